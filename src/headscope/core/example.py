@@ -1,0 +1,24 @@
+"""One item of data."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Example:
+    """A text or a pair of texts, with what is known about it.
+
+    For a model that reads and writes (T5, BART), `pair` is what the decoder reads.
+
+    >>> Example(id="0", text="The cat sat.").pair is None
+    True
+    """
+
+    id: str
+    text: str
+    pair: str | None = None
+    words: tuple[str, ...] | None = None
+    label: int | float | None = None
+    columns: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))

@@ -1,0 +1,64 @@
+"""A way to look at attention."""
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from headscope.core.catalog import lenses
+from headscope.core.errors import NotCaptured
+from headscope.core.spec import spec_of
+
+if TYPE_CHECKING:
+    from headscope.core.maps import Maps
+    from headscope.core.trace import Trace
+
+
+class Lens(ABC):
+    """Frozen parameters and a call that turns a Trace into Maps.
+
+    A subclass is a frozen dataclass in a file of its own under `lenses/`, named after it.
+    """
+
+    scope: ClassVar[Literal["layer", "stack"]] = "layer"
+    """Whether each layer is looked at alone, or the whole stack at once."""
+
+    cites: ClassVar[tuple[str, ...]] = ()
+    """The papers this lens comes from, as keys of `headscope cite`."""
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """What the trace must hold: attention, values, output, pads."""
+        return frozenset({"attention"})
+
+    @property
+    def breaks(self) -> frozenset[str]:
+        """The laws that this variant breaks by design."""
+        return frozenset()
+
+    @abstractmethod
+    def __call__(self, trace: "Trace") -> "Maps":
+        """The maps of every layer and head of the trace."""
+
+    @classmethod
+    def from_spec(cls, spec: str) -> "Lens":
+        """A lens from its spec, so that a field of a lens can hold another lens."""
+        made: Lens = lenses.make(spec)
+        return made
+
+
+def view(trace: "Trace", lens: "str | Lens" = "effective") -> "Maps":
+    """See a trace through a lens.
+
+    `lens` is a name, a spec such as "effective:keys=paper", or a lens.
+    """
+    chosen: Lens = lenses.make(lens)
+    if missing := chosen.needs - trace.held:
+        keep = ", ".join(f"'{each}'" for each in sorted(trace.held | chosen.needs))
+        raise NotCaptured(
+            f"The lens '{spec_of(chosen)}' needs {_listed(missing)}, but this trace holds {_listed(trace.held)}. "
+            f"Capture again with keep=({keep}), or give it to Trace.of."
+        )
+    return chosen(trace)
+
+
+def _listed(names: frozenset[str]) -> str:
+    return ", ".join(f"'{name}'" for name in sorted(names))

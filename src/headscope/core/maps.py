@@ -1,0 +1,143 @@
+"""Token-to-token weights, as a lens sees them."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+import xarray as xr
+from jaxtyping import Float, Num
+from torch import Tensor
+
+from headscope.core.errors import InputError
+from headscope.core.example import Example
+from headscope.core.tokens import Tokens
+from headscope.core.trace import Trace, Visible, wanted
+
+
+@dataclass(frozen=True)
+class Factored:
+    """A map held as two thin factors, weights = left · rightᵀ; most uses need only a few of its columns."""
+
+    left: Float[Tensor, "batch head query inner"]  # B
+    right: Float[Tensor, "batch head key inner"]  # Q
+
+    @property
+    def weights(self) -> Float[Tensor, "batch head query key"]:
+        """The whole map."""
+        return self.left @ self.right.mT
+
+
+@dataclass(frozen=True)
+class Maps:
+    """What a lens made of a trace: one map per example, layer and head.
+
+    Layers are kept apart, and in factored form where the lens has one; `weights` stacks them anew at each call.
+    """
+
+    parts: Sequence[Float[Tensor, "batch head query key"] | Factored]
+    lens: str
+    signed: bool
+    merged: bool  # one map per layer instead of one per head
+    site: str
+    layers: tuple[int, ...]
+    heads: tuple[int, ...]
+    queries: Tokens
+    keys: Tokens
+    visible: Sequence[Visible]
+    examples: tuple[Example, ...]
+    diagnostics: Mapping[str, Num[Tensor, "batch layer head"]] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        heads = "heads merged" if self.merged else f"{len(self.heads)} heads"
+        return (
+            f"Maps({self.lens} lens, {self.site} attention of {len(self.examples)} example(s), "
+            f"{len(self.layers)} layers × {heads}, up to {int(self.keys.counts.max())} tokens)"
+        )
+
+    @property
+    def weights(self) -> Float[Tensor, "batch layer head query key"]:
+        """All layers in one tensor."""
+        return torch.stack([self.layer(label) for label in self.layers], dim=1)
+
+    def layer(self, label: int) -> Float[Tensor, "batch head query key"]:
+        """The maps of one layer."""
+        part = self.parts[self.layers.index(wanted(self.layers, label, "layer")[0])]
+        return part.weights if isinstance(part, Factored) else part
+
+    def dataset(self, example: int = 0) -> xr.Dataset:
+        """One example's maps as an xarray Dataset, padding cut away: what figures draw and files hold.
+
+        Dimensions: lens layer head query key. Tokens are the coordinates `query_token` and `key_token`.
+        """
+        if not -len(self.examples) <= example < len(self.examples):
+            raise InputError(f"There is no example {example}: these maps hold {len(self.examples)}.")
+        rows, columns = (side.real[example].cpu() for side in (self.queries, self.keys))
+        cut = (slice(None), rows.nonzero()[:, 0][:, None], columns.nonzero()[:, 0])
+        weights = [self.layer(label)[example].float().cpu()[cut] for label in self.layers]
+        seen = [each[example].cpu()[cut[1:]] for each in self.visible]
+        diagnostics = {
+            name: (("lens", "layer", "head"), table[example].cpu().numpy()[None])
+            for name, table in self.diagnostics.items()
+        }
+        return xr.Dataset(
+            {
+                "weights": (("lens", "layer", "head", "query", "key"), torch.stack(weights).numpy()[None]),
+                "visible": (("layer", "query", "key"), torch.stack(seen).numpy()),
+                **diagnostics,
+            },
+            coords={
+                "lens": [self.lens],
+                "signed": ("lens", [self.signed]),
+                "layer": list(self.layers),
+                "head": list(self.heads),
+                **_side("query", self.queries, example),
+                **_side("key", self.keys, example),
+            },
+            attrs={"headscope": json.dumps({"site": self.site, "example": self.examples[example].id})},
+        )
+
+
+def maps_of(
+    trace: Trace,
+    parts: Sequence[Tensor | Factored],
+    lens: str,
+    *,
+    signed: bool = False,
+    merged: bool = False,
+    diagnostics: Mapping[str, Tensor] | None = None,
+) -> Maps:
+    """Maps that keep a trace's tokens, masks, labels and examples."""
+    return Maps(
+        parts=parts,
+        lens=lens,
+        signed=signed,
+        merged=merged,
+        site=trace.site,
+        layers=trace.layers,
+        heads=(0,) if merged else trace.heads,
+        queries=trace.queries,
+        keys=trace.keys,
+        visible=trace.visible,
+        examples=trace.examples,
+        diagnostics=diagnostics or {},
+    )
+
+
+def _side(name: str, tokens: Tokens, example: int) -> dict[str, Any]:
+    real = tokens.real[example].cpu()
+    text = [piece for piece, kept in zip(_padded(tokens, example), real.tolist(), strict=True) if kept]
+    return {
+        f"{name}_token": (name, np.array(text, dtype=object)),
+        f"{name}_special": (name, tokens.special[example].cpu()[real].numpy()),
+        f"{name}_segment": (name, tokens.segment[example].cpu()[real].numpy()),
+        f"{name}_word": (name, tokens.word[example].cpu()[real].numpy()),
+    }
+
+
+def _padded(tokens: Tokens, example: int) -> list[str]:
+    """The row's text as wide as its tensors, real tokens in their places."""
+    pieces = iter(tokens.text[example])
+    return [next(pieces, "") if real else "" for real in tokens.real[example].tolist()]

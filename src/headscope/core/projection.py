@@ -1,0 +1,194 @@
+"""The linear algebra of effective attention.
+
+Only the part of a row of A that lies in the column space of V reaches the output A·V. With Q an orthonormal basis of
+that space, effective attention is A·Q·Qᵀ. A singular value decomposition gives Q but costs more than the model itself;
+here a Cholesky factor of the float64 Gram matrix gives it wherever a bound on its condition proves that nothing is
+lost, and the decomposition is left for the few heads where it does not.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from headscope.core.errors import InputError
+
+WELL_CONDITIONED = 256.0
+"""Up to this condition bound, A·Q may be taken from the model's own output: Z·R⁻¹ loses no more than float32 does."""
+
+CHUNK_BYTES = 2**28
+"""How much memory the row-by-row path may take for its copies of V."""
+
+
+@dataclass(frozen=True)
+class Projection:
+    """Effective attention in factored form, A_eff = left · rightᵀ."""
+
+    left: Float[Tensor, "*many query inner"]
+    right: Float[Tensor, "*many key inner"]
+    rank: Int[Tensor, "*many"]
+
+
+def rank_tolerance(
+    count: Int[Tensor, "*many"], value: int, dtype: torch.dtype = torch.float32
+) -> Float[Tensor, "*many"]:
+    """The one rank rule: a singular value counts if it exceeds this share of the largest.
+
+    `count` is the number of visible keys, never the padded width. Below float64 the unit is that of float32: in
+    bfloat16's own, the cut would swallow everything.
+    """
+    eps = torch.finfo(torch.float64 if dtype == torch.float64 else torch.float32).eps
+    return count.clamp(min=value).double() * eps
+
+
+def project(
+    attention: Float[Tensor, "*many query key"],
+    values: Float[Tensor, "*many key value"],
+    keys: Bool[Tensor, "*many key"],
+    context: Float[Tensor, "*many query value"] | None = None,
+) -> Projection:
+    """Project every row of attention on the column space of the values, all rows seeing the same keys.
+
+    `context` is A·V where it is known already; it saves a product.
+    """
+    many, width, value = attention.shape[:-2], *values.shape[-2:]
+    exact = attention.dtype if attention.dtype == torch.float64 else torch.float32
+    flat = attention.flatten(0, -3).to(exact)
+    thin = (values * keys[..., None]).flatten(0, -3).to(exact)
+    seen = keys.flatten(0, -2)
+    basis = _decomposed(thin, seen) if exact == torch.float64 else _basis(thin, seen)
+    if context is not None and basis.inverse is not None and attention.dtype == exact:
+        left = context.flatten(0, -3) @ basis.inverse
+    else:
+        left = flat @ basis.right
+    shape = (*many, -1, basis.right.shape[-1])
+    return Projection(left.reshape(shape), basis.right.reshape(*many, width, -1), basis.rank.reshape(many))
+
+
+def independent(values: Float[Tensor, "*many key value"], keys: Bool[Tensor, "*many key"]) -> Bool[Tensor, "*many"]:
+    """Where the visible rows of V are proved linearly independent, so that effective attention is attention itself."""
+    seen = keys.flatten(0, -2)
+    if bool((seen.sum(-1) > values.shape[-1]).any()):
+        raise InputError(f"More than {values.shape[-1]} rows of that many values cannot be independent.")
+    _, _, full = _independent((values * keys[..., None]).flatten(0, -3), seen)
+    return full.reshape(keys.shape[:-1])
+
+
+def project_rows(
+    attention: Float[Tensor, "batch head query key"],
+    values: Float[Tensor, "batch head key value"],
+    visible: Bool[Tensor, "batch query key"],
+) -> tuple[Float[Tensor, "batch head query key"], Int[Tensor, "batch head query"]]:
+    """Project each row of attention within the keys it can see, and the rank it met there.
+
+    Holds for any mask: causal, sliding, prefix. Each row is a small problem of its own.
+    """
+    batch, heads, queries, width = attention.shape
+    exact = torch.float64 if attention.dtype == torch.float64 else torch.float32
+    effective = torch.zeros(attention.shape, dtype=exact, device=attention.device)
+    rank = torch.zeros(batch, heads, queries, dtype=torch.long, device=attention.device)
+    step = max(1, CHUNK_BYTES // (8 * batch * heads * width * values.shape[-1]))
+    for start in range(0, queries, step):
+        rows = slice(start, start + step)
+        reach = _reach(visible[:, rows])
+        keys = visible[:, None, rows, :reach].expand(-1, heads, -1, -1)
+        own = values[:, :, None, :reach].expand(-1, -1, keys.shape[2], -1, -1)
+        part = project(attention[:, :, rows, None, :reach], own, keys)
+        effective[:, :, rows, :reach] = (part.left @ part.right.mT)[..., 0, :]
+        rank[:, :, rows] = part.rank
+    return effective, rank
+
+
+@dataclass(frozen=True)
+class _Basis:
+    """An orthonormal basis of each column space; `inverse` is R⁻¹ where V·R⁻¹ is that basis for all of them."""
+
+    right: Tensor  # many key inner
+    rank: Tensor  # many
+    inverse: Tensor | None = None
+
+
+def _basis(values: Tensor, seen: Tensor) -> _Basis:
+    """The basis by the cheapest road that is proved safe, head by head."""
+    short = seen.sum(-1) <= values.shape[-1]
+    if short.all() or not short.any():
+        return (_short if short.all() else _tall)(values, seen)
+    right = torch.zeros_like(values)
+    rank = torch.zeros(len(values), dtype=torch.long, device=values.device)
+    for some, road in ((short, _short), (~short, _tall)):
+        part = road(values[some], seen[some])
+        right[some], rank[some] = part.right, part.rank
+    return _Basis(right, rank)
+
+
+def _tall(values: Tensor, seen: Tensor) -> _Basis:
+    """More keys than value dimensions: V = Q·R with RᵀR the Gram matrix VᵀV."""
+    wide, count = values.double(), seen.sum(-1)
+    inverse, condition = _inverse_factor(wide.mT @ wide)
+    full = condition * rank_tolerance(count, values.shape[-1]) < 1
+    rank = torch.where(full, values.shape[-1], 0)
+    if bool((full & (condition <= WELL_CONDITIONED)).all()):
+        inverse = inverse.to(values.dtype)
+        return _Basis(values @ inverse, rank, inverse)
+    return _completed(values, seen, (wide @ inverse.nan_to_num()).to(values.dtype), rank, full)
+
+
+def _short(values: Tensor, seen: Tensor) -> _Basis:
+    """No more keys than value dimensions: independent rows of V leave nothing out, so the basis is the identity."""
+    index, held, full = _independent(values, seen)
+    places = torch.arange(values.shape[-2], device=index.device)
+    choice = torch.zeros_like(values)
+    choice[..., : index.shape[-1]] = ((index[:, None, :] == places[:, None]) & held[:, None, :]).to(values)
+    count = seen.sum(-1)
+    return _completed(values, seen, choice, torch.where(full, count, 0), full)
+
+
+def _independent(values: Tensor, seen: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """The visible keys moved to the front, which places they fill, and whether their rows are proved independent."""
+    value = values.shape[-1]
+    front = seen.to(torch.int8).sort(dim=-1, descending=True, stable=True)
+    index, held = front.indices[:, :value], front.values[:, :value].bool()  # many place
+    rows = values.double().gather(1, index[..., None].expand(-1, -1, value)) * held[..., None]
+    count = seen.sum(-1)
+    size = rows.square().sum((-1, -2)) / count.clamp(min=1)  # a diagonal of ordinary size leaves the condition alone
+    gram = rows @ rows.mT + torch.diag_embed((~held).double() * size[:, None])
+    _, condition = _inverse_factor(gram)
+    return index, held, condition * rank_tolerance(count, value) < 1
+
+
+def _inverse_factor(gram: Tensor) -> tuple[Tensor, Tensor]:
+    """R⁻¹ with RᵀR = gram, and ‖R‖·‖R⁻¹‖, which is at least the condition of R; infinite where there is no R."""
+    factor, failed = torch.linalg.cholesky_ex(gram)  # Rᵀ
+    eye = torch.eye(gram.shape[-1], dtype=gram.dtype, device=gram.device).expand_as(gram)
+    inverse = torch.linalg.solve_triangular(factor, eye, upper=False)
+    condition = torch.linalg.vector_norm(factor, dim=(-2, -1)) * torch.linalg.vector_norm(inverse, dim=(-2, -1))
+    return inverse.mT, torch.where(failed == 0, condition, torch.inf).nan_to_num(nan=torch.inf)
+
+
+def _completed(values: Tensor, seen: Tensor, right: Tensor, rank: Tensor, full: Tensor) -> _Basis:
+    """Decompose the heads whose full rank was not proved."""
+    if not bool(full.all()):
+        part = _decomposed(values[~full], seen[~full])
+        right[~full], rank[~full] = 0, part.rank
+        right[~full, :, : part.right.shape[-1]] = part.right
+    return _Basis(right, rank)
+
+
+def _decomposed(values: Tensor, seen: Tensor) -> _Basis:
+    """The basis and the rank by a float64 singular value decomposition."""
+    if not torch.isfinite(values).all():
+        raise InputError(
+            f"{int((~torch.isfinite(values)).sum())} of the values are NaN or infinite, so no projection is defined. "
+            "Half-precision models overflow on some inputs: load the model with dtype='float32'."
+        )
+    left, sizes, _ = torch.linalg.svd(values.double(), full_matrices=False)
+    kept = sizes > sizes[..., :1] * rank_tolerance(seen.sum(-1), values.shape[-1], values.dtype)[..., None]
+    exact = left * kept[..., None, :] * seen[..., None]  # rows of zeros come back as dust, not as zeros
+    return _Basis(exact.to(values.dtype), kept.sum(-1))
+
+
+def _reach(visible: Tensor) -> int:
+    """One past the last key that any of these rows sees."""
+    seen = visible.flatten(0, -2).any(0).nonzero()
+    return int(seen.max()) + 1 if len(seen) else 1

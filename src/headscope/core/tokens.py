@@ -1,0 +1,56 @@
+"""One side of an attention map: its tokens."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Int
+from torch import Tensor
+
+from headscope.core.errors import InputError
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """The tokens of every row of a batch, as a person reads them.
+
+    Rows are as wide as the widest example; `real` says which places hold a token and which are padding.
+    """
+
+    text: Sequence[Sequence[str]]  # the real tokens of each row, in order
+    real: Bool[Tensor, "batch token"]
+    special: Bool[Tensor, "batch token"]
+    segment: Int[Tensor, "batch token"]  # 0 or 1 in a pair, -1 = padding
+    word: Int[Tensor, "batch token"]  # index of the word, -1 = none
+
+    @property
+    def counts(self) -> Int[Tensor, " batch"]:
+        """How many real tokens each row has."""
+        return self.real.sum(-1)
+
+    @classmethod
+    def of(cls, text: Sequence[str] | Sequence[Sequence[str]], *, width: int | None = None) -> "Tokens":
+        """Tokens from bare strings: one list, or one list per row of the batch.
+
+        >>> Tokens.of(["[CLS]", "hello", "[SEP]"]).special.tolist()
+        [[True, False, True]]
+        """
+        rows = [[str(piece) for piece in row] for row in ([text] if _flat(text) else text)]
+        if not rows or not all(rows):
+            raise InputError(f"tokens must not be empty, but got {rows!r}. Give one string per position of the map.")
+        width = width or max(map(len, rows))
+        real = torch.tensor([[place < len(row) for place in range(width)] for row in rows])
+        special = torch.tensor([[_looks_special(row, place) for place in range(width)] for row in rows])
+        nothing = torch.full(real.shape, -1)
+        return cls(rows, real, special, torch.where(real, 0, nothing), nothing)
+
+
+def _flat(text: Sequence[str] | Sequence[Sequence[str]]) -> bool:
+    return len(text) == 0 or isinstance(text[0], str)
+
+
+def _looks_special(row: Sequence[str], place: int) -> bool:
+    """Bare strings carry no role, so only the usual spellings are recognised: [SEP], <s>, <|endoftext|>."""
+    if place >= len(row) or len(row[place]) < 3:
+        return False
+    return (row[place][0], row[place][-1]) in {("[", "]"), ("<", ">")}

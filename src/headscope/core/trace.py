@@ -1,0 +1,98 @@
+"""What one batch attended to, at one attention site."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from headscope.core.errors import InputError
+from headscope.core.example import Example
+from headscope.core.tokens import Tokens
+
+Visible = Bool[Tensor, "batch query key"]
+
+
+@dataclass(frozen=True)
+class Trace:
+    """Attention, values and who may see whom, layer by layer, for one batch.
+
+    Layers stay separate tensors: their masks and even their shapes may differ, and stacking would copy them all.
+    `output` shares memory with the model's weights, so view a trace before you train the model further.
+    """
+
+    site: str  # "self" | "encoder" | "decoder" | "cross"
+    layers: tuple[int, ...]  # 0-based labels, shown as L3H7
+    heads: tuple[int, ...]
+    attention: Sequence[Float[Tensor, "batch head query key"]]  # A, one per layer
+    visible: Sequence[Visible]
+    queries: Tokens
+    keys: Tokens
+    examples: tuple[Example, ...]
+    values: Sequence[Float[Tensor, "batch head key value"]] | None = None  # V, shared value heads repeated
+    context: Sequence[Float[Tensor, "batch head query value"]] | None = None  # Z = A·V as the model computed it
+    output: Sequence[Float[Tensor, "head value hidden"]] | None = None  # slices of W_O
+    held: frozenset[str] = frozenset({"attention"})
+    sites: tuple[str, ...] = ("self",)  # every site that the model has
+
+    def __repr__(self) -> str:
+        others = [site for site in self.sites if site != self.site]
+        also = f"; also: {', '.join(others)}" if others else ""
+        return (
+            f"Trace({self.site} attention of {len(self.examples)} example(s), {len(self.layers)} layers × "
+            f"{len(self.heads)} heads, up to {int(self.keys.counts.max())} tokens; "
+            f"holds {', '.join(sorted(self.held))}{also})"
+        )
+
+    @classmethod
+    def of(
+        cls,
+        attentions: Any,
+        tokens: Any,
+        *,
+        values: Any = None,
+        visible: Any = None,
+        output: Any = None,
+        keys: Any = None,
+    ) -> "Trace":
+        """A trace from tensors you already hold, such as a model's `attentions`.
+
+        `attentions` has one `[batch, head, query, key]` (or `[head, query, key]`) tensor per layer, `values` one
+        `[batch, head, key, value]`, `output` one `[head, value, hidden]`. `visible` is "all", "causal", or a boolean
+        tensor `[batch, query, key]` for all layers (or one per layer); `keys` are the tokens attended to, where they
+        are not the same as `tokens`.
+
+        >>> trace = Trace.of([torch.full((1, 2, 3, 3), 1 / 3)], ["a", "b", "c"])
+        >>> trace.layers, trace.heads
+        ((0,), (0, 1))
+        """
+        from headscope.core.bare import trace_of
+
+        return trace_of(attentions, tokens, values=values, visible=visible, output=output, keys=keys)
+
+
+def shared_keys(visible: Visible) -> Bool[Tensor, "batch key"] | None:
+    """The keys that every real query sees, or None where queries differ in what they see.
+
+    A mask that comes from padding alone lets every query see the same keys; a causal or sliding one does not.
+    """
+    queries, keys = visible.any(2), visible.any(1)
+    same = torch.equal(visible, queries[:, :, None] & keys[:, None, :])
+    return keys if same else None
+
+
+def wanted(labels: Sequence[int], asked: Sequence[int] | int | None, what: str) -> tuple[int, ...]:
+    """The labels that were asked for, all of them by default; negative ones count from the end."""
+    if asked is None:
+        return tuple(labels)
+    chosen = []
+    for each in [asked] if isinstance(asked, int) else list(asked):
+        label = int(each) + len(labels) if each < 0 else int(each)
+        if label not in labels:
+            raise InputError(f"There is no {what} {each}: this model has {what}s 0 to {len(labels) - 1} here.")
+        chosen.append(label)
+    if not chosen:
+        raise InputError(f"{what}s={asked!r} asks for no {what} at all. Leave it out to get every {what}.")
+    return tuple(chosen)
