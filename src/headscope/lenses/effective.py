@@ -1,0 +1,47 @@
+"""The part of attention that reaches the head's output."""
+
+from dataclasses import dataclass
+
+import torch
+
+from headscope.core.effective import NEEDS, Keys, effective_layer
+from headscope.core.lens import Lens
+from headscope.core.maps import Maps, maps_of
+from headscope.core.spec import check_choices, spec_of
+from headscope.core.trace import Trace
+
+
+@dataclass(frozen=True)
+class Effective(Lens):
+    """Effective attention (Brunner et al., 2020): A minus its projection on the left null space of V.
+
+    It gives the same output as A and is the smallest map that does. Weights may be negative, and rows need not sum
+    to 1. `keys` says which rows of V take part: "visible" (exact), or, as in Sun & Marasović (2021), padding too:
+    "padded" (exact for the padded input) and "paper" (their code, which no longer gives the same output).
+    """
+
+    keys: Keys = "visible"
+
+    cites = ("brunner2020", "sun2021")
+
+    def __post_init__(self) -> None:
+        check_choices(self)
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """The values too, and those of padding where padding takes part."""
+        return NEEDS[self.keys]
+
+    @property
+    def breaks(self) -> frozenset[str]:
+        """Weight on padding depends on padding, and the published code shares one rank in a batch."""
+        padded = frozenset({"padding", "visibility", "batch"})
+        return {"visible": frozenset[str](), "padded": padded, "paper": padded | {"output"}}[self.keys]
+
+    def __call__(self, trace: Trace) -> Maps:
+        """The effective attention of every layer, in factored form where rows see the same keys."""
+        found = [effective_layer(trace, index, self.keys) for index in range(len(trace.layers))]
+        diagnostics = {
+            name: torch.stack([layer.diagnostics[name] for layer in found], dim=1) for name in found[0].diagnostics
+        }
+        return maps_of(trace, [layer.part for layer in found], spec_of(self), signed=True, diagnostics=diagnostics)

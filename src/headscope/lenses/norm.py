@@ -1,0 +1,77 @@
+"""How much each token's vector really adds, by its length."""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from headscope.core.lens import Lens
+from headscope.core.maps import Maps, maps_of
+from headscope.core.spec import spec_of
+from headscope.core.trace import Trace
+
+ROWS = 64
+"""How many queries are summed over heads at a time."""
+
+
+def head_norms(
+    attention: Float[Tensor, "batch head query key"],
+    values: Float[Tensor, "batch head key value"],
+    output: Float[Tensor, "head value hidden"],
+) -> Float[Tensor, "batch head query key"]:
+    """‖α·f(x)‖ for each head, with f(x) the value through the head's slice of W_O.
+
+    ‖α·f‖ = α·‖f‖, and with Wᵀ = Q·R, ‖v·W‖ = ‖v·Rᵀ‖: no vector of the hidden size is ever made.
+    """
+    triangle = torch.linalg.qr(output.mT, mode="r").R  # head value value
+    return attention * torch.linalg.vector_norm(values @ triangle.mT, dim=-1)[:, :, None]
+
+
+def summed_norms(
+    attention: Float[Tensor, "batch head query key"],
+    values: Float[Tensor, "batch head key value"],
+    output: Float[Tensor, "head value hidden"],
+) -> Float[Tensor, "batch 1 query key"]:
+    """‖Σ_h α_h·f_h(x)‖: heads summed as vectors before the length is taken.
+
+    The squared length is a quadratic form of the head weights in the Gram matrix of the key's own vectors, one
+    head × head matrix per key, so memory grows with query · key and not with the hidden size.
+    """
+    batch, _, queries, keys = attention.shape
+    between = torch.einsum("avx,bwx->avbw", output.double(), output.double())  # W_a · W_bᵀ for heads a, b
+    wide = values.double()
+    gram = torch.stack([torch.einsum("akv,avbw,bkw->kab", each, between, each) for each in wide])
+    norms = attention.new_empty(batch, 1, queries, keys)
+    for start in range(0, queries, ROWS):
+        rows = attention[:, :, start : start + ROWS].double().permute(0, 3, 2, 1)  # batch key row head
+        squares = ((rows @ gram) * rows).sum(-1).clamp(min=0)
+        norms[:, 0, start : start + ROWS] = squares.sqrt().mT.to(norms)
+    return norms
+
+
+@dataclass(frozen=True)
+class Norm(Lens):
+    """Norm-based attention (Kobayashi et al., 2020): the length of the vector each key adds, ‖α·f(x)‖.
+
+    The value with its bias goes through the head's slice of the output projection; the projection's own bias is left
+    out. `merge` sums the heads as vectors first, which gives one map per layer. Rows do not sum to 1.
+    """
+
+    merge: bool = False
+
+    cites = ("kobayashi2020",)
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """The values and the output projection."""
+        return frozenset({"attention", "values", "output"})
+
+    def __call__(self, trace: Trace) -> Maps:
+        """The norms of every layer, per head or merged."""
+        assert trace.values is not None and trace.output is not None
+        exact = torch.float64 if trace.attention[0].dtype == torch.float64 else torch.float32
+        road = summed_norms if self.merge else head_norms
+        layers = zip(trace.attention, trace.values, trace.output, strict=True)
+        parts = [road(weights.to(exact), values.to(exact), output.to(exact)) for weights, values, output in layers]
+        return maps_of(trace, parts, spec_of(self), merged=self.merge)

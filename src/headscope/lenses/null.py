@@ -1,0 +1,51 @@
+"""The part of attention that the output never sees."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from headscope.core.effective import NEEDS, Keys, effective_layer
+from headscope.core.lens import Lens
+from headscope.core.maps import Factored, Maps, maps_of
+from headscope.core.spec import check_choices, spec_of
+from headscope.core.trace import Trace
+
+
+@dataclass(frozen=True)
+class Null(Lens):
+    """Attention minus effective attention: what a picture of A shows and the head's output never sees.
+
+    It multiplies V to zero. The `share` that comes with it is its own size over that of A.
+    """
+
+    keys: Keys = "visible"
+
+    cites = ("brunner2020", "sun2021")
+
+    def __post_init__(self) -> None:
+        check_choices(self)
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """The values too, and those of padding where padding takes part."""
+        return NEEDS[self.keys]
+
+    @property
+    def breaks(self) -> frozenset[str]:
+        """The laws that taking padding for keys breaks."""
+        return frozenset() if self.keys == "visible" else frozenset({"padding", "visibility", "batch"})
+
+    def __call__(self, trace: Trace) -> Maps:
+        """What effective attention leaves over, layer by layer."""
+        parts: list[Tensor] = []
+        tables: list[dict[str, Tensor]] = []
+        for index, attention in enumerate(trace.attention):
+            found = effective_layer(trace, index, self.keys)
+            effective = found.part.weights if isinstance(found.part, Factored) else found.part
+            rest = attention.to(effective) - effective
+            size, whole = (torch.linalg.vector_norm(each, dim=(-2, -1)) for each in (rest, attention.to(effective)))
+            parts.append(rest)
+            tables.append({**found.diagnostics, "share": torch.where(whole > 0, size / whole, size)})
+        diagnostics = {name: torch.stack([table[name] for table in tables], dim=1) for name in tables[0]}
+        return maps_of(trace, parts, spec_of(self), signed=True, diagnostics=diagnostics)

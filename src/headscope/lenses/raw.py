@@ -1,0 +1,23 @@
+"""Attention as the model computed it."""
+
+from dataclasses import dataclass
+
+import torch
+
+from headscope.core.lens import Lens
+from headscope.core.maps import Maps, maps_of
+from headscope.core.spec import spec_of
+from headscope.core.trace import Trace
+
+
+@dataclass(frozen=True)
+class Raw(Lens):
+    """Standard attention: the weights after the softmax, unchanged."""
+
+    cites = ("vaswani2017",)
+
+    def __call__(self, trace: Trace) -> Maps:
+        """The trace's own attention."""
+        count = torch.stack([each.sum(-1).amax(-1) for each in trace.visible], dim=1)  # batch layer
+        diagnostics = {"n": count[..., None].expand(-1, -1, len(trace.heads))}
+        return maps_of(trace, trace.attention, spec_of(self), diagnostics=diagnostics)
