@@ -1,0 +1,162 @@
+"""From texts to what a model reads: tokenising, cutting and padding, nothing of it silent."""
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from headscope.core.errors import DataWarning, InputError
+from headscope.core.example import Example
+from headscope.core.tokens import Tokens
+from headscope.data.readable import readable
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """One example as a tokenizer made it: what the model reads, and what each token is."""
+
+    inputs: Mapping[str, Sequence[int]]
+    text: Sequence[str]
+    special: Sequence[bool]
+    segment: Sequence[int]
+    word: Sequence[int]
+
+
+def as_examples(text: Any, pair: Any = None) -> list[Example]:
+    """Examples from a text, a list of texts or of pairs, or examples themselves."""
+    if isinstance(text, str | Example):
+        text, pair = [text], None if pair is None else [pair]
+    texts, pairs = list(text), list(pair) if pair is not None else None
+    if not texts:
+        raise InputError("There is no text: the list is empty. Give at least one text.")
+    if pairs is not None and len(pairs) != len(texts):
+        raise InputError(f"There are {len(texts)} texts but {len(pairs)} second texts. Give one for each.")
+    examples = [_example(each, str(place)) for place, each in enumerate(texts)]
+    if pairs is not None:
+        examples = [Example(each.id, each.text, str(other)) for each, other in zip(examples, pairs, strict=True)]
+    for each in examples:
+        for part in (each.text, each.pair):
+            if part is not None and not part.strip():
+                raise InputError(f"The text of example '{each.id}' is empty. Give it at least one word.")
+    return examples
+
+
+def encode(
+    tokenizer: Any, examples: Sequence[Example], *, longest: int | None = None, paired: bool = True
+) -> list[Encoded]:
+    """Tokenise every example; those longer than `longest` are cut, and a warning says how many.
+
+    `paired=False` reads the text alone, for models whose second text goes to the decoder.
+    """
+    if tokenizer is None:
+        raise InputError("This model has no tokenizer. Give one to hs.load(…, tokenizer=…), or pass a tokenised batch.")
+    found = [_encode(tokenizer, each, None, paired) for each in examples]
+    long = [place for place, each in enumerate(found) if longest and len(each.text) > longest]
+    if long:
+        lengths = ", ".join(f"'{examples[place].id}' ({len(found[place].text)})" for place in long[:3])
+        warnings.warn(
+            f"{len(long)} of {len(examples)} texts are longer than {longest} tokens and were cut: "
+            f"{lengths}{', …' if len(long) > 3 else ''}. What was cut takes no part in any number.",
+            DataWarning,
+            stacklevel=4,
+        )
+    for place in long:
+        found[place] = _encode(tokenizer, examples[place], longest, paired)
+    _check(tokenizer, examples, found)
+    return found
+
+
+def padded(
+    rows: Sequence[Encoded], fill: Mapping[str, int], *, width: int | None = None, device: Any = None
+) -> tuple[dict[str, Tensor], Tokens]:
+    """One batch, filled on the right up to its longest row or to `width`."""
+    longest = max(len(row.text) for row in rows)
+    if width is not None and width < longest:
+        raise InputError(f"pad_to={width} is less than the longest text, which has {longest} tokens.")
+    width = width or longest
+
+    def table(columns: Sequence[Sequence[Any]], empty: Any) -> Tensor:
+        return torch.tensor([[*column, *[empty] * (width - len(column))] for column in columns], device=device)
+
+    inputs = {
+        name: table([row.inputs[name] for row in rows], fill.get(name, 0)) for name in rows[0].inputs
+    }
+    tokens = Tokens(
+        text=[row.text for row in rows],
+        real=table([[True] * len(row.text) for row in rows], False),
+        special=table([row.special for row in rows], False),
+        segment=table([row.segment for row in rows], -1),
+        word=table([row.word for row in rows], -1),
+    )
+    return inputs, tokens
+
+
+def _example(given: Any, name: str) -> Example:
+    if isinstance(given, Example):
+        return given
+    if isinstance(given, str):
+        return Example(name, given)
+    if isinstance(given, tuple | list) and len(given) == 2 and all(isinstance(part, str) for part in given):
+        return Example(name, given[0], given[1])
+    raise InputError(f"Cannot read item {name}, {given!r}: it must be a text, a pair of texts or an Example.")
+
+
+def _encode(tokenizer: Any, example: Example, longest: int | None, paired: bool) -> Encoded:
+    first = list(example.words) if example.words is not None else example.text
+    found = tokenizer(
+        first,
+        example.pair if paired else None,
+        is_split_into_words=example.words is not None,
+        padding=False,
+        truncation=longest is not None,
+        max_length=longest,
+        return_special_tokens_mask=True,
+        verbose=False,
+    )
+    special = [bool(each) for each in found.pop("special_tokens_mask")]
+    many = len(special)
+    words = found.word_ids() if tokenizer.is_fast else [None] * many
+    sides = found.sequence_ids() if tokenizer.is_fast else [0] * many
+    first_words = 1 + max((word for word, side in zip(words, sides, strict=True) if word is not None and side == 0), default=-1)
+    return Encoded(
+        inputs={name: found[name] for name in found if name in tokenizer.model_input_names},
+        text=readable(tokenizer, found["input_ids"]),
+        special=special,
+        segment=_segments(sides),
+        word=[
+            -1 if word is None else word + (first_words if side == 1 else 0)
+            for word, side in zip(words, sides, strict=True)
+        ],
+    )
+
+
+def _segments(sides: Sequence[int | None]) -> list[int]:
+    """The text each token belongs to; a special token belongs to the text it closes."""
+    now, segments = 0, []
+    for side in sides:
+        now = now if side is None else side
+        segments.append(now)
+    return segments
+
+
+def _check(tokenizer: Any, examples: Sequence[Example], found: Sequence[Encoded]) -> None:
+    unknown, total = 0, 0
+    for example, row in zip(examples, found, strict=True):
+        if all(row.special):
+            raise InputError(
+                f"The text of example '{example.id}', {example.text[:40]!r}, has no tokens but special ones. "
+                "Give it at least one word."
+            )
+        ids = row.inputs["input_ids"]
+        total += len(ids) - sum(row.special)
+        unknown += sum(each == tokenizer.unk_token_id for each in ids)
+    if tokenizer.unk_token_id is not None and unknown > total / 2:
+        warnings.warn(
+            f"{unknown} of {total} tokens are unknown to this tokenizer ({tokenizer.unk_token}). "
+            "Is it the tokenizer that the model was trained with? Load it from the model's own folder.",
+            DataWarning,
+            stacklevel=5,
+        )

@@ -1,0 +1,156 @@
+"""Batches as a model takes them, with the tokens on both sides of its maps."""
+
+import inspect
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from headscope.core.errors import CaptureError, InputError
+from headscope.core.example import Example
+from headscope.core.tokens import Tokens
+from headscope.data.encode import Encoded, encode, padded
+from headscope.data.readable import readable
+from headscope.engine.model import Model
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """One batch: what goes into the network, and which tokens it reads and writes."""
+
+    tensors: dict[str, Any]
+    examples: tuple[Example, ...]
+    reads: Tokens | None  # None: an image, whose patches are counted when they are seen
+    writes: Tokens | None = None
+
+    def sides(self, site: str, queries: int, keys: int) -> tuple[Tokens, Tokens]:
+        """The tokens that ask and the tokens that are asked, at a site whose maps are queries × keys."""
+        asking = self.writes if site in ("decoder", "cross") else self.reads
+        asked = self.writes if site == "decoder" else self.reads
+        found = []
+        for tokens, width in ((asking, queries), (asked, keys)):
+            tokens = tokens or _patches(len(self.examples), width)
+            if tokens.real.shape[1] != width:
+                raise CaptureError(
+                    f"The model was given {tokens.real.shape[1]} tokens, but its {site} maps are {queries} × {keys}: it "
+                    "adds or drops tokens inside, and headscope would name them wrongly."
+                )
+            found.append(tokens)
+        return found[0], found[1]
+
+
+def batches(
+    model: Model, examples: Sequence[Example], size: int, *, max_length: int | None = None, pad_to: int | None = None
+) -> Iterator[Inputs]:
+    """Tokenise all examples at once, so that whatever is cut is said once, and cut them into batches."""
+    two = model.network.config.is_encoder_decoder
+    longest = max_length or longest_input(model)
+    reads = encode(model.tokenizer, examples, longest=longest, paired=not two)
+    writes = _written(model, examples, longest) if two else None
+
+    def made() -> Iterator[Inputs]:
+        for start in range(0, len(examples), size):
+            some = slice(start, start + size)
+            fill = {"input_ids": model.tokenizer.pad_token_id or 0}
+            tensors, reading = padded(reads[some], fill, width=pad_to, device=model.network.device)
+            writing = None
+            if writes is not None:
+                targets, writing = padded(writes[some], fill, device=model.network.device)
+                tensors |= {f"decoder_{name}": each for name, each in targets.items()}
+            yield Inputs(_accepted(model, tensors), tuple(examples[some]), reading, writing)
+
+    return made()
+
+
+def tokenised(model: Model, given: Mapping[str, Any]) -> Inputs:
+    """A batch that was tokenised already, or an image that was processed already."""
+    device = model.network.device
+    tensors = {name: torch.as_tensor(each).to(device) for name, each in given.items()}
+    if not {"input_ids", "pixel_values"} & set(tensors):
+        raise InputError(f"A tokenised batch holds input_ids or pixel_values, but this one holds {', '.join(tensors)}.")
+    main = tensors.get("input_ids", tensors.get("pixel_values"))
+    assert main is not None
+    if 0 in main.shape or (main.ndim != 2 and "input_ids" in tensors):
+        raise InputError(f"input_ids must have shape [batch, token] with at least one token, not {list(main.shape)}.")
+    reads = _named(model, tensors, "") if "input_ids" in tensors else None
+    writes = None
+    if model.network.config.is_encoder_decoder:
+        tensors.setdefault("decoder_input_ids", torch.full((len(main), 1), _start(model), device=device))
+        writes = _named(model, tensors, "decoder_")
+    rows = [" ".join(row) for row in reads.text] if reads else ["image"] * len(main)
+    examples = tuple(Example(str(place), text) for place, text in enumerate(rows))
+    return Inputs(_without_cache(model, tensors), examples, reads, writes)
+
+
+def longest_input(model: Model) -> int | None:
+    """How many tokens the model can read, or None where nothing limits it."""
+    positions = getattr(model.network.config, "max_position_embeddings", None)
+    limits = [getattr(model.tokenizer, "model_max_length", None)]
+    limits += [positions - model.family.unused_positions if positions else None]
+    return min((limit for limit in limits if limit and limit > 0), default=None)
+
+
+def _written(model: Model, examples: Sequence[Example], longest: int | None) -> list[Encoded]:
+    """What the decoder reads: its start token, then the second text without the end."""
+    start = _start(model)
+    (name,) = readable(model.tokenizer, [start])
+    first = Encoded({"input_ids": [start], "attention_mask": [1]}, [name], [True], [0], [-1])
+    targets = [Example(each.id, each.pair) for each in examples if each.pair is not None]
+    if not targets:
+        return [first] * len(examples)
+    if len(targets) != len(examples):
+        raise InputError(f"{len(targets)} of {len(examples)} examples have a second text. Give one to all or to none.")
+    room = longest - 1 if longest else None
+    return [_shifted(first, each) for each in encode(model.tokenizer, targets, longest=room)]
+
+
+def _shifted(first: Encoded, row: Encoded) -> Encoded:
+    end = -1 if row.special[-1] else len(row.text)
+    return Encoded(
+        {name: [*first.inputs[name], *row.inputs[name][:end]] for name in first.inputs},
+        [*first.text, *row.text[:end]],
+        [True, *row.special[:end]],
+        [0, *row.segment[:end]],
+        [-1, *row.word[:end]],
+    )
+
+
+def _start(model: Model) -> int:
+    config = model.network.config
+    start = getattr(config, "decoder_start_token_id", None)
+    start = config.pad_token_id if start is None else start
+    if start is None:
+        raise InputError("The model's config has no decoder_start_token_id, so its decoder cannot start. Set it there.")
+    return int(start)
+
+
+def _accepted(model: Model, tensors: dict[str, Tensor]) -> dict[str, Any]:
+    """Only what the network's forward takes: a tokenizer may offer more (token types for DistilBERT)."""
+    names = inspect.signature(model.network.forward).parameters
+    kept = {name: each for name, each in tensors.items() if name in names or "input_ids" not in names}
+    return _without_cache(model, kept)
+
+
+def _without_cache(model: Model, tensors: dict[str, Any]) -> dict[str, Any]:
+    takes = "use_cache" in inspect.signature(model.network.forward).parameters
+    return {**tensors, "use_cache": False} if takes else tensors
+
+
+def _named(model: Model, tensors: Mapping[str, Tensor], side: str) -> Tokens:
+    """Tokens from ids: as the tokenizer spells them, or by number where there is none."""
+    ids = tensors[f"{side}input_ids"]
+    mask = tensors.get(f"{side}attention_mask")
+    real = torch.ones_like(ids, dtype=torch.bool) if mask is None else mask.bool()
+    rows = [row[kept].tolist() for row, kept in zip(ids, real, strict=True)]
+    known = model.tokenizer is not None
+    text = [readable(model.tokenizer, row) if known else list(map(str, row)) for row in rows]
+    special = torch.tensor(model.tokenizer.all_special_ids if known else [], device=ids.device)
+    types = tensors.get("token_type_ids") if not side else None
+    segment = torch.where(real, torch.zeros_like(ids) if types is None else types, -1)
+    return Tokens(text, real, torch.isin(ids, special) & real, segment, torch.full_like(ids, -1))
+
+
+def _patches(batch: int, width: int) -> Tokens:
+    return Tokens.of([[f"#{place}" for place in range(width)]] * batch)

@@ -1,0 +1,161 @@
+"""Attention and values of a model over texts."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from headscope.core.errors import InputError
+from headscope.core.trace import Trace, wanted
+from headscope.data.encode import as_examples
+from headscope.engine.batch import Inputs, batches, tokenised
+from headscope.engine.model import Model
+from headscope.engine.output import output_slices
+from headscope.engine.record import Call, record
+
+HOLDABLE = frozenset({"attention", "values", "output", "pads"})
+
+
+@dataclass(frozen=True)
+class _Request:
+    """What of a forward pass is to be held."""
+
+    site: str
+    layers: Sequence[int] | int | None
+    heads: Sequence[int] | int | None
+    keep: frozenset[str]
+
+
+def capture(
+    model: Model,
+    text: Any,
+    pair: Any = None,
+    *,
+    site: str | None = None,
+    layers: Sequence[int] | int | None = None,
+    heads: Sequence[int] | int | None = None,
+    keep: Sequence[str] = (),
+    max_length: int | None = None,
+    pad_to: int | None = None,
+) -> Trace:
+    """Run the model on a text, a pair, a list of either, or a tokenised batch, and hold what it attended to.
+
+    Parameters
+    ----------
+    text, pair
+        A text or a list of texts, with a second text each where `pair` is given. For models that read and write
+        (T5, BART) `pair` is what the decoder reads. A mapping with `input_ids` or `pixel_values` goes in as it is.
+    site
+        "encoder", "decoder" or "cross" where the model has several; the encoder by default.
+    layers, heads
+        Which to hold, counted from 0; negative ones from the end. All by default.
+    keep
+        What to hold: "attention", "values", "output", "pads". By default all but the values of padding ("pads").
+    max_length
+        Cut texts to this many tokens; by default to what the model can read. Cutting is always said.
+    pad_to
+        Pad to this many tokens instead of to the longest text.
+    """
+    request = _request(model, site, layers, heads, keep)
+    if isinstance(text, Mapping):
+        if pair is not None or max_length is not None or pad_to is not None:
+            raise InputError("A tokenised batch goes in as it is: leave out pair, max_length and pad_to.")
+        return _trace(model, tokenised(model, text), request)
+    examples = as_examples(text, pair)
+    (inputs,) = batches(model, examples, len(examples), max_length=max_length, pad_to=pad_to)
+    return _trace(model, inputs, request)
+
+
+def stream(
+    model: Model,
+    data: Any,
+    *,
+    batch_size: int = 8,
+    site: str | None = None,
+    layers: Sequence[int] | int | None = None,
+    heads: Sequence[int] | int | None = None,
+    keep: Sequence[str] = (),
+    max_length: int | None = None,
+    pad_to: int | None = None,
+) -> Iterator[Trace]:
+    """Capture batch after batch, in order; only one batch is held at a time.
+
+    `data` is a list of texts, of pairs or of examples; the rest is as for `capture`.
+    """
+    request = _request(model, site, layers, heads, keep)
+    if batch_size < 1:
+        raise InputError(f"batch_size must be at least 1, but got {batch_size}.")
+    made = batches(model, as_examples(data), batch_size, max_length=max_length, pad_to=pad_to)
+    return (_trace(model, inputs, request) for inputs in made)
+
+
+def _request(model: Any, site: str | None, layers: Any, heads: Any, keep: Sequence[str]) -> _Request:
+    if not isinstance(model, Model):
+        raise InputError(
+            f"Expected a model made by hs.load, but got {type(model).__name__}. "
+            "Wrap what you have: hs.load(network, tokenizer=tokenizer)."
+        )
+    asked = frozenset([keep] if isinstance(keep, str) else keep)
+    if unknown := asked - HOLDABLE:
+        raise InputError(f"Cannot keep {', '.join(sorted(unknown))}. What can be kept: {', '.join(sorted(HOLDABLE))}.")
+    if not asked:
+        asked = HOLDABLE - {"pads"} - (set() if model.family.projection else {"output"})
+    if "pads" in asked:
+        asked |= {"values"}
+    main = "encoder" if model.network.config.is_encoder_decoder else "self"
+    return _Request(site or main, layers, heads, asked | {"attention"})
+
+
+def _trace(model: Model, inputs: Inputs, request: _Request) -> Trace:
+    """One forward pass, and what it showed at the site that was asked for."""
+    recorder = record(model, inputs.tensors, request.site)
+    layers = wanted(range(len(recorder.calls)), request.layers, "layer")
+    calls = [recorder.calls[label] for label in layers]
+    every = calls[0].attention.shape[1]
+    heads = wanted(range(every), request.heads, "head")
+    queries, keys = inputs.sides(request.site, *calls[0].attention.shape[-2:])
+    real = (queries.real[:, :, None] & keys.real[:, None, :]).to(calls[0].attention.device)
+    held, visible = _cleaned(calls, real, heads, keep_pads="pads" in request.keep)
+    output = None
+    if "output" in request.keep:
+        output = [output_slices(model, call.module, heads, every) for call in calls]
+    return Trace(
+        site=request.site,
+        layers=layers,
+        heads=heads,
+        attention=[call.attention for call in held],
+        visible=visible,
+        queries=queries,
+        keys=keys,
+        examples=inputs.examples,
+        values=[call.values for call in held] if "values" in request.keep else None,
+        context=[call.context for call in held] if "values" in request.keep else None,
+        output=output,
+        held=request.keep,
+        sites=tuple(sorted(recorder.sites)),
+    )
+
+
+def _cleaned(
+    calls: Sequence[Call], real: Tensor, heads: Sequence[int], *, keep_pads: bool
+) -> tuple[list[Call], list[Tensor]]:
+    """The calls with only the wanted heads and without what padding left in them, and who sees whom."""
+    index = torch.tensor(heads, device=real.device)
+    every = len(heads) == calls[0].attention.shape[1]
+    full = bool(real.all())
+    held, visible = [], []
+    for call in calls:
+        seen = call.seen()
+        mask = real if seen is None else real & seen
+        attention, values, context = (
+            each if every else each.index_select(1, index) for each in (call.attention, call.values, call.context)
+        )
+        if not full:  # the softmax of a row of padding is no attention, and its output none either
+            blank = ~mask.any(-1)[:, None, :, None]
+            attention, context = attention.masked_fill(blank, 0), context.masked_fill(blank, 0)
+            values = values if keep_pads else values * real.any(1)[:, None, :, None]
+        held.append(Call(call.module, attention, values, context, None))
+        visible.append(mask)
+    return held, visible

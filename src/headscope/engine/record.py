@@ -1,0 +1,93 @@
+"""What a model's attention modules compute during one forward pass."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from headscope.core.errors import CaptureError, InputError
+from headscope.core.family import Family
+from headscope.engine.interface import listening
+from headscope.engine.model import Model
+
+
+@dataclass(frozen=True)
+class Call:
+    """One layer's attention, as its module computed it."""
+
+    module: str
+    attention: Float[Tensor, "batch head query key"]
+    values: Float[Tensor, "batch head key value"]  # shared value heads repeated
+    context: Float[Tensor, "batch head query value"]
+    mask: Tensor | None
+
+    def seen(self) -> Bool[Tensor, "#batch #query key"] | None:
+        """Which keys each query may see, from the mask that the module got; None means all."""
+        if self.mask is None:
+            return None
+        mask = self.mask[..., : self.attention.shape[-1]]
+        seen = mask if mask.dtype == torch.bool else mask > torch.finfo(mask.dtype).min / 2
+        if not torch.equal(seen, seen[:, :1].expand_as(seen)):
+            raise CaptureError(f"In {self.module} heads differ in the keys they see, which a trace cannot hold.")
+        return seen[:, 0]
+
+
+@dataclass
+class Recorder:
+    """Notes the calls at one site, in their order, and counts them at every site.
+
+    The order of calls numbers the layers: a module may serve all of them (ALBERT), and some know no number.
+    """
+
+    names: dict[int, str]  # attention modules of the model, by identity
+    family: Family
+    site: str
+    calls: list[Call] = field(default_factory=list)
+    sites: dict[str, int] = field(default_factory=dict)
+
+    def knows(self, module: Any) -> bool:
+        """Whether the module belongs to the model that is being captured."""
+        return id(module) in self.names
+
+    def note(self, module: Any, attention: Tensor, values: Tensor, context: Tensor, mask: Tensor | None) -> None:
+        """Keep one call, if it is at the site that was asked for."""
+        name = self.names[id(module)]
+        site = self.family.site(name)
+        self.sites[site] = self.sites.get(site, 0) + 1
+        if site == self.site:
+            groups = attention.shape[1] // values.shape[1]
+            repeated = values.repeat_interleave(groups, dim=1) if groups > 1 else values
+            self.calls.append(Call(name, attention.detach(), repeated.detach(), context.detach(), mask))
+
+
+def record(model: Model, tensors: dict[str, Any], site: str) -> Recorder:
+    """Run the model once and note its attention at one site."""
+    names = {id(module): name for name, module in model.network.named_modules()}
+    recorder = Recorder(names, model.family, site)
+    with torch.no_grad(), listening(model.network, recorder):
+        model.network(**tensors)
+    kind = model.network.config.model_type
+    if not recorder.sites:
+        raise CaptureError(
+            f"Models of type '{kind}' compute attention without the library's attention interface, so nothing was "
+            f"captured. Add a file families/{kind.replace('-', '_')}.py that says where their attention and values are."
+        )
+    if site not in recorder.sites:
+        raise InputError(f"This model has no attention site '{site}'. Its sites: {', '.join(sorted(recorder.sites))}.")
+    if not model.family.kinds:
+        for call in recorder.calls:
+            _check_reconstruction(call, kind)
+    return recorder
+
+
+def _check_reconstruction(call: Call, kind: str) -> None:
+    """For a kind that no family describes: what was heard must be what the head computed."""
+    rebuilt = (call.attention.float() @ call.values.float()).to(call.context.dtype)
+    loose = 1e-4 if call.context.dtype in (torch.float32, torch.float64) else 2e-2
+    if call.context.shape != rebuilt.shape or not torch.allclose(rebuilt, call.context, rtol=loose, atol=loose):
+        raise CaptureError(
+            f"In {call.module} attention times values is not what the head computed, so models of type '{kind}' need a "
+            f"file families/{kind.replace('-', '_')}.py that says what else happens there."
+        )

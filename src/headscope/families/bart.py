@@ -1,0 +1,11 @@
+"""BART and the translators built like it."""
+
+from headscope.core.family import Family
+
+
+class Bart(Family):
+    """Encoder, decoder and cross-attention."""
+
+    kinds = ("bart", "mbart", "marian", "pegasus")
+    projection = "out_proj"
+    sites = {"encoder_attn": "cross", "encoder": "encoder", "decoder": "decoder"}

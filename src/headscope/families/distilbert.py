@@ -1,0 +1,10 @@
+"""DistilBERT."""
+
+from headscope.core.family import Family
+
+
+class Distilbert(Family):
+    """The output projection stands in the attention module."""
+
+    kinds = ("distilbert",)
+    projection = "out_lin"

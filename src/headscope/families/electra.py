@@ -1,0 +1,10 @@
+"""ELECTRA."""
+
+from headscope.core.family import Family
+
+
+class Electra(Family):
+    """As BERT."""
+
+    kinds = ("electra",)
+    projection = "../output/dense"

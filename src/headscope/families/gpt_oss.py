@@ -1,0 +1,10 @@
+"""gpt-oss."""
+
+from headscope.core.family import Family
+
+
+class GptOss(Family):
+    """A learned sink takes part of every row, so rows sum to less than 1."""
+
+    kinds = ("gpt_oss",)
+    projection = "o_proj"

@@ -1,0 +1,10 @@
+"""Llama and the decoders built like it."""
+
+from headscope.core.family import Family
+
+
+class Llama(Family):
+    """Value heads are shared between query heads (GQA)."""
+
+    kinds = ("llama", "mistral", "qwen2", "qwen3", "gemma", "gemma2", "olmo2", "phi3")
+    projection = "o_proj"
