@@ -1,0 +1,22 @@
+"""Shapes are checked while tests run; nothing here reaches a network."""
+
+import os
+
+os.environ["HF_HUB_OFFLINE"] = "1"
+
+from jaxtyping import install_import_hook  # noqa: E402
+
+install_import_hook("headscope", "beartype.beartype")
+
+import pytest  # noqa: E402
+import torch  # noqa: E402
+
+torch.set_num_threads(1)  # the tests run in two processes on two cores
+
+
+@pytest.fixture(scope="session")
+def minilm():
+    """The real pretrained default model."""
+    from headscope.engine.load import load
+
+    return load()

@@ -1,0 +1,133 @@
+"""Laws that hold for every kind of model."""
+
+import copy
+from collections.abc import Mapping
+
+import pytest
+import torch
+
+from headscope.core.catalog import families
+from headscope.core.lens import view
+from headscope.data.encode import as_examples
+from headscope.engine.batch import batches, tokenised
+from headscope.engine.capture import capture
+from headscope.engine.load import load
+from headscope.engine.output import projection
+from headscope.engine.record import record
+from tests.models import KINDS, batch, network, sites, tiny
+
+PLACES = [(kind, site) for kind in KINDS for site in sites(kind)]
+DESCRIBED = [(kind, site) for kind, site in PLACES if tiny(kind).family.kinds]
+
+
+def inputs_of(kind):
+    """The very tensors that a capture of the kind's batch feeds to the network."""
+    given = batch(kind)
+    if isinstance(given, Mapping):
+        return tokenised(tiny(kind), given)
+    examples = as_examples(given)
+    return next(batches(tiny(kind), examples, len(examples)))
+
+
+def projections_in_plain_run(kind, site):
+    """What goes into and comes out of the output projections when the model runs without headscope."""
+    model, seen = tiny(kind), []
+    tensors = inputs_of(kind).tensors
+    calls = record(model, tensors, site).calls
+    modules = {projection(model, call.module) for call in calls}
+    hooks = [
+        each.register_forward_hook(lambda module, given, made: seen.append((given[0].detach(), made.detach(), module)))
+        for each in modules
+    ]
+    with torch.no_grad():
+        model.network(**tensors)
+    for hook in hooks:
+        hook.remove()
+    return seen
+
+
+def assert_same_size(left, right):
+    assert (left - right).norm() <= 1e-5 * right.norm()  # sdpa against eager in float32, two layers deep
+
+
+def test_every_family_is_tried_on_all_its_kinds():
+    described = {kind for family in families for kind in family.kinds}
+    assert described <= set(KINDS)
+
+
+@pytest.mark.parametrize(("kind", "site"), DESCRIBED)
+def test_attention_times_values_is_the_heads_real_output(kind, site):
+    trace = capture(tiny(kind), batch(kind), site=site)
+    plain = projections_in_plain_run(kind, site)
+    assert len(plain) == len(trace.layers)
+    for attention, values, (given, _, _) in zip(trace.attention, trace.values, plain, strict=True):
+        heads = (attention @ values).transpose(1, 2).flatten(2)
+        real = trace.queries.real[..., None]
+        assert_same_size(heads * real, given * real)
+
+
+@pytest.mark.parametrize(("kind", "site"), DESCRIBED)
+def test_heads_through_their_slices_of_the_projection_give_what_the_block_wrote(kind, site):
+    trace = capture(tiny(kind), batch(kind), site=site)
+    plain = projections_in_plain_run(kind, site)
+    for context, output, (_, made, module) in zip(trace.context, trace.output, plain, strict=True):
+        written = torch.einsum("bhqv,hvx->bqx", context, output)
+        bias = getattr(module, "bias", None)
+        written = written if bias is None else written + bias
+        real = trace.queries.real[..., None]
+        assert_same_size(written * real, made * real)
+
+
+@pytest.mark.parametrize(("kind", "site"), PLACES)
+def test_captured_attention_is_what_eager_attention_returns(kind, site):
+    trace = capture(tiny(kind), batch(kind), site=site)
+    eager = copy.deepcopy(tiny(kind).network)
+    eager.set_attn_implementation("eager")
+    with torch.no_grad():
+        made = eager(**inputs_of(kind).tensors, output_attentions=True)
+    name = {"self": "attentions", "encoder": "encoder_attentions", "decoder": "decoder_attentions",
+            "cross": "cross_attentions"}[site]  # fmt: skip
+    real = trace.queries.real[:, None, :, None]
+    for ours, theirs in zip(trace.attention, made[name], strict=True):
+        torch.testing.assert_close(ours, theirs * real, atol=1e-6, rtol=0)
+
+
+@pytest.mark.parametrize(("kind", "site"), PLACES)
+def test_effective_attention_gives_the_same_output_and_no_weight_to_an_unseen_key(kind, site):
+    trace = capture(tiny(kind), batch(kind), site=site)
+    maps = view(trace, "effective")
+    for place, label in enumerate(trace.layers):
+        weights = maps.layer(label)
+        same, output = weights.double() @ trace.values[place].double(), trace.context[place].double()
+        assert (same - output).norm() <= 1e-5 * output.norm()
+        assert not weights.masked_fill(trace.visible[place][:, None], 0).any()
+    assert maps.diagnostics["residual"].max() <= 1e-5
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_model_is_left_as_it_was(kind):
+    model = tiny(kind)
+    mine = network(kind).train()
+    configs = [module.config for module in mine.modules() if hasattr(module, "config")]
+    before = [(config._attn_implementation, config.to_dict()) for config in configs]
+    modes = [module.training for module in mine.modules()]
+    weights = {name: tensor.clone() for name, tensor in mine.state_dict().items()}
+    capture(load(mine, tokenizer=model.tokenizer), batch(kind))
+    assert [(config._attn_implementation, config.to_dict()) for config in configs] == before
+    assert [module.training for module in mine.modules()] == modes
+    assert all(torch.equal(tensor, weights[name]) for name, tensor in mine.state_dict().items())
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "vit"])
+def test_the_same_text_alone_or_in_a_batch_gives_the_same_trace(kind):
+    together = capture(tiny(kind), batch(kind))
+    for place, each in enumerate(batch(kind)):
+        alone = capture(tiny(kind), [each])
+        many = int(alone.keys.counts[0])
+        for layer in range(len(alone.layers)):
+            inside = together.attention[layer][place : place + 1, :, :many, :many]
+            torch.testing.assert_close(inside, alone.attention[layer], atol=2e-6, rtol=1e-4)  # other batch, other sums
+            seen = together.visible[layer][place]
+            assert torch.equal(seen[:many, :many], alone.visible[layer][0])
+            assert not seen[many:].any()
+            assert not seen[:, many:].any()

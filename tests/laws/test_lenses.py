@@ -1,0 +1,110 @@
+"""Laws that hold for every lens and every variant of it."""
+
+import itertools
+from dataclasses import fields
+from importlib import import_module
+from typing import Literal, get_args, get_origin, get_type_hints
+
+import pytest
+import torch
+
+from headscope.core.catalog import lenses
+from headscope.core.lens import view
+from headscope.core.spec import file_name, spec_of
+from headscope.engine.capture import capture
+from tests.models import batch, tiny
+
+EVERYTHING = ("attention", "values", "output", "pads")
+PLACES = [("bert", "self"), ("llama", "self"), ("modernbert", "self"), ("gpt_oss", "self"), ("t5", "cross")]
+
+
+def variants():
+    """Every lens with every combination of its choices."""
+    for kind in lenses:
+        hints = get_type_hints(kind)
+        choices = [
+            get_args(hints[each.name]) if get_origin(hints[each.name]) is Literal else (False, True)
+            for each in fields(kind)
+            if get_origin(hints[each.name]) is Literal or hints[each.name] is bool
+        ]
+        names = [each.name for each in fields(kind)]
+        yield from (kind(**dict(zip(names, chosen, strict=True))) for chosen in itertools.product(*choices))
+
+
+LENSES = list(variants())
+CASES = [
+    pytest.param(lens, kind, site, id=f"{spec_of(lens)} {kind} {site}")
+    for lens in LENSES
+    for kind, site in PLACES
+    if "pads" not in lens.needs or kind in ("bert", "t5")  # padding as keys is only defined where all see the same
+]
+
+
+def lawful(law):
+    return pytest.mark.parametrize(("lens", "kind", "site"), [case for case in CASES if law not in case.values[0].breaks])
+
+
+def trace_of(kind, site, **options):
+    return capture(tiny(kind), options.pop("texts", batch(kind)), site=site, keep=EVERYTHING, **options)
+
+
+def assert_equal_maps(left, right):
+    torch.testing.assert_close(left, right, atol=1e-5, rtol=1e-4)  # two float32 forward passes in different batches
+
+
+def test_a_lens_rebuilds_from_its_spec():
+    for lens in LENSES:
+        assert lenses.make(spec_of(lens)) == lens
+
+
+@lawful("purity")
+def test_a_lens_leaves_the_trace_unchanged(lens, kind, site):
+    trace = trace_of(kind, site)
+    before = [[each.clone() for each in part] for part in (trace.attention, trace.values, trace.output, trace.visible)]
+    view(trace, lens)
+    after = (trace.attention, trace.values, trace.output, trace.visible)
+    assert all(torch.equal(a, b) for old, new in zip(before, after, strict=True) for a, b in zip(old, new, strict=True))
+
+
+@lawful("oracle")
+def test_a_lens_equals_its_slow_literal_version(lens, kind, site):
+    trace = trace_of(kind, site)
+    maps, literal = view(trace, lens), import_module(f"tests.oracles.{file_name(type(lens))}")
+    for place, label in enumerate(trace.layers):
+        wanted = literal.oracle(trace, place, lens)
+        found = maps.layer(label).double()
+        assert (found - wanted).norm() <= 1e-5 * wanted.norm() + 1e-7
+        torch.testing.assert_close(found, wanted, atol=2e-6, rtol=1e-5)
+
+
+@lawful("visibility")
+def test_no_weight_lies_on_a_key_that_the_query_cannot_see(lens, kind, site):
+    trace = trace_of(kind, site)
+    maps = view(trace, lens)
+    for seen, label in zip(trace.visible, trace.layers, strict=True):
+        assert not maps.layer(label).masked_fill(seen[:, None], 0).any()
+
+
+@lawful("padding")
+def test_wider_padding_changes_nothing(lens, kind, site):
+    narrow, wide = trace_of(kind, site), trace_of(kind, site, pad_to=23)
+    queries, keys = narrow.queries.real.shape[1], narrow.keys.real.shape[1]
+    found = view(wide, lens).weights
+    assert found.shape[-1] == 23
+    assert_equal_maps(found[..., :queries, :keys], view(narrow, lens).weights)
+    for name, table in view(narrow, lens).diagnostics.items():
+        torch.testing.assert_close(table, view(wide, lens).diagnostics[name], atol=1e-5, rtol=1e-3)
+
+
+@lawful("batch")
+def test_one_by_one_equals_together(lens, kind, site):
+    together = view(trace_of(kind, site), lens).weights
+    for place, each in enumerate(batch(kind)):
+        alone = view(trace_of(kind, site, texts=[each]), lens).weights
+        queries, keys = alone.shape[-2:]
+        assert_equal_maps(together[place : place + 1, ..., :queries, :keys], alone)
+
+
+@lawful("stamp")
+def test_maps_say_which_variant_made_them(lens, kind, site):
+    assert view(trace_of(kind, site), lens).lens == spec_of(lens)

@@ -1,0 +1,7 @@
+"""What effective attention leaves over."""
+
+from tests.oracles import effective
+
+
+def oracle(trace, layer, lens):
+    return trace.attention[layer].double() - effective.oracle(trace, layer, lens)
