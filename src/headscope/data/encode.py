@@ -113,24 +113,29 @@ def _encode(tokenizer: Any, example: Example, longest: int | None, paired: bool)
         padding=False,
         truncation=longest is not None,
         max_length=longest,
-        return_special_tokens_mask=True,
         verbose=False,
     )
-    special = [bool(each) for each in found.pop("special_tokens_mask")]
-    many = len(special)
+    ids = found["input_ids"]
+    many, roles = len(ids), special_ids(tokenizer)
     words = found.word_ids() if tokenizer.is_fast else [None] * many
     sides = found.sequence_ids() if tokenizer.is_fast else [0] * many
-    first_words = 1 + max((word for word, side in zip(words, sides, strict=True) if word is not None and side == 0), default=-1)
+    own = [word for word, side in zip(words, sides, strict=True) if word is not None and side == 0]
+    first_words = 1 + max(own, default=-1)
     return Encoded(
         inputs={name: found[name] for name in found if name in tokenizer.model_input_names},
-        text=readable(tokenizer, found["input_ids"]),
-        special=special,
+        text=readable(tokenizer, ids),
+        special=[each in roles for each in ids],
         segment=_segments(sides),
         word=[
             -1 if word is None else word + (first_words if side == 1 else 0)
             for word, side in zip(words, sides, strict=True)
         ],
     )
+
+
+def special_ids(tokenizer: Any) -> frozenset[int]:
+    """The tokens that have a role instead of a meaning; an unknown word is still a word."""
+    return frozenset(tokenizer.all_special_ids) - {tokenizer.unk_token_id}
 
 
 def _segments(sides: Sequence[int | None]) -> list[int]:

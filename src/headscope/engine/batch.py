@@ -11,7 +11,7 @@ from torch import Tensor
 from headscope.core.errors import CaptureError, InputError
 from headscope.core.example import Example
 from headscope.core.tokens import Tokens
-from headscope.data.encode import Encoded, encode, padded
+from headscope.data.encode import Encoded, encode, padded, special_ids
 from headscope.data.readable import readable
 from headscope.engine.model import Model
 
@@ -146,7 +146,7 @@ def _named(model: Model, tensors: Mapping[str, Tensor], side: str) -> Tokens:
     rows = [row[kept].tolist() for row, kept in zip(ids, real, strict=True)]
     known = model.tokenizer is not None
     text = [readable(model.tokenizer, row) if known else list(map(str, row)) for row in rows]
-    special = torch.tensor(model.tokenizer.all_special_ids if known else [], device=ids.device)
+    special = torch.tensor(sorted(special_ids(model.tokenizer)) if known else [], device=ids.device)
     types = tensors.get("token_type_ids") if not side else None
     segment = torch.where(real, torch.zeros_like(ids) if types is None else types, -1)
     return Tokens(text, real, torch.isin(ids, special) & real, segment, torch.full_like(ids, -1))

@@ -126,7 +126,14 @@ def _tokenizer(place: str, network: Any) -> Any:
 
     if network.main_input_name != "input_ids":
         return None  # an image or a sound is not tokenised
-    return _explained(place, lambda: AutoTokenizer.from_pretrained(place, trust_remote_code=False), "tokenizer")
+    found = _explained(place, lambda: AutoTokenizer.from_pretrained(place, trust_remote_code=False), "tokenizer")
+    files = ["tokenizer.json", *getattr(found, "vocab_files_names", {}).values()]
+    if Path(place).is_dir() and not any((Path(place) / file).is_file() for file in files):
+        raise LoadError(  # the library would make one up that knows no word
+            f"The folder {place} holds no usable tokenizer: none of {', '.join(sorted(set(files)))} is there. "
+            "Save the tokenizer into it, or give one: hs.load(folder, tokenizer=…)."
+        )
+    return found
 
 
 def _explained(place: str, road: Any, what: str = "model") -> Any:

@@ -1,0 +1,12 @@
+"""`headscope cite`: what to put in the bibliography."""
+
+from typing import Annotated
+
+import typer
+
+from headscope.data.references import bibtex
+
+
+def verb(name: Annotated[str, typer.Argument(help="A lens, a figure, 'gap' or 'headscope'.")] = "headscope") -> None:
+    """Print the BibTeX entries behind a lens or figure, or of headscope itself."""
+    typer.echo(bibtex(name))

@@ -1,0 +1,35 @@
+"""`headscope list`: what there is, by name."""
+
+from dataclasses import fields, is_dataclass
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from headscope.core.catalog import catalogs
+from headscope.core.errors import unknown
+
+
+def verb(
+    what: Annotated[str | None, typer.Argument(help="lenses, figures or families; nothing: all of them.")] = None,
+) -> None:
+    """List lenses, figures and families, with their parameters."""
+    if what is not None and what not in catalogs:
+        raise unknown("catalog", what, catalogs)
+    console = Console(highlight=False)
+    for folder in [what] if what else catalogs:
+        table = Table(title=folder, box=None, title_justify="left", padding=(0, 2, 0, 0))
+        for column in ("name", "parameters", "what it is"):
+            table.add_column(column, overflow="fold")
+        for name in catalogs[folder].names():
+            kind = catalogs[folder].find(name)
+            table.add_row(name, _parameters(kind), (kind.__doc__ or "").strip().splitlines()[0])
+        console.print(table)
+        console.print()
+
+
+def _parameters(kind: Any) -> str:
+    if is_dataclass(kind):
+        return ", ".join(f"{each.name}={each.default}" for each in fields(kind))
+    return ", ".join(getattr(kind, "kinds", ()))

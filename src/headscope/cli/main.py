@@ -1,0 +1,71 @@
+"""The shell command: one verb, one file in this folder."""
+
+import sys
+import warnings
+from importlib import import_module
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from headscope.core.errors import DataWarning, HeadscopeError, InputError
+from headscope.version import __version__
+
+VERBS = ("show", "draw", "list", "cite")
+
+app = typer.Typer(
+    name="headscope",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"headscope {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def headscope(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Say which.")] = False,
+) -> None:
+    """Which part of a transformer's attention really reaches the output."""
+
+
+for _verb in VERBS:
+    _module = import_module(f"headscope.cli.{_verb}")
+    app.command(_verb, **getattr(_module, "SETTINGS", {}))(_module.verb)
+
+
+def run() -> None:
+    """Run the command, and turn whatever goes wrong into one sentence and an exit code."""
+    problems = Console(stderr=True, soft_wrap=True, highlight=False)
+    warnings.showwarning = _say(problems, warnings.showwarning)
+    try:
+        app()
+    except HeadscopeError as error:
+        problems.print(f"[bold red]Error:[/] {_escaped(str(error))}")
+        sys.exit(2 if isinstance(error, InputError) else 1)
+    except KeyboardInterrupt:
+        problems.print("Stopped. No file was written half.")
+        sys.exit(130)
+
+
+def _say(problems: Console, otherwise: Any) -> Any:
+    """Warnings about the user's data in one plain line; all others as Python shows them."""
+
+    def shown(message: Any, category: type[Warning], *rest: Any, **more: Any) -> None:
+        if issubclass(category, DataWarning):
+            problems.print(f"[yellow]Note:[/] {_escaped(str(message))}")
+        else:
+            otherwise(message, category, *rest, **more)
+
+    return shown
+
+
+def _escaped(text: str) -> str:
+    return text.replace("[", r"\[")

@@ -1,0 +1,37 @@
+"""Looking at maps right away: in the notebook, or as a page in the browser."""
+
+import tempfile
+import webbrowser
+from pathlib import Path
+from typing import Any
+
+from headscope.results.draw import draw
+from headscope.results.store import save
+
+
+def show(what: Any, figure: str = "head_grid", **options: Any) -> Path | None:
+    """Show maps: a picture in a notebook, and elsewhere an offline page, whose path is returned.
+
+    `what`, `figure` and the options are those of `draw`.
+    """
+    picture = draw(what, figure, **options)
+    if _in_notebook():
+        from IPython.display import SVG, display
+
+        with tempfile.TemporaryDirectory() as folder:
+            page = Path(folder) / "picture.svg"
+            save(picture, page)
+            display(SVG(page.read_text(encoding="utf-8")))
+        return None
+    page = Path(tempfile.mkdtemp(prefix="headscope-")) / "maps.html"
+    save(picture, page)
+    webbrowser.open(page.as_uri())
+    return page
+
+
+def _in_notebook() -> bool:
+    try:
+        from IPython import get_ipython
+    except ImportError:
+        return False
+    return type(get_ipython()).__name__ == "ZMQInteractiveShell"

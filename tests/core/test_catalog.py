@@ -1,0 +1,66 @@
+"""Finding things by name, also those of other packages."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from headscope.core.catalog import Catalog, catalogs, lenses
+from headscope.core.errors import InputError
+from headscope.core.lens import view
+from headscope.core.trace import Trace
+from headscope.lenses.effective import Effective
+
+EXTERNAL = Path(__file__).parents[1] / "external"
+
+
+@pytest.fixture(scope="module")
+def external(tmp_path_factory):
+    """The sample package, really built and installed, beside this environment."""
+    place = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "pip", "install", "-q", "--no-build-isolation", "--no-deps", "--target", place]
+    subprocess.run([*command, EXTERNAL], check=True, capture_output=True)
+    sys.path.append(str(place))
+    yield place
+    sys.path.remove(str(place))
+
+
+@pytest.mark.parametrize("folder", catalogs)
+def test_every_file_of_a_catalog_holds_the_class_it_is_named_after(folder):
+    catalog = catalogs[folder]
+    assert catalog.names()
+    for name in catalog.names():
+        assert catalog.find(name).__doc__
+
+
+def test_an_entry_comes_from_a_name_a_spec_a_class_or_itself():
+    entry = Effective("paper")
+    assert lenses.make("effective") == lenses.make(Effective) == Effective()
+    assert lenses.make("effective:keys=paper") == lenses.make("effective", keys="paper") == lenses.make(entry) == entry
+
+
+def test_parameters_cannot_be_set_on_an_entry_that_is_made():
+    with pytest.raises(InputError, match=r"keys cannot be set on Effective\(keys='visible'\), which is made already"):
+        lenses.make(Effective(), keys="paper")
+
+
+def test_a_lens_of_another_package_works_like_any_other(external):
+    assert "halved" in lenses.names()
+    trace = Trace.of([torch.full((1, 1, 2, 2), 0.5)], ["a", "b"])
+    maps = view(trace, "halved:by=4")
+    assert maps.lens == "halved:by=4.0"
+    assert maps.weights.unique().tolist() == [0.125]
+
+
+def test_a_file_without_its_class_is_an_error_that_says_so(tmp_path, monkeypatch):
+    package = tmp_path / "broken"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "lonely.py").touch()
+    import headscope
+
+    monkeypatch.setattr(headscope, "__path__", [*headscope.__path__, str(tmp_path)])
+    with pytest.raises(InputError, match=r"lonely\.py must hold a class 'Lonely'"):
+        Catalog("thing", "broken").find("lonely")

@@ -1,0 +1,96 @@
+"""Maps, and the Dataset that leaves torch behind."""
+
+import json
+
+import pytest
+import torch
+
+from headscope.core.errors import InputError
+from headscope.core.lens import view
+from headscope.core.maps import Factored
+from headscope.engine.capture import capture
+from tests.models import batch, text, tiny
+
+
+def maps(lens="effective"):
+    return view(capture(tiny("bert"), batch("bert")), lens)
+
+
+def test_effective_maps_are_held_as_thin_factors():
+    assert all(isinstance(part, Factored) for part in maps().parts)
+    assert torch.equal(maps().layer(1), maps().weights[:, 1])
+
+
+def test_where_nothing_is_lost_effective_attention_is_attention_to_the_last_bit():
+    trace = capture(tiny("bert"), "the cat sat")
+    found = view(trace, "effective")
+    assert torch.equal(found.weights, view(trace, "raw").weights)
+    assert found.diagnostics["null"].unique().tolist() == [0]
+    assert found.diagnostics["share"].unique().tolist() == [1]
+
+
+def test_raw_is_effective_plus_null():
+    torch.testing.assert_close(maps("effective").weights + maps("null").weights, maps("raw").weights)
+
+
+def test_the_null_part_gives_no_output():
+    trace = capture(tiny("bert"), batch("bert"))
+    lost = view(trace, "null").layer(1) @ trace.values[1]
+    assert lost.norm() <= 1e-5 * trace.context[1].norm()
+    assert view(trace, "null").layer(1).norm() > 0.1 * trace.attention[1].norm()
+
+
+def test_diagnostics_are_what_they_say():
+    trace = capture(tiny("bert"), batch("bert"))
+    found = view(trace, "effective")
+    assert found.diagnostics["n"][:, 0, 0].tolist() == [7, 16, 11]
+    assert found.diagnostics["rank"].amax((1, 2)).tolist() == [7, 8, 8]
+    share = found.weights.norm(dim=(-2, -1)) / view(trace, "raw").weights.norm(dim=(-2, -1))
+    torch.testing.assert_close(found.diagnostics["share"], share)
+
+
+def test_the_papers_variant_reports_that_it_changes_the_output():
+    trace = capture(tiny("bert"), batch("bert"), keep=("values", "pads"), pad_to=30)
+    paper, padded = view(trace, "effective:keys=paper"), view(trace, "effective:keys=padded")
+    assert padded.diagnostics["residual"].max() <= 1e-5
+    assert padded.diagnostics["n"].unique().tolist() == [30]
+    found = paper.layer(1) @ trace.values[1]
+    residual = (found - trace.context[1]).norm(dim=(-2, -1)) / trace.context[1].norm(dim=(-2, -1))
+    assert residual.min() > 0.01
+    torch.testing.assert_close(paper.diagnostics["residual"][:, 1], residual)
+
+
+def test_padding_as_keys_is_refused_where_queries_see_different_keys():
+    trace = capture(tiny("llama"), batch("llama"), keep=("values", "pads"))
+    with pytest.raises(InputError, match="keys='paper' treats padding as keys that every query sees.*layer 0.*causal"):
+        view(trace, "effective:keys=paper")
+
+
+def test_a_dataset_holds_one_example_without_its_padding():
+    data = maps().dataset(2)
+    assert dict(data.sizes) == {"lens": 1, "layer": 2, "head": 4, "query": 11, "key": 11}
+    assert data.key_token.values.tolist()[0] == "[CLS]"
+    assert data.visible.values.all()
+    assert json.loads(data.attrs["headscope"]) == {"site": "self", "example": "2"}
+    assert data.weights.sel(lens="effective", layer=1, head=3).values == pytest.approx(
+        maps().layer(1)[2, 3, :11, :11].numpy()
+    )
+
+
+def test_an_example_that_is_not_there_is_refused():
+    with pytest.raises(InputError, match="There is no example 3: these maps hold 3"):
+        maps().dataset(3)
+
+
+def test_merged_maps_have_one_head():
+    assert maps("norm:merge=true").weights.shape[2] == 1
+    assert maps("norm:merge=true").dataset().sizes["head"] == 1
+    assert "heads merged" in repr(maps("norm:merge=true"))
+
+
+def test_a_left_padded_batch_keeps_its_tokens_in_place():
+    model = tiny("bert")
+    ids = model.tokenizer([text(3), text(9)], padding=True, padding_side="left", return_tensors="pt")
+    data = view(capture(model, ids), "raw").dataset(0)
+    assert data.key_token.values.tolist() == ["[CLS]", *text(3).split(), "[SEP]"]
+    assert data.weights.values.sum(-1) == pytest.approx(1)

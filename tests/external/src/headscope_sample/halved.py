@@ -1,0 +1,19 @@
+"""A lens from another package."""
+
+from dataclasses import dataclass
+
+from headscope.core.lens import Lens
+from headscope.core.maps import Maps, maps_of
+from headscope.core.spec import spec_of
+from headscope.core.trace import Trace
+
+
+@dataclass(frozen=True)
+class Halved(Lens):
+    """Attention divided by a number."""
+
+    by: float = 2.0
+
+    def __call__(self, trace: Trace) -> Maps:
+        """Every weight, divided."""
+        return maps_of(trace, [each / self.by for each in trace.attention], spec_of(self))
