@@ -9,17 +9,17 @@ from headscope.core.errors import InputError
 from headscope.results.draw import draw
 from headscope.results.store import open_result, save
 
-SETTINGS = {"context_settings": {"allow_extra_args": True, "ignore_unknown_options": True}}
+SETTINGS = {"context_settings": {"ignore_unknown_options": True}}
 
 
 def verb(
-    context: typer.Context,
     result: Annotated[Path, typer.Argument(help="A result saved as .nc, for example by: headscope show TEXT -o maps.nc")],
     figure: Annotated[str, typer.Argument(help="A figure, as 'headscope list figures' names it.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="Where to: .pdf .svg .png or .html")],
+    parameters: Annotated[list[str] | None, typer.Argument(help="The figure's own: --layer 3 --head 7")] = None,
 ) -> None:
-    """Draw a figure from a saved result. The figure's parameters are options: --layer 3 --head 7."""
-    picture = draw(open_result(result), figure, **_options(context.args))
+    """Draw a figure from a saved result, without the model that it came from."""
+    picture = draw(open_result(result), figure, **_options(parameters or []))
     save(picture, out)
     typer.echo(f"Wrote {out}")
 

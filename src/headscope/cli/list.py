@@ -20,16 +20,21 @@ def verb(
     console = Console(highlight=False)
     for folder in [what] if what else catalogs:
         table = Table(title=folder, box=None, title_justify="left", padding=(0, 2, 0, 0))
-        for column in ("name", "parameters", "what it is"):
+        for column in ("name", "model types" if folder == "families" else "parameters", "what it is"):
             table.add_column(column, overflow="fold")
         for name in catalogs[folder].names():
             kind = catalogs[folder].find(name)
-            table.add_row(name, _parameters(kind), (kind.__doc__ or "").strip().splitlines()[0])
+            table.add_row(name, _parameters(kind), first_sentence(kind))
         console.print(table)
         console.print()
 
 
+def first_sentence(kind: type) -> str:
+    """What an entry says of itself."""
+    return (kind.__doc__ or "").strip().splitlines()[0]
+
+
 def _parameters(kind: Any) -> str:
     if is_dataclass(kind):
-        return ", ".join(f"{each.name}={each.default}" for each in fields(kind))
+        return ", ".join(f"{each.name}={str(each.default).lower()}" for each in fields(kind))
     return ", ".join(getattr(kind, "kinds", ()))

@@ -2,11 +2,14 @@
 
 import sys
 import warnings
+from collections.abc import Callable
+from functools import wraps
 from importlib import import_module
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 
 from headscope.core.errors import DataWarning, HeadscopeError, InputError
 from headscope.version import __version__
@@ -23,10 +26,11 @@ app = typer.Typer(
 )
 
 
-def _version(asked: bool) -> None:
+def _version(asked: bool) -> bool:
     if asked:
         typer.echo(f"headscope {__version__}")
         raise typer.Exit
+    return asked
 
 
 @app.callback()
@@ -36,23 +40,29 @@ def headscope(
     """Which part of a transformer's attention really reaches the output."""
 
 
-for _verb in VERBS:
-    _module = import_module(f"headscope.cli.{_verb}")
-    app.command(_verb, **getattr(_module, "SETTINGS", {}))(_module.verb)
-
-
 def run() -> None:
-    """Run the command, and turn whatever goes wrong into one sentence and an exit code."""
-    problems = Console(stderr=True, soft_wrap=True, highlight=False)
-    warnings.showwarning = _say(problems, warnings.showwarning)
-    try:
-        app()
-    except HeadscopeError as error:
-        problems.print(f"[bold red]Error:[/] {_escaped(str(error))}")
-        sys.exit(2 if isinstance(error, InputError) else 1)
-    except KeyboardInterrupt:
-        problems.print("Stopped. No file was written half.")
-        sys.exit(130)
+    """Run the command line."""
+    app()
+
+
+def polite(verb: Callable[..., None]) -> Callable[..., None]:
+    """A verb that turns whatever goes wrong into one sentence and an exit code."""
+
+    @wraps(verb)
+    def run_politely(*arguments: Any, **options: Any) -> None:
+        problems = Console(stderr=True, soft_wrap=True, highlight=False)
+        with warnings.catch_warnings():
+            warnings.showwarning = _say(problems, warnings.showwarning)
+            try:
+                verb(*arguments, **options)
+            except HeadscopeError as error:
+                problems.print(f"[bold red]Error:[/] {escape(str(error))}")
+                sys.exit(2 if isinstance(error, InputError) else 1)
+            except KeyboardInterrupt:
+                problems.print("Stopped. No file was left half-written.")
+                sys.exit(130)
+
+    return run_politely
 
 
 def _say(problems: Console, otherwise: Any) -> Any:
@@ -60,12 +70,13 @@ def _say(problems: Console, otherwise: Any) -> Any:
 
     def shown(message: Any, category: type[Warning], *rest: Any, **more: Any) -> None:
         if issubclass(category, DataWarning):
-            problems.print(f"[yellow]Note:[/] {_escaped(str(message))}")
+            problems.print(f"[yellow]Note:[/] {escape(str(message))}")
         else:
             otherwise(message, category, *rest, **more)
 
     return shown
 
 
-def _escaped(text: str) -> str:
-    return text.replace("[", r"\[")
+for _verb in VERBS:
+    _module = import_module(f"headscope.cli.{_verb}")
+    app.command(_verb, **getattr(_module, "SETTINGS", {}))(polite(_module.verb))

@@ -1,11 +1,22 @@
 """`headscope show`: what a model attends to in a text, and how much of it reaches the output."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 from rich.table import Table
+
+from headscope.core.catalog import figures
+from headscope.core.errors import InputError
+from headscope.core.spec import parse
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    import headscope as hs
+
+ENDINGS = (".pdf", ".svg", ".png", ".html", ".nc")
 
 
 def verb(
@@ -14,9 +25,10 @@ def verb(
     model: Annotated[str | None, typer.Option(help="A hub id or a folder; by default a small BERT.")] = None,
     lens: Annotated[str, typer.Option(help="As 'headscope list lenses' names it.")] = "effective",
     figure: Annotated[str | None, typer.Option(help="As 'headscope list figures' names it.")] = None,
-    layer: Annotated[int | None, typer.Option(help="The layer to draw, from 0.")] = None,
-    head: Annotated[int | None, typer.Option(help="The head to draw, from 0.")] = None,
+    layer: Annotated[int | None, typer.Option(help="Draw and save this layer only, from 0.")] = None,
+    head: Annotated[int | None, typer.Option(help="Draw and save this head only, from 0.")] = None,
     site: Annotated[str | None, typer.Option(help="encoder, decoder or cross, where there are several.")] = None,
+    pad_to: Annotated[int | None, typer.Option(help="Pad to so many tokens.")] = None,
     device: Annotated[str | None, typer.Option(help="cpu or cuda.")] = None,
     dtype: Annotated[str | None, typer.Option(help="float32, bfloat16, float16 or float64.")] = None,
     out: Annotated[
@@ -27,76 +39,101 @@ def verb(
 
     headscope show "The cat sat down because it was tired." -o cat.pdf
     """
+    _check(figure, out or [])
     console = Console(highlight=False)
-    with Console(stderr=True).status("Loading the model"):
+    with Console(stderr=True).status("Loading"):
         import transformers
 
         import headscope as hs
         from headscope.core.catalog import lenses
-        from headscope.results.store import check_ending
 
-        for path in out or []:
-            check_ending(path)
         transformers.utils.logging.disable_progress_bar()
         chosen = lenses.make(lens)
         loaded = hs.load(model, device=device, dtype=dtype)
-        keep = {"values"} | set(chosen.needs)
-        trace = hs.capture(loaded, text, pair, site=site, keep=sorted(keep))
-    maps = [hs.view(trace, "raw"), hs.view(trace, chosen)]
-    effective = maps[1] if {"share", "null"} <= set(maps[1].diagnostics) else hs.view(trace, "effective")
-    _summary(console, loaded, trace, effective)
-    both = maps if maps[1].lens != "raw" else maps[:1]
-    _written(console, both, figure, {"layer": layer, "head": head}, out or [])
+        keep = sorted({"values"} | chosen.needs)
+        trace = hs.capture(loaded, text, pair, site=site, keep=keep, pad_to=pad_to)
+    maps = [hs.view(trace, each) for each in dict.fromkeys(["raw", lens])]
+    _summary(console, loaded, trace, maps[-1] if "null" in maps[-1].diagnostics else hs.view(trace, "effective"))
+    if out:
+        data = _stamped(_selected(maps, layer, head), loaded, trace.examples[0])
+        _write(console, data, figure or ("matrix" if len(maps) == 1 or maps[-1].merged else "compare"), out)
+    else:
+        console.print("\nAdd -o picture.pdf (.svg .png .html) for a picture, -o maps.nc for the numbers.")
 
 
-def _summary(console: Console, model: Any, trace: Any, effective: Any) -> None:
-    many = int(trace.keys.counts[0])
-    others = [each for each in trace.sites if each != trace.site]
+def _check(figure: str | None, out: list[Path]) -> None:
+    """Refuse what cannot be written before any work is done."""
+    if figure is not None:
+        figures.find(parse(figure)[0])
+    for path in out:
+        if path.suffix.lower() not in ENDINGS:
+            raise InputError(f"Cannot write '{path.name}': its ending must be one of {' '.join(ENDINGS)}.")
+
+
+def _summary(console: Console, model: "hs.Model", trace: "hs.Trace", maps: "hs.Maps") -> None:
+    """What was looked at, and the effective share of every layer; one sentence where nothing is lost."""
+    assert trace.values is not None
     console.print(f"{model.spec}: {trace.site} attention, {len(trace.layers)} layers × {len(trace.heads)} heads")
-    if others:
+    if others := [each for each in trace.sites if each != trace.site]:
         console.print(f"Also there: {', '.join(others)} (choose with --site)")
-    table = effective.diagnostics
-    value = trace.values[0].shape[-1]
-    console.print(f"{many} tokens; a head's values have {value} dimensions")
-    if not bool(table["null"].any()):
+    many = int(trace.keys.counts[0])
+    console.print(f"{many} tokens; a head's values have {trace.values[0].shape[-1]} dimensions\n")
+    if not maps.diagnostics["null"].any():
         console.print(
-            f"\nEvery head's values have rank {many}, as many as there are tokens: all attention reaches\n"
-            "the output, and effective attention is the same as standard attention."
+            f"Every head's values have rank {many}, as many as there are tokens: all attention\n"
+            "reaches the output, and effective attention is the same as standard attention."
         )
         return
-    shown = Table(box=None, padding=(0, 2, 0, 0))
-    for name in ("layer", "effective share: mean", "least", "most", "null dimensions"):
-        shown.add_column(name, justify="right")
-    for place, label in enumerate(trace.layers):
-        share, null = table["share"][0, place], table["null"][0, place]
-        least, most = int(share.argmin()), int(share.argmax())
-        spread = str(int(null.min())) if null.min() == null.max() else f"{int(null.min())}–{int(null.max())}"
-        shown.add_row(
-            f"L{label}",
-            f"{share.mean():.2f}",
-            f"{share[least]:.2f} (H{trace.heads[least]})",
-            f"{share[most]:.2f} (H{trace.heads[most]})",
-            spread,
-        )
-    console.print()
-    console.print(shown)
+    console.print(_table(trace, maps))
+    residual = float(maps.diagnostics["residual"].max())
     console.print(
-        f"\nEffective share: the size of the part of attention that reaches the output,\nover that of all attention"
-        f" ({effective.lens}). Largest residual: {table['residual'].max():.1e}."
+        f"\nShare: the size of the part called '{maps.lens}' over that of all attention.\n"
+        f"Largest change of a head's output without the rest: {residual:.1e} of it."
     )
 
 
-def _written(
-    console: Console, maps: list[Any], figure: str | None, options: dict[str, int | None], out: list[Path]
-) -> None:
-    from headscope.results.draw import draw, gathered
+def _table(trace: "hs.Trace", maps: "hs.Maps") -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for name in ("layer", "share: mean", "least", "most", "null dimensions"):
+        table.add_column(name, justify="right")
+    for place, label in enumerate(trace.layers):
+        share, null = (maps.diagnostics[name][0, place] for name in ("share", "null"))
+        ends = [f"{share[each]:.2f} (H{trace.heads[int(each)]})" for each in (share.argmin(), share.argmax())]
+        spread = f"{null.min()}" if null.min() == null.max() else f"{null.min()}–{null.max()}"
+        table.add_row(f"L{label}", f"{share.mean():.2f}", *ends, spread)
+    return table
+
+
+def _selected(maps: "list[hs.Maps]", layer: int | None, head: int | None) -> "xr.Dataset":
+    from headscope.results.draw import dataset_of
+
+    data = dataset_of(maps)
+    for name, label in (("layer", layer), ("head", head)):
+        if label is not None:
+            if label not in data[name]:
+                raise InputError(f"There is no {name} {label}: this model has {name}s 0 to {int(data[name].max())}.")
+            data = data.sel({name: [label]})
+    return data
+
+
+def _stamped(data: "xr.Dataset", model: "hs.Model", example: "hs.Example") -> "xr.Dataset":
+    from headscope.results.stamp import fingerprint, stamped
+
+    return stamped(
+        data,
+        command="headscope show",
+        model=model.spec,
+        weights_hash=model.weights_hash,
+        data=fingerprint([example.text, example.pair or ""]),
+        n=1,
+    )
+
+
+def _write(console: Console, data: "xr.Dataset", figure: str, out: list[Path]) -> None:
+    from headscope.results.draw import draw
     from headscope.results.store import save
 
-    name = figure or ("compare" if len(maps) > 1 and not maps[1].merged else "matrix")
-    given = {key: value for key, value in options.items() if value is not None}
-    what = maps if name.partition(":")[0] == "compare" else maps[-1]
     for path in out:
-        save(gathered(maps) if path.suffix == ".nc" else draw(what, name, **given), path)
-        console.print(f"Wrote {path}")
-    if not out:
-        console.print("\nAdd -o picture.pdf (or .svg .png .html) for a picture, -o maps.nc for the numbers.")
+        options = {"lens": str(data.lens[-1].item())} if parse(figure)[0] != "compare" else {}
+        save(data if path.suffix.lower() == ".nc" else draw(data, figure, **options), path)
+        console.print(f"Wrote {path}", soft_wrap=True)

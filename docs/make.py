@@ -1,0 +1,58 @@
+"""Make what the docs show: pictures from the result files beside them, tables from the code.
+
+    python docs/make.py            write them
+    python docs/make.py --check    say what would change, and fail if anything would
+
+The result files in docs/results are stamped with the command that made them.
+"""
+
+import argparse
+import re
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from headscope.core.catalog import families
+from headscope.results.draw import draw
+from headscope.results.store import open_result, save
+
+DOCS = Path(__file__).parent
+PICTURES = {"compare.svg": ("what_reaches.nc", "compare")}
+
+
+def pictures() -> Iterator[tuple[Path, bytes]]:
+    """Each picture's place, and what belongs there."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name, (result, figure) in PICTURES.items():
+            made = save(draw(open_result(DOCS / "results" / result), figure), Path(folder) / name)
+            yield DOCS / "pictures" / name, made.read_bytes()
+
+
+def family_table() -> tuple[Path, bytes]:
+    """The page that lists every kind of model, with its table as the code has it."""
+    page = DOCS / "capture.md"
+    known = [(name, families.find(name).kinds) for name in families.names()]
+    rows = "".join(f"| {name} | {', '.join(kinds)} |\n" for name, kinds in known if kinds)
+    parts = re.split(r"(<!-- families -->\n|<!-- /families -->)", page.read_text(encoding="utf-8"))
+    parts[2] = rows
+    return page, "".join(parts).encode()
+
+
+def main() -> None:
+    """Write or check everything."""
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--check", action="store_true")
+    check = options.parse_args().check
+    stale = [(path, wanted) for path, wanted in (*pictures(), family_table())
+             if not path.is_file() or path.read_bytes() != wanted]  # fmt: skip
+    for path, wanted in stale:
+        if not check:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(wanted)
+        sys.stdout.write(f"{'stale' if check else 'wrote'}: {path.relative_to(DOCS.parent)}\n")
+    sys.exit(1 if check and stale else 0)
+
+
+if __name__ == "__main__":
+    main()

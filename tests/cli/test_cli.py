@@ -1,0 +1,140 @@
+"""The shell command, as one types it."""
+
+import os
+import re
+import signal
+import sys
+import warnings
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from matplotlib.figure import Figure
+
+from headscope.cli.main import run
+
+LONG = (
+    "Zoe Telford played the police officer girlfriend of Simon, Maggie, who was dumped by him in the final episode of the "
+    "first series, after he slept with Jenny, and who is not seen again in any later one of them at all."
+)
+
+
+@pytest.fixture
+def headscope(monkeypatch, capfd):
+    """Run the command in a terminal 80 columns wide: its exit code, what it printed and what it complained of."""
+
+    def type_in(*words):
+        for name, value in {"COLUMNS": "80", "NO_COLOR": "1", "TERM": "dumb"}.items():
+            monkeypatch.setenv(name, value)
+        monkeypatch.setattr(sys, "argv", ["headscope", *map(str, words)])
+        with warnings.catch_warnings(), pytest.raises(SystemExit) as ended:
+            warnings.simplefilter("default")
+            run()
+        said = capfd.readouterr()
+        return SimpleNamespace(returncode=ended.value.code or 0, stdout=said.out, stderr=said.err)
+
+    return type_in
+
+
+def test_the_version_is_said(headscope):
+    assert re.fullmatch(r"headscope \d+\.\d+\.\d+\n", headscope("--version").stdout)
+
+
+@pytest.mark.parametrize("verb", [(), ("show",), ("draw",), ("list",), ("cite",)])
+def test_help_fits_a_terminal(headscope, verb):
+    done = headscope(*verb, "--help")
+    assert done.returncode == 0
+    assert all(len(line) <= 80 for line in done.stdout.splitlines())
+
+
+def test_every_catalog_is_listed(headscope):
+    done = headscope("list")
+    assert all(name in done.stdout for name in ("effective", "keys=visible", "head_grid", "modernbert"))
+    assert all(len(line) <= 80 for line in done.stdout.splitlines())
+    assert "matrix" not in headscope("list", "lenses").stdout
+
+
+def test_a_lens_is_cited(headscope):
+    assert "@inproceedings{brunner2020," in headscope("cite", "effective").stdout
+    assert "@software{headscope," in headscope("cite").stdout
+
+
+def test_a_text_is_shown_and_drawn_and_drawn_again(headscope, tmp_path):
+    done = headscope("show", LONG, "-o", tmp_path / "a.pdf", "-o", tmp_path / "a.nc")
+    assert done.returncode == 0, done.stderr
+    assert "6 layers × 12 heads" in done.stdout
+    assert "null dimensions" in done.stdout
+    assert all(len(line) <= 80 for line in done.stdout.splitlines() if not line.startswith("Wrote"))
+    assert (tmp_path / "a.pdf").read_bytes().startswith(b"%PDF")
+    again = headscope("draw", tmp_path / "a.nc", "head_grid", "--colour", "share", "-o", tmp_path / "b.png")
+    assert again.returncode == 0, again.stderr
+    assert (tmp_path / "b.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_short_text_is_said_to_lose_nothing(headscope):
+    done = headscope("show", "The cat sat down.")
+    assert "all attention reaches" in " ".join(done.stdout.split())
+    assert "effective attention is the same as standard attention" in " ".join(done.stdout.split())
+    assert "Add -o picture.pdf" in done.stdout
+
+
+def test_cutting_a_text_is_said_on_the_terminal(headscope):
+    done = headscope("show", "word " * 600)
+    assert done.returncode == 0
+    assert "Note: 1 of 1 texts are longer than 512 tokens and were cut" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "sentence"),
+    [
+        (("show", ""), 2, "The text of example '0' is empty"),
+        (("show", "the cat", "--lens", "efective"), 2, "No lens is called 'efective'. Did you mean 'effective'?"),
+        (("show", "the cat", "--figure", "matrx", "-o", "x.pdf"), 2, "No figure is called 'matrx'. Did you mean 'matrix'?"),
+        (("show", "the cat", "--model", "./nowhere"), 2, "There is no folder ./nowhere"),
+        (("show", "the cat", "--model", "."), 2, "The folder . is not a model: it holds no config.json"),
+        (("show", "the cat", "--layer", "9", "-o", "x.pdf"), 2, "There is no layer 9"),
+        (("show", "the cat", "-o", "x.docx"), 2, "Cannot write 'x.docx': its ending must be one of .pdf"),
+        (("list", "lens"), 2, "No catalog is called 'lens'. Did you mean 'lenses'?"),
+        (("cite", "nothing"), 2, "No thing to cite is called 'nothing'"),
+        (("draw", "x.nc", "matrix", "-o", "x.pdf"), 2, "Cannot open x.nc: there is nothing of that name"),
+        (("draw", "x.nc", "matrix", "--layer"), 2, "Missing option '--out'"),
+    ],
+)
+def test_a_mistake_is_one_sentence_and_exit_code_2(headscope, words, code, sentence, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = headscope(*words)
+    assert done.returncode == code
+    assert sentence in " ".join(done.stderr.split())
+    assert "Traceback" not in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_one_may_not_write_to_is_said_and_nothing_is_left(headscope, tmp_path):
+    (tmp_path / "file").write_text("kept")
+    done = headscope("show", "the cat", "-o", tmp_path / "file" / "x.pdf")  # a file where a folder would have to be
+    assert done.returncode == 1
+    assert "Error: Cannot write" in done.stderr
+    assert (tmp_path / "file").read_text() == "kept"
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a file system that refuses to be written to")
+def test_a_read_only_folder_is_said(headscope):
+    done = headscope("show", "the cat", "-o", "/proc/self/x.pdf")
+    assert done.returncode == 1
+    assert "Error: Cannot write /proc/self/x.pdf" in done.stderr
+
+
+def test_stopping_in_the_middle_leaves_no_half_file(headscope, tmp_path, monkeypatch):
+    def stop(self, target, **_):
+        target.write(b"half")
+        os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(Figure, "savefig", stop)
+    old = tmp_path / "x.pdf"
+    old.write_text("older")
+    done = headscope("show", LONG, "-o", old)
+    assert done.returncode == 130
+    assert "Stopped. No file was left half-written." in done.stderr
+    assert "Traceback" not in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["x.pdf"]
+    assert old.read_text() == "older"

@@ -1,0 +1,120 @@
+"""The package as users get it."""
+
+import ast
+import os
+import re
+import subprocess
+import sys
+import tomllib
+import venv
+from pathlib import Path
+
+import pytest
+
+import headscope
+
+ROOT = Path(__file__).parents[1]
+NAMES = {
+    "DataWarning", "Example", "Figure", "HeadscopeError", "Lens", "Maps", "Model", "Tokens", "Trace", "__version__",
+    "capture", "draw", "load", "open_result", "save", "show", "stream", "view",
+}  # fmt: skip
+
+
+def test_the_public_names_are_exactly_these():
+    assert set(headscope.__all__) == set(dir(headscope)) == NAMES
+    for name in NAMES:
+        assert getattr(headscope, name) is not None
+
+
+def test_a_name_that_is_not_there_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="module 'headscope' has no attribute 'captur'"):
+        headscope.captur  # noqa: B018  (reading it is the test)
+
+
+def run(code):
+    return subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True).stdout
+
+
+def test_importing_headscope_loads_nothing_heavy_and_changes_nothing():
+    before = "import sys, warnings, os, random; state = (list(warnings.filters), dict(os.environ), random.getstate());"
+    after = (
+        "assert state == (list(warnings.filters), dict(os.environ), random.getstate());"
+        "print([name for name in ('torch', 'transformers', 'matplotlib', 'xarray') if name in sys.modules])"
+    )
+    assert run(f"{before} import headscope; {after}").strip() == "[]"
+
+
+def test_drawing_a_saved_result_needs_no_torch():
+    code = (
+        "import sys, importlib, pkgutil, headscope.figures, headscope.results;"
+        "[importlib.import_module(f'{package.__name__}.{each.name}') for package in (headscope.figures, headscope.results)"
+        " for each in pkgutil.iter_modules(package.__path__)];"
+        "print('torch' in sys.modules, 'transformers' in sys.modules)"
+    )
+    assert run(code).split() == ["False", "False"]
+
+
+def test_every_import_is_a_declared_dependency():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    declared = {re.split(r"[><=]", each)[0] for each in project["dependencies"]}
+    named = {"IPython", "huggingface_hub"}  # only where a notebook runs; comes with transformers
+    for path in (ROOT / "src").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                found = [node.module or ""] if isinstance(node, ast.ImportFrom) else [each.name for each in node.names]
+                for name in (each.partition(".")[0] for each in found):
+                    assert name in declared | named | {"headscope"} or name in sys.stdlib_module_names, (path, name)
+
+
+def test_every_version_is_pinned():
+    lines = [line for line in (ROOT / "constraints.txt").read_text().splitlines() if not line.startswith("#")]
+    pinned = {line.partition("==")[0] for line in lines}
+    assert all(re.fullmatch(r"[a-z0-9._-]+==[\w.]+", line) for line in lines)
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    asked = [*settings["project"]["dependencies"], *settings["dependency-groups"]["dev"]]
+    assert {re.split(r"[><=]", each)[0] for each in asked} <= pinned
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory):
+    """The wheel in a new environment outside the clone; the libraries it needs are lent by this environment."""
+    place = tmp_path_factory.mktemp("clean")
+    build = [sys.executable, "-m", "pip", "wheel", "-q", "--no-build-isolation", "--no-deps", "--wheel-dir", place, ROOT]
+    subprocess.run(build, check=True, capture_output=True)
+    (wheel,) = place.glob("headscope-*.whl")
+    venv.create(place / "env", with_pip=False)
+    (site,) = (place / "env").glob("lib/python*/site-packages")
+    install = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-compile", "--prefix", place / "env", wheel]
+    subprocess.run([*install, "--ignore-installed"], check=True, capture_output=True)
+    lent = next(path for path in sys.path if path.endswith("site-packages"))
+    (site / "lent.pth").write_text(f"import site; site.addsitedir({lent!r})\n")
+    return place / "env"
+
+
+def in_environment(installed, *command):
+    clean = {"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/"), "LANG": "C.UTF-8", "HF_HUB_OFFLINE": "1"}
+    return subprocess.run(command, cwd=installed, env=clean, capture_output=True, text=True)
+
+
+def test_the_wheel_works_outside_the_clone(installed):
+    code = "import headscope; print(headscope.__file__); from headscope.data.sample import paragraphs; print(len(paragraphs()))"
+    where, many = in_environment(installed, installed / "bin" / "python", "-c", code).stdout.split()
+    assert Path(where).is_relative_to(installed)
+    assert many == "100"
+
+
+def test_the_command_of_the_wheel_makes_a_picture(installed):
+    text = "The cat sat down because it was tired."
+    done = in_environment(installed, installed / "bin" / "headscope", "show", text, "-o", "cat.svg")
+    assert done.returncode == 0, done.stderr
+    assert "effective attention is the same as standard attention" in done.stdout
+    assert "<svg" in (installed / "cat.svg").read_text()
+
+
+def test_the_wheel_carries_types_and_licences(installed):
+    (package,) = installed.glob("lib/python*/site-packages/headscope")
+    (facts,) = installed.glob("lib/python*/site-packages/headscope-*.dist-info")
+    assert (package / "py.typed").exists()
+    assert (package / "__init__.pyi").exists()
+    assert (package / "data" / "GAP_LICENSE").exists()
+    assert list(facts.rglob("LICENSE"))
