@@ -1,0 +1,194 @@
+"""Every head at once: layers down, heads across."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from matplotlib import figure as canvases
+from matplotlib.axes import Axes
+from matplotlib.collections import PatchCollection
+from matplotlib.colors import Normalize
+from matplotlib.patches import Rectangle
+
+from headscope.core.errors import InputError, unknown
+from headscope.core.figure import Figure
+from headscope.core.spec import check_choices
+from headscope.results import canvas, heat, pick, theme
+
+LARGEST = 64
+"""A thumbnail has at most this many pixels a side; each shows the largest weight it stands for."""
+
+SMALLEST_NUMBER = 4.0
+"""Numbers of a smaller size than this, in points, are left out."""
+
+
+@dataclass(frozen=True)
+class HeadGrid(Figure):
+    """A thumbnail of every head, or with `colour` one coloured cell for each, by a value such as "share".
+
+    All thumbnails share one scale, on which colours follow the square root of a weight, or the weight itself
+    with `scale="linear"`. Numbers are printed in coloured cells wherever they can be set in 4 points or more,
+    and left out elsewhere. `size` is the width in inches.
+    """
+
+    colour: str | None = None
+    lens: str | None = None
+    title: str | None = None
+    size: float | None = None
+    scale: heat.Spacing = "root"
+
+    def __post_init__(self) -> None:
+        check_choices(self)
+
+    @theme.applied()
+    def __call__(
+        self,
+        data: xr.Dataset,
+        *,
+        ax: Axes | None = None,
+        figure: canvases.Figure | canvases.SubFigure | None = None,
+    ) -> canvases.Figure:
+        """The grid of heads."""
+        one = pick.one_lens(data, self.lens) if self.colour is None else _measured(data, self.lens, self.colour)
+        lens = str(one["lens"].values)
+        cell, size = _room(one, self.size, thumbnails=self.colour is None)
+        place = canvas.one_panel("head_grid", ax, figure, size)
+        shape = (one.sizes["layer"], one.sizes["head"])
+        cell = cell if ax is None else heat.cell_in(place, shape)
+        if self.colour is None:
+            scale, text = _draw_thumbnails(place, one, self.scale), heat.quantity(lens)
+        else:
+            scale = _draw_values(place, one[self.colour], cell)
+            text = _MEANINGS.get(self.colour, self.colour)
+        _name_heads(place, one)
+        heat.bar(place, scale, text, (cell * shape[1], cell * shape[0]))
+        default = f"{lens} · every head" if self.colour is None else f"{lens} · {self.colour} of every head"
+        place.set_title(self.title if self.title is not None else default)
+        return canvas.root(place.figure)
+
+
+def pooled(weights: heat.Cells, largest: int = LARGEST) -> heat.Cells:
+    """The same map with at most `largest` pixels a side, each the weight of largest size that falls into it.
+
+    >>> pooled(np.array([[0.1, -0.4], [0.3, 0.2]]), largest=1)
+    array([[-0.4]])
+    """
+    for axis in (-1, -2):
+        many = weights.shape[axis]
+        if many > largest:
+            edges = np.arange(largest) * many // largest
+            high = np.fmax.reduceat(weights, edges, axis=axis)
+            low = np.fmin.reduceat(weights, edges, axis=axis)
+            weights = np.where(-low > high, low, high)
+    return weights
+
+
+def _draw_thumbnails(ax: Axes, one: xr.Dataset, spacing: heat.Spacing) -> heat.Scale:
+    """All thumbnails as one picture, with white between them."""
+    weights = pooled(pick.cells(one.transpose(..., "head", "layer", "query", "key")))  # head layer query key
+    scale = heat.scale(weights, signed=pick.is_signed(one), spacing=spacing)
+    heads, layers, rows, columns = weights.shape
+    down, across = (max(1, round(side * 0.06)) for side in (rows, columns))
+    picture = np.zeros((layers, rows + 2 * down, heads, columns + 2 * across, 4))
+    painted = scale.paint(weights)
+    painted[np.isnan(weights)] = 0  # the ground shows through
+    picture[:, down:-down, :, across:-across] = painted.transpose(1, 2, 0, 3, 4)
+    picture = picture.reshape(layers * (rows + 2 * down), heads * (columns + 2 * across), 4)
+    _frame(
+        ax,
+        (layers, heads),
+        across / (columns + 2 * across),
+        down / (rows + 2 * down),
+        bool(np.isnan(weights).any()),
+    )
+    picture = (255 * picture).round().astype(np.uint8)
+    ax.imshow(picture, extent=(-0.5, heads - 0.5, layers - 0.5, -0.5), aspect="equal", interpolation="antialiased")
+    return scale
+
+
+def _frame(ax: Axes, shape: tuple[int, int], across: float, down: float, hidden: bool) -> None:
+    """A thin frame for each thumbnail, hatched inside where queries could not see every key."""
+    boxes = [
+        Rectangle((head - 0.5 + across, layer - 0.5 + down), 1 - 2 * across, 1 - 2 * down)
+        for layer, head in np.ndindex(*shape)
+    ]
+    ground: dict[str, Any] = {"facecolor": theme.hidden, "hatch": "//////"} if hidden else {"facecolor": "none"}
+    ax.add_collection(PatchCollection(boxes, edgecolor=theme.hatch, linewidth=0.6, zorder=0, **ground))
+
+
+_MEANINGS = {
+    "share": "effective share (size ÷ size of standard map)",
+    "rank": "rank of the values",
+    "null": "dimensions that never reach the output",
+    "n": "tokens",
+    "residual": "relative difference of the output",
+}
+
+
+def _draw_values(ax: Axes, values: xr.DataArray, cell: float) -> heat.Scale:
+    """One coloured cell for each head, with its number where there is room."""
+    table = values.transpose("layer", "head").values.astype(float)
+    scale = _value_scale(table)
+    heat.hide(ax, table)
+    ax.imshow(table, norm=scale.norm, cmap=scale.colours, aspect="equal", interpolation="nearest")
+    texts = written(table)
+    size = min(8.0, cell * 72 / (0.7 * max(len(text) for row in texts for text in row)))
+    if size >= SMALLEST_NUMBER:
+        for (row, column), value in np.ndenumerate(table):
+            ink = theme.ink_on(scale.paint(np.array(value))) if np.isfinite(value) else theme.quiet
+            ax.text(column, row, texts[row][column], ha="center", va="center", fontsize=size, color=ink)
+    return scale
+
+
+def written(table: heat.Cells) -> list[list[str]]:
+    """Numbers as short text: whole ones whole, tiny ones with a power of ten, others with two decimals."""
+    finite = table[np.isfinite(table)]
+    if not finite.size:
+        return [["–"] * len(row) for row in table]
+    form = ".0f" if (finite == finite.round()).all() else ".1e" if np.abs(finite).max() < 0.01 else ".2f"
+    return [[format(each, form) if np.isfinite(each) else "–" for each in row] for row in table]
+
+
+def _value_scale(table: heat.Cells) -> heat.Scale:
+    """From the smallest to the largest value; both ways from zero where some are negative."""
+    finite = table[np.isfinite(table)]
+    if finite.size and finite.min() < 0:
+        return heat.scale(table, signed=True)
+    low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
+    return heat.Scale(Normalize(low if low < high else 0.0, high if high > 0 else 1.0), theme.weights)
+
+
+def _name_heads(ax: Axes, one: xr.Dataset) -> None:
+    for axis, letter, name in ((ax.xaxis, "H", "head"), (ax.yaxis, "L", "layer")):
+        labels = [f"{letter}{int(each)}" for each in one[name].values]
+        axis.set_ticks(range(len(labels)), labels=labels, fontsize=theme.NOTE)
+        axis.set_tick_params(length=0, pad=2)
+    ax.xaxis.tick_top()
+    ax.spines[:].set_visible(False)
+
+
+def _room(one: xr.Dataset, size: float | None, *, thumbnails: bool) -> tuple[float, tuple[float, float]]:
+    """The side of a cell, and the size of the figure, in inches."""
+    heads, layers = one.sizes["head"], one.sizes["layer"]
+    largest = 0.9 if thumbnails else 0.45
+    beside = 1.3
+    if size is not None and size <= beside:
+        raise InputError(f"A figure {size} inches wide has no room beside its labels. Give a larger size.")
+    cell = (size - beside) / heads if size is not None else min(largest, 16.0 / max(heads, layers))
+    return cell, (heads * cell + beside, layers * cell + 0.65)
+
+
+def _measured(data: xr.Dataset, lens: str | None, colour: str) -> xr.Dataset:
+    """The data of one lens, once it is sure that it has this value for every head."""
+    pick.need(data)
+    known = [str(name) for name, table in data.data_vars.items() if set(table.dims) == {"lens", "layer", "head"}]
+    if colour not in known:
+        raise unknown("value of every head in this data", colour, known)
+    names = [str(name) for name in data["lens"].values]
+    if lens is None:  # the first lens that has the value
+        has = data[colour].notnull().any(("layer", "head")).values
+        lens = names[int(has.argmax())]
+    if lens not in names:
+        raise unknown("lens in this data", lens, names)
+    return data.isel(lens=names.index(lens))

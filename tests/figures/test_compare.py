@@ -1,0 +1,66 @@
+import numpy as np
+import pytest
+
+from headscope.core.errors import InputError
+from headscope.results.draw import draw
+from tests.figures.data import dataset
+
+SHARES = [[0.9, 0.8, 0.7], [0.6, 0.2, 0.5]]
+
+
+def panels(figure):
+    return [ax for ax in figure.axes if ax.images]
+
+
+def test_three_panels_share_one_symmetric_scale():
+    ends = {panel.images[0].get_clim() for panel in panels(draw(dataset(shares=SHARES), "compare"))}
+    assert len(ends) == 1
+    low, high = ends.pop()
+    assert low == -high
+
+
+def test_the_third_panel_is_what_never_reaches_the_output():
+    standard, effective, difference = (
+        panel.images[0].get_array() for panel in panels(draw(dataset(shares=SHARES), "compare"))
+    )
+    assert np.allclose(standard - effective, difference)
+
+
+def test_the_head_that_changes_most_is_chosen_and_the_title_says_so():
+    title = draw(dataset(shares=SHARES), "compare").get_suptitle()
+    assert title.startswith("L1H1, the head that changes most\n3 tokens, rank 2: 20% of this attention is effective")
+
+
+def test_a_layer_alone_narrows_the_choice():
+    assert (
+        draw(dataset(shares=SHARES), "compare", layer=0).get_suptitle().startswith("L0H2, the head that changes most")
+    )
+
+
+def test_a_head_that_was_asked_for_is_not_said_to_change_most():
+    assert draw(dataset(shares=SHARES), "compare", layer=0, head=0).get_suptitle().startswith("L0H0\n")
+
+
+def test_without_shares_the_largest_difference_is_chosen():
+    assert (
+        draw(dataset(shares=SHARES).drop_vars("share"), "compare").get_suptitle() == "L1H1, the head that changes most"
+    )
+
+
+def test_equal_maps_are_drawn_once_with_the_reason():
+    figure = draw(dataset(shares=np.ones((2, 3))), "compare")
+    assert len(panels(figure)) == 1
+    said = " ".join(panels(figure)[0].texts[0].get_text().split())
+    assert said == ("3 tokens, rank 3: all of this attention reaches the output, so effective attention is the same.")
+
+
+def test_one_lens_alone_cannot_be_compared():
+    with pytest.raises(
+        InputError, match=r"needs the lens 'raw' and another one, but the data has effective\. View the"
+    ):
+        draw(dataset().isel(lens=[1]), "compare")
+
+
+def test_raw_is_not_compared_with_itself():
+    with pytest.raises(InputError, match=r"compare standard attention with itself\. Give one of effective\."):
+        draw(dataset(), "compare", lens="raw")

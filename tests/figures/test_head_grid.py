@@ -1,0 +1,66 @@
+import numpy as np
+import pytest
+
+from headscope.core.errors import InputError, UnknownName
+from headscope.figures.head_grid import pooled, written
+from headscope.results.draw import draw
+from tests.figures.data import dataset
+
+
+def labels(axis):
+    return [label.get_text() for label in axis.get_ticklabels()]
+
+
+def test_layers_are_rows_and_heads_are_columns():
+    axes = draw(dataset(), "head_grid").axes[0]
+    assert labels(axes.yaxis) == ["L0", "L1"]
+    assert labels(axes.xaxis) == ["H0", "H1", "H2"]
+
+
+def test_a_value_is_printed_for_every_head():
+    axes = draw(dataset(shares=[[0.1, 0.2, 0.3], [0.4, 0.5, 0.6]]), "head_grid", colour="share").axes[0]
+    assert [text.get_text() for text in axes.texts] == ["0.10", "0.20", "0.30", "0.40", "0.50", "0.60"]
+
+
+def test_the_value_comes_from_the_lens_that_has_it():
+    assert draw(dataset(), "head_grid", colour="share").axes[0].get_title() == "effective · share of every head"
+
+
+def test_numbers_that_would_be_too_small_are_left_out():
+    data = dataset("a b", layers=32, heads=32)
+    assert len(draw(data, "head_grid", colour="share").axes[0].texts) == 32 * 32
+    assert not draw(data, "head_grid", colour="share", size=5.0).axes[0].texts
+
+
+def test_pooling_keeps_the_largest_weight_and_its_sign():
+    weights = np.zeros((1, 1, 200, 200))
+    weights[0, 0, 150, 30] = -1.0
+    small = pooled(weights)
+    assert small.shape == (1, 1, 64, 64)
+    assert small.min() == -1.0
+    assert (small != 0).sum() == 1
+
+
+def test_pooling_leaves_out_what_is_hidden_unless_all_is():
+    assert pooled(np.array([[np.nan, 0.5], [np.nan, np.nan]]), largest=1) == 0.5
+    assert np.isnan(pooled(np.full((2, 2), np.nan), largest=1)).all()
+
+
+def test_whole_numbers_are_written_whole_and_tiny_ones_with_a_power_of_ten():
+    assert written(np.array([[3.0, np.nan]])) == [["3", "–"]]
+    assert written(np.array([[2.5e-7]])) == [["2.5e-07"]]
+    assert written(np.array([[np.nan]])) == [["–"]]
+
+
+def test_an_unknown_value_is_said():
+    with pytest.raises(
+        UnknownName, match=r"No value of every head in this data is called 'shear'. Did you mean 'share'"
+    ):
+        draw(dataset(), "head_grid", colour="shear")
+
+
+def test_a_size_without_room_is_said():
+    with pytest.raises(
+        InputError, match=r"A figure 1.0 inches wide has no room beside its labels. Give a larger size."
+    ):
+        draw(dataset(), "head_grid", size=1.0)

@@ -1,0 +1,130 @@
+"""Laws of every figure in the catalog."""
+
+import subprocess
+import sys
+import warnings
+
+import matplotlib
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from headscope.core.catalog import figures
+from headscope.core.errors import InputError
+from headscope.core.spec import spec_of
+from headscope.results import theme
+from headscope.results.draw import draw
+from headscope.results.store import save
+from tests.figures.data import dataset
+
+every_figure = pytest.mark.parametrize("name", figures.names())
+ENDINGS = ("svg", "png", "pdf", "html")
+
+
+def settings() -> dict:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # some settings are deprecated, even to look at
+        return {name: matplotlib.rcParams[name] for name in matplotlib.rcParams if name != "backend"}
+
+
+@every_figure
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_the_same_data_gives_the_same_bytes(name, ending, tmp_path):
+    first, second = (save(draw(dataset(), name), tmp_path / f"{n}.{ending}").read_bytes() for n in (1, 2))
+    assert first == second
+
+
+@every_figure
+def test_saving_twice_gives_the_same_bytes(name, tmp_path):
+    drawn = draw(dataset("a 中 c"), name)
+    first, second = (save(drawn, tmp_path / f"{n}.svg").read_bytes() for n in (1, 2))
+    assert first == second
+
+
+@every_figure
+def test_no_global_style_is_touched(name, tmp_path):
+    with matplotlib.rc_context({"font.size": 23, "text.usetex": True, "axes.facecolor": "black"}):
+        before = settings()
+        save(draw(dataset(), name), tmp_path / "a.png")
+        assert settings() == before
+
+
+@every_figure
+def test_the_users_style_does_not_change_the_picture(name, tmp_path):
+    plain = save(draw(dataset(), name), tmp_path / "plain.png").read_bytes()
+    with matplotlib.rc_context({"font.size": 23, "axes.facecolor": "black", "savefig.dpi": 30}):
+        assert save(draw(dataset(), name), tmp_path / "dark.png").read_bytes() == plain
+
+
+@every_figure
+def test_causal_maps_long_words_and_mathematics_are_drawn_without_a_warning(name, tmp_path):
+    words = "$x_1$ _a^b $ \\frac 😀 שלום العربية ##ing ·the supercalifragilisticexpialidocious a\nb \x00 \ud83d"
+    drawn = draw(dataset(words, causal=True), name)
+    for ending in ENDINGS:
+        assert save(drawn, tmp_path / f"a.{ending}").stat().st_size > 1000
+
+
+@every_figure
+def test_data_is_unchanged(name):
+    data = dataset()
+    draw(data, name)
+    assert data.identical(dataset())
+
+
+@every_figure
+def test_a_figure_rebuilds_from_its_spec(name):
+    entry = figures.make(name, title="a title")
+    assert figures.make(spec_of(entry)) == entry
+
+
+SEVERAL_PANELS = {"compare"}
+
+
+@pytest.mark.parametrize("name", sorted(set(figures.names()) - SEVERAL_PANELS))
+def test_a_figure_of_one_panel_draws_into_axes(name):
+    where = Figure(layout="constrained")
+    assert draw(dataset(), name, ax=where.subplots()) is where
+    with pytest.raises(InputError, match=f"'{name}' has one panel, so it takes ax=, but got figure="):
+        draw(dataset(), name, canvas=where)
+
+
+@pytest.mark.parametrize("name", sorted(SEVERAL_PANELS))
+def test_a_figure_of_several_panels_draws_into_a_figure_or_a_part_of_one(name):
+    where = Figure(layout="constrained")
+    assert draw(dataset(), name, canvas=where.subfigures(1, 2)[0]) is where
+    with pytest.raises(InputError, match=f"'{name}' has several panels, so it takes figure=, but got ax="):
+        draw(dataset(), name, ax=where.subplots())
+
+
+@every_figure
+def test_the_title_can_be_set(name, tmp_path):
+    page = save(draw(dataset(), name, title="My <own> title"), tmp_path / "a.html").read_text()
+    assert "<title>My &lt;own&gt; title</title>" in page
+
+
+@every_figure
+def test_no_tokens_is_said(name):
+    with pytest.raises(InputError, match="There is nothing to draw: the data has no query"):
+        draw(dataset().isel(query=[]), name)
+
+
+def test_darker_is_more_in_grey_print():
+    grey = [theme.luminance(theme.weights(x)) for x in np.linspace(0, 1, 256)]
+    assert (np.diff(grey) < 0).all()
+
+
+def test_both_arms_of_the_signed_scale_darken_at_the_same_pace_in_grey_print():
+    above = [theme.luminance(theme.signed(x)) for x in np.linspace(0.5, 1, 128)]
+    below = [theme.luminance(theme.signed(x)) for x in np.linspace(0.5, 0, 128)]
+    assert (np.diff(above) < 0).all()
+    assert (np.diff(below) < 0).all()
+    assert np.allclose(above, below, atol=0.12)  # luminance from 0 to 1
+
+
+def test_figures_and_results_leave_torch_and_pyplot_unloaded():
+    results = ("draw", "store", "theme", "heat", "pick", "canvas", "fonts")
+    modules = [f"headscope.figures.{name}" for name in figures.names()]
+    modules += [f"headscope.results.{name}" for name in results]
+    code = f"import sys, {', '.join(modules)}; print({{'torch', 'matplotlib.pyplot'}} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
