@@ -1,0 +1,177 @@
+"""What effective attention costs: over the forward pass that it needs, and against other ways to compute it.
+
+python -m benchmarks.effective [--quick]
+
+CPU time on one thread, rivals in turns in one process. Every pair of figures is the least and the median.
+"""
+
+import argparse
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from statistics import median
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from benchmarks.timing import Ratio, race, ratio, show
+from headscope.core.lens import view
+from headscope.core.projection import project
+from headscope.engine.capture import capture
+from headscope.engine.load import load
+from headscope.engine.model import Model
+
+HEADS = 12
+BARS_OVER_FORWARD = {"factored": 1.20, "materialised": 1.25}
+BARS_AGAINST_SVD = {128: 4, 512: 6, 1024: 10}
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A BERT of this size, with random weights."""
+
+    name: str
+    hidden: int
+    layers: dict[int, int]  # for each length: what a layer costs is the same in a stack of a few
+    heads: int = HEADS
+
+
+BERT_BASE = Shape("BERT-base shape, d = 64", 768, {128: 12, 256: 12, 512: 4, 1024: 4})
+MINILM = Shape("MiniLM shape, d = 32", 384, {128: 6, 256: 6, 512: 6, 1024: 6})
+TINY = Shape("tiny shape, d = 8", 32, {12: 2, 16: 2}, heads=4)
+
+
+def main() -> None:
+    """Print both tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="tiny shapes, to see that it runs")
+    quick = parser.parse_args().quick
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    effort = {"repeats": 2} if quick else {"repeats": 9, "seconds": 12}
+    for shape in (TINY,) if quick else (BERT_BASE, MINILM):
+        compare_with_forward(shape, effort)
+    compare_with_decompositions((16,) if quick else (128, 256, 512, 1024), 8 if quick else 64, effort)
+
+
+def compare_with_forward(shape: Shape, effort: Any) -> None:
+    """Capture and view, over the plain forward pass of the same model with attentions."""
+    rows = []
+    for length, layers in shape.layers.items():
+        runs = race(_end_to_end(_bert(shape, layers), length), **effort)
+        forward = runs.pop("forward")
+        cells = [_against(BARS_OVER_FORWARD.get(name), ratio(each, forward)) for name, each in runs.items()]
+        rows.append([f"{length}", f"{layers}", f"{median(forward):.3f} s", *cells])
+    bars = [f"{name} ≤{bar:.2f}" for name, bar in BARS_OVER_FORWARD.items()]
+    header = ["tokens", "layers", "forward", "captured", *bars]
+    show(f"{shape.name}, over the forward pass with attentions: least / median", header, rows)
+
+
+def compare_with_decompositions(lengths: Sequence[int], value: int, effort: Any) -> None:
+    """The projection alone, against singular value decompositions of the same values."""
+    rows = []
+    for length in lengths:
+        runs = race(_kernels(*_random_layer(length, value)), **effort)
+        ours = runs.pop("headscope")
+        ratios = {name: ratio(each, ours) for name, each in runs.items()}
+        bar = _reached(BARS_AGAINST_SVD.get(length), ratios["full SVD"])
+        cells = [f"{each:.1f}" for each in ratios.values()]
+        rows.append([f"{length}", f"{median(ours) * 1e3:.1f} ms", *cells, bar])
+    header = ["tokens", "headscope", *ratios, "bar (full SVD)"]
+    show(f"Projection alone, {HEADS} heads, d = {value}, peers over ours: least / median", header, rows)
+
+
+def _bert(shape: Shape, layers: int) -> Model:
+    from transformers import BertConfig, BertModel
+
+    config = BertConfig(
+        hidden_size=shape.hidden,
+        num_hidden_layers=layers,
+        num_attention_heads=shape.heads,
+        intermediate_size=4 * shape.hidden,
+        max_position_embeddings=1024,
+        attn_implementation="eager",
+    )
+    return load(BertModel(config, add_pooling_layer=False).eval())
+
+
+def _end_to_end(model: Model, length: int) -> dict[str, Callable[[], Any]]:
+    ids = torch.randint(1000, model.network.config.vocab_size, (1, length))
+    batch = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
+
+    @torch.no_grad()
+    def forward() -> Any:
+        return model.network(**batch, output_attentions=True)
+
+    def captured() -> Any:
+        return capture(model, batch)
+
+    def factored() -> Any:
+        return view(captured(), "effective")
+
+    def materialised() -> Any:
+        maps = factored()
+        return [maps.layer(label) for label in maps.layers]
+
+    return {each.__name__: each for each in (forward, captured, factored, materialised)}
+
+
+def _random_layer(length: int, value: int) -> tuple[Tensor, Tensor]:
+    """Attention from scores of low rank, as a model's are, and values."""
+    queries, keys, values = torch.randn(3, HEADS, length, value)
+    return (2 * queries @ keys.mT / value**0.5).softmax(-1), values
+
+
+def _kernels(attention: Tensor, values: Tensor) -> dict[str, Callable[[], Tensor]]:
+    context = attention @ values
+    return {
+        "headscope": partial(by_projection, attention, values, context),
+        "full SVD": partial(by_full_svd, attention, values),
+        "full SVD, by head": partial(by_full_svd_of_each_head, attention, values),
+        "economy SVD": partial(by_economy_svd, attention, values),
+    }
+
+
+def by_projection(attention: Tensor, values: Tensor, context: Tensor) -> Tensor:
+    """Ours, with the context that the model has computed anyway."""
+    found = project(attention, values, torch.ones(values.shape[:-1], dtype=torch.bool), context)
+    return found.left @ found.right.mT
+
+
+def by_full_svd(attention: Tensor, values: Tensor) -> Tensor:
+    """The way of the published code: take the left null space of all heads at once, and remove it."""
+    basis, sizes, _ = torch.linalg.svd(values, full_matrices=True)
+    null = basis[..., int(_ranks(sizes, values).max()) :]
+    return attention - attention @ null @ null.mT
+
+
+def by_full_svd_of_each_head(attention: Tensor, values: Tensor) -> Tensor:
+    """The same, head after head, each with its own rank."""
+    return torch.stack([by_full_svd(*head) for head in zip(attention, values, strict=True)])
+
+
+def by_economy_svd(attention: Tensor, values: Tensor) -> Tensor:
+    """Project on the column space instead of removing the null space, which needs only the thin factor."""
+    basis, sizes, _ = torch.linalg.svd(values, full_matrices=False)
+    kept = torch.arange(sizes.shape[-1]) < _ranks(sizes, values)[..., None]
+    basis = basis * kept[..., None, :]
+    return attention @ basis @ basis.mT
+
+
+def _ranks(sizes: Tensor, values: Tensor) -> Tensor:
+    cut = max(values.shape[-2:]) * torch.finfo(values.dtype).eps
+    return (sizes > cut * sizes[..., :1]).sum(-1)
+
+
+def _against(bar: float | None, found: Ratio) -> str:
+    verdict = "" if bar is None else " met" if found.median <= bar else " missed"
+    return f"{found:.2f}{verdict}"
+
+
+def _reached(bar: float | None, found: Ratio) -> str:
+    return "" if bar is None else f"≥{bar} met" if found.median >= bar else f"≥{bar} missed"
+
+
+if __name__ == "__main__":
+    main()
