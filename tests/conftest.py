@@ -4,7 +4,7 @@ import os
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 
-from jaxtyping import install_import_hook  # noqa: E402
+from jaxtyping import install_import_hook
 
 install_import_hook("headscope", "beartype.beartype")
 

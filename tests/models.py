@@ -54,7 +54,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "pegasus": TWO,
     "cohere": {**GQA, "pad_token_id": 0, "eos_token_id": 3},  # through the interface, and described by no family
 }  # fmt: skip
-SITES = {kind: ("encoder", "decoder", "cross") for kind in ("t5", "mt5", "bart", "mbart", "marian", "pegasus")}
+SITES = dict.fromkeys(("t5", "mt5", "bart", "mbart", "marian", "pegasus"), ("encoder", "decoder", "cross"))
 
 
 def sites(kind: str) -> tuple[str, ...]:

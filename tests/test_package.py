@@ -32,7 +32,9 @@ def test_a_name_that_is_not_there_is_an_attribute_error():
 
 
 def run(code):
-    return subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True).stdout
+    return subprocess.run(
+        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True
+    ).stdout
 
 
 def test_importing_headscope_loads_nothing_heavy_and_changes_nothing():
@@ -47,8 +49,8 @@ def test_importing_headscope_loads_nothing_heavy_and_changes_nothing():
 def test_drawing_a_saved_result_needs_no_torch():
     code = (
         "import sys, importlib, pkgutil, headscope.figures, headscope.results;"
-        "[importlib.import_module(f'{package.__name__}.{each.name}') for package in (headscope.figures, headscope.results)"
-        " for each in pkgutil.iter_modules(package.__path__)];"
+        "[importlib.import_module(f'{package.__name__}.{each.name}')"
+        " for package in (headscope.figures, headscope.results) for each in pkgutil.iter_modules(package.__path__)];"
         "print('torch' in sys.modules, 'transformers' in sys.modules)"
     )
     assert run(code).split() == ["False", "False"]
@@ -79,12 +81,34 @@ def test_every_version_is_pinned():
 def installed(tmp_path_factory):
     """The wheel in a new environment outside the clone; the libraries it needs are lent by this environment."""
     place = tmp_path_factory.mktemp("clean")
-    build = [sys.executable, "-m", "pip", "wheel", "-q", "--no-build-isolation", "--no-deps", "--wheel-dir", place, ROOT]
+    build = [
+        sys.executable,
+        "-m",
+        "pip",
+        "wheel",
+        "-q",
+        "--no-build-isolation",
+        "--no-deps",
+        "--wheel-dir",
+        place,
+        ROOT,
+    ]
     subprocess.run(build, check=True, capture_output=True)
     (wheel,) = place.glob("headscope-*.whl")
     venv.create(place / "env", with_pip=False)
     (site,) = (place / "env").glob("lib/python*/site-packages")
-    install = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-compile", "--prefix", place / "env", wheel]
+    install = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "-q",
+        "--no-deps",
+        "--no-compile",
+        "--prefix",
+        place / "env",
+        wheel,
+    ]
     subprocess.run([*install, "--ignore-installed"], check=True, capture_output=True)
     lent = next(path for path in sys.path if path.endswith("site-packages"))
     (site / "lent.pth").write_text(f"import site; site.addsitedir({lent!r})\n")
@@ -97,7 +121,10 @@ def in_environment(installed, *command):
 
 
 def test_the_wheel_works_outside_the_clone(installed):
-    code = "import headscope; print(headscope.__file__); from headscope.data.sample import paragraphs; print(len(paragraphs()))"
+    code = (
+        "import headscope; print(headscope.__file__);"
+        "from headscope.data.sample import paragraphs; print(len(paragraphs()))"
+    )
     where, many = in_environment(installed, installed / "bin" / "python", "-c", code).stdout.split()
     assert Path(where).is_relative_to(installed)
     assert many == "100"

@@ -20,7 +20,7 @@ _HOMES = {
     if isinstance(node, ast.ImportFrom) and node.module
     for alias in node.names
 }
-__all__ = sorted(_HOMES)  # noqa: PLE0605  (made from the stub)
+__all__ = sorted(_HOMES)
 
 
 def __getattr__(name: str) -> Any:

@@ -14,8 +14,8 @@ from matplotlib.figure import Figure
 from headscope.cli.main import run
 
 LONG = (
-    "Zoe Telford played the police officer girlfriend of Simon, Maggie, who was dumped by him in the final episode of the "
-    "first series, after he slept with Jenny, and who is not seen again in any later one of them at all."
+    "Zoe Telford played the police officer girlfriend of Simon, Maggie, who was dumped by him in the final episode of "
+    "the first series, after he slept with Jenny, and who is not seen again in any later one of them at all."
 )
 
 
@@ -89,7 +89,11 @@ def test_cutting_a_text_is_said_on_the_terminal(headscope):
     [
         (("show", ""), 2, "The text of example '0' is empty"),
         (("show", "the cat", "--lens", "efective"), 2, "No lens is called 'efective'. Did you mean 'effective'?"),
-        (("show", "the cat", "--figure", "matrx", "-o", "x.pdf"), 2, "No figure is called 'matrx'. Did you mean 'matrix'?"),
+        (
+            ("show", "the cat", "--figure", "matrx", "-o", "x.pdf"),
+            2,
+            "No figure is called 'matrx'. Did you mean 'matrix'?",
+        ),
         (("show", "the cat", "--model", "./nowhere"), 2, "There is no folder ./nowhere"),
         (("show", "the cat", "--model", "."), 2, "The folder . is not a model: it holds no config.json"),
         (("show", "the cat", "--layer", "9", "-o", "x.pdf"), 2, "There is no layer 9"),

@@ -76,7 +76,9 @@ STRESS = {
 def test_stress_cases_have_the_right_rank_and_an_error_of_at_most_1e_6(case, known):
     values, rank = STRESS[case]
     attention = attention_of(values.shape[1])
-    found = project(attention, values, torch.ones(values.shape[:2], dtype=torch.bool), attention @ values if known else None)
+    found = project(
+        attention, values, torch.ones(values.shape[:2], dtype=torch.bool), attention @ values if known else None
+    )
     wanted, ranks = oracle(attention, values)
     assert torch.equal(found.rank, ranks)
     assert rank is None or set(ranks.tolist()) == {rank}

@@ -81,15 +81,27 @@ def nan():
         (([softmax(1, 1, 3, 3), softmax(1, 2, 3, 3)], ABC), {}, r"attentions\[1\] has shape \[1, 2, 3, 3\], but att"),
         (([torch.randn(1, 1, 3, 3) * 9], ABC), {}, r"is no attention.*Are these scores before the softmax\?"),
         (([torch.ones(1, 1, 3, 3, dtype=torch.int)], ABC), {}, r"holds torch\.int32, not floating-point numbers"),
-        (([softmax(1, 1, 3, 3)], ["a", "b", "c", "d"]), {}, r"tokens has 1 row\(s\) of up to 4 tokens, but the maps are"),
+        (
+            ([softmax(1, 1, 3, 3)], ["a", "b", "c", "d"]),
+            {},
+            r"tokens has 1 row\(s\) of up to 4 tokens, but the maps are",
+        ),
         (([softmax(2, 1, 3, 3)], [ABC]), {}, r"tokens has 1 row\(s\) of up to 3 tokens, but the maps are for 2 row"),
         (([softmax(1, 1, 3, 3)], []), {}, r"tokens must not be empty"),
         (([softmax(1, 1, 2, 3)], ["x", "y"]), {}, r"The maps are 2 × 3; give the tokens attended to as keys="),
         (([softmax(1, 2, 3, 3)], ABC), {"values": [values(1, 2, 4, 5)]}, r"values\[0\] has shape \[1, 2, 4, 5\], not"),
-        (([softmax(1, 2, 3, 3)], ABC), {"values": [values(1, 2, 3, 5)] * 2}, r"values has 2 layer\(s\), but attentions"),
+        (
+            ([softmax(1, 2, 3, 3)], ABC),
+            {"values": [values(1, 2, 3, 5)] * 2},
+            r"values has 2 layer\(s\), but attentions",
+        ),
         (([softmax(1, 3, 3, 3)], ABC), {"values": [values(1, 2, 3, 5)]}, r"values\[0\] has shape \[1, 2, 3, 5\]"),
         (([softmax(1, 1, 3, 3)], ABC), {"visible": "some"}, r"visible must be 'all', 'causal' or a boolean tensor"),
-        (([softmax(1, 1, 3, 3)], ABC), {"visible": torch.ones(1, 3, 3)}, r"visible must be boolean of shape \[1, 3, 3\]"),
+        (
+            ([softmax(1, 1, 3, 3)], ABC),
+            {"visible": torch.ones(1, 3, 3)},
+            r"visible must be boolean of shape \[1, 3, 3\]",
+        ),
     ],
 )
 def test_what_does_not_fit_is_refused_in_words(arguments, options, sentence):

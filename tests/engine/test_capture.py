@@ -151,7 +151,9 @@ def test_a_text_of_special_tokens_only_is_refused():
 
 
 def test_a_bare_network_is_not_a_model():
-    with pytest.raises(InputError, match=r"made by hs\.load, but got BertModel.*hs\.load\(network, tokenizer=tokenizer\)"):
+    with pytest.raises(
+        InputError, match=r"made by hs\.load, but got BertModel.*hs\.load\(network, tokenizer=tokenizer\)"
+    ):
         _request(BERT.network, None, None, None, ())  # capture itself would be stopped by the tests' type checks
 
 

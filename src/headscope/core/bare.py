@@ -92,8 +92,8 @@ def _visible(given: Any, attention: list[Tensor], real: Tensor) -> list[Tensor]:
         above = torch.ones(queries, width, dtype=torch.bool).triu(1 + width - queries).to(real.device)
         if min(queries, width) > 2 and not any((each.masked_fill(~above, 0) != 0).any() for each in attention):
             raise InputError(
-                "No token here attends to a later one, so this looks like a causal model, and which keys a query can see "
-                "changes the answer. Say visible='causal' or visible='all'."
+                "No token here attends to a later one, so this looks like a causal model, and which keys a query can "
+                "see changes the answer. Say visible='causal' or visible='all'."
             )
         given = "all"
     if isinstance(given, str):

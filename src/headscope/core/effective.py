@@ -1,5 +1,6 @@
 """Effective attention of one layer, with what must be known to trust it."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -32,45 +33,46 @@ class EffectiveLayer:
     diagnostics: dict[str, Tensor]  # batch head
 
 
-def effective_layer(trace: Trace, index: int, keys: Keys) -> EffectiveLayer:
-    """Effective attention of the trace's layer number `index`.
+def effective_layers(trace: Trace, keys: Keys) -> Iterator[EffectiveLayer]:
+    """Effective attention of every layer of a trace.
 
     `visible`: each row within the keys it can see, exact. `padded`: rows of padding take part as if they were keys,
     still exact. `paper`: the same, then the columns of padding are cut off, as the published code does; not exact.
     """
-    attention, visible = trace.attention[index], trace.visible[index]
     assert trace.values is not None, "a lens is called through hs.view, which checks what the trace holds"
-    values = trace.values[index]
-    context = trace.context[index] if trace.context is not None else None
-    shared = shared_keys(visible)
-    if keys == "visible":
-        if shared is None:
-            return _by_row(attention, values, visible)
-        return _visible(attention, values, shared, context)
-    if shared is None:
-        raise InputError(
-            f"keys='{keys}' treats padding as keys that every query sees, but in layer {trace.layers[index]} queries "
-            "differ in the keys they see (a causal or sliding mask). Use keys='visible'."
-        )
-    if keys == "padded":
-        everything = torch.ones_like(shared)
-        return _visible(attention, values, everything, context)
-    return _as_published(attention, values, shared, context)
+    contexts = trace.context if trace.context is not None else [None] * len(trace.layers)
+    shared = {id(visible): shared_keys(visible) for visible in trace.visible}  # layers often share one mask
+    layers = zip(trace.layers, trace.attention, trace.values, trace.visible, contexts, strict=True)
+    for label, attention, values, visible, context in layers:
+        seen = shared[id(visible)]
+        if seen is None and keys != "visible":
+            raise InputError(
+                f"keys='{keys}' treats padding as keys that every query sees, but in layer {label} queries differ in "
+                "the keys they see (a causal or sliding mask). Use keys='visible'."
+            )
+        if seen is None:
+            yield _by_row(attention, values, visible)
+        elif keys == "paper":
+            yield _as_published(attention, values, seen, context)
+        else:
+            yield _shared(attention, values, seen if keys == "visible" else torch.ones_like(seen), context)
 
 
-def _visible(
+def _shared(
     attention: Float[Tensor, "batch head query key"],
     values: Float[Tensor, "batch head key value"],
     keys: Bool[Tensor, "batch key"],
     context: Float[Tensor, "batch head query value"] | None,
 ) -> EffectiveLayer:
+    """Every query sees the same keys."""
     seen = keys[:, None].expand(-1, attention.shape[1], -1)
     count = seen.sum(-1)
     if bool((count <= values.shape[-1]).all()) and bool(independent(values, seen).all()):
         ones = torch.ones(count.shape, device=count.device)
         return EffectiveLayer(_widened(attention), _diagnostics(count, count, 0 * ones, ones))
     found = project(attention, values, seen, context)
-    return _measured(found, attention, values * seen[..., None], count, context)
+    size = _size(found.left)  # ‖B·Qᵀ‖ = ‖B‖, for the columns of Q are orthonormal
+    return _measured(found, attention, values, count, context, size)
 
 
 def _as_published(
@@ -87,7 +89,7 @@ def _as_published(
     rank = torch.full(sizes.shape[:-1], kept, device=sizes.device)
     found = Projection(left, basis * keys[:, None, :, None], rank)
     count = torch.full_like(rank, values.shape[-2])
-    return _measured(found, attention, values, count, context)
+    return _measured(found, attention, values, count, context, _size(left @ found.right.mT))
 
 
 def _by_row(
@@ -104,14 +106,13 @@ def _by_row(
 
 
 def _measured(
-    found: Projection, attention: Tensor, values: Tensor, count: Tensor, context: Tensor | None
+    found: Projection, attention: Tensor, values: Tensor, count: Tensor, context: Tensor | None, size: Tensor
 ) -> EffectiveLayer:
-    """Residual and share from the thin factors, which is far cheaper than from the maps."""
+    """The residual comes from the thin factors, which is far cheaper than from the maps."""
     wide, thin = _widened(attention), _widened(values)
-    target = _widened(context) if context is not None and context.dtype == wide.dtype else wide @ thin
-    residual = _ratio(_size(found.left @ (found.right.mT @ thin) - target), _size(target))
-    overlap = found.right.mT @ found.right  # the identity, unless columns were cut off
-    share = _ratio((found.left @ overlap * found.left).sum((-1, -2)).clamp(min=0).sqrt(), _size(wide))
+    target = context if context is not None and context.dtype == wide.dtype else wide @ thin
+    change = (found.left @ (found.right.mT @ thin)).sub_(target)
+    residual, share = _ratio(_size(change), _size(target)), _ratio(size, _size(wide))
     return EffectiveLayer(Factored(found.left, found.right), _diagnostics(count, found.rank, residual, share))
 
 
@@ -120,7 +121,9 @@ def _diagnostics(count: Tensor, rank: Tensor, residual: Tensor, share: Tensor) -
 
 
 def _size(matrix: Tensor) -> Tensor:
-    return torch.linalg.vector_norm(matrix, dim=(-2, -1))
+    """The Frobenius norm, row by row first: rows lie together in memory, whole matrices may not."""
+    size: Tensor = torch.linalg.vector_norm(torch.linalg.vector_norm(matrix, dim=-1), dim=-1)
+    return size
 
 
 def _ratio(part: Tensor, whole: Tensor) -> Tensor:
@@ -131,4 +134,3 @@ def _ratio(part: Tensor, whole: Tensor) -> Tensor:
 def _widened(tensor: Tensor) -> Tensor:
     """At least float32: half precision is for storing weights, not for projecting them."""
     return tensor if tensor.dtype == torch.float64 else tensor.float()
-

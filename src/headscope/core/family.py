@@ -1,8 +1,6 @@
 """What headscope must know about one kind of model."""
 
 from abc import ABC
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import ClassVar
 
 
@@ -19,7 +17,7 @@ class Family(ABC):
     projection: ClassVar[str | None]
     """The way from the attention module to its output projection, `..` going up; None = not known."""
 
-    sites: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    sites: ClassVar[tuple[tuple[str, str], ...]] = ()
     """Which part of a module's name means which site, first match wins; no match means "self"."""
 
     unused_positions: ClassVar[int] = 0
@@ -28,4 +26,4 @@ class Family(ABC):
     def site(self, module: str) -> str:
         """The attention site that a module of this name belongs to."""
         parts = module.split(".")
-        return next((site for part, site in self.sites.items() if part in parts), "self")
+        return next((site for part, site in self.sites if part in parts), "self")

@@ -52,10 +52,10 @@ def project(
 
     `context` is A·V where it is known already; it saves a product.
     """
-    many, width, value = attention.shape[:-2], *values.shape[-2:]
+    many, width = attention.shape[:-2], values.shape[-2]
     exact = attention.dtype if attention.dtype == torch.float64 else torch.float32
     flat = attention.flatten(0, -3).to(exact)
-    thin = (values * keys[..., None]).flatten(0, -3).to(exact)
+    thin = _hidden(values, keys).flatten(0, -3).to(exact)
     seen = keys.flatten(0, -2)
     basis = _decomposed(thin, seen) if exact == torch.float64 else _basis(thin, seen)
     if context is not None and basis.inverse is not None and attention.dtype == exact:
@@ -71,7 +71,7 @@ def independent(values: Float[Tensor, "*many key value"], keys: Bool[Tensor, "*m
     seen = keys.flatten(0, -2)
     if bool((seen.sum(-1) > values.shape[-1]).any()):
         raise InputError(f"More than {values.shape[-1]} rows of that many values cannot be independent.")
-    _, _, full = _independent((values * keys[..., None]).flatten(0, -3), seen)
+    _, _, full = _independent(_hidden(values, keys).flatten(0, -3), seen)
     return full.reshape(keys.shape[:-1])
 
 
@@ -98,6 +98,11 @@ def project_rows(
         effective[:, :, rows, :reach] = (part.left @ part.right.mT)[..., 0, :]
         rank[:, :, rows] = part.rank
     return effective, rank
+
+
+def _hidden(values: Tensor, keys: Tensor) -> Tensor:
+    """The values with the rows of keys that nobody sees set to zero."""
+    return values if bool(keys.all()) else values * keys[..., None]
 
 
 @dataclass(frozen=True)

@@ -81,9 +81,7 @@ def padded(
     def table(columns: Sequence[Sequence[Any]], empty: Any) -> Tensor:
         return torch.tensor([[*column, *[empty] * (width - len(column))] for column in columns], device=device)
 
-    inputs = {
-        name: table([row.inputs[name] for row in rows], fill.get(name, 0)) for name in rows[0].inputs
-    }
+    inputs = {name: table([row.inputs[name] for row in rows], fill.get(name, 0)) for name in rows[0].inputs}
     tokens = Tokens(
         text=[row.text for row in rows],
         real=table([[True] * len(row.text) for row in rows], False),

@@ -34,8 +34,8 @@ class Inputs:
             tokens = tokens or _patches(len(self.examples), width)
             if tokens.real.shape[1] != width:
                 raise CaptureError(
-                    f"The model was given {tokens.real.shape[1]} tokens, but its {site} maps are {queries} × {keys}: it "
-                    "adds or drops tokens inside, and headscope would name them wrongly."
+                    f"The model was given {tokens.real.shape[1]} tokens, but its {site} maps are {queries} × {keys}: "
+                    "it adds or drops tokens inside, and headscope would name them wrongly."
                 )
             found.append(tokens)
         return found[0], found[1]

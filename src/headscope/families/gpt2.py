@@ -8,4 +8,4 @@ class Gpt2(Family):
 
     kinds = ("gpt2",)
     projection = "c_proj"
-    sites = {"crossattention": "cross"}
+    sites = (("crossattention", "cross"),)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import torch
 
-from headscope.core.effective import NEEDS, Keys, effective_layer
+from headscope.core.effective import NEEDS, Keys, effective_layers
 from headscope.core.lens import Lens
 from headscope.core.maps import Maps, maps_of
 from headscope.core.spec import check_choices, spec_of
@@ -40,7 +40,7 @@ class Effective(Lens):
 
     def __call__(self, trace: Trace) -> Maps:
         """The effective attention of every layer, in factored form where rows see the same keys."""
-        found = [effective_layer(trace, index, self.keys) for index in range(len(trace.layers))]
+        found = list(effective_layers(trace, self.keys))
         diagnostics = {
             name: torch.stack([layer.diagnostics[name] for layer in found], dim=1) for name in found[0].diagnostics
         }

@@ -25,7 +25,8 @@ def head_norms(
     ‖α·f‖ = α·‖f‖, and with Wᵀ = Q·R, ‖v·W‖ = ‖v·Rᵀ‖: no vector of the hidden size is ever made.
     """
     triangle = torch.linalg.qr(output.mT, mode="r").R  # head value value
-    return attention * torch.linalg.vector_norm(values @ triangle.mT, dim=-1)[:, :, None]
+    lengths: Tensor = torch.linalg.vector_norm(values @ triangle.mT, dim=-1)  # batch head key
+    return attention * lengths[:, :, None]
 
 
 def summed_norms(
@@ -69,7 +70,8 @@ class Norm(Lens):
 
     def __call__(self, trace: Trace) -> Maps:
         """The norms of every layer, per head or merged."""
-        assert trace.values is not None and trace.output is not None
+        assert trace.values is not None
+        assert trace.output is not None
         exact = torch.float64 if trace.attention[0].dtype == torch.float64 else torch.float32
         road = summed_norms if self.merge else head_norms
         layers = zip(trace.attention, trace.values, trace.output, strict=True)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from headscope.core.effective import NEEDS, Keys, effective_layer
+from headscope.core.effective import NEEDS, Keys, effective_layers
 from headscope.core.lens import Lens
 from headscope.core.maps import Factored, Maps, maps_of
 from headscope.core.spec import check_choices, spec_of
@@ -40,8 +40,7 @@ class Null(Lens):
         """What effective attention leaves over, layer by layer."""
         parts: list[Tensor] = []
         tables: list[dict[str, Tensor]] = []
-        for index, attention in enumerate(trace.attention):
-            found = effective_layer(trace, index, self.keys)
+        for attention, found in zip(trace.attention, effective_layers(trace, self.keys), strict=True):
             effective = found.part.weights if isinstance(found.part, Factored) else found.part
             rest = attention.to(effective) - effective
             size, whole = (torch.linalg.vector_norm(each, dim=(-2, -1)) for each in (rest, attention.to(effective)))
