@@ -41,7 +41,8 @@ def effective_layers(trace: Trace, keys: Keys) -> Iterator[EffectiveLayer]:
     """
     assert trace.values is not None, "a lens is called through hs.view, which checks what the trace holds"
     contexts = trace.context if trace.context is not None else [None] * len(trace.layers)
-    shared = {id(visible): shared_keys(visible) for visible in trace.visible}  # layers often share one mask
+    masks = {id(visible): visible for visible in trace.visible}  # layers often share one
+    shared = {name: shared_keys(visible) for name, visible in masks.items()}
     layers = zip(trace.layers, trace.attention, trace.values, trace.visible, contexts, strict=True)
     for label, attention, values, visible, context in layers:
         seen = shared[id(visible)]

@@ -1,0 +1,14 @@
+"""The benchmarks run."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+
+def test_the_benchmark_of_effective_attention_runs_on_tiny_shapes():
+    root = Path(__file__).parents[1]
+    command = [sys.executable, "-m", "benchmarks.effective", "--quick"]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
+    assert "over the forward pass with attentions" in done.stdout
+    assert "full SVD, by head" in done.stdout
+    assert all(len(line) <= 80 for line in done.stdout.splitlines())
