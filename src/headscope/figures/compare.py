@@ -55,9 +55,10 @@ class Compare(Figure):
             _draw_once(place, other, standard, room.cell)
         else:
             _draw_three(place, other, [*maps, maps[0] - maps[1]], room.cell, self.scale)
-        chosen = self.layer is None or self.head is None
+        chosen = None in (self.layer, self.head) and data.sizes["layer"] * data.sizes["head"] > 1
         title = self.title if self.title is not None else _title(other, same=same, chosen=chosen)
-        place.suptitle(canvas.wrapped(title, place.bbox.width / place.dpi, theme.TITLE))
+        wide = place.bbox.width / place.dpi
+        place.suptitle(canvas.wrapped(title, wide, theme.TITLE) + "\n")  # a line of air above the panels' own titles
         return canvas.root(place)
 
 

@@ -1,5 +1,6 @@
 """Colours by role and the local style of every figure: safe for colour-blind readers and for grey print."""
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -58,8 +59,14 @@ RULES: dict[str, Any] = {
 def applied() -> Iterator[None]:
     """Our style for as long as this lasts; afterwards the user's own rcParams are back."""
     rules = {**RULES, "font.family": [*families(), "sans-serif"]}
-    with style.context(["default", rules]):
-        yield
+    logger = logging.getLogger("matplotlib.font_manager")
+    before = logger.level
+    logger.setLevel(logging.ERROR)  # a fallback font need not come in every weight
+    try:
+        with style.context(["default", rules]):
+            yield
+    finally:
+        logger.setLevel(before)
 
 
 def ink_on(colour: Any) -> str:
