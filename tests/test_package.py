@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import headscope
+from tests.pip import pip
 
 ROOT = Path(__file__).parents[1]
 NAMES = {
@@ -81,35 +82,11 @@ def test_every_version_is_pinned():
 def installed(tmp_path_factory):
     """The wheel in a new environment outside the clone; the libraries it needs are lent by this environment."""
     place = tmp_path_factory.mktemp("clean")
-    build = [
-        sys.executable,
-        "-m",
-        "pip",
-        "wheel",
-        "-q",
-        "--no-build-isolation",
-        "--no-deps",
-        "--wheel-dir",
-        place,
-        ROOT,
-    ]
-    subprocess.run(build, check=True, capture_output=True)
+    pip("wheel", "--wheel-dir", place, ROOT)
     (wheel,) = place.glob("headscope-*.whl")
     venv.create(place / "env", with_pip=False)
     (site,) = (place / "env").glob("lib/python*/site-packages")
-    install = [
-        sys.executable,
-        "-m",
-        "pip",
-        "install",
-        "-q",
-        "--no-deps",
-        "--no-compile",
-        "--prefix",
-        place / "env",
-        wheel,
-    ]
-    subprocess.run([*install, "--ignore-installed"], check=True, capture_output=True)
+    pip("install", "--no-compile", "--ignore-installed", "--prefix", place / "env", wheel)
     lent = next(path for path in sys.path if path.endswith("site-packages"))
     (site / "lent.pth").write_text(f"import site; site.addsitedir({lent!r})\n")
     return place / "env"

@@ -1,6 +1,5 @@
 """Finding things by name, also those of other packages."""
 
-import subprocess
 import sys
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from headscope.core.errors import InputError
 from headscope.core.lens import view
 from headscope.core.trace import Trace
 from headscope.lenses.effective import Effective
+from tests.pip import pip
 
 EXTERNAL = Path(__file__).parents[1] / "external"
 
@@ -20,8 +20,7 @@ EXTERNAL = Path(__file__).parents[1] / "external"
 def external(tmp_path_factory):
     """The sample package, really built and installed, beside this environment."""
     place = tmp_path_factory.mktemp("site")
-    command = [sys.executable, "-m", "pip", "install", "-q", "--no-build-isolation", "--no-deps", "--target", place]
-    subprocess.run([*command, EXTERNAL], check=True, capture_output=True)
+    pip("install", "--target", place, EXTERNAL)
     sys.path.append(str(place))
     yield place
     sys.path.remove(str(place))

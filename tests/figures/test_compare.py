@@ -42,9 +42,13 @@ def test_a_head_that_was_asked_for_is_not_said_to_change_most():
 
 
 def test_without_shares_the_largest_difference_is_chosen():
-    assert (
-        draw(dataset(shares=SHARES).drop_vars("share"), "compare").get_suptitle() == "L1H1, the head that changes most"
-    )
+    title = draw(dataset(shares=SHARES).drop_vars("share"), "compare").get_suptitle()
+    assert title.strip() == "L1H1, the head that changes most"
+
+
+def test_the_only_head_is_not_called_a_choice():
+    one = dataset(shares=SHARES).isel(layer=[1], head=[1])
+    assert draw(one, "compare").get_suptitle().startswith("L1H1\n")
 
 
 def test_equal_maps_are_drawn_once_with_the_reason():
