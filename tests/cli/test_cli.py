@@ -1,8 +1,6 @@
 """The shell command, as one types it."""
 
-import os
 import re
-import signal
 import sys
 import warnings
 from pathlib import Path
@@ -131,7 +129,7 @@ def test_a_read_only_folder_is_said(headscope):
 def test_stopping_in_the_middle_leaves_no_half_file(headscope, tmp_path, monkeypatch):
     def stop(self, target, **_):
         target.write(b"half")
-        os.kill(os.getpid(), signal.SIGINT)
+        raise KeyboardInterrupt  # what Ctrl-C does to the main thread
 
     monkeypatch.setattr(Figure, "savefig", stop)
     old = tmp_path / "x.pdf"
