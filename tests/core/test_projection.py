@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headscope.core.errors import InputError
-from headscope.core.projection import independent, project, project_rows, rank_tolerance
+from headscope.core.projection import independent, project, rank_tolerance
 
 HEADS, KEYS, VALUE = 4, 96, 32
 EPS = torch.finfo(torch.float32).eps
@@ -111,18 +111,6 @@ def test_long_and_short_heads_may_stand_in_one_batch():
     for head, count in enumerate(seen.sum(-1).tolist()):
         wanted, _ = oracle(attention[head : head + 1, :, :count], plain()[head : head + 1, :count])
         assert ((found.left @ found.right.mT)[head, :, :count] - wanted[0]).abs().max() <= 1e-6
-
-
-def test_rows_that_see_different_keys_are_projected_each_within_its_own():
-    attention, values = attention_of(40)[None], plain(40)[None]
-    causal = torch.ones(40, 40, dtype=torch.bool).tril()
-    attention = attention * causal / (attention * causal).sum(-1, keepdim=True)
-    found, rank = project_rows(attention, values, causal[None])
-    for query in range(40):
-        wanted, ranks = oracle(attention[0, :, query : query + 1, : query + 1], values[0, :, : query + 1])
-        assert (found[0, :, query, : query + 1] - wanted[:, 0]).abs().max() <= 1e-6
-        assert torch.equal(rank[0, :, query], ranks)
-    assert not found.masked_fill(causal, 0).any()
 
 
 def test_float64_keeps_its_own_tolerance():

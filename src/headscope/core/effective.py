@@ -1,16 +1,18 @@
 """Effective attention of one layer, with what must be known to trust it."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from headscope.core.at_once import effective_at_once
+from headscope.core.diagnostics import EffectiveLayer, diagnostics, ratio, residual_of, size, widened
 from headscope.core.errors import InputError
 from headscope.core.maps import Factored
-from headscope.core.projection import Projection, independent, project, project_rows
+from headscope.core.projection import Projection, independent, project
+from headscope.core.rows import project_rows
 from headscope.core.trace import Trace, Visible, shared_keys
 
 Keys = Literal["visible", "padded", "paper"]
@@ -25,14 +27,6 @@ PAPER_CUT = 12 * torch.finfo(torch.float32).eps
 """The absolute cut on singular values in the published code of Sun & Marasović (2021), 1.43e-6."""
 
 
-@dataclass(frozen=True)
-class EffectiveLayer:
-    """The effective attention of a layer, and its diagnostics by name."""
-
-    part: Tensor | Factored
-    diagnostics: dict[str, Tensor]  # batch head
-
-
 def effective_layers(trace: Trace, keys: Keys) -> Iterator[EffectiveLayer]:
     """Effective attention of every layer of a trace.
 
@@ -40,23 +34,42 @@ def effective_layers(trace: Trace, keys: Keys) -> Iterator[EffectiveLayer]:
     still exact. `paper`: the same, then the columns of padding are cut off, as the published code does; not exact.
     """
     assert trace.values is not None, "a lens is called through hs.view, which checks what the trace holds"
+    if keys == "visible" and trace.attention[0].is_cuda and (found := effective_at_once(trace)) is not None:
+        yield from found
+        return
     contexts = trace.context if trace.context is not None else [None] * len(trace.layers)
     masks = {id(visible): visible for visible in trace.visible}  # layers often share one
     shared = {name: shared_keys(visible) for name, visible in masks.items()}
     layers = zip(trace.layers, trace.attention, trace.values, trace.visible, contexts, strict=True)
     for label, attention, values, visible, context in layers:
         seen = shared[id(visible)]
-        if seen is None and keys != "visible":
-            raise InputError(
-                f"keys='{keys}' treats padding as keys that every query sees, but in layer {label} queries differ in "
-                "the keys they see (a causal or sliding mask). Use keys='visible'."
-            )
-        if seen is None:
-            yield _by_row(attention, values, visible)
-        elif keys == "paper":
-            yield _as_published(attention, values, seen, context)
-        else:
-            yield _shared(attention, values, seen if keys == "visible" else torch.ones_like(seen), context)
+        yield effective_layer(attention, values, visible, context, keys=keys, shared=seen, label=label)
+
+
+def effective_layer(
+    attention: Float[Tensor, "batch head query key"],
+    values: Float[Tensor, "batch head key value"],
+    visible: Visible,
+    context: Float[Tensor, "batch head query value"] | None = None,
+    *,
+    keys: Keys,
+    shared: Bool[Tensor, "batch key"] | None,
+    label: int,
+) -> EffectiveLayer:
+    """Effective attention of the layer called `label`; `shared` are the `shared_keys` of `visible`.
+
+    `context` is A·V where it is known already; it saves a product.
+    """
+    if shared is None and keys != "visible":
+        raise InputError(
+            f"keys='{keys}' treats padding as keys that every query sees, but in layer {label} queries differ in "
+            "the keys they see (a causal or sliding mask). Use keys='visible'."
+        )
+    if shared is None:
+        return _by_row(attention, values, visible)
+    if keys == "paper":
+        return _as_published(attention, values, shared, context)
+    return _shared(attention, values, shared if keys == "visible" else torch.ones_like(shared), context)
 
 
 def _shared(
@@ -70,10 +83,10 @@ def _shared(
     count = seen.sum(-1)
     if bool((count <= values.shape[-1]).all()) and bool(independent(values, seen).all()):
         ones = torch.ones(count.shape, device=count.device)
-        return EffectiveLayer(_widened(attention), _diagnostics(count, count, 0 * ones, ones))
+        return EffectiveLayer(widened(attention), diagnostics(count, count, 0 * ones, ones))
     found = project(attention, values, seen, context)
-    size = _size(found.left)  # ‖B·Qᵀ‖ = ‖B‖, for the columns of Q are orthonormal
-    return _measured(found, attention, values, count, context, size)
+    length = size(found.left)  # ‖B·Qᵀ‖ = ‖B‖, for the columns of Q are orthonormal
+    return _measured(found, attention, values, count, context, length)
 
 
 def _as_published(
@@ -83,14 +96,14 @@ def _as_published(
     context: Float[Tensor, "batch head query value"] | None,
 ) -> EffectiveLayer:
     """One rank for the whole batch, an absolute cut, padding among the keys and then cut off."""
-    basis, sizes, _ = torch.linalg.svd(_widened(values), full_matrices=False)
+    basis, sizes, _ = torch.linalg.svd(widened(values), full_matrices=False)
     kept = int((sizes > PAPER_CUT).sum(-1).max())
     basis = basis[..., :kept]
-    left = _widened(attention) @ basis
+    left = widened(attention) @ basis
     rank = torch.full(sizes.shape[:-1], kept, device=sizes.device)
     found = Projection(left, basis * keys[:, None, :, None], rank)
     count = torch.full_like(rank, values.shape[-2])
-    return _measured(found, attention, values, count, context, _size(left @ found.right.mT))
+    return _measured(found, attention, values, count, context, size(left @ found.right.mT))
 
 
 def _by_row(
@@ -101,37 +114,17 @@ def _by_row(
     widest = visible.sum(-1).argmax(-1)  # batch
     count = visible.sum(-1).amax(-1)[:, None].expand(-1, attention.shape[1])
     rank = ranks.gather(-1, widest[:, None, None].expand(-1, attention.shape[1], 1))[..., 0]
-    wide, thin = _widened(attention), _widened(values)
-    residual = _ratio(_size((effective - wide) @ thin), _size(wide @ thin))
-    return EffectiveLayer(effective, _diagnostics(count, rank, residual, _ratio(_size(effective), _size(wide))))
+    wide, thin = widened(attention), widened(values)
+    residual = ratio(size((effective - wide) @ thin), size(wide @ thin))
+    return EffectiveLayer(effective, diagnostics(count, rank, residual, ratio(size(effective), size(wide))))
 
 
 def _measured(
-    found: Projection, attention: Tensor, values: Tensor, count: Tensor, context: Tensor | None, size: Tensor
+    found: Projection, attention: Tensor, values: Tensor, count: Tensor, context: Tensor | None, length: Tensor
 ) -> EffectiveLayer:
-    """The residual comes from the thin factors, which is far cheaper than from the maps."""
-    wide, thin = _widened(attention), _widened(values)
+    """The factors with their diagnostics; `length` is the size of the map that they make."""
+    wide, thin = widened(attention), widened(values)
     target = context if context is not None and context.dtype == wide.dtype else wide @ thin
-    change = (found.left @ (found.right.mT @ thin)).sub_(target)
-    residual, share = _ratio(_size(change), _size(target)), _ratio(size, _size(wide))
-    return EffectiveLayer(Factored(found.left, found.right), _diagnostics(count, found.rank, residual, share))
-
-
-def _diagnostics(count: Tensor, rank: Tensor, residual: Tensor, share: Tensor) -> dict[str, Tensor]:
-    return {"n": count, "rank": rank, "null": count - rank, "residual": residual, "share": share}
-
-
-def _size(matrix: Tensor) -> Tensor:
-    """The Frobenius norm, row by row first: rows lie together in memory, whole matrices may not."""
-    size: Tensor = torch.linalg.vector_norm(torch.linalg.vector_norm(matrix, dim=-1), dim=-1)
-    return size
-
-
-def _ratio(part: Tensor, whole: Tensor) -> Tensor:
-    """part / whole, where nothing out of nothing is nothing."""
-    return torch.where(whole > 0, part / whole, part)
-
-
-def _widened(tensor: Tensor) -> Tensor:
-    """At least float32: half precision is for storing weights, not for projecting them."""
-    return tensor if tensor.dtype == torch.float64 else tensor.float()
+    residual = residual_of(found.left, found.right, thin, target)
+    table = diagnostics(count, found.rank, residual, ratio(length, size(wide)))
+    return EffectiveLayer(Factored(found.left, found.right), table)

@@ -14,12 +14,8 @@ from torch import Tensor
 
 from headscope.core.errors import InputError
 
-WELL_CONDITIONED = 256.0
-"""Up to this condition bound, A·Q may be taken from the model's own output: Z·R⁻¹ loses no more than float32 does."""
-
-CHUNK_BYTES = 2**28
-"""How much memory the row-by-row path may take for its copies of V."""
-
+WELL_CONDITIONED = 4.0
+"""Up to this many times the least that the condition bound can be, d, float32 and the model's own output will do."""
 
 @dataclass(frozen=True)
 class Projection:
@@ -75,31 +71,6 @@ def independent(values: Float[Tensor, "*many key value"], keys: Bool[Tensor, "*m
     return full.reshape(keys.shape[:-1])
 
 
-def project_rows(
-    attention: Float[Tensor, "batch head query key"],
-    values: Float[Tensor, "batch head key value"],
-    visible: Bool[Tensor, "batch query key"],
-) -> tuple[Float[Tensor, "batch head query key"], Int[Tensor, "batch head query"]]:
-    """Project each row of attention within the keys it can see, and the rank it met there.
-
-    Holds for any mask: causal, sliding, prefix. Each row is a small problem of its own.
-    """
-    batch, heads, queries, width = attention.shape
-    exact = torch.float64 if attention.dtype == torch.float64 else torch.float32
-    effective = torch.zeros(attention.shape, dtype=exact, device=attention.device)
-    rank = torch.zeros(batch, heads, queries, dtype=torch.long, device=attention.device)
-    step = max(1, CHUNK_BYTES // (8 * batch * heads * width * values.shape[-1]))
-    for start in range(0, queries, step):
-        rows = slice(start, start + step)
-        reach = _reach(visible[:, rows])
-        keys = visible[:, None, rows, :reach].expand(-1, heads, -1, -1)
-        own = values[:, :, None, :reach].expand(-1, -1, keys.shape[2], -1, -1)
-        part = project(attention[:, :, rows, None, :reach], own, keys)
-        effective[:, :, rows, :reach] = (part.left @ part.right.mT)[..., 0, :]
-        rank[:, :, rows] = part.rank
-    return effective, rank
-
-
 def _hidden(values: Tensor, keys: Tensor) -> Tensor:
     """The values with the rows of keys that nobody sees set to zero."""
     return values if bool(keys.all()) else values * keys[..., None]
@@ -130,10 +101,10 @@ def _basis(values: Tensor, seen: Tensor) -> _Basis:
 def _tall(values: Tensor, seen: Tensor) -> _Basis:
     """More keys than value dimensions: V = Q·R with RᵀR the Gram matrix VᵀV."""
     wide, count = values.double(), seen.sum(-1)
-    inverse, condition = _inverse_factor(wide.mT @ wide)
+    inverse, condition = inverse_factor(wide.mT @ wide)
     full = condition * rank_tolerance(count, values.shape[-1]) < 1
     rank = torch.where(full, values.shape[-1], 0)
-    if bool((full & (condition <= WELL_CONDITIONED)).all()):
+    if bool((full & (condition <= WELL_CONDITIONED * values.shape[-1])).all()):
         inverse = inverse.to(values.dtype)
         return _Basis(values @ inverse, rank, inverse)
     return _completed(values, seen, (wide @ inverse.nan_to_num()).to(values.dtype), rank, full)
@@ -158,11 +129,11 @@ def _independent(values: Tensor, seen: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     count = seen.sum(-1)
     size = rows.square().sum((-1, -2)) / count.clamp(min=1)  # a diagonal of ordinary size leaves the condition alone
     gram = rows @ rows.mT + torch.diag_embed((~held).double() * size[:, None])
-    _, condition = _inverse_factor(gram)
+    _, condition = inverse_factor(gram)
     return index, held, condition * rank_tolerance(count, value) < 1
 
 
-def _inverse_factor(gram: Tensor) -> tuple[Tensor, Tensor]:
+def inverse_factor(gram: Tensor) -> tuple[Tensor, Tensor]:
     """R⁻¹ with RᵀR = gram, and ‖R‖·‖R⁻¹‖, which is at least the condition of R; infinite where there is no R."""
     factor, failed = torch.linalg.cholesky_ex(gram)  # Rᵀ
     eye = torch.eye(gram.shape[-1], dtype=gram.dtype, device=gram.device).expand_as(gram)
@@ -191,9 +162,3 @@ def _decomposed(values: Tensor, seen: Tensor) -> _Basis:
     kept = sizes > sizes[..., :1] * rank_tolerance(seen.sum(-1), values.shape[-1], values.dtype)[..., None]
     exact = left * kept[..., None, :] * seen[..., None]  # rows of zeros come back as dust, not as zeros
     return _Basis(exact.to(values.dtype), kept.sum(-1))
-
-
-def _reach(visible: Tensor) -> int:
-    """One past the last key that any of these rows sees."""
-    seen = visible.flatten(0, -2).any(0).nonzero()
-    return int(seen.max()) + 1 if len(seen) else 1
