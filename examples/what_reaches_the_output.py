@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import track
 from rich.table import Table
 
@@ -25,7 +26,7 @@ chosen = options.parse_args()
 
 model = hs.load(chosen.model)
 texts = paragraphs()[: chosen.limit]
-separator = model.tokenizer.sep_token or model.tokenizer.eos_token
+tokens = [token for token in (model.tokenizer.cls_token, model.tokenizer.sep_token) if token]
 
 
 # %% What lies on one kind of token, from all other tokens, per example, layer and head
@@ -38,21 +39,29 @@ def weight_on(maps: hs.Maps, token: str) -> np.ndarray:
 
 
 # %% One pass over the paragraphs, standard and effective attention side by side
-found: dict[str, list[np.ndarray]] = {"share": [], "standard": [], "effective": [], "same": []}
+found: dict[str, list[np.ndarray]] = {"share": [], "standard": [], "effective": []}
 console = Console(stderr=True)
 for trace in track(
     hs.stream(model, texts, batch_size=4), "Looking into every head", total=-(-len(texts) // 4), console=console
 ):
     raw, effective = hs.view(trace, "raw"), hs.view(trace, "effective")
     found["share"].append(effective.diagnostics["share"].numpy())
-    found["same"].append((effective.diagnostics["null"] == 0).numpy())
-    found["standard"].append(weight_on(raw, separator))
-    found["effective"].append(weight_on(effective, separator))
+    found["standard"].append(np.stack([weight_on(raw, token) for token in tokens]))
+    found["effective"].append(np.stack([weight_on(effective, token) for token in tokens]))
 
 axes = ("example", "layer", "head")
 result = xr.Dataset(
-    {name: (axes, np.concatenate(each)) for name, each in found.items()},
-    coords={"example": [text.id for text in texts], "layer": list(trace.layers), "head": list(trace.heads)},
+    {
+        "share": (axes, np.concatenate(found["share"])),
+        "standard": (("token", *axes), np.concatenate(found["standard"], axis=1)),
+        "effective": (("token", *axes), np.concatenate(found["effective"], axis=1)),
+    },
+    coords={
+        "token": tokens,
+        "example": [text.id for text in texts],
+        "layer": list(trace.layers),
+        "head": list(trace.heads),
+    },
 )
 result = stamped(
     result,
@@ -66,24 +75,21 @@ result = stamped(
 
 # %% The answer, in the terminal
 table = Table(box=None, padding=(0, 2, 0, 0))
-for name in ("layer", "never reaches the output", f"standard on {separator}", f"effective on {separator}"):
-    table.add_column(name.replace("[", r"\["), justify="right")
+for name in (
+    "layer",
+    "never reaches the output",
+    *(f"{kind} on {token}" for token in tokens for kind in ("all", "real")),
+):
+    table.add_column(escape(name), justify="right")
 for label in result.layer.values:
     one = result.sel(layer=label)
-    table.add_row(
-        f"L{label}",
-        f"{100 * (1 - one.share**2).mean().item():.0f} %",
-        f"{one.standard.mean().item():.3f}",
-        f"{one.effective.mean().item():+.3f}",
-    )
-answers = Console()
-answers.print(f"\n{model.spec}, {len(texts)} paragraphs\n", highlight=False)
-answers.print(table)
-answers.print(
-    "\nNever reaches the output: the part of the squared attention weights that the head's\nvalues multiply to zero. "
-    f"On {separator}: mean weight from all other tokens, all heads.\n".replace("[", r"\["),
-    highlight=False,
-)
+    numbers = [one[kind].sel(token=token).mean().item() for token in tokens for kind in ("standard", "effective")]
+    lost = 100 * (1 - one.share**2).mean().item()
+    table.add_row(f"L{label}", f"{lost:.0f} %", *(f"{number:.3f}" for number in numbers))
+answers = Console(highlight=False)
+answers.print(f"\n{model.spec}, {len(texts)} paragraphs\n", table)
+answers.print("\nNever reaches the output: the part of the squared weights that V multiplies to zero.")
+answers.print("All, real: mean standard and effective weight on a token, from all other tokens.\n")
 
 # %% The pictures
 longest = max(texts, key=lambda each: len(each.text))
@@ -97,4 +103,4 @@ for name, picture in {
     for ending in (".pdf", ".png", ".html"):
         hs.save(picture, chosen.out / f"{name}{ending}")
 hs.save(result, chosen.out / "result.nc")
-answers.print(f"Figures and numbers are in {chosen.out}: compare, shares and heads (.pdf .png .html), result.nc")
+answers.print(f"Figures and numbers are in {chosen.out}/", soft_wrap=True)

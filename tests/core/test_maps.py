@@ -1,6 +1,7 @@
 """Maps, and the Dataset that leaves torch behind."""
 
 import json
+from dataclasses import replace
 
 import pytest
 import torch
@@ -8,6 +9,7 @@ import torch
 from headscope.core.errors import InputError
 from headscope.core.lens import view
 from headscope.core.maps import Factored
+from headscope.core.trace import Trace
 from headscope.engine.capture import capture
 from tests.models import batch, text, tiny
 
@@ -94,3 +96,15 @@ def test_a_left_padded_batch_keeps_its_tokens_in_place():
     data = view(capture(model, ids), "raw").dataset(0)
     assert data.key_token.values.tolist() == ["[CLS]", *text(3).split(), "[SEP]"]
     assert data.weights.values.sum(-1) == pytest.approx(1)
+
+
+def test_the_published_cut_bites_where_values_are_tiny():
+    tiny_values = 1e-7 * torch.randn(1, 2, 12, 4, generator=torch.Generator().manual_seed(0))
+    attention = torch.softmax(torch.randn(1, 2, 12, 12, generator=torch.Generator().manual_seed(1)), -1)
+    trace = replace(
+        Trace.of([attention], [f"t{place}" for place in range(12)], values=[tiny_values], visible="all"),
+        held=frozenset({"attention", "values", "pads"}),
+    )
+    assert view(trace, "effective:keys=padded").diagnostics["rank"].tolist() == [[[4, 4]]]
+    assert view(trace, "effective:keys=paper").diagnostics["rank"].tolist() == [[[0, 0]]]
+    assert not view(trace, "effective:keys=paper").weights.any()

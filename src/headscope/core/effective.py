@@ -1,6 +1,7 @@
 """Effective attention of one layer, with what must be known to trust it."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Literal
 
 import torch
@@ -11,7 +12,7 @@ from headscope.core.at_once import effective_at_once
 from headscope.core.diagnostics import EffectiveLayer, diagnostics, ratio, residual_of, size, widened
 from headscope.core.errors import InputError
 from headscope.core.maps import Factored
-from headscope.core.projection import Projection, independent, project
+from headscope.core.projection import Projection, independent, project, rank_tolerance
 from headscope.core.rows import project_rows
 from headscope.core.trace import Trace, Visible, shared_keys
 
@@ -96,14 +97,27 @@ def _as_published(
     context: Float[Tensor, "batch head query value"] | None,
 ) -> EffectiveLayer:
     """One rank for the whole batch, an absolute cut, padding among the keys and then cut off."""
-    basis, sizes, _ = torch.linalg.svd(widened(values), full_matrices=False)
-    kept = int((sizes > PAPER_CUT).sum(-1).max())
-    basis = basis[..., :kept]
-    left = widened(attention) @ basis
-    rank = torch.full(sizes.shape[:-1], kept, device=sizes.device)
-    found = Projection(left, basis * keys[:, None, :, None], rank)
-    count = torch.full_like(rank, values.shape[-2])
-    return _measured(found, attention, values, count, context, size(left @ found.right.mT))
+    everything = torch.ones(values.shape[:-1], dtype=torch.bool, device=values.device)
+    found = project(attention, values, everything, context)
+    if not _above_cut(found.rank, values):  # the cut bites: singular values, as the published code takes them
+        basis, sizes, _ = torch.linalg.svd(widened(values), full_matrices=False)
+        kept = int((sizes > PAPER_CUT).sum(-1).max())
+        left = widened(attention) @ basis[..., :kept]
+        found = Projection(left, basis[..., :kept], torch.full_like(found.rank, kept))
+    found = replace(found, right=found.right * keys[:, None, :, None])
+    count = torch.full_like(found.rank, values.shape[-2])
+    return _measured(found, attention, values, count, context, size(found.left @ found.right.mT))
+
+
+def _above_cut(rank: Tensor, values: Tensor) -> bool:
+    """Whether every singular value is proved to lie above the published cut, so that any basis will do.
+
+    Full rank means that the least is more than max(n, d)·eps of the largest, which is at least ‖V‖/√d.
+    """
+    width, value = values.shape[-2:]
+    largest = size(widened(values)) / value**0.5
+    least = largest * rank_tolerance(torch.tensor(width, device=values.device), value).to(largest)
+    return width >= value and bool(((rank == value) & (least > PAPER_CUT)).all())
 
 
 def _by_row(

@@ -1,0 +1,192 @@
+"""Effective attention on a GPU: is it right, and what does it cost over the forward pass?
+
+PYTHONPATH=src python -m benchmarks.gpu [--quick]
+
+Float32 with TF32 off. Times are wall-clock medians with the GPU waited for; rivals take turns. The error is the
+worst over the stress cases, against a float64 singular value decomposition on the CPU.
+"""
+
+import argparse
+import time
+import warnings
+from collections.abc import Callable
+from statistics import median
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from benchmarks.timing import show
+from headscope.core.lens import view
+from headscope.core.projection import project
+from headscope.core.rows import project_rows
+from headscope.engine.capture import capture
+from headscope.engine.load import load
+from headscope.engine.model import Model
+
+EPS = torch.finfo(torch.float32).eps
+BARS = {(8, 128): 1.50, (64, 128): 1.30, (32, 512): 1.20}
+
+
+def main() -> None:
+    """Print the errors, the ratios and the number of questions."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="a tiny model, on the CPU where there is no GPU")
+    quick = parser.parse_args().quick
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    torch.backends.cuda.matmul.allow_tf32 = False
+    torch.manual_seed(0)
+    print_errors(device)
+    model = _bert(device, 2 if quick else 12)
+    shapes = {(2, 96): None} if quick else BARS
+    print_ratios(model, shapes, 2 if quick else 15)
+    print_against_svd(device, (2, 96) if quick else (64, 128))
+
+
+def print_errors(device: str) -> None:
+    """The worst error of every road over the stress cases."""
+    rows = []
+    for name, values in stress_cases().items():
+        attention = torch.softmax(3 * torch.randn(*values.shape[:2], values.shape[1]), -1)
+        seen = torch.ones(values.shape[:2], dtype=torch.bool, device=device)
+        given = (attention.to(device), values.to(device))
+        found = project(*given, seen, given[0] @ given[1])
+        causal = torch.ones(attention.shape[-2:], dtype=torch.bool).tril()
+        below = attention * causal / (attention * causal).sum(-1, keepdim=True)
+        by_row, _ = project_rows(below.to(device)[None], given[1][None], causal.to(device)[None])
+        errors = (
+            (found.left @ found.right.mT).cpu().double() - oracle(attention, values, None),
+            by_row[0].cpu().double() - oracle(below, values, causal),
+        )
+        rows.append([name, *(f"{float(each.abs().max()):.1e}" for each in errors)])
+    show("Worst absolute error", ["values", "all keys", "causal"], rows)
+
+
+def stress_cases() -> dict[str, Tensor]:
+    """Values that break quicker ways."""
+    plain = torch.randn(4, 96, 32)
+    repeated = plain[:, torch.arange(96) % 24]
+    zeros, constant = plain.clone(), plain.clone()
+    zeros[:, 5:80], constant[..., 4:9] = 0, 1
+    return {
+        "plain": plain,
+        "fewer keys than dimensions": plain[:, :20],
+        "repeated tokens": repeated,
+        "zero rows": zeros,
+        "constant columns": constant,
+        "condition 1e3": plain * torch.logspace(0, -3, 32),
+        "condition 1e8": plain * torch.logspace(0, -8, 32),
+        "all zero": 0 * plain,
+    }
+
+
+def oracle(attention: Tensor, values: Tensor, causal: Tensor | None) -> Tensor:
+    """Row by row in float64, on the CPU."""
+    effective = torch.zeros(attention.shape, dtype=torch.float64)
+    for row in range(attention.shape[1]):
+        reach = values.shape[1] if causal is None else int(causal[row].sum())
+        left, sizes, _ = torch.linalg.svd(values[:, :reach].double(), full_matrices=False)
+        left = left * (sizes > sizes[:, :1] * max(reach, values.shape[-1]) * EPS)[:, None]
+        effective[:, row, :reach] = ((attention[:, row : row + 1, :reach].double() @ left) @ left.mT)[:, 0]
+    return effective
+
+
+def print_ratios(model: Model, shapes: Any, turns: int) -> None:
+    """Capture and view over the plain forward pass with attentions, and how often the host had to ask."""
+    rows = []
+    for (batch, length), bar in shapes.items():
+        rivals = _end_to_end(model, batch, length)
+        times = _race(rivals, turns)
+        cells = [f"{median(times[name]) / median(times['forward']):.2f}" for name in list(rivals)[1:]]
+        verdict = "" if bar is None else f"≤{bar:.2f} {'met' if float(cells[-1]) <= bar else 'missed'}"
+        asked = _questions(rivals["factored"]) - _questions(rivals["captured"])
+        rows.append([f"{batch} × {length}", f"{median(times['forward']) * 1e3:.1f} ms", *cells, verdict, f"{asked}"])
+    header = ["batch", "forward", "captured", "factored", "materialised", "bar", "questions"]
+    show("BERT-base shape, over the forward pass with attentions: median", header, rows)
+
+
+def print_against_svd(device: str, shape: tuple[int, int]) -> None:
+    """A full decomposition per head in a loop, timed on a few heads and scaled."""
+    batch, length = shape
+    values = torch.randn(batch * 12, length, 64, device=device)
+    attention = torch.softmax(torch.randn(batch * 12, length, length, device=device), -1)
+    seen, few = torch.ones(values.shape[:2], dtype=torch.bool, device=device), 24
+
+    def ours() -> Any:
+        found = project(attention, values, seen, attention @ values)
+        return found.left @ found.right.mT
+
+    def loop() -> Any:
+        for head, rows in zip(attention[:few], values[:few], strict=True):
+            null = torch.linalg.svd(rows, full_matrices=True)[0][:, 64:]
+            _ = head - head @ null @ null.mT
+
+    times = _race({"ours": ours, "loop": loop}, 5)
+    scaled = median(times["loop"]) * len(values) / few
+    print(
+        f"\nOne layer, {batch} × {length}: full SVD per head in a loop (scaled) {scaled / median(times['ours']):.0f}×"
+    )
+
+
+def _bert(device: str, layers: int) -> Model:
+    from transformers import BertConfig, BertModel
+
+    config = BertConfig(num_hidden_layers=layers, attn_implementation="eager")
+    return load(BertModel(config, add_pooling_layer=False).to(device).eval())
+
+
+def _end_to_end(model: Model, batch: int, length: int) -> dict[str, Callable[[], Any]]:
+    ids = torch.randint(1000, 20000, (batch, length))
+    given = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
+    there = {name: each.to(model.network.device) for name, each in given.items()}
+
+    @torch.no_grad()
+    def forward() -> Any:
+        return model.network(**there, output_attentions=True)
+
+    def captured() -> Any:
+        return capture(model, given)
+
+    def factored() -> Any:
+        return view(captured(), "effective")
+
+    def materialised() -> Any:
+        maps = factored()
+        return [maps.layer(label) for label in maps.layers]
+
+    return {each.__name__: each for each in (forward, captured, factored, materialised)}
+
+
+def _race(rivals: dict[str, Callable[[], Any]], turns: int) -> dict[str, list[float]]:
+    times: dict[str, list[float]] = {name: [] for name in rivals}
+    for turn in range(turns + 2):
+        for name, run in rivals.items():
+            _wait()
+            start = time.perf_counter()
+            kept = run()
+            _wait()
+            if turn > 1:  # two turns to warm up
+                times[name].append(time.perf_counter() - start)
+            del kept
+    return times
+
+
+def _wait() -> None:
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+
+
+def _questions(run: Callable[[], Any]) -> int:
+    """How often the host waited for the GPU."""
+    if not torch.cuda.is_available():
+        return 0
+    torch.cuda.set_sync_debug_mode("warn")
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        run()
+    torch.cuda.set_sync_debug_mode("default")
+    return sum("synchroniz" in str(each.message) for each in said)
+
+
+if __name__ == "__main__":
+    main()
