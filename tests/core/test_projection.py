@@ -131,8 +131,9 @@ def test_the_rank_rule_counts_visible_keys_and_never_goes_below_float32():
 def test_values_that_are_not_finite_are_an_error_in_words():
     values = plain()
     values[0, 3, 3] = torch.nan
-    with pytest.raises(InputError, match="1 of the values are NaN or infinite.*dtype='float32'"):
-        project(attention_of(KEYS), values, torch.ones(HEADS, KEYS, dtype=torch.bool))
+    for keys in (KEYS, 20):
+        with pytest.raises(InputError, match="Some values of this layer are NaN or infinite.*dtype='float32'"):
+            project(attention_of(keys), values[:, :keys], torch.ones(HEADS, keys, dtype=torch.bool))
 
 
 def test_more_rows_than_values_are_never_asked_about_independence():

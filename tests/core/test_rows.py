@@ -74,8 +74,10 @@ MASKS = {
 VALUES = {
     "plain": values_of,
     "repeated tokens": lambda keys: values_of(5)[:, torch.arange(keys) % 5],
-    "a late new token": lambda keys: torch.where(torch.arange(keys)[:, None] < keys - 3, 0.0, 1.0) * values_of(keys)
-    + values_of(1).expand(-1, keys, -1) * torch.arange(1, keys + 1)[:, None],
+    "a late new token": lambda keys: (
+        torch.where(torch.arange(keys)[:, None] < keys - 3, 0.0, 1.0) * values_of(keys)
+        + values_of(1).expand(-1, keys, -1) * torch.arange(1, keys + 1)[:, None]
+    ),
     "zero rows": lambda keys: values_of(keys) * (torch.arange(keys)[:, None] % 3 > 0),
     "zero columns": lambda keys: values_of(keys) * (torch.arange(VALUE) > 1),
     "condition 1e3": lambda keys: values_of(keys) * torch.logspace(0, -3, VALUE),
@@ -100,7 +102,9 @@ def test_every_row_is_projected_within_its_own_keys(mask, kind, chunk, monkeypat
     check(attention_of(visible), VALUES[kind](visible.shape[1]), visible)
 
 
-@pytest.mark.parametrize("mask", ["causal", "left padding", "right padding", "prefix", "rows in another order", "cross"])
+@pytest.mark.parametrize(
+    "mask", ["causal", "left padding", "right padding", "prefix", "rows in another order", "cross"]
+)
 def test_nested_rows_are_recognised(mask):
     order = nested_order(MASKS[mask])
     assert order is not None

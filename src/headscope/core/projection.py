@@ -17,6 +17,7 @@ from headscope.core.errors import InputError
 WELL_CONDITIONED = 4.0
 """Up to this many times the least that the condition bound can be, d, float32 and the model's own output will do."""
 
+
 @dataclass(frozen=True)
 class Projection:
     """Effective attention in factored form, A_eff = left · rightᵀ."""
@@ -67,8 +68,7 @@ def independent(values: Float[Tensor, "*many key value"], keys: Bool[Tensor, "*m
     seen = keys.flatten(0, -2)
     if bool((seen.sum(-1) > values.shape[-1]).any()):
         raise InputError(f"More than {values.shape[-1]} rows of that many values cannot be independent.")
-    _, _, full = _independent(_hidden(values, keys).flatten(0, -3), seen)
-    return full.reshape(keys.shape[:-1])
+    return _front(_hidden(values, keys).flatten(0, -3), seen).full.reshape(keys.shape[:-1])
 
 
 def _hidden(values: Tensor, keys: Tensor) -> Tensor:
@@ -112,25 +112,46 @@ def _tall(values: Tensor, seen: Tensor) -> _Basis:
 
 def _short(values: Tensor, seen: Tensor) -> _Basis:
     """No more keys than value dimensions: independent rows of V leave nothing out, so the basis is the identity."""
-    index, held, full = _independent(values, seen)
-    places = torch.arange(values.shape[-2], device=index.device)
-    choice = torch.zeros_like(values)
-    choice[..., : index.shape[-1]] = ((index[:, None, :] == places[:, None]) & held[:, None, :]).to(values)
-    count = seen.sum(-1)
-    return _completed(values, seen, choice, torch.where(full, count, 0), full)
+    front, count = _front(values, seen), seen.sum(-1)
+    places = torch.arange(values.shape[-2], device=values.device)
+    choice = ((front.index[:, None, :] == places[:, None]) & front.held[:, None, :]).to(values)  # many key place
+    rank = torch.where(front.full, count, 0)
+    if not bool(front.full.all()):
+        lost = ~front.full
+        basis, rank[lost] = _eigenbasis(front.gram[lost], rank_tolerance(count[lost], values.shape[-1]))
+        choice[lost] = choice[lost] @ basis.to(values)
+    right = torch.zeros_like(values)
+    right[..., : choice.shape[-1]] = choice
+    return _Basis(right, rank)
 
 
-def _independent(values: Tensor, seen: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """The visible keys moved to the front, which places they fill, and whether their rows are proved independent."""
-    value = values.shape[-1]
+@dataclass(frozen=True)
+class _Front:
+    """The visible keys moved to the front: which they are, the places they fill, and the Gram matrix of their rows."""
+
+    index: Tensor  # many place
+    held: Tensor  # many place
+    gram: Tensor  # many place place
+    full: Tensor  # many: the rows are proved independent
+
+
+def _front(values: Tensor, seen: Tensor) -> _Front:
+    value, count = values.shape[-1], seen.sum(-1)
     front = seen.to(torch.int8).sort(dim=-1, descending=True, stable=True)
-    index, held = front.indices[:, :value], front.values[:, :value].bool()  # many place
+    index, held = front.indices[:, :value], front.values[:, :value].bool()
     rows = values.double().gather(1, index[..., None].expand(-1, -1, value)) * held[..., None]
-    count = seen.sum(-1)
+    gram = rows @ rows.mT
     size = rows.square().sum((-1, -2)) / count.clamp(min=1)  # a diagonal of ordinary size leaves the condition alone
-    gram = rows @ rows.mT + torch.diag_embed((~held).double() * size[:, None])
-    _, condition = inverse_factor(gram)
-    return index, held, condition * rank_tolerance(count, value) < 1
+    _, condition = inverse_factor(gram + torch.diag_embed((~held).double() * size[:, None]))
+    return _Front(index, held, gram, condition * rank_tolerance(count, value) < 1)
+
+
+def _eigenbasis(gram: Tensor, tolerance: Tensor) -> tuple[Tensor, Tensor]:
+    """The eigenvectors of V·Vᵀ that count, which are the left singular vectors of V, and how many they are."""
+    _check_finite(gram)
+    sizes, vectors = torch.linalg.eigh(gram)  # squares of singular values, ascending
+    kept = sizes > sizes[:, -1:] * tolerance[:, None].square()
+    return vectors * kept[:, None, :], kept.sum(-1)
 
 
 def inverse_factor(gram: Tensor) -> tuple[Tensor, Tensor]:
@@ -153,12 +174,16 @@ def _completed(values: Tensor, seen: Tensor, right: Tensor, rank: Tensor, full: 
 
 def _decomposed(values: Tensor, seen: Tensor) -> _Basis:
     """The basis and the rank by a float64 singular value decomposition."""
-    if not torch.isfinite(values).all():
-        raise InputError(
-            f"{int((~torch.isfinite(values)).sum())} of the values are NaN or infinite, so no projection is defined. "
-            "Half-precision models overflow on some inputs: load the model with dtype='float32'."
-        )
+    _check_finite(values)
     left, sizes, _ = torch.linalg.svd(values.double(), full_matrices=False)
     kept = sizes > sizes[..., :1] * rank_tolerance(seen.sum(-1), values.shape[-1], values.dtype)[..., None]
     exact = left * kept[..., None, :] * seen[..., None]  # rows of zeros come back as dust, not as zeros
     return _Basis(exact.to(values.dtype), kept.sum(-1))
+
+
+def _check_finite(values: Tensor) -> None:
+    if not torch.isfinite(values).all():
+        raise InputError(
+            "Some values of this layer are NaN or infinite, so no projection is defined. "
+            "Half-precision models overflow on some inputs: load the model with dtype='float32'."
+        )
