@@ -1,5 +1,6 @@
 """Tiny models with random weights, one per kind, built in place."""
 
+import warnings
 from functools import cache
 from typing import Any
 
@@ -52,6 +53,18 @@ KINDS: dict[str, dict[str, Any]] = {
     "mbart": TWO,
     "marian": {**TWO, "decoder_vocab_size": len(VOCAB)},
     "pegasus": TWO,
+    "deberta-v2": {**SMALL, **SIZE, "max_position_embeddings": 64, "relative_attention": True, "position_buckets": 8,
+                   "norm_rel_ebd": "layer_norm", "share_att_key": True, "pos_att_type": ["p2c", "c2p"],
+                   "conv_kernel_size": 3, "position_biased_input": False, "type_vocab_size": 2},
+    "mpnet": {**SMALL, **SIZE, "max_position_embeddings": 66},
+    "gptj": {**SIZE, "n_embd": 32, "n_layer": 2, "n_head": 4, "rotary_dim": 4, "n_positions": 64, "bos_token_id": 2,
+             "eos_token_id": 3},
+    "gpt_neo": {**SIZE, "hidden_size": 32, "num_layers": 2, "num_heads": 4, "window_size": 4,
+                "attention_types": [[["global", "local"], 1]], "max_position_embeddings": 64, "bos_token_id": 2,
+                "eos_token_id": 3},
+    "bloom": {**SIZE, "hidden_size": 32, "n_layer": 2, "n_head": 4, "bos_token_id": 2, "eos_token_id": 3},
+    "xlnet": {**SIZE, "d_model": 32, "n_layer": 2, "n_head": 4, "d_inner": 48, "pad_token_id": 0, "bos_token_id": 2,
+              "eos_token_id": 3},
     "cohere": {**GQA, "pad_token_id": 0, "eos_token_id": 3},  # through the interface, and described by no family
 }  # fmt: skip
 SITES = dict.fromkeys(("t5", "mt5", "bart", "mbart", "marian", "pegasus"), ("encoder", "decoder", "cross"))
@@ -65,7 +78,9 @@ def network(kind: str, **changes: Any) -> Any:
     """A new tiny model; its weights are large enough for attention to be far from uniform."""
     torch.manual_seed(0)
     config = transformers.AutoConfig.for_model(kind, **{**KINDS[kind], **changes})
-    made = transformers.AutoModel.from_config(config)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", ".torch.jit", DeprecationWarning)  # what DeBERTa's file does on import
+        made = transformers.AutoModel.from_config(config)
     with torch.no_grad():
         for name, weight in made.named_parameters():
             if weight.ndim > 1 and "embed" not in name.lower() and not kind.endswith("t5"):

@@ -81,11 +81,11 @@ def test_values_of_padding_are_kept_on_request_only():
 
 
 def test_a_kind_that_bypasses_the_interface_says_which_file_to_write():
-    config = transformers.GPTJConfig(vocab_size=len(VOCAB), n_embd=32, n_layer=1, n_head=4, rotary_dim=4,
-                                     bos_token_id=2, eos_token_id=3)  # fmt: skip
-    model = load(transformers.GPTJModel(config), tokenizer=tokenizer())
+    config = transformers.FalconConfig(vocab_size=len(VOCAB), hidden_size=32, num_hidden_layers=1,
+                                       num_attention_heads=4, bos_token_id=2, eos_token_id=3)  # fmt: skip
+    model = load(transformers.FalconModel(config), tokenizer=tokenizer())
     with pytest.raises(
-        CaptureError, match=r"type 'gptj' .* without the library's attention interface.*families/gptj\.py"
+        CaptureError, match=r"type 'falcon' .* without the library's attention interface.*families/falcon\.py"
     ):
         capture(model, text(4))
     assert model.network.config._attn_implementation in ("eager", "sdpa")

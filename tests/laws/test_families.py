@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 import pytest
 import torch
+from torch.overrides import TorchFunctionMode
 
 from headscope.core.catalog import families
 from headscope.core.lens import view
@@ -34,16 +35,31 @@ def projections_in_plain_run(kind, site):
     model, seen = tiny(kind), []
     tensors = inputs_of(kind).tensors
     calls = record(model, tensors, site).calls
-    modules = {projection(model, call.module) for call in calls}
+    found = {id(each): each for each in (projection(model, call.module) for call in calls)}
     hooks = [
         each.register_forward_hook(lambda module, given, made: seen.append((given[0].detach(), made.detach(), module)))
-        for each in modules
+        for each in found.values()
+        if isinstance(each, torch.nn.Module)
     ]
-    with torch.no_grad():
+    with torch.no_grad(), Einsums(found, seen):
         model.network(**tensors)
     for hook in hooks:
         hook.remove()
     return seen
+
+
+class Einsums(TorchFunctionMode):
+    """Sees what goes into and comes out of output projections that are bare parameters (XLNet, time before batch)."""
+
+    def __init__(self, projections, seen):
+        super().__init__()
+        self.projections, self.seen = projections, seen
+
+    def __torch_function__(self, function, types, given=(), named=None):
+        made = function(*given, **(named or {}))
+        if function is torch.einsum and id(given[-1]) in self.projections:
+            self.seen.append((given[1].transpose(0, 1).flatten(2), made.transpose(0, 1), None))
+        return made
 
 
 def assert_same_size(left, right):

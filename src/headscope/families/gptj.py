@@ -1,0 +1,11 @@
+"""GPT-J."""
+
+from headscope.core.family import Family, Hooks
+
+
+class Gptj(Family):
+    """Attention and the feed-forward block read the same input side by side."""
+
+    kinds = ("gptj",)
+    projection = "out_proj"
+    hooks = Hooks("GPTJAttention", values="v_proj")
