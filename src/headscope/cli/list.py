@@ -12,9 +12,11 @@ from headscope.core.errors import unknown
 
 
 def verb(
-    what: Annotated[str | None, typer.Argument(help="lenses, figures or families; nothing: all of them.")] = None,
+    what: Annotated[
+        str | None, typer.Argument(help="lenses, edits, figures or families; nothing: all of them.")
+    ] = None,
 ) -> None:
-    """List lenses, figures and families, with their parameters."""
+    """List lenses, edits, figures and families, with their parameters."""
     if what is not None and what not in catalogs:
         raise unknown("catalog", what, catalogs)
     console = Console(highlight=False)

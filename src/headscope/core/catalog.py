@@ -1,4 +1,4 @@
-"""Finding lenses, figures and families by name."""
+"""Finding lenses, edits, figures and families by name."""
 
 import pkgutil
 from collections.abc import Iterator
@@ -79,6 +79,7 @@ def _held(module: Any, name: str) -> type:
 
 
 lenses = Catalog("lens", "lenses")
+edits = Catalog("edit", "edits")
 figures = Catalog("figure", "figures")
 families = Catalog("family", "families")
-catalogs = {catalog.folder: catalog for catalog in (lenses, figures, families)}
+catalogs = {catalog.folder: catalog for catalog in (lenses, edits, figures, families)}

@@ -1,8 +1,9 @@
 """Listening at the library's attention interface, and leaving every model as it was.
 
-transformers looks its attention function up by a name in the model's config, at each call. While a capture runs, that
-name is one of ours. Our function computes attention with the model file's own eager function and notes what it saw;
-called from elsewhere, by a thread that captures nothing, it hands on to the implementation the model had before.
+transformers looks its attention function up by a name in the model's config, at each call. While a capture or an edit
+runs, that name is one of ours. Our function computes attention with the model file's own eager function, lets a
+listener note what it saw, and lets editors change what the heads write; called from elsewhere, by a thread that does
+neither, it hands on to the implementation the model had before.
 """
 
 import inspect
@@ -29,7 +30,19 @@ class Listener(Protocol):
         """What one attention module computed."""
 
 
+@runtime_checkable
+class Editor(Protocol):
+    """Someone who wants to change what heads write while a model runs."""
+
+    def knows(self, module: Any) -> bool:
+        """Whether this attention module belongs to the model that is being edited."""
+
+    def change(self, module: Any, attention: Tensor, values: Tensor, context: Tensor, mask: Tensor | None) -> Tensor:
+        """The context, batch head query value, that the module goes on with."""
+
+
 _listener: ContextVar[Listener | None] = ContextVar("headscope_listener", default=None)
+_editors: ContextVar[tuple[Editor, ...]] = ContextVar("headscope_editors", default=())
 _lock = threading.Lock()
 _names: dict[str, str] = {}  # the implementation a model had -> the name of ours that stands in for it
 _borrowed: dict[tuple[int, str], "_Loan"] = {}
@@ -39,20 +52,47 @@ _borrowed: dict[tuple[int, str], "_Loan"] = {}
 def listening(network: Any, listener: Listener) -> Iterator[None]:
     """Let `listener` see every attention call of `network` made in this context, with the model in evaluation mode."""
     token = _listener.set(listener)
+    try:
+        with _standing_in(network, evaluating=True):
+            yield
+    finally:
+        _listener.reset(token)
+
+
+@contextmanager
+def editing(network: Any, editor: Editor) -> Iterator[None]:
+    """Let `editor` change every attention call of `network` made in this context, after the editors there already."""
+    token = _editors.set((*_editors.get(), editor))
+    try:
+        with _standing_in(network, evaluating=False):
+            yield
+    finally:
+        _editors.reset(token)
+
+
+def edits_here(editor: Editor) -> bool:
+    """Whether the editor is at work in this context; it may be in another thread's only."""
+    return editor in _editors.get()
+
+
+@contextmanager
+def _standing_in(network: Any, *, evaluating: bool) -> Iterator[None]:
+    """Our function in place of the network's own."""
     loans: list[_Loan] = []
     try:
         with _lock:
             for config in _configs(network):
                 loans.append(_borrow(config, "_attn_implementation_internal", _stand_in))
             for module in network.modules():
-                if module.training or (id(module), "training") in _borrowed:
+                if evaluating and (module.training or (id(module), "training") in _borrowed):
                     loans.append(_borrow(module, "training", lambda _: False))
+                if module._compiled_call_impl or (id(module), "_compiled_call_impl") in _borrowed:
+                    loans.append(_borrow(module, "_compiled_call_impl", lambda _: None))  # compiled code hears nobody
         yield
     finally:
         with _lock:
             for loan in reversed(loans):
                 loan.give_back()
-        _listener.reset(token)
 
 
 class _Loan:
@@ -97,12 +137,17 @@ def _attend(
     before: str, module: Any, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, **rest: Any
 ) -> tuple[Tensor, Tensor | None]:
     listener = _listener.get()
-    if listener is None or not listener.knows(module):
+    heard = listener is not None and listener.knows(module)
+    editors = [each for each in _editors.get() if each.knows(module)]
+    if not heard and not editors:
         function = _call_site(module, "ALL_ATTENTION_FUNCTIONS").get_interface(before, eager(module))
         handed: tuple[Tensor, Tensor | None] = function(module, query, key, value, mask, **rest)
         return handed
     context, weights = eager(module)(module, query, key, value, mask, **rest)
-    listener.note(module, weights, value, context.transpose(1, 2), mask)
+    if listener is not None and heard:
+        listener.note(module, weights, value, context.transpose(1, 2), mask)
+    for editor in editors:
+        context = editor.change(module, weights, value, context.transpose(1, 2), mask).transpose(1, 2).contiguous()
     return context, weights
 
 
@@ -110,7 +155,7 @@ def _mask(before: str, *arguments: Any, **rest: Any) -> Any:
     """The mask for our function is the additive one of eager attention; registering none would mean no mask at all."""
     from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS
 
-    wanted = "eager" if _listener.get() is not None else before
+    wanted = "eager" if _listener.get() is not None or _editors.get() else before
     if wanted not in ALL_MASK_ATTENTION_FUNCTIONS:
         return None  # what the library itself does for an implementation that registered no mask
     return ALL_MASK_ATTENTION_FUNCTIONS[wanted](*arguments, **rest)
@@ -125,6 +170,13 @@ def eager(module: Any) -> Any:
             "eager_attention_forward to compute the weights with. Add a family file that says how to capture it."
         )
     return function
+
+
+def calls_interface(module: Any) -> bool:
+    """Whether the module's forward, or one that it inherits, looks its attention function up by name."""
+    forwards = (inspect.unwrap(kind.__dict__["forward"]) for kind in type(module).__mro__ if "forward" in vars(kind))
+    codes = (getattr(forward, "__code__", None) for forward in forwards)
+    return any("ALL_ATTENTION_FUNCTIONS" in code.co_names for code in codes if code is not None)
 
 
 def _call_site(module: Any, name: str) -> Any:

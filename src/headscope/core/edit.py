@@ -1,0 +1,57 @@
+"""A change to what heads write while a model runs."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+from jaxtyping import Float
+from torch import Tensor
+
+from headscope.core.errors import InputError
+from headscope.core.trace import Visible
+
+
+@dataclass(frozen=True)
+class Heads:
+    """What the heads of one layer computed for one batch, in one call of an attention module."""
+
+    site: str  # "self" | "encoder" | "decoder" | "cross"
+    layer: int
+    attention: Float[Tensor, "batch head query key"]  # A
+    values: Float[Tensor, "batch head key value"]  # V, shared value heads repeated
+    context: Float[Tensor, "batch head query value"]  # Z = A·V, or what the edit before made of it
+    visible: Visible  # rows of padding see nothing
+
+
+class Edit(ABC):
+    """Frozen parameters and a pure call that says what heads write instead.
+
+    A subclass is a frozen dataclass in a file of its own under `edits/`, named after it. It is called at its layers
+    only, with the caller's gradient mode. Whatever it says of rows of padding is not used: they keep what they had.
+    """
+
+    cites: ClassVar[tuple[str, ...]] = ()
+    """The papers this edit comes from, as keys of `headscope cite`."""
+
+    @property
+    def layers(self) -> tuple[int, ...] | None:
+        """The layers it changes, at every site that has them; None = all."""
+        return None
+
+    @property
+    def breaks(self) -> frozenset[str]:
+        """The laws it breaks by design: "output" if it changes what the model computes, "padding", "batch"."""
+        return frozenset()
+
+    @abstractmethod
+    def __call__(self, heads: Heads) -> Float[Tensor, "batch head query value"] | None:
+        """What the heads write, or None where nothing changes."""
+
+
+def check_layers(layers: object) -> None:
+    """Refuse what is neither None nor a tuple of layer numbers; for use in `__post_init__`."""
+    if layers == ():
+        raise InputError("layers=() asks for no layer at all. Leave it out to change every layer.")
+    counted = isinstance(layers, tuple) and all(isinstance(each, int) and each >= 0 for each in layers)
+    if layers is not None and not counted:
+        raise InputError(f"layers must be a tuple of layers counted from 0, such as (0, 3), but got {layers!r}.")

@@ -1,0 +1,61 @@
+"""Effective attention in place of attention."""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from headscope.core.edit import Edit, Heads, check_layers
+from headscope.core.effective import Keys, effective_layer
+from headscope.core.maps import Factored
+from headscope.core.spec import check_choices
+from headscope.core.trace import shared_keys
+
+
+@dataclass(frozen=True)
+class EffectiveAttention(Edit):
+    """Each head writes A_eff·V instead of A·V (Brunner et al., 2020).
+
+    With `keys="visible"` and `keys="padded"` that is the same to rounding, which shows that the rest of A never
+    mattered. With `keys="paper"`, the code of Sun & Marasović (2021), it is not, and the model computes something else.
+    """
+
+    keys: Keys = "visible"
+    layers: tuple[int, ...] | None = None
+
+    cites = ("brunner2020", "sun2021")
+
+    def __post_init__(self) -> None:
+        check_choices(self)
+        check_layers(self.layers)
+
+    @property
+    def breaks(self) -> frozenset[str]:
+        """The published code changes the output, by padding and by one rank for a batch."""
+        return frozenset({"output", "padding", "batch"} if self.keys == "paper" else ())
+
+    def __call__(self, heads: Heads) -> Float[Tensor, "batch head query value"]:
+        """A_eff·V, from A and V alone."""
+        exact = self.keys != "paper"
+        graded = torch.is_grad_enabled()
+        with torch.set_grad_enabled(graded and not exact):
+            found = effective_layer(
+                heads.attention,
+                heads.values,
+                heads.visible,
+                keys=self.keys,
+                shared=shared_keys(heads.visible),
+                label=heads.layer,
+            )
+            written = _written(found.part, heads.values).to(heads.context.dtype)
+        if not (exact and graded):
+            return written
+        same = heads.attention @ heads.values
+        return same + (written - same).detach()  # A_eff·V is A·V for every A and V, and so is its gradient
+
+
+def _written(part: Tensor | Factored, values: Tensor) -> Tensor:
+    if isinstance(part, Factored):
+        return part.left @ (part.right.mT @ values.to(part.left.dtype))
+    return part @ values.to(part.dtype)

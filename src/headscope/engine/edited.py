@@ -1,0 +1,179 @@
+"""Running a model with changed attention."""
+
+import threading
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from headscope.core.catalog import edits as catalog
+from headscope.core.edit import Edit, Heads
+from headscope.core.errors import CaptureError, InputError
+from headscope.core.family import Family
+from headscope.core.spec import spec_of
+from headscope.core.trace import Visible, wanted
+from headscope.engine.interface import calls_interface, editing, edits_here
+from headscope.engine.model import Model, check_model
+from headscope.engine.record import Call, repeated
+
+
+def edited(model: Model, *edits: str | Edit) -> AbstractContextManager[Model]:
+    """The model with its attention changed, for as long as the `with` block lasts.
+
+    Each edit is a name, a spec such as "effective_attention:layers=0+3", or an edit; they apply in order, each to what
+    the one before it left. Inside the block the network runs with eager attention. Calls from other threads, and all
+    calls after the block, run as ever.
+
+    >>> import headscope as hs
+    >>> with hs.edited(hs.load(), "effective_attention:layers=0+3") as changed:
+    ...     trace = hs.capture(changed, "The cat sat down.")
+    >>> changed.spec
+    'sentence-transformers/all-MiniLM-L6-v2 with effective_attention:layers=0+3'
+    """
+    check_model(model)
+    if not edits:
+        raise InputError(f"hs.edited was given no edit. Name one: {', '.join(catalog.names())}.")
+    return _running(model, [edit_of(each) for each in edits])
+
+
+def edit_of(what: Any) -> Edit:
+    """An edit from its name, its spec, its class or itself."""
+    made = catalog.make(what)
+    if not isinstance(made, Edit):
+        raise InputError(f"Expected an edit, its name or its spec, but got {made!r}.")
+    return made
+
+
+@contextmanager
+def _running(model: Model, edits: Sequence[Edit]) -> Iterator[Model]:
+    editor = _Editor(model.network, model.family, edits, _attention_modules(model))
+    handles: list[Any] = []
+    try:
+        with editing(model.network, editor):
+            handles.extend(editor.watch())
+            yield replace(model, spec=f"{model.spec} with {', '.join(map(spec_of, edits))}")
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+def _attention_modules(model: Model) -> dict[int, str]:
+    """The names of the modules that compute attention, by identity."""
+    network, kind = model.network, model.network.config.model_type
+    found = {id(module): name for name, module in network.named_modules() if calls_interface(module)}
+    if not found:
+        raise _bypassed(kind)
+    if getattr(network, "is_gradient_checkpointing", False):
+        raise InputError(
+            "With gradient checkpointing, layers run again in the backward pass, where nothing says which layer it is. "
+            "Call network.gradient_checkpointing_disable() before hs.edited."
+        )
+    return found
+
+
+def _bypassed(kind: str) -> CaptureError:
+    return CaptureError(
+        f"Models of type '{kind}' compute attention without the library's attention interface, so their heads cannot "
+        "be edited. Kinds that go through it can, such as bert, gpt2, llama or t5."
+    )
+
+
+class _Pass(threading.local):
+    """How far a forward pass has come, in each thread."""
+
+    def __init__(self) -> None:
+        self.outermost: Any = None  # the module whose call the pass is
+        self.calls = Counter[str]()  # at each site
+        self.layers = Counter[str]()  # the most calls that any pass made, at each site
+
+
+@dataclass(eq=False)
+class _Editor:
+    """Applies edits at the layers they are for.
+
+    As in a capture, the order of calls at a site numbers the layers. A pass begins where a module is called from
+    outside the network: the whole of it, or only its encoder, as `generate` does.
+    """
+
+    network: Any
+    family: Family
+    edits: Sequence[Edit]
+    names: dict[int, str]  # attention modules, by identity
+    here: _Pass = field(default_factory=_Pass)
+
+    def knows(self, module: Any) -> bool:
+        """Whether the module belongs to the model that is being edited."""
+        return id(module) in self.names
+
+    def change(self, module: Any, attention: Tensor, values: Tensor, context: Tensor, mask: Tensor | None) -> Tensor:
+        """What the heads of the next layer at this module's site write."""
+        name = self.names[id(module)]
+        site = self.family.site(name)
+        layer = self.here.calls[site]
+        self.here.calls[site] += 1
+        self.here.layers[site] = max(self.here.layers[site], layer + 1)
+        chosen = [edit for edit in self.edits if edit.layers is None or layer in edit.layers]
+        if not chosen:
+            return context
+        call = Call(name, attention, repeated(values, attention.shape[1]), context, mask)
+        heads = Heads(site, layer, attention, call.values, context, _visible(call, site))
+        for edit in chosen:
+            heads = _applied(edit, heads)
+        return heads.context
+
+    def watch(self) -> Iterator[Any]:
+        """Put hooks on all modules around attention, to know where a pass begins and ends."""
+        around = {name[:end] for name in self.names.values() for end, letter in enumerate(name) if letter == "."}
+        for name in {"", *around, *self.names.values()}:  # lambdas, so that copying the network does not copy us
+            module = self.network.get_submodule(name)
+            yield module.register_forward_pre_hook(lambda *call: self._begin(*call))
+            yield module.register_forward_hook(lambda *call: self._end(*call), always_call=True)
+
+    def _begin(self, module: Any, _: Any) -> None:
+        if self.here.outermost is None or self.here.outermost is module:
+            self.here.outermost = module
+            self.here.calls.clear()
+
+    def _end(self, module: Any, _: Any, made: Any) -> None:
+        if self.here.outermost is not module:
+            return
+        self.here.outermost = None
+        if module is self.network and made is not None and edits_here(self):  # None: an exception passes
+            self._check()
+
+    def _check(self) -> None:
+        """Refuse a pass in which nothing was changed, or a layer that was not there."""
+        if not self.here.layers:
+            raise _bypassed(self.network.config.model_type)
+        most = max(self.here.layers.values())
+        for edit in self.edits:
+            wanted(range(most), edit.layers, "layer")
+
+
+def _applied(edit: Edit, heads: Heads) -> Heads:
+    """The heads with what an edit lets them write; rows of padding keep what they had."""
+    context = edit(heads)
+    if context is None:
+        return heads
+    if context.shape != heads.context.shape:
+        raise InputError(
+            f"The edit '{spec_of(edit)}' must give a context of shape {list(heads.context.shape)} (batch head query "
+            f"value), but gave {list(context.shape)}."
+        )
+    real = heads.visible.any(-1)[:, None, :, None]
+    return replace(heads, context=torch.where(real, context.to(heads.context.dtype), heads.context))
+
+
+def _visible(call: Call, site: str) -> Visible:
+    """Who sees whom; a token that nobody sees, not even itself, is padding and sees nothing."""
+    batch, _, queries, keys = call.attention.shape
+    seen = call.seen()
+    if seen is None:
+        return torch.ones((), dtype=torch.bool, device=call.attention.device).expand(batch, queries, keys)
+    seen = seen.expand(batch, queries, keys)
+    same = site != "cross" and queries == keys  # the tokens that ask are those that are asked
+    return seen & seen.any(1)[:, :, None] if same else seen

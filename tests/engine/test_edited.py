@@ -1,0 +1,435 @@
+"""Running a model with changed attention."""
+
+import contextvars
+import copy
+import threading
+from dataclasses import dataclass, field, replace
+
+import pytest
+import torch
+import transformers
+
+from headscope.core.edit import Edit
+from headscope.core.errors import CaptureError, InputError, UnknownName
+from headscope.core.lens import view
+from headscope.data.encode import as_examples
+from headscope.data.sample import paragraphs
+from headscope.edits.effective_attention import EffectiveAttention
+from headscope.engine.batch import batches
+from headscope.engine.capture import capture
+from headscope.engine.edited import edit_of, edited
+from headscope.engine.load import load
+from headscope.engine.model import check_model
+from tests.laws.test_families import inputs_of
+from tests.models import KINDS, TEXT_TO_TEXT, VOCAB, batch, network, text, tiny, tokenizer
+from tests.oracles import effective as literal
+
+PAPER = "effective_attention:keys=paper"
+LENGTHS = {"input_ids": torch.tensor([[2, 7, 8, 9, 3, 0, 0], [2, 7, 8, 9, 10, 11, 3]])}
+GIVEN = {**LENGTHS, "attention_mask": (LENGTHS["input_ids"] > 0).long()}
+
+
+@dataclass(frozen=True)
+class Noting(Edit):
+    """Changes nothing and notes where it was called."""
+
+    places: list = field(default_factory=list)
+
+    def __call__(self, heads):
+        self.places.append((heads.site, heads.layer))
+
+
+@dataclass(frozen=True)
+class Scaled(Edit):
+    """Multiplies what each head writes."""
+
+    by: object = None
+    layers: tuple[int, ...] | None = None
+
+    def __call__(self, heads):
+        return heads.context * self.by
+
+
+@dataclass(frozen=True)
+class Narrow(Edit):
+    """Gives a context of the wrong shape."""
+
+    def __call__(self, heads):
+        return heads.context[:, :1]
+
+
+def fresh(kind="bert", **changes):
+    return load(network(kind, **changes), tokenizer=tokenizer())
+
+
+def hidden(model, tensors=GIVEN):
+    with torch.no_grad():
+        return model.network(**tensors).last_hidden_state
+
+
+def eager(model):
+    other = copy.deepcopy(model.network)
+    other.set_attn_implementation("eager")
+    return replace(model, network=other)
+
+
+def padded_to_128(model):
+    (inputs,) = batches(model, as_examples([text(words, seed=words) for words in (20, 60, 110)]), 3, pad_to=128)
+    return inputs.tensors
+
+
+def test_the_real_model_computes_the_same_with_effective_attention(minilm):
+    worst = 0.0
+    for inputs in batches(minilm, paragraphs(), 8):
+        plain = hidden(minilm, inputs.tensors)
+        with edited(minilm, "effective_attention") as changed:
+            made = hidden(changed, inputs.tensors)
+        real = inputs.tensors["attention_mask"].bool()
+        worst = max(worst, float((made - plain)[real].abs().max()))
+    assert 0 < worst <= 1e-4
+
+
+def published(network, tensors):
+    """Paper's effective attention in place of attention, by hooks that compute it all over again."""
+    real = tensors["attention_mask"].bool()
+
+    def instead(module, given, made):
+        heads = module.num_attention_heads
+        query, key, value = (
+            layer(given[0]).unflatten(-1, (heads, -1)).transpose(1, 2)
+            for layer in (module.query, module.key, module.value)
+        )
+        scores = query @ key.mT / query.shape[-1] ** 0.5
+        attention = scores.masked_fill(~real[:, None, None, :], -torch.inf).softmax(-1)
+        context = literal.as_published(attention, value, real) @ value
+        context = torch.where(real[:, None, :, None], context, attention @ value)  # padding keeps its own
+        return (context.transpose(1, 2).flatten(2), *made[1:])
+
+    hooks = [layer.attention.self.register_forward_hook(instead) for layer in network.encoder.layer]
+    with torch.no_grad():
+        made = network(**tensors).last_hidden_state
+    for hook in hooks:
+        hook.remove()
+    return made
+
+
+def test_the_papers_variant_equals_a_literal_version_and_changes_the_output():
+    model = fresh(max_position_embeddings=128)
+    tensors = padded_to_128(model)
+    plain, wanted = hidden(model, tensors), published(model.network, tensors)
+    with edited(model, PAPER) as changed:
+        made = hidden(changed, tensors)
+    assert (made - wanted).norm() <= 1e-4 * wanted.norm()  # float32 decompositions by two roads
+    real = tensors["attention_mask"].bool()
+    assert (made - plain)[real].norm() > 0.01 * plain[real].norm()
+
+
+def test_the_papers_variant_changes_a_real_model_and_the_padded_one_does_not(minilm):
+    (inputs,) = batches(minilm, paragraphs()[:4], 4, pad_to=128)
+    plain = hidden(minilm, inputs.tensors)
+    real = inputs.tensors["attention_mask"].bool()
+    apart = {}
+    for keys in ("padded", "paper"):
+        with edited(minilm, EffectiveAttention(keys)) as changed:
+            made = hidden(changed, inputs.tensors)
+        apart[keys] = float((made - plain)[real].norm() / plain[real].norm())
+    assert apart["padded"] <= 1e-5
+    assert 1e-3 < apart["paper"] < 1
+
+
+@pytest.mark.parametrize("kind", ["albert", "bert", "gpt2"])
+def test_an_edit_that_changes_nothing_gives_what_eager_attention_gives(kind):
+    with edited(tiny(kind), Noting()) as changed:
+        made = hidden(changed)
+    assert torch.equal(made, hidden(eager(tiny(kind))))
+
+
+def test_only_the_layers_that_are_named_change():
+    model, given = tiny("albert"), batch("albert")  # one module serves its three layers
+    plain = capture(model, given)
+    with edited(model, Scaled(by=0.0, layers=(1,))) as changed:
+        trace = capture(changed, given)
+    assert torch.equal(trace.attention[0], plain.attention[0])
+    assert torch.equal(trace.attention[1], plain.attention[1])  # computed before this layer's heads write
+    assert not torch.equal(trace.attention[2], plain.attention[2])
+
+
+def test_a_trace_of_an_edited_model_holds_attention_and_its_own_output():
+    with edited(tiny("bert"), Scaled(by=3.0)) as changed:
+        trace = capture(changed, batch("bert"))
+    for attention, values, context in zip(trace.attention, trace.values, trace.context, strict=True):
+        torch.testing.assert_close(attention @ values, context)
+    assert view(trace, "effective").diagnostics["residual"].max() <= 1e-5
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if tiny(kind).family.hooks is None])
+def test_layers_count_from_zero_at_every_site_and_in_every_pass(kind):
+    noting, tensors = Noting(), inputs_of(kind).tensors
+    with torch.no_grad(), edited(tiny(kind), noting) as changed:
+        changed.network(**tensors)
+        first = list(noting.places)
+        changed.network(**tensors)
+        trace = capture(changed, batch(kind))
+    assert noting.places == first * 3
+    for site in trace.sites:
+        layers = [layer for where, layer in first if where == site]
+        assert layers == list(range(len(layers)))
+
+
+def test_generating_calls_the_encoder_apart_and_still_counts_from_zero():
+    torch.manual_seed(0)
+    writer = transformers.T5ForConditionalGeneration(transformers.T5Config(**TEXT_TO_TEXT)).eval()
+    model, noting = load(writer, tokenizer=tokenizer()), Noting()
+    with torch.no_grad(), edited(model, noting, "effective_attention:layers=1") as changed:
+        changed.network(**GIVEN, decoder_input_ids=torch.tensor([[0, 5], [0, 5]]))
+        for _ in range(2):
+            changed.network.generate(**GIVEN, max_new_tokens=3, min_new_tokens=3, do_sample=False)
+        changed.network.encoder(**GIVEN)
+        changed.network.encoder(**GIVEN)
+    assert {layer for _, layer in noting.places} == {0, 1}
+    assert noting.places.count(("encoder", 0)) == noting.places.count(("encoder", 1)) == 1 + 2 + 2
+
+
+def test_edits_apply_in_order_and_blocks_nest():
+    model = tiny("bert")
+    with edited(model, Scaled(by=2.0), Scaled(by=3.0)) as changed:
+        together = hidden(changed)
+    with edited(model, Scaled(by=2.0)) as outer, edited(outer, Scaled(by=3.0)) as inner:
+        assert torch.equal(hidden(inner), together)
+    with edited(model, Scaled(by=6.0)) as changed:
+        torch.testing.assert_close(hidden(changed), together, atol=1e-5, rtol=1e-4)
+
+
+def test_a_zeroed_head_is_a_model_without_it():
+    model, gate = tiny("bert"), torch.tensor([1.0, 0.0, 1.0, 1.0])[:, None, None]
+    without = copy.deepcopy(model.network)
+    with torch.no_grad():
+        for layer in without.encoder.layer:
+            layer.attention.output.dense.weight[:, 8:16] = 0
+    with edited(model, Scaled(by=gate)) as changed:
+        made = hidden(changed)
+    wanted = hidden(replace(model, network=without))
+    real = GIVEN["attention_mask"].bool()
+    torch.testing.assert_close(made[real], wanted[real], atol=1e-5, rtol=1e-4)
+
+
+def test_a_gate_gets_its_gradient():
+    model = tiny("bert")
+    gate = torch.ones(4, 1, 1, requires_grad=True)
+    with edited(model, Scaled(by=gate)) as changed:
+        changed.network(**GIVEN).last_hidden_state.square().sum().backward()
+    assert gate.grad.abs().min() > 0
+    model.network.zero_grad()
+
+
+@pytest.mark.parametrize("keys", ["visible", "padded"])
+def test_gradients_with_an_exact_edit_are_those_of_the_model(keys):
+    model = fresh()
+
+    def gradients():
+        model.network.zero_grad()
+        model.network(**GIVEN).last_hidden_state[:, 0].square().sum().backward()
+        return [weight.grad.clone() for weight in model.network.encoder.parameters()]
+
+    plain = gradients()
+    with edited(model, EffectiveAttention(keys)):
+        made = gradients()
+    for left, right in zip(made, plain, strict=True):
+        torch.testing.assert_close(left, right, atol=1e-3, rtol=1e-3)
+
+
+def test_the_papers_variant_runs_with_gradients_too():
+    with edited(tiny("bert"), PAPER) as changed:
+        made = changed.network(**GIVEN).last_hidden_state
+        torch.testing.assert_close(made.detach(), hidden(changed), atol=1e-5, rtol=1e-4)
+    assert made.requires_grad
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float64])
+def test_other_precisions_stay_what_they_are(dtype):
+    model = load(network("bert").to(dtype), tokenizer=tokenizer())
+    real = GIVEN["attention_mask"].bool()
+    plain = hidden(model)[real].double()
+    with edited(model, "effective_attention") as changed:
+        made = hidden(changed)
+    assert made.dtype == dtype
+    loose = 1e-12 if dtype == torch.float64 else 0.05  # a few roundings of 8 bits
+    assert (made[real].double() - plain).norm() <= loose * plain.norm()
+
+
+def test_a_network_can_be_copied_inside_the_block():
+    with edited(tiny("bert"), Scaled(by=0.0)):
+        other = copy.deepcopy(tiny("bert").network)
+    with torch.no_grad():
+        assert torch.equal(other(**GIVEN).last_hidden_state, hidden(tiny("bert")))
+
+
+def test_rows_of_padding_keep_what_they_had():
+    model = tiny("bert")
+    padding = GIVEN["attention_mask"] == 0
+    with edited(model, Scaled(by=0.0, layers=(1,))) as changed:
+        made = hidden(changed)
+    wanted = hidden(eager(model))
+    assert torch.equal(made[padding], wanted[padding])
+    assert not torch.equal(made[~padding], wanted[~padding])
+
+
+def test_training_mode_is_left_to_the_caller():
+    model = fresh()
+    model.network.train()
+    with edited(model, Noting()) as changed:
+        assert all(module.training for module in changed.network.modules())
+        capture(changed, text(5))
+        assert all(module.training for module in changed.network.modules())
+
+
+def test_after_the_block_everything_is_as_before_also_after_an_error():
+    model = fresh()
+    plain = hidden(model)
+
+    def fail(*_):
+        hook.remove()
+        raise KeyboardInterrupt
+
+    noting = Noting()
+    with edited(model, Scaled(by=0.0), noting) as changed:
+        hook = model.network.encoder.layer[1].register_forward_pre_hook(fail)
+        with pytest.raises(KeyboardInterrupt):
+            hidden(changed)
+        hidden(changed)
+    assert noting.places == [("self", 0), ("self", 0), ("self", 1)]
+    with pytest.raises(ZeroDivisionError), edited(model, Scaled(by=0.0)):
+        raise ZeroDivisionError
+    assert model.network.config._attn_implementation == "sdpa"
+    assert torch.equal(hidden(model), plain)
+    assert not any(module._forward_hooks or module._forward_pre_hooks for module in model.network.modules())
+
+
+def in_thread(work):
+    found = []
+    thread = threading.Thread(target=lambda: found.append(work()))
+    thread.start()
+    thread.join()
+    return found[0]
+
+
+def edited_hidden(model, *edits):
+    with edited(model, *edits) as changed:
+        return hidden(changed)
+
+
+@pytest.mark.parametrize("other", [(), (Scaled(by=2.0),), (Scaled(by=0.5, layers=(1,)),)])
+def test_another_thread_in_mid_forward_gets_its_own_answer(other):
+    model, mine = fresh(), Scaled(by=0.0, layers=(1,))
+    work = (lambda: edited_hidden(model, *other)) if other else (lambda: hidden(model))
+    alone, other_alone, found = edited_hidden(model, mine), work(), []
+
+    def pause(*_):
+        hook.remove()
+        found.append(in_thread(work))
+
+    hook = model.network.encoder.layer[0].register_forward_hook(pause)
+    with edited(model, mine) as changed:
+        assert torch.equal(hidden(changed), alone)
+    assert torch.equal(found[0], other_alone)
+    assert not torch.equal(alone, other_alone)
+    assert model.network.config._attn_implementation == "sdpa"
+
+
+def test_a_thread_that_is_given_the_context_is_edited_too():
+    model = fresh()
+    with edited(model, Scaled(by=0.0)) as changed:
+        context = contextvars.copy_context()
+        assert torch.equal(in_thread(lambda: context.run(hidden, changed)), hidden(changed))
+
+
+def test_the_edited_model_says_what_it_is():
+    with edited(tiny("bert"), "effective_attention:keys=paper,layers=0+1") as changed:
+        assert repr(changed).startswith("Model(BertModel with effective_attention:keys=paper,layers=0+1: BertModel")
+
+
+def test_no_edit_is_an_error():
+    with pytest.raises(InputError, match=r"hs\.edited was given no edit\. Name one: effective_attention"):
+        edited(tiny("bert"))
+
+
+def test_an_unknown_edit_is_named_with_the_nearest_one():
+    with pytest.raises(UnknownName, match=r"No edit is called 'effective'. Did you mean 'effective_attention'\?"):
+        edited(tiny("bert"), "effective")
+
+
+def test_what_is_no_edit_and_what_is_no_model_is_refused():
+    with pytest.raises(InputError, match=r"Expected an edit, its name or its spec, but got 3\."):
+        edit_of(3)
+    with pytest.raises(InputError, match=r"Expected a model made by hs\.load, but got BertModel"):
+        check_model(tiny("bert").network)
+
+
+def test_a_layer_that_the_model_has_not_is_an_error():
+    with (
+        edited(tiny("albert"), "effective_attention:layers=0+3") as changed,
+        pytest.raises(InputError, match=r"There is no layer 3: this model has layers 0 to 2 here\."),
+    ):
+        hidden(changed)
+
+
+@pytest.mark.parametrize(
+    ("layers", "said"),
+    [
+        ((), r"layers=\(\) asks for no layer at all"),
+        ((-1,), r"layers must be a tuple of layers counted from 0, such as \(0, 3\), but got \(-1,\)"),
+        ([0], r"layers must be a tuple of layers counted from 0, such as \(0, 3\), but got \[0\]"),
+    ],
+)
+def test_layers_that_make_no_sense_are_refused(layers, said):
+    with pytest.raises(InputError, match=said):
+        EffectiveAttention.__post_init__(_made_of(layers))
+
+
+def _made_of(layers):
+    """An edit as it stands before it checks itself."""
+    made = object.__new__(EffectiveAttention)
+    made.__dict__.update(keys="visible", layers=layers)
+    return made
+
+
+@pytest.mark.parametrize("kind", ["gpt2", "mistral", "bart"])
+def test_padding_cannot_take_part_where_queries_see_different_keys(kind):
+    with (
+        edited(tiny(kind), PAPER) as changed,
+        pytest.raises(InputError, match=r"keys='paper' treats padding as keys .* in layer 0 .* Use keys='visible'"),
+    ):
+        hidden(changed, inputs_of(kind).tensors)
+
+
+def test_a_kind_that_bypasses_the_interface_is_refused():
+    config = transformers.GPTJConfig(vocab_size=len(VOCAB), n_embd=32, n_layer=1, n_head=4, rotary_dim=4,
+                                     bos_token_id=2, eos_token_id=3)  # fmt: skip
+    model = load(transformers.GPTJModel(config), tokenizer=tokenizer())
+    said = r"type 'gptj' compute attention without the library's attention interface, so their heads cannot be edited"
+    with pytest.raises(CaptureError, match=said), edited(model, "effective_attention"):
+        pass
+
+
+def test_a_pass_that_no_edit_could_change_is_an_error():
+    model = fresh()
+    said = r"without the library's attention interface, so their heads cannot be edited"
+    with edited(model, "effective_attention") as changed:
+        model.network.config._attn_implementation_internal = "sdpa"  # as set_attn_implementation does
+        with pytest.raises(CaptureError, match=said):
+            hidden(changed)
+
+
+def test_gradient_checkpointing_is_refused():
+    model = fresh()
+    model.network.gradient_checkpointing_enable()
+    with pytest.raises(InputError, match=r"Call network\.gradient_checkpointing_disable\(\)"), edited(model, Noting()):
+        pass
+
+
+def test_an_edit_that_gives_the_wrong_shape_is_named():
+    with (
+        edited(tiny("bert"), Narrow()) as changed,
+        pytest.raises(InputError, match=r"must give a context of shape \[2, 4, 7, 8\] .* but gave \[2, 1, 7, 8\]"),
+    ):
+        hidden(changed)

@@ -1,0 +1,136 @@
+"""Laws that hold for every edit and every variant of it."""
+
+import itertools
+from dataclasses import fields, replace
+from typing import Literal, get_args, get_origin, get_type_hints
+
+import pytest
+import torch
+
+from headscope.core.catalog import edits
+from headscope.core.edit import Edit, Heads
+from headscope.core.spec import spec_of
+from headscope.engine.capture import capture
+from headscope.engine.edited import edited
+from headscope.engine.load import load
+from tests.laws.test_families import inputs_of
+from tests.models import KINDS, batch, network, tiny
+
+EDITABLE = [kind for kind in KINDS if tiny(kind).family.hooks is None]
+SAME_KEYS = ("bert", "albert", "distilbert", "vit")  # padding as keys is only defined where all queries see the same
+
+
+def variants():
+    """Every edit with every combination of its choices."""
+    for kind in edits:
+        hints = get_type_hints(kind)
+        names = [each.name for each in fields(kind) if get_origin(hints[each.name]) is Literal]
+        for chosen in itertools.product(*(get_args(hints[name]) for name in names)):
+            yield kind(**dict(zip(names, chosen, strict=True)))
+
+
+EDITS = list(variants())
+CASES = [
+    pytest.param(edit, kind, id=f"{spec_of(edit)} {kind}")
+    for edit in EDITS
+    for kind in EDITABLE
+    if getattr(edit, "keys", "visible") == "visible" or kind in SAME_KEYS
+]
+
+
+def lawful(law):
+    return pytest.mark.parametrize(("edit", "kind"), [case for case in CASES if law not in case.values[0].breaks])
+
+
+def plain_and_edited(kind, edit, tensors):
+    """The last hidden states of real tokens, without the edit and with it."""
+    model = tiny(kind)
+    mask = tensors.get("decoder_attention_mask", tensors.get("attention_mask"))
+    with torch.no_grad():
+        plain = model.network(**tensors).last_hidden_state
+        with edited(model, edit) as changed:
+            made = changed.network(**tensors).last_hidden_state
+    real = torch.ones(plain.shape[:2], dtype=torch.bool) if mask is None else mask.bool()
+    return plain[real], made[real]
+
+
+def heads_of(trace, layer):
+    return Heads(
+        trace.site, layer, trace.attention[layer], trace.values[layer], trace.context[layer], trace.visible[layer]
+    )
+
+
+@pytest.mark.parametrize("edit", EDITS, ids=spec_of)
+def test_an_edit_rebuilds_from_its_spec(edit):
+    assert isinstance(edit, Edit)
+    assert edits.make(spec_of(edit)) == edit
+    if "layers" in {each.name for each in fields(edit)}:
+        some = replace(edit, layers=(0, 3))
+        assert "layers=0+3" in spec_of(some)
+        assert edits.make(spec_of(some)) == some
+
+
+@lawful("output")
+def test_an_exact_edit_leaves_what_the_model_computes(edit, kind):
+    plain, made = plain_and_edited(kind, edit, inputs_of(kind).tensors)
+    assert (made - plain).norm() <= 1e-4 * plain.norm()
+
+
+@pytest.mark.parametrize(("edit", "kind"), [case for case in CASES if "output" in case.values[0].breaks])
+def test_an_edit_that_says_so_changes_what_the_model_computes(edit, kind):
+    if kind == "vit":  # an image has no padding
+        return
+    plain, made = plain_and_edited(kind, edit, inputs_of(kind).tensors)
+    assert (made - plain).norm() > 1e-3 * plain.norm()
+
+
+@lawful("padding")
+def test_wider_padding_changes_nothing(edit, kind):
+    if kind == "vit":
+        return
+    with edited(tiny(kind), edit) as changed:
+        narrow = capture(changed, batch(kind))
+        wide = capture(changed, batch(kind), pad_to=narrow.keys.real.shape[1] + 7)
+    many = narrow.keys.real.shape[1]
+    for left, right in zip(narrow.attention, wide.attention, strict=True):
+        torch.testing.assert_close(right[..., :many, :many], left, atol=1e-5, rtol=1e-4)
+
+
+@lawful("batch")
+def test_one_by_one_equals_together(edit, kind):
+    if kind == "vit":
+        return
+    with edited(tiny(kind), edit) as changed:
+        together = capture(changed, batch(kind))
+        for place, each in enumerate(batch(kind)):
+            alone = capture(changed, [each])
+            many = int(alone.keys.counts[0])
+            for left, right in zip(together.attention, alone.attention, strict=True):
+                torch.testing.assert_close(left[place, :, :many, :many], right[0], atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize(("edit", "kind"), CASES)
+def test_an_edit_leaves_its_arguments_unchanged_and_keeps_their_shape(edit, kind):
+    trace = capture(tiny(kind), batch(kind), keep=("values", "pads"))
+    heads = heads_of(trace, 1)
+    tensors = (heads.attention, heads.values, heads.context, heads.visible)
+    before = [each.clone() for each in tensors]
+    once, twice = edit(heads), edit(heads)
+    assert once.shape == heads.context.shape
+    assert torch.equal(once, twice)
+    assert all(torch.equal(each, copy) for each, copy in zip(tensors, before, strict=True))
+
+
+@pytest.mark.parametrize(("edit", "kind"), CASES)
+def test_the_model_is_left_as_it_was(edit, kind):
+    mine = network(kind).train()
+    configs = [module.config for module in mine.modules() if hasattr(module, "config")]
+    before = [(config._attn_implementation, config.to_dict()) for config in configs]
+    modes = [module.training for module in mine.modules()]
+    tensors = inputs_of(kind).tensors
+    with torch.no_grad(), edited(load(mine, tokenizer=tiny(kind).tokenizer), edit) as changed:
+        assert changed.network is mine
+        mine(**tensors)
+    assert [(config._attn_implementation, config.to_dict()) for config in configs] == before
+    assert [module.training for module in mine.modules()] == modes
+    assert not any(module._forward_hooks or module._forward_pre_hooks for module in mine.modules())
