@@ -66,7 +66,7 @@ def test_an_image_model_needs_no_tokenizer(tmp_path):
     network("vit").save_pretrained(tmp_path)
     model = load(tmp_path)
     assert model.tokenizer is None
-    assert capture(model, {"pixel_values": torch.zeros(1, 3, 12, 12)}).keys.text[0][:2] == ["#0", "#1"]
+    assert capture(model, {"pixel_values": torch.zeros(1, 3, 12, 12)}).keys.text[0][:2] == ["[CLS]", "0,0"]
 
 
 def test_the_embedded_default_is_the_model_it_says_it_is(minilm):

@@ -70,7 +70,8 @@ class Maps:
     def dataset(self, example: int = 0) -> xr.Dataset:
         """One example's maps as an xarray Dataset, padding cut away: what figures draw and files hold.
 
-        Dimensions: lens layer head query key. Tokens are the coordinates `query_token` and `key_token`.
+        Dimensions: lens layer head query key. Tokens are the coordinates `query_token` and `key_token`. Maps over an
+        image carry the `picture` that the model saw, with each key's place in it: `key_row` and `key_column`.
         """
         if not -len(self.examples) <= example < len(self.examples):
             raise InputError(f"There is no example {example}: these maps hold {len(self.examples)}.")
@@ -82,11 +83,13 @@ class Maps:
             name: (("lens", "layer", "head"), table[example].cpu().numpy()[None])
             for name, table in self.diagnostics.items()
         }
+        picture, places = _picture(self.examples[example], int(columns.sum()))
         return xr.Dataset(
             {
                 "weights": (("lens", "layer", "head", "query", "key"), torch.stack(weights).numpy()[None]),
                 "visible": (("layer", "query", "key"), torch.stack(seen).numpy()),
                 **diagnostics,
+                **picture,
             },
             coords={
                 "lens": [self.lens],
@@ -95,6 +98,7 @@ class Maps:
                 "head": list(self.heads),
                 **_side("query", self.queries, example),
                 **_side("key", self.keys, example),
+                **places,
             },
             attrs={"headscope": json.dumps({"site": self.site, "example": self.examples[example].id})},
         )
@@ -141,3 +145,15 @@ def _padded(tokens: Tokens, example: int) -> list[str]:
     """The row's text as wide as its tensors, real tokens in their places."""
     pieces = iter(tokens.text[example])
     return [next(pieces, "") if real else "" for real in tokens.real[example].tolist()]
+
+
+def _picture(example: Example, keys: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The picture that a capture put into its example, and where each key lies in it; -1 for what is no patch."""
+    if "picture" not in example.columns:
+        return {}, {}
+    rows, columns = example.columns["patches"]
+    places = np.indices((rows, columns)).reshape(2, -1)
+    before = keys - rows * columns  # [CLS] stands before the patches
+    row, column = np.pad(places, ((0, 0), (before, 0)), constant_values=-1)
+    picture = (("row", "column", "colour"), example.columns["picture"])
+    return {"picture": picture}, {"key_row": ("key", row), "key_column": ("key", column)}

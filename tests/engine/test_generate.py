@@ -1,0 +1,228 @@
+"""What a model attends to while it writes."""
+
+import copy
+
+import pytest
+import torch
+import transformers
+
+import headscope as hs
+from headscope.core.errors import InputError
+from headscope.core.lens import view
+from headscope.engine.capture import capture
+from headscope.engine.generate import generate
+from headscope.engine.load import load
+from tests.models import KINDS, network, text, tiny, tokenizer
+
+WRITERS = ("gpt2", "llama", "qwen3", "mistral", "gemma2", "phi3", "gpt_oss", "cohere", "gptj", "gpt_neo", "bloom")
+
+
+def writer(kind, **changes):
+    """A tiny model that can write, with attention far from uniform."""
+    torch.manual_seed(0)
+    given = {**KINDS[kind], "eos_token_id": None, **changes}
+    made = transformers.AutoModelForCausalLM.from_config(transformers.AutoConfig.for_model(kind, **given))
+    with torch.no_grad():
+        for name, weight in made.named_parameters():
+            if weight.ndim > 1:
+                weight.mul_(2 if "embed" in name or "wte" in name else 6)
+    return load(made.eval(), tokenizer=tokenizer())
+
+
+def ids_of(trace, row=0):
+    return torch.tensor([tokenizer().convert_tokens_to_ids(trace.keys.text[row])])
+
+
+def largest_difference(model, trace):
+    """How far a trace is from one forward pass over the tokens of each of its rows."""
+    apart = []
+    for row in range(len(trace.examples)):
+        whole = capture(model, {"input_ids": ids_of(trace, row)}, keep=sorted(trace.held))
+        places = trace.keys.real[row].nonzero()[:, 0]
+        for layer in range(len(whole.layers)):
+            square = trace.attention[layer][row][:, places[:, None], places]
+            apart += [square - whole.attention[layer][0]]
+            apart += [trace.values[layer][row][:, places] - whole.values[layer][0]]
+            apart += [trace.context[layer][row][:, places] - whole.context[layer][0]]
+            assert torch.equal(trace.visible[layer][row][places[:, None], places], whole.visible[layer][0])
+    return max(float(each.abs().max()) for each in apart)
+
+
+@pytest.mark.parametrize("kind", WRITERS)
+def test_a_generation_is_the_same_as_one_forward_pass_over_its_tokens(kind):
+    model = writer(kind)
+    trace = generate(model, text(6), max_new_tokens=7)
+    assert trace.keys.counts.tolist() == [15]
+    assert trace.attention[0].shape == (1, 4, 15, 15)
+    assert largest_difference(model, trace) < 1e-4
+
+
+@pytest.mark.parametrize("kind", WRITERS)
+def test_texts_of_mixed_lengths_are_padded_on_the_left_and_each_is_as_if_alone(kind):
+    model = writer(kind)
+    texts = [text(3, seed=3), text(9, seed=9), text(5, seed=5)]
+    trace = generate(model, texts, max_new_tokens=6)
+    assert trace.keys.counts.tolist() == [11, 17, 13]
+    assert trace.keys.real[0].tolist() == [*[False] * 6, *[True] * 11]
+    assert largest_difference(model, trace) < 1e-4
+    for row, each in enumerate(texts):
+        assert generate(model, each, max_new_tokens=6).keys.text[0] == trace.keys.text[row]
+
+
+def test_the_tokens_are_those_that_the_network_itself_generates():
+    model = writer("llama")
+    prompt = tokenizer()("the cat sat", return_tensors="pt", return_token_type_ids=False)
+    plain = model.network.generate(**prompt, max_new_tokens=5, do_sample=False)
+    assert torch.equal(ids_of(generate(model, "the cat sat", max_new_tokens=5)), plain)
+
+
+def test_a_window_hides_what_lies_before_it():
+    trace = generate(writer("mistral"), text(6), max_new_tokens=6)
+    assert not trace.attention[0][0, :, -1, :-4].any()
+    assert trace.visible[0][0, -1].tolist() == [*[False] * 10, *[True] * 4]
+
+
+def test_new_tokens_are_segment_1_and_what_was_written_goes_with_the_example():
+    trace = generate(writer("gpt2"), "the cat", max_new_tokens=3)
+    assert trace.queries.segment.tolist() == [[0, 0, 0, 0, 1, 1, 1]]
+    assert trace.queries.word.tolist() == [[-1, 0, 1, -1, -1, -1, -1]]
+    assert trace.queries.special[0, :4].tolist() == [True, False, False, True]
+    written = tokenizer().decode(ids_of(trace)[0, 4:], skip_special_tokens=True)
+    assert trace.examples[0].text == "the cat"
+    assert trace.examples[0].columns["generated"] == written
+
+
+def test_what_comes_after_the_end_of_a_text_is_padding():
+    model = writer("llama")
+    texts = [text(4, seed=1), text(7, seed=2)]
+    free = generate(model, texts, max_new_tokens=8)
+    end = int(ids_of(free, 0)[0, 6 + 2])  # the third new token of the first text
+    model.network.generation_config.eos_token_id = end
+    trace = generate(model, texts, max_new_tokens=8)
+    assert trace.keys.text[0] == free.keys.text[0][: 6 + 3]
+    padding = ~trace.keys.real[0]
+    assert padding.tolist() == [*[True] * 3, *[False] * 9, *[True] * (trace.keys.real.shape[1] - 12)]
+    assert not trace.attention[0][0][:, padding].any()
+    assert not trace.values[0][0][:, padding].any()
+    assert largest_difference(model, trace) < 1e-4
+
+
+def test_a_generation_that_ends_at_its_first_token_has_every_row():
+    model = writer("gpt2")
+    first = int(ids_of(generate(model, "the cat", max_new_tokens=1))[0, -1])
+    trace = generate(model, "the cat", max_new_tokens=9, eos_token_id=first)
+    assert trace.keys.counts.tolist() == [5]
+    assert torch.allclose(trace.attention[0].sum(-1), torch.ones(1, 4, 5), atol=1e-5)  # a float32 softmax
+    assert largest_difference(model, trace) < 1e-4
+
+
+def test_lenses_take_a_generation_like_any_trace():
+    model = writer("llama")
+    trace = generate(model, [text(4), text(12)], max_new_tokens=5)
+    alone = view(capture(model, {"input_ids": ids_of(trace, 0)}), "effective").dataset()
+    both = view(trace, "effective").dataset(0)
+    assert both["query_token"].values.tolist() == alone["query_token"].values.tolist()
+    assert abs(both["weights"] - alone["weights"]).max() < 1e-4
+
+
+def test_layers_heads_and_what_to_keep_can_be_chosen():
+    model = writer("llama")
+    every = generate(model, text(4), max_new_tokens=3)
+    some = generate(model, text(4), max_new_tokens=3, layers=[-1], heads=[2, 0], keep=("values",))
+    assert (some.layers, some.heads, some.held) == ((1,), (2, 0), {"attention", "values"})
+    assert torch.equal(some.attention[0], every.attention[1][:, [2, 0]])
+    assert some.output is None
+
+
+def test_sampling_follows_the_seed():
+    model = writer("gpt2")
+    found = []
+    for _ in range(2):
+        torch.manual_seed(3)
+        found.append(generate(model, text(4), max_new_tokens=8, do_sample=True, temperature=2.0))
+    assert found[0].keys.text == found[1].keys.text
+    assert found[0].keys.text != generate(model, text(4), max_new_tokens=8).keys.text
+    assert largest_difference(model, found[0]) < 1e-4
+
+
+def test_a_prompt_that_is_read_in_pieces_gives_the_same():
+    model = writer("llama")
+    whole, pieces = (generate(model, text(9), max_new_tokens=3, **more) for more in ({}, {"prefill_chunk_size": 4}))
+    assert torch.allclose(whole.attention[1], pieces.attention[1], atol=1e-5)  # sums in another order
+
+
+def test_the_chat_template_is_put_around_the_prompt():
+    words = copy.deepcopy(tokenizer())
+    words.chat_template = (
+        "{% for message in messages %}[CLS] {{ message.content }} [SEP]{% endfor %}"
+        "{% if add_generation_prompt %} the man{% endif %}"
+    )
+    model = load(writer("gpt2").network, tokenizer=words)
+    trace = generate(model, ["the cat", "a blue mat"], chat=True, max_new_tokens=2)
+    assert trace.keys.text[0][:6] == ["[CLS]", "the", "cat", "[SEP]", "the", "man"]
+    assert trace.examples[1].text == "a blue mat"
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_the_model_is_left_as_it_was(fails):
+    model = writer("gpt2")
+    model.network.train()
+    before = copy.deepcopy(model.network.generation_config), model.network.state_dict(), model.network.config.to_dict()
+    if fails:
+        hook = model.network.register_forward_pre_hook(lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            generate(model, text(4))
+        hook.remove()
+    else:
+        generate(model, text(4), max_new_tokens=3, repetition_penalty=1.5)
+    assert model.network.generation_config.to_dict() == before[0].to_dict()
+    assert model.network.config.to_dict() == before[2]
+    assert model.network.config._attn_implementation == "sdpa"
+    assert model.network.training
+    assert not model.network._forward_hooks
+    assert all(torch.equal(before[1][name], each) for name, each in model.network.state_dict().items())
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (
+            {"num_beams": 3},
+            r"follows greedy search and sampling, but these options ask for beam search, which reorders",
+        ),
+        (
+            {"assistant_model": object()},
+            r"these options ask for assisted generation.*Leave out num_beams, assistant_mo",
+        ),
+        ({"prompt_lookup_num_tokens": 3}, r"these options ask for assisted generation"),
+        ({"do_sample": True, "num_return_sequences": 2}, r"cannot follow num_return_sequences=2.*Leave num_return_seq"),
+        ({"use_cache": False}, r"cannot follow use_cache=False: it needs the growing cache"),
+        ({"cache_implementation": "static"}, r"cannot follow cache_implementation='static'"),
+        ({"guidance_scale": 1.5}, r"cannot follow guidance_scale=1\.5"),
+        ({"attention_mask": torch.ones(1, 4)}, r"hs\.generate makes attention_mask from the text itself"),
+        ({"max_new_tokens": 0}, r"max_new_tokens must be at least 1, but got 0"),
+        ({"max_new_tokens": 90}, r"prompt has 6 tokens, and max_new_tokens=90 may follow, but this model reads 64 at"),
+        ({"chat": True}, r"chat=True needs a tokenizer with a chat template, but this one has none"),
+        ({"site": "cross"}, r"This model has no attention site 'cross'\. Its sites: self\."),
+    ],
+)
+def test_what_cannot_be_followed_is_refused_in_words(options, sentence):
+    with pytest.raises(InputError, match=sentence):
+        generate(writer("gpt2"), text(4), **options)
+
+
+def test_own_stopping_rules_are_refused_for_several_texts():
+    with pytest.raises(InputError, match=r"With stop_strings, nothing says where each text of a batch ended\."):
+        generate(writer("gpt2"), [text(4), text(5)], stop_strings=["cat"])
+
+
+def test_a_model_that_cannot_write_is_refused():
+    with pytest.raises(InputError, match=r"GPT2Model cannot generate text\. Load the class of its kind that can"):
+        generate(tiny("gpt2"), text(4))
+    two = load(transformers.T5ForConditionalGeneration(network("t5").config), tokenizer=tokenizer())
+    with pytest.raises(InputError, match=r"'t5' reads one text and writes another\. Capture both: hs\.capture"):
+        generate(two, text(4))
+
+
+def test_it_is_one_of_the_public_names():
+    assert hs.generate is generate

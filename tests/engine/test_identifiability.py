@@ -1,0 +1,93 @@
+"""Identifiability as users call it."""
+
+import numpy as np
+import pytest
+import torch
+
+from headscope.core.errors import InputError, NotCaptured
+from headscope.core.lens import view
+from headscope.core.trace import Trace
+from headscope.engine.identifiability import identifiability
+from headscope.results.stamp import provenance
+from headscope.results.store import open_result, save
+
+KEYS, VALUE = 9, 4
+
+
+def trace(visible="all", tokens=None):
+    random = torch.Generator().manual_seed(0)
+    scores = torch.randn(2, 3, KEYS, KEYS, generator=random)
+    if visible == "causal":
+        scores = scores.masked_fill(~torch.ones(KEYS, KEYS).bool().tril(), -torch.inf)
+    rows = tokens or [[f"t{place}" for place in range(KEYS)], ["a", "b", "c", "d", "e", "f"]]
+    real = torch.arange(KEYS) < torch.tensor([[len(row)] for row in rows])
+    attention = scores.masked_fill(~real[:, None, None], -torch.inf).softmax(-1)
+    values = torch.randn(2, 3, KEYS, VALUE, generator=random)
+    return Trace.of([attention] * 2, rows, values=[values] * 2, visible=visible)
+
+
+def test_each_weight_lies_in_its_interval_and_witnesses_have_the_same_output():
+    held = trace()
+    data = identifiability(held, 1, 2, 5)
+    values = held.values[1][0, 2].double().numpy()
+    assert data.sizes == {"key": KEYS, "other": KEYS}
+    assert (data["least"] <= data["standard"] + 1e-9).all()
+    assert (data["greatest"] >= data["standard"] - 1e-9).all()
+    for name in ("least_row", "greatest_row"):
+        assert np.allclose(data[name].values @ values, data["standard"].values @ values, atol=1e-8)
+
+
+def test_standard_and_effective_are_those_of_the_lenses():
+    held = trace()
+    data = identifiability(held, 1, 2, 5)
+    for name, lens in (("standard", "raw"), ("effective", "effective")):
+        wanted = view(held, lens).dataset()["weights"].isel(lens=0).sel(layer=1, head=2).isel(query=5)
+        assert np.allclose(data[name], wanted, atol=1e-6)  # the lens works in float32
+
+
+def test_the_result_says_where_it_comes_from_and_survives_a_file(tmp_path):
+    data = identifiability(trace(), -1, 2, -1, example=1)
+    facts = provenance(data)
+    assert {name: facts[name] for name in ("layer", "head", "query", "query_token", "n", "rank")} == {
+        "layer": 1, "head": 2, "query": 5, "query_token": "f", "n": 6, "rank": VALUE,
+    }  # fmt: skip
+    assert data["key_token"].values.tolist() == list("abcdef")
+    assert open_result(save(data, tmp_path / "a.nc")).identical(data)
+
+
+def test_only_keys_that_the_query_sees_take_part():
+    data = identifiability(trace("causal"), 0, 0, 6)
+    assert data["key"].values.tolist() == list(range(7))
+    first = identifiability(trace("causal"), 0, 0, 0)
+    assert first["least"].values.tolist() == first["greatest"].values.tolist() == [1.0]
+
+
+def test_values_that_were_not_captured_are_asked_for():
+    bare = Trace.of([torch.full((1, 1, 2, 2), 0.5)], ["a", "b"])
+    with pytest.raises(
+        NotCaptured, match=r"needs 'values', but this trace holds 'attention'. Capture again with keep="
+    ):
+        identifiability(bare, 0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("place", "options", "sentence"),
+    [
+        ((2, 0, 0), {}, r"There is no layer 2"),
+        ((0, 3, 0), {}, r"There is no head 3"),
+        ((0, 0, 9), {}, r"There is no query 9: this example has 9 query tokens, 0 to 8\."),
+        ((0, 0, 6), {"example": 1}, r"There is no query 6: this example has 6 query tokens, 0 to 5\."),
+        ((0, 0, 0), {"example": 2}, r"There is no example 2: this trace holds 2\."),
+    ],
+)
+def test_what_is_not_there_is_said(place, options, sentence):
+    with pytest.raises(InputError, match=sentence):
+        identifiability(trace(), *place, **options)
+
+
+def test_a_query_that_sees_nothing_is_said():
+    mask = torch.ones(1, 2, 2, dtype=torch.bool).tril(-1)
+    attention = mask[:, None].float()
+    held = Trace.of([attention], ["a", "b"], values=[torch.ones(1, 1, 2, 2)], visible=mask)
+    with pytest.raises(InputError, match=r"Query 0 of example 0 sees no key in layer 0. Give another query."):
+        identifiability(held, 0, 0, 0)

@@ -1,0 +1,98 @@
+"""Pictures in, patches as tokens."""
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from transformers import ViTImageProcessorPil
+
+from headscope.core.errors import InputError
+from headscope.core.lens import view
+from headscope.engine.capture import capture
+from headscope.engine.load import load
+from headscope.results.draw import draw
+from headscope.results.store import open_result, save
+from tests.models import network, text, tiny
+
+
+def processor():
+    """As `ViTImageProcessor` is where torchvision is not installed."""
+    return ViTImageProcessorPil(size={"height": 12, "width": 12})
+
+
+def picture(seed=0, high=20, wide=30):
+    return Image.fromarray(np.random.default_rng(seed).integers(0, 256, (high, wide, 3), dtype=np.uint8))
+
+
+MODEL = load(network("vit"), processor=processor())
+
+
+def test_patches_are_named_by_row_and_column():
+    trace = capture(MODEL, picture())
+    assert trace.keys.text == [["[CLS]", "0,0", "0,1", "0,2", "1,0", "1,1", "1,2", "2,0", "2,1", "2,2"]]
+    assert trace.queries.special.tolist() == [[True, *[False] * 9]]
+    assert trace.examples[0].text == "image"
+
+
+def test_a_picture_equals_what_its_processor_makes_of_it():
+    pixels = processor()(picture(), return_tensors="pt")
+    assert torch.equal(capture(MODEL, picture()).attention[1], capture(tiny("vit"), pixels).attention[1])
+
+
+def test_paths_and_images_go_in_together(tmp_path):
+    picture(1).save(tmp_path / "one.png")
+    picture(2).convert("L").save(tmp_path / "grey.png")
+    trace = capture(MODEL, [tmp_path / "one.png", str(tmp_path / "grey.png"), picture(1)])
+    assert [each.text for each in trace.examples] == ["one.png", "grey.png", "image"]
+    assert torch.equal(trace.attention[0][0], trace.attention[0][2])
+
+
+def test_the_picture_that_the_model_saw_travels_with_its_maps(tmp_path):
+    data = view(capture(MODEL, picture(high=12, wide=12)), "raw").dataset()
+    assert np.array_equal(data["picture"], np.asarray(picture(high=12, wide=12)))
+    assert data["key_row"].values.tolist() == [-1, 0, 0, 0, 1, 1, 1, 2, 2, 2]
+    assert data["key_column"].values.tolist() == [-1, 0, 1, 2, 0, 1, 2, 0, 1, 2]
+    assert open_result(save(data, tmp_path / "a.nc"))["picture"].dtype == np.uint8
+
+
+def test_two_lenses_over_a_picture_are_drawn_together():
+    trace = capture(MODEL, picture())
+    assert draw([view(trace, "raw"), view(trace, "effective")], "compare").axes
+
+
+def test_a_folder_gives_its_image_processor_back(tmp_path):
+    network("vit").save_pretrained(tmp_path)
+    processor().save_pretrained(tmp_path)
+    model = load(tmp_path, device="cpu")
+    assert model.tokenizer is None
+    assert torch.equal(capture(model, picture()).attention[0], capture(MODEL, picture()).attention[0])
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ([], r"There is no picture: the list is empty"),
+        ("nowhere.png", r"There is no picture nowhere\.png\. Give the path of a file here"),
+        (__file__, r"test_images\.py is not a picture that PIL can read\. Give a PNG or JPEG"),
+        ([3], r"Cannot read item 0, a int: it must be a path or a PIL image"),
+    ],
+)
+def test_bad_pictures_are_refused_in_words(given, sentence):
+    with pytest.raises(InputError, match=sentence):
+        capture(MODEL, given)
+
+
+def test_without_a_processor_only_pixel_values_can_be_read():
+    with pytest.raises(InputError, match=r"This model has no image processor\. Give one to hs\.load"):
+        capture(tiny("vit"), picture())
+
+
+def test_options_of_texts_are_refused():
+    with pytest.raises(InputError, match="A picture goes in whole and alone"):
+        capture(MODEL, picture(), pad_to=9)
+
+
+def test_a_model_that_reads_text_says_so():
+    with pytest.raises(InputError, match=r"Cannot read item 0, <PIL.*it must be a text"):
+        capture(tiny("bert"), [picture()])
+    assert capture(tiny("bert"), text(3)).examples[0].columns == {}

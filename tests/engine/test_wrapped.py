@@ -1,0 +1,201 @@
+"""Models inside wrappers: the same trace as the plain model's, or a sentence."""
+
+from dataclasses import replace
+
+import accelerate
+import peft
+import pytest
+import torch
+import transformers
+
+from headscope.core.errors import CaptureError, LoadError
+from headscope.engine.capture import capture, check_place
+from headscope.engine.generate import generate
+from headscope.engine.load import load
+from headscope.engine.output import output_slices, projection
+from headscope.engine.record import record
+from tests.models import batch, network, text, tiny, tokenizer
+
+LORA = {
+    "bert": ["query", "value", "attention.output.dense"],
+    "llama": ["v_proj", "o_proj"],
+    "gpt2": ["c_attn", "attn.c_proj"],
+}
+
+
+def with_lora(kind, **more):
+    """A model with adapters that are not zero."""
+    torch.manual_seed(1)
+    given = peft.LoraConfig(target_modules=LORA[kind], r=2, lora_alpha=8, init_lora_weights=False, lora_dropout=0.3,
+                            fan_in_fan_out=kind == "gpt2", **more)  # fmt: skip
+    return peft.get_peft_model(network(kind), given)
+
+
+def same(left, right):
+    for one, other in zip(left.attention, right.attention, strict=True):
+        assert torch.allclose(one, other, atol=1e-5)  # float32, in another order of sums
+    for one, other in zip(left.values, right.values, strict=True):
+        assert torch.allclose(one, other, atol=1e-4)  # values are up to 40 here
+    for one, other in zip(left.output, right.output, strict=True):
+        assert torch.allclose(one, other, atol=1e-5)
+
+
+@pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")  # torch's own, on importing its compiler
+@pytest.mark.parametrize("way", ["wrapped", "in place", "layer by layer"])
+def test_a_compiled_model_gives_the_plain_models_trace(way):
+    made = network("bert")
+    if way == "wrapped":
+        made = torch.compile(made, backend="eager")
+    elif way == "in place":
+        made.compile(backend="eager")
+    else:
+        for layer in made.encoder.layer:
+            layer.compile(backend="eager")
+    model = load(made, tokenizer=tokenizer())
+    same(capture(model, batch("bert")), capture(tiny("bert"), batch("bert")))
+    compiled = [each for each in model.network.modules() if each._compiled_call_impl is not None]
+    assert len(compiled) == {"wrapped": 0, "in place": 1, "layer by layer": 2}[way]
+
+
+@pytest.mark.parametrize("kind", LORA)
+def test_lora_is_part_of_attention_values_and_output(kind):
+    model = load(with_lora(kind), tokenizer=tokenizer())
+    assert type(model.family).__name__.lower() == kind
+    merged = load(with_lora(kind).merge_and_unload(), tokenizer=tokenizer())
+    trace = capture(model, batch(kind))
+    same(trace, capture(merged, batch(kind)))
+    assert not torch.allclose(trace.values[0], capture(tiny(kind), batch(kind)).values[0], atol=1e-2)
+    assert not torch.allclose(trace.output[0], capture(tiny(kind), batch(kind)).output[0], atol=1e-2)
+
+
+@pytest.mark.parametrize("kind", LORA)
+def test_heads_through_slices_with_lora_give_what_the_layer_wrote(kind):
+    model = load(with_lora(kind), tokenizer=tokenizer())
+    trace, layers = capture(model, text(6)), range(2)
+    names = [
+        name for name, _ in model.network.named_modules() if name.endswith(("attention.self", "self_attn", ".attn"))
+    ]
+    for layer, name in zip(layers, names, strict=True):
+        module = projection(model, name).eval()
+        context = trace.context[layer].transpose(1, 2).flatten(2)
+        bias = module(torch.zeros_like(context[:, :1]))
+        written = torch.einsum("bhqv,hvx->bqx", trace.context[layer], trace.output[layer]) + bias
+        assert torch.allclose(written, module(context), atol=1e-3)  # up to 100 here
+
+
+def test_dora_and_adapters_that_are_off_are_followed():
+    dora = with_lora("bert", use_dora=True)
+    same(capture(load(dora, tokenizer=tokenizer()), text(5)),
+         capture(load(dora.merge_and_unload(), tokenizer=tokenizer()), text(5)))  # fmt: skip
+    off = with_lora("bert")
+    with off.disable_adapter():
+        same(capture(load(off, tokenizer=tokenizer()), text(5)), capture(tiny("bert"), text(5)))
+
+
+def test_a_model_with_lora_that_is_being_trained_is_left_so():
+    wrapped = with_lora("bert").train()
+    same(capture(load(wrapped, tokenizer=tokenizer()), text(5)),
+         capture(load(with_lora("bert").eval(), tokenizer=tokenizer()), text(5)))  # fmt: skip
+    assert all(module.training for module in wrapped.modules())
+
+
+def test_a_model_with_lora_writes():
+    config = network("llama", eos_token_id=None).config
+    given = peft.LoraConfig(target_modules=LORA["llama"], r=2, init_lora_weights=False, task_type="CAUSAL_LM")
+    model = load(peft.get_peft_model(transformers.LlamaForCausalLM(config), given), tokenizer=tokenizer())
+    trace = generate(model, text(4), max_new_tokens=3)
+    ids = tokenizer().convert_tokens_to_ids(trace.keys.text[0])
+    assert torch.allclose(trace.attention[1], capture(model, {"input_ids": [ids]}).attention[1], atol=1e-5)
+
+
+def test_learned_tokens_before_the_text_are_refused():
+    writer = transformers.GPT2LMHeadModel(network("gpt2").config)
+    wrapped = peft.get_peft_model(writer, peft.PromptTuningConfig(task_type="CAUSAL_LM", num_virtual_tokens=3))
+    with pytest.raises(LoadError, match=r"\(PROMPT_TUNING\) puts learned tokens before the text.*get_base_model\(\)\)"):
+        load(wrapped, tokenizer=tokenizer())
+    assert capture(load(wrapped.get_base_model(), tokenizer=tokenizer()), text(3)).keys.counts.tolist() == [5]
+
+
+def test_weights_that_accelerate_keeps_elsewhere_are_brought_when_needed():
+    away = accelerate.cpu_offload(network("bert"), execution_device=torch.device("cpu"))
+    assert all(each.is_meta for each in away.parameters())
+    same(capture(load(away, tokenizer=tokenizer()), batch("bert")), capture(tiny("bert"), batch("bert")))
+    assert all(each.is_meta for each in away.parameters())
+
+
+def test_weights_that_lie_on_a_disk_are_brought_when_needed(tmp_path):
+    away = accelerate.disk_offload(network("bert"), tmp_path, execution_device=torch.device("cpu"))
+    same(capture(load(away, tokenizer=tokenizer()), text(5)), capture(tiny("bert"), text(5)))
+
+
+def test_a_device_map_from_the_library_works(tmp_path):
+    network("bert").save_pretrained(tmp_path)
+    spread = transformers.AutoModel.from_pretrained(tmp_path, device_map="cpu")
+    same(capture(load(spread, tokenizer=tokenizer()), text(5)), capture(tiny("bert"), text(5)))
+
+
+def test_layers_on_several_devices_are_refused():
+    here = record(tiny("bert"), {"input_ids": torch.tensor([[2, 7, 3]])}, "self").calls
+    parts = {name: getattr(here[1], name).to("meta") for name in ("attention", "values", "context")}
+    with pytest.raises(CaptureError, match=r"spread over cpu, meta, and a trace lies on one device.*layers=\[…\]"):
+        check_place([here[0], replace(here[1], **parts)])
+
+
+class Int8Linear(torch.nn.Linear):
+    """As bitsandbytes has it: weights of one byte and a scale for each row."""
+
+    def __init__(self, plain):
+        super().__init__(plain.in_features, plain.out_features)
+        self.bias = plain.bias
+        self.scale = plain.weight.detach().abs().amax(1, keepdim=True) / 127
+        whole = (plain.weight.detach() / self.scale).round().to(torch.int8)
+        self.weight = torch.nn.Parameter(whole, requires_grad=False)
+
+    def forward(self, given):
+        return torch.nn.functional.linear(given, self.weight * self.scale, self.bias)
+
+
+class Packed(torch.nn.Module):
+    """As GPTQ has it: no weight at all."""
+
+    def __init__(self, plain):
+        super().__init__()
+        self.plain = plain.requires_grad_(False)
+
+    def forward(self, given):
+        return self.plain(given)
+
+
+@pytest.mark.parametrize(("kind", "named"), [(Int8Linear, r"torch\.int8"), (Packed, "Packed")])
+def test_a_quantised_model_gives_attention_and_values_but_no_output(kind, named):
+    made = network("bert")
+    for layer in made.encoder.layer:
+        layer.attention.output.dense = kind(layer.attention.output.dense)
+    model = load(made, tokenizer=tokenizer())
+    with pytest.raises(
+        CaptureError,
+        match=rf"is quantised \({named}\)\. Load the model unquantised, or capture with keep=\('attention'",
+    ):
+        capture(model, text(5))
+    trace = capture(model, text(5), keep=("attention", "values"))
+    assert torch.allclose(trace.attention[1], capture(tiny("bert"), text(5)).attention[1], atol=0.05)  # 127 steps
+
+
+def test_float8_is_quantised_too():
+    made = network("bert")
+    dense = made.encoder.layer[0].attention.output.dense
+    dense.weight = torch.nn.Parameter(dense.weight.detach().to(torch.float8_e4m3fn), requires_grad=False)
+    with pytest.raises(CaptureError, match=r"is quantised \(torch\.float8_e4m3fn\)"):
+        output_slices(load(made), "encoder.layer.0.attention.self", range(4), 4)
+
+
+def test_a_model_without_weights_is_refused():
+    with torch.device("meta"):
+        empty = transformers.BertModel(network("bert").config)
+    with pytest.raises(LoadError, match=r"This BertModel is on the meta device: it has shapes, but no weights"):
+        load(empty)
+
+
+def test_copies_of_a_model_are_refused():
+    with pytest.raises(LoadError, match=r"DataParallel runs copies of a model.*hs\.load\(network\.module\)"):
+        load(torch.nn.DataParallel(network("bert")))
