@@ -32,8 +32,12 @@ def pictures() -> Iterator[tuple[Path, bytes]]:
 def family_table() -> tuple[Path, bytes]:
     """The page that lists every kind of model, with its table as the code has it."""
     page = DOCS / "capture.md"
-    known = [(name, families.find(name).kinds) for name in families.names()]
-    rows = "".join(f"| {name} | {', '.join(kinds)} |\n" for name, kinds in known if kinds)
+    known = [(name, families.find(name)) for name in families.names()]
+    rows = "".join(
+        f"| {name} | {', '.join(each.kinds)} | {'hooks' if each.hooks else 'interface'} |\n"
+        for name, each in known
+        if each.kinds
+    )
     parts = re.split(r"(<!-- families -->\n|<!-- /families -->)", page.read_text(encoding="utf-8"))
     parts[2] = rows
     return page, "".join(parts).encode()

@@ -12,3 +12,12 @@ def test_the_benchmark_of_effective_attention_runs_on_tiny_shapes():
     assert "over the forward pass with attentions" in done.stdout
     assert "full SVD, by head" in done.stdout
     assert all(len(line) <= 80 for line in done.stdout.splitlines())
+
+
+def test_the_benchmark_of_identifiability_runs_on_a_tiny_shape():
+    root = Path(__file__).parents[1]
+    command = [sys.executable, "-m", "benchmarks.identifiability", "--quick"]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
+    assert "HiGHS, warm" in done.stdout
+    assert "(scaled)" in done.stdout
+    assert all(len(line) <= 80 for line in done.stdout.splitlines())

@@ -16,8 +16,9 @@ from tests.pip import pip
 
 ROOT = Path(__file__).parents[1]
 NAMES = {
-    "DataWarning", "Example", "Figure", "HeadscopeError", "Lens", "Maps", "Model", "Tokens", "Trace", "__version__",
-    "capture", "draw", "load", "open_result", "save", "show", "stream", "view",
+    "DataWarning", "Edit", "Example", "Figure", "HeadscopeError", "Lens", "Maps", "Model", "Tokens", "Trace",
+    "__version__", "capture", "draw", "edited", "generate", "identifiability", "load", "open_result", "save", "show",
+    "stream", "view",
 }  # fmt: skip
 
 

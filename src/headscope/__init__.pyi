@@ -1,3 +1,4 @@
+from headscope.core.edit import Edit as Edit
 from headscope.core.errors import DataWarning as DataWarning
 from headscope.core.errors import HeadscopeError as HeadscopeError
 from headscope.core.example import Example as Example
@@ -9,6 +10,9 @@ from headscope.core.tokens import Tokens as Tokens
 from headscope.core.trace import Trace as Trace
 from headscope.engine.capture import capture as capture
 from headscope.engine.capture import stream as stream
+from headscope.engine.edited import edited as edited
+from headscope.engine.generate import generate as generate
+from headscope.engine.identifiability import identifiability as identifiability
 from headscope.engine.load import load as load
 from headscope.engine.model import Model as Model
 from headscope.results.draw import draw as draw

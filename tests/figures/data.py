@@ -16,6 +16,7 @@ def dataset(tokens="the cat sat", *, layers=2, heads=3, causal=False, shares=Non
     share = np.full((layers, heads), 0.5) if shares is None else np.asarray(shares, float)
     other = raw * share[..., None, None] - 0.1 * (share < 1)[..., None, None] * visible
     nothing = np.full(share.shape, np.nan)
+    columns = np.arange(many) - 1  # after the first token, a row of patches
     return xr.Dataset(
         {
             "weights": (("lens", "layer", "head", "query", "key"), np.stack([raw, other]).astype("float32")),
@@ -24,6 +25,7 @@ def dataset(tokens="the cat sat", *, layers=2, heads=3, causal=False, shares=Non
             "rank": (("lens", "layer", "head"), np.stack([nothing, many - 1.0 * (share < 1)])),
             "null": (("lens", "layer", "head"), np.stack([nothing, 1.0 * (share < 1)])),
             "share": (("lens", "layer", "head"), np.stack([nothing, share])),
+            "picture": (("row", "column", "colour"), np.full((4, 4 * many, 3), 200, dtype=np.uint8)),
         },
         coords={
             "lens": ["raw", "effective"],
@@ -34,6 +36,43 @@ def dataset(tokens="the cat sat", *, layers=2, heads=3, causal=False, shares=Non
             "key_token": ("key", words),
             "query_special": ("query", np.arange(many) == 0),
             "key_special": ("key", np.arange(many) == 0),
+            "key_row": ("key", np.minimum(columns, 0)),
+            "key_column": ("key", columns),
         },
         attrs={"headscope": json.dumps({"site": "self", "example": "0"})},
+    )
+
+
+ONE_ROW = {"identifiability"}
+"""Figures of one query, whose data have no maps."""
+
+
+def data_for(figure: str, tokens="the cat sat", *, causal=False) -> xr.Dataset:
+    """What a figure draws: maps, or the intervals of one row."""
+    return intervals(tokens) if figure in ONE_ROW else dataset(tokens, causal=causal)
+
+
+def intervals(tokens="the cat sat", *, certain=False) -> xr.Dataset:
+    """What `hs.identifiability` gives for the first query; each weight is halfway between its ends."""
+    words = np.array(tokens.split(" "), dtype=object)
+    many = len(words)
+    standard = np.full(many, 1 / many)
+    width = 0.0 if certain else 0.8 * standard
+    facts = {"layer": 3, "head": 7, "query": 0, "query_token": words[0], "n": many, "rank": max(1, many - 2)}
+    return xr.Dataset(
+        {
+            "standard": ("key", standard),
+            "effective": ("key", standard - (0 if certain else 0.4) * (np.arange(many) % 2)),
+            "least": ("key", standard - width / 2),
+            "greatest": ("key", standard + width / 2),
+            "least_row": (("key", "other"), np.tile(standard, (many, 1))),
+            "greatest_row": (("key", "other"), np.tile(standard, (many, 1))),
+        },
+        coords={
+            "key": np.arange(many),
+            "other": np.arange(many),
+            "key_token": ("key", words),
+            "key_special": ("key", np.arange(many) == 0),
+        },
+        attrs={"headscope": json.dumps(facts)},
     )

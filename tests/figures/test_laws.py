@@ -15,7 +15,7 @@ from headscope.core.spec import spec_of
 from headscope.results import theme
 from headscope.results.draw import draw
 from headscope.results.store import save
-from tests.figures.data import dataset
+from tests.figures.data import ONE_ROW, data_for
 
 every_figure = pytest.mark.parametrize("name", figures.names())
 ENDINGS = ("svg", "png", "pdf", "html")
@@ -30,13 +30,13 @@ def settings() -> dict:
 @every_figure
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_the_same_data_gives_the_same_bytes(name, ending, tmp_path):
-    first, second = (save(draw(dataset(), name), tmp_path / f"{n}.{ending}").read_bytes() for n in (1, 2))
+    first, second = (save(draw(data_for(name), name), tmp_path / f"{n}.{ending}").read_bytes() for n in (1, 2))
     assert first == second
 
 
 @every_figure
 def test_saving_twice_gives_the_same_bytes(name, tmp_path):
-    drawn = draw(dataset("a 中 c"), name)
+    drawn = draw(data_for(name, "a 中 c"), name)
     first, second = (save(drawn, tmp_path / f"{n}.svg").read_bytes() for n in (1, 2))
     assert first == second
 
@@ -45,30 +45,30 @@ def test_saving_twice_gives_the_same_bytes(name, tmp_path):
 def test_no_global_style_is_touched(name, tmp_path):
     with matplotlib.rc_context({"font.size": 23, "text.usetex": True, "axes.facecolor": "black"}):
         before = settings()
-        save(draw(dataset(), name), tmp_path / "a.png")
+        save(draw(data_for(name), name), tmp_path / "a.png")
         assert settings() == before
 
 
 @every_figure
 def test_the_users_style_does_not_change_the_picture(name, tmp_path):
-    plain = save(draw(dataset(), name), tmp_path / "plain.png").read_bytes()
+    plain = save(draw(data_for(name), name), tmp_path / "plain.png").read_bytes()
     with matplotlib.rc_context({"font.size": 23, "axes.facecolor": "black", "savefig.dpi": 30}):
-        assert save(draw(dataset(), name), tmp_path / "dark.png").read_bytes() == plain
+        assert save(draw(data_for(name), name), tmp_path / "dark.png").read_bytes() == plain
 
 
 @every_figure
 def test_causal_maps_long_words_and_mathematics_are_drawn_without_a_warning(name, tmp_path):
     words = "$x_1$ _a^b $ \\frac 😀 שלום العربية ##ing ·the supercalifragilisticexpialidocious a\nb \x00 \ud83d"
-    drawn = draw(dataset(words, causal=True), name)
+    drawn = draw(data_for(name, words, causal=True), name)
     for ending in ENDINGS:
         assert save(drawn, tmp_path / f"a.{ending}").stat().st_size > 1000
 
 
 @every_figure
 def test_data_is_unchanged(name):
-    data = dataset()
+    data = data_for(name)
     draw(data, name)
-    assert data.identical(dataset())
+    assert data.identical(data_for(name))
 
 
 @every_figure
@@ -83,29 +83,30 @@ SEVERAL_PANELS = {"compare"}
 @pytest.mark.parametrize("name", sorted(set(figures.names()) - SEVERAL_PANELS))
 def test_a_figure_of_one_panel_draws_into_axes(name):
     where = Figure(layout="constrained")
-    assert draw(dataset(), name, ax=where.subplots()) is where
+    assert draw(data_for(name), name, ax=where.subplots()) is where
     with pytest.raises(InputError, match=f"'{name}' has one panel, so it takes ax=, but got figure="):
-        draw(dataset(), name, canvas=where)
+        draw(data_for(name), name, canvas=where)
 
 
 @pytest.mark.parametrize("name", sorted(SEVERAL_PANELS))
 def test_a_figure_of_several_panels_draws_into_a_figure_or_a_part_of_one(name):
     where = Figure(layout="constrained")
-    assert draw(dataset(), name, canvas=where.subfigures(1, 2)[0]) is where
+    assert draw(data_for(name), name, canvas=where.subfigures(1, 2)[0]) is where
     with pytest.raises(InputError, match=f"'{name}' has several panels, so it takes figure=, but got ax="):
-        draw(dataset(), name, ax=where.subplots())
+        draw(data_for(name), name, ax=where.subplots())
 
 
 @every_figure
 def test_the_title_can_be_set(name, tmp_path):
-    page = save(draw(dataset(), name, title="My <own> title"), tmp_path / "a.html").read_text()
+    page = save(draw(data_for(name), name, title="My <own> title"), tmp_path / "a.html").read_text()
     assert "<title>My &lt;own&gt; title</title>" in page
 
 
 @every_figure
 def test_no_tokens_is_said(name):
-    with pytest.raises(InputError, match="There is nothing to draw: the data has no query"):
-        draw(dataset().isel(query=[]), name)
+    side = "key" if name in ONE_ROW else "query"
+    with pytest.raises(InputError, match=f"There is nothing to draw: the data has no {side}"):
+        draw(data_for(name).isel({side: []}), name)
 
 
 def test_darker_is_more_in_grey_print():

@@ -1,8 +1,8 @@
 """Effective attention of all layers in one go, for machines that are slow to ask and quick to compute.
 
-On a GPU every question of the host costs more than the answer. So all layers are projected together on a bet: that every
-query sees all real keys, and that the values of every head are proved to have full rank. Both are checked where the data
-lies, the host asks once, and where the bet is lost the careful way takes over.
+On a GPU every question of the host costs more than the answer. So all layers are projected together on a bet: that
+every query sees all real keys, and that the values of every head are proved to have full rank. Both are checked where
+the data lies, the host asks once, and where the bet is lost the careful way takes over.
 """
 
 import torch

@@ -1,0 +1,66 @@
+import numpy as np
+import pytest
+
+from headscope.core.errors import InputError
+from headscope.results.draw import draw
+from tests.figures.data import dataset, intervals
+
+
+def bars(figure):
+    return [patch for patch in figure.axes[0].patches if patch.get_height() < 1]
+
+
+def marks(figure, marker):
+    return next(line for line in figure.axes[0].lines if line.get_marker() == marker)
+
+
+def test_a_bar_goes_from_the_least_to_the_greatest_weight():
+    data = intervals()
+    for bar, least, greatest in zip(bars(draw(data, "identifiability")), data["least"], data["greatest"], strict=True):
+        assert bar.get_x() == pytest.approx(float(least))
+        assert bar.get_x() + bar.get_width() == pytest.approx(float(greatest))
+
+
+def test_standard_and_effective_weights_are_marked_in_their_rows():
+    data = intervals()
+    drawn = draw(data, "identifiability")
+    assert np.allclose(marks(drawn, "o").get_xdata(), data["standard"])
+    assert np.allclose(marks(drawn, "D").get_xdata(), data["effective"])
+    assert marks(drawn, "o").get_ydata().tolist() == [0, 1, 2]
+
+
+def test_no_mark_is_cut_off_on_either_scale():
+    for scale in ("root", "linear"):
+        low, high = draw(intervals(), "identifiability", scale=scale).axes[0].get_xlim()
+        assert low < -0.07 < 0.467 < high
+
+
+def test_the_title_names_the_head_and_the_query():
+    assert draw(intervals(), "identifiability").axes[0].get_title() == "identifiability · L3H7 · query 0: the"
+
+
+def test_intervals_wider_than_their_weight_are_counted():
+    data = intervals()
+    data["greatest"][0] += 0.1
+    assert "For 1 of 3 keys the interval is wider" in draw(data, "identifiability").axes[0].get_xlabel()
+
+
+def test_a_row_that_is_the_only_one_is_said_to_be():
+    label = draw(intervals(certain=True), "identifiability").axes[0].get_xlabel()
+    assert "No other row of weights has this output: every weight is determined." in label.replace("\n", " ")
+
+
+def test_every_token_of_a_long_text_is_named():
+    drawn = draw(intervals(" ".join(["word"] * 128)), "identifiability")
+    assert len(drawn.axes[0].get_yticks()) == 128
+    assert drawn.axes[0].get_yticklabels()[0].get_fontsize() > 6
+
+
+def test_maps_are_refused_in_words():
+    with pytest.raises(InputError, match="This figure needs the variable 'standard', but the data has 'weights'"):
+        draw(dataset(), "identifiability")
+
+
+def test_a_size_without_room_is_said():
+    with pytest.raises(InputError, match=r"A figure 0.5 inches wide has no room beside its labels"):
+        draw(intervals(), "identifiability", size=0.5)
