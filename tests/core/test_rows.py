@@ -156,7 +156,7 @@ def test_any_rank_any_length_any_padding(many, value, rank, pads, seed):
     rank = min(rank, value)
     values = torch.randn(HEADS, many, rank, generator=draw) @ torch.randn(HEADS, rank, value, generator=draw)
     visible = left_padded(many, min(pads, many - 1))
-    for query, seen in enumerate(visible):
+    for seen in visible:
         sizes = torch.linalg.svdvals(values[:, seen].double()) if seen.any() else torch.zeros(HEADS, 1)
         near = sizes / sizes.amax(-1, keepdim=True).clamp(min=1e-300) / (max(int(seen.sum()), value) * EPS)
         if bool(((near > 0.25) & (near < 4)).any()):

@@ -26,7 +26,7 @@ def effective_at_once(trace: Trace) -> list[EffectiveLayer] | None:
     if trace.context is None or attention.dtype != torch.float32 or not alike or (any(long) and not all(long)):
         return None
     values = torch.stack(list(trace.values))  # layer batch head key value
-    keys = trace.keys.real.to(attention.device)
+    keys = trace.keys.real.to(attention.device, non_blocking=True)
     if "pads" in trace.held:
         values = values * keys[:, None, :, None]
     return _long(trace, values, keys) if all(long) else _short(trace, values, keys)
@@ -71,6 +71,6 @@ def _long(trace: Trace, values: Tensor, keys: Tensor) -> list[EffectiveLayer] | 
 
 def _all_see(trace: Trace, keys: Tensor) -> Tensor:
     """Whether every real query sees all real keys, in every layer."""
-    wanted = trace.queries.real.to(keys.device)[:, :, None] & keys[:, None, :]
+    wanted = trace.queries.real.to(keys.device, non_blocking=True)[:, :, None] & keys[:, None, :]
     masks = {id(each): each for each in trace.visible}  # layers often share one
     return torch.stack([(each == wanted).all() for each in masks.values()]).all()

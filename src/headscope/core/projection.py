@@ -149,18 +149,34 @@ def _front(values: Tensor, seen: Tensor) -> _Front:
 def _eigenbasis(gram: Tensor, tolerance: Tensor) -> tuple[Tensor, Tensor]:
     """The eigenvectors of V·Vᵀ that count, which are the left singular vectors of V, and how many they are."""
     _check_finite(gram)
-    sizes, vectors = torch.linalg.eigh(gram)  # squares of singular values, ascending
+    sizes, vectors = (each.to(gram.device) for each in torch.linalg.eigh(gram.cpu()))  # as in _decomposed
     kept = sizes > sizes[:, -1:] * tolerance[:, None].square()
     return vectors * kept[:, None, :], kept.sum(-1)
 
 
 def inverse_factor(gram: Tensor) -> tuple[Tensor, Tensor]:
     """R⁻¹ with RᵀR = gram, and ‖R‖·‖R⁻¹‖, which is at least the condition of R; infinite where there is no R."""
-    factor, failed = torch.linalg.cholesky_ex(gram)  # Rᵀ
-    eye = torch.eye(gram.shape[-1], dtype=gram.dtype, device=gram.device).expand_as(gram)
-    inverse = torch.linalg.solve_triangular(factor, eye, upper=False)
-    condition = torch.linalg.vector_norm(factor, dim=(-2, -1)) * torch.linalg.vector_norm(inverse, dim=(-2, -1))
+    inverse, failed = _lower_inverse(gram)
+    size = gram.diagonal(dim1=-2, dim2=-1).sum(-1).sqrt()  # ‖R‖² is the trace of RᵀR
+    condition = size * torch.linalg.vector_norm(inverse, dim=(-2, -1))
     return inverse.mT, torch.where(failed == 0, condition, torch.inf).nan_to_num(nan=torch.inf)
+
+
+def _lower_inverse(gram: Tensor) -> tuple[Tensor, Tensor]:
+    """L⁻¹ with LLᵀ = gram, and where that failed; on a GPU in halves, for small factors are far quicker there."""
+    value = gram.shape[-1]
+    if not gram.is_cuda or value <= 32:
+        factor, failed = torch.linalg.cholesky_ex(gram)
+        eye = torch.eye(value, dtype=gram.dtype, device=gram.device).expand_as(gram)
+        return torch.linalg.solve_triangular(factor, eye, upper=False), failed
+    half = value // 2
+    first, wrong = _lower_inverse(gram[..., :half, :half])
+    below = gram[..., half:, :half] @ first.mT  # the lower left block of L
+    second, also = _lower_inverse(gram[..., half:, half:] - below @ below.mT)
+    inverse = torch.zeros_like(gram)
+    inverse[..., :half, :half], inverse[..., half:, half:] = first, second
+    inverse[..., half:, :half] = -(second @ below @ first)
+    return inverse, wrong + also
 
 
 def _completed(values: Tensor, seen: Tensor, right: Tensor, rank: Tensor, full: Tensor) -> _Basis:
@@ -173,9 +189,9 @@ def _completed(values: Tensor, seen: Tensor, right: Tensor, rank: Tensor, full: 
 
 
 def _decomposed(values: Tensor, seen: Tensor) -> _Basis:
-    """The basis and the rank by a float64 singular value decomposition."""
+    """The basis and the rank by a float64 singular value decomposition, by the host: GPUs give away digits there."""
     _check_finite(values)
-    left, sizes, _ = torch.linalg.svd(values.double(), full_matrices=False)
+    left, sizes, _ = (each.to(values.device) for each in torch.linalg.svd(values.double().cpu(), full_matrices=False))
     kept = sizes > sizes[..., :1] * rank_tolerance(seen.sum(-1), values.shape[-1], values.dtype)[..., None]
     exact = left * kept[..., None, :] * seen[..., None]  # rows of zeros come back as dust, not as zeros
     return _Basis(exact.to(values.dtype), kept.sum(-1))

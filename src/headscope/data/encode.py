@@ -92,7 +92,7 @@ def padded(
     def table(columns: Sequence[Sequence[Any]], empty: Any, device: Any = None) -> Tensor:
         gaps = [[empty] * (width - len(column)) for column in columns]
         lines = zip(gaps, columns, strict=True) if left else zip(columns, gaps, strict=True)
-        return torch.tensor([[*first, *second] for first, second in lines], device=device)
+        return torch.tensor([[*first, *second] for first, second in lines]).to(device, non_blocking=True)
 
     inputs = {name: table([row.inputs[name] for row in rows], fill.get(name, 0), device) for name in rows[0].inputs}
     tokens = Tokens(

@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from typing import Any
 
 import torch
@@ -70,7 +71,7 @@ def tokenised(model: Model, given: Mapping[str, Any], names: Sequence[str] = ())
     """A batch that was tokenised already, or images that were processed already, with a name each if they have one."""
     device = model.device
     here = {name: torch.as_tensor(each) for name, each in given.items()}
-    tensors = {name: each.to(device) for name, each in here.items()}
+    tensors = {name: each.to(device, non_blocking=True) for name, each in here.items()}
     if not {"input_ids", "pixel_values"} & set(tensors):
         raise InputError(f"A tokenised batch holds input_ids or pixel_values, but this one holds {', '.join(tensors)}.")
     main = tensors.get("input_ids", tensors.get("pixel_values"))
@@ -104,7 +105,7 @@ def named(model: Model, tensors: Mapping[str, Tensor], side: str) -> Tokens:
     ids = tensors[f"{side}input_ids"].cpu()
     mask = tensors.get(f"{side}attention_mask")
     real = torch.ones_like(ids, dtype=torch.bool) if mask is None else mask.cpu().bool()
-    rows = [row[kept].tolist() for row, kept in zip(ids, real, strict=True)]
+    rows = [list(compress(row, kept)) for row, kept in zip(ids.tolist(), real.tolist(), strict=True)]
     known = model.tokenizer is not None
     text = [readable(model.tokenizer, row) if known else list(map(str, row)) for row in rows]
     special = torch.tensor(sorted(special_ids(model.tokenizer)) if known else [])

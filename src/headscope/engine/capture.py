@@ -164,7 +164,7 @@ def _cleaned(
         bool(real.all()),
         calls[0].attention.device,
     )  # asked here, where tokens lie: a GPU would keep us waiting
-    real, index = real.to(device), torch.tensor(heads, device=device)
+    real, index = (each.to(device, non_blocking=True) for each in (real, torch.tensor(heads)))
     every = len(heads) == calls[0].attention.shape[1]
     held, visible = [], []
     masks: dict[int, Tensor] = {}  # layers often share one mask

@@ -8,7 +8,7 @@ neither, it hands on to the implementation the model had before.
 
 import inspect
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
@@ -80,10 +80,11 @@ def _standing_in(network: Any, *, evaluating: bool) -> Iterator[None]:
     """Our function in place of the network's own."""
     loans: list[_Loan] = []
     try:
+        modules = list(network.modules())
         with _lock:
-            for config in _configs(network):
+            for config in _configs(modules):
                 loans.append(_borrow(config, "_attn_implementation_internal", _stand_in))
-            for module in network.modules():
+            for module in modules:
                 if evaluating and (module.training or (id(module), "training") in _borrowed):
                     loans.append(_borrow(module, "training", lambda _: False))
                 if module._compiled_call_impl or (id(module), "_compiled_call_impl") in _borrowed:
@@ -184,12 +185,12 @@ def _call_site(module: Any, name: str) -> Any:
     return inspect.unwrap(type(module).forward).__globals__.get(name)
 
 
-def _configs(network: Any) -> list[Any]:
-    """Every config that the network's modules or their configs hold, each once."""
+def _configs(modules: Iterable[Any]) -> list[Any]:
+    """Every config that the modules or their configs hold, each once."""
     from transformers import PreTrainedConfig
 
     found: dict[int, Any] = {}
-    waiting = [getattr(module, "config", None) for module in network.modules()]
+    waiting = [vars(module).get("config") for module in modules]
     while waiting:
         config = waiting.pop()
         if isinstance(config, PreTrainedConfig) and id(config) not in found:
