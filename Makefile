@@ -23,6 +23,9 @@ check: .venv/ready       ## static and quick
 
 bench: .venv/ready       ## ratios against named peers
 	$(BIN)/python -m benchmarks.effective
+	$(BIN)/python -m benchmarks.causal
+	$(BIN)/python -m benchmarks.identifiability
+	$(BIN)/python -m benchmarks.long
 
 clean:
 	rm -rf .venv out dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -13,6 +13,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import padding_page  # beside this file
+
 from headscope.core.catalog import families
 from headscope.results.draw import draw
 from headscope.results.store import open_result, save
@@ -27,6 +29,8 @@ def pictures() -> Iterator[tuple[Path, bytes]]:
         for name, (result, figure) in PICTURES.items():
             made = save(draw(open_result(DOCS / "results" / result), figure), Path(folder) / name)
             yield DOCS / "pictures" / name, made.read_bytes()
+        made = save(padding_page.picture(), Path(folder) / "padding.svg")
+        yield DOCS / "pictures" / "padding.svg", made.read_bytes()
 
 
 def family_table() -> tuple[Path, bytes]:
@@ -48,8 +52,8 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--check", action="store_true")
     check = options.parse_args().check
-    stale = [(path, wanted) for path, wanted in (*pictures(), family_table())
-             if not path.is_file() or path.read_bytes() != wanted]  # fmt: skip
+    made = (*pictures(), family_table(), (DOCS / "padding.md", padding_page.page()))
+    stale = [(path, wanted) for path, wanted in made if not path.is_file() or path.read_bytes() != wanted]
     for path, wanted in stale:
         if not check:
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -17,8 +17,8 @@ from tests.pip import pip
 ROOT = Path(__file__).parents[1]
 NAMES = {
     "DataWarning", "Edit", "Example", "Figure", "HeadscopeError", "Lens", "Maps", "Model", "Tokens", "Trace",
-    "__version__", "capture", "draw", "edited", "generate", "identifiability", "load", "open_result", "save", "show",
-    "stream", "view",
+    "__version__", "by_layer", "capture", "draw", "edited", "generate", "identifiability", "load", "open_result",
+    "save", "show", "stream", "view",
 }  # fmt: skip
 
 

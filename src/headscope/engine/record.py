@@ -11,7 +11,7 @@ from torch import Tensor
 from headscope.core.errors import CaptureError, InputError
 from headscope.core.family import Family
 from headscope.engine.hooks import hooked
-from headscope.engine.interface import listening
+from headscope.engine.interface import Listener, listening
 from headscope.engine.model import Model
 
 
@@ -78,12 +78,12 @@ def record(model: Model, tensors: dict[str, Any], site: str) -> Recorder:
     return recorder
 
 
-def hearing(model: Model, recorder: Recorder) -> AbstractContextManager[None]:
+def hearing(model: Model, listener: Listener) -> AbstractContextManager[None]:
     """Listen as the model's kind needs it: at the library's attention interface, or with hooks."""
     family = model.family
     if family.hooks:
-        return hooked(model.network, family.hooks, family.projection, recorder)
-    return listening(model.network, recorder)
+        return hooked(model.network, family.hooks, family.projection, listener)
+    return listening(model.network, listener)
 
 
 def recorder_for(model: Model, site: str) -> Recorder:

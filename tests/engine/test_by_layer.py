@@ -1,0 +1,52 @@
+"""One layer at a time."""
+
+import gc
+import weakref
+
+import pytest
+import torch
+
+from headscope.core.errors import InputError
+from headscope.core.lens import view
+from headscope.engine.by_layer import by_layer
+from headscope.engine.capture import capture
+from tests.models import batch, sites, text, tiny
+
+KINDS = ("bert", "albert", "llama", "modernbert", "gptj", "t5", "vit")
+
+
+@pytest.mark.parametrize(("kind", "site"), [(kind, site) for kind in KINDS for site in sites(kind)])
+def test_every_layer_is_seen_as_a_capture_holds_it(kind, site):
+    whole = capture(tiny(kind), batch(kind), site=site)
+    maps = view(whole, "effective")
+    seen = by_layer(tiny(kind), batch(kind), see=lambda trace: (trace.layers, view(trace, "effective")), site=site)
+    assert [layers for layers, _ in seen] == [(label,) for label in whole.layers]
+    for label, (_, found) in enumerate(seen):
+        assert torch.equal(found.layer(label), maps.layer(label))
+
+
+def test_no_map_outlives_its_layer():
+    alive, most = [], []
+
+    def look(trace):
+        gc.collect()
+        alive.append(weakref.ref(trace.attention[0]))
+        most.append(sum(each() is not None for each in alive))
+
+    by_layer(tiny("albert"), text(9), see=look)
+    assert most == [1, 1, 1]
+
+
+def test_the_model_is_left_as_it_was_when_seeing_fails():
+    def fail(trace):
+        raise RuntimeError("seen enough")
+
+    with pytest.raises(RuntimeError, match="seen enough"):
+        by_layer(tiny("bert"), text(5), see=fail)
+    assert tiny("bert").network.config._attn_implementation == "sdpa"
+
+
+def test_a_tokenised_batch_takes_no_options():
+    with pytest.raises(InputError, match="leave out pair, max_length and pad_to"):
+        by_layer(tiny("bert"), {"input_ids": [[2, 7, 3]]}, see=lambda trace: None, pad_to=9)
+    assert by_layer(tiny("bert"), {"input_ids": [[2, 7, 3]]}, see=lambda trace: trace.site) == ["self", "self"]
