@@ -27,9 +27,9 @@ input), `paper` (their code).
 
 **In short.** Inputs of at most 32 tokens lose next to nothing: the exact change of attention there is {short_exact},
 while the published code reports {short_paper}. Where [SEP] loses weight at all under the published code ({fallers}),
-padding is {least_share} of that loss on {least} and {most_share} on {most}. On inputs of 97 to 128 tokens the two agree: {long_exact} exact
-against {long_paper}. And the published variant changes what the heads write, by {residual} of their output on average;
-the exact one by rounding error.
+padding is {least_share} of that loss on {least} and {most_share} on {most}. On inputs of 97 to 128 tokens the two
+agree: {long_exact} exact against {long_paper}. And the published variant changes what the heads write, by {residual}
+of their output on average; the exact one by rounding error.
 
 ![Relative change of attention by length](pictures/padding.svg)
 

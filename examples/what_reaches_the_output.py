@@ -88,7 +88,9 @@ for label in result.layer.values:
     table.add_row(f"L{label}", f"{lost:.0f} %", *(f"{number:.3f}" for number in numbers))
 answers = Console(highlight=False)
 answers.print(f"\n{model.spec}, {len(texts)} paragraphs\n", table)
-answers.print("\nNever reaches the output: the part of the squared weights that V multiplies to zero.")
+answers.print(
+    "\nLost: the part of the squared weights that V multiplies to zero, so that it\nnever reaches the output."
+)
 answers.print("All, real: mean standard and effective weight on a token, from all other tokens.\n")
 
 # %% The pictures

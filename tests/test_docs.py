@@ -49,4 +49,5 @@ def test_examples_run(example, tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert "never reaches the output" in done.stdout
+    assert all(len(line) <= 80 for line in done.stdout.splitlines()[:-1])  # the last names a folder
     assert {"compare.pdf", "shares.png", "heads.html", "result.nc"} <= {path.name for path in tmp_path.iterdir()}
