@@ -77,7 +77,7 @@ result = stamped(
 table = Table(box=None, padding=(0, 2, 0, 0))
 for name in (
     "layer",
-    "never reaches the output",
+    "lost",
     *(f"{kind} on {token}" for token in tokens for kind in ("all", "real")),
 ):
     table.add_column(escape(name), justify="right")
