@@ -15,10 +15,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from benchmarks.rivals import end_to_end
 from benchmarks.timing import Ratio, race, ratio, show
-from headscope.core.lens import view
 from headscope.core.projection import project
-from headscope.engine.capture import capture
 from headscope.engine.load import load
 from headscope.engine.model import Model
 
@@ -59,7 +58,7 @@ def compare_with_forward(shape: Shape, effort: Any) -> None:
     """Capture and view, over the plain forward pass of the same model with attentions."""
     rows = []
     for length, layers in shape.layers.items():
-        runs = race(_end_to_end(_bert(shape, layers), length), **effort)
+        runs = race(end_to_end(_bert(shape, layers), 1, length), **effort)
         forward = runs.pop("forward")
         cells = [_against(BARS_OVER_FORWARD.get(name), ratio(each, forward)) for name, each in runs.items()]
         rows.append([f"{length}", f"{layers}", f"{median(forward):.3f} s", *cells])
@@ -94,27 +93,6 @@ def _bert(shape: Shape, layers: int) -> Model:
         attn_implementation="eager",
     )
     return load(BertModel(config, add_pooling_layer=False).eval())
-
-
-def _end_to_end(model: Model, length: int) -> dict[str, Callable[[], Any]]:
-    ids = torch.randint(1000, model.network.config.vocab_size, (1, length))
-    batch = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
-
-    @torch.no_grad()
-    def forward() -> Any:
-        return model.network(**batch, output_attentions=True)
-
-    def captured() -> Any:
-        return capture(model, batch)
-
-    def factored() -> Any:
-        return view(captured(), "effective")
-
-    def materialised() -> Any:
-        maps = factored()
-        return [maps.layer(label) for label in maps.layers]
-
-    return {each.__name__: each for each in (forward, captured, factored, materialised)}
 
 
 def _random_layer(length: int, value: int) -> tuple[Tensor, Tensor]:

@@ -16,11 +16,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from benchmarks.rivals import end_to_end
 from benchmarks.timing import show
-from headscope.core.lens import view
 from headscope.core.projection import project
 from headscope.core.rows import project_rows
-from headscope.engine.capture import capture
 from headscope.engine.load import load
 from headscope.engine.model import Model
 
@@ -95,7 +94,7 @@ def print_ratios(model: Model, shapes: Any, turns: int) -> None:
     """Capture and view over the plain forward pass with attentions, and how often the host had to ask."""
     rows = []
     for (batch, length), bar in shapes.items():
-        rivals = _end_to_end(model, batch, length)
+        rivals = end_to_end(model, batch, length)
         times = _race(rivals, turns)
         cells = [f"{median(times[name]) / median(times['forward']):.2f}" for name in list(rivals)[1:]]
         verdict = "" if bar is None else f"≤{bar:.2f} {'met' if float(cells[-1]) <= bar else 'missed'}"
@@ -133,28 +132,6 @@ def _bert(device: str, layers: int) -> Model:
 
     config = BertConfig(num_hidden_layers=layers, attn_implementation="eager")
     return load(BertModel(config, add_pooling_layer=False).to(device).eval())
-
-
-def _end_to_end(model: Model, batch: int, length: int) -> dict[str, Callable[[], Any]]:
-    ids = torch.randint(1000, 20000, (batch, length))
-    given = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
-    there = {name: each.to(model.network.device) for name, each in given.items()}
-
-    @torch.no_grad()
-    def forward() -> Any:
-        return model.network(**there, output_attentions=True)
-
-    def captured() -> Any:
-        return capture(model, given)
-
-    def factored() -> Any:
-        return view(captured(), "effective")
-
-    def materialised() -> Any:
-        maps = factored()
-        return [maps.layer(label) for label in maps.layers]
-
-    return {each.__name__: each for each in (forward, captured, factored, materialised)}
 
 
 def _race(rivals: dict[str, Callable[[], Any]], turns: int) -> dict[str, list[float]]:

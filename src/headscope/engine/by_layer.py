@@ -1,17 +1,15 @@
 """Looking at one layer at a time while the model runs, so that no map outlives its layer."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
 
-from headscope.core.errors import InputError
 from headscope.core.trace import Trace
-from headscope.data.encode import as_examples
-from headscope.engine.batch import Inputs, batches, tokenised
-from headscope.engine.capture import Request, held, request_of
+from headscope.engine.batch import Inputs
+from headscope.engine.capture import Request, held, inputs_of, request_of
 from headscope.engine.model import Model
 from headscope.engine.record import Recorder, check_heard, hearing, recorder_for
 
@@ -40,13 +38,7 @@ def by_layer(
     [(0,), (1,), (2,), (3,), (4,), (5,)]
     """
     request = request_of(model, site, None, heads, keep)
-    if isinstance(text, Mapping):
-        if pair is not None or max_length is not None or pad_to is not None:
-            raise InputError("A tokenised batch goes in as it is: leave out pair, max_length and pad_to.")
-        inputs = tokenised(model, text)
-    else:
-        examples = as_examples(text, pair)
-        (inputs,) = batches(model, examples, len(examples), max_length=max_length, pad_to=pad_to)
+    inputs = inputs_of(model, text, pair, max_length=max_length, pad_to=pad_to)
     teller = _Teller(model, inputs, request, see, recorder_for(model, request.site))
     with torch.no_grad(), hearing(model, teller):
         model.network(**inputs.tensors)

@@ -61,17 +61,7 @@ def capture(
         Pad to this many tokens instead of to the longest text.
     """
     request = request_of(model, site, layers, heads, keep)
-    if isinstance(text, Mapping):
-        if pair is not None or max_length is not None or pad_to is not None:
-            raise InputError("A tokenised batch goes in as it is: leave out pair, max_length and pad_to.")
-        return _trace(model, tokenised(model, text), request)
-    if model.network.main_input_name == "pixel_values":
-        if pair is not None or max_length is not None or pad_to is not None:
-            raise InputError("A picture goes in whole and alone: leave out pair, max_length and pad_to.")
-        return _trace(model, tokenised(model, *processed(model, text)), request)
-    examples = as_examples(text, pair)
-    (inputs,) = batches(model, examples, len(examples), max_length=max_length, pad_to=pad_to)
-    return _trace(model, inputs, request)
+    return _trace(model, inputs_of(model, text, pair, max_length=max_length, pad_to=pad_to), request)
 
 
 def stream(
@@ -95,6 +85,22 @@ def stream(
         raise InputError(f"batch_size must be at least 1, but got {batch_size}.")
     made = batches(model, as_examples(data), batch_size, max_length=max_length, pad_to=pad_to)
     return (_trace(model, inputs, request) for inputs in made)
+
+
+def inputs_of(model: Model, text: Any, pair: Any, *, max_length: int | None, pad_to: int | None) -> Inputs:
+    """One batch, from whatever a user gives to be captured."""
+    plain = pair is None and max_length is None and pad_to is None
+    if isinstance(text, Mapping):
+        if not plain:
+            raise InputError("A tokenised batch goes in as it is: leave out pair, max_length and pad_to.")
+        return tokenised(model, text)
+    if model.network.main_input_name == "pixel_values":
+        if not plain:
+            raise InputError("A picture goes in whole and alone: leave out pair, max_length and pad_to.")
+        return tokenised(model, *processed(model, text))
+    examples = as_examples(text, pair)
+    (inputs,) = batches(model, examples, len(examples), max_length=max_length, pad_to=pad_to)
+    return inputs
 
 
 def request_of(model: Any, site: str | None, layers: Any, heads: Any, keep: Sequence[str]) -> Request:

@@ -1,0 +1,33 @@
+"""A model's forward pass, and what headscope adds to it step by step."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from headscope.core.lens import view
+from headscope.engine.capture import capture
+from headscope.engine.model import Model
+
+
+def end_to_end(model: Model, batch: int, length: int) -> dict[str, Callable[[], Any]]:
+    """The plain forward pass with attentions, then capture, view and whole maps, each with all that goes before it."""
+    ids = torch.randint(1000, model.network.config.vocab_size, (batch, length))
+    given = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
+    there = {name: each.to(model.network.device) for name, each in given.items()}
+
+    @torch.no_grad()
+    def forward() -> Any:
+        return model.network(**there, output_attentions=True)
+
+    def captured() -> Any:
+        return capture(model, given)
+
+    def factored() -> Any:
+        return view(captured(), "effective")
+
+    def materialised() -> Any:
+        maps = factored()
+        return [maps.layer(label) for label in maps.layers]
+
+    return {each.__name__: each for each in (forward, captured, factored, materialised)}
