@@ -45,12 +45,12 @@ def measured_edits() -> tuple[Path, bytes]:
     """The page on edits, with what the run over the bundled paragraphs measured."""
     data = open_result(DOCS / "results" / "edits.nc")
     paper = data.relative.sel(keys="paper")
+    model, largest = provenance(data)["model"].rpartition("/")[2], float(data.largest.sel(keys="visible").max())
     text = (
-        f"Measured with {provenance(data)['model'].rpartition('/')[2]} in float32 on the {data.sizes['example']} bundled "
-        f"paragraphs, last hidden states of real tokens:\nwith `visible` no number moves by more than "
-        f"{float(data.largest.sel(keys='visible').max()):.1e}. With `paper`, padded and cut to 128 tokens, the change\nis "
-        f"{float(paper.median()):.1%} in the median paragraph (‖difference‖ / ‖output‖) and {float(paper.max()):.1%} at "
-        "most.\n"
+        f"Measured with {model} in float32 on the {data.sizes['example']} bundled paragraphs, last hidden states of real\n"
+        f"tokens: with `visible` no number moves by more than {largest:.1e}. With `paper`, padded and cut to 128 tokens,\n"
+        f"the change is {float(paper.median()):.1%} in the median paragraph (‖difference‖ / ‖output‖) and "
+        f"{float(paper.max()):.1%} at most.\n"
     )
     return filled(DOCS / "edits.md", "measured", text)
 
