@@ -47,9 +47,9 @@ def measured_edits() -> tuple[Path, bytes]:
     paper = data.relative.sel(keys="paper")
     model, largest = provenance(data)["model"].rpartition("/")[2], float(data.largest.sel(keys="visible").max())
     text = (
-        f"Measured with {model} in float32 on the {data.sizes['example']} bundled paragraphs, last hidden states of real\n"
-        f"tokens: with `visible` no number moves by more than {largest:.1e}. With `paper`, padded and cut to 128 tokens,\n"
-        f"the change is {float(paper.median()):.1%} in the median paragraph (‖difference‖ / ‖output‖) and "
+        f"Measured with {model} in float32 on the {data.sizes['example']} bundled paragraphs, last hidden states of "
+        f"real\ntokens: with `visible` no number moves by more than {largest:.1e}. With `paper`, padded and cut to 128 "
+        f"tokens,\nthe change is {float(paper.median()):.1%} in the median paragraph (‖difference‖ / ‖output‖) and "
         f"{float(paper.max()):.1%} at most.\n"
     )
     return filled(DOCS / "edits.md", "measured", text)
