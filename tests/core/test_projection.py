@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headscope.core.errors import InputError
-from headscope.core.projection import independent, project, rank_tolerance
+from headscope.core.projection import _lower_inverse, independent, project, rank_tolerance
 
 HEADS, KEYS, VALUE = 4, 96, 32
 EPS = torch.finfo(torch.float32).eps
@@ -134,6 +134,21 @@ def test_values_that_are_not_finite_are_an_error_in_words():
     for keys in (KEYS, 20):
         with pytest.raises(InputError, match="Some values of this layer are NaN or infinite.*dtype='float32'"):
             project(attention_of(keys), values[:, :keys], torch.ones(HEADS, keys, dtype=torch.bool))
+
+
+@pytest.mark.parametrize("value", [33, 64, 100])
+def test_a_factor_from_its_halves_is_the_same_factor(value):
+    wide = torch.randn(HEADS, 200, value, generator=torch.Generator().manual_seed(4), dtype=torch.float64)
+    gram = wide.mT @ wide
+    whole, halves = (_lower_inverse(gram, halved=halved) for halved in (False, True))
+    torch.testing.assert_close(halves[0], whole[0], atol=1e-12, rtol=1e-9)
+    assert not halves[1].any()
+
+
+def test_a_half_that_has_no_factor_is_noticed():
+    gram = torch.eye(64, dtype=torch.float64)[None].repeat(2, 1, 1)
+    gram[1, 50, 50] = -1
+    assert (_lower_inverse(gram, halved=True)[1] > 0).tolist() == [False, True]
 
 
 def test_more_rows_than_values_are_never_asked_about_independence():

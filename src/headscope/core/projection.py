@@ -156,23 +156,23 @@ def _eigenbasis(gram: Tensor, tolerance: Tensor) -> tuple[Tensor, Tensor]:
 
 def inverse_factor(gram: Tensor) -> tuple[Tensor, Tensor]:
     """R⁻¹ with RᵀR = gram, and ‖R‖·‖R⁻¹‖, which is at least the condition of R; infinite where there is no R."""
-    inverse, failed = _lower_inverse(gram)
+    inverse, failed = _lower_inverse(gram, halved=gram.is_cuda)  # small factors are far quicker on a GPU
     size = gram.diagonal(dim1=-2, dim2=-1).sum(-1).sqrt()  # ‖R‖² is the trace of RᵀR
     condition = size * torch.linalg.vector_norm(inverse, dim=(-2, -1))
     return inverse.mT, torch.where(failed == 0, condition, torch.inf).nan_to_num(nan=torch.inf)
 
 
-def _lower_inverse(gram: Tensor) -> tuple[Tensor, Tensor]:
-    """L⁻¹ with LLᵀ = gram, and where that failed; on a GPU in halves, for small factors are far quicker there."""
+def _lower_inverse(gram: Tensor, *, halved: bool) -> tuple[Tensor, Tensor]:
+    """L⁻¹ with LLᵀ = gram, and where that failed; at once, or from the inverses of its halves."""
     value = gram.shape[-1]
-    if not gram.is_cuda or value <= 32:
+    if not halved or value <= 32:
         factor, failed = torch.linalg.cholesky_ex(gram)
         eye = torch.eye(value, dtype=gram.dtype, device=gram.device).expand_as(gram)
         return torch.linalg.solve_triangular(factor, eye, upper=False), failed
     half = value // 2
-    first, wrong = _lower_inverse(gram[..., :half, :half])
+    first, wrong = _lower_inverse(gram[..., :half, :half], halved=True)
     below = gram[..., half:, :half] @ first.mT  # the lower left block of L
-    second, also = _lower_inverse(gram[..., half:, half:] - below @ below.mT)
+    second, also = _lower_inverse(gram[..., half:, half:] - below @ below.mT, halved=True)
     inverse = torch.zeros_like(gram)
     inverse[..., :half, :half], inverse[..., half:, half:] = first, second
     inverse[..., half:, :half] = -(second @ below @ first)
