@@ -1,8 +1,9 @@
 """Batches as a model takes them, with the tokens on both sides of its maps."""
 
 import inspect
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 from itertools import compress
 from typing import Any
 
@@ -19,10 +20,9 @@ from headscope.engine.model import Model
 
 
 @dataclass(frozen=True)
-class Inputs:
-    """One batch: what goes into the network, and which tokens it reads and writes."""
+class Names:
+    """What one batch is about: its examples, and the tokens that the model reads and writes."""
 
-    tensors: dict[str, Any]
     examples: tuple[Example, ...]
     reads: Tokens | None  # None: an image, whose patches are counted when they are seen
     writes: Tokens | None = None
@@ -44,6 +44,14 @@ class Inputs:
         return found[0], found[1]
 
 
+@dataclass(frozen=True)
+class Inputs:
+    """One batch: what goes into the network, and a way to name it, which can wait until the network is at work."""
+
+    tensors: dict[str, Any]
+    names: Callable[[], Names]
+
+
 def batches(
     model: Model, examples: Sequence[Example], size: int, *, max_length: int | None = None, pad_to: int | None = None
 ) -> Iterator[Inputs]:
@@ -62,7 +70,8 @@ def batches(
             if writes is not None:
                 targets, writing = padded(writes[some], fill, device=model.device)
                 tensors |= {f"decoder_{name}": each for name, each in targets.items()}
-            yield Inputs(_accepted(model, tensors), tuple(examples[some]), reading, writing)
+            names = Names(tuple(examples[some]), reading, writing)
+            yield Inputs(_accepted(model, tensors), partial(_same, names))
 
     return made()
 
@@ -78,18 +87,28 @@ def tokenised(model: Model, given: Mapping[str, Any], names: Sequence[str] = ())
     assert main is not None
     if 0 in main.shape or (main.ndim != 2 and "input_ids" in tensors):
         raise InputError(f"input_ids must have shape [batch, token] with at least one token, not {list(main.shape)}.")
-    reads = named(model, here, "") if "input_ids" in here else None
-    writes = None
-    if model.network.config.is_encoder_decoder:
-        tensors.setdefault("decoder_input_ids", torch.full((len(main), 1), _start(model), device=device))
-        writes = named(model, tensors, "decoder_")
-    rows = [" ".join(row) for row in reads.text] if reads else names or ["image"] * len(main)
-    grid = None if reads else patch_grid(model, main)
-    seen = [{}] * len(main) if reads else pictures(model, main, grid)
-    examples = tuple(
-        Example(str(place), text, columns=each) for place, (text, each) in enumerate(zip(rows, seen, strict=True))
-    )
-    return Inputs(_without_cache(model, tensors), examples, reads, writes, grid)
+    if model.network.config.is_encoder_decoder and "decoder_input_ids" not in here:
+        here["decoder_input_ids"] = torch.full((len(main), 1), _start(model))
+        tensors["decoder_input_ids"] = here["decoder_input_ids"].to(device)
+    return Inputs(_without_cache(model, tensors), cache(partial(_named_batch, model, here, names)))
+
+
+def _named_batch(model: Model, given: Mapping[str, Tensor], names: Sequence[str]) -> Names:
+    """The names of a batch that came without a text: from its ids, or from its patches."""
+    if "input_ids" in given:
+        reads = named(model, given, "")
+        writes = named(model, given, "decoder_") if model.network.config.is_encoder_decoder else None
+        texts = enumerate(" ".join(row) for row in reads.text)
+        return Names(tuple(Example(str(place), text) for place, text in texts), reads, writes)
+    pixels = given["pixel_values"]
+    grid = patch_grid(model, pixels)
+    rows = zip(names or ["image"] * len(pixels), pictures(model, pixels, grid), strict=True)
+    examples = tuple(Example(str(place), text, columns=each) for place, (text, each) in enumerate(rows))
+    return Names(examples, None, grid=grid)
+
+
+def _same(names: Names) -> Names:
+    return names
 
 
 def longest_input(model: Model) -> int | None:

@@ -66,6 +66,6 @@ class _Teller:
         self.recorder.note(module, attention, values, context, mask)
         if self.recorder.calls:
             check_heard(self.model, self.recorder)
-            trace = held(self.model, self.inputs, self.request, self.recorder)
+            trace = held(self.model, self.inputs.names(), self.request, self.recorder)
             self.recorder.calls.clear()
             self.found.append(self.see(replace(trace, layers=(len(self.found),))))

@@ -10,7 +10,7 @@ from torch import Tensor
 from headscope.core.errors import CaptureError, InputError
 from headscope.core.trace import Trace, wanted
 from headscope.data.encode import as_examples
-from headscope.engine.batch import Inputs, batches, tokenised
+from headscope.engine.batch import Inputs, Names, batches, tokenised
 from headscope.engine.images import processed
 from headscope.engine.model import Model, check_model
 from headscope.engine.output import output_slices
@@ -119,17 +119,18 @@ def request_of(model: Any, site: str | None, layers: Any, heads: Any, keep: Sequ
 
 def _trace(model: Model, inputs: Inputs, request: Request) -> Trace:
     """One forward pass, and what it showed at the site that was asked for."""
-    return held(model, inputs, request, record(model, inputs.tensors, request.site))
+    recorder = record(model, inputs.tensors, request.site)
+    return held(model, inputs.names(), request, recorder)  # named now: a GPU may still be computing
 
 
-def held(model: Model, inputs: Inputs, request: Request, recorder: Recorder) -> Trace:
+def held(model: Model, names: Names, request: Request, recorder: Recorder) -> Trace:
     """What was asked for, of all that a recorder heard."""
     layers = wanted(range(len(recorder.calls)), request.layers, "layer")
     calls = [recorder.calls[label] for label in layers]
     check_place(calls)
     every = calls[0].attention.shape[1]
     heads = wanted(range(every), request.heads, "head")
-    queries, keys = inputs.sides(request.site, *calls[0].attention.shape[-2:])
+    queries, keys = names.sides(request.site, *calls[0].attention.shape[-2:])
     real = queries.real[:, :, None] & keys.real[:, None, :]
     kept, visible = _cleaned(calls, real, heads, keep_pads="pads" in request.keep)
     output = None
@@ -143,7 +144,7 @@ def held(model: Model, inputs: Inputs, request: Request, recorder: Recorder) -> 
         visible=visible,
         queries=queries,
         keys=keys,
-        examples=inputs.examples,
+        examples=names.examples,
         values=[call.values for call in kept] if "values" in request.keep else None,
         context=[call.context for call in kept] if "values" in request.keep else None,
         output=output,

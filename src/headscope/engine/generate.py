@@ -16,7 +16,7 @@ from headscope.core.example import Example
 from headscope.core.tokens import Tokens
 from headscope.core.trace import Trace
 from headscope.data.encode import Encoded, as_examples, encode, padded
-from headscope.engine.batch import Inputs, longest_input, named
+from headscope.engine.batch import Names, longest_input, named
 from headscope.engine.capture import held, request_of
 from headscope.engine.model import Model
 from headscope.engine.record import Call, Recorder, check_heard, hearing, recorder_for
@@ -66,7 +66,8 @@ def generate(
     ids, mask = _written(model, recorder, prompt, plan)
     check_heard(model, recorder)
     tokens = _tokens(model, reads, ids, mask)
-    return held(model, Inputs({}, _answered(model, examples, tokens, ids), tokens), request, recorder)
+    names = Names(_answered(model, examples, tokens, ids), tokens)
+    return held(model, names, request, recorder)
 
 
 @dataclass(frozen=True)
