@@ -58,15 +58,28 @@ def _long(trace: Trace, values: Tensor, keys: Tensor) -> list[EffectiveLayer] | 
     if near:
         thin = inverse.to(values.dtype)
         right, left = values @ thin, context @ thin
+        residual, length = _from_gram(context.mT @ context, thin, right.mT @ values)
     else:
         right = (wide @ inverse).to(values.dtype)
         left = torch.stack([each @ basis for each, basis in zip(trace.attention, right, strict=True)])
-    residual = residual_of(left, right, values, context)
-    share = ratio(size(left), torch.stack([size(each) for each in trace.attention]))
+        residual, length = residual_of(left, right, values, context), size(left)
+    share = ratio(length, torch.stack([size(each) for each in trace.attention]))
     rank = torch.full_like(count, values.shape[-1])
     tables = [diagnostics(count, rank, *pair) for pair in zip(residual, share, strict=True)]
     factors = [Factored(*pair) for pair in zip(left, right, strict=True)]
     return [EffectiveLayer(part, table) for part, table in zip(factors, tables, strict=True)]
+
+
+def _from_gram(gram: Tensor, thin: Tensor, cross: Tensor) -> tuple[Tensor, Tensor]:
+    """The residual and ‖B‖ where B = Z·T, from ZᵀZ, T and QᵀV alone: no pass over anything that grows with the text.
+
+    B·QᵀV − Z = Z·(T·QᵀV − 1), and ‖Z·X‖² is the trace of Xᵀ(ZᵀZ)X.
+    """
+    one = torch.eye(gram.shape[-1], dtype=gram.dtype, device=gram.device)
+    drift, length, whole = (
+        (each * (gram @ each)).sum((-1, -2)).clamp(min=0).sqrt() for each in (thin @ cross - one, thin, one)
+    )
+    return ratio(drift, whole), length
 
 
 def _all_see(trace: Trace, keys: Tensor) -> Tensor:
