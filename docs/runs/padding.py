@@ -2,7 +2,9 @@
 
 Run over the dev sets of five GLUE tasks; the result is small, stamped, and the source of docs/padding.md:
 
-    python docs/runs/padding.py --glue GLUE --model FOLDER --model FOLDER --out docs/results/padding.nc
+    python docs/runs/padding.py --glue GLUE --out minilm.nc
+    python docs/runs/padding.py --glue GLUE --model e5-small --out e5.nc
+    python docs/runs/padding.py --join minilm.nc e5.nc --out docs/results/padding.nc
 """
 
 import argparse
@@ -20,7 +22,7 @@ from rich.console import Console
 from rich.progress import track
 
 import headscope as hs
-from headscope.results.stamp import fingerprint, stamped
+from headscope.results.stamp import fingerprint, provenance, stamped
 
 TASKS = {  # the columns that hold the texts
     "RTE": ("sentence1", "sentence2"),
@@ -97,15 +99,33 @@ def gather(rows: list[dict[str, Any]]) -> xr.Dataset:
     return xr.Dataset(data, coords={"length": bins, "variant": names})
 
 
+def joined(parts: list[xr.Dataset]) -> xr.Dataset:
+    """Runs of different models over the same data as one result, which says that it was joined."""
+    facts = [provenance(each) for each in parts]
+    if len({(each["data"], each["n"]) for each in facts}) > 1:
+        raise SystemExit("These runs are over different data.")
+    together = {
+        "command": f"{facts[0]['command']}, one run for each model, joined",
+        "model": sorted(name for each in facts for name in each["model"]),
+        "weights_hash": {name: code for each in facts for name, code in each["weights_hash"].items()},
+    }
+    return stamped(xr.concat([each.drop_attrs() for each in parts], "model"), **{**facts[0], **together})
+
+
 def main() -> None:
-    """Run every model over every task."""
+    """Run every model over every task, or join such runs."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--glue", type=Path, required=True)
+    what = options.add_mutually_exclusive_group(required=True)
+    what.add_argument("--glue", type=Path, help="the folder with a folder for each task")
+    what.add_argument("--join", type=Path, nargs="+", help="results of this script, one for each model")
     options.add_argument("--model", action="append", default=[], help="a hub id or a folder; nothing: the default")
     options.add_argument("--out", type=Path, required=True)
     options.add_argument("--limit", type=int)
     options.add_argument("--batch", type=int, default=16)
     chosen = options.parse_args()
+    if chosen.join:
+        hs.save(joined([hs.open_result(path) for path in chosen.join]), chosen.out)
+        return
     warnings.simplefilter("ignore", hs.DataWarning)  # texts over 128 tokens are cut, as published
     console, results, hashes = Console(stderr=True), [], {}
     texts = {task: read(chosen.glue, task, chosen.limit) for task in TASKS}

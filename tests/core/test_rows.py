@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from headscope.core import rows
@@ -159,6 +159,5 @@ def test_any_rank_any_length_any_padding(many, value, rank, pads, seed):
     for seen in visible:
         sizes = torch.linalg.svdvals(values[:, seen].double()) if seen.any() else torch.zeros(HEADS, 1)
         near = sizes / sizes.amax(-1, keepdim=True).clamp(min=1e-300) / (max(int(seen.sum()), value) * EPS)
-        if bool(((near > 0.25) & (near < 4)).any()):
-            return  # a singular value at the very cut may fall on either side
+        assume(not bool(((near > 0.25) & (near < 4)).any()))  # at the very cut, it may fall on either side
     check(attention_of(visible, seed), values, visible)
