@@ -117,6 +117,12 @@ def test_bland_alone_gives_the_same_ends(monkeypatch):
         check(*STRESS[case])
 
 
+def test_a_tableau_made_anew_after_every_end_gives_the_same_ends(monkeypatch):
+    monkeypatch.setattr(simplex, "FRESH", 1)
+    for case in ("plain", "few weights", "corners of a cube", "nearly dependent"):
+        check(*STRESS[case])
+
+
 def test_zero_values_leave_every_weight_free():
     found = check(soft(5), np.zeros((5, 3)))
     assert found.rank == 0
