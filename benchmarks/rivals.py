@@ -11,7 +11,10 @@ from headscope.engine.model import Model
 
 
 def end_to_end(model: Model, batch: int, length: int) -> dict[str, Callable[[], Any]]:
-    """The plain forward pass with attentions, then capture, view and whole maps, each with all that goes before it."""
+    """The plain forward pass with attentions, then capture, view and whole maps, each with all that goes before it.
+
+    Each returns everything it made, so that no rival frees memory on the clock.
+    """
     ids = torch.randint(1000, model.network.config.vocab_size, (batch, length))
     given = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
     there = {name: each.to(model.network.device) for name, each in given.items()}
@@ -24,10 +27,11 @@ def end_to_end(model: Model, batch: int, length: int) -> dict[str, Callable[[], 
         return capture(model, given)
 
     def factored() -> Any:
-        return view(captured(), "effective")
+        trace = captured()
+        return trace, view(trace, "effective")
 
     def materialised() -> Any:
-        maps = factored()
-        return [maps.layer(label) for label in maps.layers]
+        trace, maps = factored()
+        return trace, [maps.layer(label) for label in maps.layers]
 
     return {each.__name__: each for each in (forward, captured, factored, materialised)}

@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import repeat
 from typing import Literal
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from headscope.core.at_once import effective_at_once
+from headscope.core.bet import effective_on_a_bet
 from headscope.core.diagnostics import EffectiveLayer, diagnostics, ratio, residual_of, size, widened
 from headscope.core.errors import InputError
 from headscope.core.maps import Factored
@@ -35,16 +36,19 @@ def effective_layers(trace: Trace, keys: Keys) -> Iterator[EffectiveLayer]:
     still exact. `paper`: the same, then the columns of padding are cut off, as the published code does; not exact.
     """
     assert trace.values is not None, "a lens is called through hs.view, which checks what the trace holds"
-    if keys == "visible" and trace.attention[0].is_cuda and (found := effective_at_once(trace)) is not None:
-        yield from found
-        return
+    quick: Iterator[EffectiveLayer | None] = repeat(None, len(trace.layers))
+    if keys == "visible":
+        quick = effective_on_a_bet(trace, together=trace.attention[0].is_cuda)
     contexts = trace.context if trace.context is not None else [None] * len(trace.layers)
-    masks = {id(visible): visible for visible in trace.visible}  # layers often share one
-    shared = {name: shared_keys(visible) for name, visible in masks.items()}
-    layers = zip(trace.layers, trace.attention, trace.values, trace.visible, contexts, strict=True)
-    for label, attention, values, visible, context in layers:
-        seen = shared[id(visible)]
-        yield effective_layer(attention, values, visible, context, keys=keys, shared=seen, label=label)
+    shared: dict[int, Tensor | None] = {}  # layers often share one mask
+    layers = zip(trace.layers, trace.attention, trace.values, trace.visible, contexts, quick, strict=True)
+    for label, attention, values, visible, context, found in layers:
+        if found is None:
+            if id(visible) not in shared:
+                shared[id(visible)] = shared_keys(visible)
+            seen = shared[id(visible)]
+            found = effective_layer(attention, values, visible, context, keys=keys, shared=seen, label=label)
+        yield found
 
 
 def effective_layer(

@@ -159,7 +159,7 @@ def inverse_factor(gram: Tensor) -> tuple[Tensor, Tensor]:
     inverse, failed = _lower_inverse(gram, halved=gram.is_cuda)  # small factors are far quicker on a GPU
     size = gram.diagonal(dim1=-2, dim2=-1).sum(-1).sqrt()  # ‖R‖² is the trace of RᵀR
     condition = size * torch.linalg.vector_norm(inverse, dim=(-2, -1))
-    return inverse.mT, torch.where(failed == 0, condition, torch.inf).nan_to_num(nan=torch.inf)
+    return inverse.mT, condition.masked_fill((failed > 0) | condition.isnan(), torch.inf)
 
 
 def _lower_inverse(gram: Tensor, *, halved: bool) -> tuple[Tensor, Tensor]:

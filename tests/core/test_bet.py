@@ -1,16 +1,16 @@
-"""All layers in one go equals layer by layer; it runs on any device, and a GPU is where it is used."""
+"""What the bet gives is what the careful way gives, on any device, all layers together or one by one."""
 
 from dataclasses import replace
 
 import pytest
 import torch
 
-from headscope.core.at_once import effective_at_once
-from headscope.core.effective import effective_layers
+from headscope.core.bet import effective_on_a_bet
+from headscope.core.effective import effective_layer
 from headscope.core.lens import view
 from headscope.core.maps import Factored
 from headscope.core.rows import project_rows
-from headscope.core.trace import Trace
+from headscope.core.trace import Trace, shared_keys
 from headscope.engine.capture import capture
 from headscope.engine.load import load
 from tests.models import batch, network, text, tiny, tokenizer
@@ -23,17 +23,23 @@ def weights(layer):
 
 
 def assert_same(found, trace):
-    for one, other in zip(found, effective_layers(trace, "visible"), strict=True):
+    layers = zip(trace.layers, trace.attention, trace.values, trace.visible, strict=True)
+    careful = [effective_layer(*parts, keys="visible", shared=shared_keys(parts[2]), label=at) for at, *parts in layers]
+    for one, other in zip(found, careful, strict=True):
         torch.testing.assert_close(weights(one), weights(other), atol=2e-6, rtol=1e-4)
         for name, table in other.diagnostics.items():
             torch.testing.assert_close(one.diagnostics[name], table, atol=2e-6, rtol=1e-3)
 
 
+together = pytest.mark.parametrize("together", [True, False], ids=["together", "one by one"])
+
+
+@together
 @pytest.mark.parametrize("texts", [LONG, SHORT], ids=["long", "short"])
 @pytest.mark.parametrize("keep", [(), ("values", "pads")], ids=["plain", "with pads"])
-def test_all_layers_at_once_equal_one_after_the_other(texts, keep):
+def test_a_bet_that_is_won_gives_what_the_careful_way_gives(texts, keep, together):
     trace = capture(tiny("bert"), texts, keep=keep)
-    assert_same(effective_at_once(trace), trace)
+    assert_same(effective_on_a_bet(trace, together=together), trace)
 
 
 def changed_values(trace, change):
@@ -42,12 +48,14 @@ def changed_values(trace, change):
     return replace(trace, values=values, context=context)
 
 
-def test_values_of_poor_condition_are_taken_the_exact_way():
+@together
+def test_values_of_poor_condition_are_taken_the_exact_way(together):
     scales = torch.logspace(0, -3, 8)
     trace = changed_values(capture(tiny("bert"), LONG), lambda each: each * scales)
-    assert_same(effective_at_once(trace), trace)
+    assert_same(effective_on_a_bet(trace, together=together), trace)
 
 
+@together
 @pytest.mark.parametrize(
     "trace",
     [
@@ -61,8 +69,14 @@ def test_values_of_poor_condition_are_taken_the_exact_way():
     ],
     ids=["mixed lengths", "causal", "windows", "deficient", "zero", "float64", "no context"],
 )
-def test_a_bet_that_cannot_be_won_is_left_to_the_careful_way(trace):
-    assert effective_at_once(trace) is None
+def test_a_bet_that_cannot_be_won_is_left_to_the_careful_way(trace, together):
+    assert list(effective_on_a_bet(trace, together=together)) == [None] * len(trace.layers)
+
+
+def test_only_the_layer_that_loses_goes_the_careful_way():
+    trace = capture(tiny("bert"), LONG)
+    lost = replace(trace, values=[0 * trace.values[0], *trace.values[1:]])
+    assert [each is None for each in effective_on_a_bet(lost, together=False)] == [True, False]
 
 
 gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
