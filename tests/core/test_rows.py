@@ -66,6 +66,8 @@ MASKS = {
     "everything": torch.ones(40, 40, dtype=torch.bool),
     "one row": torch.ones(1, 20, dtype=torch.bool),
     "rows in another order": causal(40)[torch.randperm(40, generator=torch.Generator().manual_seed(3))],
+    "a jump after as many keys as values": causal(40)[[*range(VALUE), *range(20, 40)]],
+    "a jump before as many keys as values": causal(40)[[*range(VALUE - 2), *range(20, 40)]],
     "cross": torch.ones(7, 30, dtype=torch.bool).tril(20),
     "window": window(40, 12),
     "window, fewer keys than values": window(40, 5),
@@ -74,6 +76,7 @@ MASKS = {
 VALUES = {
     "plain": values_of,
     "repeated tokens": lambda keys: values_of(5)[:, torch.arange(keys) % 5],
+    "one early repetition": lambda keys: values_of(keys)[:, torch.arange(keys) - (torch.arange(keys) == 3) * 2],
     "a late new token": lambda keys: (
         torch.where(torch.arange(keys)[:, None] < keys - 3, 0.0, 1.0) * values_of(keys)
         + values_of(1).expand(-1, keys, -1) * torch.arange(1, keys + 1)[:, None]
@@ -123,6 +126,12 @@ def test_plain_causal_rows_never_go_one_by_one(monkeypatch):
     monkeypatch.setattr(rows, "_one_by_one", fail)
     visible = causal(200)
     check(attention_of(visible), values_of(200), visible)
+
+
+@pytest.mark.parametrize("squeezed", [0.0, 2.0])
+def test_rows_as_long_as_those_of_real_models_keep_their_digits(squeezed):
+    visible = causal(160)
+    check(attention_of(visible), values_of(160, value=64) * torch.logspace(0, -squeezed, 64), visible)
 
 
 def test_examples_of_a_batch_keep_their_own_masks():

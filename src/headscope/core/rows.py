@@ -1,7 +1,7 @@
 """Effective attention where queries differ in the keys they see: causal, prefix and sliding-window masks.
 
 Each row must be projected within its own keys. A causal row sees all that the row before it saw and one key more, so a
-chunk of rows shares one basis, that of the keys its first row sees, and every further key is a small correction: with Q
+chunk of rows shares one basis, that of the keys all of them see, and every further key is a small correction: with Q
 orthonormal over the shared keys and W the coordinates of the new ones, the Gram matrix of row i is I + Σ wₜwₜᵀ, whose
 inverse is I − Σ tₜtₜᵀ with T = L⁻¹W and LLᵀ = I + WWᵀ; a triangular mask picks the terms of each row.
 """
@@ -16,8 +16,8 @@ from torch import Tensor
 
 from headscope.core.projection import WELL_CONDITIONED, independent, inverse_factor, project, rank_tolerance
 
-CHUNK = 128
-"""How many keys the rows of one chunk may add to what its first row sees."""
+CHUNK = 96
+"""How many keys the rows of one chunk may add to those of its base."""
 
 CHUNK_BYTES = 2**28
 """How much memory the row-by-row path may take for its copies of V."""
@@ -37,20 +37,24 @@ def project_rows(
     effective = torch.zeros(attention.shape, dtype=exact, device=attention.device)
     rank = torch.zeros(attention.shape[:3], dtype=torch.long, device=attention.device)
     for example, seen in enumerate(visible):
-        order = nested_order(seen) if exact == torch.float32 else None
         problem = _Rows(attention[example].to(exact), values[example].to(exact), seen)
-        found = _one_by_one(problem) if order is None else _nested(problem, *order)
-        effective[example], rank[example] = found
+        order = nested_order(seen) if exact == torch.float32 else None
+        if order is None:
+            effective[example], rank[example] = _one_by_one(problem)
+        else:
+            _nested(problem, *order, effective[example], rank[example])
     return effective, rank
 
 
 def nested_order(visible: Bool[Tensor, "query key"]) -> tuple[Int[Tensor, " query"], Int[Tensor, " key"]] | None:
     """Rows from those that see least, keys from those that are seen most, if every row sees the first of them."""
     count = visible.sum(-1)
-    keys = visible.sum(0).argsort(descending=True, stable=True)
-    place = torch.arange(visible.shape[-1], device=visible.device)
-    if not torch.equal(visible[:, keys], place < count[:, None]):
-        return None
+    keys = torch.arange(visible.shape[-1], device=visible.device)
+    nested = keys < count[:, None]
+    if not torch.equal(visible, nested):
+        keys = visible.sum(0).argsort(descending=True, stable=True)
+        if not torch.equal(visible[:, keys], nested):
+            return None
     return count.argsort(stable=True), keys
 
 
@@ -74,43 +78,54 @@ class _Rows:
         return _Rows(self.attention[some][:, rows, :reach], self.values[some][:, :reach], seen[:, :reach])
 
 
-def _nested(problem: _Rows, rows: Tensor, keys: Tensor) -> tuple[Tensor, Tensor]:
-    """Sort rows and keys, go through the rows in chunks, and put everything back in its place."""
-    value = problem.values.shape[-1]
-    ordered = problem if _in_order(rows, keys) else problem.sorted(rows, keys)
-    effective = torch.zeros_like(ordered.attention)
-    rank = torch.zeros(effective.shape[:2], dtype=torch.long, device=effective.device)
-    wide, gram, known = ordered.values.double(), torch.zeros((), device=effective.device), 0
-    for chunk, first in _chunks(ordered.visible.sum(-1).tolist(), value):
-        some = ordered.take(chunk)
-        reach = some.values.shape[-2]
-        if reach <= value:
-            effective[:, chunk, :reach], proved = some.attention, _independent(some)
-        else:
-            gram, known = gram + wide[:, known:first].mT @ wide[:, known:first], first
-            effective[:, chunk, :reach], proved = _corrected(some, wide[:, :reach], gram, first)
-        rank[:, chunk] = some.visible.sum(-1).clamp(max=value)
-        if not bool(proved.all()):
-            effective[~proved, chunk, :reach], rank[~proved, chunk] = _one_by_one(some.take(slice(None), ~proved))
-    if ordered is problem:
-        return effective, rank
-    return effective[:, rows.argsort()][:, :, keys.argsort()], rank[:, rows.argsort()]
+def _nested(problem: _Rows, rows: Tensor, keys: Tensor, effective: Tensor, rank: Tensor) -> None:
+    """Sort rows and keys, go through the rows in chunks, and put everything in its place in the last two arguments."""
+    if _in_order(rows, keys):
+        _in_chunks(problem, effective, rank)
+    else:
+        found, ranks = torch.zeros_like(effective), torch.zeros_like(rank)
+        _in_chunks(problem.sorted(rows, keys), found, ranks)
+        effective[...], rank[...] = found[:, rows.argsort()][:, :, keys.argsort()], ranks[:, rows.argsort()]
 
 
 def _in_order(*orders: Tensor) -> bool:
     return all(torch.equal(each, torch.arange(len(each), device=each.device)) for each in orders)
 
 
+def _in_chunks(rows: _Rows, effective: Tensor, rank: Tensor) -> None:
+    """Go through sorted rows; what is found is written where it belongs, for maps are too large to be copied."""
+    value, count = rows.values.shape[-1], rows.visible.sum(-1)
+    rank[...] = count.clamp(max=value)
+    wide, counts, base = rows.values.double(), count.tolist(), None
+    for chunk, first in _chunks(counts, value):
+        reach = counts[chunk.stop - 1]
+        some = _Rows(rows.attention[:, chunk, :reach], rows.values[:, :reach], rows.visible[chunk, :reach])
+        out = effective[:, chunk, :reach]
+        if reach < value:
+            out[...], proved = some.attention, _independent(some)
+        elif reach == value:  # as many keys as value dimensions: their base proves all that see fewer, too
+            square = _base(wide, reach)
+            out[...], proved = some.attention, square.proves(wide[:, :reach])
+            base = square if bool(square.proves(wide[:, : reach + CHUNK]).all()) else None  # one key more proves more
+        else:
+            if base is None or base.first < first:
+                base = _base(wide, first if base else counts[chunk.start], base)
+            proved = _correct(some, wide[:, :reach], base, out)
+        if not bool(proved.all()):
+            out[~proved], rank[~proved, chunk] = _one_by_one(some.take(slice(None), ~proved))
+
+
 def _chunks(counts: list[int], value: int) -> Iterator[tuple[slice, int]]:
     """Rows that see no more keys than there are value dimensions, then chunks of rows that add few keys each.
 
-    With every chunk comes how many keys its first row sees.
+    With every chunk comes how many keys to take for its base: those the row before it sees, if they are enough.
     """
     start = sum(count == 0 for count in counts)
     while start < len(counts):
-        limit = value if counts[start] <= value else counts[start] + CHUNK
-        stop = bisect_right(counts, limit)
-        yield slice(start, stop), counts[start]
+        before, own = counts[start - 1] if start else 0, counts[start]
+        first = before if value <= before and own <= before + CHUNK else own
+        stop = bisect_right(counts, value if own <= value else first + CHUNK)
+        yield slice(start, stop), first
         start = stop
 
 
@@ -119,26 +134,50 @@ def _independent(rows: _Rows) -> Tensor:
     return independent(rows.values, rows.visible.any(0).expand(len(rows.values), -1))
 
 
-def _corrected(rows: _Rows, wide: Tensor, gram: Tensor, first: int) -> tuple[Tensor, Tensor]:
-    """One basis for the `first` keys that all rows see, corrections for those that some add; and where that is proved.
+@dataclass(frozen=True)
+class _Base:
+    """The `first` keys, which all rows of a chunk see: R with RᵀR = VᵀV over them, in float64."""
 
-    `wide` are the values in float64, and `gram` their Gram matrix over the first keys.
+    first: int
+    gram: Float[Tensor, "head value value"]
+    inverse: Float[Tensor, "head value value"]
+    condition: Float[Tensor, " head"]
+
+    def proves(self, wide: Tensor) -> Tensor:
+        """The heads in which V has full rank by the rank rule, over the first of these values and any number more."""
+        size = self.gram.diagonal(dim1=-2, dim2=-1).sum(-1)
+        added = wide[:, self.first :].square().sum((-1, -2))
+        growth = ((size + added) / size).sqrt()  # of ‖V‖ while keys are added; R⁻¹ only shrinks
+        last = torch.tensor(wide.shape[-2], device=wide.device)
+        return growth * self.condition * rank_tolerance(last, wide.shape[-1]) < 1
+
+
+def _base(wide: Tensor, first: int, before: _Base | None = None) -> _Base:
+    """The base of the first keys, from that of fewer where there is one."""
+    known = wide[:, before.first if before else 0 : first]
+    gram = known.mT @ known + before.gram if before else known.mT @ known
+    return _Base(first, gram, *inverse_factor(gram))
+
+
+def _correct(rows: _Rows, wide: Tensor, base: _Base, out: Tensor) -> Tensor:
+    """One basis for the keys that all rows see, corrections for those that some add; gives where that is proved.
+
+    `wide` are the values in float64.
     """
-    inverse, condition = inverse_factor(gram)
-    added, last = wide[:, first:], torch.tensor(wide.shape[-2], device=wide.device)
-    size = gram.diagonal(dim1=-2, dim2=-1).sum(-1)
-    growth = ((size + added.square().sum((-1, -2))) / size).sqrt()  # of ‖V‖ while keys are added; R⁻¹ only shrinks
-    proved = growth * condition * rank_tolerance(last, wide.shape[-1]) < 1
-    inverse = torch.where(proved[:, None, None], inverse, 0)  # the others are done one by one
-    basis = _basis(rows.values[:, :first], wide[:, :first], inverse, condition)  # Q
+    first, attention, added = base.first, rows.attention, wide[:, base.first :]
+    proved = base.proves(wide)
+    inverse = torch.where(proved[:, None, None], base.inverse, 0)  # the others are done one by one
+    basis = _basis(rows.values[:, :first], wide[:, :first], inverse, base.condition)  # Q
     new = added @ inverse  # W
-    attention, mask = rows.attention, rows.visible[:, first:]
-    mixed = (attention[:, :, :first] @ basis).double() + attention[:, :, first:].double() @ new
-    triangle = torch.linalg.cholesky(new @ new.mT + torch.eye(new.shape[-2], dtype=new.dtype, device=new.device))
-    terms = torch.linalg.solve_triangular(triangle, new, upper=False)  # T
-    left = mixed - ((mixed @ terms.mT) * mask) @ terms
-    old = left.to(attention.dtype) @ basis.mT
-    return torch.cat([old, ((left @ new.mT) * mask).to(attention.dtype)], dim=-1), proved
+    mask = rows.visible[:, first:].to(new.dtype)
+    mixed = torch.baddbmm((attention[:, :, :first] @ basis).double(), attention[:, :, first:].double(), new)
+    small = new @ new.mT
+    small.diagonal(dim1=-2, dim2=-1).add_(1)
+    terms = torch.linalg.solve_triangular(torch.linalg.cholesky(small), new, upper=False)  # T
+    left = mixed - (mixed @ terms.mT).mul_(mask) @ terms
+    out[:, :, :first] = left.to(attention.dtype) @ basis.mT
+    out[:, :, first:] = (left @ new.mT).mul_(mask)
+    return proved
 
 
 def _basis(values: Tensor, wide: Tensor, inverse: Tensor, condition: Tensor) -> Tensor:
