@@ -131,8 +131,7 @@ def held(model: Model, names: Names, request: Request, recorder: Recorder) -> Tr
     every = calls[0].attention.shape[1]
     heads = wanted(range(every), request.heads, "head")
     queries, keys = names.sides(request.site, *calls[0].attention.shape[-2:])
-    real = queries.real[:, :, None] & keys.real[:, None, :]
-    kept, visible = _cleaned(calls, real, heads, keep_pads="pads" in request.keep)
+    kept, visible = _cleaned(calls, (queries.real, keys.real), heads, keep_pads="pads" in request.keep)
     output = None
     if "output" in request.keep:
         output = [output_slices(model, call.module, heads, every) for call in calls]
@@ -164,14 +163,15 @@ def check_place(calls: Sequence[Call]) -> None:
 
 
 def _cleaned(
-    calls: Sequence[Call], real: Tensor, heads: Sequence[int], *, keep_pads: bool
+    calls: Sequence[Call], sides: tuple[Tensor, Tensor], heads: Sequence[int], *, keep_pads: bool
 ) -> tuple[list[Call], list[Tensor]]:
-    """The calls with only the wanted heads and without what padding left in them, and who sees whom."""
-    full, device = (
-        bool(real.all()),
-        calls[0].attention.device,
-    )  # asked here, where tokens lie: a GPU would keep us waiting
-    real, index = (each.to(device, non_blocking=True) for each in (real, torch.tensor(heads)))
+    """The calls with only the wanted heads and without what padding left in them, and who sees whom.
+
+    Tokens lie with the host: `sides` says which queries and keys are real, and is sent where the maps are.
+    """
+    full, device = all(bool(each.all()) for each in sides), calls[0].attention.device
+    queries, keys, index = (each.to(device, non_blocking=True) for each in (*sides, torch.tensor(heads)))
+    real = queries[:, :, None] & keys[:, None, :]
     every = len(heads) == calls[0].attention.shape[1]
     held, visible = [], []
     masks: dict[int, Tensor] = {}  # layers often share one mask
@@ -186,7 +186,7 @@ def _cleaned(
         if not full:  # the softmax of a row of padding is no attention, and its output none either
             blank = ~mask.any(-1)[:, None, :, None]
             attention, context = attention.masked_fill_(blank, 0), context.masked_fill(blank, 0)
-            values = values if keep_pads else values * real.any(1)[:, None, :, None]
+            values = values if keep_pads else values * keys[:, None, :, None]
         held.append(Call(call.module, attention, values, context, None))
         visible.append(mask)
     return held, visible

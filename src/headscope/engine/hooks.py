@@ -16,6 +16,7 @@ from torch import Tensor, cat, einsum, nn
 from headscope.core.errors import CaptureError
 from headscope.core.family import Hooks, by_heads
 from headscope.engine.interface import Listener, listening
+from headscope.engine.modules import named_modules
 from headscope.engine.output import inside
 
 _capture: ContextVar[Listener | None] = ContextVar("headscope_hooks", default=None)
@@ -42,7 +43,7 @@ def hooked(network: Any, hooks: Hooks, projection: str | None, listener: Listene
 def _attention_modules(network: Any, hooks: Hooks) -> list[tuple[str, Any]]:
     """The attention modules with their names, if they compute weights at all: only eager attention does."""
     running = network.config._attn_implementation or "eager"  # a name of ours: another capture runs, and has asked
-    named = network.named_modules() if running.startswith(("eager", "headscope")) else ()
+    named = named_modules(network) if running.startswith(("eager", "headscope")) else ()
     found = [(name, each) for name, each in named if type(each).__name__ == hooks.module]
     if not found:
         raise CaptureError(

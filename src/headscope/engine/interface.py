@@ -17,6 +17,7 @@ from typing import Any, Protocol, runtime_checkable
 from torch import Tensor
 
 from headscope.core.errors import CaptureError
+from headscope.engine.modules import named_modules
 
 
 @runtime_checkable
@@ -80,7 +81,7 @@ def _standing_in(network: Any, *, evaluating: bool) -> Iterator[None]:
     """Our function in place of the network's own."""
     loans: list[_Loan] = []
     try:
-        modules = list(network.modules())
+        modules = [module for _, module in named_modules(network)]
         with _lock:
             for config in _configs(modules):
                 loans.append(_borrow(config, "_attn_implementation_internal", _stand_in))
