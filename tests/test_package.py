@@ -43,7 +43,7 @@ def test_importing_headscope_loads_nothing_heavy_and_changes_nothing():
     before = "import sys, warnings, os, random; state = (list(warnings.filters), dict(os.environ), random.getstate());"
     after = (
         "assert state == (list(warnings.filters), dict(os.environ), random.getstate());"
-        "print([name for name in ('torch', 'transformers', 'matplotlib', 'xarray') if name in sys.modules])"
+        "print([name for name in ('torch', 'transformers', 'matplotlib', 'xarray', 'numba') if name in sys.modules])"
     )
     assert run(f"{before} import headscope; {after}").strip() == "[]"
 

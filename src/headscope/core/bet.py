@@ -7,6 +7,7 @@ lost, the careful way takes over.
 """
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import repeat
 
 import torch
@@ -47,7 +48,7 @@ def _short(trace: Trace, group: slice, keys: Tensor, seen: Tensor) -> Sequence[E
         return [None] * len(attention)
     count = keys.sum(-1)[:, None].expand(values.shape[1:3])
     ones = torch.ones(count.shape, device=count.device)
-    table = diagnostics(count, count, 0 * ones, ones)
+    table = diagnostics(count, count, lambda: 0 * ones, ones)
     return [EffectiveLayer(each, table) for each in attention]
 
 
@@ -67,27 +68,15 @@ def _long(trace: Trace, group: slice, keys: Tensor, seen: Tensor) -> Sequence[Ef
     if near:
         thin = inverse.to(values.dtype)
         right, left = values @ thin, context @ thin
-        residual = _residual_from_gram(context.mT @ context, thin @ (right.mT @ values))
     else:
         right = (wide @ inverse).to(values.dtype)
         left = _stacked([each @ basis for each, basis in zip(attention, right, strict=True)])
-        residual = residual_of(left, right, values, context)
     share = ratio(size(left), _stacked([size(each) for each in attention]))  # ‖B·Qᵀ‖ = ‖B‖: Q is orthonormal
     rank = torch.full_like(count, values.shape[-1])
-    tables = [diagnostics(count, rank, *pair) for pair in zip(residual, share, strict=True)]
+    residuals = (partial(residual_of, *parts) for parts in zip(left, right, values, context, strict=True))
+    tables = [diagnostics(count, rank, *pair) for pair in zip(residuals, share, strict=True)]
     factors = [Factored(*pair) for pair in zip(left, right, strict=True)]
     return [EffectiveLayer(part, table) for part, table in zip(factors, tables, strict=True)]
-
-
-def _residual_from_gram(gram: Tensor, there: Tensor) -> Tensor:
-    """The residual where B = Z·T, from ZᵀZ and T·QᵀV alone: no pass over anything that grows with the text.
-
-    B·QᵀV − Z = Z·(T·QᵀV − 1), and ‖Z·X‖² is the trace of Xᵀ(ZᵀZ)X.
-    """
-    there.diagonal(dim1=-2, dim2=-1).sub_(1)
-    change = (there * (gram @ there)).sum((-1, -2))
-    whole = gram.diagonal(dim1=-2, dim2=-1).sum(-1)
-    return ratio(change.clamp(min=0).sqrt(), whole.sqrt())
 
 
 def _values(trace: Trace, group: slice, keys: Tensor) -> Tensor:

@@ -1,10 +1,13 @@
 """What must be known to trust a layer's effective attention."""
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor
 
+from headscope.core.lazily import Lazily
 from headscope.core.maps import Factored
 
 
@@ -13,12 +16,23 @@ class EffectiveLayer:
     """The effective attention of a layer, and its diagnostics by name."""
 
     part: Tensor | Factored
-    diagnostics: dict[str, Tensor]  # batch head
+    diagnostics: Mapping[str, Tensor]  # batch head
 
 
-def diagnostics(count: Tensor, rank: Tensor, residual: Tensor, share: Tensor) -> dict[str, Tensor]:
-    """The five of them, under the names that users see."""
-    return {"n": count, "rank": rank, "null": count - rank, "residual": residual, "share": share}
+def diagnostics(count: Tensor, rank: Tensor, residual: Callable[[], Tensor], share: Tensor) -> Mapping[str, Tensor]:
+    """The five of them, under the names that users see; the residual, which costs most, when it is asked for."""
+    ready = {"n": count, "rank": rank, "share": share}
+    made: dict[str, Callable[[], Tensor]] = {name: partial(_same, each) for name, each in ready.items()}
+    return Lazily({**made, "null": lambda: count - rank, "residual": residual})
+
+
+def stacked(layers: Sequence[EffectiveLayer]) -> Mapping[str, Tensor]:
+    """The diagnostics of all layers, batch layer head."""
+
+    def stack(name: str) -> Tensor:
+        return torch.stack([each.diagnostics[name] for each in layers], dim=1)
+
+    return Lazily({name: partial(stack, name) for name in layers[0].diagnostics})
 
 
 def residual_of(left: Tensor, right: Tensor, values: Tensor, target: Tensor) -> Tensor:
@@ -36,6 +50,10 @@ def size(matrix: Tensor) -> Tensor:
 def ratio(part: Tensor, whole: Tensor) -> Tensor:
     """part / whole, where nothing out of nothing is nothing."""
     return torch.where(whole > 0, part / whole, part)
+
+
+def _same(tensor: Tensor) -> Tensor:
+    return tensor
 
 
 def widened(tensor: Tensor) -> Tensor:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from itertools import repeat
 from typing import Literal
 
@@ -88,7 +89,7 @@ def _shared(
     count = seen.sum(-1)
     if bool((count <= values.shape[-1]).all()) and bool(independent(values, seen).all()):
         ones = torch.ones(count.shape, device=count.device)
-        return EffectiveLayer(widened(attention), diagnostics(count, count, 0 * ones, ones))
+        return EffectiveLayer(widened(attention), diagnostics(count, count, lambda: 0 * ones, ones))
     found = project(attention, values, seen, context)
     length = size(found.left)  # ‖B·Qᵀ‖ = ‖B‖, for the columns of Q are orthonormal
     return _measured(found, attention, values, count, context, length)
@@ -133,8 +134,14 @@ def _by_row(
     count = visible.sum(-1).amax(-1)[:, None].expand(-1, attention.shape[1])
     rank = ranks.gather(-1, widest[:, None, None].expand(-1, attention.shape[1], 1))[..., 0]
     wide, thin = widened(attention), widened(values)
-    residual = ratio(size((effective - wide) @ thin), size(wide @ thin))
+    target = wide @ thin
+    residual = partial(_change, effective, thin, target)
     return EffectiveLayer(effective, diagnostics(count, rank, residual, ratio(size(effective), size(wide))))
+
+
+def _change(effective: Tensor, values: Tensor, target: Tensor) -> Tensor:
+    """What effective attention changes in the output, as a share of it."""
+    return ratio(size(effective @ values - target), size(target))
 
 
 def _measured(
@@ -143,6 +150,6 @@ def _measured(
     """The factors with their diagnostics; `length` is the size of the map that they make."""
     wide, thin = widened(attention), widened(values)
     target = context if context is not None and context.dtype == wide.dtype else wide @ thin
-    residual = residual_of(found.left, found.right, thin, target)
+    residual = partial(residual_of, found.left, found.right, thin, target)
     table = diagnostics(count, found.rank, residual, ratio(length, size(wide)))
     return EffectiveLayer(Factored(found.left, found.right), table)

@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass
 
-import torch
-
+from headscope.core.diagnostics import stacked
 from headscope.core.effective import NEEDS, Keys, effective_layers
 from headscope.core.lens import Lens
 from headscope.core.maps import Maps, maps_of
@@ -41,7 +40,5 @@ class Effective(Lens):
     def __call__(self, trace: Trace) -> Maps:
         """The effective attention of every layer, in factored form where rows see the same keys."""
         found = list(effective_layers(trace, self.keys))
-        diagnostics = {
-            name: torch.stack([layer.diagnostics[name] for layer in found], dim=1) for name in found[0].diagnostics
-        }
-        return maps_of(trace, [layer.part for layer in found], spec_of(self), signed=True, diagnostics=diagnostics)
+        parts = [layer.part for layer in found]
+        return maps_of(trace, parts, spec_of(self), signed=True, diagnostics=stacked(found))
