@@ -7,7 +7,7 @@ CPU time on one thread, rivals in turns in one process. Every pair of figures is
 
 import argparse
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from statistics import median
 from typing import Any
@@ -34,9 +34,10 @@ class Shape:
     hidden: int
     layers: dict[int, int]  # for each length: what a layer costs is the same in a stack of a few
     heads: int = HEADS
+    bars: dict[str, float] = field(default_factory=dict)
 
 
-BERT_BASE = Shape("BERT-base shape, d = 64", 768, {128: 12, 256: 12, 512: 4, 1024: 4})
+BERT_BASE = Shape("BERT-base shape, d = 64", 768, {128: 12, 256: 12, 512: 4, 1024: 4}, bars=BARS_OVER_FORWARD)
 MINILM = Shape("MiniLM shape, d = 32", 384, {128: 6, 256: 6, 512: 6, 1024: 6})
 TINY = Shape("tiny shape, d = 8", 32, {12: 2, 16: 2}, heads=4)
 
@@ -60,10 +61,10 @@ def compare_with_forward(shape: Shape, effort: Any) -> None:
     for length, layers in shape.layers.items():
         runs = race(end_to_end(_bert(shape, layers), 1, length), **effort)
         forward = runs.pop("forward")
-        cells = [_against(BARS_OVER_FORWARD.get(name), ratio(each, forward)) for name, each in runs.items()]
+        cells = [_against(shape.bars.get(name), ratio(each, forward)) for name, each in runs.items()]
         rows.append([f"{length}", f"{layers}", f"{median(forward):.3f} s", *cells])
-    bars = [f"{name} ≤{bar:.2f}" for name, bar in BARS_OVER_FORWARD.items()]
-    header = ["tokens", "layers", "forward", "captured", *bars]
+    names = [f"{name} ≤{shape.bars[name]:.2f}" if name in shape.bars else name for name in runs]
+    header = ["tokens", "layers", "forward", *names]
     show(f"{shape.name}, over the forward pass with attentions: least / median", header, rows)
 
 

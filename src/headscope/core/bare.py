@@ -1,6 +1,7 @@
 """A trace from bare tensors, checked before it is believed."""
 
 from collections.abc import Sequence
+from dataclasses import fields, replace
 from typing import Any
 
 import torch
@@ -83,7 +84,8 @@ def _tokens(given: Any, batch: int, width: int, name: str, device: torch.device)
         raise InputError(
             f"{name} has {rows} row(s) of up to {longest} tokens, but the maps are for {batch} row(s) of {width}."
         )
-    return Tokens(tokens.text, *(getattr(tokens, each).to(device) for each in ("real", "special", "segment", "word")))
+    moved = replace(tokens, role=tokens.roles)
+    return Tokens(moved.text, *(getattr(moved, each.name).to(device) for each in fields(moved)[1:]))
 
 
 def _visible(given: Any, attention: list[Tensor], real: Tensor) -> list[Tensor]:

@@ -1,4 +1,4 @@
-"""Finding lenses, edits, figures and families by name."""
+"""Finding lenses, statistics, edits, figures, readers and families by name."""
 
 import pkgutil
 from collections.abc import Iterator
@@ -80,6 +80,8 @@ def _held(module: Any, name: str) -> type:
 
 lenses = Catalog("lens", "lenses")
 edits = Catalog("edit", "edits")
+statistics = Catalog("statistic", "statistics")
 figures = Catalog("figure", "figures")
+readers = Catalog("reader", "readers")
 families = Catalog("family", "families")
-catalogs = {catalog.folder: catalog for catalog in (lenses, edits, figures, families)}
+catalogs = {catalog.folder: catalog for catalog in (lenses, statistics, edits, figures, readers, families)}

@@ -9,6 +9,9 @@ from torch import Tensor
 
 from headscope.core.errors import InputError
 
+ROLES = ("", "cls", "sep", "mask", "other")
+"""What a special token is there for: to stand for the text, to close it, to be guessed; "" is no special token."""
+
 
 @dataclass(frozen=True)
 class Tokens:
@@ -22,11 +25,23 @@ class Tokens:
     special: Bool[Tensor, "batch token"]
     segment: Int[Tensor, "batch token"]  # 0 or 1 in a pair, -1 = padding
     word: Int[Tensor, "batch token"]  # index of the word, -1 = none
+    role: Int[Tensor, "batch token"] | None = None  # place in ROLES, where the tokenizer said so
 
     @property
     def counts(self) -> Int[Tensor, " batch"]:
         """How many real tokens each row has."""
         return self.real.sum(-1)
+
+    @property
+    def roles(self) -> Int[Tensor, "batch token"]:
+        """What each token is there for, as a place in ROLES; from its spelling where no tokenizer said so."""
+        if self.role is not None:
+            return self.role
+        spelled = torch.zeros_like(self.segment)
+        for row, text in enumerate(self.text):
+            places = self.real[row].nonzero()[:, 0].cpu()
+            spelled[row, places.to(spelled.device)] = torch.tensor([_spelled(each) for each in text]).to(spelled)
+        return spelled * self.special
 
     @classmethod
     def of(cls, text: Sequence[str] | Sequence[Sequence[str]], *, width: int | None = None) -> "Tokens":
@@ -47,6 +62,11 @@ class Tokens:
 
 def _flat(text: Sequence[str] | Sequence[Sequence[str]]) -> bool:
     return len(text) == 0 or isinstance(text[0], str)
+
+
+def _spelled(piece: str) -> int:
+    known = {"[CLS]": 1, "<s>": 1, "<cls>": 1, "[SEP]": 2, "</s>": 2, "<sep>": 2, "[MASK]": 3, "<mask>": 3}
+    return known.get(piece, ROLES.index("other"))
 
 
 def _looks_special(row: Sequence[str], place: int) -> bool:

@@ -10,7 +10,8 @@ from torch import Tensor
 
 from headscope.core.errors import DataWarning, InputError
 from headscope.core.example import Example
-from headscope.core.tokens import Tokens
+from headscope.core.tokens import ROLES, Tokens
+from headscope.data.align import words_of_tokens
 from headscope.data.readable import readable
 
 
@@ -23,6 +24,7 @@ class Encoded:
     special: Sequence[bool]
     segment: Sequence[int]
     word: Sequence[int]
+    role: Sequence[int]  # places in ROLES
 
 
 def as_examples(text: Any, pair: Any = None) -> list[Example]:
@@ -101,6 +103,7 @@ def padded(
         special=table([row.special for row in rows], False),
         segment=table([row.segment for row in rows], -1),
         word=table([row.word for row in rows], -1),
+        role=table([row.role for row in rows], 0),
     )
     return inputs, tokens
 
@@ -117,6 +120,12 @@ def _example(given: Any, name: str) -> Example:
 
 def _encode(tokenizer: Any, example: Example, longest: int | None, paired: bool, framed: bool) -> Encoded:
     first = list(example.words) if example.words is not None else example.text
+    aligned = "spans" in example.columns and example.words is None
+    if aligned and not tokenizer.is_fast:
+        raise InputError(
+            f"The words of example '{example.id}' cannot be matched with tokens: {type(tokenizer).__name__} is a slow "
+            "tokenizer, which does not say where in the text its tokens stand. Load the fast one (use_fast=True)."
+        )
     found = tokenizer(
         first,
         example.pair if paired else None,
@@ -125,29 +134,44 @@ def _encode(tokenizer: Any, example: Example, longest: int | None, paired: bool,
         truncation=longest is not None,
         max_length=longest,
         add_special_tokens=framed,
+        return_offsets_mapping=aligned,
         verbose=False,
     )
     ids = found["input_ids"]
-    many, roles = len(ids), special_ids(tokenizer)
+    many, roles = len(ids), special_roles(tokenizer)
     words = found.word_ids() if tokenizer.is_fast else [None] * many
     sides = found.sequence_ids() if tokenizer.is_fast else [0] * many
-    own = [word for word, side in zip(words, sides, strict=True) if word is not None and side == 0]
-    first_words = 1 + max(own, default=-1)
     return Encoded(
         inputs={name: found[name] for name in found if name in tokenizer.model_input_names},
         text=readable(tokenizer, ids),
         special=[each in roles for each in ids],
         segment=_segments(sides),
-        word=[
-            -1 if word is None else word + (first_words if side == 1 else 0)
-            for word, side in zip(words, sides, strict=True)
-        ],
+        word=words_of_tokens(example, found["offset_mapping"], sides) if aligned else _counted(words, sides),
+        role=[roles.get(each, 0) for each in ids],
     )
 
 
-def special_ids(tokenizer: Any) -> frozenset[int]:
-    """The tokens that have a role instead of a meaning; an unknown word is still a word."""
-    return frozenset(tokenizer.all_special_ids) - {tokenizer.unk_token_id}
+def _counted(words: Sequence[int | None], sides: Sequence[int | None]) -> list[int]:
+    """The words as the tokenizer counts them, those of a second text on from the first's."""
+    own = [word for word, side in zip(words, sides, strict=True) if word is not None and side == 0]
+    before = 1 + max(own, default=-1)
+    return [
+        -1 if word is None else word + (before if side == 1 else 0) for word, side in zip(words, sides, strict=True)
+    ]
+
+
+def special_roles(tokenizer: Any) -> dict[int, int]:
+    """The tokens that have a role instead of a meaning, with its place in ROLES.
+
+    An unknown word is still a word, also where the same token starts and ends texts (GPT-2).
+    """
+    named = {
+        "mask": [tokenizer.mask_token_id],
+        "sep": [tokenizer.sep_token_id, tokenizer.eos_token_id],
+        "cls": [tokenizer.cls_token_id, tokenizer.bos_token_id],
+    }
+    found = dict.fromkeys(set(tokenizer.all_special_ids) - {tokenizer.unk_token_id}, ROLES.index("other"))
+    return found | {each: ROLES.index(role) for role, ids in named.items() for each in ids if each in found}
 
 
 def _segments(sides: Sequence[int | None]) -> list[int]:

@@ -12,8 +12,8 @@ from torch import Tensor
 
 from headscope.core.errors import CaptureError, InputError
 from headscope.core.example import Example
-from headscope.core.tokens import Tokens
-from headscope.data.encode import Encoded, encode, padded, special_ids
+from headscope.core.tokens import ROLES, Tokens
+from headscope.data.encode import Encoded, encode, padded, special_roles
 from headscope.data.readable import readable
 from headscope.engine.images import patch_grid, patches, pictures
 from headscope.engine.model import Model
@@ -127,17 +127,19 @@ def named(model: Model, tensors: Mapping[str, Tensor], side: str) -> Tokens:
     rows = [list(compress(row, kept)) for row, kept in zip(ids.tolist(), real.tolist(), strict=True)]
     known = model.tokenizer is not None
     text = [readable(model.tokenizer, row) if known else list(map(str, row)) for row in rows]
-    special = torch.tensor(sorted(special_ids(model.tokenizer)) if known else [])
+    roles = special_roles(model.tokenizer) if known else {}
+    role = torch.tensor([[roles.get(each, 0) for each in row] for row in ids.tolist()]) * real
     types = tensors.get("token_type_ids") if not side else None
     segment = torch.where(real, torch.zeros_like(ids) if types is None else types.cpu(), -1)
-    return Tokens(text, real, torch.isin(ids, special) & real, segment, torch.full_like(ids, -1))
+    return Tokens(text, real, role > 0, segment, torch.full_like(ids, -1), role)
 
 
 def _written(model: Model, examples: Sequence[Example], longest: int | None) -> list[Encoded]:
     """What the decoder reads: its start token, then the second text without the end."""
     start = _start(model)
     (name,) = readable(model.tokenizer, [start])
-    first = Encoded({"input_ids": [start], "attention_mask": [1]}, [name], [True], [0], [-1])
+    role = special_roles(model.tokenizer).get(start, ROLES.index("other"))
+    first = Encoded({"input_ids": [start], "attention_mask": [1]}, [name], [True], [0], [-1], [role])
     targets = [Example(each.id, each.pair) for each in examples if each.pair is not None]
     if not targets:
         return [first] * len(examples)
@@ -155,6 +157,7 @@ def _shifted(first: Encoded, row: Encoded) -> Encoded:
         [True, *row.special[:end]],
         [0, *row.segment[:end]],
         [-1, *row.word[:end]],
+        [*first.role, *row.role[:end]],
     )
 
 

@@ -1,0 +1,82 @@
+"""A number about attention that adds up over examples."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from headscope.core.catalog import statistics
+from headscope.core.lens import Lens
+from headscope.core.state import State
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from torch import Tensor
+
+    from headscope.core.batch import Batch
+
+
+class Statistic(ABC):
+    """Frozen parameters, what one batch contributes, and what all of it comes to.
+
+    A subclass is a frozen dataclass in a file of its own under `statistics/`, named after it. Most are `PerExample`.
+    """
+
+    needs: ClassVar[frozenset[str]] = frozenset({"maps"})
+    """What it observes: maps; tags of words; against, a second model; text alone, for which no model is loaded."""
+
+    scope: ClassVar[Literal["layer", "stack"]] = "layer"
+    """Whether each layer is measured alone, or the whole stack at once."""
+
+    cites: ClassVar[tuple[str, ...]] = ()
+    """The papers it comes from, as keys of `headscope cite`."""
+
+    def lenses(self, lens: Lens) -> Sequence[Lens]:  # noqa: ARG002
+        """Other lenses whose maps it needs beside those of the lens that is measured."""
+        return ()
+
+    @abstractmethod
+    def observe(self, batch: "Batch") -> State:
+        """What one batch contributes."""
+
+    @abstractmethod
+    def finish(self, state: State) -> "xr.Dataset":
+        """What a state comes to; nothing seen is NaN with n = 0."""
+
+    @classmethod
+    def from_spec(cls, spec: str) -> "Statistic":
+        """A statistic from its spec."""
+        made: Statistic = statistics.make(spec)
+        return made
+
+
+class PerExample(Statistic):
+    """A statistic that gives every example one number for each layer and head, and maybe along further axes.
+
+    Its result is the mean over examples, with their spread, count and confidence interval: the unit is the example,
+    so that long texts do not count for more.
+    """
+
+    def axes(self) -> Mapping[str, Sequence[Any]]:
+        """Further axes after layer and head, with the labels along them."""
+        return {}
+
+    @abstractmethod
+    def values(self, batch: "Batch") -> Mapping[str, "Tensor"]:
+        """For each variable, batch layer head and the further axes; NaN where an example has no value.
+
+        The first variable has the statistic's own name; others are called `name_something`.
+        """
+
+    def observe(self, batch: "Batch") -> State:
+        """The moments of every variable over the examples of a batch."""
+        from headscope.core.per_example import state_of
+
+        labels = {"layer": batch.focus.layers, "head": batch.focus.heads, **self.axes()}
+        ids = [example.id for example in batch.examples]
+        return state_of(self, self.values(batch), ids, labels)
+
+    def finish(self, state: State) -> "xr.Dataset":
+        """For each variable x: x (the mean), x_sd, x_n, x_low and x_high, over layer, head and the further axes."""
+        from headscope.core.per_example import dataset_of
+
+        return dataset_of(state)
