@@ -31,22 +31,23 @@ def state_of(
         table = np.asarray(each.cpu() if hasattr(each, "cpu") else each, dtype=np.float64)
         leaves[name] = Moments.of(table)
         if rows:
-            order = np.argsort(ids, kind="stable")
-            leaves[f"{name}_rows"] = Rows(np.array(ids, dtype=np.str_)[order], table[order])
+            leaves[f"{name}_rows"] = Rows.of(np.array(ids, dtype=np.str_), table)
     return State(spec_of(statistic), leaves, {name: list(each) for name, each in labels.items()})
 
 
-def dataset_of(state: State) -> xr.Dataset:
+def dataset_of(state: State, *, units: str = "") -> xr.Dataset:
     """For each variable x its mean, x_sd, x_n and the ends of its 95 % interval, and x_rows where they were kept."""
+    counted = {"units": units} if units else {}
     dims = tuple(state.labels)
     found: dict[str, Any] = {}
     coords: dict[str, Any] = {name: list(each) for name, each in state.labels.items()}
     for name, leaf in state.leaves.items():
         if isinstance(leaf, Moments):
-            found |= {key: (dims, each) for key, each in _summary(name, leaf).items()}
+            summary = _summary(name, leaf)
+            found |= {key: (dims, each, {} if key == f"{name}_n" else counted) for key, each in summary.items()}
         elif isinstance(leaf, Rows):
             coords["example"] = leaf.ids.astype(object)
-            found[name] = (("example", *dims), leaf.values)
+            found[name] = (("example", *dims), leaf.values, counted)
     return xr.Dataset(found, coords=coords)
 
 

@@ -73,16 +73,20 @@ class Rows:
     ids: Array
     values: Array  # example …
 
-    def __add__(self, other: "Rows") -> "Rows":
-        ids = np.concatenate([self.ids, other.ids])
+    @classmethod
+    def of(cls, ids: Array, values: Array) -> "Rows":
+        """From one id and one value per example, in any order."""
         order = np.argsort(ids, kind="stable")
-        twice = ids[order][1:][ids[order][1:] == ids[order][:-1]]
-        if len(twice):
+        ids = ids[order]
+        if len(twice := ids[1:][ids[1:] == ids[:-1]]):
             raise InputError(
-                f"Cannot add these states: both hold example '{twice[0]}'. Measure every example once, or give the "
-                "examples ids of their own."
+                f"The values of every example are kept by its id, but the id '{twice[0]}' comes twice. Measure every "
+                "example once, or give the examples ids of their own."
             )
-        return Rows(ids[order], np.concatenate([self.values, other.values])[order])
+        return cls(ids, values[order])
+
+    def __add__(self, other: "Rows") -> "Rows":
+        return Rows.of(np.concatenate([self.ids, other.ids]), np.concatenate([self.values, other.values]))
 
 
 Leaf = Moments | Total | Extremes | Rows

@@ -5,7 +5,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from headscope.core.catalog import statistics
+from headscope.core.errors import InputError
 from headscope.core.lens import Lens
+from headscope.core.spec import file_name
 from headscope.core.state import State
 
 if TYPE_CHECKING:
@@ -56,8 +58,14 @@ class PerExample(Statistic):
     so that long texts do not count for more.
     """
 
-    def axes(self) -> Mapping[str, Sequence[Any]]:
-        """Further axes after layer and head, with the labels along them."""
+    units: ClassVar[str] = ""
+    """What its values are counted in, for the labels of figures."""
+
+    def axes(self, batch: "Batch") -> Mapping[str, Sequence[Any]]:  # noqa: ARG002
+        """Further axes after layer and head, with the labels along them.
+
+        One called `head` says that the values are for other heads than those of the maps that are measured.
+        """
         return {}
 
     @abstractmethod
@@ -71,7 +79,7 @@ class PerExample(Statistic):
         """The moments of every variable over the examples of a batch."""
         from headscope.core.per_example import state_of
 
-        labels = {"layer": batch.focus.layers, "head": batch.focus.heads, **self.axes()}
+        labels = {"layer": batch.focus.layers, "head": batch.focus.heads, **self.axes(batch)}
         ids = [example.id for example in batch.examples]
         return state_of(self, self.values(batch), ids, labels)
 
@@ -79,4 +87,11 @@ class PerExample(Statistic):
         """For each variable x: x (the mean), x_sd, x_n, x_low and x_high, over layer, head and the further axes."""
         from headscope.core.per_example import dataset_of
 
-        return dataset_of(state)
+        return dataset_of(state, units=self.units)
+
+
+def check_fraction(statistic: Statistic, name: str) -> None:
+    """Refuse a parameter that is no fraction of one, 0 ≤ x < 1; for use in `__post_init__`."""
+    if not 0 <= (value := getattr(statistic, name)) < 1:
+        kind = file_name(type(statistic))
+        raise InputError(f"The parameter '{name}' of '{kind}' must be at least 0 and less than 1, but got {value}.")

@@ -1,0 +1,39 @@
+"""How far each head looks, in tokens."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+
+from jaxtyping import Float
+from torch import Tensor
+
+from headscope.core.batch import Batch
+from headscope.core.cells import Weights, by_layer, magnitudes, positions, row_mean
+from headscope.core.statistic import PerExample
+from headscope.core.trace import Visible
+
+
+def row_distance(
+    weights: Weights, visible: Visible, apart: Float[Tensor, "batch query key"]
+) -> Float[Tensor, "batch head query"]:
+    """Σ p·|i − j| of every row, with p = |w| / Σ|w|; NaN where a row has no weight at all."""
+    sizes = magnitudes(weights, visible)
+    whole = sizes.sum(-1)
+    return sizes.mul_(apart[:, None].to(sizes.dtype)).sum(-1) / whole
+
+
+@dataclass(frozen=True)
+class Distance(PerExample):
+    """The mean distance from a token to those it attends to, each counted by |w| / Σ|w|.
+
+    Distance is counted in real tokens. In cross attention it is that between the places in the two texts.
+    """
+
+    units = "tokens"
+
+    def values(self, batch: Batch) -> Mapping[str, Tensor]:
+        """The mean over an example's rows."""
+        maps = batch.focus
+        apart = (positions(maps.queries)[:, :, None] - positions(maps.keys)[:, None]).abs().float()
+        apart = apart.to(maps.visible[0].device, non_blocking=True)
+        return {"distance": row_mean(by_layer(maps, partial(row_distance, apart=apart)))}

@@ -1,0 +1,58 @@
+"""How widely each head spreads its attention."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal
+
+from jaxtyping import Float
+from torch import Tensor
+
+from headscope.core.batch import Batch
+from headscope.core.cells import Weights, by_layer, information, magnitudes, places, probabilities, row_mean, some_rows
+from headscope.core.spec import check_choices
+from headscope.core.statistic import PerExample, check_fraction
+from headscope.core.tokens import ROLES
+from headscope.core.trace import Visible
+
+
+def row_entropy(weights: Weights, visible: Visible, smoothing: float = 0.0) -> Float[Tensor, "batch head query"]:
+    """The entropy of every row, in nats; NaN where a row has no weight at all.
+
+    With S = Σ|w|, −Σ p·log p is log S − Σ|w|·log|w| / S: the row is never divided.
+    """
+    if smoothing:
+        return information(probabilities(weights, visible, smoothing)).sum(-1).neg_()
+    sizes = magnitudes(weights, visible)
+    whole = sizes.sum(-1)
+    return (whole.log() - information(sizes).sum(-1) / whole).clamp_min_(0)
+
+
+@dataclass(frozen=True)
+class Entropy(PerExample):
+    """The entropy of a head's rows, in nats, of |w| / Σ|w|; log n is even attention to n keys, 0 is all on one.
+
+    `smoothing` s takes (1 − s)·p + s/n instead; Clark et al. (2019) have 0.0001. `rows="cls"` takes the row of [CLS]
+    alone.
+    """
+
+    smoothing: float = 0.0
+    rows: Literal["all", "cls"] = "all"
+
+    cites = ("clark2019",)
+    units = "nats"
+
+    def __post_init__(self) -> None:
+        check_choices(self)
+        check_fraction(self, "smoothing")
+
+    def values(self, batch: Batch) -> Mapping[str, Tensor]:
+        """The mean over an example's rows."""
+        maps = batch.focus
+        measure = partial(row_entropy, smoothing=self.smoothing)
+        if self.rows == "all":
+            return {"entropy": row_mean(by_layer(maps, measure))}
+        device = maps.visible[0].device
+        index, there = (each.to(device, non_blocking=True) for each in places(maps.queries.roles == ROLES.index("cls")))
+        rows = by_layer(maps, lambda weights, visible: measure(*some_rows(weights, visible, index, there)))
+        return {"entropy": row_mean(rows)}

@@ -1,0 +1,29 @@
+"""The largest share that one key gets of a row."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from jaxtyping import Float
+from torch import Tensor
+
+from headscope.core.batch import Batch
+from headscope.core.cells import Weights, by_layer, magnitudes, row_mean
+from headscope.core.statistic import PerExample
+from headscope.core.trace import Visible
+
+
+def row_peak(weights: Weights, visible: Visible) -> Float[Tensor, "batch head query"]:
+    """The largest of |w| / Σ|w| in every row; NaN where a row has no weight at all."""
+    sizes = magnitudes(weights, visible)
+    return sizes.amax(-1) / sizes.sum(-1)
+
+
+@dataclass(frozen=True)
+class Peak(PerExample):
+    """The largest share of a row, of |w| / Σ|w|; heads with at most 0.1 are the broad ones of Clark et al. (2019)."""
+
+    cites = ("clark2019",)
+
+    def values(self, batch: Batch) -> Mapping[str, Tensor]:
+        """The mean over an example's rows."""
+        return {"peak": row_mean(by_layer(batch.focus, row_peak))}

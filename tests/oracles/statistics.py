@@ -1,0 +1,246 @@
+"""Every statistic as loops over examples, layers, heads, rows and cells, in float64."""
+
+from math import fabs, isnan, log, nan, sqrt
+
+import numpy as np
+from scipy.stats import spearmanr
+
+from headscope.core.spec import file_name, spec_of
+from headscope.core.tokens import ROLES
+
+
+def oracle(statistic, batch):
+    """The values of a statistic, batch layer head and more, by the name of the variable."""
+    return globals()[file_name(type(statistic))](statistic, batch)
+
+
+def over_maps(maps, function):
+    """What a function of (example, layer, head) gives, as one array."""
+    examples, layers, heads = (range(len(each)) for each in (maps.examples, maps.layers, maps.heads))
+    return np.array([[[function(a, b, c) for c in heads] for b in layers] for a in examples], dtype=np.float64)
+
+
+def row(maps, example, layer, head, query):
+    """The weights of one row on the keys that it sees, by key."""
+    weights = maps.layer(maps.layers[layer])[example, head, query].double().tolist()
+    seen = maps.visible[layer][example, query].tolist()
+    return {key: weights[key] for key in range(len(weights)) if seen[key]}
+
+
+def rows(maps, example, layer, head):
+    """Every row that sees anything, by query."""
+    found = {query: row(maps, example, layer, head, query) for query in range(maps.queries.real.shape[1])}
+    return {query: each for query, each in found.items() if each}
+
+
+def shares(weights):
+    """|w| / Σ|w|, or None where there is no weight."""
+    whole = sum(fabs(each) for each in weights.values())
+    return {key: fabs(each) / whole for key, each in weights.items()} if whole else None
+
+
+def smoothed(share, smoothing):
+    return {key: (1 - smoothing) * each + smoothing / len(share) for key, each in share.items()}
+
+
+def mean(numbers):
+    kept = [each for each in numbers if not isnan(each)]
+    return sum(kept) / len(kept) if kept else nan
+
+
+def nats(share):
+    return -sum(each * log(each) for each in share.values() if each > 0)
+
+
+def per_row(maps, function, only=None):
+    """The mean over rows of a function of (query, distribution)."""
+
+    def one_map(example, layer, head):
+        found = []
+        for query, weights in rows(maps, example, layer, head).items():
+            share = shares(weights)
+            if share is not None and (only is None or only(example, query)):
+                found.append(function(example, query, share))
+        return mean(found)
+
+    return over_maps(maps, one_map)
+
+
+def entropy(statistic, batch):
+    def is_cls(example, query):
+        return ROLES[batch.focus.queries.roles[example, query]] == "cls"
+
+    def value(example, query, share):
+        return nats(smoothed(share, statistic.smoothing))
+
+    return {"entropy": per_row(batch.focus, value, is_cls if statistic.rows == "cls" else None)}
+
+
+def peak(statistic, batch):
+    return {"peak": per_row(batch.focus, lambda example, query, share: max(share.values()))}
+
+
+def place(tokens, example, token):
+    """How many real tokens stand before this one."""
+    return sum(tokens.real[example, :token].tolist())
+
+
+def distance(statistic, batch):
+    def value(example, query, share):
+        here = place(batch.focus.queries, example, query)
+        return sum(each * abs(here - place(batch.focus.keys, example, key)) for key, each in share.items())
+
+    return {"distance": per_row(batch.focus, value)}
+
+
+def signed_and_absolute(name, maps, function):
+    """A mass, and the same of |w|; `function` takes what is done to a weight."""
+    plain = over_maps(maps, lambda *where: function(*where, lambda weight: weight))
+    return {name: plain, f"{name}_absolute": over_maps(maps, lambda *where: function(*where, fabs))}
+
+
+def offsets(statistic, batch):
+    maps = batch.focus
+
+    def one_map(example, layer, head, size):
+        found = {offset: [] for offset in range(-statistic.reach, statistic.reach + 1)}
+        for query, weights in rows(maps, example, layer, head).items():
+            for key, weight in weights.items():
+                offset = place(maps.keys, example, key) - place(maps.queries, example, query)
+                if offset in found:
+                    found[offset].append(size(weight))
+        return [mean(each) for each in found.values()]
+
+    return signed_and_absolute("offsets", maps, one_map)
+
+
+def several_of(how, numbers):
+    return {"sum": sum, "max": max, "mean": mean}[how](numbers)
+
+
+def special_tokens(statistic, batch):
+    maps = batch.focus
+    asking, asked = maps.queries.roles.tolist(), maps.keys.roles.tolist()
+
+    def one_map(example, layer, head, size):
+        table = []
+        for role in range(1, len(ROLES)):
+            others, itself = [], []
+            for query, weights in rows(maps, example, layer, head).items():
+                on = [size(weight) for key, weight in weights.items() if asked[example][key] == role]
+                if on:
+                    (itself if asking[example][query] == role else others).append(several_of(statistic.several, on))
+            table.append([mean(others), mean(itself)])
+        return table
+
+    return signed_and_absolute("special_tokens", maps, one_map)
+
+
+def token_types(statistic, batch):
+    maps = batch.focus
+
+    def has_type(example, key, kind):
+        tokens = maps.keys
+        role, word = ROLES[tokens.roles[example, key]], int(tokens.word[example, key])
+        if kind in ROLES:
+            return role == kind
+        if role or word < 0:
+            return False
+        if statistic.subtokens == "first" and word in tokens.word[example, :key].tolist():
+            return False
+        wanted = {"noun": {"NOUN"}, "pronoun": {"PRON"}, "verb": {"VERB"}, "punctuation": {"PUNCT"}}[kind]
+        wanted = wanted | ({"PROPN"} if statistic.proper_nouns and kind == "noun" else set())
+        wanted = wanted | ({"AUX"} if statistic.auxiliaries and kind == "verb" else set())
+        return batch.examples[example].columns["tags"][word] in wanted
+
+    def one_map(example, layer, head, size):
+        found = []
+        for kind in statistic.types:
+            masses = []
+            for query, weights in rows(maps, example, layer, head).items():
+                if statistic.source == "cls" and ROLES[maps.queries.roles[example, query]] != "cls":
+                    continue
+                on = [size(weight) for key, weight in weights.items() if has_type(example, key, kind)]
+                if on:
+                    masses.append(several_of(statistic.several, on))
+            found.append(mean(masses))
+        return found
+
+    return signed_and_absolute("token_types", maps, one_map)
+
+
+def effective_share(statistic, batch):
+    """As the effective lens says, whose own oracle is elsewhere."""
+    lens = batch.lens if batch.lens.startswith("effective") else "effective"
+    share = batch.maps["model", lens].diagnostics["share"].double().tolist()
+    return {"effective_share": np.array(share)}
+
+
+def flat(maps, example, layer, head, padded=False):
+    """All cells that a query sees, or all there are, in one list."""
+    if padded:
+        return maps.layer(maps.layers[layer])[example, head].double().flatten().tolist()
+    found = rows(maps, example, layer, head)
+    return [weight for query in sorted(found) for _, weight in sorted(found[query].items())]
+
+
+def cosine(left, right):
+    product = sum(a * b for a, b in zip(left, right, strict=True))
+    sizes = sqrt(sum(a * a for a in left)) * sqrt(sum(b * b for b in right))
+    return product / sizes if sizes else nan
+
+
+def pairs(left, right, function, padded=False):
+    """A function of two flattened maps, where one head stands for all if a lens merges them."""
+    wide = left if len(left.heads) >= len(right.heads) else right
+
+    def one_pair(example, layer, head):
+        both = ((each, head if len(each.heads) > 1 else 0) for each in (left, right))
+        return function(*(flat(each, example, layer, which, padded) for each, which in both))
+
+    return over_maps(wide, one_pair)
+
+
+def lens_agreement(statistic, batch):
+    other = batch.maps["model", spec_of(statistic.other)]
+
+    def spearman(left, right):
+        constant = len(set(left)) < 2 or len(set(right)) < 2
+        return nan if constant else spearmanr(left, right).statistic
+
+    return {
+        "lens_agreement": pairs(batch.focus, other, cosine),
+        "lens_agreement_rank": pairs(batch.focus, other, spearman),
+    }
+
+
+def similarity(statistic, batch):
+    model, against = (batch.maps[role, batch.lens] for role in ("model", "against"))
+    return {"similarity": pairs(model, against, cosine, statistic.padded)}
+
+
+def head_distance(statistic, batch):
+    maps = batch.focus
+
+    def divergence(left, right):
+        keys = set(left) | set(right)
+        middle = {key: (left.get(key, 0) + right.get(key, 0)) / 2 for key in keys}
+        return nats(middle) - (nats(left) + nats(right)) / 2
+
+    def one_map(example, layer, head):
+        return [
+            [one_pair(example, layer, head, la, h) for h in range(len(maps.heads))] for la in range(len(maps.layers))
+        ]
+
+    def one_pair(example, layer, head, other_layer, other_head):
+        found = []
+        for query in range(maps.queries.real.shape[1]):
+            left = shares(row(maps, example, layer, head, query))
+            right = shares(row(maps, example, other_layer, other_head, query))
+            if left and right:
+                found.append(divergence(*(smoothed(each, statistic.smoothing) for each in (left, right))))
+        if not found:
+            return nan
+        return sum(found) / (len(found) if statistic.reduce == "mean" else 1)
+
+    return {"head_distance": over_maps(maps, one_map)}
