@@ -48,7 +48,9 @@ ONE_ROW = {"identifiability"}
 
 
 def data_for(figure: str, tokens="the cat sat", *, causal=False) -> xr.Dataset:
-    """What a figure draws: maps, or the intervals of one row."""
+    """What a figure draws: maps, the intervals of one row, or what was measured, for types called like the tokens."""
+    if figure in MEASURED:
+        return measured(types=tokens.split(" "))
     return intervals(tokens) if figure in ONE_ROW else dataset(tokens, causal=causal)
 
 
@@ -75,4 +77,54 @@ def intervals(tokens="the cat sat", *, certain=False) -> xr.Dataset:
             "key_special": ("key", np.arange(many) == 0),
         },
         attrs={"headscope": json.dumps(facts)},
+    )
+
+
+MEASURED = {"bars", "curve", "distribution", "heads", "scatter", "stacked_bars"}
+"""Figures of what was measured over many examples."""
+
+
+def measured(
+    *,
+    layers=2,
+    heads=3,
+    examples=7,
+    lenses=("raw", "effective"),
+    types=("noun", "verb", "sep"),
+    rows=True,
+    seed=0,
+    stamp=("texts", "tiny"),
+) -> xr.Dataset:
+    """What `hs.measure` gives: entropy, distance, and the weight on some types, which may be negative."""
+    random = np.random.default_rng(seed)
+    shape = (len(lenses), 1, layers, heads)
+    level = 2.5 - 0.6 * np.arange(len(lenses))[:, None, None, None] + 0.1 * np.arange(layers)[:, None]
+    tables = {
+        "entropy": level + random.normal(0, 0.4, shape) + random.normal(0, 0.2, (examples, *shape)),
+        "distance": 8 - 2 * level + random.normal(0, 0.5, shape) + random.normal(0, 0.2, (examples, *shape)),
+        "token_types": random.normal(0.2, 0.2, (*shape, len(types)))
+        + random.normal(0, 0.05, (examples, *shape, len(types))),
+    }
+    dims = ("lens", "site", "layer", "head")
+    found = {}
+    for name, table in tables.items():
+        axes = (*dims, "type") if name == "token_types" else dims
+        half = 1.96 * table.std(0, ddof=1) / np.sqrt(examples)
+        found |= {name: (axes, table.mean(0)), f"{name}_sd": (axes, table.std(0, ddof=1))}
+        found |= {f"{name}_n": (axes, np.full(table.shape[1:], examples))}
+        found |= {f"{name}_low": (axes, table.mean(0) - half), f"{name}_high": (axes, table.mean(0) + half)}
+        if rows:
+            found[f"{name}_rows"] = (("example", *axes), table)
+    ids = {"example": np.array([f"t{each:03d}" for each in range(examples)], dtype=object)} if rows else {}
+    return xr.Dataset(
+        found,
+        coords={
+            "lens": np.array(lenses, dtype=object),
+            "site": np.array(["self"], dtype=object),
+            "layer": list(range(layers)),
+            "head": list(range(heads)),
+            "type": np.array(types),
+            **ids,
+        },
+        attrs={"headscope": json.dumps({"data": stamp[0], "model": stamp[1], "n": examples})},
     )

@@ -8,11 +8,11 @@ import pytest
 import xarray as xr
 from matplotlib.figure import Figure
 
-from headscope.core.errors import DataWarning, InputError, OutputError
-from headscope.results import store
+from headscope.core.errors import DataWarning, InputError, MissingExtra, OutputError
+from headscope.results import extra, fonts, store
 from headscope.results.draw import draw
 from headscope.results.store import open_result, save
-from tests.figures.data import dataset
+from tests.figures.data import dataset, measured
 
 FOREIGN = "the 中(1/3) 🦊"
 
@@ -69,7 +69,7 @@ def test_a_file_says_nothing_of_the_time(tmp_path):
 
 
 def test_characters_without_a_font_are_shown_as_code_points_with_a_warning(tmp_path, monkeypatch):
-    monkeypatch.setattr(store.fonts, "_glyphs", lambda: frozenset(range(128)))
+    monkeypatch.setattr(fonts, "_glyphs", lambda: frozenset(range(128)))
     figure = draw(dataset(FOREIGN))
     with pytest.warns(DataWarning, match=r"^2 characters have no glyph .* such as U\+4E2D\. Save it as \.svg"):
         save(figure, tmp_path / "a.png")
@@ -77,7 +77,7 @@ def test_characters_without_a_font_are_shown_as_code_points_with_a_warning(tmp_p
 
 
 def test_the_browser_shows_every_character(tmp_path, monkeypatch):
-    monkeypatch.setattr(store.fonts, "_glyphs", lambda: frozenset(range(128)))
+    monkeypatch.setattr(fonts, "_glyphs", lambda: frozenset(range(128)))
     figure = draw(dataset(FOREIGN))
     for ending in ("svg", "html"):
         text = save(figure, tmp_path / f"a.{ending}").read_text(encoding="utf-8")
@@ -137,7 +137,9 @@ def test_an_unknown_ending_is_said(tmp_path):
         OutputError, match=r"A figure is saved as \.pdf \.svg \.png \.html, but 'a\.jpg' ends in '\.jpg'"
     ):
         save(draw(dataset()), tmp_path / "a.jpg")
-    with pytest.raises(OutputError, match=r"A Dataset is saved as \.nc, but 'a' has no ending\. Change the ending\."):
+    with pytest.raises(
+        OutputError, match=r"A Dataset is saved as \.nc \.zarr \.csv \.parquet, but 'a' has no ending\."
+    ):
         save(dataset(), tmp_path / "a")
 
 
@@ -148,7 +150,7 @@ def test_only_datasets_and_figures_are_saved(tmp_path):
 
 def test_text_that_no_file_can_hold_is_said(tmp_path):
     with pytest.raises(OutputError, match="This Dataset does not fit into a NetCDF file"):
-        save(dataset("a \ud83d"), tmp_path / "a.nc")
+        save(measured(types=["a", "\ud83d"]), tmp_path / "a.nc")
     assert not list(tmp_path.iterdir())
 
 
@@ -176,3 +178,89 @@ def test_any_matplotlib_figure_can_be_saved(tmp_path):
     figure.subplots().plot([1, 2])
     assert "<title>headscope</title>" in save(figure, tmp_path / "a.html").read_text()
     assert matplotlib.rcParams["svg.hashsalt"] is None
+
+
+def files(folder):
+    return {path.relative_to(folder): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+@pytest.mark.parametrize("data", [dataset("中(1/3) שלום 😀"), measured(), measured(rows=False, types=["a"])])
+def test_a_zarr_folder_comes_back_as_it_was(data, tmp_path):
+    back = open_result(save(data, tmp_path / "a.zarr"))
+    xr.testing.assert_identical(back, data)
+    assert files(tmp_path / "a.zarr") == files(save(data, tmp_path / "b.zarr"))
+
+
+def test_a_new_zarr_folder_takes_the_place_of_an_older_one(tmp_path):
+    path = save(measured(layers=4), tmp_path / "a.zarr")
+    save(measured(), path)
+    xr.testing.assert_identical(open_result(path), measured())
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_an_older_zarr_folder_survives_whatever_happens(tmp_path, monkeypatch):
+    path = save(measured(), tmp_path / "a.zarr")
+    before = files(path)
+
+    def interrupted(data, part, **_):
+        part.mkdir()
+        (part / "half").touch()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(xr.Dataset, "to_zarr", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        save(measured(seed=1), path)
+    assert files(path) == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_folder_of_something_else_is_never_replaced(tmp_path):
+    (tmp_path / "a.zarr").mkdir()
+    (tmp_path / "a.zarr" / "thesis.txt").write_text("kept")
+    with pytest.raises(OutputError, match=r"a\.zarr: a folder of that name holds something else\. Give another path\."):
+        save(measured(), tmp_path / "a.zarr")
+    assert files(tmp_path) == {Path("a.zarr/thesis.txt"): b"kept"}
+
+
+def test_a_zarr_folder_with_lost_pieces_is_refused(tmp_path):
+    path = save(measured(), tmp_path / "a.zarr")
+    next((path / "entropy").glob("0*")).unlink()
+    with pytest.raises(InputError, match=r"a\.zarr: 1 of its files are missing\. Copy the whole folder again\."):
+        open_result(path)
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (lambda path: None, "there is nothing of that name"),
+        (lambda path: path.touch(), "there is a file of that name"),
+        (lambda path: path.mkdir(), r"there is a folder without Zarr data of that name\. Give the path of a \.zarr"),
+        (lambda path: xr.Dataset({"x": 1}).to_zarr(path, zarr_format=2), "it is a Zarr folder, but not one that"),
+        (
+            lambda path: (path.mkdir(), (path / ".zgroup").write_text("no")),
+            "it is not a Zarr folder that headscope wrote",
+        ),
+    ],
+)
+def test_what_is_no_zarr_folder_of_ours_is_said(make, sentence, tmp_path):
+    make(tmp_path / "a.zarr")
+    with pytest.raises(InputError, match=sentence):
+        open_result(tmp_path / "a.zarr")
+
+
+@pytest.mark.parametrize(("ending", "extra_name"), [("zarr", "zarr"), ("parquet", "parquet")])
+def test_a_missing_package_is_one_line_that_installs_it(ending, extra_name, tmp_path, monkeypatch):
+    def absent(name):
+        raise ImportError(name)
+
+    monkeypatch.setattr(extra, "import_module", absent)
+    with pytest.raises(MissingExtra, match=rf"Install it with: pip install 'headscope\[{extra_name}\]'"):
+        save(measured(rows=False), tmp_path / f"a.{ending}")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_a_table_is_not_opened_but_its_reader_is_named(ending, tmp_path):
+    path = save(measured(rows=False), tmp_path / f"a.{ending}")
+    with pytest.raises(InputError, match=rf"table for other tools\. Read it with pandas\.read_{ending}, or open the"):
+        open_result(path)

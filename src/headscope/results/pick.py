@@ -12,6 +12,11 @@ from headscope.core.errors import InputError, unknown
 def one_lens(data: xr.Dataset, lens: str | None) -> xr.Dataset:
     """The maps of one lens: the one asked for, or the first."""
     need(data, "weights")
+    return lens_of(data, lens)
+
+
+def lens_of(data: xr.Dataset, lens: str | None) -> xr.Dataset:
+    """What one lens gave: the one asked for, or the first."""
     names = [str(name) for name in data["lens"].values]
     if lens is not None and lens not in names:
         raise unknown("lens in this data", lens, names)
@@ -38,7 +43,7 @@ def need(data: xr.Dataset, *names: str) -> None:
     """Refuse data that lacks a variable, or has nothing in it."""
     for name in names:
         if name not in data:
-            raise InputError(f"This figure needs the variable '{name}', but the data has {_listed(data)}.")
+            raise InputError(f"This figure needs the variable '{name}', but the data has {listed(data)}.")
     if empty := [str(name) for name, size in data.sizes.items() if not size]:
         raise InputError(f"There is nothing to draw: the data has no {' and no '.join(empty)}.")
 
@@ -82,5 +87,6 @@ def ranged(labels: Sequence[int]) -> str:
     return ", ".join(map(str, labels))
 
 
-def _listed(data: xr.Dataset) -> str:
+def listed(data: xr.Dataset) -> str:
+    """The variables of a Dataset, in words."""
     return ", ".join(f"'{name}'" for name in data.data_vars) or "none"

@@ -1,0 +1,53 @@
+"""Files and folders that appear whole or not at all."""
+
+import errno
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from uuid import uuid4
+
+from headscope.core.errors import OutputError
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A new file or folder beside `path` that takes its place at the end, or goes away if anything goes wrong.
+
+    An older one of that name stays as it is until then.
+    """
+    part = path.with_name(f".headscope-{uuid4().hex[:12]}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        yield part
+        if part.is_dir() and path.is_dir():
+            _swap(part, path)
+        else:
+            part.replace(path)
+    except OSError as error:
+        raise OutputError(f"Cannot write {path}: {_reason(error)}.") from error
+    finally:
+        if part.is_dir():
+            shutil.rmtree(part)
+        elif part.exists():
+            part.unlink()
+
+
+def _swap(part: Path, path: Path) -> None:
+    """Put a new folder in the place of an older one, which goes away last."""
+    older = path.with_name(f".headscope-{uuid4().hex[:12]}")
+    path.rename(older)
+    try:
+        part.rename(path)
+    except OSError:
+        older.rename(path)
+        raise
+    shutil.rmtree(older)
+
+
+def _reason(error: OSError) -> str:
+    if error.errno == errno.ENOSPC:
+        return "the disk is full. Make room, or give a path on another disk"
+    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return "you may not write there. Give a path in a folder that is yours"
+    return f"{(error.strerror or str(error)).lower()}. Give another path"

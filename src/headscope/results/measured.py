@@ -1,0 +1,183 @@
+"""Which numbers of a measured Dataset are asked for: a variable, its lenses, and places along further axes."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import xarray as xr
+
+from headscope.core.errors import InputError, unknown
+from headscope.results import pick
+
+COMPANIONS = ("sd", "n", "low", "high", "rows", "p", "p_adjusted", "significant")
+"""What may stand beside a variable x, as x_sd, x_n and so on."""
+
+CONFIDENCE = 0.95
+
+AXES = ("lens", "layer", "head")
+"""What every measured variable has; all others are further axes."""
+
+
+def names(data: xr.Dataset) -> list[str]:
+    """Every variable with a number for each head, without what stands beside it."""
+    held = [str(name) for name in data.data_vars]
+    beside = {f"{name}_{each}" for name in held for each in COMPANIONS}
+    return [name for name in held if name not in beside and _per_head(data[name])]
+
+
+def part(
+    data: xr.Dataset, variable: str | None = None, *, lens: Sequence[str] | str | None = None, at: Sequence[str] = ()
+) -> xr.Dataset:
+    """One variable as `value`, with those of `sd n low high rows p significant …` that it has.
+
+    Its dims are lens, layer, head, and the further axes that `at` leaves open, such as `at=("role=sep",)`; an axis of
+    one label is closed by itself. The attribute `variable` has its name, and `at` what was chosen.
+    """
+    pick.need(data)
+    whole = opened(data)
+    name = _known(whole, variable)
+    held = {each: whole[f"{name}_{each}"] for each in COMPANIONS if f"{name}_{each}" in whole}
+    chosen = _of_lenses(xr.Dataset({"value": whole[name], **held}), lens)
+    said = []
+    for each in at:
+        axis, label = _wanted(each, chosen, name)
+        chosen = chosen.isel({axis: [label]} if axis in AXES else {axis: label})
+        said.append(f"{axis} {chosen[axis].values.ravel()[0]!s}")
+    alone = {axis: 0 for axis in further(chosen) if chosen.sizes[axis] == 1}
+    return chosen.isel(alone).assign_attrs(variable=name, at=", ".join(said), label=_label(whole, name))
+
+
+def further(chosen: xr.Dataset) -> list[str]:
+    """The axes beyond lens, layer and head."""
+    return [str(dim) for dim in chosen["value"].dims if dim not in AXES]
+
+
+def closed(figure: str, chosen: xr.Dataset, *shown: str) -> None:
+    """Refuse a part with axes that a figure does not show."""
+    if left := [axis for axis in further(chosen) if axis not in shown]:
+        axes = " and ".join(f"{axis} ({listed(chosen[axis])})" for axis in left)
+        places = "+".join(f"{axis}={chosen[axis].values[0]!s}" for axis in left)
+        raise InputError(
+            f"The figure '{figure}' cannot show every axis of '{chosen.attrs['variable']}', which also has {axes}. "
+            f"Choose with at='{places}'."
+        )
+
+
+def mean_over(chosen: xr.Dataset, dims: Sequence[str]) -> xr.Dataset:
+    """The mean over some dims, with `low` and `high` where they are known.
+
+    With rows the mean is taken within each example, so the interval is that of the mean. Without them the ends are
+    averaged: the interval of a mean is never wider than the mean of the intervals.
+    """
+    over = [dim for dim in dims if dim in chosen["value"].dims]
+    if not over:
+        return chosen
+    if "rows" in chosen:
+        return of_rows(chosen["rows"].mean(over)).assign_attrs(chosen.attrs)
+    kept = [name for name in ("value", "low", "high") if name in chosen]
+    found = chosen[kept].mean(over)
+    return found.assign(n=chosen["n"].min(over)) if "n" in chosen else found
+
+
+def of_rows(rows: xr.DataArray) -> xr.Dataset:
+    """The mean over examples with its spread, count and Student's interval."""
+    from scipy.special import stdtrit
+
+    n = rows.count("example")
+    sd = rows.std("example", ddof=1).where(n > 1)
+    freedom = np.maximum(n - 1, 1).astype(float)
+    reach = xr.apply_ufunc(stdtrit, freedom, (1 + CONFIDENCE) / 2) * sd / np.sqrt(np.maximum(n, 1))
+    mean = rows.mean("example")
+    return xr.Dataset({"value": mean, "sd": sd, "n": n, "low": mean - reach, "high": mean + reach, "rows": rows})
+
+
+def counted(chosen: xr.Dataset) -> str:
+    """Over how many examples the numbers are, in short."""
+    if "n" not in chosen:
+        return ""
+    least, most = int(chosen["n"].min()), int(chosen["n"].max())
+    return f"n = {most:,}" if least == most else f"n = {least:,} to {most:,}"
+
+
+def listed(labels: xr.DataArray, most: int = 8) -> str:
+    """The labels of an axis in words, only the first of many."""
+    texts = [str(each) for each in labels.values]
+    return ", ".join(texts if len(texts) <= most else [*texts[:most], f"… {len(texts)} in all"])
+
+
+def opened(data: xr.Dataset) -> xr.Dataset:
+    """The same Dataset with lens, site, layer and head as dims, also where one label of them was selected."""
+    single = [name for name in ("lens", "site", "layer", "head") if name in data.coords and name not in data.dims]
+    whole = data.expand_dims(single) if single else data
+    return whole if "lens" in whole.dims else whole.expand_dims(lens=[""])
+
+
+def _per_head(table: xr.DataArray) -> bool:
+    known = {*table.dims, *table.coords}
+    return {"layer", "head"} <= known and not {"query", "key", "example"} & set(table.dims)
+
+
+def _known(data: xr.Dataset, variable: str | None) -> str:
+    """The variable asked for, or the first."""
+    known = names(data)
+    if not known:
+        raise InputError(
+            f"This figure draws what was measured for every head, but the data has {pick.listed(data)}. "
+            "Measure first: hs.measure(model, texts, statistics=['entropy'])."
+        )
+    if variable is not None and variable not in known:
+        raise unknown("measured variable in this data", variable, known)
+    return variable if variable is not None else known[0]
+
+
+def _of_lenses(data: xr.Dataset, lens: Sequence[str] | str | None) -> xr.Dataset:
+    """Only the lenses asked for, in that order."""
+    known = [str(name) for name in data["lens"].values]
+    wanted = known if lens is None else [lens] if isinstance(lens, str) else list(lens)
+    for each in wanted:
+        if each not in known:
+            raise unknown("lens in this data", each, known)
+    return data.isel(lens=[known.index(each) for each in wanted])
+
+
+def _wanted(choice: str, data: xr.Dataset, name: str) -> tuple[str, int]:
+    """The axis and the place that `role=sep` means."""
+    axis, equals, label = (each.strip() for each in choice.partition("="))
+    axes = [str(dim) for dim in data["value"].dims]
+    if not equals:
+        raise InputError(f"Cannot read at={choice!r}. Write axis=label, such as {axes[-1]}={_first(data, axes[-1])}.")
+    if axis not in axes:
+        raise unknown(f"axis of '{name}'", axis, axes)
+    labels = [str(each) for each in data[axis].values]
+    if label not in labels:
+        raise unknown(f"{axis} in this data", label, labels)
+    return axis, labels.index(label)
+
+
+def _first(data: xr.Dataset, axis: str) -> str:
+    return str(data[axis].values[0])
+
+
+def _label(data: xr.Dataset, name: str) -> str:
+    """What a variable is, with its unit, as an axis says it."""
+    held = data[name].attrs
+    base, absolute = name.removesuffix("_absolute"), name.endswith("_absolute")
+    words = str(held.get("long_name", QUANTITIES.get(base, base.replace("_", " "))))
+    words = f"absolute {words}" if absolute and "long_name" not in held else words
+    words = f"{words} ({held['units']})" if "units" in held else words
+    return f"difference in {words}" if f"{name}_p" in data else words
+
+
+QUANTITIES = {
+    "entropy": "entropy (nats)",
+    "peak": "largest weight of a row",
+    "distance": "attention distance (tokens)",
+    "offsets": "weight at an offset",
+    "special_tokens": "weight on special tokens",
+    "token_types": "weight on types of tokens",
+    "effective_share": "effective share",
+    "lens_agreement": "agreement of lenses (cosine)",
+    "lens_agreement_rank": "agreement of lenses (rank correlation)",
+    "similarity": "similarity of maps (cosine)",
+    "head_distance": "distance of heads (Jensen–Shannon)",
+}
+"""What the built-in statistics measure; a variable's own `long_name` and `units` go first."""

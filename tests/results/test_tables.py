@@ -1,0 +1,104 @@
+import csv
+import json
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet
+import pytest
+
+from headscope.core.errors import DataWarning, OutputError
+from headscope.results.compare import compare
+from headscope.results.store import save
+from headscope.results.tables import table, table_of_rows
+from tests.figures.data import dataset, measured
+
+FIRST = ["lens", "site", "layer", "head", "type", "variable", "value", "sd", "n", "low", "high"]
+
+
+def test_every_cell_is_one_row():
+    data = measured(layers=3, heads=4)
+    found = table(data)
+    assert list(found) == FIRST
+    assert len(found) == 2 * (24 + 0) + 2 * 12 * 3
+    row = found.query("lens == 'effective' and layer == 2 and head == 1 and type == 'verb'").squeeze()
+    cell = data.sel(lens="effective", site="self", layer=2, head=1, type="verb")
+    assert row["variable"] == "token_types"
+    assert row["value"] == float(cell["token_types"])
+    assert [row[each] for each in ("sd", "n", "low", "high")] == [
+        float(cell[f"token_types_{each}"]) for each in ("sd", "n", "low", "high")
+    ]
+
+
+def test_an_axis_that_a_variable_lacks_is_empty_and_labels_stay_whole():
+    found = table(measured())
+    assert found.query("variable == 'entropy'")["type"].isna().all()
+    assert str(found["layer"].dtype) == str(found["n"].dtype) == "Int64"
+    wide = measured().rename(type="offset").assign_coords(offset=[-1, 0, 1])
+    assert table(wide)["offset"].dropna().unique().tolist() == [-1, 0, 1]
+    assert str(table(wide)["offset"].dtype) == "Int64"
+
+
+def test_a_csv_file_reads_back_to_the_last_bit(tmp_path):
+    data = measured(rows=False)
+    with save(data, tmp_path / "a.csv").open(encoding="utf-8", newline="") as file:
+        back = list(csv.DictReader(file))
+    assert [float(row["value"]) for row in back] == table(data)["value"].tolist()
+    assert [int(row["layer"]) for row in back] == table(data)["layer"].tolist()
+    assert (tmp_path / "a.csv").read_text(encoding="utf-8").startswith(",".join(FIRST) + "\nraw,self,0,0,,entropy,")
+
+
+def test_a_parquet_file_carries_the_provenance(tmp_path):
+    path = save(measured(rows=False), tmp_path / "a.parquet")
+    stamp = json.loads(pyarrow.parquet.read_schema(path).metadata[b"headscope"])
+    assert stamp == {"data": "texts", "model": "tiny", "n": 7}
+    assert pd.read_parquet(path).equals(table(measured(rows=False)))
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_the_same_data_gives_the_same_bytes(ending, tmp_path):
+    first, second = (save(measured(rows=False), tmp_path / f"{n}.{ending}").read_bytes() for n in (1, 2))
+    assert first == second
+
+
+def test_a_comparison_has_its_p_values_in_the_table():
+    found = table(compare(measured(seed=1), measured(seed=2)))
+    assert list(found) == [*FIRST, "p", "p_adjusted", "significant"]
+    assert found["p_adjusted"].between(0, 1).all()
+    assert found["significant"].isin([0, 1]).all()
+
+
+def test_single_examples_have_a_table_of_their_own(tmp_path):
+    data = measured()
+    with pytest.warns(DataWarning, match=r"a\.csv has the means; .* 7 single examples .* Save to a\.rows\.csv to get"):
+        save(data, tmp_path / "a.csv")
+    found = pd.read_csv(save(data, tmp_path / "a.rows.csv"))
+    assert list(found) == ["lens", "site", "layer", "head", "example", "type", "variable", "value"]
+    assert len(found) == 7 * (2 * 12 + 2 * 18)
+    one = found.query("variable == 'entropy' and lens == 'raw' and layer == 1 and head == 2")
+    assert np.allclose(one["value"], data["entropy_rows"].sel(lens="raw", site="self", layer=1, head=2))
+    assert one["example"].tolist() == list(data["example"].values)
+
+
+def test_a_selected_lens_is_still_a_column():
+    found = table(measured(rows=False).sel(lens="raw", layer=1))
+    assert set(found["lens"]) == {"raw"}
+    assert set(found["layer"]) == {1}
+
+
+def test_missing_values_are_left_empty(tmp_path):
+    data = measured(rows=False)
+    data["entropy"][0, 0, 0, 0] = np.nan
+    data["entropy_n"][0, 0, 0, 0] = 0
+    assert (save(data, tmp_path / "a.csv")).read_text().splitlines()[1].startswith("raw,self,0,0,,entropy,,")
+
+
+def test_what_is_no_table_is_said(tmp_path):
+    with pytest.raises(
+        OutputError, match=r"A table holds measured numbers, but this Dataset holds maps\. Save it as .nc"
+    ):
+        save(dataset(), tmp_path / "a.csv")
+    with pytest.raises(OutputError, match=r"There is no value of single examples to write.*Measure with rows=True, or"):
+        table_of_rows(measured(rows=False))
+    with pytest.raises(OutputError, match="There is nothing to write: this Dataset has no variables"):
+        table(measured()[[]])
+    assert not list(tmp_path.iterdir())
