@@ -3,11 +3,12 @@
 Rows of padding see nothing, so what is said here of rows that see nothing is said of padding too.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import Literal
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, Num
 from torch import Tensor
 
 from headscope.core.diagnostics import widened
@@ -16,7 +17,19 @@ from headscope.core.tokens import Tokens
 from headscope.core.trace import Visible
 
 Weights = Float[Tensor, "batch head query key"]
+PIECE = 2**18
+"""How many cells a processor takes at a time."""
+
 Several = Literal["sum", "max", "mean"]
+
+
+@dataclass(frozen=True)
+class Masses:
+    """The weight of every row on each kind of key: as it is, of |w|, and which rows see a key of the kind."""
+
+    signed: Float[Tensor, "batch layer head query kind"]
+    absolute: Float[Tensor, "batch layer head query kind"]
+    there: Bool[Tensor, "batch layer query kind"]
 
 
 def layers(maps: Maps) -> Iterator[tuple[Weights, Visible]]:
@@ -25,9 +38,11 @@ def layers(maps: Maps) -> Iterator[tuple[Weights, Visible]]:
         yield widened(maps.layer(label)), visible
 
 
-def by_layer(maps: Maps, function: Callable[[Tensor, Tensor], Tensor]) -> Float[Tensor, "batch layer ..."]:
-    """What a function of weights and visibility gives, for every layer."""
-    return torch.stack([function(weights, visible) for weights, visible in layers(maps)], dim=1)
+def by_layer(
+    maps: Maps, function: Callable[..., Tensor], *beside: Num[Tensor, "batch query key"]
+) -> Float[Tensor, "batch layer head query"]:
+    """What a function of rows gives for every layer, from the weights, who sees whom, and what lies `beside` them."""
+    return torch.stack([_in_pieces(function, *layer, *beside) for layer in layers(maps)], dim=1)
 
 
 def magnitudes(weights: Weights, visible: Visible) -> Weights:
@@ -53,10 +68,10 @@ def information(sizes: Float[Tensor, "*axes"]) -> Float[Tensor, "*axes"]:
     return sizes.clamp_min(torch.finfo(sizes.dtype).tiny).log_().mul_(sizes)
 
 
-def mean_where(values: Float[Tensor, "*axes"], there: Bool[Tensor, "*#axes"], *, dim: int) -> Float[Tensor, "*fewer"]:
+def mean_where(values: Float[Tensor, "*#axes"], there: Bool[Tensor, "*#axes"], *, dim: int) -> Tensor:
     """The float64 mean along one axis of the values that are there; NaN where none is."""
-    there = there.to(torch.float64)
-    return (values * there).sum(dim) / there.sum(dim)
+    total = (values * there).sum(dim, dtype=torch.float64)
+    return total / there.sum(dim)
 
 
 def row_mean(rows: Float[Tensor, "batch layer head query"]) -> Float[Tensor, "batch layer head"]:
@@ -83,6 +98,31 @@ def positions(tokens: Tokens) -> Int[Tensor, "batch token"]:
     return tokens.real.cumsum(-1) - 1
 
 
+def masses(
+    maps: Maps, mask: Bool[Tensor, "batch kind key"], several: Several, rows: Bool[Tensor, "batch query"] | None = None
+) -> Masses:
+    """The weight of every row on each kind of key, where an example may have several keys of a kind.
+
+    The masks lie with the host; only the few columns that they name are ever touched. `rows` takes those rows alone.
+    """
+    index, there = arrived(maps, places(mask))
+    taken = None if rows is None else arrived(maps, places(rows))
+    signed, absolute, counted = [], [], []
+    for weights, visible in layers(maps):
+        if taken is not None:
+            weights, visible = some_rows(weights, visible, *taken)
+        picked, seen = _columns(weights, visible, index, there)
+        signed.append(_joined(picked, seen[:, None], several))
+        absolute.append(_joined(picked.abs_(), seen[:, None], several))
+        counted.append(seen.any(-1))
+    return Masses(*(torch.stack(each, dim=1) for each in (signed, absolute, counted)))
+
+
+def arrived(maps: Maps, tensors: Iterable[Tensor]) -> tuple[Tensor, ...]:
+    """Small tensors of the host, sent where the maps lie."""
+    return tuple(each.to(maps.visible[0].device, non_blocking=True) for each in tensors)
+
+
 def some_rows(
     weights: Weights, visible: Visible, index: Int[Tensor, "batch some"], there: Bool[Tensor, "batch some"]
 ) -> tuple[Float[Tensor, "batch head some key"], Bool[Tensor, "batch some key"]]:
@@ -92,7 +132,15 @@ def some_rows(
     return rows, visible.gather(1, index[..., None].expand(-1, -1, keys)) & there[..., None]
 
 
-def some_keys(
+def _in_pieces(function: Callable[..., Tensor], weights: Weights, *beside: Tensor) -> Tensor:
+    """Some rows at a time: what a piece needs on its way fits a processor's cache. A GPU takes them all."""
+    batch, heads, queries, keys = weights.shape
+    step = queries if weights.is_cuda else max(1, PIECE // (batch * heads * keys))
+    pieces = (slice(start, start + step) for start in range(0, queries, step))
+    return torch.cat([function(*(each[..., rows, :] for each in (weights, *beside))) for rows in pieces], dim=-1)
+
+
+def _columns(
     weights: Weights, visible: Visible, index: Int[Tensor, "batch kind some"], there: Bool[Tensor, "batch kind some"]
 ) -> tuple[Float[Tensor, "batch head query kind some"], Bool[Tensor, "batch query kind some"]]:
     """The weights on a few keys of each kind, 0 where a query cannot see one, and who sees which."""
@@ -103,7 +151,7 @@ def some_keys(
     return picked * seen[:, None], seen
 
 
-def joined(picked: Float[Tensor, "*axes some"], seen: Bool[Tensor, "*#axes some"], several: Several) -> Tensor:
+def _joined(picked: Float[Tensor, "*axes some"], seen: Bool[Tensor, "*#axes some"], several: Several) -> Tensor:
     """One number for several keys of a kind: the sum, the largest or the mean; without meaning where none is seen."""
     if several == "max":
         return picked.masked_fill(~seen, -torch.inf).amax(-1).nan_to_num(neginf=0.0)

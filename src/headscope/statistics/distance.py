@@ -2,13 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 
 from jaxtyping import Float
 from torch import Tensor
 
 from headscope.core.batch import Batch
-from headscope.core.cells import Weights, by_layer, magnitudes, positions, row_mean
+from headscope.core.cells import Weights, arrived, by_layer, magnitudes, positions, row_mean
 from headscope.core.statistic import PerExample
 from headscope.core.trace import Visible
 
@@ -34,6 +33,6 @@ class Distance(PerExample):
     def values(self, batch: Batch) -> Mapping[str, Tensor]:
         """The mean over an example's rows."""
         maps = batch.focus
-        apart = (positions(maps.queries)[:, :, None] - positions(maps.keys)[:, None]).abs().float()
-        apart = apart.to(maps.visible[0].device, non_blocking=True)
-        return {"distance": row_mean(by_layer(maps, partial(row_distance, apart=apart)))}
+        apart = (positions(maps.queries)[:, :, None] - positions(maps.keys)[:, None]).abs()
+        (sent,) = arrived(maps, [apart.float()])
+        return {"distance": row_mean(by_layer(maps, row_distance, sent))}

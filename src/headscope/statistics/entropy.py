@@ -9,7 +9,17 @@ from jaxtyping import Float
 from torch import Tensor
 
 from headscope.core.batch import Batch
-from headscope.core.cells import Weights, by_layer, information, magnitudes, places, probabilities, row_mean, some_rows
+from headscope.core.cells import (
+    Weights,
+    arrived,
+    by_layer,
+    information,
+    magnitudes,
+    places,
+    probabilities,
+    row_mean,
+    some_rows,
+)
 from headscope.core.spec import check_choices
 from headscope.core.statistic import PerExample, check_fraction
 from headscope.core.tokens import ROLES
@@ -52,7 +62,6 @@ class Entropy(PerExample):
         measure = partial(row_entropy, smoothing=self.smoothing)
         if self.rows == "all":
             return {"entropy": row_mean(by_layer(maps, measure))}
-        device = maps.visible[0].device
-        index, there = (each.to(device, non_blocking=True) for each in places(maps.queries.roles == ROLES.index("cls")))
+        index, there = arrived(maps, places(maps.queries.roles == ROLES.index("cls")))
         rows = by_layer(maps, lambda weights, visible: measure(*some_rows(weights, visible, index, there)))
         return {"entropy": row_mean(rows)}

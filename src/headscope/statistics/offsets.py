@@ -8,7 +8,7 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 
 from headscope.core.batch import Batch
-from headscope.core.cells import layers, mean_where, positions
+from headscope.core.cells import arrived, layers, mean_where, positions
 from headscope.core.errors import InputError
 from headscope.core.statistic import PerExample
 from headscope.core.tokens import Tokens
@@ -46,9 +46,9 @@ class Offsets(PerExample):
 
     def values(self, batch: Batch) -> Mapping[str, Tensor]:
         """The mean over those rows of an example that have such a neighbour."""
-        maps, device = batch.focus, batch.focus.visible[0].device
-        found = neighbours(maps.queries, maps.keys, range(-self.reach, self.reach + 1))
-        index, there = (each.to(device, non_blocking=True) for each in found)
+        maps = batch.focus
+        offsets = range(-self.reach, self.reach + 1)
+        index, there = arrived(maps, neighbours(maps.queries, maps.keys, offsets))
         seen = torch.stack([visible.gather(-1, index) & there for visible in maps.visible], dim=1)[:, :, None]
         picked = torch.stack(
             [weights.gather(-1, index[:, None].expand(-1, weights.shape[1], -1, -1)) for weights, _ in layers(maps)], 1

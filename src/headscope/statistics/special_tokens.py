@@ -9,7 +9,7 @@ from jaxtyping import Bool
 from torch import Tensor
 
 from headscope.core.batch import Batch
-from headscope.core.cells import joined, layers, mean_where, places, some_keys
+from headscope.core.cells import arrived, masses, mean_where
 from headscope.core.spec import check_choices
 from headscope.core.statistic import PerExample
 from headscope.core.tokens import ROLES, Tokens
@@ -44,18 +44,12 @@ class SpecialTokens(PerExample):
 
     def values(self, batch: Batch) -> Mapping[str, Tensor]:
         """The mean over those rows of an example that see a token of the role."""
-        maps, device = batch.focus, batch.focus.visible[0].device
-        index, there = (each.to(device, non_blocking=True) for each in places(of_role(maps.keys)))
-        own = of_role(maps.queries).mT.to(device, non_blocking=True)  # batch query role
-        signed, absolute, counted = [], [], []
-        for weights, visible in layers(maps):
-            picked, seen = some_keys(weights, visible, index, there)
-            signed.append(joined(picked, seen[:, None], self.several))
-            absolute.append(joined(picked.abs_(), seen[:, None], self.several))
-            counted.append(seen.any(-1))
+        maps = batch.focus
+        found = masses(maps, of_role(maps.keys), self.several)
+        (own,) = arrived(maps, [of_role(maps.queries).mT])  # batch query role
         asking = torch.stack([~own, own], dim=-1)  # batch query role source
-        rows = (torch.stack(counted, dim=1)[..., None] & asking[:, None])[:, :, None]
+        rows = (found.there[..., None] & asking[:, None])[:, :, None]
         return {
-            "special_tokens": mean_where(torch.stack(signed, dim=1)[..., None], rows, dim=3),
-            "special_tokens_absolute": mean_where(torch.stack(absolute, dim=1)[..., None], rows, dim=3),
+            "special_tokens": mean_where(found.signed[..., None], rows, dim=3),
+            "special_tokens_absolute": mean_where(found.absolute[..., None], rows, dim=3),
         }

@@ -1,0 +1,55 @@
+"""How far two lenses agree on a head."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from headscope.core.alike import cosine, spearman
+from headscope.core.batch import Batch
+from headscope.core.catalog import lenses
+from headscope.core.cells import layers
+from headscope.core.lens import Lens
+from headscope.core.maps import Maps
+from headscope.core.spec import spec_of
+from headscope.core.statistic import PerExample
+
+
+def norm_lens() -> Lens:
+    """The lens that Sun & Marasović (2021) ask to compare effective attention with."""
+    made: Lens = lenses.make("norm")
+    return made
+
+
+@dataclass(frozen=True)
+class LensAgreement(PerExample):
+    """The cosine of a head's map with its map through the `other` lens, over the cells that a query sees.
+
+    `lens_agreement_rank` is Spearman's rank correlation of the same cells. A lens that merges heads is compared with
+    every head of the other.
+    """
+
+    other: Lens = field(default_factory=norm_lens)
+
+    cites = ("kobayashi2020", "sun2021")
+
+    def lenses(self, lens: Lens) -> Sequence[Lens]:
+        """The other lens."""
+        return () if self.other == lens else (self.other,)
+
+    def axes(self, batch: Batch) -> Mapping[str, Sequence[int]]:
+        """The heads of the lens that does not merge them."""
+        return {"head": max(batch.focus.heads, self._maps(batch).heads, key=len)}
+
+    def values(self, batch: Batch) -> Mapping[str, Tensor]:
+        """Both for each map."""
+        found = [
+            (cosine(mine, theirs, visible), spearman(mine, theirs, visible))
+            for (mine, visible), (theirs, _) in zip(layers(batch.focus), layers(self._maps(batch)), strict=True)
+        ]
+        angles, ranked = (torch.stack(each, dim=1) for each in zip(*found, strict=True))
+        return {"lens_agreement": angles, "lens_agreement_rank": ranked}
+
+    def _maps(self, batch: Batch) -> Maps:
+        return batch.maps["model", spec_of(self.other)]
