@@ -1,0 +1,48 @@
+"""Parquet files."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, ClassVar
+
+from headscope.core.errors import InputError, MissingExtra
+from headscope.core.reader import Reader, Row, Table
+from headscope.data.place import file_at
+
+
+@dataclass(frozen=True)
+class Parquet(Reader):
+    """Parquet, as hubs and data frames store tables."""
+
+    endings: ClassVar[tuple[str, ...]] = ("parquet",)
+
+    def __call__(self, place: str) -> Table:
+        """The rows of a file, batch by batch."""
+        path = file_at(place)
+        try:
+            parquet = import_module("pyarrow.parquet")
+        except ImportError:
+            raise MissingExtra(
+                f"Reading {path} needs the package pyarrow. Install it with: pip install 'headscope[parquet]'"
+            ) from None
+        try:
+            file = parquet.ParquetFile(path)
+        except Exception as error:  # pyarrow raises several kinds, some of them its own
+            raise InputError(f"{path} is no whole Parquet file: {_first(error)}. Was it written to its end?") from error
+        return Table(str(path), _rows(file, str(path)), header=tuple(file.schema_arrow.names), counts="row")
+
+
+def _rows(file: Any, name: str) -> Iterator[Row]:
+    place = 0
+    with file:
+        try:
+            for batch in file.iter_batches():
+                for values in batch.to_pylist():
+                    yield Row(place, values)
+                    place += 1
+        except OSError as error:
+            raise InputError(f"{name}, row {place}: what follows cannot be read: {_first(error)}.") from error
+
+
+def _first(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")

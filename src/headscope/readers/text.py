@@ -1,0 +1,61 @@
+"""Plain text."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, Literal
+
+from headscope.core.reader import Columns, Malformed, Reader, Row, Table
+from headscope.core.spec import check_choices
+from headscope.data.lines import lines
+from headscope.data.place import file_at
+
+
+@dataclass(frozen=True)
+class Text(Reader):
+    """Plain text: each line, each paragraph or the whole file is an example.
+
+    White space around an example is removed, and empty lines are none. A paragraph ends at an empty line; its own
+    lines are joined by spaces.
+    """
+
+    unit: Literal["line", "paragraph", "file"] = "line"
+
+    endings: ClassVar[tuple[str, ...]] = ("txt", "text")
+
+    def __post_init__(self) -> None:
+        check_choices(self)
+
+    def __call__(self, place: str) -> Table:
+        """The examples of a text file."""
+        path = file_at(place)
+        rows = {"line": _lines, "paragraph": _paragraphs, "file": _whole}[self.unit](path)
+        return Table(str(path), rows, Columns(text="text"), ("text",))
+
+
+def _lines(path: Path) -> Iterator[Row | Malformed]:
+    for number, text, problem in lines(path):
+        if problem:
+            yield Malformed(number, problem)
+        elif text.strip():
+            yield Row(number, {"text": text.strip()})
+
+
+def _paragraphs(path: Path) -> Iterator[Row | Malformed]:
+    start, held, wrong = 0, [], None
+    for number, text, problem in lines(path):
+        if text.strip():
+            start = start or number
+            held.append(text.strip())
+            wrong = wrong or (problem and Malformed(number, problem))
+        elif held:
+            yield wrong or Row(start, {"text": " ".join(held)})
+            start, held, wrong = 0, [], None
+    if held:
+        yield wrong or Row(start, {"text": " ".join(held)})
+
+
+def _whole(path: Path) -> Iterator[Row | Malformed]:
+    found = list(lines(path))
+    wrong = next((Malformed(number, problem) for number, _, problem in found if problem), None)
+    yield wrong or Row(1, {"text": "\n".join(text for _, text, _ in found).strip()})

@@ -1,0 +1,29 @@
+"""Tab-separated tables."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from headscope.core.reader import Reader, Table
+from headscope.data.lines import lines
+from headscope.data.place import file_at
+from headscope.data.tabs import tab_table
+
+
+@dataclass(frozen=True)
+class Tsv(Reader):
+    """Tab-separated values without quotation, as GLUE has them; quoted ones are csv:delimiter=tab.
+
+    The first line names the columns; with header=false they are called 1, 2, 3, …
+    """
+
+    header: bool = True
+
+    endings: ClassVar[tuple[str, ...]] = ("tsv", "tab")
+
+    def __call__(self, place: str) -> Table:
+        """The rows of a file."""
+        path = file_at(place)
+        if self.header:
+            return tab_table(path)
+        width = next((text.count("\t") + 1 for _, text, _ in lines(path) if text), 1)
+        return tab_table(path, header=tuple(str(place + 1) for place in range(width)))
