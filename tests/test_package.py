@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[1]
 NAMES = {
     "DataWarning", "Edit", "Example", "Figure", "HeadscopeError", "Lens", "Maps", "Model", "Tokens", "Trace",
     "__version__", "by_layer", "capture", "draw", "edited", "generate", "identifiability", "load", "open_result",
-    "save", "show", "stream", "view",
+    "read", "save", "show", "stream", "view",
 }  # fmt: skip
 
 

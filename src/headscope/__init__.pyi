@@ -8,6 +8,7 @@ from headscope.core.lens import view as view
 from headscope.core.maps import Maps as Maps
 from headscope.core.tokens import Tokens as Tokens
 from headscope.core.trace import Trace as Trace
+from headscope.data.read import read as read
 from headscope.engine.by_layer import by_layer as by_layer
 from headscope.engine.capture import capture as capture
 from headscope.engine.capture import stream as stream
