@@ -6,7 +6,7 @@ export PIP_BUILD_CONSTRAINT := $(PIP_CONSTRAINT)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export HF_HUB_DISABLE_TELEMETRY := 1
 
-.PHONY: demo test check bench clean
+.PHONY: demo test check bench soak clean
 
 demo: .venv/ready        ## standard and effective attention over real paragraphs
 	$(BIN)/python examples/what_reaches_the_output.py --out out/demo
@@ -26,6 +26,10 @@ bench: .venv/ready       ## ratios against named peers
 	$(BIN)/python -m benchmarks.causal
 	$(BIN)/python -m benchmarks.identifiability
 	$(BIN)/python -m benchmarks.long
+	$(BIN)/python -m benchmarks.measure
+
+soak: .venv/ready        ## what takes longer: twenty kills of a measurement
+	HEADSCOPE_KILLS=20 $(BIN)/python -m pytest -q tests/measuring/test_kill.py
 
 clean:
 	rm -rf .venv out dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

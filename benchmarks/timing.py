@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
+Clock = Callable[[], float]
 Rivals = Mapping[str, Callable[[], object]]
 
 
@@ -20,16 +21,18 @@ class Ratio:
         return f"{self.least:{spec}} / {self.median:{spec}}"
 
 
-def race(rivals: Rivals, *, repeats: int, seconds: float = 0) -> dict[str, list[float]]:
-    """CPU seconds of every rival in every turn, after one turn to warm up.
+def race(
+    rivals: Rivals, *, repeats: int, seconds: float = 0, clock: Clock = time.process_time
+) -> dict[str, list[float]]:
+    """Seconds of every rival in every turn, of CPU by default, after one turn to warm up.
 
     There are at least `repeats` turns, and more until `seconds` are spent: short runs are noisier.
     """
     runs: dict[str, list[float]] = {name: [] for name in rivals}
-    _turn(rivals, 0)
-    turn, start = 0, time.process_time()
-    while turn < repeats or time.process_time() - start < seconds:
-        for name, spent in _turn(rivals, turn).items():
+    _turn(rivals, 0, clock)
+    turn, start = 0, clock()
+    while turn < repeats or clock() - start < seconds:
+        for name, spent in _turn(rivals, turn, clock).items():
             runs[name].append(spent)
         turn += 1
     return runs
@@ -48,21 +51,21 @@ def show(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> No
         print("  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)), flush=True)
 
 
-def _turn(rivals: Rivals, turn: int) -> dict[str, float]:
+def _turn(rivals: Rivals, turn: int, clock: Clock) -> dict[str, float]:
     """Each rival once; who comes first changes, for each finds the memory as the one before left it."""
     names = list(rivals)
     start = turn % len(names)
     gc.collect()
     gc.disable()  # or it would collect one rival's garbage on another's time
     try:
-        return {name: _cpu_time(rivals[name]) for name in names[start:] + names[:start]}
+        return {name: _time(rivals[name], clock) for name in names[start:] + names[:start]}
     finally:
         gc.enable()
 
 
-def _cpu_time(run: Callable[[], object]) -> float:
-    start = time.process_time()
+def _time(run: Callable[[], object], clock: Clock) -> float:
+    start = clock()
     kept = run()
-    spent = time.process_time() - start
+    spent = clock() - start
     del kept  # what it made is freed outside the clock
     return spent

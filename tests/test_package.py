@@ -2,6 +2,7 @@
 
 import ast
 import os
+import pkgutil
 import re
 import subprocess
 import sys
@@ -16,9 +17,10 @@ from tests.pip import pip
 
 ROOT = Path(__file__).parents[1]
 NAMES = {
-    "DataWarning", "Edit", "Example", "Figure", "HeadscopeError", "Lens", "Maps", "Model", "Tokens", "Trace",
-    "__version__", "by_layer", "capture", "draw", "edited", "generate", "identifiability", "load", "open_result",
-    "read", "save", "show", "stream", "view",
+    "DataWarning", "Edit", "Example", "Figure", "HeadscopeError", "Lens", "Maps", "Model", "Statistic", "Tokens",
+    "Trace", "__version__", "by_layer", "capture", "compare", "draw", "edited", "generate", "identifiability", "load",
+    "measure", "merge",
+    "open_result", "read", "save", "show", "stream", "view",
 }  # fmt: skip
 
 
@@ -26,6 +28,11 @@ def test_the_public_names_are_exactly_these():
     assert set(headscope.__all__) == set(dir(headscope)) == NAMES
     for name in NAMES:
         assert getattr(headscope, name) is not None
+
+
+def test_no_public_name_is_also_a_module():
+    """Importing a module sets it on its package, where it would hide the function of that name."""
+    assert not NAMES & {each.name for each in pkgutil.iter_modules(headscope.__path__)}
 
 
 def test_a_name_that_is_not_there_is_an_attribute_error():

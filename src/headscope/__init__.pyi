@@ -6,9 +6,11 @@ from headscope.core.figure import Figure as Figure
 from headscope.core.lens import Lens as Lens
 from headscope.core.lens import view as view
 from headscope.core.maps import Maps as Maps
+from headscope.core.statistic import Statistic as Statistic
 from headscope.core.tokens import Tokens as Tokens
 from headscope.core.trace import Trace as Trace
 from headscope.data.read import read as read
+from headscope.display import show as show
 from headscope.engine.by_layer import by_layer as by_layer
 from headscope.engine.capture import capture as capture
 from headscope.engine.capture import stream as stream
@@ -17,8 +19,10 @@ from headscope.engine.generate import generate as generate
 from headscope.engine.identifiability import identifiability as identifiability
 from headscope.engine.load import load as load
 from headscope.engine.model import Model as Model
+from headscope.measuring.merge import merge as merge
+from headscope.measuring.run import measure as measure
+from headscope.results.compare import compare as compare
 from headscope.results.draw import draw as draw
 from headscope.results.store import open_result as open_result
 from headscope.results.store import save as save
-from headscope.show import show as show
 from headscope.version import __version__ as __version__

@@ -13,10 +13,10 @@ from headscope.core.errors import unknown
 
 def verb(
     what: Annotated[
-        str | None, typer.Argument(help="lenses, edits, figures or families; nothing: all of them.")
+        str | None, typer.Argument(help="lenses, statistics, edits, figures, readers or families; nothing: all.")
     ] = None,
 ) -> None:
-    """List lenses, edits, figures and families, with their parameters."""
+    """List lenses, statistics, edits, figures, readers and families, with their parameters."""
     if what is not None and what not in catalogs:
         raise unknown("catalog", what, catalogs)
     console = Console(highlight=False)

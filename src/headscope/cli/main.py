@@ -14,7 +14,7 @@ from rich.markup import escape
 from headscope.core.errors import DataWarning, HeadscopeError, InputError
 from headscope.version import __version__
 
-VERBS = ("show", "draw", "list", "cite")
+VERBS = ("show", "measure", "merge", "compare", "draw", "list", "cite")
 
 app = typer.Typer(
     name="headscope",
@@ -58,8 +58,8 @@ def polite(verb: Callable[..., None]) -> Callable[..., None]:
             except HeadscopeError as error:
                 problems.print(f"[bold red]Error:[/] {escape(str(error))}")
                 sys.exit(2 if isinstance(error, InputError) else 1)
-            except KeyboardInterrupt:
-                problems.print("Stopped. No file was left half-written.")
+            except KeyboardInterrupt as stop:
+                problems.print(escape(str(stop) or "Stopped. No file was left half-written."))
                 sys.exit(130)
 
     return run_politely

@@ -22,3 +22,7 @@ class Example:
     words: tuple[str, ...] | None = None
     label: int | float | None = None
     columns: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """So that other processes can be sent examples: columns that cannot be written to cannot be sent."""
+        return type(self), (self.id, self.text, self.pair, self.words, self.label, dict(self.columns))

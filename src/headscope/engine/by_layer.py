@@ -38,7 +38,11 @@ def by_layer(
     [(0,), (1,), (2,), (3,), (4,), (5,)]
     """
     request = request_of(model, site, None, heads, keep)
-    inputs = inputs_of(model, text, pair, max_length=max_length, pad_to=pad_to)
+    return shown(model, inputs_of(model, text, pair, max_length=max_length, pad_to=pad_to), request, see)
+
+
+def shown(model: Model, inputs: Inputs, request: Request, see: Callable[[Trace], Found]) -> list[Found]:
+    """What `see` gives for each layer of one batch, or of those layers that were asked for."""
     teller = _Teller(model, inputs, request, see, recorder_for(model, request.site))
     with torch.no_grad(), hearing(model, teller):
         model.network(**inputs.tensors)

@@ -61,7 +61,7 @@ def capture(
         Pad to this many tokens instead of to the longest text.
     """
     request = request_of(model, site, layers, heads, keep)
-    return _trace(model, inputs_of(model, text, pair, max_length=max_length, pad_to=pad_to), request)
+    return traced(model, inputs_of(model, text, pair, max_length=max_length, pad_to=pad_to), request)
 
 
 def stream(
@@ -84,7 +84,7 @@ def stream(
     if batch_size < 1:
         raise InputError(f"batch_size must be at least 1, but got {batch_size}.")
     made = batches(model, as_examples(data), batch_size, max_length=max_length, pad_to=pad_to)
-    return (_trace(model, inputs, request) for inputs in made)
+    return (traced(model, inputs, request) for inputs in made)
 
 
 def inputs_of(model: Model, text: Any, pair: Any, *, max_length: int | None, pad_to: int | None) -> Inputs:
@@ -117,7 +117,7 @@ def request_of(model: Any, site: str | None, layers: Any, heads: Any, keep: Sequ
     return Request(site or main, layers, heads, asked | {"attention"})
 
 
-def _trace(model: Model, inputs: Inputs, request: Request) -> Trace:
+def traced(model: Model, inputs: Inputs, request: Request) -> Trace:
     """One forward pass, and what it showed at the site that was asked for."""
     recorder = record(model, inputs.tensors, request.site)
     return held(model, inputs.names(), request, recorder)  # named now: a GPU may still be computing

@@ -3,6 +3,7 @@
 import hashlib
 import os
 import warnings
+from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -51,7 +52,10 @@ def load(
     found = _network(place, device, dtype)
     words = tokenizer if tokenizer is not None else _tokenizer(place, found)
     sight = processor if processor is not None else _processor(place, found)
-    return _checked(found, words, sight, DEFAULT if model is None else str(model))
+    made = _checked(found, words, sight, DEFAULT if model is None else str(model))
+    if tokenizer is not None or processor is not None:
+        return made
+    return replace(made, source="" if model is None else str(Path(place).resolve()) if Path(place).is_dir() else place)
 
 
 def default_folder() -> str:

@@ -19,6 +19,7 @@ class Model:
     family: Family
     spec: str
     processor: Any = None  # makes pixel values of pictures, for models that read those
+    source: str | None = None  # what hs.load can load it from again, "" for the default; None for one in hand
 
     def __repr__(self) -> str:
         return f"Model({self.spec}: {type(self.network).__name__}, family {type(self.family).__name__.lower()})"

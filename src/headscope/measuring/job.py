@@ -1,0 +1,60 @@
+"""One measurement, ready to run: who observes, what, and in which order."""
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+from headscope.core.errors import DataWarning, InputError
+from headscope.core.example import Example
+from headscope.engine.batch import Inputs, batches
+from headscope.engine.model import Model
+from headscope.measuring.observe import Observer, States
+from headscope.measuring.plan import Plan
+from headscope.results.stamp import fingerprint
+
+
+@dataclass(frozen=True)
+class Job:
+    """An observer and a plan; every engine gives the states of the plan's batches, in their order."""
+
+    observer: Observer
+    plan: Plan
+    facts: dict[str, Any]
+
+    def states(self, place: int) -> States:
+        """The states of one batch of the plan."""
+        return observed(self.observer, self.plan.batch(place))
+
+
+def observed(observer: Observer, examples: tuple[Example, ...]) -> States:
+    """The states of these examples, in one batch."""
+    inputs = inputs_for(observer.model, examples, observer.settings.max_length)
+    if observer.against is None:
+        return observer(inputs)
+    other = inputs_for(observer.against, examples, observer.settings.max_length)
+    _check_same(inputs, other)
+    return observer(inputs, other)
+
+
+def inputs_for(model: Model, examples: tuple[Example, ...], max_length: int | None) -> Inputs:
+    """One batch for a model; that some texts are cut was said when the plan was made."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)
+        (inputs,) = batches(model, examples, len(examples), max_length=max_length)
+    return inputs
+
+
+def plan_name(plan: Plan) -> str:
+    """A short name for the order and the batches of a plan."""
+    return fingerprint(" ".join(map(str, batch)) for batch in plan.batches)
+
+
+def _check_same(one: Inputs, other: Inputs) -> None:
+    """Heads can be compared only where both models read the same tokens."""
+    mine, theirs = (each.tensors["input_ids"].cpu() for each in (one, other))
+    if mine.shape != theirs.shape or not bool((mine == theirs).all()):
+        example = one.names().examples[0].id
+        raise InputError(
+            f"The two models read different tokens, for instance in example '{example}': their tokenizers differ. "
+            "Compare models that share a tokenizer."
+        )

@@ -1,0 +1,49 @@
+"""How many tokens each example has, so that like can be measured with like."""
+
+import warnings
+from collections.abc import Sequence
+
+from headscope.core.errors import DataWarning, InputError
+from headscope.core.example import Example
+from headscope.engine.batch import longest_input
+from headscope.engine.model import Model
+
+CHUNK = 512  # examples that are tokenised at once; only their lengths are kept
+
+
+def lengths_of(model: Model, examples: Sequence[Example], max_length: int | None) -> list[int]:
+    """The tokens of every example as the model will read it; a warning says how many will be cut."""
+    if model.tokenizer is None:
+        raise InputError("This model has no tokenizer, so no text can be measured. Give one: hs.load(…, tokenizer=…).")
+    longest = max_length or longest_input(model)
+    found = [
+        length for start in range(0, len(examples), CHUNK) for length in _chunk(model, examples[start : start + CHUNK])
+    ]
+    cut = [place for place, length in enumerate(found) if longest and length > longest]
+    if cut:
+        named = ", ".join(f"'{examples[place].id}' ({found[place]})" for place in cut[:3])
+        warnings.warn(
+            f"{len(cut)} of {len(examples)} texts are longer than {longest} tokens and will be cut: "
+            f"{named}{', …' if len(cut) > 3 else ''}. What is cut takes no part in any number.",
+            DataWarning,
+            stacklevel=3,
+        )
+    return [min(length, longest) if longest else length for length in found]
+
+
+def _chunk(model: Model, examples: Sequence[Example]) -> list[int]:
+    """Tokenised together where all are of one kind, which is many times as fast as one by one."""
+    paired = not model.network.config.is_encoder_decoder
+    kinds = {(each.words is not None, paired and each.pair is not None) for each in examples}
+    if len(kinds) > 1:
+        return [length for each in examples for length in _chunk(model, [each])]
+    ((split, pairs),) = kinds
+    found = model.tokenizer(
+        [list(each.words) if each.words is not None else each.text for each in examples],
+        [each.pair for each in examples] if pairs else None,
+        is_split_into_words=split,
+        padding=False,
+        truncation=False,
+        verbose=False,
+    )
+    return [len(ids) for ids in found["input_ids"]]

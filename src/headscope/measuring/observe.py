@@ -1,0 +1,159 @@
+"""What one batch contributes to every statistic."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from headscope.core.batch import Batch
+from headscope.core.edit import Edit
+from headscope.core.lazily import Lazily
+from headscope.core.lens import view
+from headscope.core.maps import Maps
+from headscope.core.per_example import state_of
+from headscope.core.spec import spec_of
+from headscope.core.state import State
+from headscope.core.statistic import PerExample
+from headscope.core.trace import Trace
+from headscope.engine.batch import Inputs
+from headscope.engine.by_layer import shown
+from headscope.engine.capture import request_of, traced
+from headscope.engine.edited import edited
+from headscope.engine.model import Model
+from headscope.measuring.settings import Settings
+
+Key = tuple[str, str]
+"""A lens and a statistic, each as its spec."""
+
+States = dict[Key, State]
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """The values of one statistic through one lens, batch layer head and further axes, where the maps lie."""
+
+    values: Mapping[str, Tensor]
+    labels: Mapping[str, Sequence[Any]]
+
+
+@dataclass(frozen=True)
+class Observer:
+    """A model, perhaps one to compare it with, and what is to be measured."""
+
+    model: Model
+    settings: Settings
+    against: Model | None = None
+    edits: tuple[Edit, ...] = ()  # under which the model runs
+
+    def __call__(self, inputs: Inputs, other: Inputs | None = None) -> States:
+        """The states of one batch; `other` is the same batch for the second model."""
+        if not self.edits:
+            return self._observe(inputs, other)
+        with edited(self.model, *self.edits) as changed:
+            return replace(self, model=changed, edits=())._observe(inputs, other)
+
+    def _observe(self, inputs: Inputs, other: Inputs | None) -> States:
+        ids = [example.id for example in inputs.names().examples]
+        if self.settings.streams and self.settings.layers is None and other is None and self._near():
+            layers = shown(self.model, inputs, self._request(self.model), self._layer)
+            return self._states(_joined(layers), ids)
+        traces = {"model": traced(self.model, inputs, self._request(self.model))}
+        if other is not None:
+            assert self.against is not None
+            traces["against"] = traced(self.against, other, self._request(self.against))
+        maps = self._maps(traces)
+        found = [self._values(_one_layer(maps, label), "layer") for label in traces["model"].layers]
+        states = self._states(_joined(found) | self._values(maps, "stack"), ids)
+        return states | self._others(maps)
+
+    def _near(self) -> bool:
+        """Whether the model computes where we do: a GPU is quicker with all layers at once."""
+        return self.model.device.type == "cpu"
+
+    def _request(self, model: Model) -> Any:
+        settings = self.settings
+        return request_of(model, settings.site, settings.layers, settings.heads, tuple(settings.keep))
+
+    def _layer(self, trace: Trace) -> dict[Key, _Seen]:
+        maps = self._maps({"model": trace})
+        return self._values(_one_layer(maps, trace.layers[0]), "layer")
+
+    def _maps(self, traces: Mapping[str, Trace]) -> dict[tuple[str, str], Maps]:
+        """Every trace through every lens that is needed."""
+        lenses = {"model": self.settings.seen, "against": self.settings.lenses}
+        maps = {(role, spec_of(lens)): view(trace, lens) for role, trace in traces.items() for lens in lenses[role]}
+        if self.settings.units == "tokens":
+            return maps
+        from headscope.core.word_maps import to_words
+
+        query = "first" if self.settings.units == "words_first" else "mean"
+        return {key: to_words(each, query) for key, each in maps.items()}
+
+    def _values(self, maps: Mapping[tuple[str, str], Maps], scope: str) -> dict[Key, _Seen]:
+        """What every statistic of this scope that gives each example its own value sees through every lens."""
+        found = {}
+        for lens in map(spec_of, self.settings.lenses):
+            batch = Batch(maps["model", lens].examples, maps, lens)
+            for each in self.settings.statistics:
+                if isinstance(each, PerExample) and each.scope == scope:
+                    labels = {"layer": batch.focus.layers, "head": batch.focus.heads, **each.axes(batch)}
+                    found[lens, spec_of(each)] = _Seen(each.values(batch), labels)
+        return found
+
+    def _states(self, seen: Mapping[Key, _Seen], ids: Sequence[str]) -> States:
+        """States of what was seen, all fetched from where the maps lie in one go."""
+        known = {spec_of(each): each for each in self.settings.statistics}
+        here = _fetched([each.values for each in seen.values()])
+        return {
+            key: state_of(known[key[1]], values, ids, each.labels, rows=self.settings.rows)  # type: ignore[arg-type]
+            for (key, each), values in zip(seen.items(), here, strict=True)
+        }
+
+    def _others(self, maps: Mapping[tuple[str, str], Maps]) -> States:
+        """The states of statistics that make their own."""
+        own = [each for each in self.settings.statistics if not isinstance(each, PerExample)]
+        return {
+            (lens, spec_of(each)): each.observe(Batch(maps["model", lens].examples, maps, lens))
+            for lens in map(spec_of, self.settings.lenses)
+            for each in own
+        }
+
+
+def _one_layer(maps: Mapping[tuple[str, str], Maps], label: int) -> dict[tuple[str, str], Maps]:
+    """The maps of one layer, each computed once for all statistics."""
+    found = {}
+    for key, each in maps.items():
+        place = each.layers.index(label)
+        tables = Lazily({name: partial(_slice, each.diagnostics, name, place) for name in each.diagnostics})
+        found[key] = replace(
+            each, parts=[each.layer(label)], layers=(label,), visible=[each.visible[place]], diagnostics=tables
+        )
+    return found
+
+
+def _slice(tables: Mapping[str, Tensor], name: str, place: int) -> Tensor:
+    return tables[name][:, place : place + 1]
+
+
+def _joined(layers: Sequence[Mapping[Key, _Seen]]) -> dict[Key, _Seen]:
+    """What was seen in each layer, along the layers."""
+    joined = {}
+    for key, first in layers[0].items():
+        every = [layer[key] for layer in layers]
+        values = {name: torch.cat([each.values[name] for each in every], dim=1) for name in first.values}
+        labels = {**first.labels, "layer": [label for each in every for label in each.labels["layer"]]}
+        joined[key] = _Seen(values, labels)
+    return joined
+
+
+def _fetched(tables: Sequence[Mapping[str, Tensor]]) -> list[dict[str, Tensor]]:
+    """The same values with the host, asked for once: a GPU keeps one who asks waiting."""
+    flat = [each for table in tables for each in table.values()]
+    if not flat or not flat[0].is_cuda:
+        return [dict(table) for table in tables]
+    numbers = torch.cat([each.double().flatten() for each in flat]).cpu()
+    parts = iter(torch.split(numbers, [each.numel() for each in flat]))
+    return [{name: next(parts).view(each.shape) for name, each in table.items()} for table in tables]

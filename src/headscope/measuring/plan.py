@@ -1,0 +1,100 @@
+"""Which examples are measured, in which order and in which batches.
+
+The plan alone decides the order of all sums: it does not look at the clock or at free memory, so that a run that was
+stopped and resumed, or that many workers shared, gives the same numbers.
+"""
+
+import random
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from headscope.core.errors import InputError
+from headscope.core.example import Example
+from headscope.results.stamp import fingerprint
+
+TOKENS = 4096
+"""Tokens in a batch, padding included; more does not make a CPU quicker, and a GPU is well fed."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The examples of this run, and the batches that they are measured in, longest first."""
+
+    examples: tuple[Example, ...]
+    batches: tuple[tuple[int, ...], ...]
+    lengths: tuple[int, ...]  # tokens of each example
+    data: str  # the fingerprint of all that is measured, by this run and by the other shards
+    shard: tuple[int, int] = (1, 1)
+
+    def batch(self, place: int) -> tuple[Example, ...]:
+        """The examples of one batch."""
+        return tuple(self.examples[each] for each in self.batches[place])
+
+    @property
+    def padded(self) -> list[int]:
+        """How many tokens each batch has, padding included."""
+        return [len(batch) * max(self.lengths[each] for each in batch) for batch in self.batches]
+
+
+def chosen(examples: Sequence[Example], limit: int | None, seed: int) -> list[Example]:
+    """All examples, or `limit` of them at random, in their order."""
+    _check_ids(examples)
+    if limit is None or limit >= len(examples):
+        return list(examples)
+    if limit < 1:
+        raise InputError(f"limit={limit} leaves nothing to measure. Give at least 1.")
+    return [examples[place] for place in sorted(random.Random(seed).sample(range(len(examples)), limit))]
+
+
+def shard_of(given: str | tuple[int, int] | None) -> tuple[int, int]:
+    """Which part of how many: "3/16" or (3, 16), counted from 1.
+
+    >>> shard_of("3/16")
+    (3, 16)
+    """
+    if given is None:
+        return 1, 1
+    found = re.fullmatch(r"\s*(\d+)\s*/\s*(\d+)\s*", given) if isinstance(given, str) else None
+    part, parts = (int(found[1]), int(found[2])) if found else given if isinstance(given, tuple) else (0, 0)
+    if not 1 <= part <= parts:
+        raise InputError(f"shard={given!r} is not a part of a whole. Write it as 3/16: the third of sixteen.")
+    return part, parts
+
+
+def plan_of(
+    examples: Sequence[Example],
+    lengths: Sequence[int],
+    *,
+    shard: tuple[int, int] = (1, 1),
+    data: str,
+    size: int | None = None,
+) -> Plan:
+    """Batches of like length, the longest first, so that a batch too large for memory fails at once.
+
+    `size` is the most examples in a batch; by default as many as hold TOKENS tokens.
+    """
+    if size is not None and size < 1:
+        raise InputError(f"batch_size must be at least 1, but got {size}.")
+    order = sorted(range(len(examples)), key=lambda place: (-lengths[place], place))
+    batches: list[tuple[int, ...]] = []
+    while order:
+        many = size or max(1, TOKENS // lengths[order[0]])
+        batches.append(tuple(order[:many]))
+        order = order[many:]
+    return Plan(tuple(examples), tuple(batches), tuple(lengths), data, shard)
+
+
+def fingerprint_of(examples: Sequence[Example]) -> str:
+    """A short name for exactly these examples: ids, texts and words."""
+    return fingerprint(
+        part for each in examples for part in (each.id, each.text, each.pair or "", "\x01".join(each.words or ()))
+    )
+
+
+def _check_ids(examples: Sequence[Example]) -> None:
+    seen: set[str] = set()
+    for each in examples:
+        if each.id in seen:
+            raise InputError(f"Two examples have the id '{each.id}'. Give every example an id of its own.")
+        seen.add(each.id)

@@ -1,0 +1,99 @@
+"""From what a user asks for to a job that can run."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from headscope.core.errors import InputError
+from headscope.core.example import Example
+from headscope.core.spec import spec_of
+from headscope.data.read import read
+from headscope.engine.edited import edit_of
+from headscope.engine.model import Model, check_model
+from headscope.measuring.job import Job, plan_name
+from headscope.measuring.lengths import lengths_of
+from headscope.measuring.observe import Observer
+from headscope.measuring.plan import Plan, chosen, fingerprint_of, plan_of, shard_of
+from headscope.measuring.settings import Settings
+
+
+def prepared(
+    model: Model,
+    data: Any,
+    settings: Settings,
+    *,
+    against: Model | None = None,
+    edits: Sequence[Any] = (),
+    shard: str | tuple[int, int] | None = None,
+    limit: int | None = None,
+    seed: int = 0,
+    batch_size: int | None = None,
+    tagger: str = "auto",
+) -> Job:
+    """Choose the examples, tag them where that is needed, and lay out the batches."""
+    _check_models(model, against, settings)
+    part, parts = shard_of(shard)
+    examples = chosen(_examples(data), limit, seed)
+    whole = fingerprint_of(examples)
+    examples = examples[part - 1 :: parts]
+    if not examples:
+        raise InputError(f"Shard {part}/{parts} is empty: there are fewer examples than shards. Use fewer shards.")
+    if settings.needs("tags"):
+        from headscope.data.tag import tagged
+
+        examples = tagged(examples, tagger)
+    plan = plan_of(
+        examples,
+        lengths_of(model, examples, settings.max_length),
+        shard=(part, parts),
+        data=whole,
+        size=batch_size,
+    )
+    observer = Observer(model, settings, against, tuple(edit_of(each) for each in edits))
+    choice = {"limit": limit, "seed": seed, "tagger": tagger if settings.needs("tags") else None}
+    return Job(observer, plan, {**_facts(observer, plan), **choice})
+
+
+def _facts(observer: Observer, plan: Plan) -> dict[str, Any]:
+    """What goes into the stamp, and what a run must have in common with the one it resumes."""
+    model, against = observer.model, observer.against
+    return {
+        "model": model.spec,
+        "weights_hash": model.weights_hash,
+        "against": None if against is None else against.spec,
+        "against_hash": None if against is None else against.weights_hash,
+        "edits": [spec_of(each) for each in observer.edits],
+        "data": plan.data,
+        **observer.settings.described(),
+        "site": observer.settings.site or ("encoder" if model.network.config.is_encoder_decoder else "self"),
+        "shard": list(plan.shard),
+        "n": len(plan.examples),
+        "plan": plan_name(plan),
+        "device": model.device.type,
+        "dtype": str(model.network.dtype).removeprefix("torch."),
+        "threads": torch.get_num_threads(),
+    }
+
+
+def _examples(data: Any) -> Sequence[Example]:
+    if isinstance(data, list | tuple) and data and all(isinstance(each, Example) for each in data):
+        return data
+    return read(data)
+
+
+def _check_models(model: Any, against: Any, settings: Settings) -> None:
+    check_model(model)
+    comparing = [spec_of(each) for each in settings.statistics if "against" in each.needs]
+    if comparing and against is None:
+        raise InputError(
+            f"The statistic '{comparing[0]}' compares two models, but only one was given. Add against=hs.load(…), in "
+            "the shell --against."
+        )
+    if against is not None:
+        check_model(against)
+        if not comparing:
+            raise InputError(
+                "A second model was given with against, but none of the statistics compares two. Add 'similarity', or "
+                "leave it out."
+            )

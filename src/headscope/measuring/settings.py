@@ -1,0 +1,89 @@
+"""What is measured, and how: everything but the data that decides the numbers."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, get_args
+
+from headscope.core.catalog import lenses as lens_catalog
+from headscope.core.catalog import statistics as statistic_catalog
+from headscope.core.errors import InputError
+from headscope.core.lens import Lens
+from headscope.core.spec import file_name, spec_of
+from headscope.core.statistic import Statistic
+from headscope.measuring.options import Units
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Lenses, statistics and the part of the model that they look at."""
+
+    lenses: tuple[Lens, ...]
+    statistics: tuple[Statistic, ...]
+    site: str | None = None
+    layers: tuple[int, ...] | None = None
+    heads: tuple[int, ...] | None = None
+    max_length: int | None = None
+    units: Units = "tokens"
+    rows: bool = False
+
+    @property
+    def seen(self) -> tuple[Lens, ...]:
+        """Every lens that is needed, those that are measured first."""
+        also = [other for each in self.statistics for lens in self.lenses for other in each.lenses(lens)]
+        return tuple({spec_of(lens): lens for lens in (*self.lenses, *also)}.values())
+
+    @property
+    def keep(self) -> frozenset[str]:
+        """What has to be captured for these lenses."""
+        return frozenset().union(*(lens.needs for lens in self.seen))
+
+    @property
+    def streams(self) -> bool:
+        """Whether every layer can be measured and forgotten before the next one."""
+        scopes = {each.scope for each in self.seen} | {each.scope for each in self.statistics}
+        return scopes == {"layer"}
+
+    def needs(self, what: str) -> bool:
+        """Whether any of the statistics needs this."""
+        return any(what in each.needs for each in self.statistics)
+
+    def described(self) -> dict[str, Any]:
+        """As plain data: what two measurements must have in common to add up."""
+        return {
+            "lenses": [spec_of(each) for each in self.lenses],
+            "statistics": [spec_of(each) for each in self.statistics],
+            "site": self.site,
+            "layers": self.layers,
+            "heads": self.heads,
+            "max_length": self.max_length,
+            "units": self.units,
+            "rows": self.rows,
+        }
+
+
+def settings_of(lens: Any, statistics: Any, **rest: Any) -> Settings:
+    """Settings from what a user writes: names, specs, entries, or lists of them."""
+    lenses = tuple(map(lens_catalog.make, _listed(lens)))
+    chosen = tuple(map(statistic_catalog.make, _listed(statistics)))
+    if not lenses:
+        raise InputError(f"No lens was given. Name at least one: {', '.join(lens_catalog.names())}.")
+    if not chosen:
+        raise InputError(f"No statistic was given. Name at least one: {', '.join(statistic_catalog.names())}.")
+    for what, entries in (("lens", lenses), ("statistic", chosen)):
+        names = [spec_of(each) if what == "lens" else file_name(type(each)) for each in entries]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise InputError(
+                f"The {what} '{twice[0]}' was given twice, and its results would have the same name. Measure its "
+                "variants one after the other."
+            )
+    for name in ("layers", "heads"):
+        given = rest.get(name)
+        rest[name] = None if given is None else tuple([given] if isinstance(given, int) else given)
+    if rest.get("units", "tokens") not in get_args(Units):
+        raise InputError(f"units={rest['units']!r} is none of {', '.join(get_args(Units))}.")
+    return Settings(lenses, chosen, **rest)
+
+
+def _listed(what: Any) -> Sequence[Any]:
+    return list(what) if isinstance(what, list | tuple) else [what]

@@ -1,0 +1,24 @@
+"""A measurement that somebody is going to kill: python -m tests.measuring.killed FOLDER OUT"""
+
+import sys
+import time
+
+import headscope as hs
+from headscope.measuring import run
+from headscope.measuring.job import Job
+from tests.measuring.data import LENSES, STATISTICS, examples
+
+run.PAUSE = 0
+states = Job.states
+
+
+def slowly(self, place):
+    time.sleep(0.05)
+    return states(self, place)
+
+
+Job.states = slowly
+hs.measure(
+    hs.load(sys.argv[1]), examples(60), lens=LENSES, statistics=STATISTICS, batch_size=1, out=sys.argv[2],
+    progress=False, rows=True,
+)  # fmt: skip

@@ -1,0 +1,41 @@
+"""Killed at random points and resumed, a run gives the numbers of one that nobody touched."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+import xarray as xr
+
+import headscope as hs
+from headscope.measuring.checkpoint import read
+from tests.measuring.data import LENSES, STATISTICS, examples, saved_model
+
+KILLS = int(os.environ.get("HEADSCOPE_KILLS", "3"))  # `make soak` asks for twenty
+
+
+def measured(model, **options):
+    return hs.measure(
+        model, examples(60), lens=LENSES, statistics=STATISTICS, batch_size=1, progress=False, rows=True, **options
+    )
+
+
+@pytest.mark.parametrize("kill", range(KILLS))
+def test_a_killed_run_resumes_to_the_same_numbers(tmp_path, kill):
+    folder, out = saved_model(tmp_path / "model"), tmp_path / "heads.nc"
+    state = tmp_path / "heads.nc.state"
+    process = subprocess.Popen([sys.executable, "-m", "tests.measuring.killed", folder, out])
+    while not state.exists():
+        assert process.poll() is None, "it ended before it was killed"
+        time.sleep(0.02)
+    time.sleep(random.Random(kill).uniform(0.2, 2.5))
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert 0 <= read(state).done < 60
+    model = hs.load(folder)
+    resumed = measured(model, out=out, resume=True)
+    xr.testing.assert_equal(resumed, measured(model))  # the same plan, threads and device: the same bits
+    assert [each.name for each in tmp_path.iterdir() if each.name.startswith("heads")] == ["heads.nc"]

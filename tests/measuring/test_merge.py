@@ -1,0 +1,51 @@
+"""Shards add up to the whole, and to nothing else."""
+
+import pytest
+import xarray as xr
+
+import headscope as hs
+from headscope.core.errors import InputError
+from tests.measuring.data import LENSES, STATISTICS, examples
+from tests.models import tiny
+
+
+def shards(folder, many, **options):
+    given = {"lens": LENSES, "statistics": STATISTICS, "progress": False, **options}
+    paths = [folder / f"{part}.state" for part in range(1, many + 1)]
+    for part, path in enumerate(paths, 1):
+        hs.measure(tiny("bert"), examples(17), shard=f"{part}/{many}", out=path, **given)
+    return paths
+
+
+@pytest.mark.parametrize("rows", [False, True])
+def test_shards_add_up_to_the_whole_in_any_order(tmp_path, rows):
+    paths = shards(tmp_path, 3, rows=rows)
+    whole = hs.measure(
+        tiny("bert"), examples(17), lens=LENSES, statistics=STATISTICS, rows=rows, progress=False, batch_size=4
+    )
+    xr.testing.assert_allclose(hs.merge(*paths), whole, atol=1e-6)
+    xr.testing.assert_identical(hs.merge(*reversed(paths)), hs.merge(*paths))
+
+
+def test_a_missing_shard_and_one_given_twice_are_named(tmp_path):
+    paths = shards(tmp_path, 3)
+    with pytest.raises(InputError, match="1 of 3 shards are missing: 2/3"):
+        hs.merge(paths[0], paths[2])
+    again = tmp_path / "again.state"
+    again.write_bytes(paths[0].read_bytes())
+    with pytest.raises(InputError, match="Shard 1/3 was given twice"):
+        hs.merge(*paths, again)
+
+
+def test_parts_of_different_measurements_do_not_merge(tmp_path):
+    (tmp_path / "other").mkdir()
+    one, other = shards(tmp_path, 2), shards(tmp_path / "other", 2, lens=["raw"])
+    with pytest.raises(InputError, match=r"are not parts of one measurement: their lenses differs, \['raw', 'effec"):
+        hs.merge(one[0], other[1])
+
+
+def test_nothing_and_a_missing_file_are_refused(tmp_path):
+    with pytest.raises(InputError, match="There is nothing to merge"):
+        hs.merge()
+    with pytest.raises(InputError, match="there is no such file"):
+        hs.merge(tmp_path / "none.state")

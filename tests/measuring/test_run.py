@@ -1,0 +1,262 @@
+"""Numbers over a dataset: what they are, where they go, and what is refused."""
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import xarray as xr
+
+import headscope as hs
+from headscope.core.errors import InputError, OutputError
+from headscope.measuring import run as running
+from headscope.measuring.checkpoint import read
+from tests.measuring.data import LENSES, STATISTICS, examples
+from tests.models import load, network, text, tiny, tokenizer
+
+
+def measured(data=None, **options):
+    given = {"lens": LENSES, "statistics": STATISTICS, "progress": False, **options}
+    return hs.measure(tiny("bert"), data or examples(20), **given)
+
+
+def names(folder):
+    return [each.name for each in folder.iterdir()]
+
+
+def one_by_one(data, lens, name, pick):
+    """The mean and spread over examples, each captured alone."""
+    rows = []
+    for each in data:
+        maps = hs.view(hs.capture(tiny("bert"), each), lens)
+        rows.append(pick(maps)[0].double().numpy())
+    return np.mean(rows, 0), np.std(rows, 0, ddof=1)
+
+
+def entropy(maps):
+    sizes = maps.weights.double().abs()
+    rows = sizes / sizes.sum(-1, keepdim=True)
+    return torch.special.entr(rows).sum(-1).mean(-1)
+
+
+@pytest.mark.parametrize("lens", LENSES)
+def test_a_mean_over_a_dataset_is_that_of_its_examples_one_by_one(lens):
+    data = examples(12)
+    found = measured(data).sel(lens=lens).isel(site=0)
+    mean, spread = one_by_one(data, lens, "entropy", entropy)
+    np.testing.assert_allclose(found["entropy"], mean, atol=1e-5)  # float32 maps
+    np.testing.assert_allclose(found["entropy_sd"], spread, atol=1e-5)
+    assert (found["entropy_n"] == 12).all()
+    share, _ = one_by_one(data, "effective", "share", lambda maps: maps.diagnostics["share"])
+    np.testing.assert_allclose(found["effective_share"], share, atol=1e-5)
+
+
+def test_the_result_has_the_dimensions_and_names_of_the_architecture():
+    found = measured()
+    assert found["entropy"].dims == ("lens", "site", "layer", "head")
+    assert list(found["lens"].values) == LENSES
+    assert {f"entropy{end}" for end in ("", "_sd", "_n", "_low", "_high")} <= set(found.data_vars)
+    assert found["offsets"].dims == ("lens", "site", "layer", "head", "offset")
+
+
+def test_the_batch_size_does_not_matter():
+    alone, together = measured(batch_size=1), measured(batch_size=20)
+    xr.testing.assert_allclose(alone, together, atol=1e-6)
+
+
+def test_layer_by_layer_equals_all_layers_at_once(monkeypatch):
+    streamed = measured()
+    monkeypatch.setattr("headscope.measuring.observe.Observer._near", lambda self: False)
+    xr.testing.assert_allclose(streamed, measured(), atol=1e-6)
+
+
+def test_chosen_layers_and_heads_are_those_of_the_whole():
+    whole, some = measured(), measured(layers=[1], heads=[0, 2])
+    xr.testing.assert_allclose(some, whole.sel(layer=[1], head=[0, 2]), atol=1e-6)
+
+
+def test_rows_hold_the_value_of_every_example():
+    found = measured(rows=True)
+    rows = found["entropy_rows"]
+    assert rows.dims[-4:] == ("lens", "site", "layer", "head") or "example" in rows.dims
+    np.testing.assert_allclose(rows.mean("example").transpose(*found["entropy"].dims), found["entropy"], atol=1e-9)
+    assert set(found["example"].values) == {each.id for each in examples(20)}
+
+
+def test_a_limit_draws_the_same_examples_for_the_same_seed():
+    first, again, other = (measured(limit=5, seed=seed, rows=True) for seed in (1, 1, 2))
+    assert list(first["example"].values) == list(again["example"].values) != list(other["example"].values)
+    assert json.loads(first.attrs["headscope"])["n"] == 5
+
+
+def test_a_model_is_measured_under_an_edit():
+    plain = measured(statistics=["entropy"])
+    same = measured(statistics=["entropy"], edit="effective_attention")
+    published = measured(statistics=["entropy"], edit="effective_attention:keys=padded")
+    xr.testing.assert_allclose(plain, same, atol=1e-4)  # effective attention gives the same output
+    assert json.loads(published.attrs["headscope"])["edits"] == ["effective_attention:keys=padded"]
+
+
+def test_the_same_head_of_two_models_is_compared():
+    same = measured(statistics=["similarity"], against=tiny("bert"))
+    np.testing.assert_allclose(same["similarity"], 1, atol=1e-6)
+    changed = network("bert")
+    changed.encoder.layer[1].attention.self.query.weight.data.mul_(-1)
+    apart = measured(lens="raw", statistics=["similarity"], against=load(changed, tokenizer=tokenizer()))["similarity"]
+    np.testing.assert_allclose(apart.sel(layer=0), 1, atol=1e-6)
+    assert (apart.sel(layer=1) < 0.999).all()
+
+
+def test_the_stamp_says_what_was_measured():
+    facts = json.loads(measured(limit=7, seed=3).attrs["headscope"])
+    wanted = {"command": "hs.measure", "n": 7, "limit": 7, "seed": 3, "lenses": LENSES, "statistics": STATISTICS}
+    assert wanted.items() <= facts.items()
+    assert len(facts["weights_hash"]) == 64
+    assert re.fullmatch("[0-9a-f]{16}", facts["data"])
+
+
+@pytest.mark.parametrize("ending", [".nc", ".zarr", ".csv", ".parquet"])
+def test_a_result_goes_to_a_file_and_leaves_nothing_else(tmp_path, ending):
+    measured(out=tmp_path / f"heads{ending}")
+    assert names(tmp_path) == [f"heads{ending}"]
+
+
+def test_a_saved_result_is_the_result(tmp_path):
+    found = measured(out=tmp_path / "heads.nc")
+    xr.testing.assert_equal(hs.open_result(tmp_path / "heads.nc"), found)
+
+
+def stopping(monkeypatch, after):
+    """Let Ctrl-C come while a batch is observed."""
+    seen = []
+    real = running.added
+
+    def add(one, other):
+        seen.append(1)
+        if len(seen) > after:
+            raise KeyboardInterrupt
+        return real(one, other)
+
+    monkeypatch.setattr(running, "added", add)
+
+
+def test_a_run_that_is_interrupted_goes_on_where_it_stopped(tmp_path, monkeypatch):
+    whole = measured(batch_size=2)
+    path = tmp_path / "heads.nc"
+    with monkeypatch.context() as patch:
+        stopping(patch, 4)
+        with pytest.raises(KeyboardInterrupt, match=r"Stopped after 8 of 20 examples\. They are saved in .*resume"):
+            measured(batch_size=2, out=path)
+    assert read(tmp_path / "heads.nc.state").done == 4
+    xr.testing.assert_identical(measured(batch_size=2, out=path, resume=True), whole)
+    assert names(tmp_path) == ["heads.nc"]
+
+
+def test_an_unfinished_run_is_not_overwritten(tmp_path, monkeypatch):
+    with monkeypatch.context() as patch:
+        stopping(patch, 1)
+        with pytest.raises(KeyboardInterrupt):
+            measured(batch_size=2, out=tmp_path / "heads.nc")
+    with pytest.raises(InputError, match=r"holds 1 of 10 batches of one\. Go on with it \(resume=True"):
+        measured(batch_size=2, out=tmp_path / "heads.nc")
+
+
+def test_another_measurement_does_not_resume_this_one(tmp_path, monkeypatch):
+    with monkeypatch.context() as patch:
+        stopping(patch, 1)
+        with pytest.raises(KeyboardInterrupt):
+            measured(batch_size=2, out=tmp_path / "heads.nc")
+    with pytest.raises(InputError, match=r"cannot be resumed: its lenses is \['raw', 'effective'\], but this run's is"):
+        measured(batch_size=2, lens="raw", out=tmp_path / "heads.nc", resume=True)
+
+
+def test_a_damaged_checkpoint_is_said_to_be_one(tmp_path):
+    (tmp_path / "heads.nc.state").write_bytes(b"PK nonsense")
+    with pytest.raises(InputError, match="is not a state that headscope wrote, or it is damaged"):
+        measured(out=tmp_path / "heads.nc", resume=True)
+
+
+def test_a_folder_that_cannot_be_written_is_refused_before_any_work(tmp_path, monkeypatch):
+    monkeypatch.setattr("headscope.measuring.job.Job.states", lambda self, place: pytest.fail("work was done"))
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OutputError, match="Cannot write"):
+        measured(out=tmp_path / "file" / "heads.nc")
+
+
+def test_a_full_disk_keeps_what_was_saved(tmp_path, monkeypatch):
+    monkeypatch.setattr(running, "PAUSE", 0)
+    path, kept = tmp_path / "heads.nc", []
+    real = Path.write_bytes
+
+    def write(self, data):
+        if len(kept) == 3:
+            raise OSError(28, "No space left on device")
+        kept.append(1)
+        return real(self, data)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_bytes", write)
+        with pytest.raises(OutputError, match="the disk is full"):
+            measured(batch_size=2, out=path)
+    assert read(tmp_path / "heads.nc.state").done == 2
+    xr.testing.assert_identical(measured(batch_size=2, out=path, resume=True), measured(batch_size=2))
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"statistics": []}, "No statistic was given. Name at least one: "),
+        ({"statistics": ["entropie"]}, "Did you mean 'entropy'?"),
+        ({"statistics": ["entropy", "entropy:rows=cls"]}, "The statistic 'entropy' was given twice"),
+        ({"lens": ["raw", "raw"]}, "The lens 'raw' was given twice"),
+        ({"engine": "dask"}, "No engine is called 'dask'. Known: local, ray."),
+        ({"limit": 0}, "limit=0 leaves nothing to measure."),
+        ({"shard": "17/16"}, "shard='17/16' is not a part of a whole."),
+        ({"shard": "3 of 16"}, "Write it as 3/16: the third of sixteen."),
+        ({"shard": "30/30"}, "Shard 30/30 is empty: there are fewer examples than shards."),
+        ({"batch_size": 0}, "batch_size must be at least 1, but got 0."),
+        ({"workers": 2}, "workers=2 is for engine='ray'."),
+        ({"statistics": ["similarity"]}, "The statistic 'similarity' compares two models, but only one was given."),
+        ({"layers": [9]}, "There is no layer 9"),
+    ],
+    ids=lambda each: next(iter(each)) if isinstance(each, dict) else "",
+)
+def test_what_cannot_be_measured_is_said_in_a_sentence(options, sentence):
+    with pytest.raises(InputError, match=re.escape(sentence)):
+        measured(**options)
+
+
+def test_an_option_that_there_is_not_is_named():
+    with pytest.raises(InputError, match="No option of hs.measure is called 'batchsize'. Did you mean 'batch_size'"):
+        measured(batchsize=3)
+
+
+def test_two_examples_with_one_id_are_refused():
+    twice = [*examples(3), replace(examples(1)[0], text="the cat")]
+    with pytest.raises(InputError, match="Two examples have the id 'text 0'"):
+        measured(twice)
+
+
+def test_an_ending_that_cannot_be_written_is_refused(tmp_path):
+    with pytest.raises(OutputError, match=r"A measurement is saved as \.nc .*, but 'heads\.xls' ends in '\.xls'"):
+        measured(out=tmp_path / "heads.xls")
+
+
+def test_texts_that_are_cut_are_said_once():
+    with pytest.warns(hs.DataWarning, match="2 of 3 texts are longer than 8 tokens and will be cut") as said:
+        measured([text(20), text(3), text(30)], max_length=8)
+    assert len(said) == 1
+
+
+def test_a_causal_model_and_a_model_with_three_sites_are_measured():
+    for kind, site in (("llama", None), ("t5", "cross")):
+        pairs = [("the cat sat", "on a mat"), ("the dog ran fast over the hill", "under the blue sky")]
+        found = hs.measure(
+            tiny(kind), pairs if site else [each for each, _ in pairs], lens=LENSES, statistics="entropy",
+            site=site, progress=False,
+        )  # fmt: skip
+        assert (found["entropy_n"] == 2).all()
+        assert found["site"].values.tolist() == [site or "self"]
