@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import xarray as xr
+from scipy import stats
 
 
 def dataset(tokens="the cat sat", *, layers=2, heads=3, causal=False, shares=None) -> xr.Dataset:
@@ -109,7 +110,7 @@ def measured(
     found = {}
     for name, table in tables.items():
         axes = (*dims, "type") if name == "token_types" else dims
-        half = 1.96 * table.std(0, ddof=1) / np.sqrt(examples)
+        half = stats.t.ppf(0.975, examples - 1) * table.std(0, ddof=1) / np.sqrt(examples)
         found |= {name: (axes, table.mean(0)), f"{name}_sd": (axes, table.std(0, ddof=1))}
         found |= {f"{name}_n": (axes, np.full(table.shape[1:], examples))}
         found |= {f"{name}_low": (axes, table.mean(0) - half), f"{name}_high": (axes, table.mean(0) + half)}

@@ -2,9 +2,10 @@ import numpy as np
 import pytest
 
 from headscope.core.errors import InputError, UnknownName
-from headscope.figures.head_grid import pooled, written
+from headscope.figures.head_grid import pooled
 from headscope.results.draw import draw
-from tests.figures.data import dataset
+from headscope.results.grid import written
+from tests.figures.data import dataset, measured
 
 
 def labels(axis):
@@ -64,3 +65,19 @@ def test_a_size_without_room_is_said():
         InputError, match=r"A figure 1.0 inches wide has no room beside its labels. Give a larger size."
     ):
         draw(dataset(), "head_grid", size=1.0)
+
+
+def test_a_measured_result_is_coloured_by_a_variable():
+    data = measured()
+    axes = draw(data, "head_grid", colour="distance", lens="effective").axes[0]
+    assert np.allclose(axes.images[0].get_array(), data["distance"].sel(lens="effective", site="self"))
+    assert axes.get_title() == "effective · distance of every head"
+
+
+def test_a_measured_result_without_a_colour_shows_its_first_variable():
+    assert draw(measured(), "head_grid").axes[0].get_title() == "raw · entropy of every head"
+
+
+def test_a_variable_with_a_further_axis_is_left_to_heads():
+    with pytest.raises(InputError, match=r"also has type \(noun, verb, sep\)\. Draw 'heads', with at='type=noun'\."):
+        draw(measured(), "head_grid", colour="token_types")

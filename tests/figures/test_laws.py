@@ -15,7 +15,7 @@ from headscope.core.spec import spec_of
 from headscope.results import theme
 from headscope.results.draw import draw
 from headscope.results.store import save
-from tests.figures.data import ONE_ROW, data_for
+from tests.figures.data import MEASURED, ONE_ROW, data_for
 
 every_figure = pytest.mark.parametrize("name", figures.names())
 ENDINGS = ("svg", "png", "pdf", "html")
@@ -77,7 +77,7 @@ def test_a_figure_rebuilds_from_its_spec(name):
     assert figures.make(spec_of(entry)) == entry
 
 
-SEVERAL_PANELS = {"compare"}
+SEVERAL_PANELS = {"compare", "heads", "stacked_bars"}
 
 
 @pytest.mark.parametrize("name", sorted(set(figures.names()) - SEVERAL_PANELS))
@@ -103,8 +103,8 @@ def test_the_title_can_be_set(name, tmp_path):
 
 
 @every_figure
-def test_no_tokens_is_said(name):
-    side = "key" if name in ONE_ROW else "query"
+def test_no_tokens_or_heads_is_said(name):
+    side = "key" if name in ONE_ROW else "head" if name in MEASURED else "query"
     with pytest.raises(InputError, match=f"There is nothing to draw: the data has no {side}"):
         draw(data_for(name).isel({side: []}), name)
 
@@ -123,7 +123,7 @@ def test_both_arms_of_the_signed_scale_darken_at_the_same_pace_in_grey_print():
 
 
 def test_figures_and_results_leave_torch_and_pyplot_unloaded():
-    results = ("draw", "store", "theme", "heat", "pick", "canvas", "fonts")
+    results = ("draw", "store", "compare", "tables", "theme", "heat", "pick", "measured", "canvas", "fonts")
     modules = [f"headscope.figures.{name}" for name in figures.names()]
     modules += [f"headscope.results.{name}" for name in results]
     code = f"import sys, {', '.join(modules)}; print({{'torch', 'matplotlib.pyplot'}} & set(sys.modules))"

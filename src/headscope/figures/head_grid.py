@@ -8,19 +8,15 @@ import xarray as xr
 from matplotlib import figure as canvases
 from matplotlib.axes import Axes
 from matplotlib.collections import PatchCollection
-from matplotlib.colors import Normalize
 from matplotlib.patches import Rectangle
 
 from headscope.core.errors import InputError, unknown
 from headscope.core.figure import Figure
 from headscope.core.spec import check_choices
-from headscope.results import canvas, heat, pick, theme
+from headscope.results import canvas, grid, heat, measured, pick, theme
 
 LARGEST = 64
 """A thumbnail has at most this many pixels a side; each shows the largest weight it stands for."""
-
-SMALLEST_NUMBER = 4.0
-"""Numbers of a smaller size than this, in points, are left out."""
 
 
 @dataclass(frozen=True)
@@ -50,20 +46,22 @@ class HeadGrid(Figure):
         figure: canvases.Figure | canvases.SubFigure | None = None,
     ) -> canvases.Figure:
         """The grid of heads."""
-        one = pick.one_lens(data, self.lens) if self.colour is None else _measured(data, self.lens, self.colour)
+        colour = self.colour if self.colour is not None or "weights" in data else _first(data)
+        one = pick.one_lens(data, self.lens) if colour is None else _measured(data, self.lens, colour)
         lens = str(one["lens"].values)
-        cell, size = _room(one, self.size, thumbnails=self.colour is None)
+        cell, size = _room(one, self.size, thumbnails=colour is None)
         place = canvas.one_panel("head_grid", ax, figure, size)
         shape = (one.sizes["layer"], one.sizes["head"])
         cell = cell if ax is None else heat.cell_in(place, shape)
-        if self.colour is None:
+        if colour is None:
             scale, text = _draw_thumbnails(place, one, self.scale), heat.quantity(lens)
         else:
-            scale = _draw_values(place, one[self.colour], cell)
-            text = _MEANINGS.get(self.colour, self.colour)
-        _name_heads(place, one)
+            table = one[colour].transpose("layer", "head").values.astype(float)
+            scale, text = grid.value_scale(table, signed=f"{colour}_p" in one), _meaning(one, colour)
+            grid.draw_numbers(place, table, scale, grid.written(table), cell)
+        grid.name_heads(place, one)
         heat.bar(place, scale, text, (cell * shape[1], cell * shape[0]))
-        default = f"{lens} · every head" if self.colour is None else f"{lens} · {self.colour} of every head"
+        default = f"{lens} · every head" if colour is None else f"{lens} · {colour} of every head"
         place.set_title(self.title if self.title is not None else default)
         return canvas.root(place.figure)
 
@@ -126,48 +124,6 @@ _MEANINGS = {
 }
 
 
-def _draw_values(ax: Axes, values: xr.DataArray, cell: float) -> heat.Scale:
-    """One coloured cell for each head, with its number where there is room."""
-    table = values.transpose("layer", "head").values.astype(float)
-    scale = _value_scale(table)
-    heat.hide(ax, table)
-    ax.imshow(table, norm=scale.norm, cmap=scale.colours, aspect="equal", interpolation="nearest")
-    texts = written(table)
-    size = min(8.0, cell * 72 / (0.7 * max(len(text) for row in texts for text in row)))
-    if size >= SMALLEST_NUMBER:
-        for (row, column), value in np.ndenumerate(table):
-            ink = theme.ink_on(scale.paint(np.array(value))) if np.isfinite(value) else theme.quiet
-            ax.text(column, row, texts[row][column], ha="center", va="center", fontsize=size, color=ink)
-    return scale
-
-
-def written(table: heat.Cells) -> list[list[str]]:
-    """Numbers as short text: whole ones whole, tiny ones with a power of ten, others with two decimals."""
-    finite = table[np.isfinite(table)]
-    if not finite.size:
-        return [["–"] * len(row) for row in table]
-    form = ".0f" if (finite == finite.round()).all() else ".1e" if np.abs(finite).max() < 0.01 else ".2f"
-    return [[format(each, form) if np.isfinite(each) else "–" for each in row] for row in table]
-
-
-def _value_scale(table: heat.Cells) -> heat.Scale:
-    """From the smallest to the largest value; both ways from zero where some are negative."""
-    finite = table[np.isfinite(table)]
-    if finite.size and finite.min() < 0:
-        return heat.scale(table, signed=True)
-    low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
-    return heat.Scale(Normalize(low if low < high else 0.0, high if high > 0 else 1.0), theme.weights)
-
-
-def _name_heads(ax: Axes, one: xr.Dataset) -> None:
-    for axis, letter, name in ((ax.xaxis, "H", "head"), (ax.yaxis, "L", "layer")):
-        labels = [f"{letter}{int(each)}" for each in one[name].values]
-        axis.set_ticks(range(len(labels)), labels=labels, fontsize=theme.NOTE)
-        axis.set_tick_params(length=0, pad=2)
-    ax.xaxis.tick_top()
-    ax.spines[:].set_visible(False)
-
-
 def _room(one: xr.Dataset, size: float | None, *, thumbnails: bool) -> tuple[float, tuple[float, float]]:
     """The side of a cell, and the size of the figure, in inches."""
     heads, layers = one.sizes["head"], one.sizes["layer"]
@@ -182,13 +138,25 @@ def _room(one: xr.Dataset, size: float | None, *, thumbnails: bool) -> tuple[flo
 def _measured(data: xr.Dataset, lens: str | None, colour: str) -> xr.Dataset:
     """The data of one lens, once it is sure that it has this value for every head."""
     pick.need(data)
-    known = [str(name) for name, table in data.data_vars.items() if set(table.dims) == {"lens", "layer", "head"}]
+    whole = measured.opened(data)
+    whole = whole.isel(site=0) if whole.sizes.get("site") == 1 else whole
+    known = [str(name) for name, table in whole.data_vars.items() if set(table.dims) == {"lens", "layer", "head"}]
+    if colour in measured.names(whole) and colour not in known:
+        measured.closed("head_grid", measured.part(whole, colour), hint="Draw 'heads', with")
     if colour not in known:
         raise unknown("value of every head in this data", colour, known)
-    names = [str(name) for name in data["lens"].values]
+    names = [str(name) for name in whole["lens"].values]
     if lens is None:  # the first lens that has the value
-        has = data[colour].notnull().any(("layer", "head")).values
+        has = whole[colour].notnull().any(("layer", "head")).values
         lens = names[int(has.argmax())]
-    if lens not in names:
-        raise unknown("lens in this data", lens, names)
-    return data.isel(lens=names.index(lens))
+    return pick.lens_of(whole, lens)
+
+
+def _first(data: xr.Dataset) -> str | None:
+    """What a Dataset without maps is coloured by."""
+    known = [name for name in measured.names(data) if set(data[name].dims) <= {"lens", "site", "layer", "head"}]
+    return known[0] if known else None
+
+
+def _meaning(one: xr.Dataset, colour: str) -> str:
+    return _MEANINGS[colour] if colour in _MEANINGS else measured.label(one, colour)

@@ -39,11 +39,11 @@ def part(
     chosen = _of_lenses(xr.Dataset({"value": whole[name], **held}), lens)
     said = []
     for each in at:
-        axis, label = _wanted(each, chosen, name)
-        chosen = chosen.isel({axis: [label]} if axis in AXES else {axis: label})
-        said.append(f"{axis} {chosen[axis].values.ravel()[0]!s}")
+        axis, place = _wanted(each, chosen, name)
+        chosen = chosen.isel({axis: [place]} if axis in AXES else {axis: place})
+        said.append(_said(axis, chosen[axis].values.ravel()[0]))
     alone = {axis: 0 for axis in further(chosen) if chosen.sizes[axis] == 1}
-    return chosen.isel(alone).assign_attrs(variable=name, at=", ".join(said), label=_label(whole, name))
+    return chosen.isel(alone).assign_attrs(variable=name, at=", ".join(said), label=label(whole, name))
 
 
 def further(chosen: xr.Dataset) -> list[str]:
@@ -51,14 +51,14 @@ def further(chosen: xr.Dataset) -> list[str]:
     return [str(dim) for dim in chosen["value"].dims if dim not in AXES]
 
 
-def closed(figure: str, chosen: xr.Dataset, *shown: str) -> None:
+def closed(figure: str, chosen: xr.Dataset, *shown: str, hint: str = "Choose with") -> None:
     """Refuse a part with axes that a figure does not show."""
     if left := [axis for axis in further(chosen) if axis not in shown]:
         axes = " and ".join(f"{axis} ({listed(chosen[axis])})" for axis in left)
         places = "+".join(f"{axis}={chosen[axis].values[0]!s}" for axis in left)
         raise InputError(
             f"The figure '{figure}' cannot show every axis of '{chosen.attrs['variable']}', which also has {axes}. "
-            f"Choose with at='{places}'."
+            f"{hint} at='{places}'."
         )
 
 
@@ -96,6 +96,34 @@ def counted(chosen: xr.Dataset) -> str:
         return ""
     least, most = int(chosen["n"].min()), int(chosen["n"].max())
     return f"n = {most:,}" if least == most else f"n = {least:,} to {most:,}"
+
+
+def name(chosen: xr.Dataset) -> str:
+    """What a part is of, for a title: the lens where there is only one, the variable, and what `at` chose."""
+    lenses = [str(each) for each in chosen["lens"].values]
+    words = [lenses[0] if len(lenses) == 1 else "", chosen.attrs["variable"].replace("_", " "), chosen.attrs["at"]]
+    return " · ".join(each for each in words if each)
+
+
+def averaged(chosen: xr.Dataset, over: Sequence[str], marks: str) -> str:
+    """What a mean is over, and what its `marks` say, in two sentences."""
+    parts = [f"{chosen.sizes[dim]} {dim}s" for dim in over if chosen.sizes.get(dim, 1) > 1]
+    mean = f"Mean over {' and '.join(parts)}. " if parts else ""
+    count = f" over examples ({counted(chosen)})" if "n" in chosen else ""
+    if "low" not in chosen:
+        return f"{mean}{counted(chosen)} examples." if "n" in chosen else mean.strip()
+    bound = "" if "rows" in chosen or not parts else ", at most this wide"
+    return f"{mean}{marks}: 95 % interval{count}{bound}."
+
+
+def label(data: xr.Dataset, name: str) -> str:
+    """What a variable is, with its unit, as an axis says it."""
+    held = data[name].attrs
+    base, absolute = name.removesuffix("_absolute"), name.endswith("_absolute")
+    words = str(held.get("long_name", QUANTITIES.get(base, base.replace("_", " "))))
+    words = f"absolute {words}" if absolute and "long_name" not in held else words
+    words = f"{words} ({held['units']})" if "units" in held else words
+    return f"difference in {words}" if f"{name}_p" in data else words
 
 
 def listed(labels: xr.DataArray, most: int = 8) -> str:
@@ -141,43 +169,38 @@ def _of_lenses(data: xr.Dataset, lens: Sequence[str] | str | None) -> xr.Dataset
 
 def _wanted(choice: str, data: xr.Dataset, name: str) -> tuple[str, int]:
     """The axis and the place that `role=sep` means."""
-    axis, equals, label = (each.strip() for each in choice.partition("="))
+    axis, equals, wanted = (each.strip() for each in choice.partition("="))
     axes = [str(dim) for dim in data["value"].dims]
     if not equals:
         raise InputError(f"Cannot read at={choice!r}. Write axis=label, such as {axes[-1]}={_first(data, axes[-1])}.")
     if axis not in axes:
         raise unknown(f"axis of '{name}'", axis, axes)
     labels = [str(each) for each in data[axis].values]
-    if label not in labels:
-        raise unknown(f"{axis} in this data", label, labels)
-    return axis, labels.index(label)
+    if wanted not in labels:
+        raise unknown(f"{axis} in this data", wanted, labels)
+    return axis, labels.index(wanted)
+
+
+def _said(axis: str, label: object) -> str:
+    """A place in words: `sep`, but `offset -1`."""
+    return str(label) if isinstance(label, str) else f"{axis} {label}"
 
 
 def _first(data: xr.Dataset, axis: str) -> str:
     return str(data[axis].values[0])
 
 
-def _label(data: xr.Dataset, name: str) -> str:
-    """What a variable is, with its unit, as an axis says it."""
-    held = data[name].attrs
-    base, absolute = name.removesuffix("_absolute"), name.endswith("_absolute")
-    words = str(held.get("long_name", QUANTITIES.get(base, base.replace("_", " "))))
-    words = f"absolute {words}" if absolute and "long_name" not in held else words
-    words = f"{words} ({held['units']})" if "units" in held else words
-    return f"difference in {words}" if f"{name}_p" in data else words
-
-
 QUANTITIES = {
     "entropy": "entropy (nats)",
     "peak": "largest weight of a row",
     "distance": "attention distance (tokens)",
-    "offsets": "weight at an offset",
-    "special_tokens": "weight on special tokens",
-    "token_types": "weight on types of tokens",
+    "offsets": "attention weight",
+    "special_tokens": "attention weight",
+    "token_types": "attention weight",
     "effective_share": "effective share",
-    "lens_agreement": "agreement of lenses (cosine)",
+    "lens_agreement": "agreement of lenses",
     "lens_agreement_rank": "agreement of lenses (rank correlation)",
-    "similarity": "similarity of maps (cosine)",
+    "similarity": "similarity of maps",
     "head_distance": "distance of heads (Jensen–Shannon)",
 }
 """What the built-in statistics measure; a variable's own `long_name` and `units` go first."""

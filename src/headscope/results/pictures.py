@@ -97,7 +97,7 @@ figure {{ margin: 0; padding: 1rem; width: max-content; background: #fff; border
 
 def _title(figure: Figure) -> str:
     """The figure's own title, or that of its first panel that has one."""
-    titles = [figure.get_suptitle(), *(ax.get_title() for ax in figure.axes)]
+    titles = [figure.get_suptitle(), *(ax.get_title(loc) for ax in figure.axes for loc in ("center", "left"))]
     return next((" ".join(title.split()) for title in titles if title), "headscope")
 
 

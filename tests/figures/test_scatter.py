@@ -1,0 +1,98 @@
+import numpy as np
+import pytest
+from scipy import stats
+
+from headscope.core.errors import InputError, UnknownName
+from headscope.figures.scatter import apart, spearman
+from headscope.results.draw import draw
+from tests.figures.data import measured
+
+
+def dots(figure):
+    return np.concatenate([line.get_xydata() for line in figure.axes[0].lines if line.get_linestyle() == "None"])
+
+
+def said(figure):
+    return figure.axes[0].texts[-1].get_text()
+
+
+def test_two_lenses_are_drawn_against_each_other_with_a_line_of_equality():
+    data = measured()
+    figure = draw(data, "scatter")
+    found = data["entropy"].sel(site="self")
+    assert np.allclose(
+        dots(figure), np.stack([found.sel(lens=lens).values.ravel() for lens in ("raw", "effective")], -1)
+    )
+    dashed = [line for line in figure.axes[0].lines if line.get_linestyle() == "--"]
+    assert all(np.array_equal(line.get_xdata(), line.get_ydata()) for line in dashed)
+    assert len(dashed) == 1
+    assert figure.axes[0].get_title() == "entropy: effective against raw"
+
+
+def test_two_variables_are_drawn_against_each_other():
+    data = measured()
+    figure = draw(data, "scatter", x="distance", y="token_types", lens="effective", at="type=sep")
+    one = data.sel(lens="effective", site="self", type="sep")
+    assert np.allclose(dots(figure), np.stack([one["distance"].values.ravel(), one["token_types"].values.ravel()], -1))
+    assert figure.axes[0].get_xlabel() == "attention distance (tokens)"
+    assert figure.axes[0].get_ylabel() == "attention weight, sep"
+    assert not any(line.get_linestyle() == "--" for line in figure.axes[0].lines)
+
+
+def test_with_one_lens_the_next_variable_is_taken():
+    assert draw(measured(lenses=["raw"]), "scatter").axes[0].get_title() == "raw · entropy and distance"
+
+
+def test_the_rank_correlation_is_scipys_and_is_said():
+    random = np.random.default_rng(0)
+    x, y = random.integers(0, 5, 40).astype(float), random.normal(size=40)
+    y[3] = np.nan
+    there = np.isfinite(y)
+    assert spearman(x, y) == pytest.approx(stats.spearmanr(x[there], y[there]).statistic)
+    assert np.isnan(spearman(np.ones(5), y[:5]))
+    data = measured(layers=4, heads=6)
+    rho = stats.spearmanr(*(data["entropy"].sel(lens=lens).values.ravel() for lens in ("raw", "effective"))).statistic
+    assert said(draw(data, "scatter")) == f"Spearman {rho:.2f}, 24 heads; n = 7 examples".replace("-", "−")
+
+
+def test_the_heads_farthest_from_equality_are_named():
+    data = measured(rows=False)
+    data["entropy"][:] = 1.0 + 0.001 * np.arange(6).reshape(2, 3)
+    data["entropy"].loc[{"lens": "effective", "layer": 1, "head": 2}] = 3.0
+    assert "L1H2" in [text.get_text() for text in draw(data, "scatter", labels=1).axes[0].texts]
+    assert len(draw(data, "scatter", labels=0).axes[0].texts) == 1
+
+
+def test_names_do_not_lie_on_one_another():
+    x = y = np.array([0.0, 0.01, 1.0])
+    assert apart(x, y, [0, 1, 2], many=3) == [0, 2]
+
+
+def test_layers_differ_in_shade_and_mark():
+    handles = draw(measured(layers=4), "scatter").axes[0].get_legend().get_lines()
+    assert len({handle.get_marker() for handle in handles}) == 4
+    assert len({tuple(handle.get_color()) for handle in handles}) == 4
+    deep = draw(measured(layers=13), "scatter")
+    assert deep.axes[0].get_legend() is None
+    assert deep.axes[1].get_ylabel() == "layer"
+
+
+def test_heads_without_a_value_are_left_out_and_counted():
+    data = measured()
+    data["entropy"][0, 0, 0, 0] = np.nan
+    assert "5 heads" in said(draw(data, "scatter"))
+    data["entropy"][:] = np.nan
+    assert said(draw(data, "scatter")).startswith("0 heads")
+
+
+def test_what_cannot_be_drawn_is_said():
+    with pytest.raises(
+        InputError, match=r"needs two things to compare, but this data has only 'entropy' through the lens"
+    ):
+        draw(measured(lenses=["raw"])[["entropy"]], "scatter")
+    with pytest.raises(UnknownName, match="No measured variable in this data is called 'distanse'"):
+        draw(measured(), "scatter", y="distanse")
+    with pytest.raises(InputError, match=r"'scatter' cannot show every axis of 'token_types'"):
+        draw(measured(), "scatter", y="token_types")
+    with pytest.raises(UnknownName, match="No axis of 'entropy' or 'distance' is called 'tpe'"):
+        draw(measured(), "scatter", x="entropy", y="distance", at="tpe=sep")

@@ -1,0 +1,58 @@
+import numpy as np
+import pytest
+
+from headscope.core.errors import InputError, UnknownName
+from headscope.results.draw import draw
+from tests.figures.data import measured
+
+
+def parts(ax):
+    return np.array([[bar.get_y(), bar.get_height()] for bar in ax.patches])
+
+
+def positive():
+    data = measured()
+    return data.assign(token_types=abs(data["token_types"]), token_types_rows=abs(data["token_types_rows"]))
+
+
+def test_each_layer_stacks_up_to_the_sum_of_its_parts():
+    data = positive()
+    panels = draw(data, "stacked_bars").axes
+    assert [panel.get_title() for panel in panels] == ["raw", "effective"]
+    means = data["token_types_rows"].mean(("example", "head")).sel(site="self")  # lens layer type
+    for panel, wanted in zip(panels, means, strict=True):
+        found = parts(panel).reshape(3, 2, 2)  # type layer (bottom, height)
+        assert np.allclose(found[..., 1].T, wanted)
+        assert np.allclose(found[-1].sum(-1), wanted.sum("type"))
+
+
+def test_negative_parts_hang_below_zero():
+    data = measured(rows=False)
+    data["token_types"][..., 1] = -0.1
+    found = parts(draw(data, "stacked_bars", lens="raw").axes[0])
+    assert any(bottom <= 0 and height < 0 for bottom, height in found)
+    assert all(bottom >= 0 for bottom, height in found if height > 0)
+
+
+def test_the_legend_stands_in_the_order_of_the_stack():
+    legend = draw(measured(), "stacked_bars").axes[-1].get_legend()
+    assert [text.get_text() for text in legend.get_texts()] == ["sep", "verb", "noun"]
+    assert legend.get_title().get_text() == "type"
+
+
+def test_many_numbered_parts_have_shades():
+    offsets = list(range(-5, 6))
+    data = measured(types=offsets).rename(type="offset")
+    legend = draw(data, "stacked_bars").axes[-1].get_legend()
+    assert len({patch.get_facecolor() for patch in legend.get_patches()}) == 11
+
+
+def test_what_cannot_be_stacked_is_said():
+    with pytest.raises(
+        InputError, match=r"stacks the parts along an axis, but 'entropy' has none beside layer and head"
+    ):
+        draw(measured(), "stacked_bars", variable="entropy")
+    with pytest.raises(UnknownName, match="No axis of 'token_types' is called 'role'"):
+        draw(measured(), "stacked_bars", parts="role")
+    with pytest.raises(UnknownName, match="No axis of 'token_types' is called 'roles'"):
+        draw(measured(), "stacked_bars", along="roles")
