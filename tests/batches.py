@@ -1,6 +1,7 @@
 """Batches of maps made by hand or seen in a tiny model, for statistics to observe."""
 
 from dataclasses import replace
+from functools import cache
 
 import torch
 
@@ -13,7 +14,7 @@ from headscope.engine.capture import capture
 from tests.models import batch as texts_for
 from tests.models import tiny
 
-TAGS = ("NOUN", "PRON", "VERB", "PUNCT", "ADJ")
+TAGS = ("NOUN", "PRON", "VERB", "PUNCT", "ADJ", "PROPN", "AUX")
 ROLE = {"[CLS]": 1, "[SEP]": 2, "[MASK]": 3, "[E]": 4}
 
 
@@ -70,11 +71,21 @@ def one(maps):
     return Batch(maps.examples, {("model", maps.lens): maps}, maps.lens)
 
 
-def seen_in(kind, site, lenses, focus, **options):
+def seen_in(kind, site, lenses, focus, *, pad_to=None):
     """What a tiny model attends to, through several lenses; the second model is the same with its layers swapped."""
-    options = {"texts": texts_for(kind), **options}
-    keep = ("attention", "values", "output")
-    trace = capture(tiny(kind), options.pop("texts"), site=site, keep=keep, **options)
-    found = {("model", lens): view(trace, lens) for lens in lenses}
+    found = {("model", lens): looked_at(kind, site, lens, pad_to) for lens in lenses}
     swapped = {("against", lens): replace(maps, parts=list(maps.parts)[::-1]) for (_, lens), maps in found.items()}
-    return Batch(trace.examples, {**found, **swapped}, focus)
+    return Batch(found["model", focus].examples, {**found, **swapped}, focus)
+
+
+@cache
+def looked_at(kind, site, lens, pad_to):
+    """Maps of a tiny model, with weights in full; shared between tests, which must not change them."""
+    maps = view(traced(kind, site, pad_to), lens)
+    return replace(maps, parts=[maps.layer(label) for label in maps.layers])
+
+
+@cache
+def traced(kind, site, pad_to):
+    keep = ("attention", "values", "output")
+    return capture(tiny(kind), texts_for(kind), site=site, keep=keep, pad_to=pad_to)

@@ -25,9 +25,9 @@ from tests.oracles.statistics import oracle
 
 PLACES = [("bert", "self"), ("llama", "self"), ("modernbert", "self"), ("gpt_oss", "self"), ("t5", "cross")]
 LENSES = ["raw", "effective", "norm:merge=true"]
-WORDS = ["noun", "pron", "verb", "punct", "adj", "[CLS]", "[SEP]", "[MASK]", "[E]"]
+WORDS = ["noun", "pron", "verb", "punct", "propn", "aux", "[CLS]", "[SEP]", "[MASK]", "[E]"]
 OTHERS = {"smoothing": [0.0, 0.01], "reach": [0], "other": [lenses.make("raw")], "types": [("sep", "verb")]}
-few = settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+few = settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def variants():

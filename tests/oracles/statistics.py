@@ -11,6 +11,7 @@ from headscope.core.tokens import ROLES
 
 def oracle(statistic, batch):
     """The values of a statistic, batch layer head and more, by the name of the variable."""
+    READ.clear()
     return globals()[file_name(type(statistic))](statistic, batch)
 
 
@@ -22,9 +23,20 @@ def over_maps(maps, function):
 
 def row(maps, example, layer, head, query):
     """The weights of one row on the keys that it sees, by key."""
-    weights = maps.layer(maps.layers[layer])[example, head, query].double().tolist()
-    seen = maps.visible[layer][example, query].tolist()
-    return {key: weights[key] for key in range(len(weights)) if seen[key]}
+    weights, seen = read(maps)[layer]
+    row, visible = weights[example][head][query], seen[example][query]
+    return {key: row[key] for key in range(len(row)) if visible[key]}
+
+
+READ = {}
+
+
+def read(maps):
+    """The weights and masks of every layer as lists; read once, for a tensor gives its numbers slowly."""
+    if id(maps) not in READ:
+        weights = [maps.layer(label).double().tolist() for label in maps.layers]
+        READ[id(maps)] = list(zip(weights, [each.tolist() for each in maps.visible], strict=True))
+    return READ[id(maps)]
 
 
 def rows(maps, example, layer, head):
