@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from headscope.core.catalog import Catalog, catalogs, lenses
+from headscope.core.batch import Batch
+from headscope.core.catalog import Catalog, catalogs, lenses, statistics
 from headscope.core.errors import InputError
 from headscope.core.lens import view
 from headscope.core.trace import Trace
@@ -51,6 +52,14 @@ def test_a_lens_of_another_package_works_like_any_other(external):
     maps = view(trace, "halved:by=4")
     assert maps.lens == "halved:by=4.0"
     assert maps.weights.unique().tolist() == [0.125]
+
+
+def test_a_statistic_of_another_package_works_like_any_other(external):
+    statistic = statistics.make("largest:times=2")
+    maps = view(Trace.of([torch.full((3, 1, 2, 2), 0.5)], [["a", "b"]] * 3), "raw")
+    result = statistic.finish(statistic.observe(Batch(maps.examples, {("model", "raw"): maps}, "raw")))
+    assert result.largest.values.tolist() == [[1.0]]
+    assert result.largest_n.values.tolist() == [[3]]
 
 
 def test_a_file_without_its_class_is_an_error_that_says_so(tmp_path, monkeypatch):
