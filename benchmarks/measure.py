@@ -38,6 +38,7 @@ def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="a tiny model and a few texts, to see that it runs")
+    parser.add_argument("--tokenizer", help="a folder that holds one, where the default model is not installed")
     parser.add_argument("--memory", type=int, help=argparse.SUPPRESS)
     chosen = parser.parse_args()
     if chosen.memory:
@@ -45,16 +46,17 @@ def main() -> None:
         return
     torch.manual_seed(0)
     device = "cuda" if torch.cuda.is_available() and not chosen.quick else "cpu"
-    compare_with_forward(device, quick=chosen.quick)
+    compare_with_forward(device, chosen.tokenizer, quick=chosen.quick)
     if device == "cpu":
         compare_with_obvious_way(4 if chosen.quick else 40)
         compare_memory((20, 40) if chosen.quick else (1000, 10000))
         compare_workers(8 if chosen.quick else 400)
 
 
-def compare_with_forward(device: str, *, quick: bool) -> None:
+def compare_with_forward(device: str, tokenizer: str | None, *, quick: bool) -> None:
     """The effective lens and the statistics of the bar, from tokenised and tagged batches."""
-    model, (batch, many) = _bert(device, quick=quick), (2, 1) if quick else (64, 16) if device == "cuda" else (8, 1)
+    model = _bert(device, tokenizer, quick=quick)
+    batch, many = (2, 1) if quick else (64, 16) if device == "cuda" else (8, 1)
     batches = [_inputs(model, batch, place) for place in range(many)]
     observers = {name: Observer(model, settings_of("effective", [name])) for name in STATISTICS}
     observers["all five"] = Observer(model, settings_of("effective", list(STATISTICS)))
@@ -73,6 +75,7 @@ def compare_with_forward(device: str, *, quick: bool) -> None:
 def compare_with_obvious_way(many: int) -> None:
     """One text at a time, all maps of all texts kept, then stacked and averaged."""
     model, texts = load(), [each.text for each in paragraphs()[:many]]
+    model.network.set_attn_implementation("eager")  # the only one that gives attentions
 
     def obvious() -> Any:
         maps = []
@@ -125,12 +128,13 @@ def compare_workers(many: int) -> None:
     show(f"{many} paragraphs, one thread each, after the first batch", ["", "time", "speed"], rows)
 
 
-def _bert(device: str, *, quick: bool) -> Model:
-    from transformers import BertConfig, BertModel
+def _bert(device: str, tokenizer: str | None, *, quick: bool) -> Model:
+    from transformers import AutoTokenizer, BertConfig, BertModel
 
     small = {"hidden_size": 48, "num_hidden_layers": 2, "intermediate_size": 96} if quick else {}
     network = BertModel(BertConfig(attn_implementation="eager", **small), add_pooling_layer=False).eval()
-    return load(network.to(device), tokenizer=load(device="cpu").tokenizer)
+    words = AutoTokenizer.from_pretrained(tokenizer) if tokenizer else load(device="cpu").tokenizer
+    return load(network.to(device), tokenizer=words)
 
 
 def _inputs(model: Model, many: int, seed: int) -> Inputs:

@@ -71,6 +71,8 @@ def test_layer_by_layer_equals_all_layers_at_once(monkeypatch):
     streamed = measured()
     monkeypatch.setattr("headscope.measuring.observe.Observer._near", lambda self: False)
     xr.testing.assert_allclose(streamed, measured(), atol=1e-6)
+    monkeypatch.setattr("headscope.measuring.observe.side_by_side", lambda maps: None)
+    xr.testing.assert_allclose(streamed, measured(), atol=1e-6)
 
 
 def test_chosen_layers_and_heads_are_those_of_the_whole():
