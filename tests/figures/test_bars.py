@@ -53,7 +53,7 @@ def test_one_head_has_its_own_interval():
     figure = draw(data, "bars", at="head=1", lens="raw")
     cell = data.sel(lens="raw", site="self", head=1)
     assert np.allclose(whiskers(figure)[0], np.stack([cell["entropy_low"], cell["entropy_high"]], -1))
-    assert figure.axes[0].get_title("left") == "raw · entropy · head 1 by layer"
+    assert figure.axes[0].get_title("left") == "raw · entropy by layer · head 1"
 
 
 def test_the_caption_has_the_count():
@@ -79,3 +79,12 @@ def test_what_cannot_be_drawn_is_said():
         draw(measured(), "bars", variable="token_types", along="layer")
     with pytest.raises(InputError, match=r"There are 8 lenses, but only 7 can be told apart in one figure"):
         draw(measured(lenses=[f"lens{each}" for each in range(8)]), "bars")
+
+
+def test_a_variables_own_unit_is_shown_once():
+    data = measured()
+    assert draw(data, "bars").axes[0].get_ylabel() == "entropy (nats)"
+    data["entropy"].attrs["units"] = "bits"
+    assert draw(data, "bars").axes[0].get_ylabel() == "entropy (bits)"
+    data["entropy"].attrs["long_name"] = "surprise"
+    assert draw(data, "bars").axes[0].get_ylabel() == "surprise (bits)"

@@ -53,6 +53,12 @@ def test_whole_numbers_are_written_whole_and_tiny_ones_with_a_power_of_ten():
     assert written(np.array([[np.nan]])) == [["–"]]
 
 
+def test_small_numbers_have_three_decimals_and_a_minus_is_no_hyphen():
+    assert written(np.array([[0.0124, -0.03, -0.0001]])) == [[".012", "−.030", ".000"]]
+    assert written(np.array([[1.5, -0.001, -2.0]])) == [["1.50", "0.00", "−2.00"]]
+    assert written(np.array([[123.45, 1.0]])) == [["123.5", "1.0"]]
+
+
 def test_an_unknown_value_is_said():
     with pytest.raises(
         UnknownName, match=r"No value of every head in this data is called 'shear'. Did you mean 'share'"

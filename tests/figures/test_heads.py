@@ -43,7 +43,7 @@ def test_a_place_along_a_further_axis_is_chosen():
     figure = draw(data, "heads:variable=token_types,at=type=verb,lens=raw")
     (panel,) = panels(figure)
     assert np.allclose(panel.images[0].get_array(), data["token_types"].sel(lens="raw", site="self", type="verb"))
-    assert figure.get_suptitle() == "token types · verb"
+    assert figure.get_suptitle() == "token types · type verb"
 
 
 def test_an_axis_left_open_is_said_with_what_to_choose():

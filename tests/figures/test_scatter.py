@@ -35,7 +35,7 @@ def test_two_variables_are_drawn_against_each_other():
     one = data.sel(lens="effective", site="self", type="sep")
     assert np.allclose(dots(figure), np.stack([one["distance"].values.ravel(), one["token_types"].values.ravel()], -1))
     assert figure.axes[0].get_xlabel() == "attention distance (tokens)"
-    assert figure.axes[0].get_ylabel() == "attention weight, sep"
+    assert figure.axes[0].get_ylabel() == "attention weight, type sep"
     assert not any(line.get_linestyle() == "--" for line in figure.axes[0].lines)
 
 

@@ -40,6 +40,15 @@ def test_the_legend_stands_in_the_order_of_the_stack():
     assert legend.get_title().get_text() == "type"
 
 
+def test_a_part_without_any_value_is_left_out_and_said():
+    data = measured()
+    data["token_types"][..., 1] = np.nan
+    data["token_types_rows"][..., 1] = np.nan
+    figure = draw(data, "stacked_bars")
+    assert [text.get_text() for text in figure.axes[-1].get_legend().get_texts()] == ["sep", "noun"]
+    assert figure.get_supxlabel() == "Mean over 3 heads. n = 7 examples. No value: verb."
+
+
 def test_many_numbered_parts_have_shades():
     offsets = list(range(-5, 6))
     data = measured(types=offsets).rename(type="offset")

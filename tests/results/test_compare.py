@@ -176,6 +176,13 @@ def test_a_comparison_is_saved_and_opened(tmp_path):
     assert back.attrs == found.attrs
 
 
+def test_units_stay():
+    a, b = two()
+    b["entropy"].attrs["units"] = "bits"
+    assert compare(a, b)["entropy"].attrs == {"units": "bits"}
+    assert "units" not in a["entropy"].attrs
+
+
 def test_what_cannot_be_compared_is_said():
     a, b = two()
     with pytest.raises(InputError, match="one holds 'entropy', the other 'distance', and nothing is in both. Measure"):

@@ -51,7 +51,7 @@ class Bars(Figure):
         series.name_groups(place, labels, (wide - 0.8) / len(labels))
         place.set_ylabel(chosen.attrs["label"])
         lines = series.legend(place, _handles(means), wide - 0.7) if means.sizes["lens"] > 1 else 0
-        title = f"{measured.name(chosen)} by {along}"
+        title = measured.name(chosen, f"by {along}")
         series.title(place, self.title if self.title is not None else title, wide - 0.7, lines)
         series.note(place, along, measured.averaged(chosen, over, "Whiskers"), wide)
         return canvas.root(place.figure)

@@ -49,7 +49,7 @@ class Curve(Figure):
         _name_layers(place, means)
         place.set_ylabel(chosen.attrs["label"])
         lines = series.legend(place, handles, wide - 0.7) if len(handles) > 1 else 0
-        title = self.title if self.title is not None else f"{measured.name(chosen)} by layer"
+        title = self.title if self.title is not None else measured.name(chosen, "by layer")
         series.title(place, title, wide - 0.7, lines)
         dots = "Dots: single heads. " if self.heads and chosen.sizes["head"] > 1 else ""
         series.note(place, "layer", dots + measured.averaged(chosen, ["head"], "Band"), wide)

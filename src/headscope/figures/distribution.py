@@ -51,7 +51,7 @@ class Distribution(Figure):
         series.name_groups(place, labels, (wide - 0.8) / len(labels))
         place.set_ylabel(chosen.attrs["label"])
         lines = series.legend(place, _handles(rows), wide - 0.7) if rows.sizes["lens"] > 1 else 0
-        title = f"{measured.name(chosen)} over examples"
+        title = measured.name(chosen, "over examples")
         series.title(place, self.title if self.title is not None else title, wide - 0.7, lines)
         series.note(place, self.along, _caption(chosen, rows, self.along), wide)
         return canvas.root(place.figure)

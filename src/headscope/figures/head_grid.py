@@ -58,7 +58,8 @@ class HeadGrid(Figure):
         else:
             table = one[colour].transpose("layer", "head").values.astype(float)
             scale, text = grid.value_scale(table, signed=f"{colour}_p" in one), _meaning(one, colour)
-            grid.draw_numbers(place, table, scale, grid.written(table), cell)
+            texts = grid.written(table)
+            grid.draw_numbers(place, table, scale, texts, grid.number_size(texts, cell))
         grid.name_heads(place, one)
         heat.bar(place, scale, text, (cell * shape[1], cell * shape[0]))
         default = f"{lens} · every head" if colour is None else f"{lens} · {colour} of every head"

@@ -61,13 +61,14 @@ def _draw_panels(place: canvases.Figure | canvases.SubFigure, chosen: xr.Dataset
     many, layers, heads = (chosen.sizes[dim] for dim in ("lens", "layer", "head"))
     table = chosen["value"].values.astype(float)  # lens layer head
     scale, texts = grid.value_scale(table, signed="p" in chosen), _texts(chosen)
+    size = grid.number_size(texts, cell, bold="significant" in chosen)
     panels = place.subplots(-(-many // columns), columns, squeeze=False).ravel()
     for index, panel in enumerate(panels):
         if index >= many:
             panel.remove()
             continue
         marked = chosen["significant"].values[index].astype(np.int8) if "significant" in chosen else None
-        grid.draw_numbers(panel, table[index], scale, texts[index * layers : (index + 1) * layers], cell, marked)
+        grid.draw_numbers(panel, table[index], scale, texts[index * layers : (index + 1) * layers], size, marked)
         grid.name_heads(panel, chosen, cell, layers=index % columns == 0)
         panel.spines[:].set(visible=True, color=theme.hatch, linewidth=0.4)
         if lens := str(chosen["lens"].values[index]):

@@ -63,7 +63,7 @@ class Scatter(Figure):
         apart = lenses[0] != lenses[1]
         place.set_xlabel(_axis(first, lenses[0] if apart else ""))
         place.set_ylabel(_axis(second, lenses[1] if apart else ""))
-        title = f"{measured.name(first)} and {second.attrs['variable']}".replace("_", " ")
+        title = measured.name(first, f"and {second.attrs['variable'].replace('_', ' ')}")
         both = f"{_words(first)}: {lenses[1]} against {lenses[0]}"
         place.set_title(self.title if self.title is not None else both if same else title)
         _say(place, table, first)

@@ -44,14 +44,17 @@ class StackedBars(Figure):
         parts = _parts(chosen, self.parts, self.along)
         measured.closed("stacked_bars", chosen, parts, self.along)
         over = [dim for dim in ("layer", "head") if dim not in (parts, self.along)]
+        there = chosen["value"].notnull().any([dim for dim in chosen["value"].dims if dim != parts])
+        absent, chosen = measured.listed(chosen[parts][~there.values]), chosen.isel({parts: there.values})
         means = measured.mean_over(chosen, over).transpose("lens", parts, self.along, ...)
         wide = self.size if self.size is not None else _width(means, self.along)
         place = canvas.whole_figure("stacked_bars", ax, figure, (wide, 2.9))
         wide = wide if figure is None else place.bbox.width / place.dpi
         _draw_panels(place, means, parts, self.along, wide)
-        title = f"{measured.name(chosen)} by {self.along}"
+        title = measured.name(chosen, f"by {self.along}")
         place.suptitle(canvas.wrapped(self.title if self.title is not None else title, wide, theme.TITLE))
         note = measured.averaged(chosen.drop_vars(["low", "high"], errors="ignore"), over, "")
+        note += f" No value: {absent}." if absent else ""
         place.supxlabel(canvas.wrapped(note, wide, theme.NOTE), fontsize=theme.NOTE, color=theme.quiet)
         return canvas.root(place)
 

@@ -47,6 +47,7 @@ def compare(
     found: dict[str, xr.DataArray] = {}
     for name in names:
         cells = _unpaired_cells(left, right, name) if why else _paired_cells(left, right, name)
+        cells["value"].attrs.update(right[name].attrs)  # units and names
         adjusted = xr.apply_ufunc(lambda p: corrected(p, correction), cells["p"])
         found |= {f"{name}_{each}" if each != "value" else name: cells[each] for each in cells}
         found |= {f"{name}_p_adjusted": adjusted, f"{name}_significant": (adjusted < LEVEL).astype(np.int8)}

@@ -23,13 +23,12 @@ def draw_numbers(
     table: heat.Cells,
     scale: heat.Scale,
     texts: list[list[str]],
-    cell: float,
+    size: float,
     marked: Marks | None = None,
 ) -> None:
-    """The cells and their numbers, bold where marked; without room for numbers, marked cells have a dot."""
+    """The cells and their numbers of so many points, bold where marked; too small to read, marked cells have a dot."""
     heat.hide(ax, table)
     ax.imshow(table, norm=scale.norm, cmap=scale.colours, aspect="equal", interpolation="nearest")
-    size = number_size(texts, cell, bold=marked is not None)
     for (row, column), value in np.ndenumerate(table):
         bold = marked is not None and bool(marked[row, column])
         ink = theme.ink_on(scale.paint(np.array(value))) if np.isfinite(value) else theme.quiet
@@ -38,7 +37,7 @@ def draw_numbers(
             text = texts[row][column]
             ax.text(column, row, text, ha="center", va="center", fontsize=size, color=ink, fontweight=weight)
         elif bold:
-            ax.plot(column, row, marker="o", markersize=cell * 72 * 0.22, color=ink, markeredgewidth=0)
+            ax.plot(column, row, marker="o", markersize=0.9 * size, color=ink, markeredgewidth=0)
 
 
 def number_size(texts: list[list[str]], cell: float, *, bold: bool = False) -> float:
@@ -48,20 +47,24 @@ def number_size(texts: list[list[str]], cell: float, *, bold: bool = False) -> f
 
 
 def written(table: heat.Cells) -> list[list[str]]:
-    """Numbers as short text: whole ones whole, tiny ones with a power of ten, others with two decimals."""
+    """Numbers as short text: whole ones whole, small ones as .012, tiny ones with a power of ten, others as 0.12."""
     finite = table[np.isfinite(table)]
-    if not finite.size:
-        return [["–"] * len(row) for row in table]
-    largest = np.abs(finite).max()
-    whole = (finite == finite.round()).all()
-    form = ".0f" if whole or largest >= 1000 else ".1e" if largest < 0.01 else ".1f" if largest >= 100 else ".2f"
+    largest = float(np.abs(finite).max()) if finite.size else 0.0
+    if (finite == finite.round()).all() or largest >= 1000:
+        form = ".0f"
+    else:
+        form = ".1f" if largest >= 100 else ".2f" if largest >= 0.1 else ".3f" if largest >= 0.01 else ".1e"
     return [[_number(each, form) if np.isfinite(each) else "–" for each in row] for row in table]
 
 
 def _number(value: float, form: str) -> str:
-    """With a minus that is as wide as a plus, and none before zero."""
-    text = format(value, form).replace("-", "−", 1) if "e" not in form else format(value, form)
-    return text.removeprefix("−") if not text.strip("−0.") else text
+    """With a minus as wide as a plus, and none before zero."""
+    text = format(value, form)
+    if form == ".1e":
+        return text
+    sign = "−" if text.startswith("-") and text.strip("-0.") else ""
+    digits = text.removeprefix("-")
+    return sign + (digits.removeprefix("0") if form == ".3f" else digits)
 
 
 def value_scale(table: heat.Cells, *, signed: bool = False) -> heat.Scale:

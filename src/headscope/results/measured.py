@@ -41,7 +41,7 @@ def part(
     for each in at:
         axis, place = _wanted(each, chosen, name)
         chosen = chosen.isel({axis: [place]} if axis in AXES else {axis: place})
-        said.append(_said(axis, chosen[axis].values.ravel()[0]))
+        said.append(f"{axis} {chosen[axis].values.ravel()[0]}")
     alone = {axis: 0 for axis in further(chosen) if chosen.sizes[axis] == 1}
     return chosen.isel(alone).assign_attrs(variable=name, at=", ".join(said), label=label(whole, name))
 
@@ -98,11 +98,11 @@ def counted(chosen: xr.Dataset) -> str:
     return f"n = {most:,}" if least == most else f"n = {least:,} to {most:,}"
 
 
-def name(chosen: xr.Dataset) -> str:
+def name(chosen: xr.Dataset, by: str = "") -> str:
     """What a part is of, for a title: the lens where there is only one, the variable, and what `at` chose."""
     lenses = [str(each) for each in chosen["lens"].values]
-    words = [lenses[0] if len(lenses) == 1 else "", chosen.attrs["variable"].replace("_", " "), chosen.attrs["at"]]
-    return " · ".join(each for each in words if each)
+    words = [lenses[0] if len(lenses) == 1 else "", f"{chosen.attrs['variable'].replace('_', ' ')} {by}".strip()]
+    return " · ".join(each for each in (*words, chosen.attrs["at"]) if each)
 
 
 def averaged(chosen: xr.Dataset, over: Sequence[str], marks: str) -> str:
@@ -118,11 +118,11 @@ def averaged(chosen: xr.Dataset, over: Sequence[str], marks: str) -> str:
 
 def label(data: xr.Dataset, name: str) -> str:
     """What a variable is, with its unit, as an axis says it."""
-    held = data[name].attrs
-    base, absolute = name.removesuffix("_absolute"), name.endswith("_absolute")
+    held, base = data[name].attrs, name.removesuffix("_absolute")
     words = str(held.get("long_name", QUANTITIES.get(base, base.replace("_", " "))))
-    words = f"absolute {words}" if absolute and "long_name" not in held else words
-    words = f"{words} ({held['units']})" if "units" in held else words
+    words = f"absolute {words}" if base != name and "long_name" not in held else words
+    unit = held.get("units", UNITS.get(base))
+    words = f"{words} ({unit})" if unit else words
     return f"difference in {words}" if f"{name}_p" in data else words
 
 
@@ -181,26 +181,22 @@ def _wanted(choice: str, data: xr.Dataset, name: str) -> tuple[str, int]:
     return axis, labels.index(wanted)
 
 
-def _said(axis: str, label: object) -> str:
-    """A place in words: `sep`, but `offset -1`."""
-    return str(label) if isinstance(label, str) else f"{axis} {label}"
-
-
 def _first(data: xr.Dataset, axis: str) -> str:
     return str(data[axis].values[0])
 
 
 QUANTITIES = {
-    "entropy": "entropy (nats)",
     "peak": "largest weight of a row",
-    "distance": "attention distance (tokens)",
+    "distance": "attention distance",
     "offsets": "attention weight",
     "special_tokens": "attention weight",
     "token_types": "attention weight",
-    "effective_share": "effective share",
     "lens_agreement": "agreement of lenses",
-    "lens_agreement_rank": "agreement of lenses (rank correlation)",
+    "lens_agreement_rank": "rank agreement of lenses",
     "similarity": "similarity of maps",
-    "head_distance": "distance of heads (Jensen–Shannon)",
+    "head_distance": "distance of heads",
 }
-"""What the built-in statistics measure; a variable's own `long_name` and `units` go first."""
+"""What the built-in statistics measure, where their names do not say it; a variable's own `long_name` goes first."""
+
+UNITS = {"entropy": "nats", "distance": "tokens", "head_distance": "nats"}
+"""Their units, for results that do not carry them; a variable's own `units` go first."""
