@@ -119,8 +119,11 @@ def masses(
 
 
 def arrived(maps: Maps, tensors: Iterable[Tensor]) -> tuple[Tensor, ...]:
-    """Small tensors of the host, sent where the maps lie."""
-    return tuple(each.to(maps.visible[0].device, non_blocking=True) for each in tensors)
+    """Small tensors of the host, sent where the maps lie; from pinned memory, so that nobody waits for a GPU."""
+    device = maps.visible[0].device
+    far = device.type == "cuda"
+    pinned = (each.pin_memory() if far and not each.is_cuda else each for each in tensors)
+    return tuple(each.to(device, non_blocking=True) for each in pinned)
 
 
 def some_rows(

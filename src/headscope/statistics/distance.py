@@ -33,6 +33,6 @@ class Distance(PerExample):
     def values(self, batch: Batch) -> Mapping[str, Tensor]:
         """The mean over an example's rows."""
         maps = batch.focus
-        apart = (positions(maps.queries)[:, :, None] - positions(maps.keys)[:, None]).abs()
-        (sent,) = arrived(maps, [apart.float()])
-        return {"distance": row_mean(by_layer(maps, row_distance, sent))}
+        here, there = arrived(maps, [positions(maps.queries), positions(maps.keys)])
+        apart = (here[:, :, None] - there[:, None]).abs().float()
+        return {"distance": row_mean(by_layer(maps, row_distance, apart))}
