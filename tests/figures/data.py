@@ -6,10 +6,12 @@ import numpy as np
 import xarray as xr
 from scipy import stats
 
+from headscope.core.tokens import labels
+
 
 def dataset(tokens="the cat sat", *, layers=2, heads=3, causal=False, shares=None) -> xr.Dataset:
     """The lenses raw and effective over some tokens; effective differs from raw by what `shares` says."""
-    words = np.array(tokens.split(" "), dtype=object)
+    words = labels(tokens.split(" "))
     many = len(words)
     visible = np.tril(np.ones((many, many), bool)) if causal else np.ones((many, many), bool)
     scores = np.random.default_rng(0).random((layers, heads, many, many)) * visible
@@ -57,7 +59,7 @@ def data_for(figure: str, tokens="the cat sat", *, causal=False) -> xr.Dataset:
 
 def intervals(tokens="the cat sat", *, certain=False) -> xr.Dataset:
     """What `hs.identifiability` gives for the first query; each weight is halfway between its ends."""
-    words = np.array(tokens.split(" "), dtype=object)
+    words = labels(tokens.split(" "))
     many = len(words)
     standard = np.full(many, 1 / many)
     width = 0.0 if certain else 0.8 * standard

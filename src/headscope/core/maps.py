@@ -13,7 +13,7 @@ from torch import Tensor
 
 from headscope.core.errors import InputError
 from headscope.core.example import Example
-from headscope.core.tokens import Tokens
+from headscope.core.tokens import Tokens, labels
 from headscope.core.trace import Trace, Visible, wanted
 
 
@@ -134,7 +134,7 @@ def _side(name: str, tokens: Tokens, example: int) -> dict[str, Any]:
     real = tokens.real[example].cpu()
     text = [piece for piece, kept in zip(_padded(tokens, example), real.tolist(), strict=True) if kept]
     return {
-        f"{name}_token": (name, np.array(text, dtype=object)),
+        f"{name}_token": (name, labels(text)),
         f"{name}_special": (name, tokens.special[example].cpu()[real].numpy()),
         f"{name}_segment": (name, tokens.segment[example].cpu()[real].numpy()),
         f"{name}_word": (name, tokens.word[example].cpu()[real].numpy()),

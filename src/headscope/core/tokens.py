@@ -2,7 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
@@ -58,6 +60,12 @@ class Tokens:
         special = torch.tensor([[_looks_special(row, place) for place in range(width)] for row in rows])
         nothing = torch.full(real.shape, -1)
         return cls(rows, real, special, torch.where(real, 0, nothing), nothing)
+
+
+def labels(pieces: Sequence[str]) -> np.ndarray[Any, Any]:
+    """Tokens as labels of a Dataset; half a surrogate pair, which no table or file can hold, becomes U+FFFD."""
+    whole = [each.encode("utf-16", "surrogatepass").decode("utf-16", "replace") for each in pieces]
+    return np.array(whole, dtype=object)
 
 
 def _flat(text: Sequence[str] | Sequence[Sequence[str]]) -> bool:

@@ -1,10 +1,10 @@
 """How much of an attention row its output determines, weight by weight."""
 
-import numpy as np
 import xarray as xr
 
 from headscope.core.errors import InputError, NotCaptured
 from headscope.core.identifiability import interval
+from headscope.core.tokens import labels
 from headscope.core.trace import Trace, wanted
 from headscope.results.stamp import stamped
 
@@ -43,7 +43,7 @@ def identifiability(trace: Trace, layer: int, head: int, query: int, *, example:
         coords={
             "key": keys,
             "other": keys,
-            "key_token": ("key", np.array([trace.keys.text[example][key] for key in keys], dtype=object)),
+            "key_token": ("key", labels([trace.keys.text[example][key] for key in keys])),
             "key_special": ("key", trace.keys.special[example].cpu()[seen].numpy()),
         },
     )
