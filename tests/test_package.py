@@ -20,7 +20,7 @@ NAMES = {
     "DataWarning", "Edit", "Example", "Figure", "HeadscopeError", "Lens", "Maps", "Model", "Statistic", "Tokens",
     "Trace", "__version__", "by_layer", "capture", "compare", "draw", "edited", "generate", "identifiability", "load",
     "measure", "merge",
-    "open_result", "read", "save", "show", "stream", "view",
+    "open_result", "read", "save", "show", "stream", "to_words", "view",
 }  # fmt: skip
 
 

@@ -9,6 +9,7 @@ from headscope.core.maps import Maps as Maps
 from headscope.core.statistic import Statistic as Statistic
 from headscope.core.tokens import Tokens as Tokens
 from headscope.core.trace import Trace as Trace
+from headscope.core.word_maps import to_words as to_words
 from headscope.data.read import read as read
 from headscope.display import show as show
 from headscope.engine.by_layer import by_layer as by_layer
