@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import padding_page  # beside this file
+import words_page
 
 from headscope.core.catalog import families
 from headscope.results.draw import draw
@@ -71,7 +72,8 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--check", action="store_true")
     check = options.parse_args().check
-    made = (*pictures(), family_table(), measured_edits(), (DOCS / "padding.md", padding_page.page()))
+    made = (*pictures(), family_table(), measured_edits(), (DOCS / "padding.md", padding_page.page()),
+            filled(DOCS / "words.md", "tagger", words_page.table()))  # fmt: skip
     stale = [(path, wanted) for path, wanted in made if not path.is_file() or path.read_bytes() != wanted]
     for path, wanted in stale:
         if not check:

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from argparse import Namespace
+from hashlib import sha256
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
@@ -13,6 +14,8 @@ import pytest
 from headscope.data.tagger import Tagger, english
 from headscope.data.tagger_features import Features, kind_of, letters, shape
 from headscope.data.tagger_file import Weights, read_weights, write_weights
+from headscope.results.stamp import provenance
+from headscope.results.store import open_result
 
 ROOT = Path(__file__).parents[2]
 TREEBANK = ROOT.parent / "shared" / "data" / "treebank"
@@ -162,3 +165,9 @@ def test_the_shipped_file_is_small_and_holds_no_code():
     with np.load(path, allow_pickle=False) as held:
         assert all(held[name].dtype.kind in "ui" for name in held.files)
     assert "Attribution-ShareAlike 4.0" in path.with_name("EWT_NOTICE").read_text()
+
+
+def test_what_was_measured_is_what_is_shipped():
+    measured = provenance(open_result(ROOT / "docs" / "results" / "tagger.nc"))
+    shipped = ROOT / "src" / "headscope" / "data" / "english_tagger.npz"
+    assert measured["weights_hash"] == sha256(shipped.read_bytes()).hexdigest()
