@@ -1,0 +1,61 @@
+"""Attention to kinds of words: nouns, pronouns, verbs, punctuation."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from torch import Tensor
+
+from headscope.core.batch import Batch
+from headscope.core.cells import Several, masses, mean_where
+from headscope.core.spec import check_choices
+from headscope.core.statistic import PerExample
+from headscope.core.tokens import ROLES
+from headscope.core.types import USUAL, check_types, type_masks
+
+
+@dataclass(frozen=True)
+class TokenTypes(PerExample):
+    """The weight from [CLS] to each type of token; a type that an example lacks is NaN there, not 0.
+
+    Several tokens of a type: the largest weight (Sun & Marasović, 2021), their sum or their mean. `source="all"` takes
+    the mean over all rows. A word of several tokens counts by its first, or by all. Proper nouns and auxiliaries are
+    nouns and verbs by option. Signed, and as `token_types_absolute` of |w|.
+    """
+
+    source: Literal["cls", "all"] = "cls"
+    several: Several = "max"
+    types: tuple[str, ...] = USUAL
+    proper_nouns: bool = False
+    auxiliaries: bool = False
+    subtokens: Literal["first", "all"] = "first"
+
+    needs = frozenset({"maps", "tags"})
+    cites = ("sun2021", "clark2019")
+
+    def __post_init__(self) -> None:
+        check_choices(self)
+        check_types(self.types)
+
+    def axes(self, batch: Batch) -> Mapping[str, Sequence[str]]:  # noqa: ARG002
+        """The types."""
+        return {"type": self.types}
+
+    def values(self, batch: Batch) -> Mapping[str, Tensor]:
+        """The mean over those rows of an example that see a token of the type."""
+        maps = batch.focus
+        masks = type_masks(
+            maps.keys,
+            batch.examples,
+            self.types,
+            proper_nouns=self.proper_nouns,
+            auxiliaries=self.auxiliaries,
+            subtokens=self.subtokens,
+        )
+        rows = maps.queries.roles == ROLES.index("cls") if self.source == "cls" else None
+        found = masses(maps, masks, self.several, rows)
+        there = found.there[:, :, None]
+        return {
+            "token_types": mean_where(found.signed, there, dim=3),
+            "token_types_absolute": mean_where(found.absolute, there, dim=3),
+        }
