@@ -88,7 +88,7 @@ def run(chosen: argparse.Namespace) -> None:
     """Measure one corpus with one model."""
     warnings.simplefilter("ignore", hs.DataWarning)  # paragraphs are cut on purpose
     hs.measure(
-        hs.load(chosen.model),
+        hs.load(chosen.model, dtype="float32"),
         CORPORA[chosen.corpus](chosen.place),
         lens=list(LENSES),
         statistics=list(STATISTICS),
@@ -101,13 +101,15 @@ def run(chosen: argparse.Namespace) -> None:
 
 def join(chosen: argparse.Namespace) -> None:
     """All runs along `corpus` and `model`, as small as they can be without losing what is shown."""
-    parts, facts = [], {}
+    parts: dict[str, list[xr.Dataset]] = {}
+    facts = {}
     for path in chosen.states:
         corpus, data, known = path.name.partition("-")[0], hs.merge(path), read_state(path).facts
         label = Path(str(known["model"])).name
         facts[f"{corpus} {label}"] = {name: known[name] for name in ("weights_hash", "data", "n", "device", "dtype")}
-        parts.append(_small(data).expand_dims(corpus=[corpus], model=[label]))
-    whole = xr.combine_by_coords(parts, join="outer", combine_attrs="drop")
+        parts.setdefault(corpus, []).append(_small(data).expand_dims(corpus=[corpus], model=[label]))
+    rows = [xr.concat(each, "model", data_vars="all", join="outer") for each in parts.values()]
+    whole = xr.concat(rows, "corpus", data_vars="all", join="outer")
     command = "docs/runs/heads.py over SST-2 dev and 1,000 pairs of paragraphs of WikiText-2"
     settings = {name: known[name] for name in ("lenses", "statistics", "max_length", "tagger", "units")}
     hs.save(

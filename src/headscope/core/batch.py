@@ -1,7 +1,9 @@
 """What a statistic observes: examples, and the maps that were seen for them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from torch import Tensor
 
 from headscope.core.example import Example
 from headscope.core.maps import Maps
@@ -18,6 +20,8 @@ class Batch:
     examples: tuple[Example, ...]
     maps: Mapping[tuple[str, str], Maps]
     lens: str
+    known: Mapping[str, tuple[Tensor, ...]] = field(default_factory=dict)
+    """What statistics, by their spec, know of the tokens already, where the maps lie."""
 
     @property
     def focus(self) -> Maps:

@@ -3,7 +3,7 @@
 Rows of padding see nothing, so what is said here of rows that see nothing is said of padding too.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -98,19 +98,17 @@ def positions(tokens: Tokens) -> Int[Tensor, "batch token"]:
     return tokens.real.cumsum(-1) - 1
 
 
-def masses(
-    maps: Maps, mask: Bool[Tensor, "batch kind key"], several: Several, rows: Bool[Tensor, "batch query"] | None = None
-) -> Masses:
+def masses(maps: Maps, columns: Sequence[Tensor], several: Several, rows: Sequence[Tensor] = ()) -> Masses:
     """The weight of every row on each kind of key, where an example may have several keys of a kind.
 
-    The masks lie with the host; only the few columns that they name are ever touched. `rows` takes those rows alone.
+    `columns` are the `places` of the keys of each kind: only these few are ever touched. `rows`, the places of some
+    queries, takes their rows alone.
     """
-    index, there = arrived(maps, places(mask))
-    taken = None if rows is None else arrived(maps, places(rows))
+    index, there = columns
     signed, absolute, counted = [], [], []
     for weights, visible in layers(maps):
-        if taken is not None:
-            weights, visible = some_rows(weights, visible, *taken)
+        if rows:
+            weights, visible = some_rows(weights, visible, *rows)
         picked, seen = _columns(weights, visible, index, there)
         signed.append(_joined(picked, seen[:, None], several))
         absolute.append(_joined(picked.abs_(), seen[:, None], several))
@@ -118,9 +116,8 @@ def masses(
     return Masses(*(torch.stack(each, dim=1) for each in (signed, absolute, counted)))
 
 
-def arrived(maps: Maps, tensors: Iterable[Tensor]) -> tuple[Tensor, ...]:
+def arrived(device: torch.device, tensors: Iterable[Tensor]) -> tuple[Tensor, ...]:
     """Small tensors of the host, sent where the maps lie; from pinned memory, so that nobody waits for a GPU."""
-    device = maps.visible[0].device
     far = device.type == "cuda"
     pinned = (each.pin_memory() if far and not each.is_cuda else each for each in tensors)
     return tuple(each.to(device, non_blocking=True) for each in pinned)

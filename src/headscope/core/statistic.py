@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from headscope.core.catalog import statistics
 from headscope.core.errors import InputError
 from headscope.core.lens import Lens
-from headscope.core.spec import file_name
+from headscope.core.spec import file_name, spec_of
 from headscope.core.state import State
 
 if TYPE_CHECKING:
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from headscope.core.batch import Batch
+    from headscope.core.example import Example
+    from headscope.core.tokens import Tokens
 
 
 class Statistic(ABC):
@@ -67,6 +69,27 @@ class PerExample(Statistic):
         One called `head` says that the values are for other heads than those of the maps that are measured.
         """
         return {}
+
+    def tokens(
+        self,
+        examples: "Sequence[Example]",  # noqa: ARG002
+        queries: "Tokens",  # noqa: ARG002
+        keys: "Tokens",  # noqa: ARG002
+    ) -> "tuple[Tensor, ...]":
+        """What it must know of the tokens, as small tensors of the host, found once for all layers.
+
+        On a GPU they are found while the model is still at work.
+        """
+        return ()
+
+    def known(self, batch: "Batch") -> tuple["Tensor", ...]:
+        """What `tokens` gives for a batch, where its maps lie."""
+        from headscope.core.cells import arrived
+
+        maps, ready = batch.focus, batch.known.get(spec_of(self))
+        if ready is not None:
+            return ready
+        return arrived(maps.visible[0].device, self.tokens(batch.examples, maps.queries, maps.keys))
 
     @abstractmethod
     def values(self, batch: "Batch") -> Mapping[str, "Tensor"]:

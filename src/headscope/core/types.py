@@ -37,6 +37,9 @@ WORDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 """Types of words, with their universal parts of speech; each of these is a type in small letters too."""
 
 TAGS = tuple(tag for tags in WORDS.values() for tag in tags)
+NUMBERS: Mapping[str, int] = MappingProxyType({tag: place for place, tag in enumerate(TAGS)} | {"": -1, "_": -1})
+"""A treebank may leave a word's tag blank."""
+
 TYPES: Mapping[str, tuple[str, ...]] = MappingProxyType({tag.lower(): (tag,) for tag in TAGS} | dict(WORDS))
 
 USUAL = ("noun", "pronoun", "verb", "punctuation", "cls", "sep")
@@ -91,22 +94,24 @@ def check_types(types: Sequence[str]) -> None:
 def first_of_word(tokens: Tokens) -> Bool[Tensor, "batch token"]:
     """The first token of every word."""
     word = tokens.word.cpu()
-    same = word[:, :, None] == word[:, None, :]  # batch token earlier
-    earlier = torch.ones(same.shape[1:], dtype=torch.bool).tril(-1)
-    return (word >= 0) & ~(same & earlier).any(-1) & tokens.real.cpu()
+    before = torch.cummax(torch.nn.functional.pad(word, (1, 0), value=-1)[:, :-1], dim=-1).values  # words go upwards
+    return (word > before) & tokens.real.cpu()
 
 
 def _numbers(tokens: Tokens, examples: Sequence[Example]) -> Int[Tensor, "batch token"]:
     """The place in TAGS of each token's tag, -1 for none."""
     rows = []
     for example, words in zip(examples, tokens.word.tolist(), strict=True):
-        tags = [_number(tag, example) for tag in _tags(example)]
+        tags = [NUMBERS.get(tag) for tag in _tags(example)]
+        if None in tags:
+            raise _unknown_tag(example)
         if max(words) >= len(tags):
             raise InputError(
                 f"Example '{example.id}' has {len(tags)} tags, but {max(words) + 1} words. Give one tag for each word "
                 "of the text and of the pair, before the capture."
             )
-        rows.append([tags[word] if word >= 0 else -1 for word in words])
+        tags.append(-1)  # where -1, which is no word, finds it
+        rows.append([tags[word] for word in words])
     return torch.tensor(rows)
 
 
@@ -120,13 +125,9 @@ def _tags(example: Example) -> tuple[str, ...]:
     return (*example.columns["tags"], *example.columns.get("pair_tags", ()))
 
 
-def _number(tag: str, example: Example) -> int:
-    """A treebank may leave a word's tag blank."""
-    if tag in ("", "_"):
-        return -1
-    if tag not in TAGS:
-        raise InputError(
-            f"Example '{example.id}' has the tag {tag!r}, which is no universal part of speech. Use these: "
-            f"{', '.join(sorted(TAGS))}; '_' for none."
-        )
-    return TAGS.index(tag)
+def _unknown_tag(example: Example) -> InputError:
+    wrong = next(tag for tag in _tags(example) if tag not in NUMBERS)
+    return InputError(
+        f"Example '{example.id}' has the tag {wrong!r}, which is no universal part of speech. Use these: "
+        f"{', '.join(sorted(TAGS))}; '_' for none."
+    )

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from headscope.core.batch import Batch
+from headscope.core.cells import arrived
 from headscope.core.edit import Edit
 from headscope.core.lazily import Lazily
 from headscope.core.lens import view
@@ -29,6 +30,8 @@ Key = tuple[str, str]
 """A lens and a statistic, each as its spec."""
 
 States = dict[Key, State]
+Known = Mapping[str, tuple[Tensor, ...]]
+"""What statistics, by their spec, know of the tokens of a batch."""
 
 
 @dataclass(frozen=True)
@@ -58,18 +61,22 @@ class Observer:
     def _observe(self, inputs: Inputs, other: Inputs | None) -> States:
         ids = [example.id for example in inputs.names().examples]
         if self.settings.streams and self.settings.layers is None and other is None and self._near():
-            layers = shown(self.model, inputs, self._request(self.model), self._layer)
+            layers = shown(self.model, inputs, self._request(self.model), partial(self._layer, {}))
             return self._states(_joined(layers), ids)
         traces = {"model": traced(self.model, inputs, self._request(self.model))}
         if other is not None:
             assert self.against is not None
             traces["against"] = traced(self.against, other, self._request(self.against))
+        known = self._known(traces["model"]) if not self._near() else {}  # while the GPU is at work
         maps = self._maps(traces)
         if not self._near() and (flat := side_by_side(maps)) is not None:
-            found = {key: _unfolded(each, maps["model", key[0]]) for key, each in self._values(flat, "layer").items()}
+            found = {
+                key: _unfolded(each, maps["model", key[0]]) for key, each in self._values(flat, "layer", known).items()
+            }
         else:
-            found = _joined([self._values(_one_layer(maps, label), "layer") for label in traces["model"].layers])
-        return self._states(found | self._values(maps, "stack"), ids) | self._others(maps)
+            each = (_one_layer(maps, label) for label in traces["model"].layers)
+            found = _joined([self._values(layer, "layer", known) for layer in each])
+        return self._states(found | self._values(maps, "stack", known), ids) | self._others(maps)
 
     def _near(self) -> bool:
         """Whether the model computes where we do: a GPU is quicker with all layers at once."""
@@ -79,9 +86,12 @@ class Observer:
         settings = self.settings
         return request_of(model, settings.site, settings.layers, settings.heads, tuple(settings.keep))
 
-    def _layer(self, trace: Trace) -> dict[Key, _Seen]:
+    def _layer(self, known: dict[str, tuple[Tensor, ...]], trace: Trace) -> dict[Key, _Seen]:
+        """What is seen in one layer; what is known of the tokens is found with the first."""
+        if not known:
+            known.update(self._known(trace))
         maps = self._maps({"model": trace})
-        return self._values(_one_layer(maps, trace.layers[0]), "layer")
+        return self._values(_one_layer(maps, trace.layers[0]), "layer", known)
 
     def _maps(self, traces: Mapping[str, Trace]) -> dict[tuple[str, str], Maps]:
         """Every trace through every lens that is needed."""
@@ -94,11 +104,19 @@ class Observer:
         first = self.settings.units == "words_first"
         return {key: to_words(each, "first" if first else "mean") for key, each in maps.items()}
 
-    def _values(self, maps: Mapping[tuple[str, str], Maps], scope: str) -> dict[Key, _Seen]:
+    def _known(self, trace: Trace) -> Known:
+        """What statistics must know of the tokens; that of words only when their maps are there."""
+        if self.settings.units != "tokens":
+            return {}
+        per_example = [each for each in self.settings.statistics if isinstance(each, PerExample)]
+        found = {spec_of(each): each.tokens(trace.examples, trace.queries, trace.keys) for each in per_example}
+        return {spec: arrived(trace.visible[0].device, tensors) for spec, tensors in found.items()}
+
+    def _values(self, maps: Mapping[tuple[str, str], Maps], scope: str, known: Known) -> dict[Key, _Seen]:
         """What every statistic of this scope that gives each example its own value sees through every lens."""
         found = {}
         for lens in map(spec_of, self.settings.lenses):
-            batch = Batch(maps["model", lens].examples, maps, lens)
+            batch = Batch(maps["model", lens].examples, maps, lens, known)
             for each in self.settings.statistics:
                 if isinstance(each, PerExample) and each.scope == scope:
                     labels = {"layer": batch.focus.layers, "head": batch.focus.heads, **each.axes(batch)}

@@ -1,14 +1,16 @@
 """How far each head looks, in tokens."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from jaxtyping import Float
 from torch import Tensor
 
 from headscope.core.batch import Batch
-from headscope.core.cells import Weights, arrived, by_layer, magnitudes, positions, row_mean
+from headscope.core.cells import Weights, by_layer, magnitudes, positions, row_mean
+from headscope.core.example import Example
 from headscope.core.statistic import PerExample
+from headscope.core.tokens import Tokens
 from headscope.core.trace import Visible
 
 
@@ -30,9 +32,12 @@ class Distance(PerExample):
 
     units = "tokens"
 
+    def tokens(self, examples: Sequence[Example], queries: Tokens, keys: Tokens) -> tuple[Tensor, ...]:  # noqa: ARG002
+        """The place of each token."""
+        return positions(queries), positions(keys)
+
     def values(self, batch: Batch) -> Mapping[str, Tensor]:
         """The mean over an example's rows."""
-        maps = batch.focus
-        here, there = arrived(maps, [positions(maps.queries), positions(maps.keys)])
+        maps, (here, there) = batch.focus, self.known(batch)
         apart = (here[:, :, None] - there[:, None]).abs().float()
         return {"distance": row_mean(by_layer(maps, row_distance, apart))}

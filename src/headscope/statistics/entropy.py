@@ -1,6 +1,6 @@
 """How widely each head spreads its attention."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal
@@ -11,7 +11,6 @@ from torch import Tensor
 from headscope.core.batch import Batch
 from headscope.core.cells import (
     Weights,
-    arrived,
     by_layer,
     information,
     magnitudes,
@@ -20,9 +19,10 @@ from headscope.core.cells import (
     row_mean,
     some_rows,
 )
+from headscope.core.example import Example
 from headscope.core.spec import check_choices
 from headscope.core.statistic import PerExample, check_fraction
-from headscope.core.tokens import ROLES
+from headscope.core.tokens import ROLES, Tokens
 from headscope.core.trace import Visible
 
 
@@ -56,12 +56,16 @@ class Entropy(PerExample):
         check_choices(self)
         check_fraction(self, "smoothing")
 
+    def tokens(self, examples: Sequence[Example], queries: Tokens, keys: Tokens) -> tuple[Tensor, ...]:  # noqa: ARG002
+        """The rows that count, where not all do."""
+        return places(queries.roles == ROLES.index("cls")) if self.rows == "cls" else ()
+
     def values(self, batch: Batch) -> Mapping[str, Tensor]:
         """The mean over an example's rows."""
         maps = batch.focus
         measure = partial(row_entropy, smoothing=self.smoothing)
         if self.rows == "all":
             return {"entropy": row_mean(by_layer(maps, measure))}
-        index, there = arrived(maps, places(maps.queries.roles == ROLES.index("cls")))
+        index, there = self.known(batch)
         rows = by_layer(maps, lambda weights, visible: measure(*some_rows(weights, visible, index, there)))
         return {"entropy": row_mean(rows)}

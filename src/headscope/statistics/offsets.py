@@ -3,13 +3,15 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
 from headscope.core.batch import Batch
-from headscope.core.cells import arrived, layers, mean_where, positions
+from headscope.core.cells import layers, mean_where
 from headscope.core.errors import InputError
+from headscope.core.example import Example
 from headscope.core.statistic import PerExample
 from headscope.core.tokens import Tokens
 
@@ -17,12 +19,17 @@ from headscope.core.tokens import Tokens
 def neighbours(
     queries: Tokens, keys: Tokens, offsets: Sequence[int]
 ) -> tuple[Int[Tensor, "batch query offset"], Bool[Tensor, "batch query offset"]]:
-    """The key that stands at each offset from each query, counted in real tokens, and whether there is one."""
-    wanted = positions(queries)[..., None] + torch.tensor(offsets, device=queries.real.device)
-    there = queries.real[..., None] & (wanted >= 0) & (wanted < keys.counts[:, None, None])
-    order = keys.real.to(torch.uint8).sort(dim=-1, descending=True, stable=True).indices  # real keys first
-    places = wanted.clamp(0, order.shape[-1] - 1).flatten(1)
-    return order.gather(1, places).view_as(wanted), there
+    """The key that stands at each offset from each query, counted in real tokens, and whether there is one.
+
+    In numpy, which starts no threads: for tables this small they would cost a GPU more than it takes for its part.
+    """
+    asking, asked = queries.real.cpu().numpy(), keys.real.cpu().numpy()
+    wanted = (asking.cumsum(-1) - 1)[..., None] + np.array(offsets)
+    there = asking[..., None] & (wanted >= 0) & (wanted < asked.sum(-1)[:, None, None])
+    order = np.argsort(~asked, axis=-1, kind="stable")  # real keys first
+    places = wanted.clip(0, order.shape[-1] - 1).reshape(len(order), -1)
+    index = np.take_along_axis(order, places, axis=-1).reshape(wanted.shape)
+    return torch.from_numpy(index), torch.from_numpy(there)
 
 
 @dataclass(frozen=True)
@@ -44,11 +51,13 @@ class Offsets(PerExample):
         """The offsets."""
         return {"offset": range(-self.reach, self.reach + 1)}
 
+    def tokens(self, examples: Sequence[Example], queries: Tokens, keys: Tokens) -> tuple[Tensor, ...]:  # noqa: ARG002
+        """The neighbours of each query."""
+        return neighbours(queries, keys, range(-self.reach, self.reach + 1))
+
     def values(self, batch: Batch) -> Mapping[str, Tensor]:
         """The mean over those rows of an example that have such a neighbour."""
-        maps = batch.focus
-        offsets = range(-self.reach, self.reach + 1)
-        index, there = arrived(maps, neighbours(maps.queries, maps.keys, offsets))
+        maps, (index, there) = batch.focus, self.known(batch)
         seen = torch.stack([visible.gather(-1, index) & there for visible in maps.visible], dim=1)[:, :, None]
         picked = torch.stack(
             [weights.gather(-1, index[:, None].expand(-1, weights.shape[1], -1, -1)) for weights, _ in layers(maps)], 1

@@ -9,7 +9,8 @@ from jaxtyping import Bool
 from torch import Tensor
 
 from headscope.core.batch import Batch
-from headscope.core.cells import arrived, masses, mean_where
+from headscope.core.cells import masses, mean_where, places
+from headscope.core.example import Example
 from headscope.core.spec import check_choices
 from headscope.core.statistic import PerExample
 from headscope.core.tokens import ROLES, Tokens
@@ -42,11 +43,14 @@ class SpecialTokens(PerExample):
         """The roles, and from whom."""
         return {"role": KINDS, "source": SOURCES}
 
+    def tokens(self, examples: Sequence[Example], queries: Tokens, keys: Tokens) -> tuple[Tensor, ...]:  # noqa: ARG002
+        """Where the keys of each role are, and the role of each query."""
+        return *places(of_role(keys)), of_role(queries).mT
+
     def values(self, batch: Batch) -> Mapping[str, Tensor]:
         """The mean over those rows of an example that see a token of the role."""
-        maps = batch.focus
-        found = masses(maps, of_role(maps.keys), self.several)
-        (own,) = arrived(maps, [of_role(maps.queries).mT])  # batch query role
+        *columns, own = self.known(batch)
+        found = masses(batch.focus, columns, self.several)
         asking = torch.stack([~own, own], dim=-1)  # batch query role source
         rows = (found.there[..., None] & asking[:, None])[:, :, None]
         return {

@@ -7,10 +7,11 @@ from typing import Literal
 from torch import Tensor
 
 from headscope.core.batch import Batch
-from headscope.core.cells import Several, masses, mean_where
+from headscope.core.cells import Several, masses, mean_where, places
+from headscope.core.example import Example
 from headscope.core.spec import check_choices
 from headscope.core.statistic import PerExample
-from headscope.core.tokens import ROLES
+from headscope.core.tokens import ROLES, Tokens
 from headscope.core.types import USUAL, check_types, type_masks
 
 
@@ -41,19 +42,23 @@ class TokenTypes(PerExample):
         """The types."""
         return {"type": self.types}
 
-    def values(self, batch: Batch) -> Mapping[str, Tensor]:
-        """The mean over those rows of an example that see a token of the type."""
-        maps = batch.focus
+    def tokens(self, examples: Sequence[Example], queries: Tokens, keys: Tokens) -> tuple[Tensor, ...]:
+        """Where the keys of each type are, and the queries that count."""
         masks = type_masks(
-            maps.keys,
-            batch.examples,
+            keys,
+            examples,
             self.types,
             proper_nouns=self.proper_nouns,
             auxiliaries=self.auxiliaries,
             subtokens=self.subtokens,
         )
-        rows = maps.queries.roles == ROLES.index("cls") if self.source == "cls" else None
-        found = masses(maps, masks, self.several, rows)
+        rows = places(queries.roles == ROLES.index("cls")) if self.source == "cls" else ()
+        return *places(masks), *rows
+
+    def values(self, batch: Batch) -> Mapping[str, Tensor]:
+        """The mean over those rows of an example that see a token of the type."""
+        index, held, *rows = self.known(batch)
+        found = masses(batch.focus, (index, held), self.several, rows)
         there = found.there[:, :, None]
         return {
             "token_types": mean_where(found.signed, there, dim=3),
