@@ -17,11 +17,11 @@ from statistics import median
 from typing import Any
 
 import torch
-from headscope.data.tag import tagged
 
 from benchmarks.timing import race, ratio, show
 from headscope.core.example import Example
 from headscope.data.sample import paragraphs
+from headscope.data.tag import tagged
 from headscope.engine.batch import Inputs
 from headscope.engine.load import load
 from headscope.engine.model import Model
@@ -155,8 +155,8 @@ def _forward(model: Model, batches: list[Inputs]) -> None:
 
 
 def _observe(observer: Observer, batches: list[Inputs]) -> None:
-    for each in batches:
-        observer(each)
+    for _ in observer((each, None) for each in batches):
+        pass
     _wait(observer.model)
 
 

@@ -8,13 +8,14 @@ from headscope.measuring import run
 from headscope.measuring.job import Job
 from tests.measuring.data import LENSES, STATISTICS, examples
 
-run.PAUSE = 0
+run.PAUSE = run.TIMES = 0
 states = Job.states
 
 
-def slowly(self, place):
-    time.sleep(0.05)
-    return states(self, place)
+def slowly(self, first=0):
+    for each in states(self, first):
+        time.sleep(0.05)
+        yield each
 
 
 Job.states = slowly

@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+from functools import reduce
 
 import pytest
 import xarray as xr
@@ -54,9 +55,7 @@ def test_a_worker_that_is_killed_is_replaced_and_nothing_is_lost(cluster, folder
         os.kill(process, signal.SIGKILL)
     for each in states:
         whole = added(whole, each)
-    plain = {}
-    for place in range(len(job.plan.batches)):
-        plain = added(plain, job.states(place))
+    plain = reduce(added, job.states())
     xr.testing.assert_allclose(finished(whole, job.facts), finished(plain, job.facts), atol=1e-6)
 
 

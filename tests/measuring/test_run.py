@@ -182,7 +182,7 @@ def test_a_damaged_checkpoint_is_said_to_be_one(tmp_path):
 
 
 def test_a_folder_that_cannot_be_written_is_refused_before_any_work(tmp_path, monkeypatch):
-    monkeypatch.setattr("headscope.measuring.job.Job.states", lambda self, place: pytest.fail("work was done"))
+    monkeypatch.setattr("headscope.measuring.job.Job.states", lambda self, first: pytest.fail("work was done"))
     (tmp_path / "file").write_text("")
     with pytest.raises(OutputError, match="Cannot write"):
         measured(out=tmp_path / "file" / "heads.nc")
@@ -190,6 +190,7 @@ def test_a_folder_that_cannot_be_written_is_refused_before_any_work(tmp_path, mo
 
 def test_a_full_disk_keeps_what_was_saved(tmp_path, monkeypatch):
     monkeypatch.setattr(running, "PAUSE", 0)
+    monkeypatch.setattr(running, "TIMES", 0)
     path, kept = tmp_path / "heads.nc", []
     real = Path.write_bytes
 

@@ -117,10 +117,27 @@ def masses(maps: Maps, columns: Sequence[Tensor], several: Several, rows: Sequen
 
 
 def arrived(device: torch.device, tensors: Iterable[Tensor]) -> tuple[Tensor, ...]:
-    """Small tensors of the host, sent where the maps lie; from pinned memory, so that nobody waits for a GPU."""
-    far = device.type == "cuda"
-    pinned = (each.pin_memory() if far and not each.is_cuda else each for each in tensors)
-    return tuple(each.to(device, non_blocking=True) for each in pinned)
+    """Small tensors of the host, sent where the maps lie; to a GPU in one parcel, so that nobody waits for it."""
+    given = tuple(tensors)
+    if device.type != "cuda" or not given:
+        return tuple(each.to(device) for each in given)
+    return opened(parcel(given).pin_memory().to(device, non_blocking=True), given)
+
+
+def parcel(tensors: Sequence[Tensor]) -> Num[Tensor, " byte"]:
+    """All tensors as one row of bytes, those of large numbers first, so that each begins where it may."""
+    return torch.cat([each.contiguous().view(-1).view(torch.uint8) for each in _by_size(tensors)])
+
+
+def opened(parcel: Num[Tensor, " byte"], like: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    """The tensors of a parcel, which are like these."""
+    sizes = [each.numel() * each.element_size() for each in _by_size(like)]
+    parts = {id(each): part for each, part in zip(_by_size(like), torch.split(parcel, sizes), strict=True)}
+    return tuple(parts[id(each)].view(each.dtype).view(each.shape) for each in like)
+
+
+def _by_size(tensors: Sequence[Tensor]) -> list[Tensor]:
+    return sorted(tensors, key=lambda each: -each.element_size())
 
 
 def some_rows(

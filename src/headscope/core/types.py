@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
@@ -37,7 +38,7 @@ WORDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 """Types of words, with their universal parts of speech; each of these is a type in small letters too."""
 
 TAGS = tuple(tag for tags in WORDS.values() for tag in tags)
-NUMBERS: Mapping[str, int] = MappingProxyType({tag: place for place, tag in enumerate(TAGS)} | {"": -1, "_": -1})
+NUMBERS = {tag: place for place, tag in enumerate(TAGS)} | {"": -1, "_": -1}
 """A treebank may leave a word's tag blank."""
 
 TYPES: Mapping[str, tuple[str, ...]] = MappingProxyType({tag.lower(): (tag,) for tag in TAGS} | dict(WORDS))
@@ -102,7 +103,7 @@ def _numbers(tokens: Tokens, examples: Sequence[Example]) -> Int[Tensor, "batch 
     """The place in TAGS of each token's tag, -1 for none."""
     rows = []
     for example, words in zip(examples, tokens.word.tolist(), strict=True):
-        tags = [NUMBERS.get(tag) for tag in _tags(example)]
+        tags = list(map(NUMBERS.get, _tags(example)))
         if None in tags:
             raise _unknown_tag(example)
         if max(words) >= len(tags):
@@ -112,7 +113,7 @@ def _numbers(tokens: Tokens, examples: Sequence[Example]) -> Int[Tensor, "batch 
             )
         tags.append(-1)  # where -1, which is no word, finds it
         rows.append([tags[word] for word in words])
-    return torch.tensor(rows)
+    return torch.from_numpy(np.array(rows, dtype=np.int64))  # many times as quick as torch.tensor
 
 
 def _tags(example: Example) -> tuple[str, ...]:

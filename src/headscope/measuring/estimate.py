@@ -31,10 +31,10 @@ def estimate(job: Job) -> Estimate:
     """
     padded = job.plan.padded
     middle = len(padded) // 2
-    states = job.states(0)
+    (states,) = job.states(0, 1)
     memory = _resident()
     start = time.perf_counter()
-    job.states(middle)
+    list(job.states(middle, middle + 1))
     spent = time.perf_counter() - start
     size = len(packed(Checkpoint(job.facts, 0, 0, states)))
     rows = job.observer.settings.rows

@@ -1,6 +1,7 @@
 """One measurement, ready to run: who observes, what, and in which order."""
 
 import warnings
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,19 +22,24 @@ class Job:
     plan: Plan
     facts: dict[str, Any]
 
-    def states(self, place: int) -> States:
-        """The states of one batch of the plan."""
-        return observed(self.observer, self.plan.batch(place))
+    def states(self, first: int = 0, last: int | None = None) -> Iterator[States]:
+        """The states of the plan's batches from `first` on, in their order."""
+        return observed(self.observer, map(self.plan.batch, range(first, last or len(self.plan.batches))))
 
 
-def observed(observer: Observer, examples: tuple[Example, ...]) -> States:
-    """The states of these examples, in one batch."""
+def observed(observer: Observer, batches: Iterable[tuple[Example, ...]]) -> Iterator[States]:
+    """The states of batch after batch."""
+    return observer(_pair(observer, examples) for examples in batches)
+
+
+def _pair(observer: Observer, examples: tuple[Example, ...]) -> tuple[Inputs, Inputs | None]:
+    """One batch for each model."""
     inputs = inputs_for(observer.model, examples, observer.settings.max_length)
     if observer.against is None:
-        return observer(inputs)
+        return inputs, None
     other = inputs_for(observer.against, examples, observer.settings.max_length)
     _check_same(inputs, other)
-    return observer(inputs, other)
+    return inputs, other
 
 
 def inputs_for(model: Model, examples: tuple[Example, ...], max_length: int | None) -> Inputs:

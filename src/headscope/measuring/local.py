@@ -12,7 +12,4 @@ def run(job: Job, workers: int | None) -> Callable[[int], Iterator[States]]:
     if workers is not None:
         raise InputError(f"workers={workers} is for engine='ray'. Leave it out, or add that engine.")
 
-    def states(first: int) -> Iterator[States]:
-        return (job.states(place) for place in range(first, len(job.plan.batches)))
-
-    return states
+    return job.states

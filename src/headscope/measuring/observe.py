@@ -1,6 +1,7 @@
 """What one batch contributes to every statistic."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -43,6 +44,15 @@ class _Seen:
 
 
 @dataclass(frozen=True)
+class _Waiting:
+    """What was seen of one batch and is still to be fetched, and the states that are made already."""
+
+    ids: Sequence[str]
+    seen: Mapping[Key, _Seen]
+    states: States
+
+
+@dataclass(frozen=True)
 class Observer:
     """A model, perhaps one to compare it with, and what is to be measured."""
 
@@ -51,32 +61,53 @@ class Observer:
     against: Model | None = None
     edits: tuple[Edit, ...] = ()  # under which the model runs
 
-    def __call__(self, inputs: Inputs, other: Inputs | None = None) -> States:
-        """The states of one batch; `other` is the same batch for the second model."""
-        if not self.edits:
-            return self._observe(inputs, other)
-        with edited(self.model, *self.edits) as changed:
-            return replace(self, model=changed, edits=())._observe(inputs, other)
+    def __call__(self, batches: Iterable[tuple[Inputs, Inputs | None]]) -> Iterator[States]:
+        """The states of every batch; the second part of a pair is the same batch for the second model.
 
-    def _observe(self, inputs: Inputs, other: Inputs | None) -> States:
-        ids = [example.id for example in inputs.names().examples]
-        if self.settings.streams and self.settings.layers is None and other is None and self._near():
-            layers = shown(self.model, inputs, self._request(self.model), partial(self._layer, {}))
-            return self._states(_joined(layers), ids)
-        traces = {"model": traced(self.model, inputs, self._request(self.model))}
+        On a GPU the next batch is begun before the numbers of the last are fetched, so that it is never idle.
+        """
+        waiting: _Waiting | None = None
+        for inputs, other in batches:
+            if self.settings.streams and self.settings.layers is None and other is None and self._near():
+                yield self._states(self._streamed(inputs))
+                continue
+            traces = self._begun(inputs, other)
+            if waiting is not None:
+                yield self._states(waiting)
+            waiting = self._seen(traces)
+        if waiting is not None:
+            yield self._states(waiting)
+
+    def _begun(self, inputs: Inputs, other: Inputs | None) -> dict[str, Trace]:
+        """One forward pass of each model; a GPU may still be computing."""
+        with self._running() as model:
+            traces = {"model": traced(model, inputs, self._request(model))}
         if other is not None:
             assert self.against is not None
             traces["against"] = traced(self.against, other, self._request(self.against))
+        return traces
+
+    def _seen(self, traces: Mapping[str, Trace]) -> "_Waiting":
+        """What the statistics see in whole traces."""
         known = self._known(traces["model"]) if not self._near() else {}  # while the GPU is at work
         maps = self._maps(traces)
         if not self._near() and (flat := side_by_side(maps)) is not None:
-            found = {
-                key: _unfolded(each, maps["model", key[0]]) for key, each in self._values(flat, "layer", known).items()
-            }
+            seen = self._values(flat, "layer", known)
+            found = {key: _unfolded(each, maps["model", key[0]]) for key, each in seen.items()}
         else:
-            each = (_one_layer(maps, label) for label in traces["model"].layers)
-            found = _joined([self._values(layer, "layer", known) for layer in each])
-        return self._states(found | self._values(maps, "stack", known), ids) | self._others(maps)
+            layers = (_one_layer(maps, label) for label in traces["model"].layers)
+            found = _joined([self._values(layer, "layer", known) for layer in layers])
+        found |= self._values(maps, "stack", known)
+        return _Waiting([each.id for each in traces["model"].examples], found, self._others(maps))
+
+    def _streamed(self, inputs: Inputs) -> "_Waiting":
+        """What the statistics see in each layer while the model runs; nothing n × n outlives its layer."""
+        with self._running() as model:
+            layers = shown(model, inputs, self._request(model), partial(self._layer, {}))
+        return _Waiting([each.id for each in inputs.names().examples], _joined(layers), {})
+
+    def _running(self) -> AbstractContextManager[Model]:
+        return edited(self.model, *self.edits) if self.edits else nullcontext(self.model)
 
     def _near(self) -> bool:
         """Whether the model computes where we do: a GPU is quicker with all layers at once."""
@@ -110,7 +141,8 @@ class Observer:
             return {}
         per_example = [each for each in self.settings.statistics if isinstance(each, PerExample)]
         found = {spec_of(each): each.tokens(trace.examples, trace.queries, trace.keys) for each in per_example}
-        return {spec: arrived(trace.visible[0].device, tensors) for spec, tensors in found.items()}
+        parts = iter(arrived(trace.visible[0].device, [each for tensors in found.values() for each in tensors]))
+        return {spec: tuple(next(parts) for _ in tensors) for spec, tensors in found.items()}
 
     def _values(self, maps: Mapping[tuple[str, str], Maps], scope: str, known: Known) -> dict[Key, _Seen]:
         """What every statistic of this scope that gives each example its own value sees through every lens."""
@@ -123,14 +155,15 @@ class Observer:
                     found[lens, spec_of(each)] = _Seen(each.values(batch), labels)
         return found
 
-    def _states(self, seen: Mapping[Key, _Seen], ids: Sequence[str]) -> States:
+    def _states(self, waiting: "_Waiting") -> States:
         """States of what was seen, all fetched from where the maps lie in one go."""
-        known = {spec_of(each): each for each in self.settings.statistics}
-        here = _fetched([each.values for each in seen.values()])
-        return {
-            key: state_of(known[key[1]], values, ids, each.labels, rows=self.settings.rows)  # type: ignore[arg-type]
-            for (key, each), values in zip(seen.items(), here, strict=True)
+        known = {spec_of(each): each for each in self.settings.statistics if isinstance(each, PerExample)}
+        here = _fetched([each.values for each in waiting.seen.values()])
+        made = {
+            key: state_of(known[key[1]], values, waiting.ids, each.labels, rows=self.settings.rows)
+            for (key, each), values in zip(waiting.seen.items(), here, strict=True)
         }
+        return made | waiting.states
 
     def _others(self, maps: Mapping[tuple[str, str], Maps]) -> States:
         """The states of statistics that make their own."""

@@ -73,7 +73,8 @@ class _Worker:
 
     def states(self, examples: tuple[Example, ...]) -> bytes:
         """What one batch contributes, as bytes."""
-        return packed(Checkpoint({}, 0, 0, observed(self.observer, examples)))
+        (states,) = observed(self.observer, [examples])
+        return packed(Checkpoint({}, 0, 0, states))
 
 
 def _described(job: Job) -> dict[str, Any]:

@@ -22,8 +22,8 @@ from headscope.results.store import save
 
 ENGINES = ("local", "ray")
 ENDINGS = (".nc", ".zarr", ".csv", ".parquet", ".state")
-PAUSE = 5.0
-"""Seconds between two checkpoints, at least; where writing one takes long, twenty times that."""
+PAUSE, TIMES = 5.0, 20
+"""Seconds between two checkpoints, at least; where writing one takes long, so many times that."""
 
 
 def measure(
@@ -87,7 +87,7 @@ def _folded(job: Job, engine: Engine, path: Path | None, *, resume: bool, quiet:
                 if path is not None and not now.complete and time.monotonic() - saved >= pause:
                     start = time.monotonic()
                     write(now, path)
-                    saved, pause = time.monotonic(), max(PAUSE, 20 * (time.monotonic() - start))
+                    saved, pause = time.monotonic(), max(PAUSE, TIMES * (time.monotonic() - start))
     except KeyboardInterrupt:
         if path is None:
             raise

@@ -1,0 +1,24 @@
+"""Small tensors travel in one parcel and arrive as they were."""
+
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headscope.core.cells import opened, parcel
+
+shapes = st.lists(st.integers(0, 5), min_size=1, max_size=3)
+kinds = st.sampled_from([torch.bool, torch.int64, torch.int32, torch.float32])
+
+
+@given(st.lists(st.tuples(shapes, kinds), min_size=1, max_size=6))
+def test_what_comes_out_of_a_parcel_is_what_went_in(given):
+    tensors = [torch.randint(0, 2, shape).to(kind) for shape, kind in given]
+    for sent, found in zip(tensors, opened(parcel(tensors), tensors), strict=True):
+        assert found.dtype == sent.dtype
+        assert torch.equal(found, sent)
+
+
+def test_a_turned_tensor_keeps_its_order():
+    turned = torch.arange(6).view(2, 3).mT
+    (found,) = opened(parcel([turned]), [turned])
+    assert torch.equal(found, turned)
