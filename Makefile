@@ -26,6 +26,7 @@ bench: .venv/ready       ## ratios against named peers
 	$(BIN)/python -m benchmarks.causal
 	$(BIN)/python -m benchmarks.identifiability
 	$(BIN)/python -m benchmarks.long
+	$(BIN)/python -m benchmarks.tagger
 	$(BIN)/python -m benchmarks.measure
 
 soak: .venv/ready        ## what takes longer: twenty kills of a measurement

@@ -1,8 +1,10 @@
 """Shapes are checked while tests run; nothing here reaches a network."""
 
 import os
+import tempfile
 
 os.environ["HF_HUB_OFFLINE"] = "1"
+os.environ["HEADSCOPE_CACHE"] = tempfile.mkdtemp(prefix="headscope-")  # never the user's own
 
 from jaxtyping import install_import_hook
 

@@ -111,7 +111,13 @@ def join(chosen: argparse.Namespace) -> None:
     rows = [xr.concat(each, "model", data_vars="all", join="outer") for each in parts.values()]
     whole = xr.concat(rows, "corpus", data_vars="all", join="outer")
     command = "docs/runs/heads.py over SST-2 dev and 1,000 pairs of paragraphs of WikiText-2"
-    settings = {name: known[name] for name in ("lenses", "statistics", "max_length", "tagger", "units")}
+    models = {name.partition(" ")[2]: each["weights_hash"] for name, each in facts.items()}
+    origin = {
+        "model": sorted(models),
+        "weights_hash": models,
+        "data": {name: each["data"] for name, each in facts.items()},
+    }
+    settings = {**origin} | {name: known[name] for name in ("lenses", "statistics", "max_length", "tagger", "units")}
     hs.save(
         stamped(whole, command=command, runs=facts, n=sum(each["n"] for each in facts.values()), **settings), chosen.out
     )

@@ -1,8 +1,5 @@
 """The built-in tagger."""
 
-import json
-import subprocess
-import sys
 from argparse import Namespace
 from hashlib import sha256
 from importlib.util import module_from_spec, spec_from_file_location
@@ -74,29 +71,6 @@ def test_training_twice_gives_the_same_model(tmp_path):
     tagger = Tagger(read_weights(tmp_path / "one.npz"))
     right = [tagger.tag([word for word, _ in each]) == [tag for _, tag in each] for each in plain_sentences()]
     assert sum(right) >= 5
-
-
-def test_twenty_thousand_words_a_second():
-    """In a process of its own, where no shapes are checked; the time of this process, not of others beside it."""
-    code = """
-import json, time
-from headscope.data.sample import paragraphs
-from headscope.data.tagger import Tagger
-from headscope.data.tagger_file import read_weights
-from headscope.data.words import split
-texts = [each.text for each in paragraphs()]
-weights, speeds = read_weights(), []
-for _ in range(5):
-    tagger, start = Tagger(weights), time.process_time()  # nothing is known from the last time
-    many = 0
-    for text in texts:
-        words = [text[start:end] for start, end in split(text)]
-        many += len(tagger.tag(words))
-    speeds.append(many / (time.process_time() - start))
-print(json.dumps(max(speeds)))
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert json.loads(done.stdout) >= 20_000
 
 
 def test_a_word_is_tagged_by_its_neighbours():

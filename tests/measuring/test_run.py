@@ -12,6 +12,7 @@ import xarray as xr
 
 import headscope as hs
 from headscope.core.errors import InputError, OutputError
+from headscope.data.tag import tagged
 from headscope.measuring import run as running
 from headscope.measuring.checkpoint import read
 from tests.measuring.data import LENSES, STATISTICS, examples
@@ -110,6 +111,20 @@ def test_the_same_head_of_two_models_is_compared():
     apart = measured(lens="raw", statistics=["similarity"], against=load(changed, tokenizer=tokenizer()))["similarity"]
     np.testing.assert_allclose(apart.sel(layer=0), 1, atol=1e-6)
     assert (apart.sel(layer=1) < 0.999).all()
+
+
+@pytest.mark.parametrize(("units", "query"), [("words", "mean"), ("words_first", "first")])
+def test_words_are_measured_where_they_are_asked_for(units, query):
+    data = tagged([hs.Example(each.id, each.text + ", untired.") for each in examples(5)])  # words that are split
+    found = measured(data, lens="raw", statistics="entropy", units=units).isel(lens=0, site=0)
+    rows = [entropy(hs.to_words(hs.view(hs.capture(tiny("bert"), each), "raw"), query))[0].numpy() for each in data]
+    np.testing.assert_allclose(found["entropy"], np.mean(rows, 0), atol=1e-5)
+
+
+def test_types_of_tokens_are_tagged_on_the_way():
+    found = measured([("The cat sat.", "It slept.")], lens="raw", statistics="token_types").isel(lens=0, site=0)
+    assert (found["token_types_n"].sel(type=["noun", "verb", "pronoun", "punctuation", "cls", "sep"]) == 1).all()
+    assert json.loads(found.attrs["headscope"])["tagger"] == "auto"
 
 
 def test_the_stamp_says_what_was_measured():

@@ -9,6 +9,7 @@ from rich.table import Table
 
 from headscope.core.catalog import catalogs
 from headscope.core.errors import unknown
+from headscope.core.spec import default, written
 
 
 def verb(
@@ -38,5 +39,5 @@ def first_sentence(kind: type) -> str:
 
 def _parameters(kind: Any) -> str:
     if is_dataclass(kind):
-        return ", ".join(f"{each.name}={str(each.default).lower()}" for each in fields(kind))
+        return ", ".join(f"{each.name}={written(default(each))}" for each in fields(kind))
     return ", ".join(getattr(kind, "kinds", ()))

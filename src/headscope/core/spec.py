@@ -27,9 +27,9 @@ def parse(spec: str) -> tuple[str, dict[str, str]]:
 def spec_of(entry: Any) -> str:
     """The shortest spec that rebuilds this entry: its name, and what differs from its defaults."""
     changed = [
-        f"{each.name}={_write(getattr(entry, each.name))}"
+        f"{each.name}={written(getattr(entry, each.name))}"
         for each in fields(entry)
-        if getattr(entry, each.name) != _default(each)
+        if getattr(entry, each.name) != default(each)
     ]
     name = file_name(type(entry))
     return f"{name}:{','.join(changed)}" if changed else name
@@ -118,13 +118,15 @@ def _choose(value: Any, hint: Any, name: str, key: str) -> Any:
     return value
 
 
-def _write(value: Any) -> str:
+def written(value: Any) -> str:
+    """A parameter as a spec writes it."""
     if isinstance(value, bool) or value is None:
         return str(value).lower()
     if isinstance(value, tuple):
-        return "+".join(map(_write, value))
+        return "+".join(map(written, value))
     return f"({spec_of(value)})" if hasattr(value, "from_spec") else str(value)
 
 
-def _default(each: "Field[Any]") -> Any:
+def default(each: "Field[Any]") -> Any:
+    """What a parameter is where a spec does not say."""
     return each.default_factory() if each.default_factory is not MISSING else each.default

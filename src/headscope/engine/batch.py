@@ -140,23 +140,30 @@ def _written(model: Model, examples: Sequence[Example], longest: int | None) -> 
     (name,) = readable(model.tokenizer, [start])
     role = special_roles(model.tokenizer).get(start, ROLES.index("other"))
     first = Encoded({"input_ids": [start], "attention_mask": [1]}, [name], [True], [0], [-1], [role])
-    targets = [Example(each.id, each.pair) for each in examples if each.pair is not None]
+    targets = [Example(each.id, each.pair, columns=_own_words(each)) for each in examples if each.pair is not None]
     if not targets:
         return [first] * len(examples)
     if len(targets) != len(examples):
         raise InputError(f"{len(targets)} of {len(examples)} examples have a second text. Give one to all or to none.")
     room = longest - 1 if longest else None
-    return [_shifted(first, each) for each in encode(model.tokenizer, targets, longest=room)]
+    encoded = encode(model.tokenizer, targets, longest=room)
+    words = [len(each.columns.get("spans", ())) for each in examples]  # those of the text come first
+    return [_shifted(first, row, before) for row, before in zip(encoded, words, strict=True)]
 
 
-def _shifted(first: Encoded, row: Encoded) -> Encoded:
+def _own_words(example: Example) -> dict[str, Any]:
+    """The words of the second text, where they are known."""
+    return {"spans": example.columns["pair_spans"]} if "pair_spans" in example.columns else {}
+
+
+def _shifted(first: Encoded, row: Encoded, before: int) -> Encoded:
     end = -1 if row.special[-1] else len(row.text)
     return Encoded(
         {name: [*first.inputs[name], *row.inputs[name][:end]] for name in first.inputs},
         [*first.text, *row.text[:end]],
         [True, *row.special[:end]],
         [0, *row.segment[:end]],
-        [-1, *row.word[:end]],
+        [-1, *(word + before if word >= 0 else -1 for word in row.word[:end])],
         [*first.role, *row.role[:end]],
     )
 

@@ -20,6 +20,7 @@ from headscope.core.spec import spec_of
 from headscope.core.state import State
 from headscope.core.statistic import PerExample
 from headscope.core.trace import Trace
+from headscope.core.word_maps import to_words
 from headscope.engine.batch import Inputs
 from headscope.engine.by_layer import shown
 from headscope.engine.capture import request_of, traced
@@ -130,8 +131,6 @@ class Observer:
         maps = {(role, spec_of(lens)): view(trace, lens) for role, trace in traces.items() for lens in lenses[role]}
         if self.settings.units == "tokens":
             return maps
-        from headscope.core.word_maps import to_words
-
         first = self.settings.units == "words_first"
         return {key: to_words(each, "first" if first else "mean") for key, each in maps.items()}
 

@@ -9,6 +9,7 @@ from headscope.core.errors import InputError
 from headscope.core.example import Example
 from headscope.core.spec import spec_of
 from headscope.data.read import read
+from headscope.data.tag import tagged
 from headscope.engine.edited import edit_of
 from headscope.engine.model import Model, check_model
 from headscope.measuring.job import Job, plan_name
@@ -39,9 +40,8 @@ def prepared(
     examples = examples[part - 1 :: parts]
     if not examples:
         raise InputError(f"Shard {part}/{parts} is empty: there are fewer examples than shards. Use fewer shards.")
-    if settings.needs("tags"):
-        from headscope.data.tag import tagged
-
+    worded = settings.needs("tags") or settings.units != "tokens"  # tagging also says where words begin and end
+    if worded:
         examples = tagged(examples, tagger)
     plan = plan_of(
         examples,
@@ -51,7 +51,7 @@ def prepared(
         size=batch_size,
     )
     observer = Observer(model, settings, against, tuple(edit_of(each) for each in edits))
-    choice = {"limit": limit, "seed": seed, "tagger": tagger if settings.needs("tags") else None}
+    choice = {"limit": limit, "seed": seed, "tagger": tagger if worded else None}
     return Job(observer, plan, {**_facts(observer, plan), **choice})
 
 

@@ -6,6 +6,7 @@ the order of the plan, so that they are added in the same order as in one proces
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from importlib import import_module
 from typing import Any
 
 from headscope.core.errors import HeadscopeError, InputError, MissingExtra
@@ -119,9 +120,8 @@ def _check_rebuildable(job: Job) -> None:
 
 def _ray() -> Any:
     try:
-        import ray
+        return import_module("ray")
     except ImportError:
         raise MissingExtra(
             "engine='ray' needs Ray, which is not installed. Install it: pip install 'headscope[ray]'"
         ) from None
-    return ray
