@@ -13,7 +13,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-import padding_page  # beside this file
+import heads_page  # beside this file
+import padding_page
 import words_page
 
 from headscope.core.catalog import families
@@ -31,8 +32,8 @@ def pictures() -> Iterator[tuple[Path, bytes]]:
         for name, (result, figure) in PICTURES.items():
             made = save(draw(open_result(DOCS / "results" / result), figure), Path(folder) / name)
             yield DOCS / "pictures" / name, made.read_bytes()
-        made = save(padding_page.picture(), Path(folder) / "padding.svg")
-        yield DOCS / "pictures" / "padding.svg", made.read_bytes()
+        for name, figure in {"padding.svg": padding_page.picture(), **heads_page.pictures()}.items():
+            yield DOCS / "pictures" / name, save(figure, Path(folder) / name).read_bytes()
 
 
 def filled(page: Path, name: str, text: str) -> tuple[Path, bytes]:
@@ -73,6 +74,7 @@ def main() -> None:
     options.add_argument("--check", action="store_true")
     check = options.parse_args().check
     made = (*pictures(), family_table(), measured_edits(), (DOCS / "padding.md", padding_page.page()),
+            (DOCS / "heads.md", heads_page.page()),
             filled(DOCS / "words.md", "tagger", words_page.table()))  # fmt: skip
     stale = [(path, wanted) for path, wanted in made if not path.is_file() or path.read_bytes() != wanted]
     for path, wanted in stale:
