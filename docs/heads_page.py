@@ -45,11 +45,10 @@ with two pretrained models: {models}. Lenses: standard attention (`raw`) and exa
 
 **In short.** On two paragraphs, {sep_model} gives [SEP] {sep_raw} of a row's weight on average, and {sep_top} in the
 layer that gives it most, where its effective weight is {sep_effective}. [CLS] loses as much in {cls_model}: {cls_raw}
-of the weight, {cls_effective} of the effective. Effective attention is spread wider (entropy {entropy_effective} against
-{entropy_raw} nats). On the short
-sentences of SST-2 most of that difference is gone: the effective share is {share_short} there and {share_long} on two
-paragraphs. Norm-based and effective attention agree only in part: a rank correlation of {rank_effective} on average on
-two paragraphs, where norm-based and standard have {rank_raw}.
+of the weight, {cls_effective} of the effective. Effective attention is spread wider (entropy {entropy_effective}
+against {entropy_raw} nats). On the short sentences of SST-2 most of that difference is gone: the effective share is
+{share_short} there and {share_long} on two paragraphs. Norm-based and effective attention agree only in part: a rank
+correlation of {rank_effective} on average on two paragraphs, where norm-based and standard have {rank_raw}.
 
 ![Weight on SEP by layer](pictures/heads_sep.svg)
 
