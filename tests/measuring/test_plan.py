@@ -22,6 +22,13 @@ def test_every_example_is_in_one_batch_and_batches_are_alike_in_length(sizes):
     assert all(len(batch) == 1 or many <= TOKENS for batch, many in zip(plan.batches, plan.padded, strict=True))
 
 
+@given(lengths, st.integers(1, 10**6))
+def test_a_batch_has_no_more_cells_than_there_is_room_for(sizes, cells):
+    plan = plan_of(made(len(sizes)), sizes, data="x", cells=cells)
+    assert sorted(place for batch in plan.batches for place in batch) == list(range(len(sizes)))
+    assert all(len(batch) == 1 or len(batch) * sizes[batch[0]] ** 2 <= cells for batch in plan.batches)
+
+
 @given(st.integers(1, 50), st.integers(1, 60), st.integers(0, 3))
 def test_a_limit_keeps_the_order_and_the_same_seed_the_same_choice(many, limit, seed):
     first, again = (chosen(made(many), limit, seed) for _ in range(2))

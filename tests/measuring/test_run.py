@@ -223,6 +223,25 @@ def test_a_full_disk_keeps_what_was_saved(tmp_path, monkeypatch):
     xr.testing.assert_identical(measured(batch_size=2, out=path, resume=True), measured(batch_size=2))
 
 
+@pytest.mark.parametrize("text", ["CUDA out of memory.", "DefaultCPUAllocator: can't allocate memory"])
+def test_a_batch_that_does_not_fit_is_said(monkeypatch, text):
+    def fail(self, *arguments):
+        raise RuntimeError(text)
+
+    monkeypatch.setattr("headscope.measuring.observe.Observer._streamed", fail)
+    with pytest.raises(hs.HeadscopeError, match="not enough memory for a batch of 4 examples of up to 31 tokens"):
+        measured(batch_size=4)
+
+
+def test_another_failure_is_not_taken_for_a_lack_of_memory(monkeypatch):
+    def fail(self, *arguments):
+        raise RuntimeError("shapes differ")
+
+    monkeypatch.setattr("headscope.measuring.observe.Observer._streamed", fail)
+    with pytest.raises(RuntimeError, match="shapes differ"):
+        measured()
+
+
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [

@@ -22,11 +22,13 @@ def verb(
     text: Annotated[str | None, typer.Option(help="The column that holds the text.")] = None,
     pair: Annotated[str | None, typer.Option(help="The column that holds the second text.")] = None,
     label: Annotated[str | None, typer.Option(help="The column that holds the label.")] = None,
-    skip_malformed: Annotated[bool, typer.Option(help="Leave out rows that cannot be read, and count them.")] = False,
+    skip_malformed: Annotated[
+        bool, typer.Option("--skip-malformed", help="Leave out rows that cannot be read, and count them.")
+    ] = False,
     limit: Annotated[int | None, typer.Option(help="So many examples, chosen at random.")] = None,
     seed: Annotated[int, typer.Option(help="For --limit.")] = 0,
     shard: Annotated[str | None, typer.Option(help="A part of the whole, such as 3/16.")] = None,
-    rows: Annotated[bool, typer.Option(help="Keep the value of every example.")] = False,
+    rows: Annotated[bool, typer.Option("--rows", help="Keep the value of every example.")] = False,
     units: Annotated[str, typer.Option(help="tokens, words or words_first.")] = "tokens",
     site: Annotated[str | None, typer.Option(help="encoder, decoder or cross, where there are several.")] = None,
     max_length: Annotated[int | None, typer.Option(help="Cut texts to so many tokens.")] = None,

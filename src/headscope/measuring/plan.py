@@ -6,7 +6,7 @@ stopped and resumed, or that many workers shared, gives the same numbers.
 
 import random
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from headscope.core.errors import InputError
@@ -69,27 +69,34 @@ def plan_of(
     shard: tuple[int, int] = (1, 1),
     data: str,
     size: int | None = None,
+    cells: int | None = None,
 ) -> Plan:
     """Batches of like length, the longest first, so that a batch too large for memory fails at once.
 
-    `size` is the most examples in a batch; by default as many as hold TOKENS tokens.
+    `size` is the most examples in a batch; by default as many as hold TOKENS tokens, and no more than `cells` cells of
+    a map together.
     """
     if size is not None and size < 1:
         raise InputError(f"batch_size must be at least 1, but got {size}.")
     order = sorted(range(len(examples)), key=lambda place: (-lengths[place], place))
     batches: list[tuple[int, ...]] = []
     while order:
-        many = size or max(1, TOKENS // lengths[order[0]])
+        longest = lengths[order[0]]
+        room = TOKENS // longest if cells is None else min(TOKENS // longest, cells // longest**2)
+        many = size or max(1, room)
         batches.append(tuple(order[:many]))
         order = order[many:]
     return Plan(tuple(examples), tuple(batches), tuple(lengths), data, shard)
 
 
 def fingerprint_of(examples: Sequence[Example]) -> str:
-    """A short name for exactly these examples: ids, texts and words."""
-    return fingerprint(
-        part for each in examples for part in (each.id, each.text, each.pair or "", "\x01".join(each.words or ()))
-    )
+    """A short name for exactly these examples: ids, texts, words, and the tags that they came with."""
+    return fingerprint(part for each in examples for part in _parts(each))
+
+
+def _parts(example: Example) -> Iterator[str]:
+    yield from (example.id, example.text, example.pair or "", "\x01".join(example.words or ()))
+    yield from example.columns.get("tags", ())
 
 
 def _check_ids(examples: Sequence[Example]) -> None:

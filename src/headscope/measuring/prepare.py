@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+import psutil
 import torch
 
 from headscope.core.errors import InputError
@@ -49,10 +50,23 @@ def prepared(
         shard=(part, parts),
         data=whole,
         size=batch_size,
+        cells=_cells(model, settings),
     )
     observer = Observer(model, settings, against, tuple(edit_of(each) for each in edits))
     choice = {"limit": limit, "seed": seed, "tagger": tagger if worded else None}
     return Job(observer, plan, {**_facts(observer, plan), **choice})
+
+
+def _cells(model: Model, settings: Settings) -> int:
+    """How many cells of a map a batch may have, so that its maps take no more than an eighth of the memory there is.
+
+    Where layers are measured one by one, one layer's maps are there at a time; otherwise all of them are.
+    """
+    config, near = model.network.config.get_text_config(), model.device.type == "cpu"
+    layers = 1 if near and settings.streams else getattr(config, "num_hidden_layers", 12)
+    maps = layers * getattr(config, "num_attention_heads", 12) * (2 + len(settings.seen))  # attention, and what is seen
+    memory = psutil.virtual_memory().total if near else torch.cuda.get_device_properties(model.device).total_memory
+    return int(memory) // 8 // (4 * maps)
 
 
 def _facts(observer: Observer, plan: Plan) -> dict[str, Any]:
@@ -66,6 +80,7 @@ def _facts(observer: Observer, plan: Plan) -> dict[str, Any]:
         "edits": [spec_of(each) for each in observer.edits],
         "data": plan.data,
         **observer.settings.described(),
+        "signed_maps": "|w| / sum |w| for entropy, peak, distance and head_distance; masses signed and absolute",
         "site": observer.settings.site or ("encoder" if model.network.config.is_encoder_decoder else "self"),
         "shard": list(plan.shard),
         "n": len(plan.examples),

@@ -1,5 +1,6 @@
 """Numbers over a dataset."""
 
+import re
 import time
 from collections.abc import Callable, Iterator
 from importlib import import_module
@@ -8,7 +9,7 @@ from typing import Any, Unpack
 
 import xarray as xr
 
-from headscope.core.errors import InputError, OutputError
+from headscope.core.errors import HeadscopeError, InputError, OutputError
 from headscope.engine.model import Model
 from headscope.measuring.checkpoint import Checkpoint, added, begun, write
 from headscope.measuring.finish import finished
@@ -22,6 +23,7 @@ from headscope.results.store import save
 
 ENGINES = ("local", "ray")
 ENDINGS = (".nc", ".zarr", ".csv", ".parquet", ".state")
+LACKING = "out of memory|not enough memory|can't allocate memory"  # how torch says that memory is short
 PAUSE, TIMES = 5.0, 20
 """Seconds between two checkpoints, at least; where writing one takes long, so many times that."""
 
@@ -88,6 +90,10 @@ def _folded(job: Job, engine: Engine, path: Path | None, *, resume: bool, quiet:
                     start = time.monotonic()
                     write(now, path)
                     saved, pause = time.monotonic(), max(PAUSE, TIMES * (time.monotonic() - start))
+    except (MemoryError, RuntimeError) as error:
+        if isinstance(error, MemoryError) or re.search(LACKING, str(error)):
+            raise _without_memory(job, now.done) from error
+        raise
     except KeyboardInterrupt:
         if path is None:
             raise
@@ -99,6 +105,14 @@ def _folded(job: Job, engine: Engine, path: Path | None, *, resume: bool, quiet:
     if path is not None:
         write(now, path)
     return now
+
+
+def _without_memory(job: Job, place: int) -> HeadscopeError:
+    batch = job.plan.batches[place]
+    return HeadscopeError(
+        f"There is not enough memory for a batch of {len(batch)} examples of up to {job.plan.lengths[batch[0]]} "
+        "tokens. Give a smaller batch_size, or cut texts with max_length."
+    )
 
 
 def _checked(out: str | Path | None) -> Path | None:
