@@ -28,7 +28,7 @@ def reporting(total: int, *, done: int = 0, unit: str = "examples", quiet: bool 
 def duration(seconds: float) -> str:
     """A time as a person says it.
 
-    >>> duration(3.2), duration(190), duration(7300)
+    >>> duration(3.2), duration(190.0), duration(7300.0)
     ('3 s', '3 min 10 s', '2 h 2 min')
     """
     whole = round(seconds)
