@@ -29,7 +29,7 @@ def duration(seconds: float) -> str:
     """A time as a person says it.
 
     >>> duration(3.2), duration(190.0), duration(7300.0)
-    ('3 s', '3 min 10 s', '2 h 2 min')
+    ('3 s', '3 min 10 s', '2 h 1 min')
     """
     whole = round(seconds)
     if whole < 60:
