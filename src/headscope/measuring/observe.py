@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -12,9 +12,8 @@ from torch import Tensor
 from headscope.core.batch import Batch
 from headscope.core.cells import arrived
 from headscope.core.edit import Edit
-from headscope.core.lazily import Lazily
 from headscope.core.lens import view
-from headscope.core.maps import Factored, Maps
+from headscope.core.maps import Maps
 from headscope.core.per_example import state_of
 from headscope.core.spec import spec_of
 from headscope.core.state import State
@@ -26,6 +25,7 @@ from headscope.engine.by_layer import shown
 from headscope.engine.capture import request_of, traced
 from headscope.engine.edited import edited
 from headscope.engine.model import Model
+from headscope.measuring.layers import one_layer, side_by_side
 from headscope.measuring.settings import Settings
 
 Key = tuple[str, str]
@@ -96,7 +96,7 @@ class Observer:
             seen = self._values(flat, "layer", known)
             found = {key: _unfolded(each, maps["model", key[0]]) for key, each in seen.items()}
         else:
-            layers = (_one_layer(maps, label) for label in traces["model"].layers)
+            layers = (one_layer(maps, label) for label in traces["model"].layers)
             found = _joined([self._values(layer, "layer", known) for layer in layers])
         found |= self._values(maps, "stack", known)
         return _Waiting([each.id for each in traces["model"].examples], found, self._others(maps))
@@ -123,7 +123,7 @@ class Observer:
         if not known:
             known.update(self._known(trace))
         maps = self._maps({"model": trace})
-        return self._values(_one_layer(maps, trace.layers[0]), "layer", known)
+        return self._values(one_layer(maps, trace.layers[0]), "layer", known)
 
     def _maps(self, traces: Mapping[str, Trace]) -> dict[tuple[str, str], Maps]:
         """Every trace through every lens that is needed."""
@@ -174,58 +174,11 @@ class Observer:
         }
 
 
-def side_by_side(maps: Mapping[tuple[str, str], Maps]) -> dict[tuple[str, str], Maps] | None:
-    """The heads of all layers as if they were of one: a GPU starts twelve times as few computations.
-
-    None where heads are merged, or layers differ in their shape or in who sees whom.
-    """
-    every = list(maps.values())
-    shapes = {
-        tuple(part.left.shape[:3]) if isinstance(part, Factored) else tuple(part.shape[:3])
-        for each in every
-        for part in each.parts
-    }
-    masks = {id(mask) for each in every for mask in each.visible}
-    if any(each.merged for each in every) or len(shapes) > 1 or len(masks) > 1:
-        return None
-    return {
-        key: replace(
-            each,
-            parts=[torch.cat([each.layer(label) for label in each.layers], dim=1)],
-            layers=(0,),
-            heads=tuple(range(len(each.layers) * len(each.heads))),
-            visible=each.visible[:1],
-            diagnostics=Lazily({name: partial(_flat, each.diagnostics, name) for name in each.diagnostics}),
-        )
-        for key, each in maps.items()
-    }
-
-
-def _flat(tables: Mapping[str, Tensor], name: str) -> Tensor:
-    return tables[name].flatten(1, 2)[:, None]
-
-
 def _unfolded(seen: _Seen, maps: Maps) -> _Seen:
     """What was seen side by side, layer by layer again."""
     shape = (len(maps.layers), len(maps.heads))
     values = {name: each.view(len(each), *shape, *each.shape[3:]) for name, each in seen.values.items()}
     return _Seen(values, {**seen.labels, "layer": maps.layers, "head": maps.heads})
-
-
-def _one_layer(maps: Mapping[tuple[str, str], Maps], label: int) -> dict[tuple[str, str], Maps]:
-    """The maps of one layer, each computed once for all statistics."""
-    found = {}
-    for key, each in maps.items():
-        place = each.layers.index(label)
-        tables = Lazily({name: partial(_slice, each.diagnostics, name, place) for name in each.diagnostics})
-        found[key] = replace(
-            each, parts=[each.layer(label)], layers=(label,), visible=[each.visible[place]], diagnostics=tables
-        )
-    return found
-
-
-def _slice(tables: Mapping[str, Tensor], name: str, place: int) -> Tensor:
-    return tables[name][:, place : place + 1]
 
 
 def _joined(layers: Sequence[Mapping[Key, _Seen]]) -> dict[Key, _Seen]:
