@@ -24,7 +24,7 @@ class Choosing(TypedDict, total=False):
     shard: str | tuple[int, int] | None  # "3/16": the third of sixteen parts, for `hs.merge`
     limit: int | None  # so many, chosen at random
     seed: int
-    batch_size: int | None  # by default as many as make 4,096 tokens
+    batch_size: int | None  # by default as many as make 4,096 tokens, 16,384 on a GPU
     tagger: str  # who tags words: "auto" takes tags that the data has, else the built-in tagger
 
 

@@ -51,6 +51,7 @@ def prepared(
         data=whole,
         size=batch_size,
         cells=_cells(model, settings),
+        device=model.device.type,
     )
     observer = Observer(model, settings, against, tuple(edit_of(each) for each in edits))
     choice = {"limit": limit, "seed": seed, "tagger": tagger if worded else None}
