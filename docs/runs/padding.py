@@ -8,7 +8,6 @@ Run over the dev sets of five GLUE tasks; the result is small, stamped, and the 
 """
 
 import argparse
-import csv
 import warnings
 from collections.abc import Iterator
 from itertools import pairwise
@@ -24,23 +23,10 @@ from rich.progress import track
 import headscope as hs
 from headscope.results.stamp import fingerprint, provenance, stamped
 
-TASKS = {  # the columns that hold the texts
-    "RTE": ("sentence1", "sentence2"),
-    "MRPC": ("#1 String", "#2 String"),
-    "QNLI": ("question", "sentence"),
-    "SST-2": ("sentence",),
-    "STS-B": ("sentence1", "sentence2"),
-}
+TASKS = ("RTE", "MRPC", "QNLI", "SST-2", "STS-B")
 VARIANTS = {"visible": "effective", "padded": "effective:keys=padded", "paper": "effective:keys=paper"}
 WIDTH = 128  # what the published code pads and cuts to
 EDGES = (0, 32, 64, 96, 128)
-
-
-def read(folder: Path, task: str, limit: int | None) -> list[hs.Example]:
-    """The texts of a dev set."""
-    with (folder / task / "dev.tsv").open(encoding="utf-8-sig") as file:
-        rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))[:limit]
-    return [hs.Example(f"{task}-{place}", *(row[name] for name in TASKS[task])) for place, row in enumerate(rows)]
 
 
 def observe(trace: hs.Trace) -> Iterator[dict[str, Any]]:
@@ -128,7 +114,7 @@ def main() -> None:
         return
     warnings.simplefilter("ignore", hs.DataWarning)  # texts over 128 tokens are cut, as published
     console, results, hashes = Console(stderr=True), [], {}
-    texts = {task: read(chosen.glue, task, chosen.limit) for task in TASKS}
+    texts = {task: hs.read(f"glue:{task}:dev@{chosen.glue}")[: chosen.limit] for task in TASKS}
     for name in chosen.model or [None]:
         model = hs.load(name)
         label = Path(model.spec).name

@@ -13,9 +13,10 @@ from headscope.data.tagger_features import Features, kind_of, letters, shape
 from headscope.data.tagger_file import Weights, read_weights, write_weights
 from headscope.results.stamp import provenance
 from headscope.results.store import open_result
+from tests.readers.shared import DATA, real
 
 ROOT = Path(__file__).parents[2]
-TREEBANK = ROOT.parent / "shared" / "data" / "treebank"
+TREEBANK = DATA / "treebank"
 TYPES = ("NOUN", "VERB", "PRON", "PUNCT")
 KNOWN = """
 The/DET old/ADJ cat/NOUN slept/VERB on/ADP my/PRON warm/ADJ bed/NOUN ./PUNCT
@@ -54,7 +55,7 @@ def test_plain_sentences_are_tagged_right():
     assert scored(plain_sentences()) >= 0.965
 
 
-@pytest.mark.skipif(not TREEBANK.is_dir(), reason="the treebanks are not beside this clone")
+@real
 @pytest.mark.parametrize(("name", "least"), [("en_ewt-dev.conllu", 0.965), ("en_gum-dev.conllu", 0.96)])
 def test_unseen_treebanks_are_tagged_well(name, least):
     assert scored(treebank(name)) >= least

@@ -1,15 +1,15 @@
 """Words, cut as the treebanks cut them."""
 
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
 from headscope.data.words import sentences, split
+from tests.readers.shared import DATA, real
 
-TREEBANK = Path(__file__).parents[3] / "shared" / "data" / "treebank"
+TREEBANK = DATA / "treebank"
 
 
 def words(text):
@@ -68,7 +68,7 @@ def spans_of(text, forms):
         yield start, at
 
 
-@pytest.mark.skipif(not TREEBANK.is_dir(), reason="the treebanks are not beside this clone")
+@real
 @pytest.mark.parametrize(("name", "least"), [("en_ewt-dev.conllu", 0.985), ("en_gum-dev.conllu", 0.995)])
 def test_words_are_those_of_real_treebanks(name, least):
     both = total = 0

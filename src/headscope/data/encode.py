@@ -63,18 +63,26 @@ def encode(
         raise InputError("This model has no tokenizer. Give one to hs.load(…, tokenizer=…), or pass a tokenised batch.")
     found = [_encode(tokenizer, each, None, paired, framed) for each in examples]
     long = [place for place, each in enumerate(found) if longest and len(each.text) > longest]
-    if long:
-        lengths = ", ".join(f"'{examples[place].id}' ({len(found[place].text)})" for place in long[:3])
-        warnings.warn(
-            f"{len(long)} of {len(examples)} texts are longer than {longest} tokens and were cut: "
-            f"{lengths}{', …' if len(long) > 3 else ''}. What was cut takes no part in any number.",
-            DataWarning,
-            stacklevel=4,
-        )
+    warn_of_cuts(examples, [len(each.text) for each in found], longest, "were cut", stacklevel=5)
     for place in long:
         found[place] = _encode(tokenizer, examples[place], longest, paired, framed)
     _check(tokenizer, examples, found)
     return found
+
+
+def warn_of_cuts(
+    examples: Sequence[Example], lengths: Sequence[int], longest: int | None, happens: str, *, stacklevel: int
+) -> None:
+    """Say how many texts are longer than `longest` tokens, and which, if any are."""
+    long = [place for place, length in enumerate(lengths) if longest and length > longest]
+    if long:
+        named = ", ".join(f"'{examples[place].id}' ({lengths[place]})" for place in long[:3])
+        warnings.warn(
+            f"{len(long)} of {len(examples)} texts are longer than {longest} tokens and {happens}: "
+            f"{named}{', …' if len(long) > 3 else ''}. What is cut takes no part in any number.",
+            DataWarning,
+            stacklevel=stacklevel,
+        )
 
 
 def padded(

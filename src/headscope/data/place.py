@@ -80,7 +80,7 @@ def _parameters(kind: Any, name: str, parts: Sequence[str]) -> dict[str, str]:
 
 
 def _by_ending(path: Path) -> Reader:
-    endings = {ending: kind for kind in readers for ending in kind.endings}  # type: ignore[attr-defined]
+    endings = {ending: kind for kind in readers for ending in kind.endings}
     kind = endings.get(path.suffix.lower().removeprefix("."))
     if kind is None:
         known = ", ".join(f".{each}" for each in sorted(endings))

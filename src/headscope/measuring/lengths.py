@@ -1,10 +1,10 @@
 """How many tokens each example has, so that like can be measured with like."""
 
-import warnings
 from collections.abc import Sequence
 
-from headscope.core.errors import DataWarning, InputError
+from headscope.core.errors import InputError
 from headscope.core.example import Example
+from headscope.data.encode import warn_of_cuts
 from headscope.engine.batch import longest_input
 from headscope.engine.model import Model
 
@@ -19,15 +19,7 @@ def lengths_of(model: Model, examples: Sequence[Example], max_length: int | None
     found = [
         length for start in range(0, len(examples), CHUNK) for length in _chunk(model, examples[start : start + CHUNK])
     ]
-    cut = [place for place, length in enumerate(found) if longest and length > longest]
-    if cut:
-        named = ", ".join(f"'{examples[place].id}' ({found[place]})" for place in cut[:3])
-        warnings.warn(
-            f"{len(cut)} of {len(examples)} texts are longer than {longest} tokens and will be cut: "
-            f"{named}{', …' if len(cut) > 3 else ''}. What is cut takes no part in any number.",
-            DataWarning,
-            stacklevel=3,
-        )
+    warn_of_cuts(examples, found, longest, "will be cut", stacklevel=4)
     return [min(length, longest) if longest else length for length in found]
 
 
