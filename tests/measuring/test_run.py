@@ -2,8 +2,10 @@
 
 import json
 import re
-from dataclasses import replace
+import sys
+from dataclasses import dataclass, replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,7 +13,10 @@ import torch
 import xarray as xr
 
 import headscope as hs
+from headscope.core.catalog import Catalog
 from headscope.core.errors import InputError, OutputError
+from headscope.core.state import State, Total
+from headscope.core.statistic import Statistic
 from headscope.data.tag import tagged
 from headscope.measuring import run as running
 from headscope.measuring.checkpoint import read
@@ -264,6 +269,36 @@ def test_another_failure_is_not_taken_for_a_lack_of_memory(monkeypatch):
 def test_what_cannot_be_measured_is_said_in_a_sentence(options, sentence):
     with pytest.raises(InputError, match=re.escape(sentence)):
         measured(**options)
+
+
+@dataclass(frozen=True)
+class Counted(Statistic):
+    """How many examples were seen: a statistic that makes its own state."""
+
+    def observe(self, batch):
+        return State("counted", {"counted": Total(np.array([len(batch.examples)]))}, {"all": ["all"]})
+
+    def finish(self, state):
+        return xr.Dataset({"counted": ("all", state.leaves["counted"].sum)}, coords={"all": ["all"]})
+
+
+def test_a_statistic_that_makes_its_own_state_is_in_the_result(monkeypatch):
+    monkeypatch.setattr(Counted, "__module__", "headscope.statistics.counted")
+    monkeypatch.setitem(sys.modules, "headscope.statistics.counted", SimpleNamespace(Counted=Counted))
+    monkeypatch.setattr(Catalog, "_files", lambda self: {"entropy", "counted"} if self.kind == "statistic" else {"raw"})
+    found = measured(lens="raw", statistics=[Counted(), "entropy"], batch_size=6)
+    assert found["counted"].values.tolist() == [[[20]]]
+    assert (found["entropy_n"] == 20).all()
+
+
+def test_a_statistic_that_no_catalog_knows_is_refused_before_any_work():
+    with pytest.raises(InputError, match="Counted is no statistic of the catalog"):
+        measured(statistics=[Counted()])
+
+
+def test_a_tagger_that_nobody_needs_is_refused():
+    with pytest.raises(InputError, match="tagger='english' was given, but no statistic needs tags"):
+        measured(tagger="english")
 
 
 def test_an_option_that_there_is_not_is_named():

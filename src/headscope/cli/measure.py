@@ -70,7 +70,7 @@ def _measure(asked: dict[str, Any]) -> None:
     what = {"lens": asked["lens"] or ["raw"], "statistics": asked["stat"], "against": against, "edit": asked["edit"]}
     options = {name: asked[name] for name in PASSED}
     if asked["dry_run"]:
-        _say_estimate(console, model, examples, what, options)
+        _say_estimate(console, model, examples, {**what, **options})
         return
     running = {name: asked[name] for name in ("engine", "workers", "out", "resume")}
     found = hs.measure(model, examples, **what, **running, **options)
@@ -78,18 +78,13 @@ def _measure(asked: dict[str, Any]) -> None:
     console.print(f"Wrote {asked['out']}", soft_wrap=True)
 
 
-def _say_estimate(console: Console, model: Any, examples: Any, what: dict[str, Any], options: dict[str, Any]) -> None:
+def _say_estimate(console: Console, model: Any, examples: Any, asked: dict[str, Any]) -> None:
     from headscope.measuring.estimate import estimate
-    from headscope.measuring.options import split
-    from headscope.measuring.prepare import prepared
+    from headscope.measuring.prepare import job_of
     from headscope.measuring.progress import duration
-    from headscope.measuring.settings import settings_of
 
-    looking, choosing = split(options)  # type: ignore[arg-type]
-    settings = settings_of(what["lens"], what["statistics"], **looking)
     with Console(stderr=True).status("Trying two batches"):
-        job = prepared(model, examples, settings, against=what["against"], edits=what["edit"] or (), **choosing)
-        found = estimate(job)
+        found = estimate(job_of(model, examples, **asked))
     console.print(f"{found.examples:,} examples in {found.batches:,} batches: about {duration(found.seconds)}")
     console.print(f"memory: about {_bytes(found.memory)} ({_bytes(found.free_memory)} are free now)")
     console.print(f"disk: about {_bytes(found.disk)} for the result and what is saved on the way")

@@ -1,6 +1,6 @@
 """What can be said about a measurement beside model, data, lens and statistics."""
 
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, TypedDict, cast
 
 from headscope.core.errors import unknown
 
@@ -40,4 +40,4 @@ def split(options: Options) -> tuple[Looking, Choosing]:
             raise unknown("option of hs.measure", name, known)
     looking = {name: each for name, each in options.items() if name in Looking.__annotations__}
     choosing = {name: each for name, each in options.items() if name in Choosing.__annotations__}
-    return looking, choosing  # type: ignore[return-value]
+    return cast(Looking, looking), cast(Choosing, choosing)

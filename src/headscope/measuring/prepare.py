@@ -1,7 +1,7 @@
 """From what a user asks for to a job that can run."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import psutil
 import torch
@@ -16,8 +16,25 @@ from headscope.engine.model import Model, check_model
 from headscope.measuring.job import Job, plan_name
 from headscope.measuring.lengths import lengths_of
 from headscope.measuring.observe import Observer
+from headscope.measuring.options import Options, split
 from headscope.measuring.plan import Plan, chosen, fingerprint_of, plan_of, shard_of
-from headscope.measuring.settings import Settings
+from headscope.measuring.settings import Settings, settings_of
+
+
+def job_of(
+    model: Model,
+    data: Any,
+    *,
+    statistics: Any,
+    lens: Any = "raw",
+    against: Model | None = None,
+    edit: Any = None,
+    **options: Unpack[Options],
+) -> Job:
+    """The job that the arguments of `hs.measure` ask for."""
+    looking, choosing = split(options)
+    edits = [] if edit is None else list(edit) if isinstance(edit, list | tuple) else [edit]
+    return prepared(model, data, settings_of(lens, statistics, **looking), against=against, edits=edits, **choosing)
 
 
 def prepared(
@@ -44,6 +61,8 @@ def prepared(
     worded = settings.needs("tags") or settings.units != "tokens"  # tagging also says where words begin and end
     if worded:
         examples = tagged(examples, tagger)
+    elif tagger != "auto":
+        raise InputError(f"tagger={tagger!r} was given, but no statistic needs tags. Leave it out.")
     plan = plan_of(
         examples,
         lengths_of(model, examples, settings.max_length),

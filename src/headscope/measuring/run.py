@@ -15,10 +15,9 @@ from headscope.measuring.checkpoint import Checkpoint, added, begun, write
 from headscope.measuring.finish import finished
 from headscope.measuring.job import Job
 from headscope.measuring.observe import States
-from headscope.measuring.options import Options, split
-from headscope.measuring.prepare import prepared
+from headscope.measuring.options import Options
+from headscope.measuring.prepare import job_of
 from headscope.measuring.progress import reporting
-from headscope.measuring.settings import settings_of
 from headscope.results.store import save
 
 ENGINES = ("local", "ray")
@@ -54,13 +53,10 @@ def measure(
     Options: `shard` "3/16", `limit` and `seed`, `rows` (keep the value of every example), `units` ("tokens", "words",
     "words_first"), `site`, `layers`, `heads`, `max_length`, `batch_size`, `tagger`.
     """
-    looking, choosing = split(options)
-    settings = settings_of(lens, statistics, **looking)
     if engine not in ENGINES:
         raise InputError(f"No engine is called '{engine}'. Known: {', '.join(ENGINES)}.")
     path = _checked(out)
-    edits = [] if edit is None else list(edit) if isinstance(edit, list | tuple) else [edit]
-    job = prepared(model, data, settings, against=against, edits=edits, **choosing)
+    job = job_of(model, data, statistics=statistics, lens=lens, against=against, edit=edit, **options)
     states = import_module(f"headscope.measuring.{engine}").run(job, workers)
     kept = None if path is None else path if path.suffix == ".state" else path.with_name(f"{path.name}.state")
     checkpoint = _folded(job, states, kept, resume=resume, quiet=not progress)

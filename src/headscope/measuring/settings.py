@@ -9,7 +9,7 @@ from headscope.core.catalog import statistics as statistic_catalog
 from headscope.core.errors import InputError
 from headscope.core.lens import Lens
 from headscope.core.spec import file_name, spec_of
-from headscope.core.statistic import Statistic
+from headscope.core.statistic import PerExample, Statistic
 from headscope.measuring.options import Units
 
 
@@ -40,8 +40,8 @@ class Settings:
     @property
     def streams(self) -> bool:
         """Whether every layer can be measured and forgotten before the next one."""
-        scopes = {each.scope for each in self.seen} | {each.scope for each in self.statistics}
-        return scopes == {"layer"}
+        lenses = all(each.scope == "layer" for each in self.seen)
+        return lenses and all(isinstance(each, PerExample) and each.scope == "layer" for each in self.statistics)
 
     def needs(self, what: str) -> bool:
         """Whether any of the statistics needs this."""
@@ -69,6 +69,8 @@ def settings_of(lens: Any, statistics: Any, **rest: Any) -> Settings:
         raise InputError(f"No lens was given. Name at least one: {', '.join(lens_catalog.names())}.")
     if not chosen:
         raise InputError(f"No statistic was given. Name at least one: {', '.join(statistic_catalog.names())}.")
+    for each in chosen:
+        _check_known(each)
     for what, entries in (("lens", lenses), ("statistic", chosen)):
         names = [spec_of(each) if what == "lens" else file_name(type(each)) for each in entries]
         twice = sorted({name for name in names if names.count(name) > 1})
@@ -83,6 +85,16 @@ def settings_of(lens: Any, statistics: Any, **rest: Any) -> Settings:
     if rest.get("units", "tokens") not in get_args(Units):
         raise InputError(f"units={rest['units']!r} is none of {', '.join(get_args(Units))}.")
     return Settings(lenses, chosen, **rest)
+
+
+def _check_known(statistic: Statistic) -> None:
+    """Results and saved states find a statistic again by its name: one that has none would be lost at the end."""
+    name = file_name(type(statistic))
+    if name not in statistic_catalog.names() or statistic_catalog.find(name) is not type(statistic):
+        raise InputError(
+            f"{type(statistic).__name__} is no statistic of the catalog, so that its states could not be read again. "
+            "Put it into a package that offers it under the entry point 'headscope.statistics'."
+        )
 
 
 def _listed(what: Any) -> Sequence[Any]:
