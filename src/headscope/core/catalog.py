@@ -58,7 +58,8 @@ class Catalog:
             )
         return what
 
-    def __iter__(self) -> Iterator[type]:
+    def __iter__(self) -> Iterator[Any]:
+        """Every class; what its kind has beyond a plain class (a family's kinds, a reader's endings) is its own."""
         return map(self.find, self.names())
 
     def _files(self) -> set[str]:

@@ -7,7 +7,7 @@ are the same `+`. Numbers are float64.
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -112,7 +112,7 @@ class State:
                 f"Cannot add these states of '{self.spec}': their axes differ. Measure both with the same model, "
                 "layers and heads."
             )
-        leaves = {name: leaf + other.leaves[name] for name, leaf in self.leaves.items()}  # type: ignore[operator]
+        leaves = {name: cast(Any, leaf) + other.leaves[name] for name, leaf in self.leaves.items()}  # of one kind each
         return State(self.spec, leaves, self.labels)
 
     def _shape(self) -> str:

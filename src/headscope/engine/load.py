@@ -82,7 +82,7 @@ def default_folder() -> str:
 def family_of(kind: str) -> Family:
     """The family that covers a `config.model_type`, or the common one that knows attention and values only."""
     for each in families:
-        if kind in each.kinds:  # type: ignore[attr-defined]  # a catalog holds plain classes
+        if kind in each.kinds:
             found: Family = each()
             return found
     common: Family = families.find("common")()

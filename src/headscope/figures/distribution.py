@@ -96,7 +96,8 @@ def _draw(ax: Axes, rows: xr.DataArray) -> None:
 
 def _violin(ax: Axes, values: Any, place: float, wide: float, style: series.Style) -> None:
     with series.hatched(style.area):
-        for body in ax.violinplot([values], [place], widths=wide, showextrema=False)["bodies"]:  # type: ignore[attr-defined]
+        drawn: Any = ax.violinplot([values], [place], widths=wide, showextrema=False)  # "bodies" is a list of them
+        for body in drawn["bodies"]:
             body.set(**style.area, linewidth=0.6, alpha=1.0, zorder=1)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import matplotlib
 import numpy as np
@@ -106,9 +106,9 @@ def height(means: xr.Dataset, wide: float) -> float:
     return 2.7 + (0.18 * legend_lines(means["lens"].values, wide - 0.7) if means.sizes["lens"] > 1 else 0)
 
 
-def plain(ax: Axes, axis: str = "y") -> None:
+def plain(ax: Axes, axis: Literal["x", "y", "both"] = "y") -> None:
     """Thin guide lines along one axis, and no box."""
-    ax.grid(axis=axis, color=theme.faint, linewidth=0.4)  # type: ignore[arg-type]
+    ax.grid(axis=axis, color=theme.faint, linewidth=0.4)
     ax.set_axisbelow(True)
     ax.spines[["right", "top"]].set_visible(False)
     ax.tick_params(labelsize=theme.NOTE, width=0.5, length=2.5)
