@@ -3,7 +3,7 @@
 Rows of padding see nothing, so what is said here of rows that see nothing is said of padding too.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -114,30 +114,6 @@ def masses(maps: Maps, columns: Sequence[Tensor], several: Several, rows: Sequen
         absolute.append(_joined(picked.abs_(), seen[:, None], several))
         counted.append(seen.any(-1))
     return Masses(*(torch.stack(each, dim=1) for each in (signed, absolute, counted)))
-
-
-def arrived(device: torch.device, tensors: Iterable[Tensor]) -> tuple[Tensor, ...]:
-    """Small tensors of the host, sent where the maps lie; to a GPU in one parcel, so that nobody waits for it."""
-    given = tuple(tensors)
-    if device.type != "cuda" or not given:
-        return tuple(each.to(device) for each in given)
-    return opened(parcel(given).pin_memory().to(device, non_blocking=True), given)
-
-
-def parcel(tensors: Sequence[Tensor]) -> Num[Tensor, " byte"]:
-    """All tensors as one row of bytes, those of large numbers first, so that each begins where it may."""
-    return torch.cat([each.contiguous().view(-1).view(torch.uint8) for each in _by_size(tensors)])
-
-
-def opened(parcel: Num[Tensor, " byte"], like: Sequence[Tensor]) -> tuple[Tensor, ...]:
-    """The tensors of a parcel, which are like these."""
-    sizes = [each.numel() * each.element_size() for each in _by_size(like)]
-    parts = {id(each): part for each, part in zip(_by_size(like), torch.split(parcel, sizes), strict=True)}
-    return tuple(parts[id(each)].view(each.dtype).view(each.shape) for each in like)
-
-
-def _by_size(tensors: Sequence[Tensor]) -> list[Tensor]:
-    return sorted(tensors, key=lambda each: -each.element_size())
 
 
 def some_rows(

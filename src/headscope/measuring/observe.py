@@ -1,6 +1,6 @@
 """What one batch contributes to every statistic."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -10,10 +10,10 @@ import torch
 from torch import Tensor
 
 from headscope.core.batch import Batch
-from headscope.core.cells import arrived
 from headscope.core.edit import Edit
 from headscope.core.lens import view
 from headscope.core.maps import Maps
+from headscope.core.parcel import arrived, fetching
 from headscope.core.per_example import state_of
 from headscope.core.spec import spec_of
 from headscope.core.state import State
@@ -50,7 +50,13 @@ class _Waiting:
 
     ids: Sequence[str]
     seen: Mapping[Key, _Seen]
+    fetched: Callable[[], tuple[Tensor, ...]]  # all values of all that was seen, in order
     states: States
+
+    @classmethod
+    def of(cls, ids: Sequence[str], seen: Mapping[Key, _Seen], states: States) -> "_Waiting":
+        """What was seen, on its way here from now on."""
+        return cls(ids, seen, fetching(value for each in seen.values() for value in each.values.values()), states)
 
 
 @dataclass(frozen=True)
@@ -65,7 +71,7 @@ class Observer:
     def __call__(self, batches: Iterable[tuple[Inputs, Inputs | None]]) -> Iterator[States]:
         """The states of every batch; the second part of a pair is the same batch for the second model.
 
-        On a GPU the next batch is begun before the numbers of the last are fetched, so that it is never idle.
+        On a GPU the next batch is begun before the numbers of the last are summed up, so that it is never idle.
         """
         waiting: _Waiting | None = None
         for inputs, other in batches:
@@ -90,7 +96,7 @@ class Observer:
 
     def _seen(self, traces: Mapping[str, Trace]) -> "_Waiting":
         """What the statistics see in whole traces."""
-        known = self._known(traces["model"]) if not self._near() else {}  # while the GPU is at work
+        known = self._known(traces["model"])  # a GPU is still at work
         maps = self._maps(traces)
         if not self._near() and (flat := side_by_side(maps)) is not None:
             seen = self._values(flat, "layer", known)
@@ -99,13 +105,13 @@ class Observer:
             layers = (one_layer(maps, label) for label in traces["model"].layers)
             found = _joined([self._values(layer, "layer", known) for layer in layers])
         found |= self._values(maps, "stack", known)
-        return _Waiting([each.id for each in traces["model"].examples], found, self._others(maps))
+        return _Waiting.of([each.id for each in traces["model"].examples], found, self._others(maps))
 
     def _streamed(self, inputs: Inputs) -> "_Waiting":
         """What the statistics see in each layer while the model runs; nothing n × n outlives its layer."""
         with self._running() as model:
             layers = shown(model, inputs, self._request(model), partial(self._layer, {}))
-        return _Waiting([each.id for each in inputs.names().examples], _joined(layers), {})
+        return _Waiting.of([each.id for each in inputs.names().examples], _joined(layers), {})
 
     def _running(self) -> AbstractContextManager[Model]:
         return edited(self.model, *self.edits) if self.edits else nullcontext(self.model)
@@ -155,12 +161,13 @@ class Observer:
         return found
 
     def _states(self, waiting: "_Waiting") -> States:
-        """States of what was seen, all fetched from where the maps lie in one go."""
+        """States of what was seen, when it has arrived."""
         known = {spec_of(each): each for each in self.settings.statistics if isinstance(each, PerExample)}
-        here = _fetched([each.values for each in waiting.seen.values()])
+        here = iter(waiting.fetched())
         made = {
             key: state_of(known[key[1]], values, waiting.ids, each.labels, rows=self.settings.rows)
-            for (key, each), values in zip(waiting.seen.items(), here, strict=True)
+            for key, each in waiting.seen.items()
+            for values in [{name: next(here) for name in each.values}]
         }
         return made | waiting.states
 
@@ -190,13 +197,3 @@ def _joined(layers: Sequence[Mapping[Key, _Seen]]) -> dict[Key, _Seen]:
         labels = {**first.labels, "layer": [label for each in every for label in each.labels["layer"]]}
         joined[key] = _Seen(values, labels)
     return joined
-
-
-def _fetched(tables: Sequence[Mapping[str, Tensor]]) -> list[dict[str, Tensor]]:
-    """The same values with the host, asked for once: a GPU keeps one who asks waiting."""
-    flat = [each for table in tables for each in table.values()]
-    if not flat or not flat[0].is_cuda:
-        return [dict(table) for table in tables]
-    numbers = torch.cat([each.double().flatten() for each in flat]).cpu()
-    parts = iter(torch.split(numbers, [each.numel() for each in flat]))
-    return [{name: next(parts).view(each.shape) for name, each in table.items()} for table in tables]
