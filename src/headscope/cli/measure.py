@@ -79,9 +79,9 @@ def _measure(asked: dict[str, Any]) -> None:
 
 
 def _say_estimate(console: Console, model: Any, examples: Any, asked: dict[str, Any]) -> None:
+    from headscope.engine.progress import duration
     from headscope.measuring.estimate import estimate
     from headscope.measuring.prepare import job_of
-    from headscope.measuring.progress import duration
 
     with Console(stderr=True).status("Trying two batches"):
         found = estimate(job_of(model, examples, **asked))

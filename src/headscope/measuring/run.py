@@ -11,13 +11,13 @@ import xarray as xr
 
 from headscope.core.errors import HeadscopeError, InputError, OutputError
 from headscope.engine.model import Model
+from headscope.engine.progress import reporting
 from headscope.measuring.checkpoint import Checkpoint, added, begun, write
 from headscope.measuring.finish import finished
 from headscope.measuring.job import Job
 from headscope.measuring.observe import States
 from headscope.measuring.options import Options
 from headscope.measuring.prepare import job_of
-from headscope.measuring.progress import reporting
 from headscope.results.store import save
 
 ENGINES = ("local", "ray")
