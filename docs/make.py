@@ -15,6 +15,7 @@ from pathlib import Path
 
 import heads_page  # beside this file
 import padding_page
+import patterns_page
 import words_page
 
 from headscope.core.catalog import families
@@ -32,7 +33,8 @@ def pictures() -> Iterator[tuple[Path, bytes]]:
         for name, (result, figure) in PICTURES.items():
             made = save(draw(open_result(DOCS / "results" / result), figure), Path(folder) / name)
             yield DOCS / "pictures" / name, made.read_bytes()
-        for name, figure in {"padding.svg": padding_page.picture(), **heads_page.pictures()}.items():
+        others = {"padding.svg": padding_page.picture(), **heads_page.pictures(), **patterns_page.pictures()}
+        for name, figure in others.items():
             yield DOCS / "pictures" / name, save(figure, Path(folder) / name).read_bytes()
 
 
