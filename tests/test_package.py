@@ -18,9 +18,9 @@ from tests.pip import pip
 ROOT = Path(__file__).parents[1]
 NAMES = {
     "DataWarning", "Edit", "Example", "Figure", "HeadscopeError", "Lens", "Maps", "Model", "Statistic", "Tokens",
-    "Trace", "__version__", "by_layer", "capture", "compare", "draw", "edited", "generate", "identifiability", "load",
-    "measure", "merge",
-    "open_result", "read", "save", "show", "stream", "to_words", "view",
+    "Trace", "__version__", "by_layer", "capture", "compare", "draw", "edited", "finetune", "generate",
+    "identifiability", "load", "measure", "merge",
+    "open_result", "read", "save", "score", "show", "stream", "to_words", "view",
 }  # fmt: skip
 
 
@@ -68,7 +68,7 @@ def test_drawing_a_saved_result_needs_no_torch():
 def test_every_import_is_a_declared_dependency():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     declared = {re.split(r"[><=]", each)[0] for each in project["dependencies"]}
-    named = {"IPython", "huggingface_hub"}  # only where a notebook runs; comes with transformers
+    named = {"IPython", "huggingface_hub", "sklearn"}  # only in a notebook; with transformers; scikit-learn
     for path in (ROOT / "src").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Import | ast.ImportFrom):

@@ -1,0 +1,43 @@
+"""What a model says about every example."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from headscope.engine.progress import reporting
+from headscope.training.rows import Row
+from headscope.training.tasks.task import Found, Task
+
+FIXED = 0
+"""The epoch that scores are drawn as, where a task draws; training counts from 1."""
+
+
+@torch.no_grad()
+def predicted(
+    network: Any, tokenizer: Any, task: Task, rows: Sequence[Row], *, batch_size: int, seed: int = 0, quiet: bool = True
+) -> Found:
+    """The answers in the order of the rows; rows of like length share a batch, longest first."""
+    was, draw = network.training, (seed, FIXED)
+    order = sorted(range(len(rows)), key=lambda place: (-_length(rows[place]), place))
+    parts: list[dict[str, Any]] = []
+    network.eval()
+    try:
+        with reporting(len(rows), quiet=quiet) as advance:
+            for start in range(0, len(order), batch_size):
+                places = order[start : start + batch_size]
+                batch = task.batch(tokenizer, [rows[place] for place in places], draw)
+                here = {name: each.to(network.device) for name, each in batch.items()}
+                output = network(**{name: each for name, each in here.items() if name != "labels"})
+                parts.append({name: each.float() if each.is_floating_point() and each.dtype != torch.float64 else each
+                              for name, each in task.answers(output, here).items()})  # fmt: skip
+                advance(len(places))
+    finally:
+        network.train(was)
+    back = np.argsort(order)
+    return {name: torch.cat([part[name] for part in parts]).cpu().numpy()[back] for name in parts[0]}
+
+
+def _length(row: Row) -> int:
+    return max(len(part["input_ids"]) for part in row.get("parts", (row,)))
