@@ -1,15 +1,17 @@
 """Fine-tuning gives a model that has learned, in a folder that says where it comes from."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
+import transformers
 
 import headscope as hs
 from headscope.engine.load import load
 from tests.models import network, tiny, tokenizer
-from tests.training.data import labelled, paired, plain
+from tests.training.data import choosing, labelled, paired, plain
 
 FAST = {"learning_rate": 3e-3, "max_length": 32, "device": "cpu", "progress": False}
 
@@ -65,6 +67,82 @@ def test_a_model_learns_masked_words(tmp_path):
     tied = model.network.cls.predictions.decoder.weight is model.network.bert.embeddings.word_embeddings.weight
     assert tied
     assert float(hs.score(model, plain(40), progress=False)["perplexity"]) < 5  # of 38 words
+
+
+def test_a_model_learns_to_choose(tmp_path):
+    model = hs.finetune(tiny("bert"), choosing(60), out=tmp_path / "m", epochs=10, **FAST)
+    assert stamp(tmp_path / "m")["facts"] | {"task": "choice", "choices": 2} == stamp(tmp_path / "m")["facts"]
+    assert float(hs.score(model, choosing(60), progress=False)["accuracy"]) > 0.9
+
+
+def test_choices_alone_are_read_where_no_text_is(tmp_path):
+    data = [replace(each, text="", columns={"choices": ("the cat", "a dog")}) for each in choosing(8)]
+    model = hs.finetune(tiny("bert"), data, out=tmp_path / "m", epochs=1, **FAST)
+    found = hs.score(model, data, progress=False)
+    with torch.no_grad():
+        batch = tokenizer()(["the cat", "a dog"], return_tensors="pt")
+        alone = model.network(**{name: each[None] for name, each in batch.items()}).logits[0]
+    assert found["logits"][0].values == pytest.approx(alone.numpy(), abs=1e-5)
+
+
+def test_a_config_starts_from_scratch(tmp_path):
+    config = transformers.GPT2Config(
+        vocab_size=len(tokenizer()), n_embd=32, n_layer=2, n_head=4, n_positions=64, bos_token_id=2, eos_token_id=3
+    )
+    asked = {"tokenizer": tokenizer(), "epochs": 1, **FAST}
+    model = hs.finetune(config, labelled(12), dev=labelled(4, start=50), out=tmp_path / "m", **asked)
+    facts = stamp(tmp_path / "m")["facts"]
+    assert (facts["from_scratch"], facts["weights_hash"], facts["new_weights"]) == (True, None, "all")
+    assert type(model.network).__name__ == "GPT2ForSequenceClassification"
+    assert hs.score(model, labelled(6), batch_size=4, progress=False).sizes["example"] == 6
+
+
+def test_a_pretrained_model_can_forget_its_weights(tmp_path):
+    settings = {"epochs": 1, **FAST, "learning_rate": 1e-9}  # so that what was there at the start is there at the end
+    kept = hs.finetune(tiny("bert"), labelled(8), out=tmp_path / "kept", **settings)
+    fresh = hs.finetune(tiny("bert"), labelled(8), out=tmp_path / "fresh", from_scratch=True, **settings)
+    spread = [float(each.network.bert.encoder.layer[0].output.dense.weight.detach().std()) for each in (kept, fresh)]
+    assert spread[0] == pytest.approx(0.12, rel=0.1)  # six times as wide as BERT's own start
+    assert spread[1] == pytest.approx(0.02, rel=0.1)
+
+
+def test_the_pooler_is_taken_from_the_folder_though_another_head_was_loaded(tmp_path):
+    """The folder of bert-base-uncased says BertForMaskedLM, which has no pooler, though its weights are there."""
+    whole = transformers.BertForPreTraining(network("bert").config)
+    whole.save_pretrained(tmp_path / "base")
+    tokenizer().save_pretrained(tmp_path / "base")
+    config = json.loads((tmp_path / "base" / "config.json").read_text())
+    (tmp_path / "base" / "config.json").write_text(json.dumps({**config, "architectures": ["BertForMaskedLM"]}))
+    settings = {"epochs": 1, **FAST, "learning_rate": 1e-9}
+    model = hs.finetune(tmp_path / "base", labelled(8), out=tmp_path / "m", **settings)
+    assert stamp(tmp_path / "m")["facts"]["new_weights"] == ["classifier.bias", "classifier.weight"]
+    torch.testing.assert_close(model.network.bert.pooler.dense.weight, whole.bert.pooler.dense.weight)
+
+
+def test_weights_changed_in_hand_are_those_that_are_tuned(tmp_path):
+    network("bert").save_pretrained(tmp_path / "base")
+    tokenizer().save_pretrained(tmp_path / "base")
+    held = load(tmp_path / "base", device="cpu")
+    with torch.no_grad():
+        held.network.encoder.layer[0].output.dense.weight.zero_()
+    model = hs.finetune(held, labelled(8), out=tmp_path / "m", epochs=1, **{**FAST, "learning_rate": 1e-9})
+    assert float(model.network.bert.encoder.layer[0].output.dense.weight.detach().abs().max()) < 1e-6
+
+
+def test_a_part_of_the_data_is_chosen_at_random(tmp_path):
+    hs.finetune(tiny("bert"), labelled(40), out=tmp_path / "m", epochs=1, limit=10, **FAST)
+    facts = stamp(tmp_path / "m")["facts"]
+    assert (facts["n"], facts["limit"]) == (10, 10)
+
+
+def test_what_was_guessed_is_said_beside_the_progress(tmp_path, capsys):
+    hs.finetune(tiny("bert"), labelled(8), out=tmp_path / "m", epochs=1, **{**FAST, "progress": True})
+    said = capsys.readouterr()
+    assert said.err.startswith(
+        "Task: classification, because labels are whole numbers; 8 examples to learn from, 0 to score; classes: cat, "
+        "dog; the most common is 50.0% of them.\n"
+    )
+    assert said.out == ""
 
 
 def test_the_same_settings_give_the_same_weights(tmp_path):

@@ -5,11 +5,11 @@ from typing import Any
 
 from headscope.core.errors import InputError, unknown
 from headscope.core.example import Example
+from headscope.training.task import Task
 from headscope.training.tasks.choice import Choice
 from headscope.training.tasks.classification import Classification
 from headscope.training.tasks.mlm import Mlm
 from headscope.training.tasks.regression import Regression
-from headscope.training.tasks.task import Task
 
 TASKS: dict[str, Any] = {each.name: each for each in (Classification, Regression, Choice, Mlm)}
 
@@ -39,9 +39,9 @@ def task_of_head(name: str, network: Any, examples: Sequence[Example]) -> Task:
         fitting = [each for each in fitting if each != "regression"]
     if name not in ("auto", *fitting) or not fitting:
         wanted = f"the task '{name}'" if name != "auto" else "any task"
-        held = f"only one for '{fitting[0]}'" if fitting else "none"
+        held = f", only one for '{fitting[0]}'" if fitting else ""
         raise InputError(
-            f"The model is a {kind.__name__}, which has no head for {wanted}, {held}. Tune it first: "
+            f"The model is a {kind.__name__}, which has no head for {wanted}{held}. Tune it first: "
             "hs.finetune(model, train, out=…)."
         )
     chosen = fitting[0] if name == "auto" else name

@@ -58,7 +58,7 @@ def finetune(
         raise InputError(f"device={device!r} is neither 'cpu' nor 'cuda'. Leave it out for the GPU if there is one.")
     folder, settings = Folder(Path(out)), settings_of(options)
     folder.check(resume=resume)
-    with _no_bars():
+    with _silent_library():
         job = job_of(model, train, dev, task=task, tokenizer=tokenizer, settings=settings)
         if not folder.begin({**job.facts, "keep_checkpoints": keep_checkpoints}, resume=resume):
             if progress:
@@ -125,15 +125,17 @@ def _stopped(folder: Folder, steps: int) -> str:
 
 
 @contextmanager
-def _no_bars() -> Iterator[None]:
-    """The library draws a bar for each file that it reads or writes; ours is enough."""
+def _silent_library() -> Iterator[None]:
+    """The library draws a bar for each file and reports each new weight; our bar and our stamp say it already."""
     from transformers.utils import logging
 
-    shown = logging.is_progress_bar_enabled()
+    shown, level = logging.is_progress_bar_enabled(), logging.get_verbosity()
     logging.disable_progress_bar()
+    logging.set_verbosity_error()
     try:
         yield
     finally:
+        logging.set_verbosity(level)
         if shown:
             logging.enable_progress_bar()
 

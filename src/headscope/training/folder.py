@@ -14,6 +14,9 @@ STAMP = "finetune.json"
 LOOSE = ("optimizer.pt", "scheduler.pt", "rng_state.pth", "trainer_state.json", "training_args.bin")
 """What a checkpoint holds only to go on from it."""
 
+REASONS = frozenset({"guessed"})
+"""Facts that may differ between two parts of one run."""
+
 
 @dataclass(frozen=True)
 class Folder:
@@ -53,7 +56,7 @@ class Folder:
             self.write({"command": "hs.finetune", "finished": False, "facts": plain})
             return False
         for name, value in plain.items():
-            if stamp["facts"].get(name) != value:
+            if name not in REASONS and stamp["facts"].get(name) != value:
                 raise InputError(
                     f"{self.path} cannot be resumed: its {name} is {_short(stamp['facts'].get(name))}, but this run's "
                     f"is {_short(value)}. Tune as before, or give another folder."
@@ -91,12 +94,11 @@ class Folder:
 
     def keep_epochs(self, steps: int) -> None:
         """Name the checkpoints at the ends of epochs, and leave of them only what makes a model."""
-        for each in sorted(self.checkpoints.glob("checkpoint-*"), key=_step):
+        for each in self.checkpoints.glob("checkpoint-*"):
             epoch, rest = divmod(_step(each), steps)
-            if rest == 0:
-                for name in LOOSE:
-                    (each / name).unlink(missing_ok=True)
-                each.replace(self.path / f"epoch-{epoch}")
+            if rest == 0:  # copied, so that a run that is stopped here can still go on
+                loose = shutil.ignore_patterns(*LOOSE)
+                shutil.copytree(each, self.path / f"epoch-{epoch}", ignore=loose, dirs_exist_ok=True)
 
 
 def stamp_of(path: Path) -> dict[str, Any] | None:

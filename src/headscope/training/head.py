@@ -12,7 +12,7 @@ import torch
 from headscope.core.errors import InputError, LoadError
 from headscope.engine.load import default_folder
 from headscope.engine.model import Model
-from headscope.training.tasks.task import Task
+from headscope.training.task import Task
 
 
 def headed(model: Model, task: Task, *, from_scratch: bool) -> tuple[Any, list[str]]:

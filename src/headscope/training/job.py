@@ -18,7 +18,7 @@ from headscope.training.head import headed, seeded
 from headscope.training.labels import majority
 from headscope.training.options import Settings
 from headscope.training.rows import Row, with_padding
-from headscope.training.tasks.task import Task
+from headscope.training.task import Task
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ class Options(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Settings:
-    """The same, complete: the settings of Devlin et al. (2019) for GLUE, which later studies share."""
+    """The same, complete, with the defaults that all studies share."""
 
     epochs: int = 3
     batch_size: int = 8

@@ -5,10 +5,11 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from headscope.engine.progress import reporting
 from headscope.training.rows import Row
-from headscope.training.tasks.task import Found, Task
+from headscope.training.task import Found, Task
 
 FIXED = 0
 """The epoch that scores are drawn as, where a task draws; training counts from 1."""
@@ -30,13 +31,17 @@ def predicted(
                 batch = task.batch(tokenizer, [rows[place] for place in places], draw)
                 here = {name: each.to(network.device) for name, each in batch.items()}
                 output = network(**{name: each for name, each in here.items() if name != "labels"})
-                parts.append({name: each.float() if each.is_floating_point() and each.dtype != torch.float64 else each
-                              for name, each in task.answers(output, here).items()})  # fmt: skip
+                parts.append(task.answers(output, here))
                 advance(len(places))
     finally:
         network.train(was)
     back = np.argsort(order)
-    return {name: torch.cat([part[name] for part in parts]).cpu().numpy()[back] for name in parts[0]}
+    return {name: _plain(torch.cat([part[name] for part in parts]))[back] for name in parts[0]}
+
+
+def _plain(values: Tensor) -> Any:
+    """As numpy holds it, which knows no bfloat16."""
+    return (values.float() if values.dtype in (torch.float16, torch.bfloat16) else values).cpu().numpy()
 
 
 def _length(row: Row) -> int:

@@ -23,7 +23,7 @@ from headscope.training.job import check_length, examples_of, fingerprint_of
 from headscope.training.labels import majority
 from headscope.training.predict import predicted
 from headscope.training.rows import with_padding
-from headscope.training.tasks.task import Found, Score, Task
+from headscope.training.task import Found, Score, Task
 
 AXES = {"logits": ("example", "class")}
 

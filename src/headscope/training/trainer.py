@@ -74,7 +74,7 @@ class Watch:
     saves: bool = True  # also within an epoch
     epoch: int = 1
     saved: float = field(default_factory=time.monotonic)
-    pause: float = PAUSE
+    pause: float = field(default_factory=lambda: PAUSE)
     asked: float | None = None  # when a checkpoint was asked for that is being written
 
     def collate(self, rows: Sequence[Row]) -> dict[str, Tensor]:

@@ -12,8 +12,8 @@ from headscope.core.example import Example
 from headscope.data.encode import warn_of_cuts
 from headscope.training.labels import check_labels, listed
 from headscope.training.rows import Row, encoded, padded
+from headscope.training.task import Draw, Found, Score, Task
 from headscope.training.tasks.classification import chosen, share_right
-from headscope.training.tasks.task import Draw, Found, Score, Task
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,11 @@ class Choice(Task):
         """The task that these training examples set."""
         task = cls(len(train[0].columns.get("choices", ())))
         task.check(train, "train")
+        if len({each.label for each in train}) == 1:
+            raise InputError(
+                f"In all {len(train):,} training examples choice {train[0].label} is the right one, so there is "
+                "nothing to learn. Give examples with others."
+            )
         return task
 
     def check(self, examples: Sequence[Example], where: str) -> None:

@@ -11,7 +11,7 @@ from headscope.core.errors import InputError
 from headscope.core.example import Example
 from headscope.training import metrics
 from headscope.training.labels import check_labels, listed, named
-from headscope.training.tasks.task import Found, Score, Task
+from headscope.training.task import Found, Score, Task
 
 
 @dataclass(frozen=True)

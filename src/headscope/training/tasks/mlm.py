@@ -12,7 +12,7 @@ from headscope.core.errors import InputError
 from headscope.core.example import Example
 from headscope.training import metrics
 from headscope.training.rows import Row, padded, table, tokenised
-from headscope.training.tasks.task import Draw, Found, Score, Task
+from headscope.training.task import Draw, Found, Score, Task
 
 SHARE, MASKED, SWAPPED = 0.15, 0.8, 0.1
 """Of all tokens that have a meaning, so many are guessed; of these, so many are masked, and so many replaced."""

@@ -13,7 +13,7 @@ from headscope.core.example import Example
 from headscope.training import metrics
 from headscope.training.labels import check_labels
 from headscope.training.rows import Row
-from headscope.training.tasks.task import Found, Score, Task
+from headscope.training.task import Found, Score, Task
 
 METRICS = {"pearson": metrics.pearson, "spearman": metrics.spearman}
 

@@ -1,0 +1,73 @@
+"""`headscope finetune` and `headscope score`, on files that a user would bring."""
+
+import json
+
+import pytest
+
+from headscope.results.store import open_result
+from headscope.training.trainer import Watch
+from tests.cli.test_cli import headscope  # noqa: F401  (a fixture)
+from tests.measuring.data import saved_model
+from tests.training.data import labelled
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """A folder with a tiny model, and reviews to learn from and to score."""
+    folder = tmp_path_factory.mktemp("place")
+    saved_model(folder / "model")
+    for name, examples in (("train", labelled(32)), ("dev", labelled(12, start=50))):
+        lines = [json.dumps({"review": each.text, "animal": each.columns["label_name"]}) for each in examples]
+        (folder / f"{name}.jsonl").write_text("\n".join(lines) + "\n")
+    return folder
+
+
+def asked(place):
+    return ("--text", "review", "--label", "animal", "--device", "cpu"), (
+        "finetune", place / "train.jsonl", "--dev", place / "dev.jsonl", "--model", place / "model", "--epochs", "2",
+        "--learning-rate", "3e-3", "--max-length", "32",
+    )  # fmt: skip
+
+
+def test_a_model_is_tuned_and_scored(headscope, place, tmp_path):  # noqa: F811
+    columns, command = asked(place)
+    done = headscope(*command, *columns, "-o", tmp_path / "tuned")
+    assert done.returncode == 0, done.stderr
+    assert "Task: classification, because labels are whole numbers; 32 examples" in done.stderr
+    assert done.stdout.splitlines()[0].split() == ["epoch", "accuracy", "f1", "matthews"]
+    assert "The most common label is 50.0% of train." in done.stdout
+    assert all(len(line) <= 80 for line in done.stdout.splitlines() if not line.startswith("Wrote"))
+    data = (place / "dev.jsonl", "--model", tmp_path / "tuned", *columns)
+    scored = headscope("score", *data, "-o", tmp_path / "score.nc", "--edit", "effective_attention")
+    assert scored.returncode == 0, scored.stderr
+    assert scored.stdout.splitlines()[0].split() == ["metric", "value", "95", "%", "interval", "n"]
+    assert "Always giving the most common label would be right in 50.0%." in scored.stdout
+    assert all(len(line) <= 80 for line in scored.stdout.splitlines() if not line.startswith("Wrote"))
+    assert open_result(tmp_path / "score.nc").sizes == {"example": 12, "class": 2}
+
+
+def test_a_stopped_run_says_how_to_go_on(headscope, place, tmp_path, monkeypatch):  # noqa: F811
+    kept = Watch.step
+
+    def step(self, arguments, state, control, **more):
+        if state.global_step == 5:  # one after the first epoch
+            raise KeyboardInterrupt
+        return kept(self, arguments, state, control, **more)
+
+    columns, command = asked(place)
+    monkeypatch.setattr(Watch, "step", step)
+    done = headscope(*command, *columns, "-o", tmp_path / "tuned")
+    assert done.returncode == 130
+    assert "The first 4 of 8 steps are saved" in done.stderr
+    assert "--resume" in done.stderr
+    monkeypatch.setattr(Watch, "step", kept)
+    assert headscope(*command, *columns, "-o", tmp_path / "tuned").returncode == 2
+    done = headscope(*command, *columns, "-o", tmp_path / "tuned", "--resume")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "tuned" / "config.json").is_file()
+
+
+def test_a_mistake_is_one_sentence(headscope, place, tmp_path):  # noqa: F811
+    done = headscope("score", place / "dev.jsonl", "--model", place / "model", "--text", "review", "--label", "animal")
+    assert done.returncode == 2
+    assert "which has no head for any task. Tune it first" in done.stderr

@@ -1,0 +1,19 @@
+"""The session on the page about tuning runs as it is written."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+
+from headscope.results.store import open_result
+
+PAGE = Path(__file__).parents[2] / "docs" / "training.md"
+
+
+def test_the_session_of_the_page_runs(tmp_path, monkeypatch):
+    (code,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    held = {}
+    exec(compile(code, str(PAGE), "exec"), held)
+    assert open_result("score.nc").sizes["example"] == 8
+    np.testing.assert_allclose(held["found"]["logits"], held["same"]["logits"], atol=1e-4)  # float32, six layers

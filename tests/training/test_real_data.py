@@ -1,0 +1,27 @@
+"""The tasks that studies tune on, as their files are; a few examples of each."""
+
+from pathlib import Path
+
+import pytest
+
+import headscope as hs
+
+DATA = Path(__file__).parents[3] / "shared" / "data"
+TASKS = {
+    "glue:mrpc:{}@glue": "classification",
+    "glue:sts-b:{}@glue": "regression",
+    "arct:{}@arct": "choice",
+}
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason="the data sets are not here")
+@pytest.mark.parametrize("source", TASKS)
+def test_a_handful_of_a_real_task_is_tuned_and_scored(source, minilm, tmp_path):
+    name, _, folder = source.partition("@")
+    train, dev = (hs.read(f"{name.format(split)}@{DATA / folder}")[:6] for split in ("train", "dev"))
+    model = hs.finetune(minilm, train, dev=dev, out=tmp_path / "m", epochs=1, device="cpu", progress=False)
+    found = hs.score(model, dev, progress=False)
+    assert int(found["n"]) == 6
+    assert type(model.network).__name__ == (
+        "BertForMultipleChoice" if TASKS[source] == "choice" else "BertForSequenceClassification"
+    )

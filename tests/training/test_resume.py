@@ -1,0 +1,119 @@
+"""A run that was stopped goes on, and ends as if it had never been."""
+
+import json
+import shutil
+
+import pytest
+
+import headscope as hs
+from headscope.core.errors import InputError, OutputError
+from headscope.engine.load import load
+from headscope.training import trainer
+from headscope.training.trainer import Watch
+from tests.models import tiny
+from tests.training.data import labelled, plain
+
+FAST = {"learning_rate": 1e-3, "max_length": 32, "device": "cpu", "progress": False, "epochs": 3, "batch_size": 4}
+
+
+@pytest.fixture
+def stopped_after(monkeypatch):
+    """Let the next run stop after so many steps, as Ctrl-C would; checkpoints are written after every step."""
+
+    def stop(steps, *, saving=True):
+        kept = Watch.step
+
+        def step(self, arguments, state, control, **more):
+            if state.global_step == steps:
+                monkeypatch.setattr(Watch, "step", kept)
+                raise KeyboardInterrupt
+            return kept(self, arguments, state, control, **more)
+
+        monkeypatch.setattr(Watch, "step", step)
+        monkeypatch.setattr(trainer, "PAUSE", 0.0 if saving else 1e9)
+        monkeypatch.setattr(trainer, "TIMES", 0)
+
+    return stop
+
+
+@pytest.mark.parametrize(
+    ("task", "steps"), [("classification", 2), ("classification", 5), ("mlm", 11)]
+)  # of 4 an epoch: within the first, at the end of the first, within the third
+def test_a_resumed_run_gives_the_same_weights(task, steps, stopped_after, tmp_path):
+    data = labelled(14) if task == "classification" else plain(14)
+    asked = {"dev": labelled(6, start=50), "task": task, **FAST}
+    whole = hs.finetune(tiny("bert"), data, out=tmp_path / "whole", **asked)
+    stopped_after(steps)
+    with pytest.raises(KeyboardInterrupt, match=f"The first {steps - 1} of 12 steps are saved in .* resume=True"):
+        hs.finetune(tiny("bert"), data, out=tmp_path / "parts", **asked)
+    resumed = hs.finetune(tiny("bert"), data, out=tmp_path / "parts", resume=True, **asked)
+    assert resumed.weights_hash == whole.weights_hash
+    one, two = (json.loads((tmp_path / name / "finetune.json").read_text()) for name in ("whole", "parts"))
+    assert one["facts"] == two["facts"]
+    assert one["dev"] == two["dev"]
+    assert not (tmp_path / "parts" / "checkpoints").exists()
+
+
+def test_an_unfinished_folder_is_no_model_and_is_not_overwritten(stopped_after, tmp_path):
+    stopped_after(2, saving=False)
+    with pytest.raises(KeyboardInterrupt, match="Stopped before the first checkpoint"):
+        hs.finetune(tiny("bert"), labelled(8), out=tmp_path / "m", **FAST)
+    with pytest.raises(InputError, match="is not a model: it holds no config.json"):
+        load(tmp_path / "m")
+    with pytest.raises(InputError, match="holds a fine-tuning that was stopped. Go on with it .* or give another"):
+        hs.finetune(tiny("bert"), labelled(8), out=tmp_path / "m", **FAST)
+    hs.finetune(tiny("bert"), labelled(8), out=tmp_path / "m", resume=True, **FAST)
+    assert load(tmp_path / "m").network.config.num_labels == 2
+
+
+def test_a_checkpoint_that_was_not_written_whole_is_left_out(stopped_after, tmp_path):
+    stopped_after(4)
+    with pytest.raises(KeyboardInterrupt):
+        hs.finetune(tiny("bert"), labelled(14), out=tmp_path / "m", **FAST)
+    good = tmp_path / "m" / "checkpoints" / "checkpoint-3"
+    shutil.copytree(good, good.with_name("checkpoint-10"))
+    state = good.with_name("checkpoint-10") / "trainer_state.json"
+    state.write_text(state.read_text()[:100])
+    hs.finetune(tiny("bert"), labelled(14), out=tmp_path / "m", resume=True, **FAST)
+    assert json.loads((tmp_path / "m" / "finetune.json").read_text())["loss"][-1][0] == 12
+
+
+def test_other_settings_or_data_do_not_resume(stopped_after, tmp_path):
+    stopped_after(3)
+    with pytest.raises(KeyboardInterrupt):
+        hs.finetune(tiny("bert"), labelled(8), out=tmp_path / "m", **FAST)
+    with pytest.raises(InputError, match="cannot be resumed: its seed is 0, but this run's is 1. Tune as before"):
+        hs.finetune(tiny("bert"), labelled(8), out=tmp_path / "m", resume=True, seed=1, **FAST)
+    with pytest.raises(InputError, match="cannot be resumed: its train is"):
+        hs.finetune(tiny("bert"), labelled(8, start=2), out=tmp_path / "m", resume=True, **FAST)
+    with pytest.raises(InputError, match="cannot be resumed: its model is 'BertModel', but this run's is 'Roberta"):
+        hs.finetune(tiny("roberta"), labelled(8), out=tmp_path / "m", resume=True, **FAST)
+
+
+def test_a_finished_run_is_resumed_at_once(tmp_path, monkeypatch):
+    first = hs.finetune(tiny("bert"), labelled(8), out=tmp_path / "m", **FAST)
+    monkeypatch.setattr("headscope.training.finetune.trainer_of", None)  # no training happens
+    again = hs.finetune(tiny("bert"), labelled(8), out=tmp_path / "m", resume=True, **FAST)
+    assert again.weights_hash == first.weights_hash
+    with pytest.raises(InputError, match="holds a finished fine-tuning"):
+        hs.finetune(tiny("bert"), labelled(8), out=tmp_path / "m", **FAST)
+
+
+def test_a_folder_with_other_files_is_left_alone(tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(InputError, match="holds other files. Give another folder."):
+        hs.finetune(tiny("bert"), labelled(8), out=tmp_path, **FAST)
+    with pytest.raises(InputError, match="cannot be resumed: it holds files, but no finetune.json"):
+        hs.finetune(tiny("bert"), labelled(8), out=tmp_path, resume=True, **FAST)
+    with pytest.raises(OutputError, match="notes.txt: it is a file. Give the path of a folder"):
+        hs.finetune(tiny("bert"), labelled(8), out=tmp_path / "notes.txt", **FAST)
+    with pytest.raises(OutputError, match="Cannot write"):
+        hs.finetune(tiny("bert"), labelled(8), out=tmp_path / "notes.txt" / "m", **FAST)
+
+
+def test_the_models_of_all_epochs_can_be_kept(tmp_path):
+    model = hs.finetune(tiny("bert"), labelled(8), out=tmp_path / "m", keep_checkpoints=True, **FAST)
+    hashes = [load(tmp_path / "m" / f"epoch-{epoch}", device="cpu").weights_hash for epoch in (1, 2, 3)]
+    assert len(set(hashes)) == 3
+    assert hashes[-1] == model.weights_hash
+    assert not list(tmp_path.rglob("optimizer.pt"))

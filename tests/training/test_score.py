@@ -1,0 +1,119 @@
+"""Scores are what the answers come to, edited or not, and are kept with all that made them."""
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from sklearn.metrics import f1_score
+
+import headscope as hs
+from headscope.core.errors import InputError
+from headscope.results.stamp import provenance
+from tests.models import network, tiny, tokenizer
+from tests.training.data import choosing, labelled, paired, plain
+from tests.training.test_finetune import FAST, tuned  # noqa: F401  (a fixture)
+
+QUIET = {"progress": False}
+
+
+def with_head(kind, auto, **changes):
+    """A tiny model with a random head."""
+    import transformers
+
+    torch.manual_seed(0)
+    config = network(kind, **changes).config
+    return hs.load(getattr(transformers, auto).from_config(config).eval(), tokenizer=tokenizer())
+
+
+def test_scores_are_what_the_answers_come_to(tuned):  # noqa: F811
+    data = labelled(30, start=300)
+    found = hs.score(tuned[0], data, **QUIET)
+    assert float(found["accuracy"]) == float((found["prediction"] == found["label"]).mean())
+    assert float(found["f1"]) == pytest.approx(f1_score(found["label"], found["prediction"]))
+    assert ((found["margin"] > 0) == (found["prediction"] == found["label"])).all()
+    assert list(found["class"].values) == ["cat", "dog"]
+    assert list(found["example"].values) == [each.id for each in data]
+    assert float(found["accuracy_low"]) < float(found["accuracy"]) <= float(found["accuracy_high"])
+    assert float(found["majority"]) == 0.5
+
+
+def test_the_answers_are_those_of_one_text_at_a_time(tuned):  # noqa: F811
+    model, data = tuned[0], labelled(9, start=300)
+    found = hs.score(model, data, batch_size=4, **QUIET)
+    for place, each in enumerate(data):
+        with torch.no_grad():
+            alone = model.network(**tokenizer()(each.text, return_tensors="pt")).logits[0]
+        assert found["logits"][place].values == pytest.approx(alone.numpy(), abs=1e-5)  # padding moves float32 sums
+
+
+def test_the_dev_score_of_tuning_is_that_of_scoring(tuned):  # noqa: F811
+    dev = json.loads((tuned[1] / "finetune.json").read_text())["dev"][-1]
+    found = hs.score(str(tuned[1]), labelled(20, start=100), **QUIET)
+    assert all(float(found[name]) == dev[name] for name in ("accuracy", "f1", "matthews"))
+    assert provenance(found)["max_length"] == 32  # as it was tuned
+
+
+def test_effective_attention_answers_the_same(tuned):  # noqa: F811
+    plainly, edited = (hs.score(tuned[0], labelled(8), edit=edit, **QUIET) for edit in (None, "effective_attention"))
+    np.testing.assert_allclose(plainly["logits"], edited["logits"], atol=1e-5)
+    assert provenance(edited)["edits"] == ["effective_attention"]
+    changed = hs.score(tuned[0], labelled(8), edit=["effective_attention:keys=paper"], **QUIET)
+    assert np.abs(plainly["logits"] - changed["logits"]).max() > 1e-4
+
+
+def test_a_score_is_saved_and_opened_without_torch(tuned, tmp_path):  # noqa: F811
+    found = hs.score(tuned[0], labelled(8), **QUIET)
+    hs.save(found, tmp_path / "score.nc")
+    code = (
+        "import sys, headscope as hs; found = hs.open_result(sys.argv[1]);"
+        "print(float(found['accuracy']), 'torch' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code, tmp_path / "score.nc"], capture_output=True, text=True)
+    assert done.stdout.split() == [str(float(found["accuracy"])), "False"], done.stderr
+    facts = provenance(hs.open_result(tmp_path / "score.nc"))
+    assert {"command", "model", "weights_hash", "data", "n", "version", "task", "main", "draws", "seed"} <= set(facts)
+    assert facts["main"] == "accuracy"
+
+
+def test_masks_are_the_same_each_time():
+    model = with_head("bert", "AutoModelForMaskedLM")
+    one, two, small = (hs.score(model, plain(10), batch_size=size, **QUIET) for size in (32, 32, 3))
+    assert (one["loss"] == two["loss"]).all()
+    assert (one["tokens"] == small["tokens"]).all()
+    np.testing.assert_allclose(one["loss"], small["loss"], rtol=1e-4)  # padding moves float32 sums
+    assert float(one["perplexity"]) == pytest.approx(float(np.exp(one["loss"].sum() / one["tokens"].sum())))
+    assert float(one["perplexity_low"]) < float(one["perplexity"]) < float(one["perplexity_high"])
+
+
+def test_a_text_is_chosen_by_its_logit():
+    model, data = with_head("bert", "AutoModelForMultipleChoice"), choosing(6, ("the cat sat", "a dog"))
+    found = hs.score(model, data, **QUIET)
+    with torch.no_grad():
+        batch = tokenizer()([data[0].text] * 2, ["the cat sat", "a dog"], padding=True, return_tensors="pt")
+        alone = model.network(**{name: each[None] for name, each in batch.items()}).logits[0]
+    assert found["logits"][0].values == pytest.approx(alone.numpy(), abs=1e-5)
+    assert found.sizes == {"example": 6, "class": 2}
+
+
+def test_a_model_without_a_head_for_the_task_is_refused(tuned):  # noqa: F811
+    with pytest.raises(InputError, match="is a BertModel, which has no head for any task. Tune it first"):
+        hs.score(tiny("bert"), labelled(4), **QUIET)
+    with pytest.raises(InputError, match="no head for the task 'regression', only one for 'classification'"):
+        hs.score(tuned[0], paired(4), task="regression", **QUIET)
+    with pytest.raises(InputError, match="No task is called 'class'"):
+        hs.score(tuned[0], labelled(4), task="class", **QUIET)
+
+
+def test_data_that_a_model_cannot_be_scored_on_is_refused(tuned):  # noqa: F811
+    with pytest.raises(InputError, match="In the data there are labels 2, but the classes are 0 to 1"):
+        hs.score(tuned[0], [replace(each, label=2) for each in labelled(2)], **QUIET)
+    with pytest.raises(InputError, match="The label 0 is 'sea' in the data, but 'cat' for the model"):
+        hs.score(tuned[0], [replace(each, columns={"label_name": "sea"}) for each in labelled(1)], **QUIET)
+    with pytest.raises(InputError, match="None of the 3 examples of the data has a label"):
+        hs.score(tuned[0], plain(3), **QUIET)
+    with pytest.raises(InputError, match="There are no examples in the data"):
+        hs.score(tuned[0], [], **QUIET)
