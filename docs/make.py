@@ -16,6 +16,7 @@ from pathlib import Path
 import heads_page  # beside this file
 import padding_page
 import patterns_page
+import training_page
 import words_page
 
 from headscope.core.catalog import families
@@ -77,7 +78,8 @@ def main() -> None:
     check = options.parse_args().check
     made = (*pictures(), family_table(), measured_edits(), (DOCS / "padding.md", padding_page.page()),
             (DOCS / "heads.md", heads_page.page()),
-            filled(DOCS / "words.md", "tagger", words_page.table()))  # fmt: skip
+            filled(DOCS / "words.md", "tagger", words_page.table()),
+            filled(DOCS / "training.md", "tuned", training_page.table()))  # fmt: skip
     stale = [(path, wanted) for path, wanted in made if not path.is_file() or path.read_bytes() != wanted]
     for path, wanted in stale:
         if not check:

@@ -51,12 +51,21 @@ def run(chosen: argparse.Namespace) -> None:
     train, dev = data(chosen.task, chosen.place)
     kind = "mlm" if chosen.task == "mlm" else "auto"
     model = hs.finetune(
-        chosen.model, train, dev=dev, task=kind, out=chosen.out, limit=chosen.limit, **SETTINGS[chosen.settings]
+        chosen.model,
+        train,
+        dev=dev,
+        task=kind,
+        out=chosen.out,
+        resume=True,
+        limit=chosen.limit,
+        **SETTINGS[chosen.settings],
     )
     found = hs.score(model, dev[: chosen.limit], progress=False)
     kept = [name for name in found if not found[name].dims]
     stamp = json.loads((chosen.out / "finetune.json").read_text(encoding="utf-8"))
     facts = {"score": provenance(found), "tuning": stamp["facts"], "took": stamp["circumstances"]}
+    for each in (facts["score"], facts["tuning"]):
+        each["model"] = Path(each["model"]).name
     line = {"task": chosen.task, "settings": chosen.settings, "model": Path(chosen.model or "all-MiniLM-L6-v2").name}
     numbers = {str(name): float(found[name]) for name in kept}
     (chosen.out / "score.json").write_text(json.dumps({**line, "numbers": numbers, "facts": facts}), encoding="utf-8")

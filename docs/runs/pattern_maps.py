@@ -1,6 +1,6 @@
 """Attention maps drawn at random, to be labelled by looking: the source of src/headscope/patterns/labelled.
 
-One run for each model, pretrained or fine-tuned, then the random part and what was chosen for rare classes in one folder:
+One run for each model, pretrained or fine-tuned, then the random part and what was chosen for rare classes:
 
     python docs/runs/pattern_maps.py draw --model MODEL --name all-MiniLM-L6-v2 --place DATA --out maps/a
     python docs/runs/pattern_maps.py draw --model TUNED --name e5-small --tuned mrpc --place DATA --out maps/b

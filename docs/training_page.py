@@ -1,0 +1,57 @@
+"""The table of docs/training.md, from docs/results/finetune.nc."""
+
+from pathlib import Path
+from typing import Any
+
+import xarray as xr
+
+from headscope.results.stamp import provenance
+from headscope.results.store import open_result
+
+DOCS = Path(__file__).parent
+MAIN = {"sst2": "accuracy", "mrpc": "accuracy", "stsb": "spearman", "rte": "accuracy", "mlm": "perplexity"}
+TITLES = {"sst2": "SST-2", "mrpc": "MRPC", "stsb": "STS-B", "rte": "RTE", "mlm": "masked words"}
+
+
+def table() -> str:
+    """The main score of every run with its interval, beside the majority class, and the settings."""
+    data = open_result(DOCS / "results" / "finetune.nc")
+    facts = provenance(data)
+    lines = ["| task | model | settings | score on dev | majority class | n |", "|---|---|---|---|---|---|"]
+    for task in MAIN:
+        for place in range(data.sizes["run"]):
+            if str(data.task.values[place]) == task:
+                lines.append(_line(data.isel(run=place), task))
+    settings = "; ".join(f"`{name}` {_said(each)}" for name, each in _settings(facts).items())
+    made = f"{facts['command']}: one seed, float32, {_devices(facts)}"
+    return "\n".join(lines) + f"\n\nSettings: {settings}.\nMade by {made}.\n"
+
+
+def _line(run: xr.Dataset, task: str) -> str:
+    metric = MAIN[task]
+    value, low, high = (float(run[f"{metric}{end}"]) for end in ("", "_low", "_high"))
+    form = ".1f" if metric == "perplexity" else ".3f"
+    score = f"{metric} {value:{form}} [{low:{form}}, {high:{form}}]"
+    majority = "" if bool(run.majority.isnull()) else f"{float(run.majority):.3f}"
+    return (
+        f"| {TITLES[task]} | {run.model.item()} | `{run.settings.item()}` | {score} | {majority} | {int(run['n']):,} |"
+    )
+
+
+def _settings(facts: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """The settings by name, as the runs were made with them."""
+    names = {label.rpartition(" ")[2]: run["tuning"] for label, run in facts["runs"].items()}
+    return {name: names[name] for name in facts["settings"] if name in names}
+
+
+def _said(tuning: dict[str, Any]) -> str:
+    return (
+        f"is batch {tuning['batch_size']}, {tuning['epochs']} epochs, learning rate {tuning['learning_rate']:g}, "
+        f"warm-up {tuning['warmup']:.0%}, {tuning['max_length']} tokens"
+    )
+
+
+def _devices(facts: dict[str, Any]) -> str:
+    took = [run["took"] for run in facts["runs"].values()]
+    packages = ", ".join(f"{name} {took[0][name]}" for name in ("torch", "transformers"))
+    return f"on {', '.join(sorted({each['device'] for each in took}))}, {packages}"
