@@ -6,6 +6,7 @@ for each map and pass. So labels can be read, compared and committed apart from 
 
 import csv
 import io
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -122,13 +123,13 @@ def decoded(codes: Array, peak: float) -> Array:
 
 def _source(row: dict[str, str]) -> Source:
     told = {**row, "layer": int(row["layer"]), "head": int(row["head"])}
-    told |= {"tokens": tuple(row["tokens"].split(" ")), "segments": tuple(int(each) for each in row["segments"])}
+    told |= {"tokens": tuple(json.loads(row["tokens"])), "segments": tuple(int(each) for each in row["segments"])}
     return Source(**told)  # type: ignore[arg-type]
 
 
 def _line(source: Source) -> list[str]:
     told = {f.name: getattr(source, f.name) for f in fields(Source)}
-    told |= {"tokens": " ".join(source.tokens), "segments": "".join(map(str, source.segments))}
+    told |= {"tokens": json.dumps(source.tokens, ensure_ascii=False), "segments": "".join(map(str, source.segments))}
     return [str(each) for each in told.values()]
 
 

@@ -48,9 +48,7 @@ def sheet(maps: Sequence[PatternMap]) -> canvases.Figure:
 
 def draw_map(each: PatternMap, ax: Axes) -> None:
     """One map, darker for more: the share of each row's |weight|, by its square root, so that faint shapes show too."""
-    shown = np.sqrt(row_shares(each.weights))
-    black = max(float(np.quantile(shown, TOP)), np.sqrt(CONTRAST / len(shown)))
-    ax.imshow(shown, cmap="Greys", vmin=0, vmax=black, aspect="auto")
+    ax.imshow(blackness(each.weights), cmap="Greys", vmin=0, vmax=1, aspect="auto")
     marks = [place for place, token in enumerate(each.source.tokens) if token in SPECIAL]
     names = [each.source.tokens[place] for place in marks]
     ax.set_xticks(marks, names, rotation=90, fontsize=8)
@@ -71,6 +69,13 @@ def draw_margins(each: PatternMap, top: Axes, side: Axes) -> None:
     side.tick_params(labelsize=7, left=False, right=True, labelleft=False, labelright=True)
     for ax in (top, side):
         ax.spines[:].set_color(theme.faint)
+
+
+def blackness(weights: Array) -> Array:
+    """How dark each cell is, from 0 to 1 and beyond."""
+    shown = np.sqrt(row_shares(weights))
+    black: Array = shown / max(float(np.quantile(shown, TOP)), np.sqrt(CONTRAST / len(shown)))
+    return black
 
 
 def row_shares(weights: Array) -> Array:
