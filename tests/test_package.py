@@ -20,7 +20,7 @@ NAMES = {
     "DataWarning", "Edit", "Example", "Figure", "HeadscopeError", "Lens", "Maps", "Model", "Statistic", "Tokens",
     "Trace", "__version__", "by_layer", "capture", "compare", "draw", "edited", "finetune", "generate",
     "identifiability", "load", "measure", "merge",
-    "open_result", "read", "save", "score", "show", "stream", "to_words", "view",
+    "open_result", "read", "report", "save", "score", "show", "stream", "to_words", "view",
 }  # fmt: skip
 
 

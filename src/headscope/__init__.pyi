@@ -22,6 +22,7 @@ from headscope.engine.load import load as load
 from headscope.engine.model import Model as Model
 from headscope.measuring.merge import merge as merge
 from headscope.measuring.run import measure as measure
+from headscope.reporting.report import report as report
 from headscope.results.compare import compare as compare
 from headscope.results.draw import draw as draw
 from headscope.results.store import open_result as open_result

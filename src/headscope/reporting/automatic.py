@@ -1,0 +1,111 @@
+"""The Document that results make by themselves: what was run, and the usual tables and figures of each."""
+
+from collections.abc import Mapping
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import xarray as xr
+
+from headscope.core.document import Document, Paragraph, Section
+from headscope.core.errors import InputError
+from headscope.reporting.catalogued import cited
+from headscope.reporting.compared import compared_sections
+from headscope.reporting.mapped import mapped_sections
+from headscope.reporting.measured import measured_sections
+from headscope.reporting.other import other_sections
+from headscope.reporting.parts import Place, distinct, listed, slug
+from headscope.results import measured
+from headscope.results.stamp import provenance
+
+MANY = 12
+"""Results in one Dataset, along axes that all of its variables have, that get sections of their own."""
+
+
+def document_of(results: Mapping[str, xr.Dataset], *, title: str | None = None) -> Document:
+    """A Document of these results, by their names."""
+    sections, runs = [], []
+    for name, data in results.items():
+        if not data.data_vars:
+            raise InputError(f"There is nothing to report: '{name}' has no variables. Measure first: hs.measure(…).")
+        place = Place(name, f"{slug(name)}_") if len(results) > 1 else Place()
+        sections += _sections(data, place)
+        runs.append({**({"name": name} if len(results) > 1 else {}), **provenance(data)})
+    known = [provenance(each) for each in results.values()]
+    return Document(
+        title if title is not None else _title(known),
+        _lead(results),
+        distinct(sections),
+        references=[*cited(spec for facts in known for spec in _specs(facts)), "headscope"],
+        runs=[run for run in runs if set(run) - {"name"}],
+    )
+
+
+def _sections(data: xr.Dataset, place: Place) -> list[Section]:
+    """The sections of one Dataset; further axes that all measured variables share set results apart."""
+    shared = _shared(data)
+    groups = list(product(*(range(data.sizes[axis]) for axis in shared)))
+    if not 1 < len(groups) <= MANY:
+        return _of_kind(data, place)
+    found = []
+    for group in groups:
+        chosen = dict(zip(shared, group, strict=True))
+        labels = [str(data[axis].values[at]) if axis in data.coords else f"{axis} {at}" for axis, at in chosen.items()]
+        found += _of_kind(data.isel(chosen, drop=True), place.within(" ".join(labels)))
+    return found
+
+
+def _of_kind(data: xr.Dataset, place: Place) -> list[Section]:
+    if {"query", "key"} <= set(data.dims) and "weights" in data:
+        found, told = mapped_sections(data, place)
+    elif any(f"{name}_p_adjusted" in data for name in data.data_vars):
+        found, told = compared_sections(data, place)
+    else:
+        found, told = measured_sections(data, place)
+    more, left = other_sections(data, place, told)
+    if left:
+        said = f"Not shown here: {listed([f'`{each}`' for each in left])}. The result file holds all of it."
+        more.append(Section(place.title("what else there is"), [Paragraph(said)]))
+    return [*found, *more]
+
+
+def _shared(data: xr.Dataset) -> list[str]:
+    """The axes beyond lens, site, layer and head that every measured variable has, if there are several variables."""
+    names = measured.names(data)
+    if len(names) < 2 or "weights" in data:
+        return []
+    usual = {*measured.AXES, "site"}
+    common = set.intersection(*({str(dim) for dim in data[name].dims} for name in names)) - usual
+    return [str(dim) for dim in data[names[0]].dims if dim in common]
+
+
+def _specs(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The lenses, statistics and edits behind a result, also those of either side of a comparison."""
+    found = []
+    for key, folder in (("lenses", "lenses"), ("lens", "lenses"), ("statistics", "statistics"), ("edits", "edits")):
+        held = facts.get(key) or []
+        found += [(folder, str(each)) for each in ([held] if isinstance(held, str) else held)]
+    for side in ("a", "b"):
+        found += _specs(facts[side]) if isinstance(facts.get(side), Mapping) else []
+    return found
+
+
+def _title(known: list[dict[str, Any]]) -> str:
+    models = {Path(each["model"]).name for each in known if isinstance(each.get("model"), str)}
+    return f"Attention of {models.pop()}" if len(models) == 1 else "What was measured"
+
+
+def _lead(results: Mapping[str, xr.Dataset]) -> str:
+    """What the report holds, in a sentence or two."""
+    if len(results) > 1:
+        return f"{len(results)} results: {listed([f'**{each}**' for each in results])}."
+    (data,) = results.values()
+    facts, names = provenance(data), measured.names(data)
+    what = f"What was measured for every head: {listed([each.replace('_', ' ') for each in names])}." if names else ""
+    lenses = facts.get("lenses") or []
+    lenses = [lenses] if isinstance(lenses, str) else lenses
+    seen = f"Seen through {listed([f'`{each}`' for each in lenses])}" if lenses else ""
+    n = facts.get("n")
+    over = f"{'over' if seen else 'Over'} {n:,} example{'s' * (n != 1)}" if isinstance(n, int) else ""
+    how = " ".join(each for each in (seen, over) if each)
+    return " ".join(filter(None, [what, f"{how}." if how else ""])) or "What one result holds."

@@ -1,0 +1,208 @@
+"""The Document that results make by themselves."""
+
+import warnings
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from headscope.core.document import Paragraph, Picture, Table
+from headscope.core.errors import InputError
+from headscope.reporting.automatic import document_of
+from headscope.reporting.report import report
+from headscope.results.compare import compare
+from headscope.results.stamp import stamped
+from headscope.results.store import save
+from tests.figures.data import dataset, intervals, measured
+from tests.measuring.data import LENSES, examples
+
+
+def parts(document, kind):
+    return {part.name: part for section in document.sections for part in section.parts if isinstance(part, kind)}
+
+
+def said(document):
+    return " ".join(part.text for each in document.sections for part in each.parts if isinstance(part, Paragraph))
+
+
+@pytest.fixture(scope="module")
+def small():
+    """A real measurement of a tiny model."""
+    from headscope.engine.load import load
+    from headscope.measuring.run import measure
+    from tests.models import network, tokenizer
+
+    model = load(network("bert"), tokenizer=tokenizer())
+    chosen = ["entropy", "special_tokens", "head_distance"]
+    return measure(model, examples(6), lens=LENSES, statistics=chosen, rows=True, progress=False)
+
+
+def test_a_real_measurement_has_a_section_for_each_statistic(small):
+    made = document_of({"small": small})
+    assert [each.title for each in made.sections] == ["Entropy", "Special tokens", "Head distance"]
+    assert made.runs[0]["n"] == 6
+    assert made.references == ["vaswani2017", "brunner2020", "sun2021", "clark2019", "headscope"]
+    assert "over 6 examples" in made.lead
+    assert "The entropy of a head's rows" in said(made)
+
+
+def test_layers_are_means_over_heads_with_the_interval_of_examples(small):
+    table = parts(document_of({"small": small[[name for name in small if name.startswith("entropy")]]}), Table)[
+        "entropy"
+    ]
+    rows = small["entropy_rows"].sel(lens="effective", site="self", layer=1).mean("head")
+    assert table.frame.loc["1", "effective"] == pytest.approx(float(rows.mean()))
+    half = 2.570582 * float(rows.std(ddof=1)) / 6**0.5  # Student's t with 5 degrees of freedom
+    assert table.frame.loc["1", "effective_high"] == pytest.approx(float(rows.mean()) + half, rel=1e-5)
+    assert table.frame.loc["all", "raw"] == pytest.approx(float(small["entropy"].sel(lens="raw").mean()))
+    assert table.n == 6
+
+
+def test_labels_without_any_value_are_left_out_and_named(small):
+    made = document_of({"small": small})
+    table = parts(made, Table)["special_tokens"]
+    assert set(table.frame.index.get_level_values("role")) == {"cls", "sep"}
+    assert "No value: role mask and role other." in table.caption
+    assert {"special_tokens_others_bars", "special_tokens_itself_stacked"} <= set(parts(made, Picture))
+
+
+def test_numbers_between_two_heads_are_shown_as_means_over_the_other(small):
+    made = document_of({"small": small})
+    frame = parts(made, Table)["head_distance"].frame
+    assert frame.loc["0", "raw"] == pytest.approx(float(small["head_distance"].sel(lens="raw", layer=0).mean()))
+    assert "shown is its mean over other layer and other head" in said(made)
+
+
+def test_results_under_names_do_not_mix(tmp_path):
+    one = measured(rows=False)[["entropy", "entropy_n", "entropy_low", "entropy_high"]]
+    made = document_of({"a b": one, "c": one})
+    assert [each.title for each in made.sections] == ["a b: entropy", "c: entropy"]
+    assert set(parts(made, Table)) == {"a_b_entropy", "c_entropy"}
+    assert [run["name"] for run in made.runs] == ["a b", "c"]
+    assert "at most this wide" in parts(made, Table)["c_entropy"].caption
+
+
+def test_files_and_datasets_are_named_by_what_they_are(tmp_path):
+    one = measured(layers=1, heads=1, rows=False, stamp=("texts", "models/tiny"))[["entropy", "entropy_n"]]
+    page = report([save(one, tmp_path / "heads.nc"), one], tmp_path / "out").read_text(encoding="utf-8")
+    assert "<h2>heads: entropy</h2>" in page
+    assert "<h2>tiny: entropy</h2>" in page
+    assert "<h1>Attention of tiny</h1>" in page
+
+
+def test_axes_that_all_variables_have_set_results_apart():
+    one = measured(rows=False)
+    both = xr.concat([one, one + 1], xr.Variable("corpus", ["sst2", "wiki"])).assign_attrs(one.attrs)
+    made = document_of({"x": both[["entropy", "entropy_n", "distance", "distance_n"]]})
+    titles = ["sst2: entropy", "sst2: distance", "wiki: entropy", "wiki: distance"]
+    assert [each.title for each in made.sections] == titles
+    first, second = (parts(made, Table)[f"{name}_entropy"].frame for name in ("sst2", "wiki"))
+    assert np.allclose(second["raw"] - first["raw"], 1)
+
+
+def test_comparisons_say_how_many_cells_differ_and_which_most():
+    found = compare(measured(seed=1), measured(seed=2), variable="entropy")
+    made = document_of({"x": found})
+    many = int(found["entropy_significant"].sum())
+    assert f"**{many} of 12** cells of `entropy` differ (p < 0.05 after Holm's correction)." in said(made)
+    largest = parts(made, Table)["entropy_largest"].frame
+    assert len(largest) == min(10, many)
+    assert abs(largest["difference"]).is_monotonic_decreasing
+    assert parts(made, Table)["entropy_by_layer"].frame["differ"].sum() == many
+    assert list(parts(made, Picture)) == ["entropy_heads"]
+
+
+def test_a_comparison_in_which_nothing_differs_has_no_empty_table():
+    made = document_of({"x": compare(measured(), measured())})
+    assert "**0 of 12** cells of `entropy` differ" in said(made)
+    assert "entropy_largest" not in parts(made, Table)
+
+
+def scored():
+    """What `hs.score` gives for classes."""
+    held = {
+        "accuracy": ((), 0.75, {"interval": "95 %, Wilson"}), "accuracy_low": ((), 0.3), "accuracy_high": ((), 0.95),
+        "majority": ((), 0.5, {"long_name": "share of the most common label, cat"}), "n": ((), 4),
+        "prediction": ("example", [0, 1, 1, 1]), "label": ("example", [0, 0, 1, 1]),
+        "logits": (("example", "class"), np.zeros((4, 2))), "margin": ("example", [1.0, -1.0, 2.0, 0.5]),
+    }  # fmt: skip
+    axes = {"example": list("abcd"), "class": ["cat", "dog"]}
+    return stamped(xr.Dataset(held, axes), command="hs.score", task="classification", n=4)
+
+
+def test_scores_have_their_intervals_and_who_was_taken_for_whom():
+    made = document_of({"x": scored()})
+    tables = parts(made, Table)
+    assert list(tables["scores"].frame.loc["accuracy", ["value", "value_low", "value_high"]]) == [0.75, 0.3, 0.95]
+    assert tables["scores"].frame.loc["majority", "interval"] == "share of the most common label, cat"
+    assert tables["scores"].n == 4
+    assert tables["confusion"].frame.to_numpy().tolist() == [[1, 1], [0, 2]]
+    assert tables["spread"].frame.loc["margin", "median"] == 0.75
+    assert "Not shown here: `logits`." in said(made)
+
+
+def test_maps_are_drawn_side_by_side():
+    made = document_of({"x": dataset()})
+    assert {"compare", "every_head_raw", "every_head_effective"} <= set(parts(made, Picture))
+    assert "share" in parts(made, Table)
+
+
+def test_the_intervals_of_one_row_are_drawn():
+    made = document_of({"x": intervals()})
+    assert "identifiability" in parts(made, Picture)
+    assert "by_key" in parts(made, Table)
+
+
+def test_what_cannot_be_drawn_is_said_with_the_reason():
+    lenses = [f"lens{place}" for place in range(8)]
+    made = document_of({"x": measured(lenses=lenses)[["entropy", "entropy_n"]]})
+    assert "There are 8 lenses, but only 7 can be told apart in one figure." in said(made)
+    assert "entropy" in parts(made, Table)
+
+
+def test_a_variable_without_any_value_is_said_and_not_drawn():
+    one = measured(rows=False)[["entropy", "entropy_n"]]
+    made = document_of({"x": one.assign(entropy=one["entropy"] * np.nan, entropy_n=one["entropy_n"] * 0)})
+    assert "`entropy` has no value for any head (n = 0)." in said(made)
+    assert not parts(made, Table)
+    assert not parts(made, Picture)
+
+
+def test_numbers_of_single_examples_are_summed_up():
+    held = {"change": (("keys", "example"), [[1.0, 2.0, 3.0], [np.nan] * 3])}
+    made = document_of({"x": xr.Dataset(held, {"keys": ["visible", "paper"]})})
+    frame = parts(made, Table)["spread"].frame
+    assert list(frame["mean"]) == [2.0]
+    assert frame.index[0] == ("change", "keys visible")
+
+
+def test_the_same_result_has_the_same_bytes(tmp_path):
+    one = measured(layers=1, rows=False)[["token_types", "token_types_n"]]
+    first, second = (report(one, tmp_path / name).parent for name in ("a", "b"))
+    names = sorted(path.relative_to(first) for path in first.rglob("*") if path.is_file())
+    assert all((first / name).read_bytes() == (second / name).read_bytes() for name in names)
+    assert len(names) == 5  # the page, a figure and a table
+
+
+@pytest.mark.parametrize(
+    ("what", "sentence"),
+    [
+        ([], "There is nothing to report: no result was given. Give at least one Dataset or path."),
+        ({}, "There is nothing to report: no result was given."),
+        (3, "A report is made of a Dataset, .* or a Document, but got a int. Measure first"),
+        ([3], "one of them is a int. Take it out, or give maps as maps.dataset"),
+        (xr.Dataset(), "There is nothing to report: 'result' has no variables. Measure first"),
+        ("nothing.nc", "Cannot open nothing.nc: there is nothing of that name"),
+    ],
+)
+def test_what_is_no_result_is_refused(what, sentence, tmp_path):
+    with pytest.raises(InputError, match=sentence):
+        report(what, tmp_path / "out")
+    assert not list(tmp_path.iterdir())
+
+
+def test_unpaired_comparisons_say_why():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = compare(measured(rows=False), measured(rows=False, seed=2), variable="distance")
+    assert "Not paired by example: neither holds the values of single examples" in said(document_of({"x": found}))

@@ -1,0 +1,98 @@
+"""How numbers are printed, in the page and in LaTeX."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from headscope.core.document import Table
+from headscope.reporting.cells import printed
+from headscope.reporting.latex import latex
+from headscope.reporting.markup import as_html, latex_escaped
+from tests.reporting.data import accuracy, published
+
+
+def columns(frame, **more):
+    return {each.name: each for each in printed(Table("x", "x", frame, 1, **more))[0]}
+
+
+def test_ends_of_an_interval_go_into_one_cell():
+    found = columns(accuracy())
+    assert list(found) == ["task", "standard", "effective", "n"]
+    assert (found["standard"].cells[0], found["standard"].ends[0]) == ("0.664", "[0.606, 0.717]")
+    assert found["effective"].cells[1] == "–"
+    assert found["task"].header
+    assert not found["task"].number
+
+
+def test_an_end_without_its_value_stays_a_column():
+    assert list(columns(pd.DataFrame({"task": ["a"], "x_low": [1.0], "y": [2.0]}))) == ["task", "x_low", "y"]
+
+
+def test_numbers_of_unlike_sizes_keep_two_digits_that_count():
+    frame = pd.DataFrame({"metric": ["perplexity", "accuracy", "p", "loss"], "value": [31.17, 0.8134, 3e-9, 0.0]})
+    assert columns(frame)["value"].cells == ["31.2", "0.813", "3e−09", "0.0"]
+
+
+def test_whole_numbers_stay_whole_and_negative_ones_have_a_minus():
+    frame = pd.DataFrame({"a": ["x", "y"], "n": [12345, 7], "d": [-0.25, np.inf]})
+    found = columns(frame)
+    assert found["n"].cells == ["12,345", "7"]
+    assert found["d"].cells == ["−0.250", "∞"]
+
+
+def test_layers_in_the_index_are_names_and_no_numbers():
+    frame = pd.DataFrame({"raw": [1.5, 2.5]}, index=pd.Index([0, 11], name="layer"))
+    found = columns(frame)
+    assert found["layer"].cells == ["0", "11"]
+    assert found["layer"].header
+
+
+def test_their_numbers_stand_beside_ours_by_row():
+    found = columns(accuracy(), theirs=published())
+    assert list(found) == ["task", "standard", "standard, paper", "effective", "n"]
+    assert found["standard, paper"].cells == ["0.671", "–", "0.871"]
+    assert found["standard, paper"].theirs
+
+
+@pytest.mark.parametrize(
+    "theirs",
+    [
+        pd.DataFrame({"task": ["RTE", "WNLI"], "standard": [0.6, 0.5]}),  # a row that is none of ours
+        pd.DataFrame({"task": ["RTE"], "norm": [0.6]}),  # a column that is none of ours
+        pd.DataFrame({"task": ["RTE", "RTE"], "standard": [0.6, 0.5]}),  # which row of ours?
+    ],
+)
+def test_their_numbers_stand_below_where_they_do_not_fit(theirs):
+    ours, below = printed(Table("x", "x", accuracy(), 1, theirs=theirs))
+    assert [each.name for each in ours] == ["task", "standard", "effective", "n"]
+    assert all(each.theirs for each in below)
+    assert below[0].cells == list(theirs["task"])
+
+
+def test_latex_escapes_every_character_that_means_something():
+    assert latex_escaped("a_b & 5 % $x$ #1 {y} \\z ~ ^ < > | − ×") == (
+        r"a\_b \& 5 \% \$x\$ \#1 \{y\} \textbackslash{}z \textasciitilde{} \textasciicircum{} $<$ $>$ \textbar{} $-$ "
+        r"$\times$"
+    )
+
+
+def test_a_latex_table_is_booktabs_with_as_many_cells_in_every_row():
+    frame = pd.DataFrame({"a_b": ["50 %", "x & y"], "d": [-0.5, 0.25], "d_low": [-0.6, 0.2], "d_high": [-0.4, 0.3]})
+    text = latex(Table("some-table", "With `a_b` and **5 %**", frame, 1200, reduced="1 of 2"))
+    caption = r"\caption{With \texttt{a\_b} and \textbf{5 \%}. n = 1,200. \textbf{Reduced:} 1 of 2.}"
+    assert caption in text
+    assert r"\label{tab:some-table}" in text
+    assert r"50 \% & $-$0.500 {[}$-$0.600, $-$0.400{]} \\" in text
+    rows = [line for line in text.splitlines() if line.endswith(r"\\")]
+    assert {line.replace(r"\&", "").count("&") for line in rows} == {1}
+    assert [text.count(rule) for rule in (r"\toprule", r"\midrule", r"\bottomrule")] == [1, 1, 1]
+
+
+def test_latex_has_both_tables_where_theirs_do_not_fit():
+    text = latex(Table("x", "x", accuracy(), 1, theirs=pd.DataFrame({"size": ["s"], "loss": [1.0]})))
+    assert text.count(r"\begin{tabular}") == 2
+    assert "Published figures:" in text
+
+
+def test_marks_do_not_let_html_through():
+    assert as_html("`<b>` **<i>** <u>") == "<code>&lt;b&gt;</code> <strong>&lt;i&gt;</strong> &lt;u&gt;"
