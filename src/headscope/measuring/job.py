@@ -34,19 +34,22 @@ def observed(observer: Observer, batches: Iterable[tuple[Example, ...]]) -> Iter
 
 def _pair(observer: Observer, examples: tuple[Example, ...]) -> tuple[Inputs, Inputs | None]:
     """One batch for each model."""
-    inputs = inputs_for(observer.model, examples, observer.settings.max_length)
+    cut = (observer.settings.max_length, observer.settings.pad_to)
+    inputs = inputs_for(observer.model, examples, *cut)
     if observer.against is None:
         return inputs, None
-    other = inputs_for(observer.against, examples, observer.settings.max_length)
+    other = inputs_for(observer.against, examples, *cut)
     _check_same(inputs, other)
     return inputs, other
 
 
-def inputs_for(model: Model, examples: tuple[Example, ...], max_length: int | None) -> Inputs:
+def inputs_for(
+    model: Model, examples: tuple[Example, ...], max_length: int | None, pad_to: int | None = None
+) -> Inputs:
     """One batch for a model; that some texts are cut was said when the plan was made."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)
-        (inputs,) = batches(model, examples, len(examples), max_length=max_length)
+        (inputs,) = batches(model, examples, len(examples), max_length=max_length, pad_to=pad_to)
     return inputs
 
 

@@ -14,6 +14,7 @@ class Looking(TypedDict, total=False):
     layers: Any  # counted from 0; all by default
     heads: Any
     max_length: int | None  # cut texts to so many tokens
+    pad_to: int | None  # fill texts up to so many, for lenses in which padding takes part
     units: Units  # "words": attention to a split word is summed, from it averaged; "words_first": from its first token
     rows: bool  # keep the value of every example beside the means
 

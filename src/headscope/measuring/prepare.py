@@ -65,7 +65,7 @@ def prepared(
         raise InputError(f"tagger={tagger!r} was given, but no statistic needs tags. Leave it out.")
     plan = plan_of(
         examples,
-        lengths_of(model, examples, settings.max_length),
+        [max(each, settings.pad_to or 0) for each in lengths_of(model, examples, settings.max_length)],
         shard=(part, parts),
         data=whole,
         size=batch_size,

@@ -51,7 +51,7 @@ def measure(
     done is saved beside it every few seconds, and `resume=True` goes on from there.
 
     Options: `shard` "3/16", `limit` and `seed`, `rows` (keep the value of every example), `units` ("tokens", "words",
-    "words_first"), `site`, `layers`, `heads`, `max_length`, `batch_size`, `tagger`.
+    "words_first"), `site`, `layers`, `heads`, `max_length`, `pad_to`, `batch_size`, `tagger`.
     """
     if engine not in ENGINES:
         raise InputError(f"No engine is called '{engine}'. Known: {', '.join(ENGINES)}.")

@@ -23,6 +23,7 @@ class Settings:
     layers: tuple[int, ...] | None = None
     heads: tuple[int, ...] | None = None
     max_length: int | None = None
+    pad_to: int | None = None
     units: Units = "tokens"
     rows: bool = False
 
@@ -56,6 +57,7 @@ class Settings:
             "layers": self.layers,
             "heads": self.heads,
             "max_length": self.max_length,
+            "pad_to": self.pad_to,
             "units": self.units,
             "rows": self.rows,
         }

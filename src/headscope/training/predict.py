@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from headscope.engine.progress import reporting
-from headscope.training.rows import Row
+from headscope.training.rows import Row, widened
 from headscope.training.task import Found, Task
 
 FIXED = 0
@@ -17,7 +17,15 @@ FIXED = 0
 
 @torch.no_grad()
 def predicted(
-    network: Any, tokenizer: Any, task: Task, rows: Sequence[Row], *, batch_size: int, seed: int = 0, quiet: bool = True
+    network: Any,
+    tokenizer: Any,
+    task: Task,
+    rows: Sequence[Row],
+    *,
+    batch_size: int,
+    pad_to: int | None = None,
+    seed: int = 0,
+    quiet: bool = True,
 ) -> Found:
     """The answers in the order of the rows; rows of like length share a batch, longest first."""
     was, draw = network.training, (seed, FIXED)
@@ -29,6 +37,7 @@ def predicted(
             for start in range(0, len(order), batch_size):
                 places = order[start : start + batch_size]
                 batch = task.batch(tokenizer, [rows[place] for place in places], draw)
+                batch = batch if pad_to is None else widened(tokenizer, batch, pad_to)
                 here = {name: each.to(network.device) for name, each in batch.items()}
                 output = network(**{name: each for name, each in here.items() if name != "labels"})
                 parts.append(task.answers(output, here))

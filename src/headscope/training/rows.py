@@ -61,6 +61,21 @@ def padded(tokenizer: Any, rows: Sequence[Row]) -> dict[str, Tensor]:
     return {name: table([row[name] for row in rows], fill.get(name, 0), tokenizer.padding_side) for name in names}
 
 
+def widened(tokenizer: Any, batch: Mapping[str, Tensor], width: int) -> dict[str, Tensor]:
+    """The same batch filled up to `width` tokens; labels of tokens that were not there do not count."""
+    have = batch["input_ids"].shape[-1]
+    if width < have:
+        raise InputError(f"pad_to={width} is less than the longest text, which has {have} tokens.")
+    fill = {"input_ids": tokenizer.pad_token_id, "token_type_ids": tokenizer.pad_token_type_id, "labels": -100}
+    gap = (width - have, 0) if tokenizer.padding_side == "left" else (0, width - have)
+    return {
+        name: torch.nn.functional.pad(each, gap, value=fill.get(name, 0))
+        if each.shape == batch["input_ids"].shape
+        else each
+        for name, each in batch.items()
+    }
+
+
 def table(columns: Sequence[Sequence[int]], empty: int, side: str) -> Tensor:
     """Rows of unlike length as one tensor."""
     longest = max(map(len, columns))

@@ -36,6 +36,7 @@ def score(
     edit: Any = None,
     batch_size: int = 32,
     max_length: int | None = None,
+    pad_to: int | None = None,
     progress: bool = True,
 ) -> xr.Dataset:
     """Score a model with a head on labelled examples.
@@ -44,7 +45,8 @@ def score(
     1,000 bootstrap draws of examples. Along `example` stand `prediction`, `label`, `logits`, and `margin`, by how much
     the right answer leads; `majority` is what always giving the most common label would reach. `edit` changes the
     model's attention while it runs, as in `hs.edited`. Texts are cut as they were when the model was tuned, where its
-    folder says so, else where the model ends.
+    folder says so, else where the model ends. `pad_to` fills them up to so many tokens, for edits in which padding
+    takes part.
     """
     if batch_size < 1:
         raise InputError(f"batch_size must be at least 1, but got {batch_size}.")
@@ -60,7 +62,7 @@ def score(
     rows = found.rows(words, examples, longest)
     edits = [edit_of(each) for each in ([] if edit is None else edit if isinstance(edit, list | tuple) else [edit])]
     with edited(model, *edits) if edits else nullcontext():
-        answers = predicted(model.network, words, found, rows, batch_size=batch_size, quiet=not progress)
+        answers = predicted(model.network, words, found, rows, batch_size=batch_size, pad_to=pad_to, quiet=not progress)
     facts = {
         "command": "hs.score",
         "model": model.spec,
@@ -69,6 +71,7 @@ def score(
         "data": fingerprint_of(examples),
         "n": len(examples),
         "max_length": longest,
+        "pad_to": pad_to,
         "batch_size": batch_size,
         "device": model.device.type,
         "dtype": str(model.network.dtype).removeprefix("torch."),

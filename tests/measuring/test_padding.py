@@ -1,0 +1,40 @@
+"""Inputs can be filled up to a stated width, for lenses in which padding takes part."""
+
+import numpy as np
+import pytest
+import torch
+
+import headscope as hs
+from headscope.core.errors import InputError
+from headscope.results.stamp import provenance
+from tests.measuring.data import examples
+from tests.models import tiny
+
+
+def measured(lens, **options):
+    return hs.measure(
+        tiny("bert"), examples(9), lens=lens, statistics=["special_tokens"], rows=True, progress=False, **options
+    )
+
+
+def test_exact_attention_does_not_notice_padding():
+    plain, wide = measured("effective"), measured("effective", pad_to=40)
+    np.testing.assert_allclose(wide["special_tokens_rows"], plain["special_tokens_rows"], atol=1e-5)  # float32
+    assert provenance(wide)["pad_to"] == 40
+
+
+def test_lenses_with_padding_see_the_stated_width():
+    wide = measured("effective:keys=paper", pad_to=40)
+    one = examples(9)[3]
+    trace = hs.capture(tiny("bert"), one, keep=("values", "pads"), pad_to=40)
+    maps = hs.view(trace, "effective:keys=paper")
+    sep = [place for place, token in enumerate(maps.keys.text[0]) if token == "[SEP]"]
+    others = [place for place in range(len(maps.keys.text[0])) if place not in sep]
+    weights = torch.stack([maps.layer(label)[0] for label in maps.layers])[..., others, :][..., sep].sum(-1).mean(-1)
+    row = wide["special_tokens_rows"].sel(example=one.id, role="sep", source="others").isel(lens=0, site=0)
+    np.testing.assert_allclose(row.transpose("layer", "head"), weights, atol=1e-5)
+
+
+def test_a_width_that_cuts_is_refused():
+    with pytest.raises(InputError, match="pad_to=8 is less than the longest text, which has 30 tokens"):
+        measured("raw", pad_to=8)
