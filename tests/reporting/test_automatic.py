@@ -144,7 +144,9 @@ def test_scores_have_their_intervals_and_who_was_taken_for_whom():
 def test_maps_are_drawn_side_by_side():
     made = document_of({"x": dataset()})
     assert {"compare", "every_head_raw", "every_head_effective"} <= set(parts(made, Picture))
-    assert "share" in parts(made, Table)
+    known = parts(made, Table)["known"].frame
+    assert known.loc[("effective", 1, 2), "share"] == 0.5
+    assert "share: size of the map" in parts(made, Table)["known"].caption
 
 
 def test_the_intervals_of_one_row_are_drawn():
@@ -206,3 +208,26 @@ def test_unpaired_comparisons_say_why():
         warnings.simplefilter("ignore")
         found = compare(measured(rows=False), measured(rows=False, seed=2), variable="distance")
     assert "Not paired by example: neither holds the values of single examples" in said(document_of({"x": found}))
+
+
+def test_rows_are_named_by_what_lies_along_them():
+    held = {"accuracy": ("run", [0.5, np.nan, 0.75])}
+    data = xr.Dataset(held, {"task": ("run", ["rte", "mnli", "sst2"]), "model": ("run", ["a", "a", "b"])})
+    table = parts(document_of({"x": data}), Table)["by_run"]
+    assert list(table.frame.index) == [("rte", "a"), ("sst2", "b")]
+    assert "Left out: rows without any value (1)" in table.caption
+
+
+@pytest.mark.parametrize(
+    ("data", "sentence"),
+    [
+        (dataset(), "Attention maps of one text, seen through `raw` and `effective`."),
+        (
+            compare(measured(), measured(seed=1), variable="entropy"),
+            "How two results differ, head by head, in entropy.",
+        ),
+        (stamped(xr.Dataset({"loss": ("run", [1.0, 2.0])}), n=2), "What one result holds: loss."),
+    ],
+)
+def test_the_lead_says_what_there_is(data, sentence):
+    assert document_of({"x": data}).lead == sentence

@@ -36,7 +36,7 @@ def document_of(results: Mapping[str, xr.Dataset], *, title: str | None = None) 
         title if title is not None else _title(known),
         _lead(results),
         distinct(sections),
-        references=[*cited(spec for facts in known for spec in _specs(facts)), "headscope"],
+        references=[*cited(spec for each in results.values() for spec in _specs(each)), "headscope"],
         runs=[run for run in runs if set(run) - {"name"}],
     )
 
@@ -79,14 +79,13 @@ def _shared(data: xr.Dataset) -> list[str]:
     return [str(dim) for dim in data[names[0]].dims if dim in common]
 
 
-def _specs(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _specs(data: xr.Dataset) -> list[tuple[str, str]]:
     """The lenses, statistics and edits behind a result, also those of either side of a comparison."""
-    found = []
-    for key, folder in (("lenses", "lenses"), ("lens", "lenses"), ("statistics", "statistics"), ("edits", "edits")):
-        held = facts.get(key) or []
-        found += [(folder, str(each)) for each in ([held] if isinstance(held, str) else held)]
-    for side in ("a", "b"):
-        found += _specs(facts[side]) if isinstance(facts.get(side), Mapping) else []
+    facts = provenance(data)
+    sides = [facts, *(facts[side] for side in ("a", "b") if isinstance(facts.get(side), Mapping))]
+    found = [("lenses", each) for each in _lenses(data, facts)]
+    for key in ("lenses", "statistics", "edits"):
+        found += [(key, str(each)) for side in sides for each in side.get(key) or []]
     return found
 
 
@@ -100,12 +99,30 @@ def _lead(results: Mapping[str, xr.Dataset]) -> str:
     if len(results) > 1:
         return f"{len(results)} results: {listed([f'**{each}**' for each in results])}."
     (data,) = results.values()
-    facts, names = provenance(data), measured.names(data)
-    what = f"What was measured for every head: {listed([each.replace('_', ' ') for each in names])}." if names else ""
-    lenses = facts.get("lenses") or []
-    lenses = [lenses] if isinstance(lenses, str) else lenses
-    seen = f"Seen through {listed([f'`{each}`' for each in lenses])}" if lenses else ""
+    facts, names = provenance(data), [each.replace("_", " ") for each in measured.names(data)]
+    lenses = listed([f"`{each}`" for each in _lenses(data, facts)])
+    if "weights" in data:
+        return f"Attention maps of one text{f', seen through {lenses}' if lenses else ''}."
+    if any(f"{name}_p_adjusted" in data for name in data.data_vars):
+        return f"How two results differ, head by head, in {listed(names)}."
+    if not names:
+        return f"What one result holds: {listed([str(each).replace('_', ' ') for each in _plain(data)])}."
     n = facts.get("n")
-    over = f"{'over' if seen else 'Over'} {n:,} example{'s' * (n != 1)}" if isinstance(n, int) else ""
-    how = " ".join(each for each in (seen, over) if each)
-    return " ".join(filter(None, [what, f"{how}." if how else ""])) or "What one result holds."
+    seen = f"seen through {lenses}" if lenses else ""
+    over = f"over {n:,} example{'s' * (n != 1)}" if isinstance(n, int) else ""
+    return (
+        ", ".join(filter(None, [f"What was measured for every head: {listed(names)}", f"{seen} {over}".strip()])) + "."
+    )
+
+
+def _lenses(data: xr.Dataset, facts: Mapping[str, Any]) -> list[str]:
+    """The lenses that a result says it was seen through, or those along its axis."""
+    held = facts.get("lenses") or facts.get("lens") or data.coords.get("lens", xr.DataArray([])).values.ravel().tolist()
+    return [str(each) for each in ([held] if isinstance(held, str) else held) if each]
+
+
+def _plain(data: xr.Dataset) -> list[str]:
+    """The variables without what stands beside them."""
+    held = [str(name) for name in data.data_vars]
+    beside = {f"{name}_{each}" for name in held for each in measured.COMPANIONS}
+    return [name for name in held if name not in beside]

@@ -8,7 +8,7 @@ import xarray as xr
 
 from headscope.core.document import Paragraph, Part, Section, Table
 from headscope.reporting.measured import FEW, Sections
-from headscope.reporting.parts import Place, counted, listed, slug, tried
+from headscope.reporting.parts import Place, counted, described, listed, slug, tried
 from headscope.results import measured
 from headscope.results.compare import LEVEL
 from headscope.results.stamp import provenance
@@ -38,7 +38,8 @@ def _parts(data: xr.Dataset, name: str, place: Place) -> list[Part]:
         caption = f"The {len(largest)} largest sure differences in {name.replace('_', ' ')}; p is corrected"
         parts.append(Table(place.name(name, "largest"), caption, largest, n))
     if bool(chosen["p"].notnull().any()) and not measured.further(chosen):
-        caption = f"Differences in {name.replace('_', ' ')} by layer: their mean, and how many of the heads differ"
+        caption = f"Differences in {name.replace('_', ' ')} by layer: their mean, and how many heads differ. "
+        caption += described(chosen, ["head"])
         parts.append(Table(place.name(name, "by_layer"), caption, _by_layer(chosen), n))
     return [*parts, *_pictures(data, chosen, name, place)]
 
@@ -72,10 +73,13 @@ def _by_layer(chosen: xr.Dataset) -> pd.DataFrame:
     """One row for each lens and layer."""
     lenses, layers = (chosen[axis].values for axis in ("lens", "layer"))
     ordered = chosen.transpose("lens", "layer", "head", ...)
+    means = measured.mean_over(ordered, ["head"]).transpose("lens", "layer", ...)
     index = pd.MultiIndex.from_product([lenses, layers], names=["lens", "layer"])
     found = pd.DataFrame(
         {
-            "mean difference": ordered["value"].mean("head").values.ravel(),
+            "mean difference": means["value"].values.ravel(),
+            "mean difference_low": means["low"].values.ravel(),
+            "mean difference_high": means["high"].values.ravel(),
             "differ": (ordered["significant"] == 1).sum("head").values.ravel(),
             "tested": ordered["p"].notnull().sum("head").values.ravel(),
         },

@@ -85,6 +85,9 @@ def _tables(data: xr.Dataset, names: list[str], place: Place) -> dict[tuple[str,
             words = listed([each.replace("_", " ") for each in dims])
             caption = f"{listed([_label(data, each) for each in together])} by {words}"
             frame = _frame(data, together, dims)
+            empty = int(frame.isna().all(axis=1).sum())
+            caption += f". Left out: rows without any value ({empty})" if empty else ""
+            frame = frame.dropna(how="all")
             found[tuple(together)] = Table(place.name("by", *dims), caption[:1].upper() + caption[1:], frame, _n(data))
     return found
 

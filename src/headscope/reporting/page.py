@@ -21,6 +21,9 @@ MARK = '<meta name="generator" content="headscope'
 LARGEST = 300_000
 """A drawing of more bytes than this goes into the page as pixels."""
 
+WIDEST = 1100
+"""A picture of more pixels of a page than this keeps its size, and is scrolled."""
+
 
 @dataclass
 class Numbers:
@@ -117,9 +120,10 @@ def _picture(picture: Picture, number: str, kind: str, content: bytes) -> str:
     wide, high = (round(each * 96) for each in picture.figure.get_size_inches())
     source = f"data:image/{kind};base64,{base64.b64encode(content).decode()}"
     text = html.escape(f"{number}. {as_text(caption(picture))}")
+    scrolls = f' wide" role="region" tabindex="0" aria-label="{number}"' if wide > WIDEST else '"'
     return (
         f'<figure class="picture" id="figure-{picture.name}">\n'
-        f'<div class="card"><img src="{source}" width="{wide}" height="{high}" alt="{text}"></div>\n'
+        f'<div class="card{scrolls}><img src="{source}" width="{wide}" height="{high}" alt="{text}"></div>\n'
         f"<figcaption><b>{number}.</b> {as_html(caption(picture))}</figcaption>\n"
         f'<p class="files">{_link("figures", picture.name, "pdf")} {_link("figures", picture.name, "svg")}</p>\n'
         "</figure>"

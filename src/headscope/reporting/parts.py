@@ -117,5 +117,13 @@ def _index(means: xr.Dataset, rows: Sequence[str]) -> pd.Index:
     labels = [means[axis].values if axis in means.coords else np.arange(means.sizes[axis]) for axis in rows]
     words = [axis.replace("_", " ") for axis in rows]
     if len(rows) == 1:
-        return pd.Index(labels[0], name=words[0])
+        named = {} if rows[0] in means.coords else _names_along(means, rows[0])
+        labels, words = (list(named.values()), list(named)) if named else (labels, words)
+        return pd.MultiIndex.from_arrays(labels, names=words) if named else pd.Index(labels[0], name=words[0])
     return pd.MultiIndex.from_product(labels, names=words)
+
+
+def _names_along(means: xr.Dataset, axis: str) -> dict[str, Any]:
+    """Words that lie along an axis without labels of its own, such as the tokens along `key`."""
+    along = {str(name): each for name, each in means.coords.items() if each.dims == (axis,)}
+    return {name.replace("_", " "): each.values for name, each in along.items() if each.dtype.kind in "UO"}
