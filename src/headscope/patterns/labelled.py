@@ -41,8 +41,8 @@ class Source:
 
     @property
     def group(self) -> str:
-        """Which head of which model: its maps are alike, so they stay on one side of a split."""
-        return f"{self.model} {self.tuned} L{self.layer}H{self.head}"
+        """Which head of which model, fine-tuned or not: its maps are alike, so they stay on one side of a split."""
+        return f"{self.model} L{self.layer}H{self.head}"
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ def decoded(codes: Array, peak: float) -> Array:
     """The weights of one byte each.
 
     >>> codes, peak = encoded(np.array([[0.81, 0.19], [0.0, -0.5]]))
-    >>> decoded(codes, peak).round(2).tolist()
+    >>> decoded(codes, peak).astype(float).round(2).tolist()
     [[0.81, 0.19], [0.0, -0.5]]
     """
     root = codes.astype(np.float32) / LEVELS
