@@ -256,3 +256,10 @@ def head_distance(statistic, batch):
         return sum(found) / (len(found) if statistic.reduce == "mean" else 1)
 
     return {"head_distance": over_maps(maps, one_map)}
+
+
+def patterns(statistic, batch):
+    """So many loops that they have a file of their own."""
+    from tests.oracles.patterns import patterns as found
+
+    return found(statistic, batch)

@@ -195,6 +195,9 @@ QUANTITIES = {
     "lens_agreement_rank": "rank agreement of lenses",
     "similarity": "similarity of maps",
     "head_distance": "distance of heads",
+    "patterns": "share of examples",
+    "patterns_share": "share of maps",
+    "patterns_layer_share": "share of maps",
 }
 """What the built-in statistics measure, where their names do not say it; a variable's own `long_name` goes first."""
 
