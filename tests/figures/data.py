@@ -54,6 +54,8 @@ def data_for(figure: str, tokens="the cat sat", *, causal=False) -> xr.Dataset:
     """What a figure draws: maps, the intervals of one row, or what was measured, for types called like the tokens."""
     if figure in MEASURED:
         return measured(types=tokens.split(" "))
+    if figure in OF_PATTERNS:
+        return evaluated(tokens.split(" ")) if figure == "confusion" else typical(tokens.split(" "))
     return intervals(tokens) if figure in ONE_ROW else dataset(tokens, causal=causal)
 
 
@@ -130,4 +132,50 @@ def measured(
             **ids,
         },
         attrs={"headscope": json.dumps({"data": stamp[0], "model": stamp[1], "n": examples})},
+    )
+
+
+OF_PATTERNS = {"confusion": "map", "typical_maps": "map"}
+"""Figures of classifiers of patterns, and what their data cannot be without."""
+
+
+def evaluated(patterns=("vertical", "block", "heterogeneous")) -> xr.Dataset:
+    """What `headscope patterns evaluate` gives, as far as figures need it."""
+    classes = labels(list(patterns))
+    many = len(classes)
+    table = 9 * np.eye(many, many + 1, dtype=int) + np.random.default_rng(0).integers(0, 4, (2, 2, many, many + 1))
+    table[0, ..., -1] = 0  # the cnn is never unsure
+    dims = ("classifier", "subset")
+    return xr.Dataset(
+        {
+            "confusion": ((*dims, "pattern", "predicted"), table),
+            "macro_f1": (dims, np.full((2, 2), 0.7)),
+            "macro_f1_low": (dims, np.full((2, 2), 0.6)),
+            "macro_f1_high": (dims, np.full((2, 2), 0.8)),
+        },
+        coords={
+            "classifier": np.array(["cnn", "both"], dtype=object),
+            "subset": np.array(["all", "random"], dtype=object),
+            "pattern": classes,
+            "predicted": np.array([*classes, "unsure"], dtype=object),
+            "map": np.arange(table[0, 0].sum()),
+        },
+        attrs={"headscope": json.dumps({"trainings": 5})},
+    )
+
+
+def typical(patterns=("vertical", "block", "heterogeneous")) -> xr.Dataset:
+    """What `headscope patterns typical` gives: two maps of each class, one of them shorter."""
+    classes = labels([each for each in patterns for _ in range(2)])
+    weights = np.random.default_rng(0).random((len(classes), 8, 8)).astype("float32")
+    weights[1::2, 6:] = weights[1::2, :, 6:] = np.nan
+    return xr.Dataset(
+        {"weights": (("map", "query", "key"), weights)},
+        coords={
+            "map": np.arange(len(classes)),
+            "label": ("map", classes),
+            "confidence": ("map", np.linspace(1, 0.5, len(classes))),
+            "source": ("map", np.array([f"bert (rte) L{each}H0, raw, 8 tokens" for each in range(len(classes))])),
+        },
+        attrs={"headscope": "{}"},
     )

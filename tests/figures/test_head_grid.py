@@ -87,3 +87,14 @@ def test_a_measured_result_without_a_colour_shows_its_first_variable():
 def test_a_variable_with_a_further_axis_is_left_to_heads():
     with pytest.raises(InputError, match=r"also has type \(noun, verb, sep\)\. Draw 'heads', with at='type=noun'\."):
         draw(measured(), "head_grid", colour="token_types")
+
+
+def test_patterns_have_the_letter_of_the_most_frequent_class():
+    data = measured(types=("vertical", "vertical_diagonal", "block")).rename(type="pattern", token_types="patterns")
+    data["patterns"][0, 0, 1, 2] = np.nan
+    axes = draw(data, "head_grid", colour="patterns", lens="raw").axes[0]
+    table = data["patterns"].isel(lens=0, site=0).values
+    letters = np.array(["V", "V+D", "B"])[np.nan_to_num(table).argmax(-1)]
+    letters[1, 2] = "–"
+    assert [text.get_text() for text in axes.texts] == letters.ravel().tolist()
+    assert axes.get_title() == "raw · patterns of every head"

@@ -15,7 +15,7 @@ from headscope.core.spec import spec_of
 from headscope.results import theme
 from headscope.results.draw import draw
 from headscope.results.store import save
-from tests.figures.data import MEASURED, ONE_ROW, data_for
+from tests.figures.data import MEASURED, OF_PATTERNS, ONE_ROW, data_for
 
 every_figure = pytest.mark.parametrize("name", figures.names())
 ENDINGS = ("svg", "png", "pdf", "html")
@@ -77,7 +77,7 @@ def test_a_figure_rebuilds_from_its_spec(name):
     assert figures.make(spec_of(entry)) == entry
 
 
-SEVERAL_PANELS = {"compare", "heads", "stacked_bars"}
+SEVERAL_PANELS = {"compare", "heads", "stacked_bars", "typical_maps"}
 
 
 @pytest.mark.parametrize("name", sorted(set(figures.names()) - SEVERAL_PANELS))
@@ -104,7 +104,7 @@ def test_the_title_can_be_set(name, tmp_path):
 
 @every_figure
 def test_no_tokens_or_heads_is_said(name):
-    side = "key" if name in ONE_ROW else "head" if name in MEASURED else "query"
+    side = "key" if name in ONE_ROW else "head" if name in MEASURED else OF_PATTERNS.get(name, "query")
     with pytest.raises(InputError, match=f"There is nothing to draw: the data has no {side}"):
         draw(data_for(name).isel({side: []}), name)
 

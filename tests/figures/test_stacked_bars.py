@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+import xarray as xr
 
 from headscope.core.errors import InputError, UnknownName
 from headscope.results.draw import draw
@@ -65,3 +66,33 @@ def test_what_cannot_be_stacked_is_said():
         draw(measured(), "stacked_bars", parts="role")
     with pytest.raises(UnknownName, match="No axis of 'token_types' is called 'roles'"):
         draw(measured(), "stacked_bars", along="roles")
+
+
+def patterns(tasks=()):
+    """Shares of patterns by layer and over all, for both lenses and maybe several tasks."""
+    names = np.array(["vertical", "vertical_diagonal", "block"], dtype=object)
+    share = np.random.default_rng(0).dirichlet([1, 1, 1], size=(2, 1, 4))
+    data = xr.Dataset(
+        {
+            "patterns_layer_share": (("lens", "site", "layer", "pattern"), share),
+            "patterns_layer_share_low": (("lens", "site", "layer", "pattern"), share - 0.1),
+            "patterns_share": (("lens", "site", "pattern"), share.mean(2)),
+        },
+        coords={"lens": ["raw", "effective"], "site": ["self"], "layer": range(4), "pattern": names},
+    )
+    return xr.concat([data] * len(tasks), xr.DataArray(list(tasks), dims="task", name="task")) if tasks else data
+
+
+def test_shares_of_patterns_over_heads_are_stacked_by_layer_under_their_names():
+    figure = draw(patterns(), "stacked_bars", variable="patterns_layer_share")
+    wanted = patterns()["patterns_layer_share"].isel(site=0)
+    for panel, lens in zip(figure.axes, wanted, strict=True):
+        assert np.allclose(parts(panel).reshape(3, 4, 2)[..., 1].T, lens)
+    texts = [text.get_text() for text in figure.axes[-1].get_legend().get_texts()]
+    assert texts == ["block", "vertical + diagonal", "vertical"]
+
+
+def test_shares_of_patterns_of_several_tasks_are_stacked_side_by_side():
+    figure = draw(patterns(("rte", "mrpc", "sst2")), "stacked_bars", variable="patterns_share", along="task")
+    assert [label.get_text() for label in figure.axes[0].get_xticklabels()] == ["rte", "mrpc", "sst2"]
+    assert len(figure.axes[0].patches) == 9

@@ -13,7 +13,8 @@ from matplotlib.patches import Rectangle
 from headscope.core.errors import InputError, unknown
 from headscope.core.figure import Figure
 from headscope.core.spec import check_choices
-from headscope.results import canvas, grid, heat, measured, pick, theme
+from headscope.patterns.classes import LETTERS, NAMES
+from headscope.results import canvas, grid, heat, measured, pick, series, theme
 
 LARGEST = 64
 """A thumbnail has at most this many pixels a side; each shows the largest weight it stands for."""
@@ -22,6 +23,9 @@ LARGEST = 64
 @dataclass(frozen=True)
 class HeadGrid(Figure):
     """A thumbnail of every head, or with `colour` one coloured cell for each, by a value such as "share".
+
+    With `colour="patterns"` each cell has the letter and the colour of the class that most examples have there; where
+    fewer have it, it is paler.
 
     All thumbnails share one scale, on which colours follow the square root of a weight, or the weight itself
     with `scale="linear"`. Numbers are printed in coloured cells wherever they can be set in 4 points or more,
@@ -47,21 +51,27 @@ class HeadGrid(Figure):
     ) -> canvases.Figure:
         """The grid of heads."""
         colour = self.colour if self.colour is not None or "weights" in data else _first(data)
-        one = pick.one_lens(data, self.lens) if colour is None else _measured(data, self.lens, colour)
+        one = (
+            pick.one_lens(data, self.lens) if colour is None else _measured(_lettered(data, colour), self.lens, colour)
+        )
         lens = str(one["lens"].values)
-        cell, size = _room(one, self.size, thumbnails=colour is None)
+        cell, size = _room(one, self.size, thumbnails=colour is None, beside=2.55 if "letter" in one else 1.3)
         place = canvas.one_panel("head_grid", ax, figure, size)
         shape = (one.sizes["layer"], one.sizes["head"])
         cell = cell if ax is None else heat.cell_in(place, shape)
         if colour is None:
             scale, text = _draw_thumbnails(place, one, self.scale), heat.quantity(lens)
+        elif "letter" in one:
+            scale, text = None, ""
+            _draw_classes(place, one.transpose("layer", "head", ...), colour, cell)
         else:
             table = one[colour].transpose("layer", "head").values.astype(float)
             scale, text = grid.value_scale(table, signed=f"{colour}_p" in one), _meaning(one, colour)
             texts = grid.written(table)
             grid.draw_numbers(place, table, scale, texts, grid.number_size(texts, cell))
         grid.name_heads(place, one)
-        heat.bar(place, scale, text, (cell * shape[1], cell * shape[0]))
+        if scale is not None:
+            heat.bar(place, scale, text, (cell * shape[1], cell * shape[0]))
         default = f"{lens} · every head" if colour is None else f"{lens} · {colour} of every head"
         place.set_title(self.title if self.title is not None else default)
         return canvas.root(place.figure)
@@ -106,6 +116,29 @@ def _draw_thumbnails(ax: Axes, one: xr.Dataset, spacing: heat.Spacing) -> heat.S
     return scale
 
 
+def _draw_classes(ax: Axes, one: xr.Dataset, colour: str, cell: float) -> None:
+    """Every head in the colour and with the letter of its class, paler where fewer examples have it."""
+    names = [str(each) for each in one["pattern"].values]
+    areas = [{**style.area, "hatch": "", "edgecolor": theme.quiet} for style in series.styles(names, "classes")]
+    share, place = np.nan_to_num(one[colour].values.astype(float)), one["letter"].values.astype(int)
+    full = np.array([*(area["facecolor"] for area in areas), (1.0, 1.0, 1.0)])[place]
+    painted = 1 - share[..., None] * (1 - full)
+    texts = [[[*map(_letter, names), "–"][each] for each in row] for row in place]
+    size = grid.number_size(texts, cell)
+    heat.hide(ax, one[colour].values.astype(float))
+    ax.imshow(np.dstack([painted, place >= 0]), aspect="equal", interpolation="nearest")
+    for (row, column), paint in np.ndenumerate(place) if size >= grid.SMALLEST_NUMBER else ():
+        ink = theme.ink_on(painted[row, column]) if paint >= 0 else theme.quiet
+        ax.text(column, row, texts[row][column], ha="center", va="center", fontsize=size, color=ink)
+    handles = series.patches(areas, [f"{_letter(each)}  {NAMES.get(each, each)}" for each in names])
+    below = "paler: fewer examples\nare of this class"
+    ax.legend(handles=handles, loc="upper left", bbox_to_anchor=(1.0, 1.02), title=below, alignment="left")
+
+
+def _letter(name: str) -> str:
+    return LETTERS.get(name, "?")
+
+
 def _frame(ax: Axes, shape: tuple[int, int], across: float, down: float, hidden: bool) -> None:
     """A thin frame for each thumbnail, hatched inside where queries could not see every key."""
     boxes = [
@@ -125,15 +158,23 @@ _MEANINGS = {
 }
 
 
-def _room(one: xr.Dataset, size: float | None, *, thumbnails: bool) -> tuple[float, tuple[float, float]]:
+def _room(one: xr.Dataset, size: float | None, *, thumbnails: bool, beside: float) -> tuple[float, tuple[float, float]]:
     """The side of a cell, and the size of the figure, in inches."""
     heads, layers = one.sizes["head"], one.sizes["layer"]
     largest = 0.9 if thumbnails else 0.45
-    beside = 1.3
     if size is not None and size <= beside:
         raise InputError(f"A figure {size} inches wide has no room beside its labels. Give a larger size.")
     cell = (size - beside) / heads if size is not None else min(largest, 16.0 / max(heads, layers))
     return cell, (heads * cell + beside, layers * cell + 0.65)
+
+
+def _lettered(data: xr.Dataset, colour: str) -> xr.Dataset:
+    """The same data; but where the value is one for each pattern, that of the most frequent one, and which that is."""
+    if colour not in data or "pattern" not in data[colour].dims or f"{colour}_p" in data:
+        return data
+    table = data[colour]
+    most = table.fillna(-1).argmax("pattern").where(table.notnull().any("pattern"), -1)
+    return data.drop_vars(colour).assign({colour: table.max("pattern"), "letter": most})
 
 
 def _measured(data: xr.Dataset, lens: str | None, colour: str) -> xr.Dataset:
@@ -156,7 +197,7 @@ def _measured(data: xr.Dataset, lens: str | None, colour: str) -> xr.Dataset:
 def _first(data: xr.Dataset) -> str | None:
     """What a Dataset without maps is coloured by."""
     known = [name for name in measured.names(data) if set(data[name].dims) <= {"lens", "site", "layer", "head"}]
-    return known[0] if known else None
+    return known[0] if known else "patterns" if "patterns" in data else None
 
 
 def _meaning(one: xr.Dataset, colour: str) -> str:

@@ -11,7 +11,11 @@ from matplotlib.colors import to_hex
 
 from headscope.core.errors import InputError, unknown
 from headscope.core.figure import Figure
+from headscope.patterns.classes import NAMES
 from headscope.results import canvas, fonts, measured, series, theme
+
+SHARES = ("patterns_share", "patterns_layer_share")
+"""Variables over all heads."""
 
 
 @dataclass(frozen=True)
@@ -21,6 +25,9 @@ class StackedBars(Figure):
     `parts` is the axis that is stacked, the variable's own by default; `along` is the one that the bars follow. Each
     part is the mean over heads; `at` narrows them or chooses along further axes, as source=others. Parts below zero
     hang below the line. `size` is the width in inches.
+
+    Shares of patterns over all heads are drawn by `variable="patterns_layer_share"`; those of several datasets, joined
+    by xarray.concat along an axis such as task, by `variable="patterns_share", along="task"`.
     """
 
     variable: str | None = None
@@ -40,22 +47,26 @@ class StackedBars(Figure):
         figure: canvases.Figure | canvases.SubFigure | None = None,
     ) -> canvases.Figure:
         """One panel for each lens."""
-        chosen = measured.part(data, _variable(data, self.variable), lens=self.lens, at=self.at)
+        variable = _variable(data, self.variable)
+        chosen = measured.part(_per_head(data, variable), variable, lens=self.lens, at=self.at)
         parts = _parts(chosen, self.parts, self.along)
         measured.closed("stacked_bars", chosen, parts, self.along)
         over = [dim for dim in ("layer", "head") if dim not in (parts, self.along)]
         there = chosen["value"].notnull().any([dim for dim in chosen["value"].dims if dim != parts])
         absent, chosen = measured.listed(chosen[parts][~there.values]), chosen.isel({parts: there.values})
         means = measured.mean_over(chosen, over).transpose("lens", parts, self.along, ...)
-        wide = self.size if self.size is not None else _width(means, self.along)
+        wide = self.size if self.size is not None else _width(means, parts, self.along)
         place = canvas.whole_figure("stacked_bars", ax, figure, (wide, 2.9))
         wide = wide if figure is None else place.bbox.width / place.dpi
         _draw_panels(place, means, parts, self.along, wide)
-        title = measured.name(chosen, f"by {self.along}")
+        over_all = variable is not None and variable.endswith(SHARES)
+        named = chosen.assign_attrs(variable="patterns") if over_all else chosen
+        title = measured.name(named, f"by {self.along}")
         place.suptitle(canvas.wrapped(self.title if self.title is not None else title, wide, theme.TITLE))
         note = measured.averaged(chosen.drop_vars(["low", "high"], errors="ignore"), over, "")
+        note += " Over all heads, the classifier's errors taken out." if over_all else ""
         note += f" No value: {absent}." if absent else ""
-        place.supxlabel(canvas.wrapped(note, wide, theme.NOTE), fontsize=theme.NOTE, color=theme.quiet)
+        place.supxlabel(canvas.wrapped(note.strip(), wide, theme.NOTE), fontsize=theme.NOTE, color=theme.quiet)
         return canvas.root(place)
 
 
@@ -74,7 +85,7 @@ def _draw_panels(
         if len(panels) > 1:
             panel.set_title(str(lens).replace(":", ":\n", 1).replace(",", ",\n"), fontsize=theme.LABEL)
     panels[0].set_ylabel(str(means.attrs["label"]))
-    labels = [fonts.shown(each) for each in series.named(parts, means[parts].values)]
+    labels = [fonts.shown(NAMES.get(each, each)) for each in series.named(parts, means[parts].values)]
     handles = series.patches(looks, labels)[::-1]  # the topmost first
     panels[-1].legend(handles=handles, loc="upper left", bbox_to_anchor=(1.0, 1.0), title=parts)
 
@@ -100,6 +111,17 @@ def _looks(labels: Any) -> list[dict[str, Any]]:
     return [{"facecolor": to_hex(shade), "edgecolor": theme.quiet, "hatch": ""} for shade in shades]
 
 
+def _per_head(data: xr.Dataset, variable: str | None) -> xr.Dataset:
+    """The same data, or where the variable is over all heads or layers, it alone, as if there were one of them."""
+    if variable is None or variable not in data:
+        return data
+    missing = [axis for axis in ("layer", "head") if axis not in data[variable].coords]
+    if not missing:
+        return data
+    beside = [f"{variable}_{each}" for each in measured.COMPANIONS if f"{variable}_{each}" in data]
+    return data[[variable, *beside]].expand_dims({axis: [0] for axis in missing})
+
+
 def _variable(data: xr.Dataset, variable: str | None) -> str | None:
     """The one asked for, or the first that has something to stack."""
     if variable is not None:
@@ -123,6 +145,8 @@ def _parts(chosen: xr.Dataset, parts: str | None, along: str) -> str:
     return parts if parts is not None else axes[0]
 
 
-def _width(means: xr.Dataset, along: str) -> float:
-    """Room for every bar of every panel; two columns of a paper at most."""
-    return min(7.0, max(series.COLUMN, 1.9 + means.sizes["lens"] * means.sizes[along] * 0.24))
+def _width(means: xr.Dataset, parts: str, along: str) -> float:
+    """Room for every bar of every panel, and for what is what; two columns of a paper at most."""
+    legend = fonts.width(NAMES.get(str(each), str(each)) for each in means[parts].values) * theme.NOTE
+    bar = 0.24 if along in ("layer", "head") else 0.45
+    return min(7.0, max(series.COLUMN, 1.4 + min(legend, 1.6) + means.sizes["lens"] * means.sizes[along] * bar))

@@ -1,0 +1,48 @@
+import numpy as np
+import pytest
+
+from headscope.core.errors import InputError, UnknownName
+from headscope.results.draw import draw
+from tests.figures.data import evaluated, measured
+
+
+def test_each_cell_has_its_count_and_its_share_of_the_labels_maps():
+    data = evaluated()
+    table = data["confusion"].sel(classifier="cnn", subset="all").values[:, :3]
+    axes = draw(data, "confusion").axes[0]
+    shares = table / table.sum(1, keepdims=True)
+    assert np.allclose(axes.images[0].get_array(), shares)
+    wanted = [f"{n}\n{100 * part:.0f} %" for n, part in zip(table.ravel(), shares.ravel(), strict=True) if n]
+    assert [text.get_text() for text in axes.texts] == wanted
+
+
+def test_unsure_is_shown_where_a_classifier_says_it():
+    data = evaluated(("vertical_diagonal", "block"))
+    plain, both = (draw(data, "confusion", classifier=each).axes[0] for each in ("cnn", "both"))
+    labels = [label.get_text() for label in both.get_xticklabels()]
+    assert [label.get_text() for label in plain.get_xticklabels()] == ["vertical + diagonal", "block"]
+    assert labels == ["vertical + diagonal", "block", "unsure"]
+
+
+def test_the_title_says_who_how_many_and_how_well():
+    many = int(evaluated()["confusion"].sel(classifier="both", subset="random").sum())
+    axes = draw(evaluated(), "confusion", classifier="both", subset="random").axes[0]
+    assert axes.get_title() == f"both · {many} maps, random\nmacro-F1 0.70 (0.60 to 0.80)"
+
+
+def test_a_class_without_labels_is_hatched_and_has_no_numbers():
+    data = evaluated()
+    data["confusion"][:, :, 1] = 0
+    axes = draw(data, "confusion").axes[0]
+    assert not [text for text in axes.texts if text.get_position()[1] == 1]
+
+
+def test_what_cannot_be_drawn_is_said():
+    with pytest.raises(UnknownName, match="No classifier in this data is called 'cnm'. Did you mean 'cnn'"):
+        draw(evaluated(), "confusion", classifier="cnm")
+    with pytest.raises(UnknownName, match="No subset in this data is called 'long'"):
+        draw(evaluated(), "confusion", subset="long")
+    with pytest.raises(InputError, match="This figure needs the variable 'confusion', but the data has 'entropy'"):
+        draw(measured(), "confusion")
+    with pytest.raises(InputError, match=r"A figure 1.0 inches wide has no room beside its labels"):
+        draw(evaluated(), "confusion", size=1.0)
