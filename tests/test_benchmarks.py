@@ -21,3 +21,11 @@ def test_the_benchmark_of_identifiability_runs_on_a_tiny_shape():
     assert "HiGHS, warm" in done.stdout
     assert "(scaled)" in done.stdout
     assert all(len(line) <= 80 for line in done.stdout.splitlines())
+
+
+def test_the_benchmark_of_patterns_runs_on_a_few_maps():
+    root = Path(__file__).parents[1]
+    command = [sys.executable, "-m", "benchmarks.patterns", "--quick"]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
+    assert "nearest neighbour" in done.stdout
+    assert all(len(line) <= 80 for line in done.stdout.splitlines())

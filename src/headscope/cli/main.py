@@ -15,6 +15,8 @@ from headscope.core.errors import DataWarning, HeadscopeError, InputError
 from headscope.version import __version__
 
 VERBS = ("show", "measure", "merge", "compare", "finetune", "score", "draw", "report", "list", "cite")
+GROUPS = ("patterns",)
+"""Verbs with verbs of their own."""
 
 app = typer.Typer(
     name="headscope",
@@ -80,3 +82,10 @@ def _say(problems: Console, otherwise: Any) -> Any:
 for _verb in VERBS:
     _module = import_module(f"headscope.cli.{_verb}")
     app.command(_verb, **getattr(_module, "SETTINGS", {}))(polite(_module.verb))
+
+for _group in GROUPS:
+    _module = import_module(f"headscope.cli.{_group}")
+    _verbs = typer.Typer(no_args_is_help=True, help=(_module.__doc__ or "").partition(": ")[2])
+    for _name, _verb_of_group in _module.VERBS.items():
+        _verbs.command(_name)(polite(_verb_of_group))
+    app.add_typer(_verbs, name=_group)
