@@ -79,7 +79,8 @@ def main() -> None:
     made = (*pictures(), family_table(), measured_edits(), (DOCS / "padding.md", padding_page.page()),
             (DOCS / "heads.md", heads_page.page()),
             filled(DOCS / "words.md", "tagger", words_page.table()),
-            filled(DOCS / "training.md", "tuned", training_page.table()))  # fmt: skip
+            filled(DOCS / "training.md", "tuned", training_page.table()),
+            (DOCS / "patterns.md", patterns_page.page()))  # fmt: skip
     stale = [(path, wanted) for path, wanted in made if not path.is_file() or path.read_bytes() != wanted]
     for path, wanted in stale:
         if not check:

@@ -79,7 +79,13 @@ def join(chosen: argparse.Namespace) -> None:
     axes = {name: ("run", [each[name] for each in lines]) for name in ("task", "settings", "model")}
     facts = {" ".join(_order(each)): each["facts"] for each in lines}
     command = "docs/runs/finetune.py over GLUE's train and dev, and WikiText-2 with GAP"
-    whole = stamped(xr.Dataset(held, axes), command=command, runs=facts, settings=SETTINGS, n=len(lines))
+    origin = {
+        "model": sorted({each["model"] for each in lines}),
+        "weights_hash": {name: each["tuning"]["weights_hash"] for name, each in facts.items()},
+        "data": {name: [each["tuning"]["train"], each["tuning"]["dev"]] for name, each in facts.items()},
+        "n": sum(each["score"]["n"] for each in facts.values()),
+    }
+    whole = stamped(xr.Dataset(held, axes), command=command, runs=facts, settings=SETTINGS, **origin)
     hs.save(whole, chosen.out)
 
 

@@ -1,5 +1,6 @@
 """`headscope patterns`: classifiers of attention patterns, and the labels behind them."""
 
+import hashlib
 from pathlib import Path
 from typing import Annotated
 
@@ -35,6 +36,7 @@ def train(
     from headscope.patterns.summary import summary
     from headscope.patterns.train import epochs
     from headscope.patterns.train import train as trained
+    from headscope.results.stamp import stamped
     from headscope.results.store import save
 
     if out.suffix != ".safetensors":
@@ -44,7 +46,8 @@ def train(
         cnn, data = trained(held, labels=of, seed=seed, said=said)
     write_cnn(cnn, out)
     if evaluation is not None:
-        save(data, evaluation)
+        found = hashlib.sha256(out.read_bytes()).hexdigest()
+        save(stamped(data, model=out.name, weights_hash=found), evaluation)
     typer.echo(summary(data))
     typer.echo(f"Wrote {out}; use it as patterns:classifier={out}")
 

@@ -1,7 +1,7 @@
 """`headscope patterns sheet` and `label`: maps to look at, and the classes that somebody gives them."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -34,7 +34,7 @@ def sheet(
 
     if out.exists() and any(out.iterdir()):
         raise OutputError(f"{out} holds something already. Give the path of a new folder.")
-    columns = {name: each for name, each in (("text", text), ("pair", pair)) if each is not None}
+    columns: dict[str, Any] = {name: each for name, each in (("text", text), ("pair", pair)) if each is not None}
     with Console(stderr=True).status("Drawing maps"):
         transformers.utils.logging.disable_progress_bar()
         loaded, texts = hs.load(model), hs.read(data, **columns)

@@ -17,7 +17,7 @@ from headscope.patterns.held_out import held_out
 from headscope.patterns.labelled import Labelled, PatternMap
 from headscope.patterns.settings import USUAL, Settings
 from headscope.patterns.side_by_side import one_thread
-from headscope.results.stamp import fingerprint
+from headscope.results.stamp import fingerprint, stamped
 from headscope.version import __version__
 
 FEWEST_LABELS = 5
@@ -57,7 +57,9 @@ def evaluate(
     """How networks and their rivals do on heads and texts that they have not seen, against a pass of labels."""
     maps, given, name = chosen(labelled, labels)
     found = held_out(maps, given, settings, seed=seed, said=said)
-    return evaluation(labelled, maps, name, found, _facts(maps, given, name, settings, seed))
+    facts = _facts(maps, given, name, settings, seed)
+    data = evaluation(labelled, maps, name, found, facts)
+    return stamped(data, data=facts["labels_hash"], n=facts["labelled_maps"])
 
 
 def epochs(labelled: Labelled, *, labels: str | None = None, seed: int = 0, settings: Settings = USUAL) -> int:
