@@ -17,10 +17,10 @@ from tests.pip import pip
 
 ROOT = Path(__file__).parents[1]
 NAMES = {
-    "DataWarning", "Edit", "Example", "Figure", "HeadscopeError", "Lens", "Maps", "Model", "Statistic", "Tokens",
-    "Trace", "__version__", "by_layer", "capture", "compare", "draw", "edited", "finetune", "generate",
+    "DataWarning", "Edit", "Example", "Figure", "HeadscopeError", "Lens", "Maps", "Model", "Statistic", "Study",
+    "Tokens", "Trace", "__version__", "by_layer", "capture", "compare", "draw", "edited", "finetune", "generate",
     "identifiability", "load", "measure", "merge",
-    "open_result", "read", "report", "save", "score", "show", "stream", "to_words", "view",
+    "open_result", "read", "report", "save", "score", "show", "stream", "study", "to_words", "view",
 }  # fmt: skip
 
 

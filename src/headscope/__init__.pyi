@@ -7,6 +7,7 @@ from headscope.core.lens import Lens as Lens
 from headscope.core.lens import view as view
 from headscope.core.maps import Maps as Maps
 from headscope.core.statistic import Statistic as Statistic
+from headscope.core.study import Study as Study
 from headscope.core.tokens import Tokens as Tokens
 from headscope.core.trace import Trace as Trace
 from headscope.core.word_maps import to_words as to_words
@@ -27,6 +28,7 @@ from headscope.results.compare import compare as compare
 from headscope.results.draw import draw as draw
 from headscope.results.store import open_result as open_result
 from headscope.results.store import save as save
+from headscope.studying.run import study as study
 from headscope.training.finetune import finetune as finetune
 from headscope.training.score import score as score
 from headscope.version import __version__ as __version__

@@ -14,10 +14,10 @@ from headscope.core.spec import default, written
 
 def verb(
     what: Annotated[
-        str | None, typer.Argument(help="lenses, statistics, edits, figures, readers or families; nothing: all.")
+        str | None, typer.Argument(help="lenses, statistics, edits, figures, readers, studies or families.")
     ] = None,
 ) -> None:
-    """List lenses, statistics, edits, figures, readers and families, with their parameters."""
+    """List lenses, statistics, edits, figures, readers, studies and families, with their parameters."""
     if what is not None and what not in catalogs:
         raise unknown("catalog", what, catalogs)
     console = Console(highlight=False)

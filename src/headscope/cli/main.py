@@ -14,7 +14,7 @@ from rich.markup import escape
 from headscope.core.errors import DataWarning, HeadscopeError, InputError
 from headscope.version import __version__
 
-VERBS = ("show", "measure", "merge", "compare", "finetune", "score", "draw", "report", "list", "cite")
+VERBS = ("show", "measure", "merge", "compare", "finetune", "score", "draw", "report", "study", "list", "cite")
 GROUPS = ("patterns",)
 """Verbs with verbs of their own."""
 

@@ -1,4 +1,4 @@
-"""Finding lenses, statistics, edits, figures, readers and families by name."""
+"""Finding lenses, statistics, edits, figures, readers, studies and families by name."""
 
 import pkgutil
 from collections.abc import Iterator
@@ -84,5 +84,6 @@ edits = Catalog("edit", "edits")
 statistics = Catalog("statistic", "statistics")
 figures = Catalog("figure", "figures")
 readers = Catalog("reader", "readers")
+studies = Catalog("study", "studies")
 families = Catalog("family", "families")
-catalogs = {catalog.folder: catalog for catalog in (lenses, statistics, edits, figures, readers, families)}
+catalogs = {catalog.folder: catalog for catalog in (lenses, statistics, edits, figures, readers, studies, families)}

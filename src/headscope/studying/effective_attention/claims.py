@@ -1,0 +1,228 @@
+"""The paper's claims, each judged for each task on the tuned model."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import xarray as xr
+
+from headscope.studying.effective_attention.speed import ratios
+from headscope.studying.verdict import (
+    Answer,
+    Interval,
+    Verdict,
+    alike,
+    both,
+    falls,
+    mostly,
+    opposite,
+    overall,
+    rises,
+    verdict,
+)
+
+SHARE, MUCH_SHARE = 0.02, 0.10
+"""A share of maps that changes by two points changes; by ten, notably."""
+
+WEIGHT, MUCH_WEIGHT = 0.10, 0.25
+"""A weight that changes by a tenth of what it was changes; by a quarter, it is no longer alike."""
+
+TWICE = 1.75
+"""From here on, evaluation takes twice the time."""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What is to be said of one claim for one task, with the numbers behind it."""
+
+    task: str
+    verdict: Verdict
+    figures: str
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A claim in words, and what was found for each task."""
+
+    text: str
+    judged: tuple[Judged, ...]
+
+    @property
+    def verdict(self) -> str:
+        """For all tasks together."""
+        return overall([each.verdict for each in self.judged])
+
+    @property
+    def sentence(self) -> str:
+        """The tasks of each verdict with their numbers, in one sentence."""
+        kinds = list(dict.fromkeys(each.verdict for each in self.judged))
+        parts = []
+        for kind in kinds:
+            of = [each for each in self.judged if each.verdict == kind]
+            parts.append(f"{_WORDS[kind]} on {_listed([f'{each.task} ({each.figures})' for each in of])}")
+        said = "; ".join(parts)
+        return f"{said[:1].upper()}{said[1:]}."
+
+
+_WORDS: Mapping[Verdict, str] = {
+    "holds": "holds",
+    "does not hold": "does not hold",
+    "only with padding": "holds only with padding",
+    "cannot be said": "cannot be said",
+    "does not apply": "does not apply",
+}
+
+
+def claims(numbers: xr.Dataset, times: xr.Dataset | None = None) -> list[Claim]:
+    """Every claim of the paper (its §3 and appendix B), judged on the tuned model."""
+    tuned = numbers.sel(role="tuned", length="all")
+    tasks = [tuned.sel(task=name) for name in numbers["task"].values]
+    found = [*_pattern_claims(tasks), *_type_claims(tasks), *_token_claims(tasks), _layer_claim(tasks)]
+    return found if times is None else [*found, _time_claim(times)]
+
+
+def _pattern_claims(tasks: Sequence[xr.Dataset]) -> list[Claim]:
+    def claim(text: str, pattern: str, judge: Callable[[Interval, float], Answer], notable: float) -> Claim:
+        def one(task: xr.Dataset) -> Judged:
+            here = task.sel(pattern=pattern)
+            exact, published = (judge(_interval(here, "share_change", lens), notable) for lens in ("visible", "paper"))
+            return Judged(_name(task), verdict(exact, published), _from_to(here["share"], percent=True))
+
+        return Claim(text, tuple(map(one, tasks)))
+
+    return [
+        claim("Vertical patterns fall.", "vertical", falls, SHARE),
+        claim("Vertical + diagonal patterns fall.", "vertical_diagonal", falls, SHARE),
+        claim("Block patterns rise.", "block", rises, SHARE),
+        claim("Diagonal patterns rise.", "diagonal", rises, SHARE),
+        claim("Heterogeneous patterns do not change notably.", "heterogeneous", alike, MUCH_SHARE),
+    ]
+
+
+def _type_claims(tasks: Sequence[xr.Dataset]) -> list[Claim]:
+    return [
+        Claim("[SEP] is among the two types that [CLS] attends to most, on all tasks but QNLI.",
+              tuple(map(_sep_leads, tasks))),
+        Claim("With effective attention [SEP] loses that place (but on SST-2).", tuple(map(_sep_loses, tasks))),
+        Claim("Punctuation loses weight too.", tuple(_type_changes(task, ["punctuation"], falls) for task in tasks)),
+        Claim("Nouns, pronouns and verbs gain weight.",
+              tuple(_type_changes(task, ["noun", "pronoun", "verb"], rises) for task in tasks)),
+    ]  # fmt: skip
+
+
+def _sep_leads(task: xr.Dataset) -> Judged:
+    """Judged on standard attention, to which padding does nothing; for QNLI the paper says the opposite."""
+    answer = mostly(float(task["sep_leads"].sel(lens="standard")))
+    answer = opposite(answer) if _name(task) == "QNLI" else answer
+    return Judged(_name(task), verdict(answer, answer), f"place {_place(task, 'standard')} of six")
+
+
+def _sep_loses(task: xr.Dataset) -> Judged:
+    """Where [SEP] did not lead, it has nothing to lose."""
+    places = f"place {' → '.join(str(_place(task, lens)) for lens in ('standard', 'visible'))}"
+    figures = f"{places}, {_place(task, 'paper')} with the published code"
+    if mostly(float(task["sep_leads"].sel(lens="standard"))) == "no":
+        return Judged(_name(task), "does not apply", figures)
+    exact, published = (opposite(mostly(float(task["sep_leads"].sel(lens=lens)))) for lens in ("visible", "paper"))
+    exact, published = (opposite(each) if _name(task) == "SST-2" else each for each in (exact, published))
+    return Judged(_name(task), verdict(exact, published), figures)
+
+
+def _type_changes(task: xr.Dataset, kinds: Sequence[str], judge: Callable[[Interval, float], Answer]) -> Judged:
+    signed = task.sel(size="signed")
+
+    def answer(lens: str) -> Answer:
+        every = [signed.sel(type=kind) for kind in kinds]
+        return both(
+            [
+                judge(_interval(each, "type_weight_change", lens), WEIGHT * _standard(each, "type_weight"))
+                for each in every
+            ]
+        )
+
+    shown = [f"{kind} {_from_to(signed['type_weight'].sel(type=kind))}" for kind in kinds]
+    figures = "; ".join(shown) if len(kinds) > 1 else shown[0].removeprefix(f"{kinds[0]} ")
+    return Judged(_name(task), verdict(answer("visible"), answer("paper")), figures)
+
+
+def _token_claims(tasks: Sequence[xr.Dataset]) -> list[Claim]:
+    def claim(text: str, token: str, judge: Callable[[Interval, float], Answer], notable: float) -> Claim:
+        def one(task: xr.Dataset) -> Judged:
+            here = task.sel(token=token, size="signed")
+            least = notable * _standard(here, "weight")
+            exact, published = (judge(_interval(here, "weight_change", lens), least) for lens in ("visible", "paper"))
+            return Judged(_name(task), verdict(exact, published), _from_to(here["weight"]))
+
+        return Claim(text, tuple(map(one, tasks)))
+
+    return [
+        claim("[SEP] loses weight from all other tokens.", "sep", falls, WEIGHT),
+        claim("[CLS] is attended to alike.", "cls", alike, MUCH_WEIGHT),
+    ]
+
+
+def _layer_claim(tasks: Sequence[xr.Dataset]) -> Claim:
+    def one(task: xr.Dataset) -> Judged:
+        standard, visible, paper = (
+            mostly(float(task["last_layers_change_most"].sel(lens=lens))) for lens in ("standard", "visible", "paper")
+        )
+        figures = ", ".join(f"{lens} {_least_alike(task, lens)}" for lens in ("standard", "visible"))
+        return Judged(_name(task), verdict(both([standard, visible]), both([standard, paper])), figures)
+
+    return Claim("The last two layers change most with fine-tuning, under both attentions.", tuple(map(one, tasks)))
+
+
+def _time_claim(times: xr.Dataset) -> Claim:
+    """The published way is the full decomposition, so that it stands where padding does elsewhere."""
+
+    def one(task: str) -> Judged:
+        here = ratios(times.sel(task=task)).isel(batch=0)
+        ours, theirs = (here.sel(way=way) for way in ("in place", "svd"))
+        slow = _at_least(ours)
+        kind: Verdict = "holds" if slow == "yes" else "does not hold" if slow == "no" else "cannot be said"
+        figures = f"{float(ours['ratio']):.2f}×; {float(theirs['ratio']):.1f}× by full decomposition"
+        return Judged(task, kind, figures)
+
+    return Claim("Evaluation takes twice the time.", tuple(one(str(each)) for each in times["task"].values))
+
+
+def _at_least(here: xr.Dataset) -> Answer:
+    if float(here["ratio_low"]) >= TWICE:
+        return "yes"
+    return "no" if float(here["ratio"]) < TWICE else "unclear"
+
+
+def _interval(here: xr.Dataset, name: str, lens: str) -> Interval:
+    one = here.sel(lens=lens)
+    return Interval(*(float(one[f"{name}{end}"]) for end in ("", "_low", "_high")))
+
+
+def _standard(here: xr.Dataset, name: str) -> float:
+    return abs(float(here[name].sel(lens="standard")))
+
+
+def _place(task: xr.Dataset, lens: str) -> int:
+    """The place of [SEP] among the types, the most attended first."""
+    weights = abs(task["type_weight"].sel(lens=lens, size="signed"))
+    return int((weights > weights.sel(type="sep")).sum()) + 1
+
+
+def _least_alike(task: xr.Dataset, lens: str) -> str:
+    table = task["similarity_layer"].sel(lens=lens)
+    order = np.argsort(table.values)[:2]
+    return " and ".join(f"L{int(table['layer'][place])}" for place in sorted(order))
+
+
+def _from_to(table: xr.DataArray, *, percent: bool = False) -> str:
+    """Standard, exact, and as published."""
+    values = [float(table.sel(lens=lens)) for lens in ("standard", "visible", "paper")]
+    one, two, three = (f"{100 * each:.1f}" if percent else f"{each:.3f}" for each in values)
+    return f"{one} → {two}{' %' if percent else ''}, {three}{' %' if percent else ''} with the published code"
+
+
+def _name(task: xr.Dataset) -> str:
+    return str(task["task"].values)
+
+
+def _listed(parts: Sequence[str]) -> str:
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"

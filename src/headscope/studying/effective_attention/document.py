@@ -1,0 +1,245 @@
+"""The report on the study: verdicts first, then every table and figure of the paper, then what it could not say."""
+
+from collections.abc import Mapping
+
+import xarray as xr
+
+from headscope.core.document import Document, Paragraph, Part, Picture, Section, Table
+from headscope.results.stamp import provenance
+from headscope.studying.effective_attention import paper, pictures, tables
+from headscope.studying.effective_attention.claims import MUCH_SHARE, MUCH_WEIGHT, SHARE, WEIGHT, Claim, claims
+from headscope.studying.effective_attention.scale import counted, reduced, reduced_maps
+from headscope.studying.effective_attention.words import LENSES, METHOD, answers, lead
+
+CITED = ("sun2021", "brunner2020", "kovaleva2019", "kobayashi2020", "clark2019")
+
+
+def document(found: Mapping[str, xr.Dataset]) -> Document:
+    """All of it, from what the study found."""
+    numbers, times = found["numbers"], found.get("times")
+    judged = claims(numbers, times)
+    facts = provenance(numbers)
+    sections = [
+        _verdicts(judged, numbers),
+        _data(numbers),
+        _patterns(numbers),
+        _types(numbers),
+        *([_example(found["maps"])] if "maps" in found else []),
+        _tuning(numbers),
+        _special(numbers),
+        *([_times(times)] if times is not None else []),
+        _scores(numbers),
+        _lengths(numbers),
+        _norms(numbers),
+        _method(),
+    ]
+    cited = (*CITED, *(["webster2018"] if "GAP" in numbers["task"].values else []))
+    title = "Effective attention: what the published comparison shows"
+    return Document(title, lead(numbers, judged), sections, cited, [{"name": "the study", **facts}])
+
+
+def _verdicts(judged: list[Claim], numbers: xr.Dataset) -> Section:
+    said = (
+        f"Each claim is judged on the tuned model by 95 % intervals over inputs. A share of maps changes if it moves "
+        f"by {100 * SHARE:.0f} points at least, notably by {100 * MUCH_SHARE:.0f}; a weight changes by {WEIGHT:.0%} "
+        f"of what it was, and is no longer alike from {MUCH_WEIGHT:.0%} on. **Only with padding** means that the claim "
+        "holds for the published code and does not for exact effective attention. **Cannot be said** means that the "
+        "interval is too wide. In words: standard → exact effective attention, then what the published code gives."
+    )
+    why = reduced(numbers)
+    parts: list[Part] = [
+        Paragraph(answers(numbers)),
+        Table("verdicts", "The paper's claims, and what stands of them.", tables.verdicts(judged), counted(numbers),
+              reduced=why),
+        Paragraph(said),
+    ]  # fmt: skip
+    if numbers.sizes["task"] > 1:
+        parts.append(
+            Table("verdicts_by_task", "The same, task by task.", tables.verdicts_by_task(judged), counted(numbers),
+                  reduced=why)
+        )  # fmt: skip
+    return Section("What holds", parts)
+
+
+def _data(numbers: xr.Dataset) -> Section:
+    size = int(numbers["value_size"].values[0])
+    sources = " ".join(
+        f"**{task}**: {numbers['source'].sel(task=task).values}." for task in map(str, numbers["task"].values)
+    )
+    missing = provenance(numbers).get("missing") or []
+    lacking = f" Not in the folder: {', '.join(missing)}." if missing else ""
+    table = Table(
+        "table_1",
+        f"Table 1: the data in use. d, the value dimensions of a head of this model, is {size}.",
+        tables.sizes(numbers),
+        counted(numbers),
+        theirs=paper.table_1() if _theirs(numbers) else None,
+        reduced=reduced(numbers),
+    )
+    return Section("The data", [table, Paragraph(sources + lacking)])
+
+
+def _patterns(numbers: xr.Dataset) -> Section:
+    names = [str(each) for each in numbers["task"].values]
+    why, many = reduced_maps(numbers), counted(numbers, maps=True)
+    caption = "Table 2: share of maps of each pattern class in per cent, {}. B block, D diagonal, V vertical, H other."
+    parts: list[Part] = [
+        Table("table_2", caption.format("tuned model"), tables.patterns(numbers, "tuned"), many,
+              theirs=tables.their_patterns(names), reduced=why),
+        *([Paragraph(paper.FAULTS)] if _theirs(numbers) else []),
+        Picture("figure_4", "Figure 4: the same as a picture, tuned model.",
+                pictures.shares(_shown(numbers["share"].sel(role="tuned", length="all"))), many, reduced=why),
+        Table("table_2_base", caption.format("base model, before tuning"), tables.patterns(numbers, "base"), many,
+              reduced=why),
+    ]  # fmt: skip
+    return Section("Patterns of attention", parts)
+
+
+def _types(numbers: xr.Dataset) -> Section:
+    caption = (
+        "Figure 1: weight from [CLS] in the last layer to each type of token, mean over inputs; of several tokens of a "
+        "type the heaviest, of a word of several tokens the first. Blue is above zero, orange below; colours mean the "
+        "same in all panels of a task."
+    )
+    many, why = counted(numbers), reduced(numbers)
+    shown = _shown(numbers["head_type"].sel(role="tuned"))
+    return Section(
+        "Delimiters and linguistic features",
+        [
+            Picture("figure_1", caption, pictures.type_grids(shown), many, reduced=why),
+            Table("type_weights", "The same, mean over the heads of the last layer, tuned model.",
+                  tables.types(numbers, "tuned"), many, reduced=why),
+            Table("type_weights_base", "The same for the base model.", tables.types(numbers, "base"), many,
+                  reduced=why),
+        ],
+    )  # fmt: skip
+
+
+def _example(maps: xr.Dataset) -> Section:
+    name = str(provenance(maps).get("example", ""))
+    layer, head = int(maps["layer"].values[0]), int(maps["head"].values[0])
+    which = f"head L{layer}H{head} of the tuned model, the one that attends most to [SEP], on the input {name}"
+    return Section(
+        "One head on one example",
+        [
+            Picture("figure_2", f"Figure 2: the last rows of the map of {which}.",
+                    pictures.one_head(maps, rows=pictures.LAST_ROWS), 1),
+            Picture("figure_7", f"Figure 7: the whole map of {which}.", pictures.one_head(maps), 1),
+        ],
+    )  # fmt: skip
+
+
+def _tuning(numbers: xr.Dataset) -> Section:
+    figure = pictures.head_grids(_shown(numbers["similarity"]), "cosine before and after tuning", signed=False)
+    caption = "Figure 3: cosine of the maps of base and tuned model, mean over inputs; layers down, heads across."
+    many, why = counted(numbers), reduced(numbers)
+    return Section(
+        "What fine-tuning changes",
+        [
+            Picture("figure_3", caption, figure, many, reduced=why),
+            Table("similarity", "The same by layer, mean over heads.", tables.layers(numbers), many, reduced=why),
+        ],
+    )
+
+
+def _special(numbers: xr.Dataset) -> Section:
+    many, why = counted(numbers), reduced(numbers)
+    parts: list[Part] = []
+    for number, token, name in ((5, "cls", "[CLS]"), (6, "sep", "[SEP]")):
+        table = _shown(numbers["head_weight"].sel(role="tuned", token=token, drop=True))
+        caption = (
+            f"Figure {number}: weight on {name} from all other tokens, mean over inputs; layers down, heads across."
+        )
+        also = " Of two [SEP] the heavier." if token == "sep" else ""
+        figure = pictures.head_grids(table, f"weight on {name}", signed=True)
+        parts.append(Picture(f"figure_{number}", caption + also, figure, many, reduced=why))
+    caption = (
+        "Weight on [CLS] and [SEP] from all other tokens, mean over layers and heads, {}; absolute is that of |w|."
+    )
+    parts += [
+        Table("special", caption.format("tuned model"), tables.weights(numbers, "tuned"), many, reduced=why),
+        Table("special_base", caption.format("base model"), tables.weights(numbers, "base"), many, reduced=why),
+    ]
+    return Section("[CLS] and [SEP] over layers and heads", parts)
+
+
+def _times(times: xr.Dataset) -> Section:
+    where, tokens = times.attrs.get("device", ""), int(times.attrs.get("tokens", 0))
+    caption = (
+        f"Table 3: evaluation time over that with standard attention, in one run, in turns; median, least and most. "
+        f"Inputs filled up to {tokens} tokens, on {where}. The last way is the published one, timed in fewer turns."
+    )
+    theirs = paper.table_3()
+    return Section("Evaluation time", [Table("table_3", caption, tables.times(times), "9 turns", theirs=theirs)])
+
+
+def _scores(numbers: xr.Dataset) -> Section:
+    said = (
+        "With exact effective attention in place the model computes the same numbers, to rounding: a prediction can "
+        "change only where two classes are level. The published code computes another model."
+    )
+    many, why = counted(numbers), reduced(numbers)
+    return Section(
+        "What the model answers with effective attention in place",
+        [
+            Paragraph(said),
+            Table("scores", "Score of the tuned model on the task, all attentions.", tables.scores(numbers), many,
+                  reduced=why),
+            Table("same", "How often exact effective attention is attention, in per cent.", tables.same(numbers), many,
+                  reduced=why),
+        ],
+    )  # fmt: skip
+
+
+def _lengths(numbers: xr.Dataset) -> Section:
+    bins = [str(each) for each in numbers["length"].values[3:]]
+    many, why = counted(numbers), reduced(numbers)
+    tuned = numbers.sel(role="tuned", length=bins, size="signed", lens=list(pictures.SHOWN))
+    drawn = {
+        "weight on [SEP]": _ends(tuned.sel(token="sep"), "weight"),
+        "weight on [CLS]": _ends(tuned.sel(token="cls"), "weight"),
+        "[CLS] to punctuation": _ends(tuned.sel(type="punctuation"), "type_weight"),
+    }
+    caption = "Weights by length of the input, tuned model; whiskers are 95 % intervals over inputs."
+    parts: list[Part] = [
+        Picture("by_length", caption, pictures.by_length(drawn, "tokens of the input"), many, reduced=why)
+    ]
+    if int(numbers["n"].sel(length="more than d").sum()):
+        longer = counted(numbers, length="more than d")
+        parts += [
+            Table("table_2_longer", "Table 2 for inputs longer than d only, tuned model.",
+                  tables.patterns(numbers, "tuned", "more than d"), counted(numbers, length="more than d", maps=True),
+                  reduced=reduced_maps(numbers, "more than d")),
+            Table("type_weights_longer", "Weights from [CLS] for inputs longer than d only, tuned model.",
+                  tables.types(numbers, "tuned", "more than d"), longer, reduced=why),
+            Table("special_longer", "[CLS] and [SEP] for inputs longer than d only, tuned model.",
+                  tables.weights(numbers, "tuned", "more than d"), longer, reduced=why),
+        ]  # fmt: skip
+    else:
+        parts.append(Paragraph("No input is longer than d, so there are no tables for such inputs."))
+    return Section("Length, and what padding does", parts)
+
+
+def _norms(numbers: xr.Dataset) -> Section:
+    many = "; ".join(f"{task}: {int(numbers['agreement_n'].sel(task=task)):,}" for task in numbers["task"].values)
+    caption = (
+        "Agreement of every head's map with the norm-based analysis, mean over heads; and the portion of [CLS]'s "
+        "attention in the last layer that each kind of token has, of that on the six types."
+    )
+    return Section("Beside the norm-based analysis", [Table("norms", caption, tables.norms(numbers), many)])
+
+
+def _method() -> Section:
+    return Section("How it was measured", [Paragraph(LENSES), *(Paragraph(each) for each in METHOD)])
+
+
+def _shown(table: xr.DataArray) -> xr.DataArray:
+    return table.sel(lens=list(pictures.SHOWN))
+
+
+def _ends(one: xr.Dataset, name: str) -> xr.Dataset:
+    return xr.Dataset({"value": one[name], "low": one[f"{name}_low"], "high": one[f"{name}_high"]})
+
+
+def _theirs(numbers: xr.Dataset) -> bool:
+    return any(str(each) in paper.KINDS for each in numbers["task"].values)

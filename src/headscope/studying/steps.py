@@ -1,0 +1,58 @@
+"""The steps of a study, each kept in a folder as soon as it is done."""
+
+import json
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import xarray as xr
+
+from headscope.core.errors import InputError
+from headscope.results.atomic import replacing
+from headscope.studying import plain
+
+FACTS = "study.json"
+
+
+@dataclass(frozen=True)
+class Steps:
+    """A folder for the steps of one part of a study, and the facts that make two runs the same."""
+
+    folder: Path
+    name: str  # what the part is called when progress is shown
+    total: int = 0  # how many steps there are, to say how far it is
+    progress: bool = True
+
+    def begin(self, facts: Mapping[str, Any]) -> None:
+        """Note what is studied, or refuse to go on with steps of another study."""
+        path, plainly = self.folder / FACTS, json.loads(json.dumps(dict(facts)))
+        if path.is_file():
+            found = json.loads(path.read_text(encoding="utf-8"))
+            differing = [name for name in sorted({*plainly, *found}) if found.get(name) != plainly.get(name)]
+            if differing:
+                name = differing[0]
+                raise InputError(
+                    f"{self.folder} holds a study whose {name} is {found.get(name)!r}, but this run's is "
+                    f"{plainly.get(name)!r}. Study as before, or give another folder."
+                )
+            return
+        with replacing(path) as part:
+            part.write_text(json.dumps(plainly, indent=1, sort_keys=True, ensure_ascii=False), encoding="utf-8")
+
+    def kept(self, name: str, make: Callable[[], xr.Dataset]) -> xr.Dataset:
+        """What a step found: read from the folder, or made now and put there."""
+        path = self.folder / f"{name}.npz"
+        if not path.is_file():
+            plain.write(make(), path)
+        return plain.read(path)
+
+    def done(self, name: str) -> bool:
+        """Whether a step is in the folder already."""
+        return (self.folder / f"{name}.npz").is_file()
+
+    def say(self, place: int, what: str) -> None:
+        """Which step begins now."""
+        if self.progress:
+            print(f"{self.name}, step {place} of {self.total}: {what}", file=sys.stderr, flush=True)  # noqa: T201

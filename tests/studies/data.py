@@ -1,0 +1,50 @@
+"""Small studies of a tiny model, run once and looked at by many tests."""
+
+import json
+import tempfile
+from functools import cache
+from pathlib import Path
+
+from headscope.core.catalog import studies
+from tests.measuring.data import saved_model
+from tests.models import text
+
+WIDTH = 40
+
+
+@cache
+def place() -> Path:
+    """A folder with a tiny model and pairs to learn from and to study, some shorter than a head's values are wide."""
+    folder = Path(tempfile.mkdtemp(prefix="headscope-study-"))
+    saved_model(folder / "base")
+    for name, many, seed in (("train", 16, 0), ("dev", 12, 100)):
+        rows = [
+            {
+                "id": f"{name}-{at}",
+                "text": f"{('dog', 'cat')[at % 2]} {text(1 + 2 * at % 20, seed=at + seed)}",
+                "pair": f"{text(1 + at % 9, seed=at + seed + 50)}{' .' if at % 3 else ''}",
+                "label": at % 2,
+            }
+            for at in range(many)
+        ]
+        (folder / f"{name}.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    return folder
+
+
+def tiny(name: str, **changes):
+    """A study of a tiny model that takes seconds."""
+    given = {
+        "effective_attention": {
+            "dev": str(place() / "dev.jsonl"),
+            "train": str(place() / "train.jsonl"),
+            "epochs": 1,
+            "max_length": WIDTH,
+        }
+    }
+    return studies.make(name, **{**given[name], **changes})
+
+
+@cache
+def found(name: str, again: int = 0):
+    """What a tiny study finds; with another number it is done anew."""
+    return tiny(name).run(place() / "base", place() / f"{name}-{again}", device="cpu", progress=False)

@@ -1,0 +1,103 @@
+"""The paper's claims are judged from numbers that are made to show one thing."""
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from headscope.studying.effective_attention.claims import claims
+from headscope.studying.effective_attention.words import answers, shrinking
+
+LENSES = ["standard", "visible", "padded", "paper"]
+PATTERNS = ["vertical", "diagonal", "vertical_diagonal", "block", "heterogeneous"]
+TYPES = ["noun", "pronoun", "verb", "punctuation", "cls", "sep"]
+
+
+def with_ends(name, dims, values, reach=0.005):
+    values = np.asarray(values, float)
+    return {name: (dims, values), f"{name}_low": (dims, values - reach), f"{name}_high": (dims, values + reach)}
+
+
+def numbers(*, task="RTE", share=0.3, exact=0.0, published=-0.2, leads=(1.0, 0.0, 0.0, 0.0), reach=0.005):
+    """One task in which every share and weight changes by `exact`, and by `published` with the published code."""
+    change = np.array([0, exact, published, published])
+    table = np.repeat((share + change)[:, None], 5, 1)
+    six = np.repeat((share + change)[:, None], 6, 1)
+    six[:, 5] += [0.01, -0.5 * share, 0, 0]  # [SEP] leads with standard attention
+    two = np.repeat((share + change)[:, None], 2, 1)
+    held = {
+        **with_ends("share", ("lens", "pattern"), table, reach),
+        **with_ends("share_change", ("lens", "pattern"), table - share, reach),
+        **with_ends("type_weight", ("lens", "type"), six, reach),
+        **with_ends("type_weight_change", ("lens", "type"), six - six[:1], reach),
+        **with_ends("weight", ("lens", "token"), two, reach),
+        **with_ends("weight_change", ("lens", "token"), two - share, reach),
+        "sep_leads": ("lens", list(leads)),
+        "last_layers_change_most": ("lens", [1.0, 1.0, 1.0, 1.0]),
+        "similarity_layer": (("lens", "layer"), np.tile([0.9, 0.8, 0.1, 0.2], (4, 1))),
+        "same_inputs": 0.25,
+    }
+    coords = {"lens": LENSES, "pattern": PATTERNS, "type": TYPES, "token": ["cls", "sep"], "layer": range(4)}
+    one = xr.Dataset(held, coords=coords).expand_dims(task=[task], role=["tuned"], length=["all"], size=["signed"])
+    keep = {name: one[name].isel(size=0, drop=True) for name in one if not name.startswith(("weight", "type_weight"))}
+    return one.assign(keep)
+
+
+def verdicts(*parts):
+    whole = xr.concat(parts, "task") if len(parts) > 1 else parts[0]
+    return {each.text: each for each in claims(whole)}
+
+
+def test_a_fall_that_only_the_published_code_shows_is_padding():
+    found = verdicts(numbers(exact=0.0, published=-0.2))
+    assert found["Vertical patterns fall."].verdict == "only with padding"
+    assert found["[SEP] loses weight from all other tokens."].verdict == "only with padding"
+    assert found["[CLS] is attended to alike."].verdict == "holds"
+    assert found["Block patterns rise."].verdict == "does not hold"
+    assert found["Heterogeneous patterns do not change notably."].verdict == "holds"
+
+
+def test_a_fall_that_is_exact_holds():
+    found = verdicts(numbers(exact=-0.2, published=-0.25))
+    assert found["Vertical patterns fall."].verdict == "holds"
+    assert found["[CLS] is attended to alike."].verdict == "does not hold"
+    assert found["Punctuation loses weight too."].sentence == (
+        "Holds on RTE (0.300 → 0.100, 0.050 with the published code)."
+    )
+
+
+def test_wide_intervals_leave_it_open():
+    found = verdicts(numbers(exact=-0.1, published=-0.2, reach=0.3))
+    assert found["Vertical patterns fall."].verdict == "cannot be said"
+    assert found["[CLS] is attended to alike."].verdict == "cannot be said"
+
+
+def test_tasks_that_differ_are_named():
+    found = verdicts(numbers(task="RTE", exact=-0.2), numbers(task="STS-B", exact=0.0))
+    claim = found["Vertical patterns fall."]
+    assert claim.verdict == "differs by task"
+    assert claim.sentence == (
+        "Holds on RTE (30.0 → 10.0 %, 10.0 % with the published code); holds only with padding on STS-B (30.0 → 30.0 "
+        "%, 10.0 % with the published code)."
+    )
+
+
+def test_what_the_paper_says_of_single_tasks_counts_there():
+    text = "[SEP] is among the two types that [CLS] attends to most, on all tasks but QNLI."
+    assert verdicts(numbers(task="RTE"))[text].verdict == "holds"
+    assert verdicts(numbers(task="QNLI"))[text].verdict == "does not hold"
+    assert verdicts(numbers(task="QNLI", leads=(0.0,) * 4))[text].verdict == "holds"
+    lost = "With effective attention [SEP] loses that place (but on SST-2)."
+    assert verdicts(numbers(task="RTE"))[lost].verdict == "holds"
+    assert verdicts(numbers(task="RTE", leads=(0.0,) * 4))[lost].verdict == "does not apply"
+    assert verdicts(numbers(task="SST-2", leads=(1.0,) * 4))[lost].verdict == "holds"
+    assert verdicts(numbers(task="RTE", leads=(1.0, 1.0, 0.0, 0.0)))[lost].verdict == "only with padding"
+
+
+@pytest.mark.parametrize(("exact", "said"), [(-0.2, "holds"), (0.0, "only with padding"), (0.1, "only with padding")])
+def test_the_plain_answer_says_where_weight_is_lost(exact, said):
+    made = numbers(exact=exact)
+    one = made.isel(task=0, role=0, length=0, size=0).sel(token="sep")
+    assert shrinking(one, "weight") == said
+    whole = made.assign(n=(("task", "length"), [[10]]))
+    word = {"holds": "loses weight on RTE", "only with padding": "only with padding on RTE"}[said]
+    assert f"[SEP], from all other tokens, {word} (0.300 → " in answers(whole)
