@@ -15,8 +15,8 @@ from headscope.patterns.sizes import Real, Segments, Sizes, sizes_of
 
 UNSURE = "unsure"
 NAMED = ("cnn", "rules", "both")
-PIECE = 2**19
-"""How many cells a processor takes at a time; what it needs on its way then fits its cache."""
+PIECE = 2**20
+"""How many cells a processor takes at a time: enough for several cores, and not much more than its cache holds."""
 
 Classifier = Callable[[Sizes], Tensor]
 

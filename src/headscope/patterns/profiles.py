@@ -12,6 +12,9 @@ from torch import Tensor
 
 from headscope.patterns.sizes import Sizes
 
+CACHED = 2**16
+"""Cells that a processor's cache holds."""
+
 
 @dataclass(frozen=True)
 class Profiles:
@@ -28,10 +31,11 @@ def profiles_of(sizes: Sizes) -> Profiles:
     """The profiles of maps."""
     rows = sizes.rows.sum(-1, keepdim=True).clamp_min(1)
     even = 1 / sizes.counts.clamp_min(1)[:, None]
-    columns = (sizes.weights.sqrt().sum(1) / rows).square()
+    roots = sizes.weights.sqrt()
+    columns = (roots.sum(1) / rows).square()
     excess = (columns - even).clamp_min(0)
     rest = (sizes.weights - excess[:, None]).clamp_min_(0)
-    roots = rest.sqrt()
+    roots = torch.sqrt(rest, out=roots)  # new memory costs more than the roots themselves
     return Profiles(columns, excess, rest, roots, _offsets(roots, sizes))
 
 
@@ -41,10 +45,22 @@ def diagonal_sums(cells: Float[Tensor, "map token token"]) -> Float[Tensor, "map
     >>> diagonal_sums(torch.tensor([[[1.0, 2.0], [3.0, 4.0]]])).tolist()
     [[3.0, 5.0, 2.0]]
     """
-    many, wide, _ = cells.shape
-    room = cells.new_zeros(many, wide * (2 * wide + 1))
-    room[:, : 2 * wide * wide].view(many, wide, 2 * wide)[..., wide - 1 : 2 * wide - 1] = cells
-    return room.view(many, wide, 2 * wide + 1).sum(1)[:, : 2 * wide - 1]  # each row begins one place further left
+    wide = cells.shape[1]
+    step = few(cells)
+    room = cells.new_zeros(min(step, len(cells)), wide * (2 * wide + 1))
+    inside = room[:, : 2 * wide * wide].view(-1, wide, 2 * wide)[..., wide - 1 : 2 * wide - 1]
+    slanted = room.view(-1, wide, 2 * wide + 1)[..., : 2 * wide - 1]  # each row begins one place further left
+    found = []
+    for start in range(0, len(cells), step):
+        part = cells[start : start + step]
+        inside[: len(part)] = part
+        found.append(slanted[: len(part)].sum(1))
+    return torch.cat(found) if found else cells.new_zeros(0, 2 * wide - 1)
+
+
+def few(cells: Float[Tensor, "map token token"]) -> int:
+    """How many maps a processor's cache holds beside what is made of them; a GPU takes all."""
+    return max(1, len(cells) if cells.is_cuda else CACHED // (cells.shape[1] * cells.shape[2]))
 
 
 def _offsets(roots: Float[Tensor, "map token token"], sizes: Sizes) -> Float[Tensor, "map offset"]:

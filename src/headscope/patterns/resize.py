@@ -48,11 +48,13 @@ def largest(
     cells: Float[Tensor, "map token more"], start: Int[Tensor, "map side"], stop: Int[Tensor, "map side"]
 ) -> Float[Tensor, "map side more"]:
     """The largest of the rows of every pixel."""
-    maps = torch.arange(len(cells), device=cells.device)[:, None]
-    found = cells[maps, start]
-    for further in range(1, -(-cells.shape[1] // start.shape[1])):
-        found = torch.maximum(found, cells[maps, torch.minimum(start + further, stop - 1)])
-    return found
+    many, wide, more = cells.shape
+    rows, first = cells.reshape(-1, more), wide * torch.arange(many, device=cells.device)[:, None]
+    found = rows.index_select(0, (first + start).flatten())  # whole rows at once
+    for further in range(1, -(-wide // start.shape[1])):
+        place = first + torch.minimum(start + further, stop - 1)
+        found = torch.maximum(found, rows.index_select(0, place.flatten()))
+    return found.view(many, -1, more)
 
 
 def _means(

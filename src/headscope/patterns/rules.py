@@ -41,7 +41,7 @@ class Sums:
     @classmethod
     def of(cls, cells: Float[Tensor, "map token token"]) -> "Sums":
         """The sums of maps."""
-        lower = cells.tril()
+        lower = cells * torch.ones_like(cells[0]).tril()  # many times as quick as the maps' own tril
         return cls(cells.sum(-1), cells.sum(-2), lower.sum(-1), lower.sum(-2))
 
     def quarters(self) -> Float[Tensor, "map cut quarter"]:
