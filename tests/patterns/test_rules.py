@@ -3,6 +3,7 @@ import pytest
 import torch
 
 from headscope.patterns.classes import CLASSES
+from headscope.patterns.classify import classify
 from headscope.patterns.fit import padded
 from headscope.patterns.hand_built import hand_built
 from headscope.patterns.profiles import profiles_of
@@ -67,3 +68,10 @@ def test_probabilities_add_up_to_one_and_maps_without_a_pattern_have_none():
     assert found.shape == (3, len(CLASSES))
     assert float(found[0].sum()) == pytest.approx(1)
     assert found[1:].isnan().all()
+
+
+def test_maps_that_carry_gradients_are_classified_too():
+    weights = torch.rand(2, 8, 8, requires_grad=True)
+    for classifier in ("rules", "cnn", "both"):
+        assert not classify(weights, torch.ones(2, 8, dtype=torch.bool), None, classifier).requires_grad
+    assert classify(weights[:0], torch.ones(0, 8, dtype=torch.bool), None, "both").shape == (0, 6)

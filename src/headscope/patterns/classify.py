@@ -35,7 +35,8 @@ def classify(
     """
     decide = found(classifier, weights.device)
     given = segments if segments is not None else torch.zeros_like(real, dtype=torch.long)
-    pieces = [decide(sizes_of(weights[part], real[part], given[part])) for part in _pieces(weights)]
+    with torch.no_grad():
+        pieces = [decide(sizes_of(weights[part], real[part], given[part])) for part in _pieces(weights)]
     return torch.cat(pieces) if pieces else weights.new_zeros(0, len(patterns(classifier)))
 
 
