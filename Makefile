@@ -6,12 +6,12 @@ export PIP_BUILD_CONSTRAINT := $(PIP_CONSTRAINT)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export HF_HUB_DISABLE_TELEMETRY := 1
 
-.PHONY: demo test check bench soak clean
+.PHONY: demo test check browser bench soak clean
 
 demo: .venv/ready        ## standard and effective attention over real paragraphs
 	$(BIN)/python examples/what_reaches_the_output.py --out out/demo
 
-test: check              ## everything that must hold
+test: check browser      ## everything that must hold
 	$(BIN)/python -m pytest -n 2 --durations=8
 
 check: .venv/ready       ## static and quick
@@ -20,6 +20,11 @@ check: .venv/ready       ## static and quick
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/python -m pytest -q --doctest-modules src tests/test_sizes.py
+
+browser:                 ## Chromium for the tests of pages, where it may be installed; without it they are skipped
+	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
+	&& apt-get -qq update >/dev/null && apt-get -qq install -y --no-install-recommends chromium >/dev/null; } \
+	|| echo "No Chromium, and it cannot be installed here: tests of pages will be skipped."
 
 bench: .venv/ready       ## ratios against named peers
 	$(BIN)/python -m benchmarks.effective
