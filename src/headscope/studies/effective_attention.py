@@ -40,6 +40,7 @@ class EffectiveAttention(Study):
     epochs: int | None = None
     batch_size: int = 8
     learning_rate: float | None = None
+    warmup: float = 0.0
     max_length: int = 128
     seed: int = 0
     example: str | None = None
@@ -64,6 +65,7 @@ class EffectiveAttention(Study):
         """Every task, step by step; the main result is `numbers`, beside it `times`, and `maps` of one example."""
         import xarray as xr
 
+        from headscope.results.stamp import provenance, stamped
         from headscope.studying.effective_attention.one_task import study_task, whole_of
 
         tasks, missing = self._tasks()
@@ -71,14 +73,14 @@ class EffectiveAttention(Study):
         parts = []
         for task in tasks:
             parts.append(study_task(self._plan(task, len(tasks), progress), base, out / task.name, device=device))
-        numbers = whole_of([each["numbers"] for each in parts])
+        numbers = whole_of([each["numbers"] for each in parts], **self._facts(base, missing))
         times = [each["times"].expand_dims(task=[task.name]) for each, task in zip(parts, tasks, strict=True)]
-        shown = next((each["maps"] for each in parts if not _same(each["maps"])), parts[0]["maps"])
-        return {
-            "numbers": self._stamped(numbers, base, missing),
+        beside = {
             "times": xr.concat(times, "task", join="outer", combine_attrs="override"),
-            "maps": shown,
+            "maps": next((each["maps"] for each in parts if not _same(each["maps"])), parts[0]["maps"]),
         }
+        facts = provenance(numbers)
+        return {"numbers": numbers, **{name: stamped(each, **facts) for name, each in beside.items()}}
 
     def document(self, found: "Mapping[str, xr.Dataset]") -> "Document":
         """The report: what was run, the verdicts, every table and figure beside the paper's."""
@@ -107,6 +109,7 @@ class EffectiveAttention(Study):
             batch_size=self.batch_size,
             max_length=self.max_length,
             learning_rate=self.learning_rate or (5e-5 if short else 2e-5),
+            warmup=self.warmup,
             seed=self.seed,
             limit=self.train_limit or short.get("train_limit"),
         )
@@ -114,26 +117,21 @@ class EffectiveAttention(Study):
         limit = self.limit or short.get("limit")
         return Plan(task, look, tuning, limit, self.example, _tuned_folder(self.tuned, task.name, many))
 
-    def _stamped(self, numbers: "xr.Dataset", base: "Model", missing: list[str]) -> "xr.Dataset":
+    def _facts(self, base: "Model", missing: list[str]) -> dict[str, Any]:
         from headscope.core.spec import file_name
-        from headscope.results.stamp import fingerprint, stamped
 
-        many = int(numbers["n"].sel(length="all").sum())
-        return stamped(
-            numbers,
-            command="headscope study effective-attention",
-            study=file_name(type(self)),
-            model=base.spec,
-            weights_hash=base.weights_hash,
-            data=fingerprint(str(each) for each in numbers["tuned_hash"].values),
-            n=many,
-            missing=missing,
-            max_length=self.max_length,
-            classifier=self.classifier,
-            seed=self.seed,
-            device=base.device.type,
-            dtype=str(base.network.dtype).removeprefix("torch."),
-        )
+        return {
+            "command": "headscope study effective-attention",
+            "study": file_name(type(self)),
+            "model": base.spec,
+            "weights_hash": base.weights_hash,
+            "missing": missing,
+            "max_length": self.max_length,
+            "classifier": self.classifier,
+            "seed": self.seed,
+            "device": base.device.type,
+            "dtype": str(base.network.dtype).removeprefix("torch."),
+        }
 
 
 def _loaded(model: Any, device: str | None) -> "Model":

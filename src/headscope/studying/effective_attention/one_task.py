@@ -17,6 +17,7 @@ from headscope.core.example import Example
 from headscope.engine.load import load
 from headscope.engine.model import Model
 from headscope.measuring.plan import chosen
+from headscope.results.stamp import stamped
 from headscope.studying.effective_attention import example, looking, reduce, scoring, timing
 from headscope.studying.effective_attention.looking import Look
 from headscope.studying.effective_attention.tasks import TaskData
@@ -180,7 +181,8 @@ def _joined(
         join="outer",
     )
     texts = {"kind": plan.task.kind, "source": plan.task.source, "metric": str(scored.attrs["metric"])}
-    found = found.assign({name: ((), each) for name, each in texts.items()} | {"tuned_hash": ((), tuned_hash)})
+    texts |= {"tuned_hash": tuned_hash, "data_hash": fingerprint_of(plan.studied)}
+    found = found.assign({name: ((), each) for name, each in texts.items()})
     return found.expand_dims(task=[plan.task.name]).drop_attrs()
 
 
@@ -192,6 +194,10 @@ def _cuts_ignored() -> Iterator[None]:
         yield
 
 
-def whole_of(parts: Sequence[xr.Dataset]) -> xr.Dataset:
-    """The tasks side by side."""
-    return xr.concat(parts, "task", join="outer", data_vars="all")
+def whole_of(parts: Sequence[xr.Dataset], **facts: Any) -> xr.Dataset:
+    """The tasks side by side, stamped with what was studied of each."""
+    whole = xr.concat(parts, "task", join="outer", data_vars="all", combine_attrs="override")
+    names = [str(each) for each in whole["task"].values]
+    data = dict(zip(names, map(str, whole["data_hash"].values), strict=True))
+    tuned = dict(zip(names, map(str, whole["tuned_hash"].values), strict=True))
+    return stamped(whole, **{**facts, "data": data, "tuned": tuned, "n": int(whole["n"].sel(length="all").sum())})
