@@ -13,7 +13,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-import heads_page  # beside this file
+import effective_attention_page  # beside this file
+import heads_page
 import padding_page
 import patterns_page
 import training_page
@@ -35,6 +36,7 @@ def pictures() -> Iterator[tuple[Path, bytes]]:
             made = save(draw(open_result(DOCS / "results" / result), figure), Path(folder) / name)
             yield DOCS / "pictures" / name, made.read_bytes()
         others = {"padding.svg": padding_page.picture(), **heads_page.pictures(), **patterns_page.pictures()}
+        others |= effective_attention_page.drawn(effective_attention_page.results())
         for name, figure in others.items():
             yield DOCS / "pictures" / name, save(figure, Path(folder) / name).read_bytes()
 
@@ -80,7 +82,7 @@ def main() -> None:
             (DOCS / "heads.md", heads_page.page()),
             filled(DOCS / "words.md", "tagger", words_page.table()),
             filled(DOCS / "training.md", "tuned", training_page.table()),
-            (DOCS / "patterns.md", patterns_page.page()))  # fmt: skip
+            (DOCS / "patterns.md", patterns_page.page()), *effective_attention_page.made())  # fmt: skip
     stale = [(path, wanted) for path, wanted in made if not path.is_file() or path.read_bytes() != wanted]
     for path, wanted in stale:
         if not check:

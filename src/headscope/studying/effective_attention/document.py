@@ -192,14 +192,8 @@ def _scores(numbers: xr.Dataset) -> Section:
 
 
 def _lengths(numbers: xr.Dataset) -> Section:
-    bins = [str(each) for each in numbers["length"].values[3:]]
     many, why = counted(numbers), reduced(numbers)
-    tuned = numbers.sel(role="tuned", length=bins, size="signed", lens=list(pictures.SHOWN))
-    drawn = {
-        "weight on [SEP]": _ends(tuned.sel(token="sep"), "weight"),
-        "weight on [CLS]": _ends(tuned.sel(token="cls"), "weight"),
-        "[CLS] to punctuation": _ends(tuned.sel(type="punctuation"), "type_weight"),
-    }
+    drawn = lengths_shown(numbers)
     caption = "Weights by length of the input, tuned model; whiskers are 95 % intervals over inputs."
     parts: list[Part] = [
         Picture("by_length", caption, pictures.by_length(drawn, "tokens of the input"), many, reduced=why)
@@ -218,6 +212,17 @@ def _lengths(numbers: xr.Dataset) -> Section:
     else:
         parts.append(Paragraph("No input is longer than d, so there are no tables for such inputs."))
     return Section("Length, and what padding does", parts)
+
+
+def lengths_shown(numbers: xr.Dataset) -> dict[str, xr.Dataset]:
+    """What the picture by length shows: [SEP], [CLS] and punctuation, of the tuned model."""
+    bins = [str(each) for each in numbers["length"].values[3:]]
+    tuned = numbers.sel(role="tuned", length=bins, size="signed", lens=list(pictures.SHOWN))
+    return {
+        "weight on [SEP]": _ends(tuned.sel(token="sep"), "weight"),
+        "weight on [CLS]": _ends(tuned.sel(token="cls"), "weight"),
+        "[CLS] to punctuation": _ends(tuned.sel(type="punctuation"), "type_weight"),
+    }
 
 
 def _norms(numbers: xr.Dataset) -> Section:

@@ -1,0 +1,252 @@
+"""The page docs/effective_attention.md and its pictures, from docs/results/effective_attention_*.nc."""
+
+from pathlib import Path
+
+import pandas as pd
+import xarray as xr
+from matplotlib.figure import Figure
+
+from headscope.results.stamp import provenance
+from headscope.results.store import open_result
+from headscope.studying.effective_attention import paper, pictures, tables, words
+from headscope.studying.effective_attention.claims import claims
+from headscope.studying.effective_attention.document import lengths_shown
+from headscope.studying.effective_attention.scale import counted, reduced
+
+DOCS = Path(__file__).parent
+STEM = "effective_attention_"
+SHOWN = ("standard", "visible", "paper")
+
+TEXT = """# Does effective attention show something else than attention?
+
+*Made by `docs/make.py` from `docs/results/effective_attention_*.nc`; no number here is typed by hand.*
+
+Sun & Marasović (2021) fine-tune BERT-base on five tasks of GLUE, compare standard with effective attention, and
+conclude that effective attention ignores [SEP] and punctuation, but not [CLS], and shows features of the task instead.
+Their code pads every input to 128 tokens and lets the padding take part. This page repeats their tables with
+{models}
+({size} value dimensions a head; BERT-base has 64 and was not measured), three ways: `visible` is exact, `padded` is
+exact for the padded input, `paper` is what the published code does.
+
+```
+headscope study effective-attention --data GLUE -o out/                      # the paper's tasks, on any --model
+headscope study effective-attention --dev my.jsonl --train more.jsonl -o out/    # on data of your own
+```
+
+{bodies}
+## How to read it
+
+{method}
+
+{runs}
+"""
+
+BODY = """## {model}
+
+{answers}
+
+{plain}
+
+### What holds
+
+{verdicts}
+
+{sentences}
+
+### By length
+
+Whether weight is lost exactly (*exact*), only in what the published code gives (*padding*), or not (*no*; *?* where the
+interval is too wide; – where fewer than two inputs are that long). {n} inputs longer than {size} tokens.
+
+{lengths}
+
+![Weights by length]({picture})
+
+### What of Table 2 survives
+
+Share of maps of each pattern class in per cent, tuned model; in brackets what the paper prints.
+
+{patterns}
+
+{faults}
+
+### Scores with effective attention in place
+
+{scores}
+
+### Evaluation time
+
+{times}
+"""
+
+
+def results(folder: Path = DOCS / "results") -> dict[str, dict[str, xr.Dataset]]:
+    """What was found, by model: numbers and times."""
+    found = {}
+    for path in sorted(folder.glob(f"{STEM}*.nc")):
+        label = path.stem.removeprefix(STEM)
+        if not label.endswith(("_times", "_maps")):
+            times = path.with_name(f"{path.stem}_times.nc")
+            found[label] = {"numbers": open_result(path), "times": open_result(times)}
+    return found
+
+
+def page(found: dict[str, dict[str, xr.Dataset]]) -> bytes:
+    """The page."""
+    sizes = sorted({int(each["numbers"]["value_size"].values[0]) for each in found.values()})
+    values = {
+        "models": " and ".join(found),
+        "size": " or ".join(map(str, sizes)),
+        "bodies": "\n".join(_body(label, each["numbers"], each["times"]) for label, each in found.items()),
+        "method": "\n\n".join(f"- {each}" for each in (words.LENSES, *words.METHOD)),
+        "runs": "\n\n".join(_run(label, each["numbers"]) for label, each in found.items()),
+    }
+    return TEXT.format(**values).encode()
+
+
+def drawn(found: dict[str, dict[str, xr.Dataset]]) -> dict[str, Figure]:
+    """The pictures of the page, by their file's name."""
+    return {
+        f"{STEM}{label}_by_length.svg": pictures.by_length(lengths_shown(each["numbers"]), "tokens of the input")
+        for label, each in found.items()
+    }
+
+
+def _body(label: str, numbers: xr.Dataset, times: xr.Dataset) -> str:
+    judged = claims(numbers, times)
+    by_task = tables.verdicts_by_task(judged)
+    size = int(numbers["value_size"].values[0])
+    values = {
+        "model": label,
+        "answers": words.answers(numbers),
+        "plain": _plain(numbers),
+        "verdicts": _markdown(by_task),
+        "sentences": "\n".join(f"- {each.text} {each.sentence}" for each in judged),
+        "n": counted(numbers, length="more than d").removesuffix(" inputs"),
+        "size": size,
+        "lengths": _markdown(by_length(numbers)),
+        "picture": f"pictures/{STEM}{label}_by_length.svg",
+        "patterns": _markdown(_patterns(numbers)),
+        "faults": paper.FAULTS,
+        "scores": _markdown(_scores(numbers)),
+        "times": _markdown(_times(times)),
+    }
+    return BODY.format(**values)
+
+
+def _plain(numbers: xr.Dataset) -> str:
+    """How long inputs must be for anything to differ, and what padding makes of shorter ones."""
+    tuned = numbers.sel(role="tuned")
+    size, many = int(numbers["value_size"].values[0]), int(numbers["n"].sel(length="at most d").sum())
+    short = f"{many:,} of the inputs have at most {size} tokens" if many else f"No input has at most {size} tokens"
+    if not many:
+        return f"{short}, so that exact effective attention differs from attention in all of them."
+    with_some = [
+        task for task in map(str, numbers["task"].values) if int(numbers["n"].sel(task=task, length="at most d"))
+    ]
+    rows = tuned.sel(length="at most d", task=with_some, size="signed", token="sep")["weight"]
+    moved = [abs(rows.sel(lens=lens) / rows.sel(lens="standard") - 1) for lens in ("visible", "paper")]
+    exact, published = (_range(100 * float(each.min()), 100 * float(each.max())) for each in moved)
+    return (
+        f"{short}. There the mean weight on [SEP] moves by {exact} exactly, and by {published} in what the published "
+        "code gives: all of the latter is padding."
+    )
+
+
+def _range(low: float, high: float) -> str:
+    one, other = f"{low:.0f}", f"{high:.0f}"
+    return f"{one} %" if one == other else f"{one} to {other} %"
+
+
+def by_length(numbers: xr.Dataset) -> pd.DataFrame:
+    """For each task and class of lengths whether [SEP], punctuation and [CLS] lose weight."""
+    lines = []
+    for task in map(str, numbers["task"].values):
+        for thing, name, place in (
+            ("[SEP]", "weight", {"token": "sep"}),
+            ("punctuation", "type_weight", {"type": "punctuation"}),
+            ("[CLS]", "weight", {"token": "cls"}),
+        ):
+            line = {"task": f"{task}, {thing}"}
+            for length in map(str, numbers["length"].values):
+                here = numbers.sel(task=task, role="tuned", size="signed", length=length, **place)
+                line[f"{length} tokens" if length[0].isdigit() else length] = _lost(here, name)
+            lines.append(line)
+    return pd.DataFrame(lines).set_index("task")
+
+
+def _lost(here: xr.Dataset, name: str) -> str:
+    if int(here["n"]) < 2:
+        return "–"
+    short = {"holds": "exact", "only with padding": "padding", "does not hold": "no", "cannot be said": "?"}
+    return short[words.shrinking(here, name)]
+
+
+def _patterns(numbers: xr.Dataset) -> pd.DataFrame:
+    lines = []
+    frame = tables.patterns(numbers, "tuned")
+    theirs = tables.their_patterns([str(each) for each in numbers["task"].values])
+    for name in frame.index:
+        if name.rpartition(", ")[2] not in SHOWN:
+            continue
+        line = {"attention": name}
+        for letter in paper.LETTERS:
+            ours = "{:.1f} ({:.1f}–{:.1f})".format(*(frame.loc[name, f"{letter}{end}"] for end in tables.ENDS))
+            beside = f" [{theirs.loc[name, letter]}]" if theirs is not None and name in theirs.index else ""
+            line[letter] = ours + beside
+        lines.append(line)
+    return pd.DataFrame(lines).set_index("attention")
+
+
+def _scores(numbers: xr.Dataset) -> pd.DataFrame:
+    frame = tables.scores(numbers)
+    for name in ("score", "change"):
+        frame[name] = [_three(frame, place, name) for place in range(len(frame))]
+    kept = [name for name in frame.columns if not name.endswith(("_low", "_high"))]
+    return frame[kept]
+
+
+def _times(times: xr.Dataset) -> pd.DataFrame:
+    frame = tables.times(times)
+    names = [name for name in frame.columns if not name.endswith(("_low", "_high"))]
+    for name in names[1:]:
+        frame[name] = [_three(frame, place, name, ".2f") for place in range(len(frame))]
+    frame[names[0]] = [f"{each:.4f}" for each in frame[names[0]]]
+    theirs = paper.table_3()["ratio"]
+    frame["paper"] = [
+        f"{theirs[task]:.2f}" if (task := name.partition(",")[0]) in theirs else "" for name in frame.index
+    ]
+    return frame[[*names, "paper"]]
+
+
+def _three(frame: pd.DataFrame, place: int, name: str, form: str = ".3f") -> str:
+    value, low, high = (float(frame[f"{name}{end}"].iloc[place]) for end in tables.ENDS)
+    return f"{value:{form}} [{low:{form}}, {high:{form}}]" if value == value else ""
+
+
+def _run(label: str, numbers: xr.Dataset) -> str:
+    facts, few = provenance(numbers), reduced(numbers)
+    sources = " ".join(
+        f"{task}: {numbers['source'].sel(task=task).values}; learned from {int(numbers['train'].sel(task=task)):,}, "
+        f"{int(numbers['n'].sel(task=task, length='all')):,} studied."
+        for task in map(str, numbers["task"].values)
+    )
+    said = f" **Reduced**: {few}." if few else ""
+    return (
+        f"**{label}** (weights {facts['weights_hash'][:12]}): {facts['command']}, on {facts['device']}. {sources}{said}"
+    )
+
+
+def _markdown(frame: pd.DataFrame) -> str:
+    heads = [str(frame.index.name), *map(str, frame.columns)]
+    lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+    lines += [
+        f"| {' | '.join([str(name), *map(str, row)])} |" for name, row in zip(frame.index, frame.values, strict=True)
+    ]
+    return "\n".join(lines)
+
+
+def made() -> list[tuple[Path, bytes]]:
+    """The page and its place, where there are results."""
+    known = results()
+    return [(DOCS / "effective_attention.md", page(known))] if known else []

@@ -1,0 +1,72 @@
+"""The page of the docs is made from result files, and from nothing else."""
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import xarray as xr
+
+from headscope.studying import plain
+from tests.studies.data import found
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+@pytest.fixture(scope="module")
+def joined(tmp_path_factory):
+    """Two runs of a tiny study, joined as the docs' own results are."""
+    folder = tmp_path_factory.mktemp("joined")
+    for task in ("RTE", "SST-2"):
+        for part, data in found("effective_attention").items():
+            named = data.assign_coords(task=[task]) if "task" in data.dims else data
+            plain.write(named, folder / "found" / f"tiny.{task.lower()}.{part}.npz")
+    script = [sys.executable, DOCS / "runs" / "effective_attention.py", "join", folder / "found", "--out", folder]
+    done = subprocess.run(script, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+@pytest.fixture(scope="module")
+def maker():
+    spec = importlib.util.spec_from_file_location("effective_attention_page", DOCS / "effective_attention_page.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_runs_are_joined_into_stamped_files(joined):
+    from headscope.results.stamp import provenance
+    from headscope.results.store import open_result
+
+    assert {path.name for path in joined.glob("*.nc")} == {
+        "effective_attention_tiny.nc", "effective_attention_tiny_times.nc", "effective_attention_tiny_maps.nc",
+    }  # fmt: skip
+    for path in joined.glob("*.nc"):
+        facts = provenance(open_result(path))
+        assert {"command", "model", "weights_hash", "data", "n", "version"} <= set(facts)
+        assert facts["n"] == 24
+    whole = open_result(joined / "effective_attention_tiny.nc")
+    one = found("effective_attention")["numbers"]
+    xr.testing.assert_allclose(whole["share"].isel(task=1, drop=True), one["share"].isel(task=0, drop=True), rtol=1e-5)
+
+
+def test_the_page_answers_in_words_and_numbers(joined, maker):
+    known = maker.results(joined)
+    text = maker.page(known).decode()
+    for said in (
+        "## tiny",
+        "[SEP], from all other tokens,",
+        "| RTE, [SEP] |",
+        "| SST-2, paper |",
+        "have at most 8 tokens",
+    ):
+        assert said in text
+    assert "**Reduced**" not in text  # all of dev was studied
+    assert "nan" not in text
+    assert list(maker.drawn(known)) == ["effective_attention_tiny_by_length.svg"]
+
+
+def test_without_results_there_is_no_page(maker, tmp_path):
+    assert maker.results(tmp_path) == {}
