@@ -8,8 +8,8 @@ export HF_HUB_DISABLE_TELEMETRY := 1
 
 .PHONY: demo test check browser bench soak clean
 
-demo: .venv/ready        ## standard and effective attention over real paragraphs
-	$(BIN)/python examples/what_reaches_the_output.py --out out/demo
+demo: .venv/ready        ## the study of effective attention on the small default and a bundled task, with its report
+	$(BIN)/headscope study effective-attention --out out/demo
 
 test: check browser      ## everything that must hold
 	$(BIN)/python -m pytest -n 2 --durations=8

@@ -1,6 +1,6 @@
 """How much of a model's attention reaches the output, over a hundred real paragraphs.
 
-Run it with `make demo`, or cell by cell in an editor that knows `# %%`.
+Run it as a whole, or cell by cell in an editor that knows `# %%`.
 """
 
 # %% The model, and paragraphs of about 90 tokens that come with the package
