@@ -33,6 +33,12 @@ def test_numbers_of_unlike_sizes_keep_two_digits_that_count():
     assert columns(frame)["value"].cells == ["31.2", "0.813", "3e−09", "0.0"]
 
 
+def test_beside_an_interval_nothing_is_a_nought():
+    frame = pd.DataFrame({"task": ["a", "b"], "x": [30.4, 2e-186], "x_low": [28.6, 0.0], "x_high": [33.0, 1e-90]})
+    found = columns(frame)["x"]
+    assert (found.cells, found.ends) == (["30.4", "0.0"], ["[28.6, 33.0]", "[0.0, 0.0]"])
+
+
 def test_whole_numbers_stay_whole_and_negative_ones_have_a_minus():
     frame = pd.DataFrame({"a": ["x", "y"], "n": [12345, 7], "d": [-0.25, np.inf]})
     found = columns(frame)

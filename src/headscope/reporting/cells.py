@@ -9,6 +9,9 @@ import pandas as pd
 
 from headscope.core.document import Table
 
+NEGLIGIBLE = 1e-4
+"""Of the largest number of a column with intervals; what is less is 0 there."""
+
 NOTHING = "–"
 """Where there is no number."""
 
@@ -124,15 +127,19 @@ def _column(
 
 
 def _numbers(values: pd.Series, ends: tuple[pd.Series, pd.Series] | None) -> tuple[list[str], list[str]]:
-    """The cells of a column and their intervals, all with the same digits but where that would leave only one."""
+    """The cells of a column and their intervals, all with the same digits but where that would leave only one.
+
+    With intervals, what is nothing beside the column's largest number is 0; alone, as a p-value is, it keeps its size.
+    """
     usual, whole = digits_of(values), pd.api.types.is_integer_dtype(values)
+    least = NEGLIGIBLE * float(values.abs().max()) if ends else 0.0
     rows = list(zip(values, *(ends or ()), strict=True))
     cells, intervals = [], []
     for value, *bounds in rows:
         size = max((abs(each) for each in (value, *bounds) if not pd.isna(each)), default=0)
-        few = not whole and 0 < size < 10 ** (1 - usual)
+        few = not whole and least < size < 10 ** (1 - usual)
         after = digits(size) if few else usual
-        cells.append(number(value, after))
+        cells.append(number(0.0 if abs(value) < least else value, after))
         intervals.append(_interval(bounds[0], bounds[1], after) if bounds else "")
     return cells, intervals if ends else []
 
