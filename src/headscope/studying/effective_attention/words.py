@@ -35,7 +35,7 @@ def lead(numbers: xr.Dataset, judged: Sequence[Claim]) -> str:
     tasks = [str(each) for each in numbers["task"].values]
     many = int(numbers["n"].sel(length="all").sum())
     kinds = [each.verdict for each in judged]
-    counts = ", ".join(f"{kinds.count(kind)} {_COUNTED.get(kind, kind)}" for kind in dict.fromkeys(kinds))
+    counts = ", ".join(_counted(kind, kinds.count(kind)) for kind in dict.fromkeys(kinds))
     return (
         f"Sun & Marasović (2021) compare standard with effective attention, the part of attention that reaches a "
         f"head's output. This is their study with {_short(str(facts.get('model', 'a model')))} on {', '.join(tasks)}: "
@@ -45,8 +45,23 @@ def lead(numbers: xr.Dataset, judged: Sequence[Claim]) -> str:
     )
 
 
-_COUNTED = {"holds": "hold", "does not hold": "do not hold", "only with padding": "hold only with padding",
-            "differs by task": "differ by task", "does not apply": "do not apply"}  # fmt: skip
+_COUNTED = {
+    "holds": ("holds", "hold"),
+    "does not hold": ("does not hold", "do not hold"),
+    "only with padding": ("holds only with padding", "hold only with padding"),
+    "differs by task": ("differs by task", "differ by task"),
+    "does not apply": ("does not apply", "do not apply"),
+}
+
+
+def _counted(kind: str, many: int) -> str:
+    """How many claims have a verdict.
+
+    >>> _counted("only with padding", 1), _counted("holds", 4), _counted("cannot be said", 2)
+    ('1 holds only with padding', '4 hold', '2 cannot be said')
+    """
+    one, more = _COUNTED.get(kind, (kind, kind))
+    return f"{many} {one if many == 1 else more}"
 
 
 def answers(numbers: xr.Dataset) -> str:
@@ -78,9 +93,9 @@ def shrinking(here: xr.Dataset, name: str) -> Verdict:
 def _shrinks(subject: str, tasks: Sequence[tuple[xr.Dataset, xr.Dataset, str]]) -> str:
     words = {
         "holds": "loses weight on",
-        "only with padding": "only with padding on",
-        "does not hold": "does not lose any on",
-        "cannot be said": "may or may not on",
+        "only with padding": "loses weight only with padding on",
+        "does not hold": "loses no weight on",
+        "cannot be said": "may or may not lose weight on",
     }
     groups: dict[str, list[str]] = {}
     for task, here, name in tasks:
