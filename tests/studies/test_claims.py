@@ -97,5 +97,5 @@ def test_the_plain_answer_says_where_weight_is_lost(exact, said):
     one = made.isel(task=0, role=0, length=0, size=0).sel(token="sep")
     assert shrinking(one, "weight") == said
     whole = made.assign(n=(("task", "length"), [[10]]))
-    word = {"holds": "loses weight on RTE", "only with padding": "only with padding on RTE"}[said]
+    word = {"holds": "loses weight on RTE", "only with padding": "loses weight only with padding on RTE"}[said]
     assert f"[SEP], from all other tokens, {word} (0.300 → " in answers(whole)
