@@ -70,7 +70,7 @@ def _data(numbers: xr.Dataset) -> Section:
     lacking = f" Not in the folder: {', '.join(missing)}." if missing else ""
     table = Table(
         "table_1",
-        f"Table 1: the data in use. d, the value dimensions of a head of this model, is {size}.",
+        f"The data in use (the paper's Table 1). d, the value dimensions of a head of this model, is {size}.",
         tables.sizes(numbers),
         counted(numbers),
         theirs=paper.table_1() if _theirs(numbers) else None,
@@ -82,12 +82,12 @@ def _data(numbers: xr.Dataset) -> Section:
 def _patterns(numbers: xr.Dataset) -> Section:
     names = [str(each) for each in numbers["task"].values]
     why, many = reduced_maps(numbers), counted(numbers, maps=True)
-    caption = "Table 2: share of maps of each pattern class in per cent, {}. B block, D diagonal, V vertical, H other."
+    caption = "Share of maps of each pattern class in per cent, {}. B block, D diagonal, V vertical, H heterogeneous."
     parts: list[Part] = [
-        Table("table_2", caption.format("tuned model"), tables.patterns(numbers, "tuned"), many,
+        Table("table_2", caption.format("tuned model (the paper's Table 2)"), tables.patterns(numbers, "tuned"), many,
               theirs=tables.their_patterns(names), reduced=why),
         *([Paragraph(paper.FAULTS)] if _theirs(numbers) else []),
-        Picture("figure_4", "Figure 4: the same as a picture, tuned model.",
+        Picture("figure_4", "The same as a picture, tuned model (the paper's Figure 4).",
                 pictures.shares(_shown(numbers["share"].sel(role="tuned", length="all"))), many, reduced=why),
         Table("table_2_base", caption.format("base model, before tuning"), tables.patterns(numbers, "base"), many,
               reduced=why),
@@ -97,9 +97,9 @@ def _patterns(numbers: xr.Dataset) -> Section:
 
 def _types(numbers: xr.Dataset) -> Section:
     caption = (
-        "Figure 1: weight from [CLS] in the last layer to each type of token, mean over inputs; of several tokens of a "
-        "type the heaviest, of a word of several tokens the first. Blue is above zero, orange below; colours mean the "
-        "same in all panels of a task."
+        "Weight from [CLS] in the last layer to each type of token, mean over inputs (the paper's Figure 1); of "
+        "several tokens of a type the heaviest, of a word of several tokens the first. Blue is above zero, orange "
+        "below; colours mean the same in all panels of a task."
     )
     many, why = counted(numbers), reduced(numbers)
     shown = _shown(numbers["head_type"].sel(role="tuned"))
@@ -122,16 +122,16 @@ def _example(maps: xr.Dataset) -> Section:
     return Section(
         "One head on one example",
         [
-            Picture("figure_2", f"Figure 2: the last rows of the map of {which}.",
+            Picture("figure_2", f"The last rows of the map of {which} (the paper's Figure 2).",
                     pictures.one_head(maps, rows=pictures.LAST_ROWS), 1),
-            Picture("figure_7", f"Figure 7: the whole map of {which}.", pictures.one_head(maps), 1),
+            Picture("figure_7", f"The whole map of {which} (the paper's Figure 7).", pictures.one_head(maps), 1),
         ],
     )  # fmt: skip
 
 
 def _tuning(numbers: xr.Dataset) -> Section:
     figure = pictures.head_grids(_shown(numbers["similarity"]), "cosine before and after tuning", signed=False)
-    caption = "Figure 3: cosine of the maps of base and tuned model, mean over inputs; layers down, heads across."
+    caption = "Cosine of the maps of base and tuned model, mean over inputs (the paper's Figure 3)."
     many, why = counted(numbers), reduced(numbers)
     return Section(
         "What fine-tuning changes",
@@ -147,9 +147,7 @@ def _special(numbers: xr.Dataset) -> Section:
     parts: list[Part] = []
     for number, token, name in ((5, "cls", "[CLS]"), (6, "sep", "[SEP]")):
         table = _shown(numbers["head_weight"].sel(role="tuned", token=token, drop=True))
-        caption = (
-            f"Figure {number}: weight on {name} from all other tokens, mean over inputs; layers down, heads across."
-        )
+        caption = f"Weight on {name} from all other tokens, mean over inputs (the paper's Figure {number})."
         also = " Of two [SEP] the heavier." if token == "sep" else ""
         figure = pictures.head_grids(table, f"weight on {name}", signed=True)
         parts.append(Picture(f"figure_{number}", caption + also, figure, many, reduced=why))
@@ -166,7 +164,8 @@ def _special(numbers: xr.Dataset) -> Section:
 def _times(times: xr.Dataset) -> Section:
     where, tokens = times.attrs.get("device", ""), int(times.attrs.get("tokens", 0))
     caption = (
-        f"Table 3: evaluation time over that with standard attention, in one run, in turns; median, least and most. "
+        f"Evaluation time over that with standard attention, in one run, in turns (the paper's Table 3): median, least "
+        "and most. "
         f"Inputs filled up to {tokens} tokens, on {where}. The last way is the published one, timed in fewer turns."
     )
     theirs = paper.table_3()
@@ -201,7 +200,7 @@ def _lengths(numbers: xr.Dataset) -> Section:
     if int(numbers["n"].sel(length="more than d").sum()):
         longer = counted(numbers, length="more than d")
         parts += [
-            Table("table_2_longer", "Table 2 for inputs longer than d only, tuned model.",
+            Table("table_2_longer", "Patterns of inputs longer than d only, tuned model.",
                   tables.patterns(numbers, "tuned", "more than d"), counted(numbers, length="more than d", maps=True),
                   reduced=reduced_maps(numbers, "more than d")),
             Table("type_weights_longer", "Weights from [CLS] for inputs longer than d only, tuned model.",

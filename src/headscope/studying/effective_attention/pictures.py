@@ -17,7 +17,10 @@ SHOWN = ("standard", "visible", "paper")
 TITLES = {"standard": "standard", "visible": "effective", "padded": "padded", "paper": "published"}
 """Short names of the attentions; `published` is effective attention as the published code has it."""
 LAST_ROWS = 8
-"""Rows of the map that Figure 2 shows."""
+"""Rows of the map that the paper's Figure 2 shows."""
+
+WIDE = 7.0
+"""Inches for the columns of a map."""
 
 
 @theme.applied()
@@ -31,7 +34,7 @@ def head_grids(table: xr.DataArray, label: str, *, signed: bool) -> Figure:
     cell = min(0.24, 7.4 / (tasks * heads))
     scale = heat.scale(cells, signed=True) if signed else grid.value_scale(cells)
     box = (heads * cell, layers * cell)
-    figure, panels = _panels((lenses, tasks), box, Room(left=0.75, right=1.0, top=0.45, across=0.15, down=0.3))
+    figure, panels = _panels((lenses, tasks), box, Room(left=0.75, right=1.3, top=0.45, across=0.15, down=0.3))
     for row, lens in enumerate(table["lens"].values):
         for column, task in enumerate(table["task"].values):
             panel = panels[row][column]
@@ -79,10 +82,30 @@ def shares(table: xr.DataArray) -> Figure:
     return draw(named.expand_dims(layer=[0], head=[0]), "stacked_bars", **look)
 
 
+@theme.applied()
 def one_head(maps: xr.Dataset, *, rows: int | None = None) -> Figure:
-    """One head on one example: standard, effective, and their difference; or only its last rows."""
+    """One head on one example, standard above effective, on one symmetric scale; or only its last rows.
+
+    Where both are the same there is one map, and a note that says why.
+    """
     part = maps if rows is None else maps.isel(query=slice(-rows, None))
-    return draw(part, "compare")
+    cells = part["weights"].isel(layer=0, head=0).transpose("lens", "query", "key").values.astype(float)
+    same = bool(np.allclose(cells[0], cells[1], atol=1e-6))  # float32 weights
+    shown = cells[:1] if same else cells
+    queries, keys = cells.shape[1:]
+    cell = min(0.3, WIDE / keys)
+    top = 0.7 + 0.055 * max(len(str(each)) for each in part["key_token"].values)
+    room = Room(left=1.2, right=1.1, top=top, across=0.0, down=top - 0.2, below=0.55 if same else 0.1)
+    figure, panels = _panels((len(shown), 1), (keys * cell, queries * cell), room)
+    scale = heat.scale(cells, signed=True, spacing="root")
+    for (panel,), weights, name in zip(panels, shown, ("standard", "effective"), strict=False):
+        heat.draw_cells(panel, weights, scale)
+        heat.name_sides(panel, part, cell)
+        panel.set_title(name, fontsize=theme.LABEL)
+    heat.bar(panels[0][0], scale, "weight", (keys * cell, max(queries * cell, 1.2)))
+    if same:
+        canvas.note(panels[0][0], "All of this attention reaches the output: effective attention is the same.", wide=4)
+    return figure
 
 
 @theme.applied()
@@ -140,13 +163,14 @@ class Room:
     top: float
     across: float
     down: float
+    below: float = 0.1
 
 
 def _panels(many: tuple[int, int], box: tuple[float, float], room: Room) -> tuple[Figure, list[list[Axes]]]:
     """So many rows and columns of panels of `box` inches each, in a figure that is just as large as they need."""
     rows, columns = many
     wide = room.left + columns * box[0] + (columns - 1) * room.across + room.right
-    high = room.top + rows * (box[1] + room.down)
+    high = room.top + rows * box[1] + (rows - 1) * room.down + room.below
     figure = Figure(figsize=(wide, high))
     found = []
     for row in range(rows):
