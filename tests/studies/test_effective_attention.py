@@ -1,6 +1,7 @@
 """The study of Sun & Marasović (2021), on a tiny model."""
 
 import re
+from functools import cache
 
 import numpy as np
 import pytest
@@ -35,8 +36,13 @@ def parts(what):
     return {part.name: part for section in document(what).sections for part in section.parts if hasattr(part, "name")}
 
 
+@cache
+def whole():
+    return parts(found(NAME))
+
+
 def test_every_table_and_figure_of_the_paper_is_there():
-    made = parts(found(NAME))
+    made = whole()
     assert {name for name, part in made.items() if isinstance(part, Table)} >= TABLES
     pictures = {name for name, part in made.items() if isinstance(part, Picture)}
     assert pictures == {"by_length", *(f"figure_{place}" for place in range(1, 8))}
@@ -179,7 +185,7 @@ def test_a_tuned_model_is_found_for_its_task(tmp_path):
 
 
 def test_a_small_run_is_called_reduced_and_a_whole_one_is_not(numbers):
-    made = parts(found(NAME))
+    made = whole()
     assert made["table_2"].reduced == "96 maps of dev, where the paper has 1,000 of each task"
     assert made["special"].reduced is None  # all of dev was studied
     few = numbers.assign(whole_dev=("task", [40]))

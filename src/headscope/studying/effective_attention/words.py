@@ -13,7 +13,7 @@ LENSES = (
     "the left null space of V, over the keys that a query sees. **Padded** is the same for the input filled up with "
     "padding, whose rows of V take part: exact for that input. **Paper** is what the published code does: as padded, "
     "with one rank for the batch and an absolute cut, and then the columns of padding are cut off, so that A_eff·V is "
-    "no longer A·V."
+    "no longer A·V. On real tokens both have nearly always the same weights: what differs is what padding keeps."
 )
 METHOD = (
     "The unit is the input: values are averaged over heads within each, and intervals are over inputs. Intervals of "
