@@ -14,7 +14,7 @@ from headscope.core.errors import InputError
 from headscope.core.lens import view
 from headscope.engine.capture import capture
 from headscope.studies.effective_attention import EffectiveAttention
-from headscope.studying.effective_attention import reduce, scoring, tables, timing
+from headscope.studying.effective_attention import one_task, reduce, scoring, tables, timing
 from headscope.studying.effective_attention.claims import claims
 from headscope.studying.effective_attention.document import document
 from headscope.studying.effective_attention.example import chosen
@@ -182,6 +182,13 @@ def test_a_tuned_model_is_found_for_its_task(tmp_path):
     (tmp_path / "sst2" / "config.json").write_text("{}")
     with pytest.raises(InputError, match="is one tuned model, but 5 tasks are studied. Name one task"):
         _tuned_folder(str(tmp_path / "sst2"), "SST-2", 5)
+
+
+def test_steps_of_another_tuned_model_are_not_taken(tmp_path):
+    (tmp_path / "model.safetensors").write_bytes(b"one")
+    before = one_task._weights(tmp_path)
+    (tmp_path / "model.safetensors").write_bytes(b"another")
+    assert before != one_task._weights(tmp_path)
 
 
 def test_a_small_run_is_called_reduced_and_a_whole_one_is_not(numbers):

@@ -1,5 +1,6 @@
 """The study of one task, step by step."""
 
+import hashlib
 import shutil
 import warnings
 from collections.abc import Iterator, Sequence
@@ -54,7 +55,7 @@ class Plan:
             "task": self.task.name,
             "model": base.spec,
             "weights_hash": base.weights_hash,
-            "tuned": None if self.tuned is None else str(self.tuned),
+            "tuned": None if self.tuned is None else _weights(self.tuned),
             "train": None if self.tuned is not None else fingerprint_of(self.task.train),
             "data": fingerprint_of(self.studied),
             "tuning": None if self.tuned is not None else dict(self.tuning),
@@ -144,6 +145,15 @@ def _tuned(plan: Plan, base: Model, folder: Path, steps: Steps, device: str | No
         progress=plan.look.progress,
         **plan.tuning,
     )
+
+
+def _weights(folder: Path) -> dict[str, str]:
+    """A short name for each file of weights in a folder, so that steps of another model are not taken for its own."""
+    found = {}
+    for path in sorted(folder.glob("*.safetensors")):
+        with path.open("rb") as file:
+            found[path.name] = hashlib.file_digest(file, "sha256").hexdigest()[:16]
+    return found
 
 
 def _many(plan: Plan) -> int:
