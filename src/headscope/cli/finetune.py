@@ -8,6 +8,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from headscope.cli.columns import Choices, Label, Pair, SkipMalformed, Text, read
+
 
 def verb(
     train: Annotated[str, typer.Argument(help="A file (.jsonl .csv .tsv .txt .parquet) or glue:mrpc:train@DIR")],
@@ -17,13 +19,11 @@ def verb(
     task: Annotated[
         str, typer.Option(help="classification, regression, choice or mlm; auto asks the labels.")
     ] = "auto",
-    text: Annotated[str | None, typer.Option(help="The column that holds the text.")] = None,
-    pair: Annotated[str | None, typer.Option(help="The column that holds the second text.")] = None,
-    label: Annotated[str | None, typer.Option(help="The column that holds the label.")] = None,
-    choices: Annotated[list[str] | None, typer.Option(help="A column that holds a choice, any number.")] = None,
-    skip_malformed: Annotated[
-        bool, typer.Option("--skip-malformed", help="Leave out rows that cannot be read, and count them.")
-    ] = False,
+    text: Text = None,
+    pair: Pair = None,
+    label: Label = None,
+    choices: Choices = None,
+    skip_malformed: SkipMalformed = False,
     epochs: Annotated[int, typer.Option(help="How often every example is seen.")] = 3,
     batch_size: Annotated[int, typer.Option(help="Examples in a step.")] = 8,
     max_length: Annotated[int, typer.Option(help="Cut texts to so many tokens.")] = 128,
@@ -46,7 +46,6 @@ def verb(
     _finetune(dict(locals()))
 
 
-COLUMNS = ("text", "pair", "label", "choices")
 PASSED = (
     "model", "task", "epochs", "batch_size", "max_length", "learning_rate", "warmup", "weight_decay", "seed", "limit",
     "from_scratch", "keep_checkpoints", "device", "resume", "out",
@@ -59,10 +58,8 @@ def _finetune(asked: dict[str, Any]) -> None:
     with Console(stderr=True).status("Loading"):
         import headscope as hs
 
-        columns = {name: asked[name] for name in COLUMNS if asked[name]}
-        reading = {"malformed": "skip" if asked["skip_malformed"] else "error", **columns}
-        train = hs.read(asked["train"], **reading)
-        dev = None if asked["dev"] is None else hs.read(asked["dev"], **reading)
+        train = read(asked["train"], asked)
+        dev = None if asked["dev"] is None else read(asked["dev"], asked)
     hs.finetune(train=train, dev=dev, **{name: asked[name] for name in PASSED})
     _summary(console, json.loads((asked["out"] / "finetune.json").read_text(encoding="utf-8")))
     console.print(f"Wrote {asked['out']}", soft_wrap=True)

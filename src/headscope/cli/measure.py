@@ -7,6 +7,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from headscope.cli.columns import Label, Pair, SkipMalformed, Text, read
+
 if TYPE_CHECKING:
     import xarray as xr
 
@@ -19,12 +21,10 @@ def verb(
     lens: Annotated[list[str] | None, typer.Option(help="As 'headscope list lenses' names it, any number.")] = None,
     against: Annotated[str | None, typer.Option(help="A second model, for statistics that compare two.")] = None,
     edit: Annotated[list[str] | None, typer.Option(help="As 'headscope list edits' names it.")] = None,
-    text: Annotated[str | None, typer.Option(help="The column that holds the text.")] = None,
-    pair: Annotated[str | None, typer.Option(help="The column that holds the second text.")] = None,
-    label: Annotated[str | None, typer.Option(help="The column that holds the label.")] = None,
-    skip_malformed: Annotated[
-        bool, typer.Option("--skip-malformed", help="Leave out rows that cannot be read, and count them.")
-    ] = False,
+    text: Text = None,
+    pair: Pair = None,
+    label: Label = None,
+    skip_malformed: SkipMalformed = False,
     limit: Annotated[int | None, typer.Option(help="So many examples, chosen at random.")] = None,
     seed: Annotated[int, typer.Option(help="For --limit.")] = 0,
     shard: Annotated[str | None, typer.Option(help="A part of the whole, such as 3/16.")] = None,
@@ -49,7 +49,6 @@ def verb(
 
 
 LOADING = ("device", "dtype")
-COLUMNS = ("text", "pair", "label")
 PASSED = ("limit", "seed", "shard", "rows", "units", "site", "max_length", "batch_size", "tagger")
 
 
@@ -65,8 +64,7 @@ def _measure(asked: dict[str, Any]) -> None:
         loading = {name: asked[name] for name in LOADING}
         model = hs.load(asked["model"], **loading)
         against = None if asked["against"] is None else hs.load(asked["against"], **loading)
-        columns = {name: asked[name] for name in COLUMNS if asked[name] is not None}
-        examples = hs.read(asked["data"], malformed="skip" if asked["skip_malformed"] else "error", **columns)
+        examples = read(asked["data"], asked)
     what = {"lens": asked["lens"] or ["raw"], "statistics": asked["stat"], "against": against, "edit": asked["edit"]}
     options = {name: asked[name] for name in PASSED}
     if asked["dry_run"]:

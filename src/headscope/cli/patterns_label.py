@@ -1,10 +1,12 @@
 """`headscope patterns sheet` and `label`: maps to look at, and the classes that somebody gives them."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
+
+from headscope.cli.columns import Pair, Text, read
 
 KEYS = {"v": "vertical", "d": "diagonal", "m": "vertical_diagonal", "b": "block", "h": "heterogeneous"}
 
@@ -14,8 +16,8 @@ def sheet(
     out: Annotated[Path, typer.Option("--out", "-o", help="A new folder for the maps and the sheets.")],
     model: Annotated[str | None, typer.Option(help="A hub id or a folder; by default a small BERT.")] = None,
     lens: Annotated[list[str] | None, typer.Option(help="Any number; raw by default.")] = None,
-    text: Annotated[str | None, typer.Option(help="The column that holds the text.")] = None,
-    pair: Annotated[str | None, typer.Option(help="The column that holds the second text.")] = None,
+    text: Text = None,
+    pair: Pair = None,
     many: Annotated[int, typer.Option(help="So many maps.")] = 60,
     seed: Annotated[int, typer.Option(help="Of the draw.")] = 0,
     max_length: Annotated[int, typer.Option(help="Cut texts to so many tokens.")] = 128,
@@ -34,10 +36,9 @@ def sheet(
 
     if out.exists() and any(out.iterdir()):
         raise OutputError(f"{out} holds something already. Give the path of a new folder.")
-    columns: dict[str, Any] = {name: each for name, each in (("text", text), ("pair", pair)) if each is not None}
     with Console(stderr=True).status("Drawing maps"):
         transformers.utils.logging.disable_progress_bar()
-        loaded, texts = hs.load(model), hs.read(data, **columns)
+        loaded, texts = hs.load(model), read(data, {"text": text, "pair": pair})
         maps = list(drawn_maps(loaded, texts, many, lenses=lens or ["raw"], seed=seed, max_length=max_length))
         save_maps(maps, out)
         pages = list(sheets(maps, out))

@@ -7,6 +7,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from headscope.cli.columns import Choices, Label, Pair, SkipMalformed, Text, read
+
 if TYPE_CHECKING:
     import xarray as xr
 
@@ -16,13 +18,11 @@ def verb(
     model: Annotated[str, typer.Option(help="The folder of a tuned model, or a hub id.")],
     task: Annotated[str, typer.Option(help="classification, regression, choice or mlm; auto asks the model.")] = "auto",
     edit: Annotated[list[str] | None, typer.Option(help="As 'headscope list edits' names it, any number.")] = None,
-    text: Annotated[str | None, typer.Option(help="The column that holds the text.")] = None,
-    pair: Annotated[str | None, typer.Option(help="The column that holds the second text.")] = None,
-    label: Annotated[str | None, typer.Option(help="The column that holds the label.")] = None,
-    choices: Annotated[list[str] | None, typer.Option(help="A column that holds a choice, any number.")] = None,
-    skip_malformed: Annotated[
-        bool, typer.Option("--skip-malformed", help="Leave out rows that cannot be read, and count them.")
-    ] = False,
+    text: Text = None,
+    pair: Pair = None,
+    label: Label = None,
+    choices: Choices = None,
+    skip_malformed: SkipMalformed = False,
     batch_size: Annotated[int, typer.Option(help="Examples at a time.")] = 32,
     max_length: Annotated[int | None, typer.Option(help="Cut texts to so many tokens; as tuned by default.")] = None,
     device: Annotated[str | None, typer.Option(help="cpu or cuda.")] = None,
@@ -35,7 +35,6 @@ def verb(
     _score(dict(locals()))
 
 
-COLUMNS = ("text", "pair", "label", "choices")
 PASSED = ("task", "edit", "batch_size", "max_length")
 
 
@@ -47,8 +46,7 @@ def _score(asked: dict[str, Any]) -> None:
         import headscope as hs
 
         transformers.utils.logging.disable_progress_bar()
-        columns = {name: asked[name] for name in COLUMNS if asked[name]}
-        examples = hs.read(asked["data"], malformed="skip" if asked["skip_malformed"] else "error", **columns)
+        examples = read(asked["data"], asked)
         model = hs.load(asked["model"], device=asked["device"])
     found = hs.score(model, examples, **{name: asked[name] for name in PASSED})
     _summary(console, found)
