@@ -4,10 +4,12 @@ One run for each model, pretrained or fine-tuned, then the random part and what 
 
     python docs/runs/pattern_maps.py draw --model MODEL --name all-MiniLM-L6-v2 --place DATA --out maps/a
     python docs/runs/pattern_maps.py draw --model TUNED --name e5-small --tuned mrpc --place DATA --out maps/b
+    python docs/runs/pattern_maps.py choose maps/* --out chosen.txt
     python docs/runs/pattern_maps.py join maps/* --chosen chosen.txt --out src/headscope/patterns/labelled
 
-`DATA` holds gap-development.tsv, dev.tsv of ARCT, all_sentences.tsv of Winogender and en_ewt-dev.conllu. Which map is
-drawn depends on the seed alone: a model, a text, a lens, a layer and a head, each with equal chances.
+The list that was chosen is docs/runs/pattern_maps_chosen.txt. `DATA` holds gap-development.tsv, dev.tsv of ARCT,
+all_sentences.tsv of Winogender and en_ewt-dev.conllu. Which map is drawn depends on the seed alone: a model, a text, a
+lens, a layer and a head, each with equal chances.
 """
 
 import argparse
@@ -20,8 +22,12 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import headscope as hs
-from headscope.patterns.labelled import PatternMap, Source, open_labelled, save_maps
+from headscope.engine.drawn_maps import pattern_map
+from headscope.patterns.labelled import PatternMap, open_labelled, save_maps
+from headscope.patterns.sheet import row_shares
 
 SEED = 2021
 RANDOM, POOL = 1000, 2000
@@ -143,13 +149,27 @@ def _seen(model: hs.Model, example: hs.Example, wanted: list[Pick]) -> Iterator[
     """The maps of one text."""
     trace = hs.capture(model, example.text, example.pair, keep=("attention", "values"))
     views = {lens: hs.view(trace, lens) for lens in {each.lens for each in wanted}}
-    tokens = trace.keys
-    segments = tuple(max(0, int(each)) for each in tokens.segment[0])
     for each in wanted:
-        weights = views[each.lens].layer(each.layer)[0, each.head].cpu().numpy()
-        facts = (each.lens, each.model, each.tuned, each.layer, each.head, example.columns["corpus"], example.id)
         part = "random" if each.id.startswith("r") else "topped_up"
-        yield PatternMap(Source(each.id, part, *facts, tuple(tokens.text[0]), segments), weights)
+        origin = {"model": each.model, "tuned": each.tuned, "data": example.columns["corpus"], "text": example.id}
+        yield pattern_map(views[each.lens], (each.layer, each.head), id=each.id, part=part, **origin)
+
+
+def choose(chosen: argparse.Namespace) -> None:
+    """The ids of the pool that may be of a rare class, by where their weight lies; labelled like all others."""
+    every = [each for folder in chosen.folders for each in open_labelled(folder).maps]
+    found = sorted(each.source.id for each in every if each.source.part != "random" and rare(each))
+    chosen.out.write_text("\n".join(found) + "\n", encoding="utf-8")
+
+
+def rare(each: PatternMap) -> bool:
+    """Whether three neighbouring distances hold much, or the texts of a pair far more than an even share."""
+    shares, segments = row_shares(each.weights), np.array(each.source.segments)
+    near = [np.trace(shares, offset) / len(shares) for offset in range(-5, 6)]
+    band = max(sum(near[start : start + 3]) for start in range(9))
+    same = segments[:, None] == segments
+    inside = (shares * same).sum() / len(shares) - same.mean() if segments.any() else -1.0
+    return bool(band > 0.35 or (inside > 0.2 and band < 0.25))
 
 
 def join(chosen: argparse.Namespace) -> None:
@@ -161,7 +181,7 @@ def join(chosen: argparse.Namespace) -> None:
 
 
 def main() -> None:
-    """Draw or join."""
+    """Draw, choose or join."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     verbs: Any = options.add_subparsers(required=True)
     drawing = verbs.add_parser("draw")
@@ -172,6 +192,10 @@ def main() -> None:
     drawing.add_argument("--seed", type=int, default=SEED)
     drawing.add_argument("--out", type=Path, required=True)
     drawing.set_defaults(what=draw)
+    choosing = verbs.add_parser("choose")
+    choosing.add_argument("folders", type=Path, nargs="+")
+    choosing.add_argument("--out", type=Path, required=True)
+    choosing.set_defaults(what=choose)
     joining = verbs.add_parser("join")
     joining.add_argument("folders", type=Path, nargs="+")
     joining.add_argument("--chosen", type=Path, help="the ids of the pool that are kept, one a line")

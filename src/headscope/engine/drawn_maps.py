@@ -6,8 +6,7 @@ from typing import Any
 
 from headscope.core.errors import InputError
 from headscope.core.lens import view
-from headscope.core.spec import spec_of
-from headscope.core.trace import Trace
+from headscope.core.maps import Maps
 from headscope.data.encode import as_examples
 from headscope.engine.capture import capture
 from headscope.engine.model import Model
@@ -42,13 +41,18 @@ def drawn_maps(
         maps = {lens: view(trace, lenses[lens]) for lens in sorted({lens for lens, _ in some})}
         for lens, (layer, head) in some:
             number += 1
-            weights = maps[lens].layer(layer)[0, head].float().cpu().numpy()
-            name = spec_of(lenses[lens]) if not isinstance(lenses[lens], str) else lenses[lens]
-            yield PatternMap(_source(trace, f"m{number:04}", name, model.spec, layer, head), weights)
+            yield pattern_map(maps[lens], (layer, head), id=f"m{number:04}", model=model.spec)
 
 
-def _source(trace: Trace, name: str, lens: str, model: str, layer: int, head: int) -> Source:
-    tokens = trace.keys
-    segments = tuple(max(0, int(each)) for each in tokens.segment[0])
-    text = trace.examples[0].id
-    return Source(name, "random", lens, model, "", layer, head, "", text, tuple(tokens.text[0]), segments)
+def pattern_map(maps: Maps, place: tuple[int, int], **origin: str) -> PatternMap:
+    """The map of one layer and head of a single text, with where it comes from; `origin` is the rest of a Source."""
+    (layer, head), keys = place, maps.keys
+    known = {"part": "random", "lens": maps.lens, "tuned": "", "data": "", "text": maps.examples[0].id, **origin}
+    told: dict[str, Any] = {
+        **known,
+        "layer": layer,
+        "head": head,
+        "tokens": tuple(keys.text[0]),
+        "segments": tuple(max(0, int(each)) for each in keys.segment[0]),
+    }
+    return PatternMap(Source(**told), maps.layer(layer)[0, head].float().cpu().numpy())
