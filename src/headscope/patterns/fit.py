@@ -85,7 +85,7 @@ def _means(
             seen = seen_by_net(sizes_of(*given), settings.side)
             losses = [_loss(net(*seen), places[chosen], counts[chosen], settings.smoothing) for net in nets]
             way.zero_grad()
-            torch.stack(losses).sum().backward()  # type: ignore[no-untyped-call]
+            torch.autograd.backward(torch.stack(losses).sum())
             way.step()
             rates.step()
             _follow(means, nets, 1 - settings.memory)

@@ -122,9 +122,9 @@ def decoded(codes: Array, peak: float) -> Array:
 
 
 def _source(row: dict[str, str]) -> Source:
-    told = {**row, "layer": int(row["layer"]), "head": int(row["head"])}
+    told: dict[str, Any] = {**row, "layer": int(row["layer"]), "head": int(row["head"])}
     told |= {"tokens": tuple(json.loads(row["tokens"])), "segments": tuple(int(each) for each in row["segments"])}
-    return Source(**told)  # type: ignore[arg-type]
+    return Source(**told)
 
 
 def _line(source: Source) -> list[str]:
