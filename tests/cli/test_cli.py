@@ -119,7 +119,9 @@ def test_a_folder_one_may_not_write_to_is_said_and_nothing_is_left(headscope, tm
     assert (tmp_path / "file").read_text() == "kept"
 
 
-@pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a file system that refuses to be written to")
+@pytest.mark.skipif(
+    not Path("/proc/self").exists(), reason="needs a folder that refuses even root, as /proc on Linux does"
+)
 def test_a_read_only_folder_is_said(headscope):
     done = headscope("show", "the cat", "-o", "/proc/self/x.pdf")
     assert done.returncode == 1

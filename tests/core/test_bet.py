@@ -13,6 +13,7 @@ from headscope.core.rows import project_rows
 from headscope.core.trace import Trace, shared_keys
 from headscope.engine.capture import capture
 from headscope.engine.load import load
+from tests.gpu import gpu
 from tests.models import batch, network, text, tiny, tokenizer
 
 LONG, SHORT = [text(12), text(20), text(9)], [text(3), text(5), text(2)]  # the tiny models have 8 value dimensions
@@ -77,9 +78,6 @@ def test_only_the_layer_that_loses_goes_the_careful_way():
     trace = capture(tiny("bert"), LONG)
     lost = replace(trace, values=[0 * trace.values[0], *trace.values[1:]])
     assert [each is None for each in effective_on_a_bet(lost, together=False)] == [True, False]
-
-
-gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 
 
 def moved(trace, device):

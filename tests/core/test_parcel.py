@@ -1,11 +1,11 @@
 """Small tensors travel in one parcel and arrive as they were."""
 
-import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from headscope.core.parcel import arrived, fetching, opened, parcel
+from tests.gpu import gpu
 
 shapes = st.lists(st.integers(0, 5), min_size=1, max_size=3)
 kinds = st.sampled_from([torch.bool, torch.int64, torch.int32, torch.float32])
@@ -31,7 +31,7 @@ def test_what_is_with_the_host_is_there_already():
     assert fetching([])() == ()
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@gpu
 def test_what_goes_to_a_gpu_and_back_is_what_it_was():
     sent = (torch.arange(3), torch.rand(2, 2), torch.rand(3, 4).double().mT, torch.tensor([True, False]))
     back = fetching(arrived(torch.device("cuda"), sent))()

@@ -10,7 +10,7 @@ from headscope.reporting.report import report
 from tests.reporting.data import document
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here; make browser installs it")
 
 ASK = """<script>addEventListener("load", () => {
   const ground = (each) => getComputedStyle(each).backgroundColor;

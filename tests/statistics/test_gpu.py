@@ -10,8 +10,9 @@ import torch
 from headscope.core.catalog import lenses, statistics
 from headscope.core.spec import spec_of
 from tests.batches import example_of, seen_in
+from tests.gpu import gpu
 
-pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+pytestmark = gpu
 
 
 def moved(maps):

@@ -1,12 +1,10 @@
 """The tasks that studies tune on, as their files are; a few examples of each."""
 
-from pathlib import Path
-
 import pytest
 
 import headscope as hs
+from tests.readers.shared import DATA, real
 
-DATA = Path(__file__).parents[3] / "shared" / "data"
 TASKS = {
     "glue:mrpc:{}@glue": "classification",
     "glue:sts-b:{}@glue": "regression",
@@ -14,7 +12,7 @@ TASKS = {
 }
 
 
-@pytest.mark.skipif(not DATA.is_dir(), reason="the data sets are not here")
+@real
 @pytest.mark.parametrize("source", TASKS)
 def test_a_handful_of_a_real_task_is_tuned_and_scored(source, minilm, tmp_path):
     name, _, folder = source.partition("@")
