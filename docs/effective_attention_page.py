@@ -227,7 +227,7 @@ def _three(frame: pd.DataFrame, place: int, name: str, form: str = ".3f") -> str
 def _run(label: str, numbers: xr.Dataset) -> str:
     facts, few = provenance(numbers), reduced(numbers)
     sources = " ".join(
-        f"{task}: {numbers['source'].sel(task=task).values}; learned from {int(numbers['train'].sel(task=task)):,}, "
+        f"{task}: {words.origin(numbers, task)}; learned from {int(numbers['train'].sel(task=task)):,}, "
         f"{int(numbers['n'].sel(task=task, length='all')):,} studied."
         for task in map(str, numbers["task"].values)
     )

@@ -135,10 +135,11 @@ class EffectiveAttention(Study):
 
 
 def _loaded(model: Any, device: str | None) -> "Model":
+    """In single precision whatever its file has: it is compared with a tuned model, which is in single precision."""
     from headscope.engine.load import load
     from headscope.engine.model import Model
 
-    return model if isinstance(model, Model) else load(model, device=device)
+    return model if isinstance(model, Model) else load(model, device=device, dtype="float32")
 
 
 def _tuned_folder(tuned: str | None, task: str, many: int) -> Path | None:

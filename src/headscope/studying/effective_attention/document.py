@@ -9,7 +9,7 @@ from headscope.results.stamp import provenance
 from headscope.studying.effective_attention import paper, pictures, tables
 from headscope.studying.effective_attention.claims import MUCH_SHARE, MUCH_WEIGHT, SHARE, WEIGHT, Claim, claims
 from headscope.studying.effective_attention.scale import counted, reduced, reduced_maps
-from headscope.studying.effective_attention.words import LENSES, METHOD, answers, lead
+from headscope.studying.effective_attention.words import LENSES, METHOD, answers, lead, origin
 
 CITED = ("sun2021", "brunner2020", "kovaleva2019", "kobayashi2020", "clark2019")
 
@@ -63,9 +63,7 @@ def _verdicts(judged: list[Claim], numbers: xr.Dataset) -> Section:
 
 def _data(numbers: xr.Dataset) -> Section:
     size = int(numbers["value_size"].values[0])
-    sources = " ".join(
-        f"**{task}**: {numbers['source'].sel(task=task).values}." for task in map(str, numbers["task"].values)
-    )
+    sources = " ".join(f"**{task}**: {origin(numbers, task)}." for task in map(str, numbers["task"].values))
     missing = provenance(numbers).get("missing") or []
     lacking = f" Not in the folder: {', '.join(missing)}." if missing else ""
     table = Table(

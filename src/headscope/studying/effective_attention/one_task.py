@@ -133,7 +133,7 @@ class _Quietly:
 def _tuned(plan: Plan, base: Model, folder: Path, steps: Steps, device: str | None) -> Model:
     if plan.tuned is not None:
         steps.say(1, f"the model is tuned already: {plan.tuned}")
-        return load(plan.tuned, device=device)
+        return load(plan.tuned, device=device, dtype="float32")  # as the base is, and as tuning here would have it
     steps.say(1, f"fine-tuning on {_many(plan):,} examples")
     return finetune(
         base,
@@ -159,6 +159,16 @@ def _weights(folder: Path) -> dict[str, str]:
 def _many(plan: Plan) -> int:
     limit = plan.tuning.get("limit")
     return len(plan.task.train) if limit is None else min(limit, len(plan.task.train))
+
+
+def _settings(plan: Plan) -> str:
+    """How the model was tuned, in short; nothing where it came tuned."""
+    if plan.tuned is not None:
+        return ""
+    one = plan.tuning
+    epochs, warm = one["epochs"], f", warm-up {one['warmup']:g}" if one["warmup"] else ""
+    spelled = f"{epochs} epoch{'s' if epochs != 1 else ''}"
+    return f"{spelled}, batch {one['batch_size']}, learning rate {one['learning_rate']:g}{warm}"
 
 
 def _joined(
@@ -191,7 +201,7 @@ def _joined(
         join="outer",
     )
     texts = {"kind": plan.task.kind, "source": plan.task.source, "metric": str(scored.attrs["metric"])}
-    texts |= {"tuned_hash": tuned_hash, "data_hash": fingerprint_of(plan.studied)}
+    texts |= {"tuned_hash": tuned_hash, "data_hash": fingerprint_of(plan.studied), "tuning": _settings(plan)}
     found = found.assign({name: ((), each) for name, each in texts.items()})
     return found.expand_dims(task=[plan.task.name]).drop_attrs()
 

@@ -45,6 +45,13 @@ def lead(numbers: xr.Dataset, judged: Sequence[Claim]) -> str:
     )
 
 
+def origin(numbers: xr.Dataset, task: str) -> str:
+    """Where a task's examples come from, and how its model was tuned."""
+    one = numbers.sel(task=task)
+    tuning = str(one["tuning"].values)
+    return f"{one['source'].values}; {f'tuned with {tuning}' if tuning else 'the model came tuned'}"
+
+
 _COUNTED = {
     "holds": ("holds", "hold"),
     "does not hold": ("does not hold", "do not hold"),
