@@ -9,6 +9,7 @@ import torch
 
 from headscope.core.catalog import edits
 from headscope.core.edit import Edit, Heads
+from headscope.core.sight import Sight
 from headscope.core.spec import spec_of
 from headscope.engine.capture import capture
 from headscope.engine.edited import edited
@@ -56,7 +57,12 @@ def plain_and_edited(kind, edit, tensors):
 
 def heads_of(trace, layer):
     return Heads(
-        trace.site, layer, trace.attention[layer], trace.values[layer], trace.context[layer], trace.visible[layer]
+        trace.site,
+        layer,
+        trace.attention[layer],
+        trace.values[layer],
+        trace.context[layer],
+        Sight(trace.visible[layer]),
     )
 
 

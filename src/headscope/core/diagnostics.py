@@ -19,11 +19,13 @@ class EffectiveLayer:
     diagnostics: Mapping[str, Tensor]  # batch head
 
 
-def diagnostics(count: Tensor, rank: Tensor, residual: Callable[[], Tensor], share: Tensor) -> Mapping[str, Tensor]:
-    """The five of them, under the names that users see; the residual, which costs most, when it is asked for."""
-    ready = {"n": count, "rank": rank, "share": share}
+def diagnostics(
+    count: Tensor, rank: Tensor, residual: Callable[[], Tensor], share: Callable[[], Tensor]
+) -> Mapping[str, Tensor]:
+    """The five of them, under the names that users see; what costs something, when it is asked for."""
+    ready = {"n": count, "rank": rank}
     made: dict[str, Callable[[], Tensor]] = {name: partial(_same, each) for name, each in ready.items()}
-    return Lazily({**made, "null": lambda: count - rank, "residual": residual})
+    return Lazily({**made, "share": share, "null": lambda: count - rank, "residual": residual})
 
 
 def stacked(layers: Sequence[EffectiveLayer]) -> Mapping[str, Tensor]:
@@ -50,6 +52,11 @@ def size(matrix: Tensor) -> Tensor:
 def ratio(part: Tensor, whole: Tensor) -> Tensor:
     """part / whole, where nothing out of nothing is nothing."""
     return torch.where(whole > 0, part / whole, part)
+
+
+def share_of(part: Tensor, whole: Tensor, count: Tensor, rank: Tensor) -> Tensor:
+    """‖A_eff‖ / ‖A‖ from both sizes: exactly 1 where all that is seen counts."""
+    return torch.where(rank == count, 1.0, ratio(part, whole))
 
 
 def _same(tensor: Tensor) -> Tensor:

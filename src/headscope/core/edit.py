@@ -1,13 +1,15 @@
 """A change to what heads write while a model runs."""
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from jaxtyping import Float
 from torch import Tensor
 
 from headscope.core.errors import InputError
+from headscope.core.recordings import Recordings
+from headscope.core.sight import Sight
 from headscope.core.trace import Visible
 
 
@@ -20,7 +22,13 @@ class Heads:
     attention: Float[Tensor, "batch head query key"]  # A
     values: Float[Tensor, "batch head key value"]  # V, shared value heads repeated
     context: Float[Tensor, "batch head query value"]  # Z = A·V, or what the edit before made of it
-    visible: Visible  # rows of padding see nothing
+    sight: Sight
+    recordings: Recordings = field(default_factory=Recordings)  # work that is repeated while the model is edited
+
+    @property
+    def visible(self) -> Visible:
+        """Who sees whom; rows of padding see nothing."""
+        return self.sight.visible
 
 
 class Edit(ABC):

@@ -10,13 +10,17 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from headscope.core.bet import effective_on_a_bet
-from headscope.core.diagnostics import EffectiveLayer, diagnostics, ratio, residual_of, size, widened
+from headscope.core.at_once import Layers, effective_at_once, output_at_once
+from headscope.core.bet import all_see, effective_on_a_bet, ordinary
+from headscope.core.diagnostics import EffectiveLayer, diagnostics, ratio, residual_of, share_of, size, widened
 from headscope.core.errors import InputError
 from headscope.core.maps import Factored
 from headscope.core.projection import Projection, independent, project, rank_tolerance
+from headscope.core.reach import Reach
+from headscope.core.recordings import Recordings
 from headscope.core.rows import project_rows
-from headscope.core.trace import Trace, Visible, shared_keys
+from headscope.core.sight import Sight
+from headscope.core.trace import Trace, Visible
 
 Keys = Literal["visible", "padded", "paper"]
 
@@ -39,43 +43,87 @@ def effective_layers(trace: Trace, keys: Keys) -> Iterator[EffectiveLayer]:
     assert trace.values is not None, "a lens is called through hs.view, which checks what the trace holds"
     quick: Iterator[EffectiveLayer | None] = repeat(None, len(trace.layers))
     if keys == "visible":
-        quick = effective_on_a_bet(trace, together=trace.attention[0].is_cuda)
+        quick = together(trace) if trace.attention[0].is_cuda else effective_on_a_bet(trace)
     contexts = trace.context if trace.context is not None else [None] * len(trace.layers)
-    shared: dict[int, Tensor | None] = {}  # layers often share one mask
+    sights = {id(each): Sight(each) for each in trace.visible}  # layers often share one mask
     layers = zip(trace.layers, trace.attention, trace.values, trace.visible, contexts, quick, strict=True)
     for label, attention, values, visible, context, found in layers:
         if found is None:
-            if id(visible) not in shared:
-                shared[id(visible)] = shared_keys(visible)
-            seen = shared[id(visible)]
-            found = effective_layer(attention, values, visible, context, keys=keys, shared=seen, label=label)
+            sight = sights[id(visible)]
+            found = effective_layer(attention, values, sight, context, keys=keys, label=label)
         yield found
+
+
+def together(trace: Trace) -> Iterator[EffectiveLayer | None]:
+    """All layers of a trace at once, or None for each where they are not alike or queries differ in what they see."""
+    assert trace.values is not None
+    found = None
+    if trace.context is not None and ordinary(trace):
+        seen = trace.keys.real.to(trace.attention[0].device, non_blocking=True)
+        reach = Reach(seen, trace.keys.counts.tolist(), trace.values[0].shape[-1])  # tokens lie with the host
+        values = torch.stack(list(trace.values))
+        values = seen_of(values, reach) if "pads" in trace.held else values
+        found = effective_at_once(
+            Layers(trace.attention, values, torch.stack(list(trace.context)), reach), all_see(trace, seen)
+        )
+    return repeat(None, len(trace.layers)) if found is None else iter(found)
 
 
 def effective_layer(
     attention: Float[Tensor, "batch head query key"],
     values: Float[Tensor, "batch head key value"],
-    visible: Visible,
+    sight: Sight,
     context: Float[Tensor, "batch head query value"] | None = None,
     *,
     keys: Keys,
-    shared: Bool[Tensor, "batch key"] | None,
     label: int,
 ) -> EffectiveLayer:
-    """Effective attention of the layer called `label`; `shared` are the `shared_keys` of `visible`.
+    """Effective attention of the layer called `label`.
 
     `context` is A·V where it is known already; it saves a product.
     """
+    shared = sight.shared
     if shared is None and keys != "visible":
         raise InputError(
             f"keys='{keys}' treats padding as keys that every query sees, but in layer {label} queries differ in "
             "the keys they see (a causal or sliding mask). Use keys='visible'."
         )
     if shared is None:
-        return _by_row(attention, values, visible)
+        return _by_row(attention, values, sight.visible)
     if keys == "paper":
         return _as_published(attention, values, shared, context)
-    return _shared(attention, values, shared if keys == "visible" else torch.ones_like(shared), context)
+    reach = sight.reach(values.shape[-1], padded=keys == "padded")
+    found = None
+    if attention.is_cuda and attention.dtype == values.dtype == torch.float32:
+        known = None if context is None else context[None]
+        found = effective_at_once(Layers([attention], seen_of(values, reach)[None], known, reach))
+    return _shared(attention, values, reach.keys, context) if found is None else found[0]
+
+
+def effective_output(
+    attention: Float[Tensor, "batch head query key"],
+    values: Float[Tensor, "batch head key value"],
+    sight: Sight,
+    recordings: Recordings,
+    *,
+    keys: Keys,
+    label: int,
+) -> Float[Tensor, "batch head query value"]:
+    """A_eff·V of the layer called `label`, from A and V alone."""
+    if keys != "paper" and sight.shared is not None and attention.is_cuda and attention.dtype == torch.float32:
+        reach = sight.reach(values.shape[-1], padded=keys == "padded")
+        written = output_at_once(attention, values, reach, recordings)
+        if written is not None:
+            return written
+    part = effective_layer(attention, values, sight, keys=keys, label=label).part
+    if isinstance(part, Factored):
+        return part.left @ (part.right.mT @ values.to(part.left.dtype))
+    return part @ values.to(part.dtype)
+
+
+def seen_of(values: Tensor, reach: Reach) -> Tensor:
+    """Values without those that no query sees."""
+    return values if reach.whole else values * reach.keys[:, None, :, None]
 
 
 def _shared(
@@ -89,7 +137,7 @@ def _shared(
     count = seen.sum(-1)
     if bool((count <= values.shape[-1]).all()) and bool(independent(values, seen).all()):
         ones = torch.ones(count.shape, device=count.device)
-        return EffectiveLayer(widened(attention), diagnostics(count, count, lambda: 0 * ones, ones))
+        return EffectiveLayer(widened(attention), diagnostics(count, count, lambda: 0 * ones, lambda: ones))
     found = project(attention, values, seen, context)
     length = size(found.left)  # ‖B·Qᵀ‖ = ‖B‖, for the columns of Q are orthonormal
     return _measured(found, attention, values, count, context, length)
@@ -136,7 +184,8 @@ def _by_row(
     wide, thin = widened(attention), widened(values)
     target = wide @ thin
     residual = partial(_change, effective, thin, target)
-    return EffectiveLayer(effective, diagnostics(count, rank, residual, ratio(size(effective), size(wide))))
+    share = ratio(size(effective), size(wide))
+    return EffectiveLayer(effective, diagnostics(count, rank, residual, lambda: share))
 
 
 def _change(effective: Tensor, values: Tensor, target: Tensor) -> Tensor:
@@ -151,5 +200,6 @@ def _measured(
     wide, thin = widened(attention), widened(values)
     target = context if context is not None and context.dtype == wide.dtype else wide @ thin
     residual = partial(residual_of, found.left, found.right, thin, target)
-    table = diagnostics(count, found.rank, residual, ratio(length, size(wide)))
+    share = share_of(length, size(wide), count, found.rank)
+    table = diagnostics(count, found.rank, residual, lambda: share)
     return EffectiveLayer(Factored(found.left, found.right), table)

@@ -155,11 +155,12 @@ def _eigenbasis(gram: Tensor, tolerance: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def inverse_factor(gram: Tensor) -> tuple[Tensor, Tensor]:
-    """R⁻¹ with RᵀR = gram, and ‖R‖·‖R⁻¹‖, which is at least the condition of R; infinite where there is no R."""
+    """R⁻¹ with RᵀR = gram, and ‖R‖·‖R⁻¹‖, which is at least the condition of R; infinite where there is no R, NaN
+    where the matrix is not finite."""
     inverse, failed = _lower_inverse(gram, halved=gram.is_cuda)  # small factors are far quicker on a GPU
     size = gram.diagonal(dim1=-2, dim2=-1).sum(-1).sqrt()  # ‖R‖² is the trace of RᵀR
     condition = size * torch.linalg.vector_norm(inverse, dim=(-2, -1))
-    return inverse.mT, condition.masked_fill((failed > 0) | condition.isnan(), torch.inf)
+    return inverse.mT, condition.masked_fill(failed > 0, torch.inf)
 
 
 def _lower_inverse(gram: Tensor, *, halved: bool) -> tuple[Tensor, Tensor]:

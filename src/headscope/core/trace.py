@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
@@ -64,6 +63,7 @@ class Trace:
         tensor `[batch, query, key]` for all layers (or one per layer); `keys` are the tokens attended to, where they
         are not the same as `tokens`.
 
+        >>> import torch
         >>> trace = Trace.of([torch.full((1, 2, 3, 3), 1 / 3)], ["a", "b", "c"])
         >>> trace.layers, trace.heads
         ((0,), (0, 1))
@@ -71,16 +71,6 @@ class Trace:
         from headscope.core.bare import trace_of
 
         return trace_of(attentions, tokens, values=values, visible=visible, output=output, keys=keys)
-
-
-def shared_keys(visible: Visible) -> Bool[Tensor, "batch key"] | None:
-    """The keys that every real query sees, or None where queries differ in what they see.
-
-    A mask that comes from padding alone lets every query see the same keys; a causal or sliding one does not.
-    """
-    queries, keys = visible.any(2), visible.any(1)
-    same = torch.equal(visible, queries[:, :, None] & keys[:, None, :])
-    return keys if same else None
 
 
 def wanted(labels: Sequence[int], asked: Sequence[int] | int | None, what: str) -> tuple[int, ...]:

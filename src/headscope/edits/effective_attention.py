@@ -7,10 +7,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from headscope.core.edit import Edit, Heads, check_layers
-from headscope.core.effective import Keys, effective_layer
-from headscope.core.maps import Factored
+from headscope.core.effective import Keys, effective_output
 from headscope.core.spec import check_choices
-from headscope.core.trace import shared_keys
 
 
 @dataclass(frozen=True)
@@ -40,22 +38,10 @@ class EffectiveAttention(Edit):
         exact = self.keys != "paper"
         graded = torch.is_grad_enabled()
         with torch.set_grad_enabled(graded and not exact):
-            found = effective_layer(
-                heads.attention,
-                heads.values,
-                heads.visible,
-                keys=self.keys,
-                shared=shared_keys(heads.visible),
-                label=heads.layer,
-            )
-            written = _written(found.part, heads.values).to(heads.context.dtype)
+            written = effective_output(
+                heads.attention, heads.values, heads.sight, heads.recordings, keys=self.keys, label=heads.layer
+            ).to(heads.context.dtype)
         if not (exact and graded):
             return written
         same = heads.attention @ heads.values
         return same + (written - same).detach()  # A_eff·V is A·V for every A and V, and so is its gradient
-
-
-def _written(part: Tensor | Factored, values: Tensor) -> Tensor:
-    if isinstance(part, Factored):
-        return part.left @ (part.right.mT @ values.to(part.left.dtype))
-    return part @ values.to(part.dtype)

@@ -14,6 +14,8 @@ from headscope.core.catalog import edits as catalog
 from headscope.core.edit import Edit, Heads
 from headscope.core.errors import CaptureError, InputError
 from headscope.core.family import Family
+from headscope.core.recordings import Recordings
+from headscope.core.sight import Sight
 from headscope.core.spec import spec_of
 from headscope.core.trace import Visible, wanted
 from headscope.engine.interface import calls_interface, editing, edits_here
@@ -89,6 +91,8 @@ class _Pass(threading.local):
         self.outermost: Any = None  # the module whose call the pass is
         self.calls = Counter[str]()  # at each site
         self.layers = Counter[str]()  # the most calls that any pass made, at each site
+        self.recordings = Recordings()
+        self.sights: dict[Any, tuple[Any, Sight]] = {}  # masks of this pass, held so that none is taken for another
 
 
 @dataclass(eq=False)
@@ -120,10 +124,17 @@ class _Editor:
         if not chosen:
             return context
         call = Call(name, attention, repeated(values, attention.shape[1]), context, mask)
-        heads = Heads(site, layer, attention, call.values, context, _visible(call, site))
+        heads = Heads(site, layer, attention, call.values, context, self._sight(call, site), self.here.recordings)
         for edit in chosen:
             heads = _applied(edit, heads)
         return heads.context
+
+    def _sight(self, call: Call, site: str) -> Sight:
+        """Who sees whom; layers that were given the same mask share one."""
+        known, what = self.here.sights, (site, id(call.mask), call.attention.shape)
+        if what not in known:
+            known[what] = call.mask, Sight(_visible(call, site))
+        return known[what][1]
 
     def watch(self) -> Iterator[Any]:
         """Put hooks on all modules around attention, to know where a pass begins and ends."""
@@ -137,11 +148,13 @@ class _Editor:
         if self.here.outermost is None or self.here.outermost is module:
             self.here.outermost = module
             self.here.calls.clear()
+            self.here.sights.clear()
 
     def _end(self, module: Any, _: Any, made: Any) -> None:
         if self.here.outermost is not module:
             return
         self.here.outermost = None
+        self.here.sights.clear()
         if module is self.network and made is not None and edits_here(self):  # None: an exception passes
             self._check()
 
@@ -164,7 +177,7 @@ def _applied(edit: Edit, heads: Heads) -> Heads:
             f"The edit '{spec_of(edit)}' must give a context of shape {list(heads.context.shape)} (batch head query "
             f"value), but gave {list(context.shape)}."
         )
-    real = heads.visible.any(-1)[:, None, :, None]
+    real = heads.sight.real[:, None, :, None]
     return replace(heads, context=torch.where(real, context.to(heads.context.dtype), heads.context))
 
 

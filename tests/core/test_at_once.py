@@ -1,0 +1,136 @@
+"""All heads at once give what the careful way gives, at any length and rank, on any device."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from benchmarks.gpu import oracle, stress_cases
+from headscope.core.at_once import Layers, effective_at_once, output_at_once
+from headscope.core.effective import together
+from headscope.core.lens import view
+from headscope.core.reach import Reach
+from headscope.core.recordings import PATIENCE, Recordings
+from headscope.core.rows import project_rows
+from headscope.core.sight import Sight
+from headscope.core.trace import Trace
+from headscope.engine.capture import capture
+from headscope.engine.load import load
+from tests.core.effective_traces import (
+    LONG,
+    MIXED,
+    NOT_ALIKE,
+    SHORT,
+    TROUBLED,
+    assert_same,
+    changed_values,
+    weights,
+)
+from tests.gpu import gpu
+from tests.models import batch, network, tiny, tokenizer
+
+MANY = capture(tiny("bert"), MIXED)
+
+
+@pytest.mark.parametrize("texts", [LONG, SHORT, MIXED], ids=["long", "short", "mixed"])
+@pytest.mark.parametrize("keep", [(), ("values", "pads")], ids=["plain", "with pads"])
+def test_ordinary_values_give_what_the_careful_way_gives(texts, keep):
+    trace = capture(tiny("bert"), texts, keep=keep)
+    assert_same(together(trace), trace)
+
+
+@pytest.mark.parametrize("trace", TROUBLED.values(), ids=TROUBLED)
+def test_any_length_and_rank_will_do(trace):
+    found = list(together(trace))
+    assert None not in found
+    assert_same(found, trace)
+
+
+@pytest.mark.parametrize("case", stress_cases())
+@pytest.mark.parametrize("known", [True, False], ids=["context known", "context unknown"])
+def test_the_worst_error_is_that_of_single_precision(case, known):
+    values = stress_cases()[case]
+    attention = torch.softmax(3 * torch.randn(*values.shape[:2], values.shape[1]), -1)
+    reach = Reach(torch.ones(1, values.shape[1], dtype=torch.bool), [values.shape[1]], values.shape[-1])
+    context = (attention @ values)[None, None] if known else None
+    (found,) = effective_at_once(Layers([attention[None]], values[None, None], context, reach))
+    assert (weights(found)[0].double() - oracle(attention, values, None)).abs().max() <= 1e-6
+
+
+@pytest.mark.parametrize("trace", NOT_ALIKE.values(), ids=NOT_ALIKE)
+def test_layers_that_are_not_alike_are_left_to_the_careful_way(trace):
+    assert list(together(trace)) == [None] * len(trace.layers)
+
+
+def test_values_that_are_not_finite_are_left_to_the_careful_way_which_refuses_them():
+    trace = changed_values(capture(tiny("bert"), LONG), lambda each: each * torch.inf)
+    assert list(together(trace)) == [None] * len(trace.layers)
+
+
+@pytest.mark.parametrize("trace", TROUBLED.values(), ids=TROUBLED)
+@pytest.mark.parametrize("padded", [False, True], ids=["visible", "padded"])
+def test_the_output_alone_is_that_of_effective_attention(trace, padded):
+    recordings = Recordings()
+    for attention, values, visible in zip(trace.attention, trace.values, trace.visible, strict=True):
+        reach = Sight(visible).reach(values.shape[-1], padded=padded)
+        written = output_at_once(attention, values, reach, recordings)
+        assert written is not None
+        torch.testing.assert_close(written, attention @ values, atol=2e-6, rtol=1e-4)
+
+
+def test_an_output_of_values_that_are_not_finite_is_left_to_the_careful_way():
+    attention, values, visible = (part[0] for part in (MANY.attention, MANY.values, MANY.visible))
+    reach = Sight(visible).reach(8, padded=False)
+    assert output_at_once(attention, values * torch.nan, reach, Recordings()) is None
+
+
+def moved(trace, device):
+    parts = {name: getattr(trace, name) for name in ("attention", "visible", "values", "context", "output")}
+    return replace(trace, **{name: [each.to(device) for each in part] for name, part in parts.items() if part})
+
+
+@gpu
+@pytest.mark.parametrize("kind", ["bert", "llama", "modernbert", "gpt_oss"])
+def test_a_gpu_gives_the_same_maps(kind):
+    trace = capture(tiny(kind), batch(kind))
+    there = view(moved(trace, "cuda"), "effective")
+    torch.testing.assert_close(there.weights.cpu(), view(trace, "effective").weights, atol=1e-6, rtol=1e-4)
+
+
+@gpu
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_a_model_on_a_gpu_is_captured_there(dtype):
+    model = load(network("bert").to("cuda", dtype), tokenizer=tokenizer())
+    trace = capture(model, LONG)
+    assert trace.attention[0].is_cuda
+    assert view(trace, "effective").diagnostics["residual"].max() <= 1e-5
+
+
+@gpu
+@pytest.mark.parametrize("name", TROUBLED)
+def test_troubled_values_on_a_gpu_give_the_same_maps(name):
+    trace = TROUBLED[name]
+    there = view(moved(trace, "cuda"), "effective")
+    torch.testing.assert_close(there.weights.cpu(), view(trace, "effective").weights, atol=2e-6, rtol=1e-4)
+
+
+@gpu
+@pytest.mark.parametrize("name", TROUBLED)
+def test_what_is_replayed_is_what_was_recorded(name):
+    trace, recordings = TROUBLED[name], Recordings()
+    for time in range(PATIENCE + 3):
+        attention, values = (part[time % len(part)].cuda() for part in (trace.attention, trace.values))
+        reach = Sight(trace.visible[0].cuda()).reach(values.shape[-1], padded=False)
+        written = output_at_once(attention, values, reach, recordings)
+        torch.testing.assert_close(written, attention @ values, atol=2e-6, rtol=1e-4)
+
+
+@gpu
+def test_causal_rows_on_a_gpu_are_as_exact():
+    visible = torch.ones(40, 40, dtype=torch.bool).tril()
+    trace = Trace.of([torch.softmax(torch.randn(1, 2, 40, 40), -1).tril()], [str(place) for place in range(40)],
+                     visible="causal")  # fmt: skip
+    values = torch.randn(1, 2, 40, 8)
+    here, _ = project_rows(trace.attention[0], values, visible[None])
+    there, _ = project_rows(trace.attention[0].cuda(), values.cuda(), visible[None].cuda())
+    assert (here - there.cpu()).abs().max() <= 1e-6
