@@ -76,7 +76,9 @@ def fused(net: Net, settings: Settings) -> Net:
 
 def ready(net: Net, device: torch.device) -> Net:
     """A network that only answers."""
-    found: Net = cast(Any, net.eval().requires_grad_(False)).to(device, memory_format=torch.channels_last)
+    found: Net = cast(Any, net.eval().requires_grad_(False)).to(
+        device, non_blocking=True, memory_format=torch.channels_last
+    )
     return found
 
 

@@ -11,6 +11,7 @@ from headscope.patterns.sizes import Sizes
 
 NARROW = 16  # a band reaches a sixteenth of the tokens to either side of its middle, and one token at least
 SMALLEST = 0.15  # the share of tokens that a block must have
+WITHIN, ACROSS = slice(0, 4, 3), slice(1, 3)  # of four quarters; no lists, for a GPU would make the host wait for them
 
 STRUCTURE = 0.37  # columns and band together hold this share of the mass, or the map is block or heterogeneous
 PART = 0.28  # columns or band hold this share of that, or only the other one counts
@@ -107,11 +108,11 @@ def _blocks(mass: "Sums", root: "Sums", sizes: Sizes) -> Float[Tensor, " map"]:
     evenness = root.quarters().square() / (cells * held).clamp_min(1e-9)
     whole = held.sum(-1, keepdim=True).clamp_min(1e-9)
     expected = cells / cells.sum(-1, keepdim=True).clamp_min(1)
-    found = [_contrast(held / whole, expected, evenness, pair) for pair in ([0, 3], [1, 2])]  # within, across
+    found = [_contrast(held / whole, expected, evenness, pair) for pair in (WITHIN, ACROSS)]
     return (torch.maximum(*found) * allowed).amax(-1)
 
 
-def _contrast(share: Tensor, expected: Tensor, evenness: Tensor, pair: list[int]) -> Float[Tensor, "map cut"]:
+def _contrast(share: Tensor, expected: Tensor, evenness: Tensor, pair: slice) -> Float[Tensor, "map cut"]:
     """How far two quarters hold more than their share, 1 where they hold all, times how even they are."""
     held, wanted = share[..., pair].sum(-1), expected[..., pair].sum(-1)
     above = ((held - wanted) / (1 - wanted).clamp_min(1e-6)).clamp_min(0)
