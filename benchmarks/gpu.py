@@ -7,7 +7,6 @@ worst over the stress cases, against a float64 singular value decomposition on t
 """
 
 import argparse
-import time
 import warnings
 from collections.abc import Callable
 from statistics import median
@@ -16,12 +15,16 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from benchmarks.rivals import end_to_end
+from benchmarks.rivals import end_to_end, in_place
 from benchmarks.timing import show
+from headscope.core.at_once import Layers, effective_at_once
+from headscope.core.maps import Factored
 from headscope.core.projection import project
+from headscope.core.reach import Reach
 from headscope.core.rows import project_rows
 from headscope.engine.load import load
 from headscope.engine.model import Model
+from headscope.studying.effective_attention.timing import Rival, race
 
 EPS = torch.finfo(torch.float32).eps
 BARS = {(8, 128): 1.50, (64, 128): 1.30, (32, 512): 1.20}
@@ -50,15 +53,20 @@ def print_errors(device: str) -> None:
         seen = torch.ones(values.shape[:2], dtype=torch.bool, device=device)
         given = (attention.to(device), values.to(device))
         found = project(*given, seen, given[0] @ given[1])
+        reach = Reach(seen[:1], [values.shape[1]], values.shape[-1])
+        (once,) = effective_at_once(Layers([given[0][None]], given[1][None, None], None, reach)) or [None]
+        assert once is not None
+        made = once.part.weights if isinstance(once.part, Factored) else once.part
         causal = torch.ones(attention.shape[-2:], dtype=torch.bool).tril()
         below = attention * causal / (attention * causal).sum(-1, keepdim=True)
         by_row, _ = project_rows(below.to(device)[None], given[1][None], causal.to(device)[None])
         errors = (
+            made[0].cpu().double() - oracle(attention, values, None),
             (found.left @ found.right.mT).cpu().double() - oracle(attention, values, None),
             by_row[0].cpu().double() - oracle(below, values, causal),
         )
         rows.append([name, *(f"{float(each.abs().max()):.1e}" for each in errors)])
-    show("Worst absolute error", ["values", "all keys", "causal"], rows)
+    show("Worst absolute error", ["values", "at once", "head by head", "causal"], rows)
 
 
 def stress_cases() -> dict[str, Tensor]:
@@ -94,13 +102,15 @@ def print_ratios(model: Model, shapes: Any, turns: int) -> None:
     """Capture and view over the plain forward pass with attentions, and how often the host had to ask."""
     rows = []
     for (batch, length), bar in shapes.items():
-        rivals = end_to_end(model, batch, length)
-        times = _race(rivals, turns)
-        cells = [f"{median(times[name]) / median(times['forward']):.2f}" for name in list(rivals)[1:]]
-        verdict = "" if bar is None else f"≤{bar:.2f} {'met' if float(cells[-1]) <= bar else 'missed'}"
-        asked = _questions(rivals["factored"]) - _questions(rivals["captured"])
-        rows.append([f"{batch} × {length}", f"{median(times['forward']) * 1e3:.1f} ms", *cells, verdict, f"{asked}"])
-    header = ["batch", "forward", "captured", "factored", "materialised", "bar", "questions"]
+        rivals = {name: Rival(run) for name, run in end_to_end(model, batch, length).items()}
+        rivals["in place"] = in_place(model, batch, length)
+        forward, *others = race(rivals, model.device.type, turns).values()
+        cells = [f"{median(each) / median(forward):.2f}" for each in others]
+        met = float(cells[list(rivals).index("materialised") - 1]) <= (bar or 0)
+        verdict = "" if bar is None else f"≤{bar:.2f} {'met' if met else 'missed'}"
+        asked = _questions(rivals["factored"].run) - _questions(rivals["captured"].run)
+        rows.append([f"{batch} × {length}", f"{median(forward) * 1e3:.1f} ms", *cells, verdict, f"{asked}"])
+    header = ["batch", "forward", "captured", "factored", "materialised", "in place", "bar", "questions"]
     show("BERT-base shape, over the forward pass with attentions: median", header, rows)
 
 
@@ -120,7 +130,7 @@ def print_against_svd(device: str, shape: tuple[int, int]) -> None:
             null = torch.linalg.svd(rows, full_matrices=True)[0][:, 64:]
             _ = head - head @ null @ null.mT
 
-    times = _race({"ours": ours, "loop": loop}, 5)
+    times = race({"ours": Rival(ours), "loop": Rival(loop)}, device, 5)
     scaled = median(times["loop"]) * len(values) / few
     print(
         f"\nOne layer, {batch} × {length}: full SVD per head in a loop (scaled) {scaled / median(times['ours']):.0f}×"
@@ -132,25 +142,6 @@ def _bert(device: str, layers: int) -> Model:
 
     config = BertConfig(num_hidden_layers=layers, attn_implementation="eager")
     return load(BertModel(config, add_pooling_layer=False).to(device).eval())
-
-
-def _race(rivals: dict[str, Callable[[], Any]], turns: int) -> dict[str, list[float]]:
-    times: dict[str, list[float]] = {name: [] for name in rivals}
-    for turn in range(turns + 2):
-        for name, run in rivals.items():
-            _wait()
-            start = time.perf_counter()
-            kept = run()
-            _wait()
-            if turn > 1:  # two turns to warm up
-                times[name].append(time.perf_counter() - start)
-            del kept
-    return times
-
-
-def _wait() -> None:
-    if torch.cuda.is_available():
-        torch.cuda.synchronize()
 
 
 def _questions(run: Callable[[], Any]) -> int:

@@ -7,7 +7,9 @@ import torch
 
 from headscope.core.lens import view
 from headscope.engine.capture import capture
+from headscope.engine.edited import edited
 from headscope.engine.model import Model
+from headscope.studying.effective_attention.timing import SETTLING, Rival
 
 
 def end_to_end(model: Model, batch: int, length: int) -> dict[str, Callable[[], Any]]:
@@ -15,8 +17,7 @@ def end_to_end(model: Model, batch: int, length: int) -> dict[str, Callable[[], 
 
     Each returns everything it made, so that no rival frees memory on the clock.
     """
-    ids = torch.randint(1000, model.network.config.vocab_size, (batch, length))
-    given = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
+    given = _texts(model, batch, length)
     there = {name: each.to(model.network.device) for name, each in given.items()}
 
     @torch.no_grad()
@@ -35,3 +36,19 @@ def end_to_end(model: Model, batch: int, length: int) -> dict[str, Callable[[], 
         return trace, [maps.layer(label) for label in maps.layers]
 
     return {each.__name__: each for each in (forward, captured, factored, materialised)}
+
+
+def in_place(model: Model, batch: int, length: int) -> Rival:
+    """The forward pass with effective attention in place of attention."""
+    there = {name: each.to(model.network.device) for name, each in _texts(model, batch, length).items()}
+
+    @torch.no_grad()
+    def forward() -> Any:
+        return model.network(**there)
+
+    return Rival(forward, lambda: edited(model, "effective_attention"), SETTLING)
+
+
+def _texts(model: Model, batch: int, length: int) -> dict[str, torch.Tensor]:
+    ids = torch.randint(1000, model.network.config.vocab_size, (batch, length))
+    return {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
