@@ -6,6 +6,7 @@ import pytest
 
 from headscope.core.document import Table
 from headscope.reporting.cells import printed
+from headscope.reporting.grid import grid
 from headscope.reporting.latex import latex
 from headscope.reporting.markup import as_html, latex_escaped
 from tests.reporting.data import accuracy, published
@@ -31,6 +32,19 @@ def test_an_end_without_its_value_stays_a_column():
 def test_numbers_of_unlike_sizes_keep_two_digits_that_count():
     frame = pd.DataFrame({"metric": ["perplexity", "accuracy", "p", "loss"], "value": [31.17, 0.8134, 3e-9, 0.0]})
     assert columns(frame)["value"].cells == ["31.2", "0.813", "3e−09", "0.0"]
+
+
+def test_what_has_no_more_digits_gets_none_and_nothing_keeps_those_of_its_column():
+    frame = pd.DataFrame({"task": ["a", "b"], "x": [45.1, 0.8]})
+    assert columns(frame)["x"].cells == ["45.1", "0.8"]
+    frame = pd.DataFrame({"task": ["a", "b"], "x": [45.1, 0.0], "x_low": [41.0, 0.0], "x_high": [49.0, 0.25]})
+    assert columns(frame)["x"].ends == ["[41.0, 49.0]", "[0.0, 0.2]"]
+
+
+def test_sentences_are_broken_into_lines():
+    table = Table("t", "T.", pd.DataFrame({"claim": ["Short."], "words": ["a sentence " * 6]}), 1)
+    assert '<td class="long">' in grid(table, "Table 1")
+    assert "p{0.75\\linewidth}" in latex(table)
 
 
 def test_beside_an_interval_nothing_is_a_nought():

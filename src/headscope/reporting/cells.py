@@ -12,6 +12,9 @@ from headscope.core.document import Table
 NEGLIGIBLE = 1e-4
 """Of the largest number of a column with intervals; what is less is 0 there."""
 
+LONG = 40
+"""Letters from which a cell is a sentence."""
+
 NOTHING = "–"
 """Where there is no number."""
 
@@ -26,6 +29,11 @@ class Column:
     number: bool = False
     theirs: bool = False
     header: bool = False
+
+    @property
+    def long(self) -> bool:
+        """Whether its cells hold sentences, which must be broken into lines."""
+        return not self.number and max(map(len, self.cells), default=0) > LONG
 
 
 def printed(table: Table) -> list[list[Column]]:
@@ -127,7 +135,7 @@ def _column(
 
 
 def _numbers(values: pd.Series, ends: tuple[pd.Series, pd.Series] | None) -> tuple[list[str], list[str]]:
-    """The cells of a column and their intervals, all with the same digits but where that would leave only one.
+    """The cells of a column and their intervals, all with the same digits but where that would leave only one of more.
 
     With intervals, what is nothing beside the column's largest number is 0; alone, as a p-value is, it keeps its size.
     """
@@ -137,7 +145,8 @@ def _numbers(values: pd.Series, ends: tuple[pd.Series, pd.Series] | None) -> tup
     cells, intervals = [], []
     for value, *bounds in rows:
         size = max((abs(each) for each in (value, *bounds) if not pd.isna(each)), default=0)
-        few = not whole and least < size < 10 ** (1 - usual)
+        cut = abs(value) > least and round(value, usual) != value
+        few = not whole and cut and size < 10 ** (1 - usual)
         after = digits(size) if few else usual
         cells.append(number(0.0 if abs(value) < least else value, after))
         intervals.append(_interval(bounds[0], bounds[1], after) if bounds else "")

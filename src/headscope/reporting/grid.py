@@ -35,7 +35,7 @@ def _row(columns: list[Column], place: int) -> str:
 def _cell(column: Column, place: int) -> str:
     text = html.escape(column.cells[place])
     if column.header:
-        return f'<th scope="row">{text}</th>'
+        return f'<th scope="row"{_kind(column)}>{text}</th>'
     if column.name.startswith("verdict"):
         said = column.cells[place].lower()
         kind = next((VERDICTS[each] for each in VERDICTS if said.startswith(each)), "partly")
@@ -47,5 +47,6 @@ def _cell(column: Column, place: int) -> str:
 
 
 def _kind(column: Column) -> str:
-    kinds = " ".join(name for name, on in (("number", column.number), ("theirs", column.theirs)) if on)
+    named = (("number", column.number), ("theirs", column.theirs), ("long", column.long))
+    kinds = " ".join(name for name, on in named if on)
     return f' class="{kinds}"' if kinds else ""
