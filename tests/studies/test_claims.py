@@ -5,7 +5,8 @@ import pytest
 import xarray as xr
 
 from headscope.studying.effective_attention.claims import claims
-from headscope.studying.effective_attention.words import answers, shrinking
+from headscope.studying.effective_attention.reduce import unchanged
+from headscope.studying.effective_attention.words import answers, shrinking, twins
 
 LENSES = ["standard", "visible", "padded", "paper"]
 PATTERNS = ["vertical", "diagonal", "vertical_diagonal", "block", "heterogeneous"]
@@ -37,7 +38,9 @@ def numbers(*, task="RTE", share=0.3, exact=0.0, published=-0.2, leads=(1.0, 0.0
         "same_inputs": 0.25,
     }
     coords = {"lens": LENSES, "pattern": PATTERNS, "type": TYPES, "token": ["cls", "sep"], "layer": range(4)}
-    one = xr.Dataset(held, coords=coords).expand_dims(task=[task], role=["tuned"], length=["all"], size=["signed"])
+    one = xr.Dataset(held, coords=coords).expand_dims(
+        task=[task], role=["tuned", "base"], length=["all"], size=["signed"]
+    )
     keep = {name: one[name].isel(size=0, drop=True) for name in one if not name.startswith(("weight", "type_weight"))}
     return one.assign(keep)
 
@@ -99,3 +102,16 @@ def test_the_plain_answer_says_where_weight_is_lost(exact, said):
     whole = made.assign(n=(("task", "length"), [[10]]))
     word = {"holds": "loses weight on RTE", "only with padding": "loses weight only with padding on RTE"}[said]
     assert f"[SEP], from all other tokens, {word} (0.300 → " in answers(whole)
+    assert "attention itself, to 0.1 % of its size, for 25 % of the inputs of RTE." in answers(whole)
+
+
+def test_tokens_that_the_model_does_not_tell_apart_are_named():
+    made = numbers()
+    assert twins(made) == ""
+    made["type_weight"] = made["type_weight"].where(made["type"] != "sep", made["type_weight"].sel(type="cls"))
+    assert twins(made).startswith("On RTE the last layer gives [CLS] and [SEP] the same weight")
+
+
+def test_what_is_lost_makes_a_head_another_even_where_little_is():
+    kept = np.sqrt(1 - np.array([0, 0.9e-3, 1.1e-3]) ** 2)
+    assert unchanged(kept).tolist() == [True, True, False]

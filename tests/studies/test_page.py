@@ -18,10 +18,13 @@ DOCS = Path(__file__).parents[2] / "docs"
 def joined(tmp_path_factory):
     """Two runs of a tiny study, joined as the docs' own results are."""
     folder = tmp_path_factory.mktemp("joined")
+    parts = found("effective_attention")
     for task in ("RTE", "SST-2"):
-        for part, data in found("effective_attention").items():
-            named = data.assign_coords(task=[task]) if "task" in data.dims else data
+        for part in ("numbers", "maps"):
+            named = parts[part].assign_coords(task=[task]) if "task" in parts[part].dims else parts[part]
             plain.write(named, folder / "found" / f"tiny.{task.lower()}.{part}.npz")
+    timed = [parts["times"].assign_coords(task=[task]) for task in ("RTE", "SST-2")]
+    plain.write(xr.concat(timed, "task", combine_attrs="override"), folder / "found" / "tiny.times.npz")
     script = [sys.executable, DOCS / "runs" / "effective_attention.py", "join", folder / "found", "--out", folder]
     done = subprocess.run(script, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -46,7 +49,7 @@ def test_runs_are_joined_into_stamped_files(joined):
     for path in joined.glob("*.nc"):
         facts = provenance(open_result(path))
         assert {"command", "model", "weights_hash", "data", "n", "version"} <= set(facts)
-        assert facts["n"] == 24
+        assert facts["n"] == (12 if path.stem.endswith("_times") else 24)
     whole = open_result(joined / "effective_attention_tiny.nc")
     one = found("effective_attention")["numbers"]
     xr.testing.assert_allclose(whole["share"].isel(task=1, drop=True), one["share"].isel(task=0, drop=True), rtol=1e-5)

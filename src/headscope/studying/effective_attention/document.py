@@ -7,9 +7,10 @@ import xarray as xr
 from headscope.core.document import Document, Paragraph, Part, Picture, Section, Table
 from headscope.results.stamp import provenance
 from headscope.studying.effective_attention import paper, pictures, tables
-from headscope.studying.effective_attention.claims import MUCH_SHARE, MUCH_WEIGHT, SHARE, WEIGHT, Claim, claims
+from headscope.studying.effective_attention.claims import Claim, claims
+from headscope.studying.effective_attention.reduce import SAME
 from headscope.studying.effective_attention.scale import counted, reduced, reduced_maps
-from headscope.studying.effective_attention.words import LENSES, METHOD, answers, lead, origin
+from headscope.studying.effective_attention.words import JUDGED, LENSES, METHOD, answers, lead, origin, twins
 
 CITED = ("sun2021", "brunner2020", "kovaleva2019", "kobayashi2020", "clark2019")
 
@@ -39,19 +40,12 @@ def document(found: Mapping[str, xr.Dataset]) -> Document:
 
 
 def _verdicts(judged: list[Claim], numbers: xr.Dataset) -> Section:
-    said = (
-        f"Each claim is judged on the tuned model by 95 % intervals over inputs. A share of maps changes if it moves "
-        f"by {100 * SHARE:.0f} points at least, notably by {100 * MUCH_SHARE:.0f}; a weight changes by {WEIGHT:.0%} "
-        f"of what it was, and is no longer alike from {MUCH_WEIGHT:.0%} on. **Only with padding** means that the claim "
-        "holds for the published code and does not for exact effective attention. **Cannot be said** means that the "
-        "interval is too wide. In words: standard → exact effective attention, then what the published code gives."
-    )
     why = reduced(numbers)
     parts: list[Part] = [
         Paragraph(answers(numbers)),
         Table("verdicts", "The paper's claims, and what stands of them.", tables.verdicts(judged), counted(numbers),
               reduced=why),
-        Paragraph(said),
+        Paragraph(JUDGED),
     ]  # fmt: skip
     if numbers.sizes["task"] > 1:
         parts.append(
@@ -109,6 +103,7 @@ def _types(numbers: xr.Dataset) -> Section:
                   tables.types(numbers, "tuned"), many, reduced=why),
             Table("type_weights_base", "The same for the base model.", tables.types(numbers, "base"), many,
                   reduced=why),
+            *([Paragraph(said)] if (said := twins(numbers)) else []),
         ],
     )  # fmt: skip
 
@@ -182,8 +177,8 @@ def _scores(numbers: xr.Dataset) -> Section:
             Paragraph(said),
             Table("scores", "Score of the tuned model on the task, all attentions.", tables.scores(numbers), many,
                   reduced=why),
-            Table("same", "How often exact effective attention is attention, in per cent.", tables.same(numbers), many,
-                  reduced=why),
+            Table("same", f"Per cent in which exact effective attention is attention, to {100 * SAME:g} % of its size.",
+                  tables.same(numbers), many, reduced=why),
         ],
     )  # fmt: skip
 

@@ -16,6 +16,9 @@ TOKENS = ("cls", "sep")
 LAST = 2
 """The layers that are said to change most: so many of the last."""
 
+SAME = 1e-3
+"""Effective attention is attention if they differ by no more than this share of its size."""
+
 TOP = 2
 """[SEP] is said to be among so many types that are attended most."""
 
@@ -139,7 +142,7 @@ def _types(rows: xr.Dataset, chosen: Chosen) -> xr.Dataset:
 def _same(rows: xr.Dataset, chosen: Chosen) -> xr.Dataset:
     """The share of heads, and of inputs with all their heads, whose effective attention is attention."""
     table = rows["effective_share_rows"].sel(lens="visible").transpose("example", "layer", "head").values[chosen]
-    same = table == 1
+    same = unchanged(table)
     share = rows["effective_share_rows"].transpose("example", "lens", "layer", "head").values[chosen]
     found = _three("effective_share", ("lens",), means(_mean(share, (2, 3))))
     return xr.Dataset(
@@ -151,6 +154,12 @@ def _same(rows: xr.Dataset, chosen: Chosen) -> xr.Dataset:
         },
         coords={"lens": rows["lens"].values},
     )
+
+
+def unchanged(share: Array) -> Chosen:
+    """Where effective attention is attention, from ‖A_eff‖ / ‖A‖: what is lost is orthogonal to what is left."""
+    found: Chosen = share.astype(float) ** 2 >= 1 - SAME**2
+    return found
 
 
 def _by_head(rows: xr.Dataset) -> xr.Dataset:

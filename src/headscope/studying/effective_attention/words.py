@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import xarray as xr
 
 from headscope.results.stamp import provenance
-from headscope.studying.effective_attention.claims import WEIGHT, Claim
+from headscope.studying.effective_attention.claims import MUCH_SHARE, MUCH_WEIGHT, SHARE, WEIGHT, Claim
+from headscope.studying.effective_attention.reduce import SAME
 from headscope.studying.verdict import Interval, Verdict, falls, verdict
 
 LENSES = (
@@ -14,6 +15,16 @@ LENSES = (
     "padding, whose rows of V take part: exact for that input. **Paper** is what the published code does: as padded, "
     "with one rank for the batch and an absolute cut, and then the columns of padding are cut off, so that A_eff·V is "
     "no longer A·V. On real tokens both have nearly always the same weights: what differs is what padding keeps."
+)
+TWINS = 1e-3
+"""Two weights that differ by less than this share are the same."""
+
+JUDGED = (
+    "Each claim is judged on the tuned model by 95 % intervals over inputs. A share of maps changes if it moves by "
+    f"{100 * SHARE:.0f} points at least, notably by {100 * MUCH_SHARE:.0f}; a weight changes by {100 * WEIGHT:.0f} % "
+    f"of what it was, and is no longer alike from {100 * MUCH_WEIGHT:.0f} % on. **Only with padding** means that the "
+    "claim holds for the published code and does not for exact effective attention. **Cannot be said** means that the "
+    "interval is too wide. In words: standard → exact effective attention, then what the published code gives."
 )
 METHOD = (
     "The unit is the input: values are averaged over heads within each, and intervals are over inputs. Intervals of "
@@ -81,9 +92,26 @@ def answers(numbers: xr.Dataset) -> str:
                  [(each, each.sel(type="punctuation"), "type_weight") for each in tasks]),
         _shrinks("[CLS], from all other tokens,", [(each, each.sel(token="cls"), "weight") for each in tasks]),
     ]  # fmt: skip
-    short = [f"{100 * float(each['same_inputs']):.0f} % of the inputs of {each['task'].values!s}" for each in tasks]
-    said.append(f"All heads' exact effective attention is attention itself for {_listed(short)}.")
+    base = numbers["same_inputs"].sel(role="base", length="all")
+    short = [f"{100 * float(each):.0f} % of the inputs of {each['task'].values!s}" for each in base]
+    said.append(
+        f"Before tuning, the exact effective attention of all heads is attention itself, to {100 * SAME:g} % of its "
+        f"size, for {_listed(short)}."
+    )
     return " ".join(said)
+
+
+def twins(numbers: xr.Dataset) -> str:
+    """That the last layer of a model does not tell [CLS] from [SEP], on the tasks on which that is so; or nothing."""
+    here = numbers["type_weight"].sel(role="tuned", length="all", size="signed", lens="standard")
+    one, other = (here.sel(type=kind) for kind in ("cls", "sep"))
+    alike = [str(each["task"].values) for each in abs(one - other) / abs(one) if float(each) < TWINS]
+    if not alike:
+        return ""
+    return (
+        f"On {_listed(alike)} the last layer gives [CLS] and [SEP] the same weight: after tuning the model does not "
+        "tell the two apart there, so which of them is ahead is chance."
+    )
 
 
 def shrinking(here: xr.Dataset, name: str) -> Verdict:
