@@ -1,6 +1,7 @@
 """The page docs/effective_attention.md and its pictures, from docs/results/effective_attention_*.nc."""
 
 from pathlib import Path
+from typing import get_args
 
 import pandas as pd
 import xarray as xr
@@ -9,13 +10,26 @@ from matplotlib.figure import Figure
 from headscope.results.stamp import provenance
 from headscope.results.store import open_result
 from headscope.studying.effective_attention import paper, pictures, tables, words
-from headscope.studying.effective_attention.claims import claims
+from headscope.studying.effective_attention.claims import Claim, claims
 from headscope.studying.effective_attention.document import lengths_shown
 from headscope.studying.effective_attention.scale import counted, reduced
+from headscope.studying.verdict import Verdict
 
 DOCS = Path(__file__).parent
 STEM = "effective_attention_"
+KINDS = {
+    "holds": "exactly",
+    "only with padding": "only with padding",
+    "does not hold": "not",
+    "cannot be said": "perhaps",
+}
 SHOWN = ("standard", "visible", "paper")
+THINGS: tuple[tuple[str, str, dict[str, str]], ...] = (
+    ("[SEP]", "weight", {"token": "sep"}),
+    ("punctuation", "type_weight", {"type": "punctuation"}),
+    ("[CLS]", "weight", {"token": "cls"}),
+)
+"""What may lose weight, and where its weight stands among the numbers."""
 
 TEXT = """# Does effective attention show something else than attention?
 
@@ -24,9 +38,19 @@ TEXT = """# Does effective attention show something else than attention?
 Sun & Marasović (2021) fine-tune BERT-base on five tasks of GLUE, compare standard with effective attention, and
 conclude that effective attention ignores [SEP] and punctuation, but not [CLS], and shows features of the task instead.
 Their code pads every input to 128 tokens and lets the padding take part. This page repeats their tables with
-{models}
-({size} value dimensions a head; BERT-base has 64 and was not measured), three ways: `visible` is exact, `padded` is
-exact for the padded input, `paper` is what the published code does.
+{models} ({size} value dimensions a head; BERT-base has 64 and was not measured), three ways: `visible`
+is exact, `padded` is exact for the padded input, `paper` is what the published code does.
+
+## In short
+
+On how many of the tasks weight is lost: measured exactly, only in what the published code gives, or not. [SEP] and
+[CLS] are attended to from all other tokens in all layers, punctuation from [CLS] in the last.
+
+{short}
+
+The paper's claims, judged for {many} pairs of a model and a task:
+
+{counts}
 
 ```
 headscope study effective-attention --data GLUE -o out/                      # the paper's tasks, on any --model
@@ -77,6 +101,10 @@ Share of maps of each pattern class in per cent, tuned model; in brackets what t
 ### Evaluation time
 
 {times}
+
+Seconds are of one batch on {device}, filled up to {tokens} tokens: median of the turns, least and most in brackets. A
+model this small is done before the GPU has been told all of it, so what is counted here is mostly launches.
+`python -m benchmarks.gpu` times BERT-base's shape, `python -m benchmarks.effective` the CPU.
 """
 
 
@@ -94,11 +122,15 @@ def results(folder: Path = DOCS / "results") -> dict[str, dict[str, xr.Dataset]]
 def page(found: dict[str, dict[str, xr.Dataset]]) -> bytes:
     """The page."""
     sizes = sorted({int(each["numbers"]["value_size"].values[0]) for each in found.values()})
+    judged = {label: claims(each["numbers"], each["times"]) for label, each in found.items()}
     values = {
         "models": " and ".join(found),
+        "short": _markdown(_in_short({label: each["numbers"] for label, each in found.items()})),
+        "many": sum(len(each[0].judged) for each in judged.values()),
+        "counts": _markdown(_counts(list(judged.values()))),
         "size": " or ".join(map(str, sizes)),
         "bodies": "\n".join(_body(label, each["numbers"], each["times"]) for label, each in found.items()),
-        "method": "\n\n".join(f"- {each}" for each in (words.LENSES, *words.METHOD)),
+        "method": "\n\n".join(f"- {each}" for each in (words.LENSES, words.JUDGED, *words.METHOD)),
         "runs": "\n\n".join(_run(label, each["numbers"]) for label, each in found.items()),
     }
     return TEXT.format(**values).encode()
@@ -119,7 +151,7 @@ def _body(label: str, numbers: xr.Dataset, times: xr.Dataset) -> str:
     values = {
         "model": label,
         "answers": words.answers(numbers),
-        "plain": _plain(numbers),
+        "plain": "\n\n".join(filter(None, (_plain(numbers), words.twins(numbers)))),
         "verdicts": _markdown(by_task),
         "sentences": "\n".join(f"- {each.text} {each.sentence}" for each in judged),
         "n": counted(numbers, length="more than d").removesuffix(" inputs"),
@@ -130,8 +162,37 @@ def _body(label: str, numbers: xr.Dataset, times: xr.Dataset) -> str:
         "faults": paper.FAULTS,
         "scores": _markdown(_scores(numbers)),
         "times": _markdown(_times(times)),
+        "device": times.attrs["device"],
+        "tokens": times.attrs["tokens"],
     }
     return BODY.format(**values)
+
+
+def _in_short(numbers: dict[str, xr.Dataset]) -> pd.DataFrame:
+    """On how many tasks [SEP], punctuation and [CLS] lose weight, by model and length."""
+    lines = []
+    for label, whole in numbers.items():
+        size = int(whole["value_size"].values[0])
+        for length, name in (("all", "all inputs"), ("at most d", f"at most {size} tokens"), ("more than d", "longer")):
+            line = {"tuned model": f"{label}, {name}"}
+            for thing, variable, place in THINGS:
+                here = whole.sel(role="tuned", size="signed", length=length, **place)
+                tasks = [here.sel(task=task) for task in whole["task"].values]
+                found = [words.shrinking(each, variable) for each in tasks if int(each["n"]) > 1]
+                counts = {kind: found.count(kind) for kind in KINDS if kind in found}
+                line[thing] = ", ".join(f"{KINDS[kind]} {many}" for kind, many in counts.items())
+            lines.append(line)
+    return pd.DataFrame(lines).set_index("tuned model")
+
+
+def _counts(judged: list[list[Claim]]) -> pd.DataFrame:
+    """How many pairs of a model and a task each verdict has, claim by claim."""
+    lines = []
+    for same in zip(*judged, strict=True):
+        verdicts = [one.verdict for each in same for one in each.judged]
+        counts = {kind: verdicts.count(kind) or "" for kind in get_args(Verdict)}
+        lines.append({"claim": same[0].text, **counts})
+    return pd.DataFrame(lines).set_index("claim")
 
 
 def _plain(numbers: xr.Dataset) -> str:
@@ -162,11 +223,7 @@ def by_length(numbers: xr.Dataset) -> pd.DataFrame:
     """For each task and class of lengths whether [SEP], punctuation and [CLS] lose weight."""
     lines = []
     for task in map(str, numbers["task"].values):
-        for thing, name, place in (
-            ("[SEP]", "weight", {"token": "sep"}),
-            ("punctuation", "type_weight", {"type": "punctuation"}),
-            ("[CLS]", "weight", {"token": "cls"}),
-        ):
+        for thing, name, place in THINGS:
             line = {"task": f"{task}, {thing}"}
             for length in map(str, numbers["length"].values):
                 here = numbers.sel(task=task, role="tuned", size="signed", length=length, **place)

@@ -1,13 +1,19 @@
 """The study of effective attention with both pretrained models on five GLUE tasks: the source of
 docs/effective_attention.md.
 
-One run for each task and model, which tunes and studies; runs may go side by side. Then all of them in a few files:
+One run for each task and model, which tunes and studies; runs may go side by side. Then evaluation times, model by
+model and with nothing beside them. Then all of it in a few files:
 
     python docs/runs/effective_attention.py run rte --place GLUE --model e5-small --work WORK --out FOUND
+    python docs/runs/effective_attention.py time --place GLUE --model e5-small --out FOUND
+    python docs/runs/effective_attention.py same --place GLUE --model e5-small --out FOUND
     python docs/runs/effective_attention.py join FOUND --out docs/results
 
-A run writes three small files of plain arrays into FOUND, and needs neither HDF5 nor any dataset library. WORK holds
-the tuned model and every step; a run that was stopped goes on from there.
+These write small files of plain arrays into FOUND, and need neither HDF5 nor any dataset library. WORK holds the tuned
+model and every step; a run that was stopped goes on from there. Times are those of the model before tuning: tuning
+changes weights, not how much there is to compute. `same` counts the inputs whose exact effective attention is
+attention, before tuning: the runs behind docs/results were made by a version in which rounding hid that. A new run does
+not need it.
 """
 
 import argparse
@@ -22,9 +28,14 @@ import headscope as hs
 from headscope.results.stamp import provenance, stamped
 from headscope.studies.effective_attention import EffectiveAttention
 from headscope.studying import plain
-from headscope.studying.effective_attention.one_task import whole_of
+from headscope.studying.effective_attention.looking import lengths
+from headscope.studying.effective_attention.one_task import BATCHES, whole_of
+from headscope.studying.effective_attention.reduce import length_classes, unchanged
+from headscope.studying.effective_attention.tasks import of_glue
+from headscope.studying.effective_attention.timing import times
+from headscope.training.job import fingerprint_of
 
-PARTS = ("numbers", "times", "maps")
+PARTS = ("numbers", "maps")
 ORDER = ("RTE", "MRPC", "QNLI", "SST-2", "STS-B")
 SHOWN = "RTE"  # the task whose example is shown, as in the paper
 
@@ -39,6 +50,57 @@ def run(chosen: argparse.Namespace) -> None:
     found = study.run(chosen.model, chosen.work / label, device=chosen.device)
     for part in PARTS:
         plain.write(_named(found[part], label), chosen.out / f"{label}.{chosen.task}.{part}.npz")
+
+
+def clock(chosen: argparse.Namespace) -> None:
+    """Time one model's evaluation on the texts of every task."""
+    warnings.simplefilter("ignore", hs.DataWarning)
+    label = Path(chosen.model or "all-MiniLM-L6-v2").name
+    model = hs.load(chosen.model, dtype="float32", device=chosen.device)
+    tasks, _ = of_glue(str(chosen.place), (), 0)
+    sizes = BATCHES.get(model.device.type, BATCHES["cpu"])
+    every = [times(model, task.dev, 128, sizes).expand_dims(task=[task.name]) for task in tasks]
+    found = xr.concat(every, "task", combine_attrs="override")
+    facts = {
+        "command": "docs/runs/effective_attention.py time",
+        "model": label,
+        "weights_hash": model.weights_hash,
+        "data": {task.name: fingerprint_of(task.dev[: max(sizes)]) for task in tasks},
+        "n": max(sizes) * len(tasks),
+    }
+    plain.write(stamped(found, **facts), chosen.out / f"{label}.times.npz")
+
+
+def same(chosen: argparse.Namespace) -> None:
+    """Count what is the same before tuning, for every task and class of lengths."""
+    warnings.simplefilter("ignore", hs.DataWarning)
+    label = Path(chosen.model or "all-MiniLM-L6-v2").name
+    model = hs.load(chosen.model, dtype="float32", device=chosen.device)
+    parts = []
+    for task in of_glue(str(chosen.place), (), 0)[0]:
+        sizes = lengths(model, task.dev, 128)
+        rows = hs.measure(
+            model, list(task.dev), lens="effective", statistics="effective_share", max_length=128, rows=True
+        )
+        share = rows["effective_share_rows"].isel(lens=0, site=0).sel(example=sizes["example"])
+        alike = unchanged(share.transpose("example", "layer", "head").values)
+        classes = length_classes(sizes["tokens"].values, int(sizes["value_size"]), 128)
+        found = {
+            "same_heads": [alike[some].mean() if some.any() else np.nan for some in classes.values()],
+            "same_inputs": [alike[some].all((1, 2)).mean() if some.any() else np.nan for some in classes.values()],
+        }
+        held = {name: ("length", each) for name, each in found.items()}
+        parts.append(xr.Dataset(held, {"length": list(classes)}).expand_dims(task=[task.name]))
+    plain.write(xr.concat(parts, "task"), chosen.out / f"{label}.same.npz")
+
+
+def _counted_anew(numbers: xr.Dataset, path: Path) -> xr.Dataset:
+    """With what `same` found for the base; for the tuned model it is not known."""
+    if not path.is_file():
+        return numbers
+    known = plain.read(path).sel(task=numbers["task"], length=numbers["length"])
+    base = xr.where(numbers["role"] == "base", 1.0, np.nan)
+    return numbers.assign({name: (known[name] * base).transpose(*numbers[name].dims) for name in known})
 
 
 def _named(data: xr.Dataset, label: str) -> xr.Dataset:
@@ -58,12 +120,12 @@ def join(chosen: argparse.Namespace) -> None:
             _single, keep_attrs=True
         )
         facts = provenance(numbers)
-        times = xr.concat([parts["times"][task].drop_attrs() for task in tasks], "task", join="outer")
-        times.attrs = {name: each for name, each in parts["times"][tasks[0]].attrs.items() if name != "headscope"}
         shown = parts["maps"][SHOWN if SHOWN in parts["maps"] else tasks[0]]
         base = chosen.out / f"effective_attention_{label}"
-        for name, data in (("", numbers), ("_times", times), ("_maps", shown.map(_single, keep_attrs=True))):
-            hs.save(stamped(data, **facts), base.with_name(f"{base.name}{name}.nc"))
+        numbers = _counted_anew(numbers, chosen.found / f"{label}.same.npz")
+        hs.save(numbers, base.with_name(f"{base.name}.nc"))
+        hs.save(stamped(shown.map(_single, keep_attrs=True), **facts), base.with_name(f"{base.name}_maps.nc"))
+        hs.save(plain.read(chosen.found / f"{label}.times.npz"), base.with_name(f"{base.name}_times.nc"))
 
 
 def _read(folder: Path, label: str, part: str) -> dict[str, xr.Dataset]:
@@ -96,6 +158,13 @@ def main() -> None:
     for name in ("learning-rate", "warmup"):
         running.add_argument(f"--{name}", type=float)
     running.set_defaults(what=run)
+    for verb, what in (("time", clock), ("same", same)):
+        other = verbs.add_parser(verb)
+        other.add_argument("--place", type=Path, required=True, help="the folder of GLUE")
+        other.add_argument("--model", help="a hub id or a folder; nothing: the default")
+        other.add_argument("--out", type=Path, required=True, help="where the small results go")
+        other.add_argument("--device", choices=("cpu", "cuda"))
+        other.set_defaults(what=what)
     joining = verbs.add_parser("join")
     joining.add_argument("found", type=Path)
     joining.add_argument("--out", type=Path, required=True)
