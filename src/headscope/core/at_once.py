@@ -43,18 +43,18 @@ def effective_at_once(layers: Layers, fits: Tensor | None = None) -> Sequence[Ef
     frame, gram = _frame(values, reach)
     inverse, condition = inverse_factor(gram)
     bound = condition * reach.tolerance  # below 1 rank is full
-    worst = [bound.amax(), condition.amax(), *([] if fits is None else [fits.double()])]
-    least, spread, *fit = torch.stack(worst).tolist()  # the one question; NaN is below nothing
+    asked = [bound.amax(), condition.amax(), *([] if fits is None else [fits.double()])]
+    worst, spread, *fit = torch.stack(asked).tolist()  # the one question; NaN is below nothing
     if 0.0 in fit:
         return None
-    if least < 1 and all(reach.short):
+    if worst < 1 and all(reach.short):
         return [_same(each, reach) for each in layers.attention]
     rank = reach.rank.expand(bound.shape)
-    if least < 1 and spread <= WELL_CONDITIONED * reach.value and context is not None and not any(reach.short):
+    if worst < 1 and spread <= WELL_CONDITIONED * reach.value and context is not None and not any(reach.short):
         thin = inverse.to(values.dtype)
         return _measured(layers, list(context @ thin), values @ thin, rank)
     turn = _turn(inverse, reach)
-    if not least < 1:
+    if not worst < 1:
         if not _finite(gram):
             return None
         turn, rank = _less(reach, gram, turn, rank, ~(bound < 1))
