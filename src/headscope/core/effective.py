@@ -123,7 +123,8 @@ def effective_output(
 
 def seen_of(values: Tensor, reach: Reach) -> Tensor:
     """Values without those that no query sees."""
-    return values if reach.whole else values * reach.keys[:, None, :, None]
+    whole = min(reach.counts) == reach.keys.shape[-1]
+    return values if whole else values * reach.keys[:, None, :, None]
 
 
 def _shared(

@@ -25,11 +25,6 @@ class Reach:
         return [count <= self.value for count in self.counts]
 
     @cached_property
-    def whole(self) -> bool:
-        """Whether no key is padding."""
-        return min(self.counts) == self.keys.shape[-1]
-
-    @cached_property
     def count(self) -> Int[Tensor, "batch 1"]:
         """The number of keys."""
         return self.keys.sum(-1)[:, None]
