@@ -111,7 +111,7 @@ def test_a_latex_table_is_booktabs_with_as_many_cells_in_every_row():
 def test_latex_has_both_tables_where_theirs_do_not_fit():
     text = latex(Table("x", "x", accuracy(), 1, theirs=pd.DataFrame({"size": ["s"], "loss": [1.0]})))
     assert text.count(r"\begin{tabular}") == 2
-    assert "Published figures:" in text
+    assert "Printed in the paper:" in text
 
 
 def test_marks_do_not_let_html_through():

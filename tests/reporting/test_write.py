@@ -112,7 +112,7 @@ def test_captions_have_their_n_and_say_what_was_reduced(text):
 
 def test_their_figures_stand_beside_or_below_ours(text):
     assert '<th scope="col" class="number theirs">standard, paper</th>' in text
-    assert text.count("Published figures") == 1
+    assert text.count("Printed in the paper") == 1
 
 
 def test_verdicts_are_told_by_words_and_by_colour(text):

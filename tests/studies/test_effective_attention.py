@@ -19,7 +19,7 @@ from headscope.studying.effective_attention import one_task, reduce, scoring, ta
 from headscope.studying.effective_attention.claims import claims
 from headscope.studying.effective_attention.document import document
 from headscope.studying.effective_attention.example import chosen
-from headscope.studying.effective_attention.tasks import of_glue
+from headscope.studying.effective_attention.tasks import of_files, of_glue
 from tests.models import tiny as tiny_model
 from tests.studies.data import WIDTH, found, place, tiny
 
@@ -234,3 +234,24 @@ def test_the_last_layers_change_most_where_they_do():
 
 def test_width_is_that_of_the_study():
     assert int(found(NAME)["times"].attrs["tokens"]) == WIDTH
+
+
+def test_a_broken_file_of_glue_is_no_missing_one(tmp_path):
+    (tmp_path / "QNLI").mkdir()
+    (tmp_path / "QNLI" / "dev.tsv").write_text("index\tquestion\n0\tbroken\n", encoding="utf-8")
+    with pytest.raises(InputError, match="dev.tsv"):
+        of_glue(str(tmp_path), (), 0)
+
+
+def test_a_model_that_is_tuned_already_leaves_all_examples_to_be_studied():
+    task = of_files(None, str(place() / "dev.jsonl"), "mine", 0, learning=False)
+    assert (len(task.dev), len(task.train), task.source) == (12, 0, "all 12 examples to study")
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [({"dev": "a.jsonl", "tasks": ("rte",)}, "no task of the paper"), ({"limit": 0}, "limit=0 leaves nothing to do")],
+)
+def test_what_makes_no_sense_together_is_refused(given, said):
+    with pytest.raises(InputError, match=said):
+        EffectiveAttention(**given)

@@ -12,7 +12,7 @@ VERDICTS = {"holds": "yes", "does not hold": "no"}
 def grid(table: Table, number: str) -> str:
     """The rows and columns; a paper's figures that do not fit beside ours stand below them."""
     grids = [_grid(each, f"{number}, {name}") for each, name in zip(printed(table), ("ours", "theirs"), strict=False)]
-    return '\n<p class="whose">Published figures</p>\n'.join(grids)
+    return '\n<p class="whose">Printed in the paper</p>\n'.join(grids)
 
 
 def _grid(columns: list[Column], label: str) -> str:

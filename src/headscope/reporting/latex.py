@@ -20,7 +20,7 @@ def latex(table: Table) -> str:
     grids = printed(table)
     body = _tabular(grids[0])
     if len(grids) > 1:
-        body += f"\n\n\\medskip\nPublished figures:\n\n{_tabular(grids[1])}"
+        body += f"\n\n\\medskip\nPrinted in the paper:\n\n{_tabular(grids[1])}"
     return (
         "% \\usepackage{array, booktabs, graphicx}\n"
         "\\begin{table}\n\\centering\\small\n"

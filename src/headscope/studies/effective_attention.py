@@ -53,6 +53,14 @@ class EffectiveAttention(Study):
             raise InputError("Both data (a folder of GLUE) and dev (data of one's own) are given. Give one of them.")
         if self.dev is None and self.train is not None:
             raise InputError("train is given, but not dev, which is what is studied. Give both.")
+        if self.dev is not None and self.tasks:
+            raise InputError(
+                f"The task {self.tasks[0]} is asked for, but dev gives data of one's own, which is no task of the "
+                "paper. Leave one of them out."
+            )
+        for name in ("limit", "train_limit", "epochs"):
+            if getattr(self, name) is not None and getattr(self, name) < 1:
+                raise InputError(f"{name}={getattr(self, name)} leaves nothing to do. Give at least 1.")
         if self.data is None and self.tasks and self.dev is None:
             raise InputError(
                 f"The task {self.tasks[0]} is asked for, but not where it lies. Give data, the folder of GLUE, in the "
@@ -92,10 +100,10 @@ class EffectiveAttention(Study):
         from headscope.studying.effective_attention import tasks
 
         if self.data is not None:
-            return tasks.of_glue(self.data, self.tasks, self.seed)
+            return tasks.of_glue(self.data, self.tasks, self.seed, learning=self.tuned is None)
         if self.dev is not None:
-            name = self.tasks[0] if self.tasks else Path(self.dev.rpartition("@")[2] or self.dev).stem
-            return [tasks.of_files(self.train, self.dev, name, self.seed)], []
+            name = Path(self.dev.rpartition("@")[2] or self.dev).stem
+            return [tasks.of_files(self.train, self.dev, name, self.seed, learning=self.tuned is None)], []
         return [tasks.bundled()], []
 
     def _plan(self, task: "TaskData", many: int, progress: bool) -> "Plan":

@@ -38,10 +38,11 @@ def bundled() -> TaskData:
     )
 
 
-def of_glue(folder: str, names: Sequence[str], seed: int) -> tuple[list[TaskData], list[str]]:
+def of_glue(folder: str, names: Sequence[str], seed: int, *, learning: bool = True) -> tuple[list[TaskData], list[str]]:
     """Those of the paper's tasks that a folder of GLUE has, and the names of those that it lacks.
 
-    Tasks that were asked for by name must be there. Where a task has no train file, its dev file is divided.
+    Tasks that were asked for by name must be there. Where a task has no train file, its dev file is divided, unless
+    nothing is to be learned.
     """
     if not Path(folder).is_dir():
         raise InputError(f"There is no folder '{folder}'. Give the folder that holds those of GLUE's tasks.")
@@ -51,11 +52,11 @@ def of_glue(folder: str, names: Sequence[str], seed: int) -> tuple[list[TaskData
         try:
             dev = read(f"glue:{name}:dev@{folder}")
         except InputError:
-            if names:
+            if names or _there(folder, name, "dev"):
                 raise
             missing.append(name)
             continue
-        found.append(_with_train(name, dev, folder, seed))
+        found.append(_with_train(name, dev, folder, seed) if learning else _whole(name, KINDS[name], dev))
     if not found:
         raise InputError(
             f"{folder} has none of the tasks {', '.join(KINDS)}. Give the folder that holds theirs, as GLUE's download "
@@ -64,9 +65,11 @@ def of_glue(folder: str, names: Sequence[str], seed: int) -> tuple[list[TaskData
     return found, missing
 
 
-def of_files(train: Any, dev: Any, name: str, seed: int) -> TaskData:
+def of_files(train: Any, dev: Any, name: str, seed: int, *, learning: bool = True) -> TaskData:
     """A task of the user's own: whatever `hs.read` reads; without anything to learn from, the one set is divided."""
     held = read(dev)
+    if not learning:
+        return _whole(name, "the user's own", held)
     if train is not None:
         return TaskData(name, "the user's own", read(train), held, f"{len(held):,} examples to study, others to learn")
     learned, kept = by_text(held, HELD, seed)
@@ -89,9 +92,20 @@ def _with_train(name: str, dev: Sequence[Example], folder: str, seed: int) -> Ta
     try:
         train = read(f"glue:{name}:train@{folder}")
     except InputError:
+        if _there(folder, name, "train"):
+            raise
         learned, held = by_text(dev, HELD, seed)
         return TaskData(name, KINDS[name], learned, held, _divided(learned, held))
     return TaskData(name, KINDS[name], train, dev, "train to learn from, dev to study")
+
+
+def _whole(name: str, kind: str, dev: Sequence[Example]) -> TaskData:
+    return TaskData(name, kind, (), dev, f"all {len(dev):,} examples to study")
+
+
+def _there(folder: str, name: str, part: str) -> bool:
+    """Whether a task has a file of this name, which is then broken and not missing."""
+    return any(_plain(path.parent.name) == _plain(name) for path in Path(folder).glob(f"*/{part}.tsv"))
 
 
 def _divided(learned: Sequence[Example], held: Sequence[Example]) -> str:

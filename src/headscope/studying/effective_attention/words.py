@@ -14,17 +14,19 @@ LENSES = (
     "the left null space of V, over the keys that a query sees. **Padded** is the same for the input filled up with "
     "padding, whose rows of V take part: exact for that input. **Paper** is what the published code does: as padded, "
     "with one rank for the batch and an absolute cut, and then the columns of padding are cut off, so that A_eff·V is "
-    "no longer A·V. On real tokens both have nearly always the same weights: what differs is what padding keeps."
+    "no longer A·V. On real tokens *padded* and *paper* nearly always have the same weights; they differ in whether "
+    "the columns of padding are kept."
 )
 TWINS = 1e-3
 """Two weights that differ by less than this share are the same."""
 
 JUDGED = (
-    "Each claim is judged on the tuned model by 95 % intervals over inputs. A share of maps changes if it moves by "
-    f"{100 * SHARE:.0f} points at least, notably by {100 * MUCH_SHARE:.0f}; a weight changes by {100 * WEIGHT:.0f} % "
-    f"of what it was, and is no longer alike from {100 * MUCH_WEIGHT:.0f} % on. **Only with padding** means that the "
-    "claim holds for the published code and does not for exact effective attention. **Cannot be said** means that the "
-    "interval is too wide. In words: standard → exact effective attention, then what the published code gives."
+    "Each claim is judged on the tuned model by 95 % intervals over inputs. A change counts if its interval leaves out "
+    f"0 and it is at least {100 * SHARE:.0f} points (shares of maps) or {100 * WEIGHT:.0f} % (weights). *Alike* means "
+    f"that the whole interval lies within {100 * MUCH_SHARE:.0f} points or {100 * MUCH_WEIGHT:.0f} %, so a weight can "
+    "both fall and be alike. A claim on several types holds only if it does for each. **Only with padding** means that "
+    "the claim holds for the published code and does not for exact effective attention. **Cannot be said** means that "
+    "the interval is too wide. In words: standard → exact effective attention, then what the published code gives."
 )
 METHOD = (
     "The unit is the input: values are averaged over heads within each, and intervals are over inputs. Intervals of "
@@ -109,8 +111,8 @@ def twins(numbers: xr.Dataset) -> str:
     if not alike:
         return ""
     return (
-        f"On {_listed(alike)} the last layer gives [CLS] and [SEP] the same weight: after tuning the model does not "
-        "tell the two apart there, so which of them is ahead is chance."
+        f"On {_listed(alike)} the last layer gives [CLS] and [SEP] the same weight: the model does not tell the two "
+        "apart there (compare the weights before tuning), so which of them is ahead is chance."
     )
 
 
