@@ -62,6 +62,33 @@ def test_layers_that_are_not_alike_are_left_to_the_careful_way(trace):
     assert list(together(trace)) == [None] * len(trace.layers)
 
 
+def test_values_of_another_precision_are_left_to_the_careful_way():
+    trace = capture(tiny("bert"), LONG)
+    half = replace(
+        trace, **{name: [each.bfloat16() for each in getattr(trace, name)] for name in ("values", "context")}
+    )
+    assert list(together(half)) == [None] * len(trace.layers)
+    assert view(half, "effective").weights.dtype == torch.float32
+
+
+def test_layers_of_other_widths_are_left_to_the_careful_way():
+    trace = replace(capture(tiny("bert"), LONG))
+    for name in ("values", "context"):  # put there by hand: the type checker of the tests wants one width
+        first, *others = getattr(trace, name)
+        object.__setattr__(trace, name, [first[..., :4], *others])
+    assert list(together(trace)) == [None] * len(trace.layers)
+    assert view(trace, "effective").diagnostics["residual"].max() <= 1e-5
+
+
+def test_a_text_that_nobody_sees_does_no_harm():
+    attention, values, visible = (part[0] for part in (MANY.attention, MANY.values, MANY.visible))
+    none = visible.clone()
+    none[0] = False
+    blank = attention * none[:, None]
+    written = output_at_once(blank, values, Sight(none).reach(8, padded=False), Recordings())
+    torch.testing.assert_close(written, blank @ values, atol=2e-6, rtol=1e-4)
+
+
 def test_values_that_are_not_finite_are_left_to_the_careful_way_which_refuses_them():
     trace = changed_values(capture(tiny("bert"), LONG), lambda each: each * torch.inf)
     assert list(together(trace)) == [None] * len(trace.layers)

@@ -109,7 +109,9 @@ def _frame(values: Tensor, reach: Reach) -> tuple[Tensor, Tensor]:
     shape = (*wide.shape[:-2], index.shape[-1], wide.shape[-1])
     rows = wide.gather(-2, index[:, None, :, None].expand(shape)) * held[:, None, :, None]
     gram = rows @ rows.mT
-    ordinary = (trace_of(gram) / reach.rank).clamp(min=TINY)  # at spare places it leaves the condition alone
+    ordinary = (trace_of(gram) / reach.rank.clamp(min=1)).clamp(
+        min=TINY
+    )  # at spare places it leaves the condition alone
     gram = torch.addcmul(gram, reach.spare, ordinary[..., None, None])
     if all(reach.short):
         return reach.identity.expand(*wide.shape[:-2], -1, -1), gram

@@ -37,9 +37,9 @@ def effective_on_a_bet(trace: Trace) -> Iterator[EffectiveLayer | None]:
 
 
 def ordinary(trace: Trace) -> bool:
-    """Whether all layers are of one shape and in single precision."""
-    first = trace.attention[0]
-    return first.dtype == torch.float32 and all(each.shape == first.shape for each in trace.attention)
+    """Whether all layers are of one shape and in single precision: their maps, their values and what they write."""
+    parts = [part for part in (trace.attention, trace.values, trace.context) if part is not None]
+    return all(each.dtype == torch.float32 and each.shape == part[0].shape for part in parts for each in part)
 
 
 def all_see(trace: Trace, keys: Tensor) -> Tensor:

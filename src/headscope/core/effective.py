@@ -110,7 +110,8 @@ def effective_output(
     label: int,
 ) -> Float[Tensor, "batch head query value"]:
     """A_eff·V of the layer called `label`, from A and V alone."""
-    if keys != "paper" and sight.shared is not None and attention.is_cuda and attention.dtype == torch.float32:
+    quick = keys != "paper" and attention.is_cuda and attention.dtype == values.dtype == torch.float32
+    if quick and sight.shared is not None:
         reach = sight.reach(values.shape[-1], padded=keys == "padded")
         written = output_at_once(attention, values, reach, recordings)
         if written is not None:

@@ -21,6 +21,7 @@ class Lazily(Mapping[str, Tensor]):
     def __getitem__(self, name: str) -> Tensor:
         if name not in self._made:
             self._made[name] = self._makers[name]()
+            self._makers[name] = _done  # what it was made of may go
         return self._made[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -28,3 +29,7 @@ class Lazily(Mapping[str, Tensor]):
 
     def __len__(self) -> int:
         return len(self._makers)
+
+
+def _done() -> Tensor:
+    raise AssertionError("a value is made once")

@@ -55,7 +55,7 @@ def project(
     thin = _hidden(values, keys).flatten(0, -3).to(exact)
     seen = keys.flatten(0, -2)
     basis = _decomposed(thin, seen) if exact == torch.float64 else _basis(thin, seen)
-    if context is not None and basis.inverse is not None and attention.dtype == exact:
+    if context is not None and basis.inverse is not None and attention.dtype == context.dtype == exact:
         left = context.flatten(0, -3) @ basis.inverse
     else:
         left = flat @ basis.right

@@ -2,6 +2,7 @@
 
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Hashable
+from threading import Lock
 from typing import Any
 
 import torch
@@ -14,6 +15,9 @@ PATIENCE = 16
 
 MOST = 4
 """Shapes whose recordings are kept; each holds on to its memory."""
+
+_one_at_a_time = Lock()
+"""Only one recording may be under way in a process."""
 
 
 class Recordings:
@@ -36,7 +40,8 @@ class Recordings:
             self._made[key] = _Recording(work, given)
         self._made.move_to_end(key)
         while len(self._made) > MOST:
-            self._made.popitem(last=False)
+            old, _ = self._made.popitem(last=False)
+            self._calls[old] = 0  # it must prove its worth again
         return self._made[key](*given)
 
 
@@ -44,19 +49,22 @@ class _Recording:
     """Work on tensors in places of its own."""
 
     def __init__(self, work: Work, given: tuple[Tensor, ...]) -> None:
-        self._given = [each.clone() for each in given]
         cuda: Any = torch.cuda
-        here, aside = cuda.current_stream(), cuda.Stream()
-        aside.wait_stream(here)
-        with cuda.stream(aside):
-            work(*self._given)  # libraries set themselves up before anything is recorded
-        here.wait_stream(aside)
-        self._graph = cuda.CUDAGraph()
-        with cuda.graph(self._graph, capture_error_mode="thread_local"):  # other threads go on as they like
-            self._made = work(*self._given)
+        self._device = given[0].device
+        with _one_at_a_time, cuda.device(self._device), torch.inference_mode(False), torch.no_grad():
+            self._given = [each.clone() for each in given]
+            here, aside = cuda.current_stream(), cuda.Stream()
+            aside.wait_stream(here)
+            with cuda.stream(aside):
+                work(*self._given)  # libraries set themselves up before anything is recorded
+            here.wait_stream(aside)
+            self._graph = cuda.CUDAGraph()
+            with cuda.graph(self._graph, stream=aside, capture_error_mode="thread_local"):  # others go on as they like
+                self._made = work(*self._given)
 
     def __call__(self, *given: Tensor) -> tuple[Tensor, ...]:
-        for place, each in zip(self._given, given, strict=True):
-            place.copy_(each)
-        self._graph.replay()
+        with torch.cuda.device(self._device):
+            for place, each in zip(self._given, given, strict=True):
+                place.copy_(each)
+            self._graph.replay()
         return self._made

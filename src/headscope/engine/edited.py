@@ -131,7 +131,7 @@ class _Editor:
 
     def _sight(self, call: Call, site: str) -> Sight:
         """Who sees whom; layers that were given the same mask share one."""
-        known, what = self.here.sights, (site, id(call.mask), call.attention.shape)
+        known, what = self.here.sights, (site, id(call.mask), call.attention.shape, call.attention.device)
         if what not in known:
             known[what] = call.mask, Sight(_visible(call, site))
         return known[what][1]
