@@ -57,6 +57,9 @@ headscope study effective-attention --data GLUE -o out/                      # t
 headscope study effective-attention --dev my.jsonl --train more.jsonl -o out/    # on data of your own
 ```
 
+The runs behind this page were tuned with other settings than the command's defaults, once for each task, with one seed;
+the settings stand at its end.
+
 {bodies}
 ## How to read it
 

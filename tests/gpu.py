@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+# The same code runs in other tests on a CPU; these see what only a GPU can show: devices, replays, waiting.
 gpu = pytest.mark.skipif(
     not torch.cuda.is_available(), reason="no GPU here; where there is one: pytest tests/core tests/statistics"
 )

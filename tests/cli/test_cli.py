@@ -119,6 +119,7 @@ def test_a_folder_one_may_not_write_to_is_said_and_nothing_is_left(headscope, tm
     assert (tmp_path / "file").read_text() == "kept"
 
 
+# Tests may run as root, who may write nearly everywhere; other systems have the test above.
 @pytest.mark.skipif(
     not Path("/proc/self").exists(), reason="needs a folder that refuses even root, as /proc on Linux does"
 )

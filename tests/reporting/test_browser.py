@@ -10,6 +10,7 @@ from headscope.reporting.report import report
 from tests.reporting.data import document
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+# `make test` installs Chromium where it may; elsewhere the page's text and files are still tested in test_write.py.
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here; make browser installs it")
 
 ASK = """<script>addEventListener("load", () => {

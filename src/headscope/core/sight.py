@@ -11,7 +11,7 @@ from headscope.core.reach import Reach
 from headscope.core.trace import Visible
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Sight:
     """A mask, with answers that the host has to wait for; layers that share a mask share them too."""
 
