@@ -86,6 +86,18 @@ def test_ranks_and_their_correlation_are_scipys_with_and_without_ties(numbers, s
         assert np.isnan(found)
 
 
+def test_every_map_of_a_batch_is_ranked_among_its_own_cells():
+    torch.manual_seed(0)
+    left, right = torch.randn(2, 3, 2, 5, 5)
+    seen = torch.rand(3, 5, 5) < 0.7
+    for other in (right, left, right.round()):  # among rounded ones are ties, and -0
+        found = spearman(left, other, seen)
+        for text in range(3):
+            for head in range(2):
+                pair = (each[text, head][seen[text]] for each in (left, other))
+                assert found[text, head].item() == pytest.approx(spearmanr(*pair).statistic)
+
+
 def models(left, right, **options):
     return two(left, right, (("model", "raw"), ("against", "raw")), **options)
 

@@ -44,10 +44,10 @@ class LensAgreement(PerExample):
 
     def values(self, batch: Batch) -> Mapping[str, Tensor]:
         """Both for each map."""
-        found = [
-            (cosine(mine, theirs, visible), spearman(mine, theirs, visible))
-            for (mine, visible), (theirs, _) in zip(layers(batch.focus), layers(self._maps(batch)), strict=True)
-        ]
+        other, found = self._maps(batch), []
+        for (mine, visible), (theirs, _) in zip(layers(batch.focus), layers(other), strict=True):
+            theirs = mine if other is batch.focus else theirs
+            found.append((cosine(mine, theirs, visible), spearman(mine, theirs, visible)))
         angles, ranked = (torch.stack(each, dim=1) for each in zip(*found, strict=True))
         return {"lens_agreement": angles, "lens_agreement_rank": ranked}
 
