@@ -5,6 +5,7 @@ from typing import Any
 
 FIRST = {
     "command": "command",
+    "options": "options",
     "model": "model",
     "weights_hash": "weights",
     "data": "data",

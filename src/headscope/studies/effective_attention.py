@@ -1,7 +1,7 @@
 """Effective attention on GLUE (Sun & Marasović, 2021): every table and figure, and what of it stands."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -130,6 +130,7 @@ class EffectiveAttention(Study):
 
         return {
             "command": "headscope study effective-attention",
+            "options": self._options(),
             "study": file_name(type(self)),
             "model": base.spec,
             "weights_hash": base.weights_hash,
@@ -140,6 +141,13 @@ class EffectiveAttention(Study):
             "device": base.device.type,
             "dtype": str(base.network.dtype).removeprefix("torch."),
         }
+
+    def _options(self) -> dict[str, Any]:
+        """What was asked for; of a place only its name, so that a report says nothing of the machine."""
+        places = ("data", "dev", "train", "tuned")
+        given = {each.name: getattr(self, each.name) for each in fields(self)}
+        asked = {name: given[name] for name in given if given[name] != getattr(type(self), name)}
+        return {name: Path(each).name if name in places else each for name, each in asked.items()}
 
 
 def _loaded(model: Any, device: str | None) -> "Model":

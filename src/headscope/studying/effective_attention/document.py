@@ -218,12 +218,13 @@ def lengths_shown(numbers: xr.Dataset) -> dict[str, xr.Dataset]:
 
 
 def _norms(numbers: xr.Dataset) -> Section:
-    many = "; ".join(f"{task}: {int(numbers['agreement_n'].sel(task=task)):,}" for task in numbers["task"].values)
+    many, why = counted(numbers), reduced(numbers)
     caption = (
         "Agreement of every head's map with the norm-based analysis, mean over heads; and the portion of [CLS]'s "
         "attention in the last layer that each kind of token has, of that on the six types."
     )
-    return Section("Beside the norm-based analysis", [Table("norms", caption, tables.norms(numbers), many)])
+    table = Table("norms", caption, tables.norms(numbers), many, reduced=why)
+    return Section("Beside the norm-based analysis", [table])
 
 
 def _method() -> Section:

@@ -21,8 +21,6 @@ LENSES = {
 """The attentions that are compared, by the names that tables give them."""
 
 BESIDE_NORMS = {"standard": "raw", "visible": "effective", "norm": "norm"}
-MOST_BESIDE_NORMS = 100
-"""Inputs on which lenses are compared with norms: ranking every cell of every map takes long."""
 
 
 @dataclass(frozen=True)
@@ -75,8 +73,6 @@ def beside_norms(model: Model, examples: Sequence[Example], look: Look, path: Pa
         statistics=["lens_agreement", "token_types"],
         max_length=look.max_length,
         rows=True,
-        limit=MOST_BESIDE_NORMS,
-        seed=look.seed,
         out=path,
         resume=True,
         progress=look.progress,

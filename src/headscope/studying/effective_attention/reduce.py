@@ -83,7 +83,6 @@ def agreement(rows: xr.Dataset) -> xr.Dataset:
         np.abs(kinds), axis=-1, keepdims=True
     )  # units of lenses differ, portions do not
     found |= _three("type_portion", ("lens", "type"), means(portion))
-    found["agreement_n"] = ((), rows.sizes["example"])
     whole = xr.Dataset(found, coords={name: rows[name].values for name in ("lens", "type")})
     return whole.rename(lens="beside_norm")
 
