@@ -6,14 +6,13 @@ model and with nothing beside them. Then all of it in a few files:
 
     python docs/runs/effective_attention.py run rte --place GLUE --model e5-small --work WORK --out FOUND
     python docs/runs/effective_attention.py time --place GLUE --model e5-small --out FOUND
-    python docs/runs/effective_attention.py same --place GLUE --model e5-small --out FOUND
+    python docs/runs/effective_attention.py time --place GLUE --shape --out FOUND
     python docs/runs/effective_attention.py join FOUND --out docs/results
 
 These write small files of plain arrays into FOUND, and need neither HDF5 nor any dataset library. WORK holds the tuned
 model and every step; a run that was stopped goes on from there. Times are those of the model before tuning: tuning
-changes weights, not how much there is to compute. `same` counts the inputs whose exact effective attention is
-attention, before tuning: the runs behind docs/results were made by a version in which rounding hid that. A new run does
-not need it.
+changes weights, not how much there is to compute. With `--shape` they are those of a network of BERT-base's shape with
+random weights; do that on a GPU and on a CPU.
 """
 
 import argparse
@@ -28,15 +27,14 @@ import headscope as hs
 from headscope.results.stamp import provenance, stamped
 from headscope.studies.effective_attention import EffectiveAttention
 from headscope.studying import plain
-from headscope.studying.effective_attention.looking import lengths
 from headscope.studying.effective_attention.one_task import BATCHES, whole_of
-from headscope.studying.effective_attention.reduce import length_classes, unchanged
 from headscope.studying.effective_attention.tasks import of_glue
 from headscope.studying.effective_attention.timing import times
 from headscope.training.job import fingerprint_of
 
 PARTS = ("numbers", "maps")
 ORDER = ("RTE", "MRPC", "QNLI", "SST-2", "STS-B")
+SHAPE = "bert-base-shape"
 SHOWN = "RTE"  # the task whose example is shown, as in the paper
 
 
@@ -57,6 +55,8 @@ def clock(chosen: argparse.Namespace) -> None:
     warnings.simplefilter("ignore", hs.DataWarning)
     label = Path(chosen.model or "all-MiniLM-L6-v2").name
     model = hs.load(chosen.model, dtype="float32", device=chosen.device)
+    if chosen.shape:
+        model, label = _of_shape(model), f"{SHAPE}_{model.device.type}"
     tasks, _ = of_glue(str(chosen.place), (), 0)
     sizes = BATCHES.get(model.device.type, BATCHES["cpu"])
     every = [times(model, task.dev, 128, sizes).expand_dims(task=[task.name]) for task in tasks]
@@ -71,36 +71,14 @@ def clock(chosen: argparse.Namespace) -> None:
     plain.write(stamped(found, **facts), chosen.out / f"{label}.times.npz")
 
 
-def same(chosen: argparse.Namespace) -> None:
-    """Count what is the same before tuning, for every task and class of lengths."""
-    warnings.simplefilter("ignore", hs.DataWarning)
-    label = Path(chosen.model or "all-MiniLM-L6-v2").name
-    model = hs.load(chosen.model, dtype="float32", device=chosen.device)
-    parts = []
-    for task in of_glue(str(chosen.place), (), 0)[0]:
-        sizes = lengths(model, task.dev, 128)
-        rows = hs.measure(
-            model, list(task.dev), lens="effective", statistics="effective_share", max_length=128, rows=True
-        )
-        share = rows["effective_share_rows"].isel(lens=0, site=0).sel(example=sizes["example"])
-        alike = unchanged(share.transpose("example", "layer", "head").values)
-        classes = length_classes(sizes["tokens"].values, int(sizes["value_size"]), 128)
-        found = {
-            "same_heads": [alike[some].mean() if some.any() else np.nan for some in classes.values()],
-            "same_inputs": [alike[some].all((1, 2)).mean() if some.any() else np.nan for some in classes.values()],
-        }
-        held = {name: ("length", each) for name, each in found.items()}
-        parts.append(xr.Dataset(held, {"length": list(classes)}).expand_dims(task=[task.name]))
-    plain.write(xr.concat(parts, "task"), chosen.out / f"{label}.same.npz")
+def _of_shape(model: hs.Model) -> hs.Model:
+    """A network of BERT-base's shape that reads as the model does, with random weights."""
+    import torch
+    from transformers import BertConfig, BertModel
 
-
-def _counted_anew(numbers: xr.Dataset, path: Path) -> xr.Dataset:
-    """With what `same` found for the base; for the tuned model it is not known."""
-    if not path.is_file():
-        return numbers
-    known = plain.read(path).sel(task=numbers["task"], length=numbers["length"])
-    base = xr.where(numbers["role"] == "base", 1.0, np.nan)
-    return numbers.assign({name: (known[name] * base).transpose(*numbers[name].dims) for name in known})
+    torch.manual_seed(0)
+    network = BertModel(BertConfig(vocab_size=len(model.tokenizer)))
+    return hs.load(network.to(model.device).eval(), tokenizer=model.tokenizer)
 
 
 def _named(data: xr.Dataset, label: str) -> xr.Dataset:
@@ -115,6 +93,7 @@ def join(chosen: argparse.Namespace) -> None:
         parts = {part: _read(chosen.found, label, part) for part in PARTS}
         tasks = [task for task in ORDER if task in parts["numbers"]]
         first = provenance(parts["numbers"][tasks[0]])
+        first.pop("options")  # those of a task stand in its `tuning`
         facts = {**first, "command": "docs/runs/effective_attention.py over GLUE, one run for each task, joined"}
         numbers = whole_of([parts["numbers"][task].drop_attrs() for task in tasks], **facts).map(
             _single, keep_attrs=True
@@ -122,10 +101,12 @@ def join(chosen: argparse.Namespace) -> None:
         facts = provenance(numbers)
         shown = parts["maps"][SHOWN if SHOWN in parts["maps"] else tasks[0]]
         base = chosen.out / f"effective_attention_{label}"
-        numbers = _counted_anew(numbers, chosen.found / f"{label}.same.npz")
         hs.save(numbers, base.with_name(f"{base.name}.nc"))
         hs.save(stamped(shown.map(_single, keep_attrs=True), **facts), base.with_name(f"{base.name}_maps.nc"))
         hs.save(plain.read(chosen.found / f"{label}.times.npz"), base.with_name(f"{base.name}_times.nc"))
+    for path in sorted(chosen.found.glob(f"{SHAPE}_*.times.npz")):
+        label = path.name.removesuffix(".times.npz")
+        hs.save(plain.read(path), chosen.out / f"effective_attention_{label}_times.nc")
 
 
 def _read(folder: Path, label: str, part: str) -> dict[str, xr.Dataset]:
@@ -158,13 +139,13 @@ def main() -> None:
     for name in ("learning-rate", "warmup"):
         running.add_argument(f"--{name}", type=float)
     running.set_defaults(what=run)
-    for verb, what in (("time", clock), ("same", same)):
-        other = verbs.add_parser(verb)
-        other.add_argument("--place", type=Path, required=True, help="the folder of GLUE")
-        other.add_argument("--model", help="a hub id or a folder; nothing: the default")
-        other.add_argument("--out", type=Path, required=True, help="where the small results go")
-        other.add_argument("--device", choices=("cpu", "cuda"))
-        other.set_defaults(what=what)
+    timing = verbs.add_parser("time")
+    timing.add_argument("--place", type=Path, required=True, help="the folder of GLUE")
+    timing.add_argument("--model", help="a hub id or a folder; nothing: the default")
+    timing.add_argument("--shape", action="store_true", help="a network of BERT-base's shape instead")
+    timing.add_argument("--out", type=Path, required=True, help="where the small results go")
+    timing.add_argument("--device", choices=("cpu", "cuda"))
+    timing.set_defaults(what=clock)
     joining = verbs.add_parser("join")
     joining.add_argument("found", type=Path)
     joining.add_argument("--out", type=Path, required=True)
