@@ -21,9 +21,10 @@ def spearman(
     left: Float[Tensor, "batch #head query key"], right: Float[Tensor, "batch #head query key"], visible: Visible
 ) -> Float[Tensor, "batch _"]:
     """Spearman's rank correlation of two maps of a head, ties at their average rank; NaN where one is constant."""
-    whole = [len(left)] if left.is_cuda else [1] * len(left)  # one after another, its ranks stay in a CPU's cache
-    maps = (left, left) if right is left else torch.broadcast_tensors(left, right)
-    parts = zip(*(each.split(whole) for each in (*maps, visible)), strict=True)
+    many = 1 if left.is_cuda else len(left)  # one after another, so that all ranks of one stay in a CPU's cache
+    heads = max(left.shape[1], right.shape[1])
+    maps = (each.expand(-1, heads, -1, -1) for each in (left, right))
+    parts = zip(*(each.chunk(many) for each in (*maps, visible)), strict=True)
     return torch.cat([_correlation(*part, same=right is left) for part in parts])
 
 
