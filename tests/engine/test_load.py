@@ -62,6 +62,12 @@ def test_half_precision_is_widened_on_the_cpu_unless_asked_for(folder):
     assert load(folder, dtype=torch.float64).network.dtype == torch.float64
 
 
+def test_a_gpu_that_is_not_there_is_a_sentence(folder, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(LoadError, match="device='cuda' is asked for, but this installation of torch finds no GPU"):
+        load(folder, device="cuda")
+
+
 def test_an_image_model_needs_no_tokenizer(tmp_path):
     network("vit").save_pretrained(tmp_path)
     model = load(tmp_path)

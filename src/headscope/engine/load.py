@@ -117,6 +117,10 @@ def _network(place: str, device: Any, dtype: Any) -> Any:
     import transformers
 
     where = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    if str(where).startswith("cuda") and not torch.cuda.is_available():
+        raise LoadError(
+            f"device='{where}' is asked for, but this installation of torch finds no GPU. Leave it out, or give 'cpu'."
+        )
     config = _explained(place, lambda: transformers.AutoConfig.from_pretrained(place, trust_remote_code=False))
     names = getattr(config, "architectures", None) or ["AutoModel"]
     kind = getattr(transformers, names[0], None)
