@@ -73,7 +73,8 @@ def test_a_malformed_row_says_its_file_its_line_and_what_is_wrong(tmp_path, endi
     with pytest.raises(InputError) as error:
         read(path)
     assert str(error.value) == (
-        f"{path}, line {line}: {problem}. Mend it, or leave such rows out and count them: malformed='skip'."
+        f"{path}, line {line}: {problem}. Mend it, or leave such rows out and count them: malformed='skip', in the "
+        "shell --skip-malformed."
     )
     with pytest.warns(DataWarning) as warned:
         assert [each.text for each in read(path, malformed="skip")] == ["One."]

@@ -139,8 +139,8 @@ def test_what_was_guessed_is_said_beside_the_progress(tmp_path, capsys):
     hs.finetune(tiny("bert"), labelled(8), out=tmp_path / "m", epochs=1, **{**FAST, "progress": True})
     said = capsys.readouterr()
     assert said.err.startswith(
-        "Task: classification, because labels are whole numbers; 8 examples to learn from, 0 to score; classes: cat, "
-        "dog; the most common is 50.0% of them.\n"
+        "Task: classification, because labels are names of classes; 8 examples to learn from, 0 to score; classes: "
+        "cat, dog; the most common is 50.0% of them.\n"
     )
     assert said.out == ""
 

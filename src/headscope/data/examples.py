@@ -39,7 +39,7 @@ def examples_of(table: Table, asked: Columns, *, skip: bool = False) -> list[Exa
             if not skip:
                 raise InputError(
                     f"{table.name}, {table.counts} {row.line}: {problem}. "
-                    "Mend it, or leave such rows out and count them: malformed='skip'."
+                    "Mend it, or leave such rows out and count them: malformed='skip', in the shell --skip-malformed."
                 ) from None
             bad.append(f"{table.counts} {row.line}: {problem}")
     if not drafts:

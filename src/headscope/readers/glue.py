@@ -85,8 +85,13 @@ def _file(place: str, task: Task, split: str) -> Path:
         split += "-matched"
     spelled = re.sub(r"[-_]", "", task.folder.lower())
     inner = (each for each in sorted(path.iterdir()) if re.sub(r"[-_]", "", each.name.lower()) == spelled)
-    folder = next((each for each in inner if each.is_dir()), path)
-    return file_at(folder / f"{split.replace('-', '_')}.tsv")
+    folder, name = next((each for each in inner if each.is_dir()), None), f"{split.replace('-', '_')}.tsv"
+    if folder is None and not (path / name).is_file():
+        held = ", ".join(sorted(each.name for each in path.iterdir())[:12]) or "nothing"
+        raise InputError(
+            f"{path} has no folder {task.folder}, as GLUE's download makes it, and no {name} either. It holds: {held}."
+        )
+    return file_at((folder or path) / name)
 
 
 def _typed(task: Task, row: dict[str, Any]) -> Mapping[str, Any]:

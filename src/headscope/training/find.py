@@ -42,7 +42,7 @@ def task_of_head(name: str, network: Any, examples: Sequence[Example]) -> Task:
         held = f", only one for '{fitting[0]}'" if fitting else ""
         raise InputError(
             f"The model is a {kind.__name__}, which has no head for {wanted}{held}. Tune it first: "
-            "hs.finetune(model, train, out=…)."
+            "hs.finetune(model, train, out=…), in the shell headscope finetune."
         )
     chosen = fitting[0] if name == "auto" else name
     if chosen == "classification":
@@ -60,11 +60,13 @@ def _guessed(train: Sequence[Example]) -> tuple[str, str]:
     if all(label is None for label in labels):
         raise InputError(
             f"None of the {len(labels):,} training examples has a label, so the task cannot be guessed. Name the "
-            "column that holds it (hs.read(…, label=…)), or ask for task='mlm', which needs none."
+            "column that holds it: hs.read(…, label=…), in the shell --label. Only fine-tuning for masked words, "
+            "task='mlm', needs none."
         )
     if any(isinstance(label, float) for label in labels):
         return "regression", "labels are numbers with a fraction"
-    return "classification", "labels are whole numbers"
+    named = any("label_name" in each.columns for each in train)
+    return "classification", "labels are names of classes" if named else "labels are whole numbers"
 
 
 def _heads(transformers: Any, auto: str, config: Any) -> tuple[type, ...]:

@@ -14,7 +14,7 @@ def check_labels(examples: Sequence[Example], where: str, kind: type) -> None:
     if len(bare) == len(examples):
         raise InputError(
             f"None of the {len(examples):,} examples of {where} has a label. Name the column that holds it: "
-            "hs.read(…, label=…)."
+            "hs.read(…, label=…), in the shell --label."
         )
     if bare:
         raise InputError(

@@ -50,7 +50,7 @@ class Choice(Task):
             if not found:
                 raise InputError(
                     f"Example '{each.id}' of {where} has no choices. Name the columns that hold them: "
-                    "hs.read(…, choices=[…])."
+                    "hs.read(…, choices=[…]), in the shell --choices."
                 )
             if len(found) != self.choices:
                 raise InputError(
