@@ -25,6 +25,27 @@ def test_a_study_ends_by_naming_its_report(tmp_path, monkeypatch):
     assert (tmp_path / "out" / "effective_attention.nc").is_file()
 
 
+def test_a_folder_that_the_report_would_not_take_is_refused_before_any_work(tmp_path):
+    (tmp_path / "report").mkdir()
+    (tmp_path / "report" / "thesis.txt").write_text("mine")
+    done = run("effective-attention", "--dev", place() / "dev.jsonl", "-o", tmp_path)
+    assert done.exit_code == 1
+    assert "holds 'thesis.txt', which no report wrote" in done.output
+    assert {each.name for each in tmp_path.iterdir()} == {"report"}
+
+
+def test_a_study_that_is_stopped_says_how_it_goes_on(tmp_path, monkeypatch):
+    def stopped(*_, **__):
+        raise KeyboardInterrupt("go on with --resume")  # as a step would say
+
+    monkeypatch.setattr("headscope.studying.effective_attention.one_task.finetune", stopped)
+    asked = ["effective-attention:max_length=40", "--model", place() / "base", "--device", "cpu", "-o", tmp_path]
+    done = run(*asked, "--dev", place() / "dev.jsonl", "--train", place() / "train.jsonl")
+    assert done.exit_code == 130
+    assert f"What is done is kept in {tmp_path}: run the same study again, and it goes on from" in done.output
+    assert "--resume" not in done.output
+
+
 def test_what_a_study_has_not_is_refused():
     done = run("effective-atention")
     assert done.exit_code == 2

@@ -2,6 +2,7 @@
 
 import re
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache, partial
 
 import numpy as np
@@ -16,9 +17,10 @@ from headscope.core.lens import view
 from headscope.engine.capture import capture
 from headscope.studies.effective_attention import EffectiveAttention
 from headscope.studying.effective_attention import one_task, reduce, scoring, tables, timing
+from headscope.studying.effective_attention.check import check
 from headscope.studying.effective_attention.claims import claims
 from headscope.studying.effective_attention.document import document
-from headscope.studying.effective_attention.example import chosen
+from headscope.studying.effective_attention.example import telling
 from headscope.studying.effective_attention.tasks import of_files, of_glue
 from tests.models import tiny as tiny_model
 from tests.studies.data import WIDTH, found, place, tiny
@@ -116,7 +118,7 @@ def test_a_study_that_was_stopped_goes_on(tmp_path, monkeypatch):
     xr.testing.assert_identical(whole["numbers"], found(NAME)["numbers"])
     again = tiny(NAME).run(*asked, device="cpu", progress=False)
     xr.testing.assert_identical(again["times"], whole["times"])
-    with pytest.raises(InputError, match="holds a study whose max_length is 40, but this run's is 36"):
+    with pytest.raises(InputError, match="holds a study with max_length=40, but this run has max_length=36"):
         tiny(NAME, max_length=36).run(*asked, device="cpu", progress=False)
 
 
@@ -149,13 +151,10 @@ def test_what_surrounds_a_rival_and_its_first_batches_are_off_the_clock():
     assert order == 3 * ["set up", "batch", "batch", "batch", "torn down"]
 
 
-def test_an_example_can_be_named():
+def test_the_example_that_is_shown_has_something_to_show():
     data = hs.read(str(place() / "dev.jsonl"))
     tokens = [8 + 3 * each for each in range(12)]
-    assert chosen(data, tokens, 8, None) is data[7]  # 29 tokens: about twenty more than a head has dimensions
-    assert chosen(data, tokens, 8, "dev-3") is data[3]
-    with pytest.raises(InputError, match="No example of the task is called 'dev-33'. Did you mean 'dev-3'"):
-        chosen(data, tokens, 8, "dev-33")
+    assert telling(data, tokens, 8) is data[7]  # 29 tokens: about twenty more than a head has dimensions
 
 
 def test_a_folder_of_glue_is_studied_task_by_task(tmp_path):
@@ -167,7 +166,7 @@ def test_a_folder_of_glue_is_studied_task_by_task(tmp_path):
     assert (task.name, task.kind, len(task.train) + len(task.dev)) == ("QNLI", "QA as NLI", 30)
     assert not {each.pair for each in task.train} & {each.pair for each in task.dev}
     assert f"{len(task.train)} to learn from, {len(task.dev)} to study" in task.source
-    with pytest.raises(InputError, match="There is no file"):
+    with pytest.raises(InputError, match="has no folder RTE, as GLUE's download makes it, and no dev.tsv either. It"):
         of_glue(str(tmp_path), ("rte",), 0)
     with pytest.raises(InputError, match="No task of this study is called 'cola'. Known: MRPC, QNLI, RTE, SST-2"):
         of_glue(str(tmp_path), ("cola",), 0)
@@ -198,6 +197,51 @@ def test_a_tuned_model_is_found_for_its_task(tmp_path):
     (tmp_path / "sst2" / "config.json").write_text("{}")
     with pytest.raises(InputError, match="is one tuned model, but 5 tasks are studied. Name one task"):
         _tuned_folder(str(tmp_path / "sst2"), "SST-2", 5)
+
+
+def plans(**changes):
+    study = tiny(NAME, **changes)
+    tasks, _ = study._tasks()
+    return [study._plan(task, len(tasks), False) for task in tasks]
+
+
+def test_an_example_can_be_named_even_if_a_limit_leaves_it_out(tmp_path):
+    base = hs.load(place() / "base")
+    wanted = next(each.id for each in plans()[0].task.dev if each not in plans(limit=3)[0].studied)
+    (plan,) = plans(limit=3, example=wanted, tuned=None)
+    check([plan], base, tmp_path)
+    assert plan.shows_wanted
+    (another,) = plans(example="dev-33")
+    with pytest.raises(InputError, match="No input to be shown is called 'dev-33'. Did you mean 'dev-3'"):
+        check([another], base, tmp_path / "other")
+    other = replace(plan.task, name="other", dev=plan.studied)
+    check([replace(plan, task=other), plan], base, tmp_path / "both")  # one task that has it is enough
+
+
+def test_a_tuned_model_is_held_against_the_base_and_the_labels_before_anything_is_done(tmp_path):
+    found(NAME)
+    base, tuned = hs.load(place() / "base"), place() / f"{NAME}-0" / "dev" / "model"
+    check(plans(tuned=str(tuned)), base, tmp_path / "fits")
+    with pytest.raises(InputError, match="which has no head for any task"):
+        check(plans(tuned=str(place() / "base")), base, tmp_path / "headless")
+    base.network.config.num_hidden_layers += 3
+    with pytest.raises(InputError, match=r"has \d layers, but the model it is compared with, .*, has \d. Give as"):
+        check(plans(tuned=str(tuned)), base, tmp_path / "shape")
+    base.network.config.num_hidden_layers -= 3
+    unlabelled = tmp_path / "dev.jsonl"
+    unlabelled.write_text('{"text": "the cat sat"}\n{"text": "the dog sat"}\n', encoding="utf-8")
+    with pytest.raises(InputError, match="None of the 2 examples of dev has a label. Name the column.*--label"):
+        check(plans(dev=str(unlabelled), tuned=str(tuned)), base, tmp_path / "labels")
+
+
+def test_columns_of_ones_own_data_can_be_named(tmp_path):
+    rows = [f'{{"first": "the cat", "second": "sat {at}", "gold": {at % 2}}}' for at in range(12)]
+    (tmp_path / "mine.jsonl").write_text("\n".join(rows), encoding="utf-8")
+    columns = {"text": "first", "pair": "second", "label": "gold"}
+    (plan,) = plans(dev=str(tmp_path / "mine.jsonl"), tuned=str(place() / "base"), **columns)
+    assert (plan.task.dev[3].text, plan.task.dev[3].pair, plan.task.dev[3].label) == ("the cat", "sat 3", 1)
+    with pytest.raises(InputError, match="label names a column of data of one's own, but there is no dev"):
+        EffectiveAttention(label="gold")
 
 
 def test_steps_of_another_tuned_model_are_not_taken(tmp_path):

@@ -9,7 +9,7 @@ from headscope.core.example import Example
 from headscope.studying import plain
 from headscope.studying.draws import drawn_means, interval, means
 from headscope.studying.split import by_text
-from headscope.studying.steps import Steps
+from headscope.studying.steps import Hashed, Steps
 
 DATA = xr.Dataset(
     {"value": (("task", "x"), [[1.0, np.nan]], {"units": "m"}), "kind": ("task", ["a b"]), "n": 3},
@@ -43,8 +43,10 @@ def test_a_step_is_done_once(tmp_path):
 def test_steps_of_another_study_are_not_taken(tmp_path):
     Steps(tmp_path, "RTE").begin({"limit": 10, "model": "a"})
     Steps(tmp_path, "RTE").begin({"model": "a", "limit": 10})
-    with pytest.raises(InputError, match="holds a study whose limit is 10, but this run's is 20. Study as before, or"):
+    with pytest.raises(InputError, match="holds a study with limit=10, but this run has limit=20. Study as before, or"):
         Steps(tmp_path, "RTE").begin({"limit": 20, "model": "a"})
+    with pytest.raises(InputError, match="holds a study with other inputs. Study as before"):
+        Steps(tmp_path, "RTE").begin({"limit": 10, "model": "a", "inputs": Hashed("53aa")})
 
 
 def test_progress_names_the_step(tmp_path, capsys):

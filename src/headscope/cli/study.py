@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from headscope.cli.columns import Label, Pair, Text
 from headscope.core.catalog import studies
 from headscope.core.errors import unknown
 from headscope.core.spec import parse
@@ -21,14 +22,22 @@ def verb(
     name: Annotated[str, typer.Argument(help="As 'headscope list studies' names it, with any of its parameters.")],
     model: Annotated[str | None, typer.Option(help="A hub id or a folder; by default a small BERT.")] = None,
     data: Annotated[str | None, typer.Option(help="The folder of the study's data, such as GLUE.")] = None,
-    task: Annotated[list[str] | None, typer.Option(help="One of the study's tasks, any number.")] = None,
+    task: Annotated[
+        list[str] | None, typer.Option(help="A task of --data, such as rte; may be given several times.")
+    ] = None,
     dev: Annotated[str | None, typer.Option(help="Data of your own to study, as for 'measure'.")] = None,
     train: Annotated[str | None, typer.Option(help="Data of your own to learn from.")] = None,
+    text: Text = None,
+    pair: Pair = None,
+    label: Label = None,
     tuned: Annotated[str | None, typer.Option(help="The folder of a model that is tuned already.")] = None,
     limit: Annotated[int | None, typer.Option(help="So many inputs are studied, chosen at random.")] = None,
     train_limit: Annotated[int | None, typer.Option(help="So many are learned from.")] = None,
     epochs: Annotated[int | None, typer.Option(help="How often each of them is seen.")] = None,
-    example: Annotated[str | None, typer.Option(help="The id of the input that is shown.")] = None,
+    example: Annotated[
+        str | None,
+        typer.Option(help="The id of the input whose map is shown; its row number where the data has no ids."),
+    ] = None,
     seed: Annotated[int | None, typer.Option(help="Of tuning, and of what is chosen at random.")] = None,
     device: Annotated[str | None, typer.Option(help="cpu or cuda.")] = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="The folder for all steps and the report.")] = Path("out"),
@@ -44,6 +53,7 @@ def verb(
         "train": train,
         "tuned": tuned,
     }
+    asked |= {"text": text, "pair": pair, "label": label}
     asked |= {"limit": limit, "train_limit": train_limit, "epochs": epochs, "example": example, "seed": seed}
     _study(name, model, out, device, {key: each for key, each in asked.items() if each is not None})
 
@@ -56,8 +66,10 @@ def _study(name: str, model: str | None, out: Path, device: str | None, options:
         import transformers
 
         import headscope as hs
+        from headscope.reporting.write import check_place
 
         transformers.utils.logging.disable_progress_bar()
+        check_place(out / "report")
     found = hs.study(name, model, out=out, device=device, **options)
     page = hs.report(found.document, out / "report")
     _verdicts(console, found.document)

@@ -20,8 +20,8 @@ FILES = {"figures": {".pdf", ".svg"}, "tables": {".csv", ".tex"}}
 def write(document: Document, out: str | Path) -> Path:
     """Write the folder, whole or not at all, and give the path of its page; an older report there is replaced."""
     folder = Path(out)
+    check_place(folder)
     place = folder.resolve()
-    _check(folder, place)
     with replacing(place) as part:
         part.mkdir()
         _write_tables(document, part)
@@ -67,8 +67,9 @@ def _of(document: Document, kind: type[Kind]) -> list[Kind]:
     return [part for section in document.sections for part in section.parts if isinstance(part, kind)]
 
 
-def _check(folder: Path, place: Path) -> None:
+def check_place(folder: Path) -> None:
     """Refuse to take the place of anything that no report wrote."""
+    place = folder.resolve()
     if place == Path.cwd():
         raise OutputError(
             f"A report is a folder of its own, but '{folder}' is the folder that you are in. Name a new one."

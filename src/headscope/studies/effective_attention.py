@@ -1,6 +1,6 @@
 """Effective attention on GLUE (Sun & Marasović, 2021): every table and figure, and what of it stands."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,21 +19,26 @@ if TYPE_CHECKING:
 SHORT = {"limit": 120, "train_limit": 480, "epochs": 1}
 """What the bundled task is studied with where nobody says more: minutes instead of hours."""
 
+COLUMNS = ("text", "pair", "label")
+
 
 @dataclass(frozen=True)
 class EffectiveAttention(Study):
     """Does effective attention show something else than attention (Sun & Marasović, 2021)? Every table and figure.
 
-    `data` is a folder of GLUE, of which `tasks` names some; `dev` and `train` are any data of one's own. Without either
-    it is a short run on GAP, which comes with the package. `limit` is how many inputs are studied, `train_limit` how
-    many are learned from. `tuned` is the folder of a model that is tuned already, or of such folders by task.
-    `example` is the id of the input that is shown.
+    `data` is a folder of GLUE, of which `tasks` names some; `dev` and `train` are any data of one's own, whose columns
+    `text`, `pair` and `label` name. Without either it is a short run on GAP, which comes with the package. `limit` is
+    how many inputs are studied, `train_limit` how many are learned from. `tuned` is the folder of a model that is tuned
+    already, or of such folders by task. `example` is the id of the input that is shown.
     """
 
     data: str | None = None
     tasks: tuple[str, ...] = ()
     dev: str | None = None
     train: str | None = None
+    text: str | None = None
+    pair: str | None = None
+    label: str | None = None
     tuned: str | None = None
     limit: int | None = None
     train_limit: int | None = None
@@ -53,6 +58,12 @@ class EffectiveAttention(Study):
             raise InputError("Both data (a folder of GLUE) and dev (data of one's own) are given. Give one of them.")
         if self.dev is None and self.train is not None:
             raise InputError("train is given, but not dev, which is what is studied. Give both.")
+        columns = [name for name in COLUMNS if getattr(self, name) is not None]
+        if self.dev is None and columns:
+            raise InputError(
+                f"{columns[0]} names a column of data of one's own, but there is no dev. Give the file as dev, or "
+                f"leave {columns[0]} out."
+            )
         if self.dev is not None and self.tasks:
             raise InputError(
                 f"The task {self.tasks[0]} is asked for, but dev gives data of one's own, which is no task of the "
@@ -74,18 +85,19 @@ class EffectiveAttention(Study):
         import xarray as xr
 
         from headscope.results.stamp import provenance, stamped
+        from headscope.studying.effective_attention.check import check
         from headscope.studying.effective_attention.one_task import study_task, whole_of
 
         tasks, missing = self._tasks()
         base = _loaded(model, device)
-        parts = []
-        for task in tasks:
-            parts.append(study_task(self._plan(task, len(tasks), progress), base, out / task.name, device=device))
+        plans = [self._plan(task, len(tasks), progress) for task in tasks]
+        check(plans, base, out)
+        parts = [study_task(plan, base, out, device=device) for plan in plans]
         numbers = whole_of([each["numbers"] for each in parts], **self._facts(base, missing))
         times = [each["times"].expand_dims(task=[task.name]) for each, task in zip(parts, tasks, strict=True)]
         beside = {
             "times": xr.concat(times, "task", join="outer", combine_attrs="override"),
-            "maps": next((each["maps"] for each in parts if not _same(each["maps"])), parts[0]["maps"]),
+            "maps": _shown([(plan.shows_wanted, each["maps"]) for plan, each in zip(plans, parts, strict=True)]),
         }
         facts = provenance(numbers)
         return {"numbers": numbers, **{name: stamped(each, **facts) for name, each in beside.items()}}
@@ -103,7 +115,8 @@ class EffectiveAttention(Study):
             return tasks.of_glue(self.data, self.tasks, self.seed, learning=self.tuned is None)
         if self.dev is not None:
             name = Path(self.dev.rpartition("@")[2] or self.dev).stem
-            return [tasks.of_files(self.train, self.dev, name, self.seed, learning=self.tuned is None)], []
+            columns = {each: getattr(self, each) for each in COLUMNS}
+            return [tasks.of_files(self.train, self.dev, name, self.seed, columns, learning=self.tuned is None)], []
         return [tasks.bundled()], []
 
     def _plan(self, task: "TaskData", many: int, progress: bool) -> "Plan":
@@ -178,6 +191,13 @@ def _tuned_folder(tuned: str | None, task: str, many: int) -> Path | None:
             "folder that hs.finetune made."
         )
     return held[0]
+
+
+def _shown(maps: "Sequence[tuple[bool, xr.Dataset]]") -> "xr.Dataset":
+    """The maps that were wanted, or the first in which there is something to see."""
+    wanted = [each for asked, each in maps if asked]
+    differing = (each for _, each in maps if not _same(each))
+    return wanted[0] if wanted else next(differing, maps[0][1])
 
 
 def _same(maps: "xr.Dataset") -> bool:

@@ -30,7 +30,12 @@ def study(
         raise InputError(f"device={device!r} is neither 'cpu' nor 'cuda'. Leave it out for the GPU if there is one.")
     chosen: Study = studies.make(name, **options)
     folder = Path(out)
-    found = chosen.run(model, folder, device=device, progress=progress)
+    try:
+        found = chosen.run(model, folder, device=device, progress=progress)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(
+            f"Stopped. What is done is kept in {folder}: run the same study again, and it goes on from there."
+        ) from None
     for what, data in found.items():
         title = file_name(type(chosen)) if what == "numbers" else f"{file_name(type(chosen))}_{what}"
         save(data, folder / f"{title}.nc")

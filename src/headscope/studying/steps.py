@@ -16,6 +16,12 @@ from headscope.studying import plain
 FACTS = "study.json"
 
 
+class Hashed(str):
+    """A fact that stands for something too large to be written down; two of them tell nothing but that they differ."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True)
 class Steps:
     """A folder for the steps of one part of a study, and the facts that make two runs the same."""
@@ -30,16 +36,20 @@ class Steps:
         path, plainly = self.folder / FACTS, json.loads(json.dumps(dict(facts)))
         if path.is_file():
             found = json.loads(path.read_text(encoding="utf-8"))
-            differing = [name for name in sorted({*plainly, *found}) if found.get(name) != plainly.get(name)]
+            differing = [name for name in {**plainly, **found} if found.get(name) != plainly.get(name)]
             if differing:
                 name = differing[0]
+                other = (
+                    f"with other {name}"
+                    if isinstance(facts.get(name), Hashed)
+                    else f"with {name}={found.get(name)!r}, but this run has {name}={plainly.get(name)!r}"
+                )
                 raise InputError(
-                    f"{self.folder} holds a study whose {name} is {found.get(name)!r}, but this run's is "
-                    f"{plainly.get(name)!r}. Study as before, or give another folder."
+                    f"{self.folder} holds a study {other}. Study as before, or give another folder, in the shell -o."
                 )
             return
         with replacing(path) as part:
-            part.write_text(json.dumps(plainly, indent=1, sort_keys=True, ensure_ascii=False), encoding="utf-8")
+            part.write_text(json.dumps(plainly, indent=1, ensure_ascii=False), encoding="utf-8")
 
     def kept(self, name: str, make: Callable[[], xr.Dataset]) -> xr.Dataset:
         """What a step found: read from the folder, or made now and put there."""

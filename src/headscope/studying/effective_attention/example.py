@@ -5,7 +5,6 @@ from collections.abc import Sequence
 import numpy as np
 import xarray as xr
 
-from headscope.core.errors import unknown
 from headscope.core.example import Example
 from headscope.core.lens import view
 from headscope.engine.capture import capture
@@ -16,13 +15,8 @@ MORE = 20
 """So many tokens more than value dimensions an example should have: enough to differ, few enough to be read."""
 
 
-def chosen(examples: Sequence[Example], tokens: Sequence[int], value_size: int, wanted: str | None) -> Example:
-    """The example of this id; or the first whose length is nearest to what can be shown and differs."""
-    if wanted is not None:
-        known = {each.id: each for each in examples}
-        if wanted not in known:
-            raise unknown("example of the task", wanted, list(known)[:20])
-        return known[wanted]
+def telling(examples: Sequence[Example], tokens: Sequence[int], value_size: int) -> Example:
+    """The first whose length is nearest to what can be shown and differs."""
     apart = [abs(many - value_size - MORE) for many in tokens]
     return examples[apart.index(min(apart))]
 

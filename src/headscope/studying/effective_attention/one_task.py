@@ -22,7 +22,7 @@ from headscope.results.stamp import stamped
 from headscope.studying.effective_attention import example, looking, reduce, scoring, timing
 from headscope.studying.effective_attention.looking import Look
 from headscope.studying.effective_attention.tasks import TaskData
-from headscope.studying.steps import Steps
+from headscope.studying.steps import Hashed, Steps
 from headscope.training.finetune import finetune
 from headscope.training.job import fingerprint_of
 from headscope.training.options import Options
@@ -49,33 +49,45 @@ class Plan:
         """The examples that are studied: all, or so many at random."""
         return chosen(self.task.dev, self.limit, self.look.seed)
 
+    @property
+    def shows_wanted(self) -> bool:
+        """Whether the task has the input that somebody wants to see."""
+        return self.example is not None and any(each.id == self.example for each in self.task.dev)
+
+    def steps(self, out: Path) -> Steps:
+        """Where its steps are kept."""
+        return Steps(out / self.task.name, self.task.name, STEPS, self.look.progress)
+
     def facts(self, base: Model) -> dict[str, Any]:
-        """What two runs must have in common to be one."""
+        """What two runs must have in common to be one; what the user chose comes first."""
+        tuning = {} if self.tuned is not None else {f"tuning, {name}": each for name, each in self.tuning.items()}
         return {
             "task": self.task.name,
             "model": base.spec,
-            "weights_hash": base.weights_hash,
-            "tuned": None if self.tuned is None else _weights(self.tuned),
-            "train": None if self.tuned is not None else fingerprint_of(self.task.train),
-            "data": fingerprint_of(self.studied),
-            "tuning": None if self.tuned is not None else dict(self.tuning),
             "max_length": self.look.max_length,
             "classifier": self.look.classifier,
             "seed": self.look.seed,
+            "limit": self.limit,
+            "tuned already": self.tuned is not None,
+            **tuning,
+            "weights": Hashed(base.weights_hash),
+            "tuned weights": None if self.tuned is None else Hashed(_weights(self.tuned)),
+            "examples to learn from": None if self.tuned is not None else Hashed(fingerprint_of(self.task.train)),
+            "inputs to study": Hashed(fingerprint_of(self.studied)),
         }
 
 
-def study_task(plan: Plan, base: Model, folder: Path, *, device: str | None) -> dict[str, xr.Dataset]:
-    """Tune, look at both models, score, time, and reduce; what was done before is taken from the folder."""
-    steps = Steps(folder, plan.task.name, STEPS, plan.look.progress)
-    steps.begin(plan.facts(base))
+def study_task(plan: Plan, base: Model, out: Path, *, device: str | None) -> dict[str, xr.Dataset]:
+    """Tune, look at both models, score, time, and reduce; what was done before is taken from its folder in `out`."""
+    steps = plan.steps(out)
+    folder = steps.folder
     tuned = cache(partial(_tuned, plan, base, folder, steps, device))  # loaded when it is first needed
     if not steps.done("numbers"):
         plain = _Quietly(plan, base, tuned(), steps)
         steps.kept("numbers", plain.numbers)
         for state in folder.glob("*.state"):
             state.unlink()
-    name = "maps" if plan.example is None else f"maps-{''.join(c if c.isalnum() else '_' for c in plan.example)}"
+    name = f"maps-{''.join(c if c.isalnum() else '_' for c in str(plan.example))}" if plan.shows_wanted else "maps"
     if not (steps.done("times") and steps.done(name)):
         plain = _Quietly(plan, base, tuned(), steps)
         steps.kept(name, plain.maps)
@@ -115,11 +127,13 @@ class _Quietly:
     def maps(self) -> xr.Dataset:
         """One head on one example."""
         self.steps.say(6, "one head on one example")
-        examples, longest = self.plan.studied, self.plan.look.max_length
+        plan, longest = self.plan, self.plan.look.max_length
         with _cuts_ignored():
-            sizes = looking.lengths(self.base, examples, longest)
-            tokens = [int(each) for each in sizes["tokens"].values]
-            one = example.chosen(examples, tokens, int(sizes["value_size"]), self.plan.example)
+            if plan.shows_wanted:  # also where a limit left it out of what is studied
+                one = next(each for each in plan.task.dev if each.id == plan.example)
+            else:
+                sizes = looking.lengths(self.base, plan.studied, longest)
+                one = example.telling(plan.studied, sizes["tokens"].values.tolist(), int(sizes["value_size"]))
             return example.maps(self.tuned, one, longest)
 
     def times(self) -> xr.Dataset:
@@ -147,13 +161,13 @@ def _tuned(plan: Plan, base: Model, folder: Path, steps: Steps, device: str | No
     )
 
 
-def _weights(folder: Path) -> dict[str, str]:
-    """A short name for each file of weights in a folder, so that steps of another model are not taken for its own."""
-    found = {}
+def _weights(folder: Path) -> str:
+    """A short name for the weights in a folder, so that steps of another model are not taken for its own."""
+    found = []
     for path in sorted(folder.glob("*.safetensors")):
         with path.open("rb") as file:
-            found[path.name] = hashlib.file_digest(file, "sha256").hexdigest()[:16]
-    return found
+            found.append(hashlib.file_digest(file, "sha256").hexdigest()[:16])
+    return "-".join(found)
 
 
 def _many(plan: Plan) -> int:

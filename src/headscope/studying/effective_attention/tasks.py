@@ -1,7 +1,7 @@
 """The tasks of the study: what is learned from, and what is studied."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -65,13 +65,24 @@ def of_glue(folder: str, names: Sequence[str], seed: int, *, learning: bool = Tr
     return found, missing
 
 
-def of_files(train: Any, dev: Any, name: str, seed: int, *, learning: bool = True) -> TaskData:
+def of_files(
+    train: Any,
+    dev: Any,
+    name: str,
+    seed: int,
+    columns: Mapping[str, Any] | None = None,
+    *,
+    learning: bool = True,
+) -> TaskData:
     """A task of the user's own: whatever `hs.read` reads; without anything to learn from, the one set is divided."""
-    held = read(dev)
+    named: dict[str, Any] = dict(columns or {})
+    held = read(dev, **named)
     if not learning:
         return _whole(name, "the user's own", held)
     if train is not None:
-        return TaskData(name, "the user's own", read(train), held, f"{len(held):,} examples to study, others to learn")
+        return TaskData(
+            name, "the user's own", read(train, **named), held, f"{len(held):,} examples to study, others to learn"
+        )
     learned, kept = by_text(held, HELD, seed)
     return TaskData(name, "the user's own", learned, kept, _divided(learned, kept))
 
