@@ -16,6 +16,12 @@ PATIENCE = 16
 MOST = 4
 """Shapes whose recordings are kept; each holds on to its memory."""
 
+WORTH = 64
+"""Replays that pay for a recording."""
+
+WASTED = 4
+"""Recordings that may fail, or be dropped before they paid; then no more are made."""
+
 _one_at_a_time = Lock()
 """Only one recording may be under way in a process."""
 
@@ -23,26 +29,46 @@ _one_at_a_time = Lock()
 class Recordings:
     """What was recorded, for as long as its owner keeps it; elsewhere than on a GPU, work is simply done.
 
-    What a replay gives is overwritten by the next of the same work and shape: use it before.
+    What a replay gives is overwritten by the next of the same work and shape: use it before. Where shapes change too
+    often for recordings to pay, or recording fails, work is simply done as well.
     """
 
     def __init__(self) -> None:
         self._calls = Counter[Hashable]()
+        self._replays = Counter[Hashable]()
         self._made: OrderedDict[Hashable, _Recording] = OrderedDict()
+        self._refused: set[Hashable] = set()  # what cannot be recorded
+        self._wasted = 0
 
     def run(self, name: Hashable, work: Work, *given: Tensor) -> tuple[Tensor, ...]:
         """Do the work called `name`; it must depend on nothing but its name, these tensors and their shapes."""
-        key = (name, *((each.device, each.dtype, each.shape) for each in given))
-        self._calls[key] += 1
-        if not given[0].is_cuda or self._calls[key] <= PATIENCE:
+        if not given[0].is_cuda:
             return work(*given)
-        if key not in self._made:
-            self._made[key] = _Recording(work, given)
+        key = (name, *((each.device, each.dtype, each.shape) for each in given))
+        if key not in self._made and not self._record(key, work, given):
+            return work(*given)
         self._made.move_to_end(key)
-        while len(self._made) > MOST:
-            old, _ = self._made.popitem(last=False)
-            self._calls[old] = 0  # it must prove its worth again
+        self._replays[key] += 1
         return self._made[key](*given)
+
+    def _record(self, key: Hashable, work: Work, given: tuple[Tensor, ...]) -> bool:
+        """Record the work if it is time and can be done, and say whether; what was not used for longest makes room."""
+        if self._wasted >= WASTED or key in self._refused:
+            return False
+        self._calls[key] += 1
+        if self._calls[key] <= PATIENCE:
+            return False
+        try:
+            self._made[key] = _Recording(work, given)
+        except Exception:  # what cannot be recorded can still be done, and if not, says itself what is wrong
+            self._refused.add(key)
+            self._wasted += 1
+            return False
+        if len(self._made) > MOST:
+            old, _ = self._made.popitem(last=False)
+            self._wasted += self._replays.pop(old, 0) < WORTH
+            del self._calls[old]  # it must prove its worth again
+        return True
 
 
 class _Recording:
@@ -51,7 +77,13 @@ class _Recording:
     def __init__(self, work: Work, given: tuple[Tensor, ...]) -> None:
         cuda: Any = torch.cuda
         self._device = given[0].device
-        with _one_at_a_time, cuda.device(self._device), torch.inference_mode(False), torch.no_grad():
+        with (
+            _one_at_a_time,
+            cuda.device(self._device),
+            cuda.stream(cuda.current_stream(self._device)),  # a recording that fails leaves its own stream in place
+            torch.inference_mode(False),
+            torch.no_grad(),
+        ):
             self._given = [each.clone() for each in given]
             here, aside = cuda.current_stream(), cuda.Stream()
             aside.wait_stream(here)
