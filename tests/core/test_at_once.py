@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from benchmarks.gpu import oracle, stress_cases
+from headscope.core import effective
 from headscope.core.at_once import Layers, effective_at_once, output_at_once
 from headscope.core.effective import together
 from headscope.core.lens import view
@@ -62,6 +63,20 @@ def test_layers_that_are_not_alike_are_left_to_the_careful_way(trace):
     assert list(together(trace)) == [None] * len(trace.layers)
 
 
+@pytest.mark.parametrize("kind", ["llama", "gpt2", "bart"])
+def test_for_a_causal_model_no_work_is_done_in_vain(kind, monkeypatch):
+    trace = capture(tiny(kind), batch(kind), site="decoder" if kind == "bart" else "self")
+    monkeypatch.setattr(effective, "effective_at_once", lambda *_: pytest.fail("nothing can come of it"))
+    assert list(together(trace)) == [None] * len(trace.layers)
+
+
+@pytest.mark.parametrize("site", ["encoder", "cross"])
+def test_where_a_model_is_not_causal_layers_are_taken_together(site):
+    trace = capture(tiny("bart"), batch("bart"), site=site)
+    assert not trace.causal
+    assert_same(together(trace), trace)
+
+
 def test_values_of_another_precision_are_left_to_the_careful_way():
     trace = capture(tiny("bert"), LONG)
     half = replace(
@@ -72,10 +87,10 @@ def test_values_of_another_precision_are_left_to_the_careful_way():
 
 
 def test_layers_of_other_widths_are_left_to_the_careful_way():
-    trace = replace(capture(tiny("bert"), LONG))
-    for name in ("values", "context"):  # put there by hand: the type checker of the tests wants one width
-        first, *others = getattr(trace, name)
-        object.__setattr__(trace, name, [first[..., :4], *others])
+    trace = capture(tiny("bert"), LONG)
+    narrow = {name: [each[..., : 4 + 4 * at] for at, each in enumerate(getattr(trace, name))]
+              for name in ("values", "context")}  # fmt: skip
+    trace = replace(trace, **narrow)
     assert list(together(trace)) == [None] * len(trace.layers)
     assert view(trace, "effective").diagnostics["residual"].max() <= 1e-5
 

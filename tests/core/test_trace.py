@@ -1,8 +1,11 @@
 """Traces from bare tensors."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
+from jaxtyping import TypeCheckError
 
 from headscope.core.errors import InputError
 from headscope.core.lens import view
@@ -42,6 +45,34 @@ def test_rows_shorter_than_the_maps_are_padding():
 def test_shared_value_heads_are_repeated():
     trace = Trace.of([softmax(1, 4, 3, 3)], ABC, values=[values(1, 2, 3, 5)])
     assert torch.equal(trace.values[0][:, 0], trace.values[0][:, 1])
+
+
+def uneven():
+    """Layers whose heads have 1, 2, 3, … value dimensions."""
+    attention = [softmax(2, 2, 5, 5, seed=layer) for layer in range(12)]
+    wide = [values(2, 2, 5, 1 + layer, seed=layer) for layer in range(12)]
+    output = [values(2, 1 + layer, 6, seed=layer) for layer in range(12)]
+    trace = Trace.of(attention, [list("abcde")] * 2, values=wide, output=output)
+    return replace(trace, context=[each @ other for each, other in zip(attention, wide, strict=True)])
+
+
+def test_layers_may_differ_in_their_value_dimensions():
+    trace = uneven()
+    assert torch.equal(view(trace, "raw").weights, torch.stack(list(trace.attention), 1))
+    found = view(trace, "effective")
+    for layer, (attention, each) in enumerate(zip(trace.attention, trace.values, strict=True)):
+        torch.testing.assert_close(found.layer(layer) @ each, attention @ each, atol=1e-5, rtol=1e-4)
+        assert found.diagnostics["rank"][:, layer].unique().tolist() == [min(5, 1 + layer)]
+    assert view(trace, "norm").weights.shape == (2, 12, 2, 5, 5)
+
+
+@pytest.mark.parametrize("name", ["values", "context"])
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_layers_may_not_differ_in_anything_else(name, axis):
+    trace = uneven()
+    other = [each.narrow(axis, 0, each.shape[axis] - 1) for each in getattr(trace, name)]
+    with pytest.raises(TypeCheckError):
+        replace(trace, **{name: other})
 
 
 def test_other_keys_make_cross_attention():

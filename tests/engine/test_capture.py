@@ -4,13 +4,14 @@ import warnings
 
 import pytest
 import torch
+from transformers import AutoConfig, AutoModel
 
 from headscope.core.errors import CaptureError, DataWarning, InputError, NotCaptured
 from headscope.core.example import Example
 from headscope.core.lens import view
 from headscope.engine.capture import capture, request_of, stream
 from headscope.engine.load import load
-from tests.models import batch, network, text, tiny, tokenizer
+from tests.models import GQA, WINDOW, batch, network, text, tiny, tokenizer
 
 BERT = tiny("bert")
 
@@ -48,6 +49,20 @@ def test_a_tokenised_batch_goes_in_as_it_is():
 def test_a_tokenised_batch_equals_the_text():
     ids = tokenizer()("the cat sat on a mat", return_tensors="pt")
     assert torch.equal(capture(BERT, ids).attention[1], capture(BERT, "the cat sat on a mat").attention[1])
+
+
+def test_layers_whose_heads_differ_in_size_make_one_trace():
+    torch.manual_seed(0)
+    kinds = ["sliding_attention", "full_attention"] * 2
+    config = AutoConfig.for_model("gemma4_text", **{**GQA, **WINDOW, "num_hidden_layers": 4, "layer_types": kinds},
+                                  global_head_dim=12, hidden_size_per_layer_input=0)  # fmt: skip
+    model = load(AutoModel.from_config(config).eval(), tokenizer=tokenizer())
+    trace = capture(model, batch("llama"))
+    assert [each.shape[-1] for each in trace.values] == [each.shape[-1] for each in trace.context] == [8, 12, 8, 12]
+    assert torch.equal(view(trace, "raw").weights, torch.stack(list(trace.attention), 1))
+    found = view(trace, "effective")
+    assert found.diagnostics["residual"].max() <= 1e-5
+    assert found.diagnostics["rank"].amax((0, 2)).tolist() == [4, 12, 4, 12]  # a window of 4 keys
 
 
 def test_layers_and_heads_can_be_chosen():

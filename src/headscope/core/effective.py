@@ -55,10 +55,13 @@ def effective_layers(trace: Trace, keys: Keys) -> Iterator[EffectiveLayer]:
 
 
 def together(trace: Trace) -> Iterator[EffectiveLayer | None]:
-    """All layers of a trace at once, or None for each where they are not alike or queries differ in what they see."""
+    """All layers of a trace at once, or None for each where they are not alike or queries differ in what they see.
+
+    A model that calls itself causal is believed: its masks lie on the GPU, and to ask them takes all that work.
+    """
     assert trace.values is not None
     found = None
-    if trace.context is not None and ordinary(trace):
+    if trace.context is not None and not trace.causal and ordinary(trace):
         seen = trace.keys.real.to(trace.attention[0].device, non_blocking=True)
         reach = Reach(seen, trace.keys.counts.tolist(), trace.values[0].shape[-1])  # tokens lie with the host
         values = torch.stack(list(trace.values))

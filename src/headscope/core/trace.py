@@ -18,8 +18,9 @@ Visible = Bool[Tensor, "batch query key"]
 class Trace:
     """Attention, values and who may see whom, layer by layer, for one batch.
 
-    Layers stay separate tensors: their masks and even their shapes may differ, and stacking would copy them all.
-    `output` shares memory with the model's weights, so view a trace before you train the model further.
+    Layers stay separate tensors: their masks may differ, and so may how many value dimensions a head has (Gemma 4);
+    stacking would copy them all. `output` shares memory with the model's weights, so view a trace before you train the
+    model further.
     """
 
     site: str  # "self" | "encoder" | "decoder" | "cross"
@@ -30,11 +31,12 @@ class Trace:
     queries: Tokens
     keys: Tokens
     examples: tuple[Example, ...]
-    values: Sequence[Float[Tensor, "batch head key value"]] | None = None  # V, shared value heads repeated
-    context: Sequence[Float[Tensor, "batch head query value"]] | None = None  # Z = A·V as the model computed it
-    output: Sequence[Float[Tensor, "head value hidden"]] | None = None  # slices of W_O
+    values: Sequence[Float[Tensor, "batch head key _"]] | None = None  # V, shared value heads repeated; _ is value
+    context: Sequence[Float[Tensor, "batch head query _"]] | None = None  # Z = A·V as the model computed it
+    output: Sequence[Float[Tensor, "head _ hidden"]] | None = None  # slices of W_O
     held: frozenset[str] = frozenset({"attention"})
     sites: tuple[str, ...] = ("self",)  # every site that the model has
+    causal: bool = False  # whether the model says so of some layer: a hint for the host; `visible` is what holds
 
     def __repr__(self) -> str:
         others = [site for site in self.sites if site != self.site]

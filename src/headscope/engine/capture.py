@@ -13,7 +13,7 @@ from headscope.data.encode import as_examples
 from headscope.engine.batch import Inputs, Names, batches, tokenised
 from headscope.engine.images import processed
 from headscope.engine.model import Model, check_model
-from headscope.engine.output import output_slices
+from headscope.engine.output import inside, output_slices
 from headscope.engine.record import Call, Recorder, record
 
 HOLDABLE = frozenset({"attention", "values", "output", "pads"})
@@ -149,6 +149,7 @@ def held(model: Model, names: Names, request: Request, recorder: Recorder) -> Tr
         output=output,
         held=request.keep,
         sites=tuple(sorted(recorder.sites)),
+        causal=any(getattr(inside(model.network, call.module), "is_causal", False) for call in calls),
     )
 
 
