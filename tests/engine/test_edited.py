@@ -3,6 +3,7 @@
 import contextvars
 import copy
 import threading
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 
 import pytest
@@ -65,6 +66,11 @@ def fresh(kind="bert", **changes):
 def hidden(model, tensors=GIVEN):
     with torch.no_grad():
         return model.network(**tensors).last_hidden_state
+
+
+def loss(model):
+    """A number to take gradients of; not of a whole state, whose squares sum to the same after a norm."""
+    return model.network(**GIVEN).last_hidden_state[:, 0, :10].square().sum()
 
 
 def eager(model):
@@ -200,13 +206,75 @@ def test_edits_apply_in_order_and_blocks_nest():
         torch.testing.assert_close(hidden(changed), together, atol=1e-5, rtol=1e-4)
 
 
+GATE = torch.tensor([1.0, 0.0, 1.0, 1.0])[:, None, None]  # the second head writes nothing
+
+
+@dataclass(frozen=True)
+class Written(Edit):
+    """Changes nothing and keeps what heads write."""
+
+    contexts: list = field(default_factory=list)
+
+    def __call__(self, heads):
+        self.contexts.append(heads.context)
+
+
+def written_by(model, *edits, tensors=GIVEN):
+    """What the heads of the first layer write, after edits in one block or in a block for each."""
+    one, nested = Written(), Written()
+    with edited(model, *edits, one) as changed:
+        hidden(changed, tensors)
+    with ExitStack() as stack:
+        for each in (*edits, nested):
+            stack.enter_context(edited(model, each))
+        hidden(model, tensors)
+    assert torch.equal(nested.contexts[0], one.contexts[0])
+    return one.contexts[0]
+
+
+@pytest.mark.parametrize("keys", ["visible", "padded"])
+def test_exact_effective_attention_leaves_what_an_edit_before_it_wrote(keys):
+    model = fresh(max_position_embeddings=128)
+    tensors, gated = padded_to_128(model), Scaled(by=GATE, layers=(0,))
+    alone = written_by(model, gated, tensors=tensors)
+    real = tensors["attention_mask"].bool()[:, None, :, None]
+    assert not (alone * real)[:, 1].any()
+    for edits in ((gated, EffectiveAttention(keys)), (EffectiveAttention(keys), gated)):
+        made = written_by(model, *edits, tensors=tensors)
+        torch.testing.assert_close(made * real, alone * real, atol=1e-5, rtol=1e-4)
+
+
+def test_the_papers_variant_makes_the_same_difference_after_another_edit():
+    model = fresh(max_position_embeddings=128)
+    tensors, gated = padded_to_128(model), Scaled(by=GATE, layers=(0,))
+    real = tensors["attention_mask"].bool()[:, None, :, None]
+    plain, alone, paper = (written_by(model, *edits, tensors=tensors) for edits in ((), (gated,), (PAPER,)))
+    after, before = (written_by(model, *edits, tensors=tensors) for edits in ((gated, PAPER), (PAPER, gated)))
+    assert ((paper - plain) * real).norm() > 0.01 * (plain * real).norm()
+    torch.testing.assert_close(after * real, (alone + paper - plain) * real, atol=1e-5, rtol=1e-4)
+    torch.testing.assert_close(before * real, paper * GATE * real, atol=1e-6, rtol=1e-5)
+
+
+@pytest.mark.parametrize("keys", ["visible", "padded"])
+def test_a_gate_before_exact_effective_attention_gets_its_gradient(keys):
+    model, found = tiny("bert"), []
+    for more in ((), (EffectiveAttention(keys),)):
+        gate = torch.ones(4, 1, 1, requires_grad=True)
+        with edited(model, Scaled(by=gate), *more) as changed:
+            loss(changed).backward()
+        found.append(gate.grad)
+    model.network.zero_grad()
+    assert found[0].abs().min() > 1e-3
+    torch.testing.assert_close(found[1], found[0], atol=1e-5, rtol=1e-3)
+
+
 def test_a_zeroed_head_is_a_model_without_it():
-    model, gate = tiny("bert"), torch.tensor([1.0, 0.0, 1.0, 1.0])[:, None, None]
+    model = tiny("bert")
     without = copy.deepcopy(model.network)
     with torch.no_grad():
         for layer in without.encoder.layer:
             layer.attention.output.dense.weight[:, 8:16] = 0
-    with edited(model, Scaled(by=gate)) as changed:
+    with edited(model, Scaled(by=GATE)) as changed:
         made = hidden(changed)
     wanted = hidden(replace(model, network=without))
     real = GIVEN["attention_mask"].bool()
@@ -217,8 +285,8 @@ def test_a_gate_gets_its_gradient():
     model = tiny("bert")
     gate = torch.ones(4, 1, 1, requires_grad=True)
     with edited(model, Scaled(by=gate)) as changed:
-        changed.network(**GIVEN).last_hidden_state.square().sum().backward()
-    assert gate.grad.abs().min() > 0
+        loss(changed).backward()
+    assert gate.grad.abs().min() > 1e-3
     model.network.zero_grad()
 
 
@@ -228,10 +296,11 @@ def test_gradients_with_an_exact_edit_are_those_of_the_model(keys):
 
     def gradients():
         model.network.zero_grad()
-        model.network(**GIVEN).last_hidden_state[:, 0].square().sum().backward()
+        loss(model).backward()
         return [weight.grad.clone() for weight in model.network.encoder.parameters()]
 
     plain = gradients()
+    assert max(float(each.abs().max()) for each in plain) > 1
     with edited(model, EffectiveAttention(keys)):
         made = gradients()
     for left, right in zip(made, plain, strict=True):
@@ -303,6 +372,55 @@ def test_after_the_block_everything_is_as_before_also_after_an_error():
     assert model.network.config._attn_implementation == "sdpa"
     assert torch.equal(hidden(model), plain)
     assert not any(module._forward_hooks or module._forward_pre_hooks for module in model.network.modules())
+
+
+def interrupted(module):
+    """Let the next call of a module end as when someone presses Ctrl-C."""
+
+    def forward(*_, **__):
+        del module.forward
+        raise KeyboardInterrupt
+
+    module.forward = forward
+
+
+@pytest.mark.parametrize("broken", ["network", "encoder", "layer"])
+@pytest.mark.parametrize("next_one", ["network", "encoder", "layer"])
+def test_after_an_interrupt_the_next_pass_counts_from_zero_wherever_both_begin(broken, next_one):
+    model, noting = fresh(), Noting()
+    encoder, states = model.network.encoder, torch.randn(1, 5, 32)
+    calls = {
+        "network": lambda: model.network(**GIVEN),
+        "encoder": lambda: encoder(states),
+        "layer": lambda: encoder.layer[1](states),
+    }
+    with torch.no_grad(), edited(model, noting):
+        interrupted(encoder.layer[1].attention.self)
+        with pytest.raises(KeyboardInterrupt):
+            calls[broken]()
+        for _ in range(2):
+            noting.places.clear()
+            calls[next_one]()
+            assert noting.places == [("self", layer) for layer in range(1 if next_one == "layer" else 2)]
+
+
+def test_after_an_interrupt_generating_counts_from_zero_and_a_layer_that_is_not_there_is_still_said():
+    torch.manual_seed(0)
+    writer = transformers.T5ForConditionalGeneration(transformers.T5Config(**TEXT_TO_TEXT)).eval()
+    model, noting = load(writer, tokenizer=tokenizer()), Noting()
+    given = {**GIVEN, "decoder_input_ids": torch.tensor([[0, 5], [0, 5]])}
+    with torch.no_grad(), edited(model, noting) as changed:
+        interrupted(writer.decoder.block[1].layer[1].EncDecAttention)
+        with pytest.raises(KeyboardInterrupt):
+            writer(**given)
+        changed.network.generate(**GIVEN, max_new_tokens=2, min_new_tokens=2, do_sample=False)
+    assert {layer for _, layer in noting.places} == {0, 1}
+    with torch.no_grad(), edited(model, EffectiveAttention(layers=(2,))):
+        interrupted(writer.encoder.block[1])
+        with pytest.raises(KeyboardInterrupt):
+            writer.encoder(**GIVEN)
+        with pytest.raises(InputError, match=r"There is no layer 2: this model has layers 0 to 1 here\."):
+            writer(**given)
 
 
 def in_thread(work):

@@ -24,6 +24,7 @@ class Heads:
     context: Float[Tensor, "batch head query value"]  # Z = A·V, or what the edit before made of it
     sight: Sight
     recordings: Recordings = field(default_factory=Recordings)  # work that is repeated while the model is edited
+    product: Float[Tensor, "batch head query value"] | None = None  # A·V, where an edit before changed the context
 
     @property
     def visible(self) -> Visible:

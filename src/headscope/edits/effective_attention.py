@@ -17,6 +17,7 @@ class EffectiveAttention(Edit):
 
     With `keys="visible"` and `keys="padded"` that is the same to rounding, which shows that the rest of A never
     mattered. With `keys="paper"`, the code of Sun & Marasović (2021), it is not, and the model computes something else.
+    After another edit, which may have changed what heads write, the difference A_eff·V - A·V is added to that.
     """
 
     keys: Keys = "visible"
@@ -34,13 +35,16 @@ class EffectiveAttention(Edit):
         return frozenset({"output", "padding", "batch"} if self.keys == "paper" else ())
 
     def __call__(self, heads: Heads) -> Float[Tensor, "batch head query value"]:
-        """A_eff·V, from A and V alone."""
+        """A_eff·V, from A and V alone, or what an edit before wrote and the difference that A_eff makes."""
         exact = self.keys != "paper"
         graded = torch.is_grad_enabled()
         with torch.set_grad_enabled(graded and not exact):
             written = effective_output(
                 heads.attention, heads.values, heads.sight, heads.recordings, keys=self.keys, label=heads.layer
             ).to(heads.context.dtype)
+        if heads.product is not None:
+            difference = written - heads.product
+            return heads.context + (difference.detach() if exact else difference)
         if not (exact and graded):
             return written
         same = heads.attention @ heads.values

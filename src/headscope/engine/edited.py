@@ -1,10 +1,12 @@
 """Running a model with changed attention."""
 
+import sys
 import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
+from types import FrameType
 from typing import Any
 
 import torch
@@ -59,6 +61,7 @@ def _running(model: Model, edits: Sequence[Edit]) -> Iterator[Model]:
             handles.extend(editor.watch())
             yield replace(model, spec=f"{model.spec} with {', '.join(map(spec_of, edits))}")
     finally:
+        editor.here.call = None  # after an interrupt it holds what the pass held
         for handle in handles:
             handle.remove()
 
@@ -89,6 +92,7 @@ class _Pass(threading.local):
 
     def __init__(self) -> None:
         self.outermost: Any = None  # the module whose call the pass is
+        self.call: FrameType | None = None  # where that call is made
         self.calls = Counter[str]()  # at each site
         self.layers = Counter[str]()  # the most calls that any pass made, at each site
         self.recordings = Recordings()
@@ -100,7 +104,8 @@ class _Editor:
     """Applies edits at the layers they are for.
 
     As in a capture, the order of calls at a site numbers the layers. A pass begins where a module is called from
-    outside the network: the whole of it, or only its encoder, as `generate` does.
+    outside the network: the whole of it, or only its encoder, as `generate` does. Nobody says when a pass is broken
+    off by an interrupt from the keyboard; so whether one still runs is seen from the calls under way.
     """
 
     network: Any
@@ -113,7 +118,15 @@ class _Editor:
         """Whether the module belongs to the model that is being edited."""
         return id(module) in self.names
 
-    def change(self, module: Any, attention: Tensor, values: Tensor, context: Tensor, mask: Tensor | None) -> Tensor:
+    def change(
+        self,
+        module: Any,
+        attention: Tensor,
+        values: Tensor,
+        context: Tensor,
+        mask: Tensor | None,
+        product: Tensor | None,
+    ) -> Tensor:
         """What the heads of the next layer at this module's site write."""
         name = self.names[id(module)]
         site = self.family.site(name)
@@ -124,7 +137,8 @@ class _Editor:
         if not chosen:
             return context
         call = Call(name, attention, repeated(values, attention.shape[1]), context, mask)
-        heads = Heads(site, layer, attention, call.values, context, self._sight(call, site), self.here.recordings)
+        sight = self._sight(call, site)
+        heads = Heads(site, layer, attention, call.values, context, sight, self.here.recordings, product)
         for edit in chosen:
             heads = _applied(edit, heads)
         return heads.context
@@ -141,19 +155,19 @@ class _Editor:
         around = {name[:end] for name in self.names.values() for end, letter in enumerate(name) if letter == "."}
         for name in {"", *around, *self.names.values()}:  # lambdas, so that copying the network does not copy us
             module = self.network.get_submodule(name)
-            yield module.register_forward_pre_hook(lambda *call: self._begin(*call))
-            yield module.register_forward_hook(lambda *call: self._end(*call), always_call=True)
+            yield module.register_forward_pre_hook(lambda module, _: self._begin(module, sys._getframe(1)))
+            yield module.register_forward_hook(lambda *call: self._end(*call), always_call=True)  # on an Exception, too
 
-    def _begin(self, module: Any, _: Any) -> None:
-        if self.here.outermost is None or self.here.outermost is module:
-            self.here.outermost = module
+    def _begin(self, module: Any, call: FrameType) -> None:
+        if not _under_way(self.here.call, call):
+            self.here.outermost, self.here.call = module, call
             self.here.calls.clear()
             self.here.sights.clear()
 
     def _end(self, module: Any, _: Any, made: Any) -> None:
         if self.here.outermost is not module:
             return
-        self.here.outermost = None
+        self.here.outermost = self.here.call = None
         self.here.sights.clear()
         if module is self.network and made is not None and edits_here(self):  # None: an exception passes
             self._check()
@@ -167,6 +181,15 @@ class _Editor:
             wanted(range(most), edit.layers, "layer")
 
 
+def _under_way(call: FrameType | None, now: FrameType | None) -> bool:
+    """Whether a call has led to what runs now."""
+    if call is None:
+        return False
+    while now is not None and now is not call:
+        now = now.f_back
+    return now is call
+
+
 def _applied(edit: Edit, heads: Heads) -> Heads:
     """The heads with what an edit lets them write; rows of padding keep what they had."""
     context = edit(heads)
@@ -178,7 +201,8 @@ def _applied(edit: Edit, heads: Heads) -> Heads:
             f"value), but gave {list(context.shape)}."
         )
     real = heads.sight.real[:, None, :, None]
-    return replace(heads, context=torch.where(real, context.to(heads.context.dtype), heads.context))
+    product = heads.context if heads.product is None else heads.product
+    return replace(heads, context=torch.where(real, context.to(heads.context.dtype), heads.context), product=product)
 
 
 def _visible(call: Call, site: str) -> Visible:

@@ -38,8 +38,16 @@ class Editor(Protocol):
     def knows(self, module: Any) -> bool:
         """Whether this attention module belongs to the model that is being edited."""
 
-    def change(self, module: Any, attention: Tensor, values: Tensor, context: Tensor, mask: Tensor | None) -> Tensor:
-        """The context, batch head query value, that the module goes on with."""
+    def change(
+        self,
+        module: Any,
+        attention: Tensor,
+        values: Tensor,
+        context: Tensor,
+        mask: Tensor | None,
+        product: Tensor | None,
+    ) -> Tensor:
+        """The context, batch head query value, that the module goes on with; `product` is A·V where it was changed."""
 
 
 _listener: ContextVar[Listener | None] = ContextVar("headscope_listener", default=None)
@@ -148,9 +156,10 @@ def _attend(
     context, weights = eager(module)(module, query, key, value, mask, **rest)
     if listener is not None and heard:
         listener.note(module, weights, value, context.transpose(1, 2), mask)
+    product = written = context.transpose(1, 2)
     for editor in editors:
-        context = editor.change(module, weights, value, context.transpose(1, 2), mask).transpose(1, 2).contiguous()
-    return context, weights
+        written = editor.change(module, weights, value, written, mask, None if written is product else product)
+    return (written.transpose(1, 2).contiguous() if editors else context), weights
 
 
 def _mask(before: str, *arguments: Any, **rest: Any) -> Any:
