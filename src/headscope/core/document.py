@@ -25,7 +25,8 @@ class Table:
 
     The columns x, x_low and x_high are printed as one, such as 0.42 [0.39, 0.45]. Rows are named by the frame's index
     where it has a name, else by the first column. `theirs` are a paper's own figures: beside ours where their columns
-    and rows are among ours, else below. `reduced` is the reason why n is below the paper's scale.
+    and rows are among ours, else below. `reduced` is the reason why n is below the paper's scale. `number` is that of
+    the paper's own table; those without one are then numbered A1, A2 and so on.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Table:
     n: int | str
     theirs: pd.DataFrame | None = None
     reduced: str | None = None
+    number: int | None = None
 
     def __post_init__(self) -> None:
         _check_name("table", self.name)
@@ -50,13 +52,14 @@ class Table:
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure with a caption, over `n` examples, or what `n` says in words; `reduced` as in a Table."""
+    """A figure with a caption, over `n` examples, or what `n` says in words; `reduced` and `number` as in a Table."""
 
     name: str
     caption: str
     figure: Figure
     n: int | str
     reduced: str | None = None
+    number: int | None = None
 
     def __post_init__(self) -> None:
         _check_name("picture", self.name)

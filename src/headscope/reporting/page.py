@@ -2,8 +2,8 @@
 
 import base64
 import html
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import Any
 
@@ -25,21 +25,27 @@ WIDEST = 1100
 """A picture of more pixels of a page than this keeps its size, and is scrolled."""
 
 
-@dataclass
 class Numbers:
-    """How many tables and figures there were so far."""
+    """How many tables and figures there were so far; beside numbers of a paper, all others are A1, A2 and so on."""
 
-    seen: dict[str, int] = field(default_factory=lambda: {"Table": 0, "Figure": 0})
+    def __init__(self, document: Document) -> None:
+        parts = [part for section in document.sections for part in section.parts if not isinstance(part, Paragraph)]
+        self._letter = {type(part): "A" for part in parts if part.number is not None}
+        self._seen = Counter[type]()
 
-    def next(self, kind: str) -> str:
-        """The next one of its kind, such as Table 3."""
-        self.seen[kind] += 1
-        return f"{kind} {self.seen[kind]}"
+    def next(self, part: Table | Picture) -> str:
+        """What the part is called, such as Table 3."""
+        kind = type(part)
+        word = "Table" if kind is Table else "Figure"
+        if part.number is not None:
+            return f"{word} {part.number}"
+        self._seen[kind] += 1
+        return f"{word} {self._letter.get(kind, '')}{self._seen[kind]}"
 
 
 def page(document: Document, drawings: Mapping[str, tuple[str, bytes]]) -> str:
     """The page; `drawings` has the kind (svg+xml or png) and the bytes of each picture, by its name."""
-    cited, numbers = references(document.references), Numbers()
+    cited, numbers = references(document.references), Numbers(document)
     sections = [_section(place, each, numbers, drawings) for place, each in enumerate(document.sections, 1)]
     titles = [(f"section-{place}", as_text(each.title)) for place, each in enumerate(document.sections, 1)]
     ends = []
@@ -101,8 +107,8 @@ def _part(part: Part, numbers: Numbers, drawings: Mapping[str, tuple[str, bytes]
     if isinstance(part, Paragraph):
         return "\n".join(f"<p>{as_html(each)}</p>" for each in _paragraphs(part.text))
     if isinstance(part, Table):
-        return _table(part, numbers.next("Table"))
-    return _picture(part, numbers.next("Figure"), *drawings[part.name])
+        return _table(part, numbers.next(part))
+    return _picture(part, numbers.next(part), *drawings[part.name])
 
 
 def _table(table: Table, number: str) -> str:
