@@ -1,5 +1,6 @@
 """The page docs/effective_attention.md and its pictures, from docs/results/effective_attention_*.nc."""
 
+import re
 from pathlib import Path
 from typing import get_args
 
@@ -12,6 +13,7 @@ from headscope.results.store import open_result
 from headscope.studying.effective_attention import paper, pictures, tables, words
 from headscope.studying.effective_attention.claims import TWICE, Claim, claims
 from headscope.studying.effective_attention.document import lengths_shown
+from headscope.studying.effective_attention.names import ATTENTIONS
 from headscope.studying.effective_attention.scale import counted, reduced
 from headscope.studying.verdict import Verdict
 
@@ -20,10 +22,11 @@ STEM = "effective_attention_"
 KINDS = {
     "holds": "exactly",
     "only with padding": "only with padding",
+    "only without padding": "only without padding",
     "does not hold": "not",
     "cannot be said": "perhaps",
 }
-SHOWN = ("standard", "visible", "paper")
+SHOWN = [ATTENTIONS[lens] for lens in ("standard", "visible", "paper")]
 THINGS: tuple[tuple[str, str, dict[str, str]], ...] = (
     ("[SEP]", "weight", {"token": "sep"}),
     ("punctuation", "type_weight", {"type": "punctuation"}),
@@ -38,10 +41,12 @@ TEXT = """# Does effective attention show something else than attention?
 Sun & Marasović (2021) fine-tune BERT-base on five tasks of GLUE, compare standard with effective attention, and
 conclude that effective attention ignores [SEP] and punctuation, but not [CLS], and shows features of the task instead.
 Their code pads every input to 128 tokens and lets the padding take part. This page repeats their tables with
-{models} ({size} value dimensions a head; BERT-base has 64 and was not measured), three ways: `visible`
-is exact, `padded` is exact for the padded input, `paper` is what the published code does.
+{models} ({size} value dimensions a head; BERT-base has 64, and of it only the time was measured, with random
+weights). *Effective* is exact, *padded* is exact for the padded input, *published* is what their code does.
 
 ## In short
+
+{answer}
 
 On how many of the tasks weight is lost: measured exactly, only in what the published code gives, or not. [SEP] and
 [CLS] are attended to from all other tokens in all layers, punctuation from [CLS] in the last.
@@ -57,10 +62,18 @@ headscope study effective-attention --data GLUE -o out/                      # t
 headscope study effective-attention --dev my.jsonl --train more.jsonl -o out/    # on data of your own
 ```
 
-The runs behind this page were tuned with other settings than the command's defaults, once for each task, with one seed;
-the settings stand at its end.
+The runs behind this page were tuned once for each task, with one seed and these settings (the paper names few of its
+own):
+
+```
+{commands}
+```
 
 {bodies}
+## Evaluation time of BERT-base's shape
+
+{shape}
+
 ## How to read it
 
 {method}
@@ -107,10 +120,9 @@ square brackets what the paper prints.
 {times}
 
 Seconds are of one batch on {device}, filled up to {tokens} tokens, with the weights before tuning: median of
-the turns, least and most in brackets. Twice the time *holds* if the least of the turns is {twice} or more at 8 a batch,
-and *does not hold* if the median is less. A model this small is done before the GPU has been told all of it, so what is
-counted here is mostly launches. `python -m benchmarks.gpu` times BERT-base's shape, `python -m benchmarks.effective`
-the CPU.
+the turns, least and most in brackets. Twice the time *holds* if the least of the turns is {twice} or more with batches
+of either size, and *does not hold* if the median is less with both. A model this small is done before the GPU has been
+told all of it, so what is counted here is mostly launches.
 """
 
 
@@ -125,13 +137,17 @@ def results(folder: Path = DOCS / "results") -> dict[str, dict[str, xr.Dataset]]
     return found
 
 
-def page(found: dict[str, dict[str, xr.Dataset]]) -> bytes:
-    """The page."""
+def page(found: dict[str, dict[str, xr.Dataset]], folder: Path = DOCS / "results") -> bytes:
+    """The page; times of BERT-base's shape are taken from the folder."""
     sizes = sorted({int(each["numbers"]["value_size"].values[0]) for each in found.values()})
     judged = {label: claims(each["numbers"], each["times"]) for label, each in found.items()}
+    numbers = {label: each["numbers"] for label, each in found.items()}
     values = {
+        "answer": _answer(numbers),
+        "commands": "\n".join(_commands(numbers)),
+        "shape": "\n\n".join(_shape(path) for path in sorted(folder.glob(f"{STEM}bert-base-shape_*_times.nc"))),
         "models": " and ".join(found),
-        "short": _markdown(_in_short({label: each["numbers"] for label, each in found.items()})),
+        "short": _markdown(_in_short(numbers)),
         "many": sum(len(each[0].judged) for each in judged.values()),
         "counts": _markdown(_counts(list(judged.values()))),
         "size": " or ".join(map(str, sizes)),
@@ -157,7 +173,7 @@ def _body(label: str, numbers: xr.Dataset, times: xr.Dataset) -> str:
     values = {
         "model": label,
         "answers": words.answers(numbers),
-        "plain": "\n\n".join(filter(None, (_plain(numbers), words.twins(numbers)))),
+        "plain": "\n\n".join(filter(None, (_plain(numbers), words.unlearned(numbers), words.twins(numbers)))),
         "verdicts": _markdown(by_task),
         "sentences": "\n".join(f"- {each.text} {each.sentence}" for each in judged),
         "n": counted(numbers, length="more than d").removesuffix(" inputs"),
@@ -173,6 +189,49 @@ def _body(label: str, numbers: xr.Dataset, times: xr.Dataset) -> str:
         "tokens": times.attrs["tokens"],
     }
     return BODY.format(**values)
+
+
+def _answer(numbers: dict[str, xr.Dataset]) -> str:
+    """For how many pairs of a model and a task each thing loses weight, and for how many inputs nothing can."""
+    lost = {}
+    for thing, variable, place in THINGS:
+        every = [each.sel(role="tuned", size="signed", length="all", **place) for each in numbers.values()]
+        tasks = [one.sel(task=task) for one in every for task in one["task"].values]
+        exactly = [words.shrinking(each, variable) in ("holds", "only without padding") for each in tasks]
+        lost[thing] = f"{sum(exactly)} of {len(exactly)}"
+    few = [each["n"].sel(length="at most d").sum() / each["n"].sel(length="all").sum() for each in numbers.values()]
+    return (
+        f"Yes, but not what was published. Measured exactly on all inputs, [SEP] loses weight for {lost['[SEP]']} "
+        f"pairs of a model and a task, punctuation for {lost['punctuation']}, and [CLS], which was said to keep its "
+        f"weight, for {lost['[CLS]']}. An input that has no more tokens than a head has value dimensions has nothing "
+        "to lose, unless its values depend on each other: that "
+        f"is {_range(100 * min(map(float, few)), 100 * max(map(float, few)))} of all, and what the published code "
+        "shows there is padding."
+    )
+
+
+def _commands(numbers: dict[str, xr.Dataset]) -> list[str]:
+    """What a user would type to tune and study as was done here, one line for tasks that were tuned alike."""
+    groups: dict[str, list[str]] = {}
+    for whole in numbers.values():
+        for task in map(str, whole["task"].values):
+            tuned = groups.setdefault(str(whole["tuning"].sel(task=task).values), [])
+            tuned.extend([task] if task not in tuned else [])
+    lines = []
+    for tuning, tasks in groups.items():
+        found = re.fullmatch(r"(\d+) epochs?, batch (\d+), learning rate ([\d.e-]+)(?:, warm-up ([\d.]+))?", tuning)
+        assert found is not None, tuning
+        names = ("epochs", "batch_size", "learning_rate", "warmup")
+        asked = ",".join(f"{name}={each}" for name, each in zip(names, found.groups(), strict=True) if each)
+        chosen = " ".join(f"--task {task.lower().replace('-', '')}" for task in tasks)
+        lines.append(f"headscope study effective-attention:{asked} --data GLUE {chosen} --model MODEL -o out/")
+    return lines
+
+
+def _shape(path: Path) -> str:
+    times = open_result(path)
+    where = times.attrs["device"] if times.attrs["device"] != "cpu" else f"{times.attrs['threads']} cores of a CPU"
+    return f"On {where}, random weights, the same texts:\n\n{_markdown(_times(times))}"
 
 
 def _in_short(numbers: dict[str, xr.Dataset]) -> pd.DataFrame:
@@ -232,18 +291,26 @@ def by_length(numbers: xr.Dataset) -> pd.DataFrame:
     for task in map(str, numbers["task"].values):
         for thing, name, place in THINGS:
             line = {"task": f"{task}, {thing}"}
-            for length in map(str, numbers["length"].values):
+            for length in _distinct(numbers):
                 here = numbers.sel(task=task, role="tuned", size="signed", length=length, **place)
                 line[f"{length} tokens" if length[0].isdigit() else length] = _lost(here, name)
             lines.append(line)
     return pd.DataFrame(lines).set_index("task")
 
 
+def _distinct(numbers: xr.Dataset) -> list[str]:
+    """The classes of lengths, without "at most d" where that is the first of the others."""
+    every = [str(each) for each in numbers["length"].values]
+    first = next(each for each in every if each[0].isdigit())
+    same = first.endswith(f"–{int(numbers['value_size'].values[0])}")
+    return [each for each in every if not (same and each == "at most d")]
+
+
 def _lost(here: xr.Dataset, name: str) -> str:
     if int(here["n"]) < 2:
         return "–"
-    short = {"holds": "exact", "only with padding": "padding", "does not hold": "no", "cannot be said": "?"}
-    return short[words.shrinking(here, name)]
+    short = {"only with padding": "padding", "does not hold": "no", "cannot be said": "?"}
+    return short.get(words.shrinking(here, name), "exact")
 
 
 def _patterns(numbers: xr.Dataset) -> pd.DataFrame:
@@ -251,9 +318,9 @@ def _patterns(numbers: xr.Dataset) -> pd.DataFrame:
     frame = tables.patterns(numbers, "tuned")
     theirs = tables.their_patterns([str(each) for each in numbers["task"].values])
     for name in frame.index:
-        if name.rpartition(", ")[2] not in SHOWN:
+        if name[1] not in SHOWN:
             continue
-        line = {"attention": name}
+        line = {"attention": ", ".join(name)}
         for letter in paper.LETTERS:
             ours = "{:.1f} ({:.1f}–{:.1f})".format(*(frame.loc[name, f"{letter}{end}"] for end in tables.ENDS))
             beside = f" [{theirs.loc[name, letter]}]" if theirs is not None and name in theirs.index else ""
@@ -266,8 +333,12 @@ def _scores(numbers: xr.Dataset) -> pd.DataFrame:
     frame = tables.scores(numbers)
     for name in ("score", "change"):
         frame[name] = [_three(frame, place, name) for place in range(len(frame))]
+    for name in frame.columns.intersection(["largest change of an output", "of these, largest lead"]):
+        frame[name] = [f"{each:.1e}" if each == each else "" for each in frame[name]]
+    for name in frame.columns.intersection(["predictions changed"]):
+        frame[name] = ["" if pd.isna(each) else f"{each:,}" for each in frame[name]]
     kept = [name for name in frame.columns if not name.endswith(("_low", "_high"))]
-    return frame[kept]
+    return _flat(frame[kept], "attention")
 
 
 def _times(times: xr.Dataset) -> pd.DataFrame:
@@ -277,10 +348,13 @@ def _times(times: xr.Dataset) -> pd.DataFrame:
         frame[name] = [_three(frame, place, name, ".2f") for place in range(len(frame))]
     frame[names[0]] = [f"{each:.4f}" for each in frame[names[0]]]
     theirs = paper.table_3()["ratio"]
-    frame["paper"] = [
-        f"{theirs[task]:.2f}" if (task := name.partition(",")[0]) in theirs else "" for name in frame.index
-    ]
-    return frame[[*names, "paper"]]
+    frame["paper"] = [f"{theirs[task]:.2f}" if task in theirs else "" for task, _ in frame.index]
+    return _flat(frame[[*names, "paper"]], "task, inputs at a time")
+
+
+def _flat(frame: pd.DataFrame, name: str) -> pd.DataFrame:
+    """What names a row in one column."""
+    return frame.set_axis(pd.Index([", ".join(map(str, each)) for each in frame.index], name=name))
 
 
 def _three(frame: pd.DataFrame, place: int, name: str, form: str = ".3f") -> str:

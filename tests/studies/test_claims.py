@@ -54,9 +54,9 @@ def test_a_fall_that_only_the_published_code_shows_is_padding():
     found = verdicts(numbers(exact=0.0, published=-0.2))
     assert found["Vertical patterns fall."].verdict == "only with padding"
     assert found["[SEP] loses weight from all other tokens."].verdict == "only with padding"
-    assert found["[CLS] is attended to alike."].verdict == "holds"
+    assert found["[CLS] is attended to alike."].verdict == "only without padding"
     assert found["Block patterns rise."].verdict == "does not hold"
-    assert found["Heterogeneous patterns do not change notably."].verdict == "holds"
+    assert found["Heterogeneous patterns do not change notably."].verdict == "only without padding"
 
 
 def test_a_fall_that_is_exact_holds():

@@ -261,8 +261,8 @@ def test_a_small_run_is_called_reduced_and_a_whole_one_is_not(numbers):
 
 def test_the_papers_own_shares_stand_beside_ours():
     theirs = tables.their_patterns(["RTE", "GAP"])
-    assert list(theirs.index) == ["RTE, standard", "RTE, paper"]
-    assert theirs.loc["RTE, paper", "B"] == 32.6
+    assert list(theirs.index) == [("RTE", "standard"), ("RTE", "published")]
+    assert theirs.loc[("RTE", "published"), "B"] == 32.6
     assert tables.their_patterns(["GAP"]) is None
 
 

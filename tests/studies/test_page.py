@@ -24,7 +24,9 @@ def joined(tmp_path_factory):
             named = parts[part].assign_coords(task=[task]) if "task" in parts[part].dims else parts[part]
             plain.write(named, folder / "found" / f"tiny.{task.lower()}.{part}.npz")
     timed = [parts["times"].assign_coords(task=[task]) for task in ("RTE", "SST-2")]
-    plain.write(xr.concat(timed, "task", combine_attrs="override"), folder / "found" / "tiny.times.npz")
+    for label in ("tiny", "bert-base-shape_cpu"):
+        timed_as = xr.concat(timed, "task", combine_attrs="override")
+        plain.write(timed_as, folder / "found" / f"{label}.times.npz")
     script = [sys.executable, DOCS / "runs" / "effective_attention.py", "join", folder / "found", "--out", folder]
     done = subprocess.run(script, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -45,6 +47,7 @@ def test_runs_are_joined_into_stamped_files(joined):
 
     assert {path.name for path in joined.glob("*.nc")} == {
         "effective_attention_tiny.nc", "effective_attention_tiny_times.nc", "effective_attention_tiny_maps.nc",
+        "effective_attention_bert-base-shape_cpu_times.nc",
     }  # fmt: skip
     for path in joined.glob("*.nc"):
         facts = provenance(open_result(path))
@@ -57,13 +60,15 @@ def test_runs_are_joined_into_stamped_files(joined):
 
 def test_the_page_answers_in_words_and_numbers(joined, maker):
     known = maker.results(joined)
-    text = maker.page(known).decode()
+    text = maker.page(known, joined).decode()
     for said in (
         "## tiny",
         "[SEP], from all other tokens,",
         "| RTE, [SEP] |",
-        "| SST-2, paper |",
+        "| SST-2, published |",
+        "headscope study effective-attention:epochs=1,batch_size=8,learning_rate=2e-05 --data GLUE --task rte",
         "have at most 8 tokens",
+        "cores of a CPU, random weights, the same texts",
     ):
         assert said in text
     assert "**Reduced**" not in text  # all of dev was studied

@@ -43,7 +43,8 @@ def test_draws_that_disagree_leave_it_open():
 
 
 def test_padding_is_named_where_only_the_published_code_shows_the_effect():
-    assert verdict("yes", "no") == "holds"
+    assert verdict("yes", "yes") == verdict("yes", "unclear") == "holds"
+    assert verdict("yes", "no") == "only without padding"
     assert verdict("no", "yes") == "only with padding"
     assert verdict("no", "unclear") == verdict("no", "no") == "does not hold"
     assert verdict("unclear", "yes") == "cannot be said"

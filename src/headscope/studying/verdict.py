@@ -6,7 +6,9 @@ from math import isfinite
 from typing import Literal
 
 Answer = Literal["yes", "no", "unclear"]
-Verdict = Literal["holds", "does not hold", "only with padding", "cannot be said", "does not apply"]
+Verdict = Literal[
+    "holds", "does not hold", "only with padding", "only without padding", "cannot be said", "does not apply"
+]
 
 
 @dataclass(frozen=True)
@@ -81,13 +83,13 @@ def opposite(answer: Answer) -> Answer:
 def verdict(exact: Answer, published: Answer) -> Verdict:
     """What is to be said of a claim that is judged exactly, and as the published code has it.
 
-    >>> verdict("no", "yes")
-    'only with padding'
+    >>> verdict("no", "yes"), verdict("yes", "no"), verdict("yes", "unclear")
+    ('only with padding', 'only without padding', 'holds')
     """
     if exact == "unclear":
         return "cannot be said"
     if exact == "yes":
-        return "holds"
+        return "only without padding" if published == "no" else "holds"
     return "only with padding" if published == "yes" else "does not hold"
 
 

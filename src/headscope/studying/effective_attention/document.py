@@ -10,7 +10,7 @@ from headscope.studying.effective_attention import paper, pictures, tables
 from headscope.studying.effective_attention.claims import Claim, claims
 from headscope.studying.effective_attention.reduce import SAME
 from headscope.studying.effective_attention.scale import counted, reduced, reduced_maps
-from headscope.studying.effective_attention.words import JUDGED, LENSES, METHOD, answers, lead, origin, twins
+from headscope.studying.effective_attention.words import JUDGED, LENSES, METHOD, answers, lead, origin, twins, unlearned
 
 CITED = ("sun2021", "brunner2020", "kovaleva2019", "kobayashi2020", "clark2019")
 
@@ -43,14 +43,16 @@ def _verdicts(judged: list[Claim], numbers: xr.Dataset) -> Section:
     why = reduced(numbers)
     parts: list[Part] = [
         Paragraph(answers(numbers)),
-        Table("verdicts", "The paper's claims, and what stands of them.", tables.verdicts(judged), counted(numbers),
-              reduced=why),
+        *([Paragraph(said)] if (said := unlearned(numbers)) else []),
+        Paragraph(LENSES),
+        Table("verdicts", "The claims of Sun & Marasović (2021), and what stands of them with effective attention "
+              "measured exactly.", tables.verdicts(judged), counted(numbers), reduced=why),
         Paragraph(JUDGED),
     ]  # fmt: skip
     if numbers.sizes["task"] > 1:
         parts.append(
-            Table("verdicts_by_task", "The same, task by task.", tables.verdicts_by_task(judged), counted(numbers),
-                  reduced=why)
+            Table("verdicts_by_task", "What stands of the claims of Sun & Marasović (2021), task by task.",
+                  tables.verdicts_by_task(judged), counted(numbers), reduced=why)
         )  # fmt: skip
     return Section("What holds", parts)
 
@@ -67,6 +69,7 @@ def _data(numbers: xr.Dataset) -> Section:
         counted(numbers),
         theirs=paper.table_1() if _theirs(numbers) else None,
         reduced=reduced(numbers),
+        number=1,
     )
     return Section("The data", [table, Paragraph(sources + lacking)])
 
@@ -77,10 +80,11 @@ def _patterns(numbers: xr.Dataset) -> Section:
     caption = "Share of maps of each pattern class in per cent, {}. B block, D diagonal, V vertical, H heterogeneous."
     parts: list[Part] = [
         Table("table_2", caption.format("tuned model (the paper's Table 2)"), tables.patterns(numbers, "tuned"), many,
-              theirs=tables.their_patterns(names), reduced=why),
+              theirs=tables.their_patterns(names), reduced=why, number=2),
         *([Paragraph(paper.FAULTS)] if _theirs(numbers) else []),
-        Picture("figure_4", "The same as a picture, tuned model (the paper's Figure 4).",
-                pictures.shares(_shown(numbers["share"].sel(role="tuned", length="all"))), many, reduced=why),
+        Picture("figure_4", "Share of maps of each pattern class, tuned model (the paper's Figure 4).",
+                pictures.shares(_shown(numbers["share"].sel(role="tuned", length="all"))), many, reduced=why,
+                number=4),
         Table("table_2_base", caption.format("base model, before tuning"), tables.patterns(numbers, "base"), many,
               reduced=why),
     ]  # fmt: skip
@@ -93,15 +97,15 @@ def _types(numbers: xr.Dataset) -> Section:
         "several tokens of a type the heaviest, of a word of several tokens the first. Blue is above zero, orange "
         "below; colours mean the same in all panels of a task."
     )
+    means = "Weight from [CLS] to each type of token, mean over the heads of the last layer, {}."
     many, why = counted(numbers), reduced(numbers)
     shown = _shown(numbers["head_type"].sel(role="tuned"))
     return Section(
         "Delimiters and linguistic features",
         [
-            Picture("figure_1", caption, pictures.type_grids(shown), many, reduced=why),
-            Table("type_weights", "The same, mean over the heads of the last layer, tuned model.",
-                  tables.types(numbers, "tuned"), many, reduced=why),
-            Table("type_weights_base", "The same for the base model.", tables.types(numbers, "base"), many,
+            Picture("figure_1", caption, pictures.type_grids(shown), many, reduced=why, number=1),
+            Table("type_weights", means.format("tuned model"), tables.types(numbers, "tuned"), many, reduced=why),
+            Table("type_weights_base", means.format("base model, before tuning"), tables.types(numbers, "base"), many,
                   reduced=why),
             *([Paragraph(said)] if (said := twins(numbers)) else []),
         ],
@@ -116,8 +120,9 @@ def _example(maps: xr.Dataset) -> Section:
         "One head on one example",
         [
             Picture("figure_2", f"The last rows of the map of {which} (the paper's Figure 2).",
-                    pictures.one_head(maps, rows=pictures.LAST_ROWS), 1),
-            Picture("figure_7", f"The whole map of {which} (the paper's Figure 7).", pictures.one_head(maps), 1),
+                    pictures.one_head(maps, rows=pictures.LAST_ROWS), 1, number=2),
+            Picture("figure_7", f"The whole map of {which} (the paper's Figure 7).", pictures.one_head(maps), 1,
+                    number=7),
         ],
     )  # fmt: skip
 
@@ -129,8 +134,14 @@ def _tuning(numbers: xr.Dataset) -> Section:
     return Section(
         "What fine-tuning changes",
         [
-            Picture("figure_3", caption, figure, many, reduced=why),
-            Table("similarity", "The same by layer, mean over heads.", tables.layers(numbers), many, reduced=why),
+            Picture("figure_3", caption, figure, many, reduced=why, number=3),
+            Table(
+                "similarity",
+                "Cosine of the maps of base and tuned model, by layer, mean over inputs and heads.",
+                tables.layers(numbers),
+                many,
+                reduced=why,
+            ),
         ],
     )
 
@@ -143,7 +154,7 @@ def _special(numbers: xr.Dataset) -> Section:
         caption = f"Weight on {name} from all other tokens, mean over inputs (the paper's Figure {number})."
         also = " Of two [SEP] the heavier." if token == "sep" else ""
         figure = pictures.head_grids(table, f"weight on {name}", signed=True)
-        parts.append(Picture(f"figure_{number}", caption + also, figure, many, reduced=why))
+        parts.append(Picture(f"figure_{number}", caption + also, figure, many, reduced=why, number=number))
     caption = (
         "Weight on [CLS] and [SEP] from all other tokens, mean over layers and heads, {}; absolute is that of |w|."
     )
@@ -161,8 +172,10 @@ def _times(times: xr.Dataset) -> Section:
         "and most. "
         f"Inputs filled up to {tokens} tokens, on {where}. The last way is the published one, timed in fewer turns."
     )
-    theirs = paper.table_3()
-    return Section("Evaluation time", [Table("table_3", caption, tables.times(times), "9 turns", theirs=theirs)])
+    table = Table(
+        "table_3", caption, tables.times(times), f"{times.sizes['turn']} turns", theirs=paper.table_3(), number=3
+    )
+    return Section("Evaluation time", [table])
 
 
 def _scores(numbers: xr.Dataset) -> Section:
@@ -175,8 +188,8 @@ def _scores(numbers: xr.Dataset) -> Section:
         "What the model answers with effective attention in place",
         [
             Paragraph(said),
-            Table("scores", "Score of the tuned model on the task, all attentions.", tables.scores(numbers), many,
-                  reduced=why),
+            Table("scores", "Score of the tuned model on its task with each attention in place.",
+                  tables.scores(numbers), many, reduced=why),
             Table("same", f"Per cent in which exact effective attention is attention, to {100 * SAME:g} % of its size.",
                   tables.same(numbers), many, reduced=why),
         ],
@@ -187,18 +200,23 @@ def _lengths(numbers: xr.Dataset) -> Section:
     many, why = counted(numbers), reduced(numbers)
     drawn = lengths_shown(numbers)
     caption = "Weights by length of the input, tuned model; whiskers are 95 % intervals over inputs."
+    classes = tables.lengths(numbers)
     parts: list[Part] = [
-        Picture("by_length", caption, pictures.by_length(drawn, "tokens of the input"), many, reduced=why)
+        Picture("by_length", caption, pictures.by_length(drawn, "tokens of the input"), many, reduced=why),
+        Table("lengths", "How many of the inputs have so many tokens.", classes, many, reduced=why),
     ]
     if int(numbers["n"].sel(length="more than d").sum()):
-        longer = counted(numbers, length="more than d")
+        longer, size = counted(numbers, length="more than d"), int(numbers["value_size"].values[0])
         parts += [
-            Table("table_2_longer", "Patterns of inputs longer than d only, tuned model.",
+            Table("table_2_longer", f"Share of maps of each pattern class in per cent, inputs of more than {size} "
+                  "tokens (d) only, tuned model.",
                   tables.patterns(numbers, "tuned", "more than d"), counted(numbers, length="more than d", maps=True),
                   reduced=reduced_maps(numbers, "more than d")),
-            Table("type_weights_longer", "Weights from [CLS] for inputs longer than d only, tuned model.",
+            Table("type_weights_longer", "Weight from [CLS] to each type of token, mean over the heads of the last "
+                  f"layer, inputs of more than {size} tokens (d) only, tuned model.",
                   tables.types(numbers, "tuned", "more than d"), longer, reduced=why),
-            Table("special_longer", "[CLS] and [SEP] for inputs longer than d only, tuned model.",
+            Table("special_longer", "Weight on [CLS] and [SEP] from all other tokens, mean over layers and heads, "
+                  f"inputs of more than {size} tokens (d) only, tuned model.",
                   tables.weights(numbers, "tuned", "more than d"), longer, reduced=why),
         ]  # fmt: skip
     else:
@@ -228,7 +246,7 @@ def _norms(numbers: xr.Dataset) -> Section:
 
 
 def _method() -> Section:
-    return Section("How it was measured", [Paragraph(LENSES), *(Paragraph(each) for each in METHOD)])
+    return Section("How it was measured", [Paragraph(each) for each in METHOD])
 
 
 def _shown(table: xr.DataArray) -> xr.DataArray:

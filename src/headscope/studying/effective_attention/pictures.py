@@ -12,10 +12,9 @@ from matplotlib.figure import Figure
 from headscope.results import canvas, fonts, grid, heat, series, theme
 from headscope.results.draw import draw
 from headscope.studying.draws import Array
+from headscope.studying.effective_attention.names import ATTENTIONS, TYPES
 
 SHOWN = ("standard", "visible", "paper")
-TITLES = {"standard": "standard", "visible": "effective", "padded": "padded", "paper": "published"}
-"""Short names of the attentions; `published` is effective attention as the published code has it."""
 LAST_ROWS = 8
 """Rows of the map that the paper's Figure 2 shows."""
 
@@ -44,7 +43,7 @@ def head_grids(table: xr.DataArray, label: str, *, signed: bool) -> Figure:
             if row == 0:
                 panel.set_title(str(task), fontsize=theme.LABEL)
             if column == 0:
-                panel.set_ylabel(TITLES[str(lens)], fontsize=theme.NOTE)
+                panel.set_ylabel(ATTENTIONS[str(lens)], fontsize=theme.NOTE)
     heat.bar(panels[0][-1], scale, label, (box[0], max(box[1], 1.2)))
     return figure
 
@@ -64,7 +63,7 @@ def type_grids(table: xr.DataArray) -> Figure:
             _cells(panel, cells[row, column], scale)
             _name_types(panel, table, named=column == 0, cell=cell)
             if row == 0:
-                panel.set_title(TITLES[str(lens)], fontsize=theme.LABEL)
+                panel.set_title(ATTENTIONS[str(lens)], fontsize=theme.LABEL)
             if column == 0:
                 panel.set_ylabel(str(task), fontsize=theme.LABEL)
         heat.bar(panels[row][-1], scale, "weight", box)
@@ -74,7 +73,7 @@ def type_grids(table: xr.DataArray) -> Figure:
 def shares(table: xr.DataArray) -> Figure:
     """Shares of the pattern classes for every task, one panel for each attention; of one task all in one panel."""
     data = xr.Dataset({"share": (100 * table).assign_attrs(long_name="share of maps", units="%")})
-    named = data.assign_coords(lens=[TITLES[str(each)] for each in data["lens"].values])
+    named = data.assign_coords(lens=[ATTENTIONS[str(each)] for each in data["lens"].values])
     along, wide = "task", 8.5
     if named.sizes["task"] == 1:
         named, along, wide = named.isel(task=0, drop=True).rename(lens="attention"), "attention", 4.2
@@ -140,7 +139,7 @@ def _lines(panel: Axes, one: xr.Dataset, lenses: Sequence[str]) -> None:
         ends = np.nan_to_num(np.stack([value - here["low"].values, here["high"].values - value]))
         look: dict[str, Any] = {"color": style.colour, "linestyle": style.line, "marker": style.mark}
         panel.errorbar(
-            places, value, yerr=ends, markersize=3.5, linewidth=1.1, elinewidth=0.7, label=TITLES[lens], **look
+            places, value, yerr=ends, markersize=3.5, linewidth=1.1, elinewidth=0.7, label=ATTENTIONS[lens], **look
         )
     panel.set_xticks(places, labels=labels, fontsize=6.5, rotation=40, ha="right", rotation_mode="anchor")
     panel.axhline(0, color=theme.quiet, linewidth=0.5)
@@ -186,13 +185,10 @@ def _cells(panel: Axes, cells: Array, scale: heat.Scale) -> None:
 
 
 def _name_types(panel: Axes, table: xr.DataArray, *, named: bool, cell: float) -> None:
-    types = [fonts.shown(NAMES.get(str(each), str(each))) for each in table["type"].values]
+    types = [fonts.shown(TYPES.get(str(each), str(each))) for each in table["type"].values]
     panel.set_yticks(range(len(types)), labels=types if named else [""] * len(types), fontsize=theme.NOTE)
     heads = [f"H{int(each)}" for each in table["head"].values]
     step = 1 if cell > 0.26 else 2
     panel.set_xticks(range(0, len(heads), step), labels=heads[::step], fontsize=6)
     panel.xaxis.tick_top()
     panel.tick_params(length=0, pad=2)
-
-
-NAMES = {"cls": "[CLS]", "sep": "[SEP]"}

@@ -1,17 +1,19 @@
 """The paper's tables, and those it could not have, from the study's numbers."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 import xarray as xr
 
 from headscope.studying.effective_attention.claims import Claim
+from headscope.studying.effective_attention.names import ATTENTIONS, TYPES
 from headscope.studying.effective_attention.paper import LETTERS, ORDER, SHARES
 from headscope.studying.effective_attention.speed import ratios
 
 LENSES = ("standard", "visible", "padded", "paper")
 ENDS = ("", "_low", "_high")
+KEYS = ("task", "attention")
 
 
 def sizes(numbers: xr.Dataset) -> pd.DataFrame:
@@ -24,15 +26,15 @@ def sizes(numbers: xr.Dataset) -> pd.DataFrame:
             {
                 "task": str(task),
                 "type": str(one["kind"].values),
-                "learned from": _whole(one["train"]) or "tuned before",
-                "studied": _whole(many.sel(length="all")),
-                "of": _whole(one["whole_dev"]),
+                "learned from": int(one["train"]) or pd.NA,
+                "studied": int(many.sel(length="all")),
+                "of": int(one["whole_dev"]),
                 "tokens, mean": float(one["mean_tokens"]),
-                "cut": _whole(one["cut"]),
-                "with more than d tokens": _whole(many.sel(length="more than d")),
+                "cut": int(one["cut"]),
+                "with more than d tokens": int(many.sel(length="more than d")),
             }
         )
-    return pd.DataFrame(lines).set_index("task")
+    return _frame(lines, "task").astype({"learned from": "Int64"}).dropna(axis=1, how="all")
 
 
 def patterns(numbers: xr.Dataset, role: str, length: str = "all") -> pd.DataFrame:
@@ -45,19 +47,19 @@ def patterns(numbers: xr.Dataset, role: str, length: str = "all") -> pd.DataFram
             for letter, pattern in zip(LETTERS, ORDER, strict=True)
             for end in ENDS
         }
-        lines.append({"attention": f"{task}, {lens}", **cells})
-    return pd.DataFrame(lines).set_index("attention").dropna(how="all")
+        lines.append({**_row(task, lens), **cells})
+    return _frame(lines, *KEYS).dropna(how="all").dropna(axis=1, how="all")
 
 
 def their_patterns(tasks: Sequence[str]) -> pd.DataFrame | None:
     """Theirs, in the rows that ours have: what they call effective is what the published code gives."""
     lines = [
-        {"attention": f"{task}, {lens}", **dict(zip(LETTERS, row, strict=True))}
+        {**_row(task, lens), **dict(zip(LETTERS, row, strict=True))}
         for task in tasks
         if task in SHARES
         for lens, row in zip(("standard", "paper"), SHARES[task], strict=True)
     ]
-    return pd.DataFrame(lines).set_index("attention") if lines else None
+    return _frame(lines, *KEYS) if lines else None
 
 
 def types(numbers: xr.Dataset, role: str, length: str = "all") -> pd.DataFrame:
@@ -67,12 +69,12 @@ def types(numbers: xr.Dataset, role: str, length: str = "all") -> pd.DataFrame:
     lines = []
     for task, lens, one in _rows(here, LENSES):
         cells = {
-            f"{_NAMES.get(kind, kind)}{end}": float(one[f"type_weight{end}"].sel(type=kind))
+            f"{TYPES.get(kind, kind)}{end}": float(one[f"type_weight{end}"].sel(type=kind))
             for kind in kinds
             for end in ENDS
         }
-        lines.append({"attention": f"{task}, {lens}", **cells})
-    return pd.DataFrame(lines).set_index("attention").dropna(how="all")
+        lines.append({**_row(task, lens), **cells})
+    return _frame(lines, *KEYS).dropna(how="all").dropna(axis=1, how="all")
 
 
 def weights(numbers: xr.Dataset, role: str, length: str = "all") -> pd.DataFrame:
@@ -86,18 +88,18 @@ def weights(numbers: xr.Dataset, role: str, length: str = "all") -> pd.DataFrame
             cells |= {f"{name}{end}": float(signed[f"weight{end}"]) for end in ENDS}
             cells |= {f"{name} change{end}": float(signed[f"weight_change{end}"]) for end in ENDS}
             cells[f"{name} absolute"] = float(one["weight"].sel(token=token, size="absolute"))
-        lines.append({"attention": f"{task}, {lens}", **cells})
-    return pd.DataFrame(lines).set_index("attention").dropna(how="all")
+        lines.append({**_row(task, lens), **cells})
+    return _frame(lines, *KEYS).dropna(how="all").dropna(axis=1, how="all")
 
 
 def layers(numbers: xr.Dataset) -> pd.DataFrame:
     """The cosine before and after fine-tuning, layer by layer."""
     lines = [
-        {"attention": f"{task}, {lens}"}
+        _row(task, lens)
         | {f"L{int(layer)}": float(one["similarity_layer"].sel(layer=layer)) for layer in numbers["layer"].values}
         for task, lens, one in _rows(numbers, LENSES)
     ]
-    return pd.DataFrame(lines).set_index("attention").dropna(axis=1, how="all")
+    return _frame(lines, *KEYS).dropna(axis=1, how="all")
 
 
 def times(found: xr.Dataset) -> pd.DataFrame:
@@ -110,26 +112,26 @@ def times(found: xr.Dataset) -> pd.DataFrame:
             if not bool(over["ratio"].notnull().any()):
                 continue
             seconds = float(one["seconds"].sel(way="standard").median("turn"))
-            line: dict[str, Any] = {"task": f"{task}, {int(batch)} at a time", "standard (s)": seconds}
+            line: dict[str, Any] = {"task": str(task), "inputs at a time": int(batch), "standard (s)": seconds}
             for way, name in _WAYS.items():
                 line |= {f"{name}{end}": float(over[f"ratio{end}"].sel(way=way)) for end in ENDS}
             lines.append(line)
-    return pd.DataFrame(lines).set_index("task")
+    return _frame(lines, "task", "inputs at a time").dropna(axis=1, how="all")
 
 
 def scores(numbers: xr.Dataset) -> pd.DataFrame:
     """The task's score with each attention in place, and how far the outputs move."""
     lines = []
     for task, lens, one in _rows(numbers, LENSES):
-        line: dict[str, Any] = {"attention": f"{task}, {lens}", "metric": str(one["metric"].values)}
+        line: dict[str, Any] = {**_row(task, lens), "metric": str(one["metric"].values)}
         line |= {f"score{end}": float(one[f"score{end}"]) for end in ENDS}
         line |= {f"change{end}": float(one[f"score_change{end}"]) for end in ENDS}
-        line |= {"largest change of an output": f"{float(one['output_change']):.1e}"}
-        changed, margin = float(one["changed"]), float(one["changed_margin"])
-        line["predictions changed"] = "" if changed != changed else f"{int(changed):,}"
-        line["of these, largest lead"] = "" if not changed or changed != changed else f"{margin:.1e}"
+        changed = float(one["changed"])
+        line["largest change of an output"] = float(one["output_change"])
+        line["predictions changed"] = pd.NA if changed != changed else int(changed)
+        line["of these, largest lead"] = float(one["changed_margin"]) if changed > 0 else float("nan")
         lines.append(line)
-    return pd.DataFrame(lines).set_index("attention")
+    return _frame(lines, *KEYS).astype({"predictions changed": "Int64"}).dropna(axis=1, how="all")
 
 
 def same(numbers: xr.Dataset) -> pd.DataFrame:
@@ -144,7 +146,17 @@ def same(numbers: xr.Dataset) -> pd.DataFrame:
             line[f"inputs with all heads the same, {role} (%)"] = 100 * float(one["same_inputs"].sel(role=role))
             line[f"heads the same, {role} (%)"] = 100 * float(one["same_heads"].sel(role=role))
         lines.append(line)
-    return pd.DataFrame(lines).set_index("task")
+    return _frame(lines, "task")
+
+
+def lengths(numbers: xr.Dataset) -> pd.DataFrame:
+    """How many inputs are how long."""
+    classes = [str(each) for each in numbers["length"].values if str(each)[0].isdigit()]
+    lines = [
+        {"task": str(task)} | {f"{each} tokens": int(numbers["n"].sel(task=task, length=each)) for each in classes}
+        for task in numbers["task"].values
+    ]
+    return _frame(lines, "task")
 
 
 def norms(numbers: xr.Dataset) -> pd.DataFrame:
@@ -153,27 +165,27 @@ def norms(numbers: xr.Dataset) -> pd.DataFrame:
     for task in numbers["task"].values:
         for lens in numbers["beside_norm"].values:
             one = numbers.sel(task=task, beside_norm=lens)
-            line: dict[str, Any] = {"attention": f"{task}, {lens}"}
+            line: dict[str, Any] = _row(str(task), str(lens))
             if lens != "norm":
                 line |= {f"cosine with norms{end}": float(one[f"agreement{end}"]) for end in ENDS}
                 line |= {f"rank correlation{end}": float(one[f"agreement_rank{end}"]) for end in ENDS}
             for kind in ("cls", "sep", "punctuation"):
                 portion = 100 * float(one["type_portion"].sel(type=kind))
-                line[f"portion of {_NAMES.get(kind, kind)} (%)"] = portion
+                line[f"portion of {TYPES.get(kind, kind)} (%)"] = portion
             lines.append(line)
-    return pd.DataFrame(lines).set_index("attention")
+    return _frame(lines, *KEYS).dropna(axis=1, how="all")
 
 
 def verdicts(found: Sequence[Claim]) -> pd.DataFrame:
     """One row for each claim."""
     lines = [{"claim": each.text, "verdict": each.verdict, "in words": each.sentence} for each in found]
-    return pd.DataFrame(lines).set_index("claim")
+    return _frame(lines, "claim")
 
 
 def verdicts_by_task(found: Sequence[Claim]) -> pd.DataFrame:
     """The verdict on every claim for every task."""
     lines = [{"claim": each.text} | {one.task: one.verdict for one in each.judged} for each in found]
-    return pd.DataFrame(lines).set_index("claim").fillna("")
+    return _frame(lines, "claim").fillna("")
 
 
 def _rows(here: xr.Dataset, lenses: Sequence[str]) -> Iterator[tuple[str, str, xr.Dataset]]:
@@ -182,9 +194,12 @@ def _rows(here: xr.Dataset, lenses: Sequence[str]) -> Iterator[tuple[str, str, x
             yield str(task), lens, here.sel(task=task, lens=lens)
 
 
-def _whole(number: xr.DataArray) -> str:
-    return f"{int(number):,}" if int(number) else ""
+def _row(task: str, lens: str) -> dict[str, Any]:
+    return dict(zip(KEYS, (task, ATTENTIONS[lens]), strict=True))
 
 
-_NAMES = {"cls": "[CLS]", "sep": "[SEP]"}
+def _frame(lines: Sequence[Mapping[str, Any]], *keys: str) -> pd.DataFrame:
+    return pd.DataFrame(lines).set_index(list(keys))
+
+
 _WAYS = {"in place": "effective in place, ours", "maps": "every effective map, ours", "svd": "every map, full SVD"}

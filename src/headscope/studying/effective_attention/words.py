@@ -10,12 +10,12 @@ from headscope.studying.effective_attention.reduce import SAME
 from headscope.studying.verdict import Interval, Verdict, falls, verdict
 
 LENSES = (
-    "**Standard** is A, what the model computed. **Visible** is effective attention, exact: A less its projection on "
-    "the left null space of V, over the keys that a query sees. **Padded** is the same for the input filled up with "
-    "padding, whose rows of V take part: exact for that input. **Paper** is what the published code does: as padded, "
-    "with one rank for the batch and an absolute cut, and then the columns of padding are cut off, so that A_eff·V is "
-    "no longer A·V. On real tokens *padded* and *paper* nearly always have the same weights; they differ in whether "
-    "the columns of padding are kept."
+    "**Standard** is A, what the model computed. **Effective** (`keys=visible`) is effective attention, exact: A less "
+    "its projection on the left null space of V, over the keys that a query sees. **Padded** (`keys=padded`) is the "
+    "same for the input filled up with padding, whose rows of V take part: exact for that input. **Published** "
+    "(`keys=paper`) is what the published code does: as padded, with one rank for the batch and an absolute cut, and "
+    "then the columns of padding are cut off, so that A_eff·V is no longer A·V. On real tokens padded and published "
+    "nearly always have the same weights; they differ in whether the columns of padding are kept."
 )
 TWINS = 1e-3
 """Two weights that differ by less than this share are the same."""
@@ -25,8 +25,10 @@ JUDGED = (
     f"0 and it is at least {100 * SHARE:.0f} points (shares of maps) or {100 * WEIGHT:.0f} % (weights). *Alike* means "
     f"that the whole interval lies within {100 * MUCH_SHARE:.0f} points or {100 * MUCH_WEIGHT:.0f} %, so a weight can "
     "both fall and be alike. A claim on several types holds only if it does for each. **Only with padding** means that "
-    "the claim holds for the published code and does not for exact effective attention. **Cannot be said** means that "
-    "the interval is too wide. In words: standard → exact effective attention, then what the published code gives."
+    "the claim holds for the published code and does not for exact effective attention; **only without padding** means "
+    "the opposite. **Cannot be said** means that the interval is too wide. The paper excepts QNLI from the first claim "
+    "on [SEP]'s place and SST-2 from the second: there the opposite is judged. In words: standard → exact effective "
+    "attention, then what the published code gives."
 )
 METHOD = (
     "The unit is the input: values are averaged over heads within each, and intervals are over inputs. Intervals of "
@@ -69,6 +71,7 @@ _COUNTED = {
     "holds": ("holds", "hold"),
     "does not hold": ("does not hold", "do not hold"),
     "only with padding": ("holds only with padding", "hold only with padding"),
+    "only without padding": ("holds only without padding", "hold only without padding"),
     "differs by task": ("differs by task", "differ by task"),
     "does not apply": ("does not apply", "do not apply"),
 }
@@ -103,6 +106,22 @@ def answers(numbers: xr.Dataset) -> str:
     return " ".join(said)
 
 
+def unlearned(numbers: xr.Dataset) -> str:
+    """On which tasks the tuned model is no better than always giving the most common label; or nothing."""
+    said = []
+    for task in map(str, numbers["task"].values):
+        one = numbers.sel(task=task, lens="standard")
+        score, low, high, most = (float(one[name]) for name in ("score", "score_low", "score_high", "majority"))
+        if low <= most:  # no number is below NaN, which regression has
+            said.append(f"{task} ({score:.3f}, 95 % {low:.3f} to {high:.3f}; most common label {most:.3f})")
+    if not said:
+        return ""
+    return (
+        f"The tuned model is not shown to have learned {_listed(said)}: what is said of tuning there is said of a "
+        "model that learned little."
+    )
+
+
 def twins(numbers: xr.Dataset) -> str:
     """That the last layer of a model does not tell [CLS] from [SEP], on the tasks on which that is so; or nothing."""
     here = numbers["type_weight"].sel(role="tuned", length="all", size="signed", lens="standard")
@@ -131,6 +150,7 @@ def _shrinks(subject: str, tasks: Sequence[tuple[xr.Dataset, xr.Dataset, str]]) 
     words = {
         "holds": "loses weight on",
         "only with padding": "loses weight only with padding on",
+        "only without padding": "loses weight only without padding on",
         "does not hold": "loses no weight on",
         "cannot be said": "may or may not lose weight on",
     }
