@@ -14,9 +14,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from benchmarks.timing import race, ratio, show
+from benchmarks.timing import ratio, show
 from headscope.core.projection import project
 from headscope.core.rows import project_rows
+from headscope.studying.race import race
 
 HEADS = 12
 BARS = {128: 8, 256: 8, 512: 8, 1024: 5}
@@ -36,7 +37,7 @@ def compare(lengths: Sequence[int], value: int, repeats: int) -> None:
     """Each length: ours, every row by itself, and the projection that ignores the mask."""
     rows = []
     for length in lengths:
-        runs = race(_rivals(length, value), repeats=repeats)
+        runs = race(_rivals(length, value), turns=repeats)
         ours = runs.pop("headscope")
         ratios = {name: ratio(each, ours) for name, each in runs.items()}
         bar, found = BARS.get(length), ratios["Cholesky a row"].median

@@ -16,10 +16,11 @@ import torch
 from torch import Tensor
 
 from benchmarks.rivals import end_to_end
-from benchmarks.timing import Ratio, race, ratio, show
+from benchmarks.timing import Ratio, ratio, show
 from headscope.core.projection import project
 from headscope.engine.load import load
 from headscope.engine.model import Model
+from headscope.studying.race import race
 
 HEADS = 12
 BARS_OVER_FORWARD = {"factored": 1.20, "materialised": 1.25}
@@ -49,7 +50,7 @@ def main() -> None:
     quick = parser.parse_args().quick
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    effort = {"repeats": 2} if quick else {"repeats": 9, "seconds": 24}
+    effort = {"turns": 2} if quick else {"turns": 9, "seconds": 24.0}
     for shape in (TINY,) if quick else (BERT_BASE, MINILM):
         compare_with_forward(shape, effort)
     compare_with_decompositions((16,) if quick else (128, 256, 512, 1024), 8 if quick else 64, effort)

@@ -7,6 +7,7 @@ worst over the stress cases, against a float64 singular value decomposition on t
 """
 
 import argparse
+import time
 import warnings
 from collections.abc import Callable
 from statistics import median
@@ -24,7 +25,8 @@ from headscope.core.reach import Reach
 from headscope.core.rows import project_rows
 from headscope.engine.load import load
 from headscope.engine.model import Model
-from headscope.studying.effective_attention.timing import Rival, race
+from headscope.studying.effective_attention.timing import SETTLING, gpu_clock
+from headscope.studying.race import Rival, race
 
 EPS = torch.finfo(torch.float32).eps
 BARS = {(8, 128): 1.50, (64, 128): 1.30, (32, 512): 1.20}
@@ -102,9 +104,10 @@ def print_ratios(model: Model, shapes: Any, turns: int) -> None:
     """Capture and view over the plain forward pass with attentions, and how often the host had to ask."""
     rows = []
     for (batch, length), bar in shapes.items():
-        rivals = {name: Rival(run) for name, run in end_to_end(model, batch, length).items()}
+        runs = end_to_end(model, batch, length)
+        rivals = {name: Rival(run, settling=SETTLING) for name, run in runs.items()}
         rivals["in place"] = in_place(model, batch, length)
-        forward, *others = race(rivals, model.device.type, turns).values()
+        forward, *others = race(rivals, turns=turns, clock=_clock(model.device.type)).values()
         cells = [f"{median(each) / median(forward):.2f}" for each in others]
         met = float(cells[list(rivals).index("materialised") - 1]) <= (bar or 0)
         verdict = "" if bar is None else f"≤{bar:.2f} {'met' if met else 'missed'}"
@@ -130,11 +133,15 @@ def print_against_svd(device: str, shape: tuple[int, int]) -> None:
             null = torch.linalg.svd(rows, full_matrices=True)[0][:, 64:]
             _ = head - head @ null @ null.mT
 
-    times = race({"ours": Rival(ours), "loop": Rival(loop)}, device, 5)
+    times = race({"ours": ours, "loop": loop}, turns=5, clock=_clock(device))
     scaled = median(times["loop"]) * len(values) / few
     print(
         f"\nOne layer, {batch} × {length}: full SVD per head in a loop (scaled) {scaled / median(times['ours']):.0f}×"
     )
+
+
+def _clock(device: str) -> Callable[[], float]:
+    return gpu_clock if device == "cuda" else time.perf_counter
 
 
 def _bert(device: str, layers: int) -> Model:

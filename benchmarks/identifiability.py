@@ -17,8 +17,9 @@ import numpy as np
 import torch
 from scipy.optimize import linprog
 
-from benchmarks.timing import race, ratio, show
+from benchmarks.timing import ratio, show
 from headscope.core.identifiability import interval
+from headscope.studying.race import race
 
 BAR = 10  # times the speed of HiGHS, warm-started
 SHAPES = ((128, 64), (128, 32))
@@ -31,7 +32,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="a tiny shape, to see that it runs")
     quick = parser.parse_args().quick
     torch.set_num_threads(1)
-    effort = {"repeats": 2} if quick else {"repeats": 9, "seconds": 25}
+    effort = {"turns": 2} if quick else {"turns": 9, "seconds": 25}
     shapes, sample = (((12, 4),), 4) if quick else (SHAPES, 8)
     rows = [compare(keys, value, sample, effort) for keys, value in shapes]
     header = ["keys", "d", "headscope", "HiGHS, cold*", "HiGHS, warm", f"≥{BAR}", "apart"]

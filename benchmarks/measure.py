@@ -18,7 +18,7 @@ from typing import Any
 
 import torch
 
-from benchmarks.timing import race, ratio, show
+from benchmarks.timing import ratio, show
 from headscope.core.example import Example
 from headscope.data.sample import paragraphs
 from headscope.data.tag import tagged
@@ -28,6 +28,7 @@ from headscope.engine.model import Model
 from headscope.measuring.job import inputs_for
 from headscope.measuring.observe import Observer
 from headscope.measuring.settings import settings_of
+from headscope.studying.race import race
 
 BAR = 1.5
 STATISTICS = ("entropy", "offsets", "special_tokens", "token_types", "effective_share")
@@ -62,7 +63,7 @@ def compare_with_forward(device: str, tokenizer: str | None, *, quick: bool) -> 
     observers["all five"] = Observer(model, settings_of("effective", list(STATISTICS)))
     rivals: dict[str, Callable[[], Any]] = {"forward": partial(_forward, model, batches)}
     rivals |= {name: partial(_observe, each, batches) for name, each in observers.items()}
-    runs = race(rivals, repeats=2 if quick else 9, clock=time.perf_counter)
+    runs = race(rivals, turns=2 if quick else 9, clock=time.perf_counter)
     forward = runs.pop("forward")
     rows = [[name, f"{ratio(each, forward):.2f}", f"{median(each) * 1e3:.0f} ms"] for name, each in runs.items()]
     found = ratio(runs["all five"], forward).median
@@ -90,7 +91,7 @@ def compare_with_obvious_way(many: int) -> None:
 
         return measure(model, texts, statistics="entropy", progress=False)
 
-    runs = race({"obvious": obvious, "ours": ours}, repeats=3, clock=time.perf_counter)
+    runs = race({"obvious": obvious, "ours": ours}, turns=3, clock=time.perf_counter)
     apart = float(abs(obvious().double().numpy() - ours()["entropy"].values[0, 0]).max())
     rows = [[f"{many}", f"{ratio(runs['obvious'], runs['ours']):.2f}", f"{apart:.0e}"]]
     show("The obvious way over ours, entropy of raw attention, default model", ["texts", "times", "apart"], rows)

@@ -14,10 +14,11 @@ from statistics import median
 
 import torch
 
-from benchmarks.timing import race, show
+from benchmarks.timing import show
 from headscope.patterns.classify import classify
 from headscope.patterns.resize import pictures
 from headscope.patterns.sizes import sizes_of
+from headscope.studying.race import race
 
 BAR = 2_000  # maps a second
 TOKENS, KNOWN, SIDE = 128, 650, 32
@@ -39,7 +40,7 @@ def main() -> None:
     speeds: dict[str, list[list[float]]] = {name: [] for name in rivals}
     for threads, clock in ((2, time.perf_counter), (1, time.process_time)):
         torch.set_num_threads(threads)
-        for name, seconds in race(rivals, repeats=2 if quick else 9, clock=clock).items():
+        for name, seconds in race(rivals, turns=2 if quick else 9, clock=clock).items():
             speeds[name].append([many / each for each in seconds])
     rows = []
     for name, (wall, core) in speeds.items():

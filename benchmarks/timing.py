@@ -1,13 +1,8 @@
-"""CPU time of rivals, taken in turns."""
+"""What times of rivals say, and how it is printed."""
 
-import gc
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
-
-Clock = Callable[[], float]
-Rivals = Mapping[str, Callable[[], object]]
 
 
 @dataclass(frozen=True)
@@ -21,23 +16,6 @@ class Ratio:
         return f"{self.least:{spec}} / {self.median:{spec}}"
 
 
-def race(
-    rivals: Rivals, *, repeats: int, seconds: float = 0, clock: Clock = time.process_time
-) -> dict[str, list[float]]:
-    """Seconds of every rival in every turn, of CPU by default, after one turn to warm up.
-
-    There are at least `repeats` turns, and more until `seconds` are spent: short runs are noisier.
-    """
-    runs: dict[str, list[float]] = {name: [] for name in rivals}
-    _turn(rivals, 0, clock)
-    turn, start = 0, clock()
-    while turn < repeats or clock() - start < seconds:
-        for name, spent in _turn(rivals, turn, clock).items():
-            runs[name].append(spent)
-        turn += 1
-    return runs
-
-
 def ratio(runs: Sequence[float], peer: Sequence[float]) -> Ratio:
     """One rival's CPU time over another's, taken in the same turns."""
     return Ratio(min(runs) / min(peer), median(one / other for one, other in zip(runs, peer, strict=True)))
@@ -49,23 +27,3 @@ def show(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> No
     print(f"\n{title}")
     for row in (header, *rows):
         print("  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)), flush=True)
-
-
-def _turn(rivals: Rivals, turn: int, clock: Clock) -> dict[str, float]:
-    """Each rival once; who comes first changes, for each finds the memory as the one before left it."""
-    names = list(rivals)
-    start = turn % len(names)
-    gc.collect()
-    gc.disable()  # or it would collect one rival's garbage on another's time
-    try:
-        return {name: _time(rivals[name], clock) for name in names[start:] + names[:start]}
-    finally:
-        gc.enable()
-
-
-def _time(run: Callable[[], object], clock: Clock) -> float:
-    start = clock()
-    kept = run()
-    spent = clock() - start
-    del kept  # what it made is freed outside the clock
-    return spent

@@ -1,9 +1,8 @@
 """The study of Sun & Marasović (2021), on a tiny model."""
 
 import re
-from contextlib import contextmanager
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 
 import numpy as np
 import pytest
@@ -127,28 +126,6 @@ def test_the_published_way_to_make_maps_gives_the_same_maps():
     trace = capture(model, ["the cat sat on the mat and slept while the old man sang"], keep=("values", "pads"))
     for label, made in zip(trace.layers, timing.by_svd(trace), strict=True):
         torch.testing.assert_close(made, view(trace, "effective").layer(label), atol=1e-5, rtol=0)  # float32
-
-
-def test_rivals_take_turns():
-    order = []
-    rivals = {name: timing.Rival(partial(order.append, name)) for name in timing.WAYS}
-    spent = timing.race(rivals, "cpu", turns=5)
-    assert order[:7] == ["standard", "in place", "maps", *timing.WAYS]  # the slow one warms up once
-    assert {name: len(each) for name, each in spent.items()} == {"standard": 5, "in place": 5, "maps": 5, "svd": 3}
-
-
-def test_what_surrounds_a_rival_and_its_first_batches_are_off_the_clock():
-    order = []
-
-    @contextmanager
-    def within():
-        order.append("set up")
-        yield
-        order.append("torn down")
-
-    rival = timing.Rival(partial(order.append, "batch"), within, settling=2)
-    assert len(timing.race({"in place": rival}, "cpu", turns=1)["in place"]) == 1
-    assert order == 3 * ["set up", "batch", "batch", "batch", "torn down"]
 
 
 def test_the_example_that_is_shown_has_something_to_show():

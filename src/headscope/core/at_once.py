@@ -40,28 +40,29 @@ def effective_at_once(layers: Layers, fits: Tensor | None = None) -> Sequence[Ef
     The host waits once, and three times more where values of some head are not proved to have full rank.
     """
     reach, values, context = layers.reach, layers.values, layers.context
-    frame, gram = _frame(values, reach)
+    gram = _gram(values, reach)
     inverse, condition = inverse_factor(gram)
     bound = condition * reach.tolerance  # below 1 rank is full
-    asked = [bound.amax(), condition.amax(), *([] if fits is None else [fits.double()])]
+    used = condition.masked_fill(reach.is_short[..., 0, 0], 0) if any(reach.short) else condition
+    asked = [bound.amax(), used.amax(), *([] if fits is None else [fits.double()])]
     worst, spread, *fit = torch.stack(asked).tolist()  # the one question; NaN is below nothing
     if 0.0 in fit:
         return None
     if worst < 1 and all(reach.short):
         return [_same(each, reach) for each in layers.attention]
     rank = reach.rank.expand(bound.shape)
-    if worst < 1 and spread <= WELL_CONDITIONED * reach.value and context is not None and not any(reach.short):
+    gentle = spread <= WELL_CONDITIONED * reach.value
+    if worst < 1 and gentle and context is not None and not any(reach.short):
         thin = inverse.to(values.dtype)
         return _measured(layers, list(context @ thin), values @ thin, rank)
-    turn = _turn(inverse, reach)
-    if not worst < 1:
-        if not _finite(gram):
-            return None
-        turn, rank = _less(reach, gram, turn, rank, ~(bound < 1))
-    right = frame @ turn
-    if not spread <= WELL_CONDITIONED * reach.value:
-        right = right @ (1.5 * _eye(turn) - 0.5 * (right.mT @ right))  # what rounding left of the condition's square
-    right = right.to(values.dtype)
+    if worst < 1 and gentle:
+        right = _in_single(values, inverse, reach)
+    elif worst < 1 or _finite(gram):
+        turn = _turn(inverse, reach)
+        turn, rank = (turn, rank) if worst < 1 else _less(reach, gram, turn, rank, ~(bound < 1))
+        right = _in_double(values, turn, reach, gentle=gentle)
+    else:
+        return None
     left = [each @ part for each, part in zip(layers.attention, right, strict=True)]
     return _measured(layers, left, right, rank)
 
@@ -73,8 +74,8 @@ def output_at_once(attention: Tensor, values: Tensor, reach: Reach, recordings: 
     """
 
     def first(values: Tensor, keys: Tensor) -> tuple[Tensor, ...]:
-        there = replace(reach, keys=keys)
-        frame, gram = _frame(values * keys[:, None, :, None], there)
+        there, seen = replace(reach, keys=keys), values * keys[:, None, :, None]
+        frame, gram = _frame(seen, there), _gram(seen, there)
         inverse, condition = inverse_factor(gram)
         right = (frame @ _turn(inverse, there)).to(values.dtype)
         return (condition * there.tolerance).amax(), right, frame, gram
@@ -100,22 +101,42 @@ def output_at_once(attention: Tensor, values: Tensor, reach: Reach, recordings: 
     return (attention @ right) @ (right.mT @ values)
 
 
-def _frame(values: Tensor, reach: Reach) -> tuple[Tensor, Tensor]:
-    """W and the matrix that says which of its directions count: VᵀV, or VVᵀ of a short text, its keys in front."""
+def _gram(values: Tensor, reach: Reach) -> Tensor:
+    """The matrix that says which directions count: VᵀV, or VVᵀ of a short text, its keys in front."""
     wide = values.double()  # … batch head key value
     if not any(reach.short):
-        return wide, wide.mT @ wide
+        return wide.mT @ wide
     index, held = reach.front
     shape = (*wide.shape[:-2], index.shape[-1], wide.shape[-1])
     rows = wide.gather(-2, index[:, None, :, None].expand(shape)) * held[:, None, :, None]
     gram = rows @ rows.mT
-    ordinary = (trace_of(gram) / reach.rank.clamp(min=1)).clamp(
-        min=TINY
-    )  # at spare places it leaves the condition alone
-    gram = torch.addcmul(gram, reach.spare, ordinary[..., None, None])
+    ordinary = (trace_of(gram) / reach.rank.clamp(min=1)).clamp(min=TINY)
+    gram = torch.addcmul(gram, reach.spare, ordinary[..., None, None])  # at spare places it leaves the condition alone
+    return gram if all(reach.short) else torch.where(reach.is_short, gram, wide.mT @ wide)
+
+
+def _frame(values: Tensor, reach: Reach) -> Tensor:
+    """W: the values, or rows of the identity for a short text."""
+    wide = values.double()
+    if not any(reach.short):
+        return wide
     if all(reach.short):
-        return reach.identity.expand(*wide.shape[:-2], -1, -1), gram
-    return torch.where(reach.is_short, reach.identity, wide), torch.where(reach.is_short, gram, wide.mT @ wide)
+        return reach.identity.expand(*wide.shape[:-2], -1, -1)
+    return torch.where(reach.is_short, reach.identity, wide)
+
+
+def _in_single(values: Tensor, inverse: Tensor, reach: Reach) -> Tensor:
+    """W·T in single precision, which will do where everything counts and values are well-conditioned."""
+    right = values @ inverse.to(values.dtype)
+    return torch.where(reach.is_short, reach.identity.to(values.dtype), right) if any(reach.short) else right
+
+
+def _in_double(values: Tensor, turn: Tensor, reach: Reach, *, gentle: bool) -> Tensor:
+    """W·T by way of double precision; where values are not gentle, without what rounding left of their condition."""
+    right = _frame(values, reach) @ turn
+    if not gentle:
+        right = right @ (1.5 * _eye(turn) - 0.5 * (right.mT @ right))
+    return right.to(values.dtype)
 
 
 def _turn(inverse: Tensor, reach: Reach) -> Tensor:

@@ -118,7 +118,7 @@ def _short(values: Tensor, seen: Tensor) -> _Basis:
     rank = torch.where(front.full, count, 0)
     if not bool(front.full.all()):
         lost = ~front.full
-        basis, rank[lost] = _eigenbasis(front.gram[lost], rank_tolerance(count[lost], values.shape[-1]))
+        basis, rank[lost] = eigenbasis(front.gram[lost], rank_tolerance(count[lost], values.shape[-1]))
         choice[lost] = choice[lost] @ basis.to(values)
     right = torch.zeros_like(values)
     right[..., : choice.shape[-1]] = choice
@@ -137,8 +137,7 @@ class _Front:
 
 def _front(values: Tensor, seen: Tensor) -> _Front:
     value, count = values.shape[-1], seen.sum(-1)
-    front = seen.to(torch.int8).sort(dim=-1, descending=True, stable=True)
-    index, held = front.indices[:, :value], front.values[:, :value].bool()
+    index, held = to_front(seen, value)
     rows = values.double().gather(1, index[..., None].expand(-1, -1, value)) * held[..., None]
     gram = rows @ rows.mT
     size = rows.square().sum((-1, -2)) / count.clamp(min=1)  # a diagonal of ordinary size leaves the condition alone
@@ -146,8 +145,19 @@ def _front(values: Tensor, seen: Tensor) -> _Front:
     return _Front(index, held, gram, condition * rank_tolerance(count, value) < 1)
 
 
-def _eigenbasis(gram: Tensor, tolerance: Tensor) -> tuple[Tensor, Tensor]:
-    """The eigenvectors of V·Vᵀ that count, which are the left singular vectors of V, and how many they are."""
+def to_front(seen: Bool[Tensor, "many key"], most: int) -> tuple[Int[Tensor, "many place"], Bool[Tensor, "many place"]]:
+    """The keys that are seen moved to the front, `most` of them, and which places they fill."""
+    order = seen.to(torch.int8).sort(dim=-1, descending=True, stable=True)
+    return order.indices[:, :most], order.values[:, :most].bool()
+
+
+def eigenbasis(
+    gram: Float[Tensor, "many size size"], tolerance: Float[Tensor, "many"]
+) -> tuple[Float[Tensor, "many size size"], Int[Tensor, "many"]]:
+    """The eigenvectors whose eigenvalue exceeds tolerance² of the largest, others 0, and how many they are.
+
+    Those of V·Vᵀ are the left singular vectors of V. The host finds them.
+    """
     _check_finite(gram)
     sizes, vectors = (each.to(gram.device) for each in torch.linalg.eigh(gram.cpu()))  # as in _decomposed
     kept = sizes > sizes[:, -1:] * tolerance[:, None].square()

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from headscope.core.projection import rank_tolerance
+from headscope.core.projection import rank_tolerance, to_front
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,8 +47,7 @@ class Reach:
     @cached_property
     def front(self) -> tuple[Int[Tensor, "batch place"], Bool[Tensor, "batch place"]]:
         """The keys moved to the front, as many as there are value dimensions, and which places they fill."""
-        order = self.keys.to(torch.int8).sort(dim=-1, descending=True, stable=True)
-        return order.indices[:, : self.value], order.values[:, : self.value].bool()
+        return to_front(self.keys, self.value)
 
     @cached_property
     def spare(self) -> Float[Tensor, "batch 1 place place"]:

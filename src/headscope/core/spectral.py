@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from headscope.core.projection import inverse_factor
+from headscope.core.projection import eigenbasis, inverse_factor
 
 ROUNDS = 18
 """So many settle every eigenvalue that is 1 % or more away from the cut; others are said to be unsure."""
@@ -39,8 +39,7 @@ def by_eigenvectors(
     gram: Float[Tensor, "many size size"], tolerance: Float[Tensor, "many"]
 ) -> Float[Tensor, "many size size"]:
     """The same projector, from eigenvectors, by the host: for the few that are not sure."""
-    sizes, vectors = (each.to(gram.device) for each in torch.linalg.eigh(gram.cpu()))
-    kept: Tensor = vectors * (sizes > sizes[:, -1:] * tolerance[:, None].square())[:, None, :]
+    kept, _ = eigenbasis(gram, tolerance)
     return kept @ kept.mT
 
 

@@ -1,10 +1,8 @@
 """How long evaluation takes with standard and with effective attention: rivals in turns, in one run."""
 
-import gc
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -19,6 +17,7 @@ from headscope.engine.batch import Inputs, batches
 from headscope.engine.capture import request_of, traced
 from headscope.engine.edited import edited
 from headscope.engine.model import Model
+from headscope.studying.race import Rival, race
 
 TURNS, SLOW_TURNS = 9, 3
 SETTLING = 5
@@ -28,15 +27,17 @@ for analysis; and the published way to make them, a full singular value decompos
 
 
 def times(model: Model, examples: Sequence[Example], max_length: int, sizes: Sequence[int]) -> xr.Dataset:
-    """Seconds of every way in every turn, for batches of these sizes.
+    """Seconds of every way in every turn, for batches of these sizes; on a CPU those of one thread's work.
 
     The published way is slow: it has fewer turns, and only with the first size.
     """
     many = [min(size, len(examples)) for size in sizes]
-    runs = [
-        race(_rivals(model, examples[:size], max_length, slow=size == many[0]), model.device.type)
-        for size in reversed(many)  # the slow way comes last: it leaves the machine hot and its memory in pieces
-    ][::-1]
+    clock = gpu_clock if model.device.type == "cuda" else time.process_time  # others may be busy on the same CPU
+    with _one_thread(model):
+        runs = [
+            race(_rivals(model, examples[:size], max_length, slow=size == many[0]), turns=TURNS, clock=clock)
+            for size in reversed(many)  # the slow way comes last: it leaves the machine hot and its memory in pieces
+        ][::-1]
     table = np.full((len(runs), len(WAYS), TURNS), np.nan)
     for place, run in enumerate(runs):
         for way, name in enumerate(WAYS):
@@ -44,52 +45,8 @@ def times(model: Model, examples: Sequence[Example], max_length: int, sizes: Seq
     return xr.Dataset(
         {"seconds": (("batch", "way", "turn"), table)},
         coords={"batch": many, "way": list(WAYS)},
-        attrs={"device": _device(model), "threads": torch.get_num_threads(), "tokens": max_length},
+        attrs={"device": _device(model), "tokens": max_length},
     )
-
-
-@dataclass(frozen=True)
-class Rival:
-    """One way to evaluate a batch.
-
-    What surrounds it is set up once for a whole evaluation, and its first batches are slower: neither is on the clock.
-    """
-
-    run: Callable[[], Any]
-    within: Callable[[], AbstractContextManager[Any]] = nullcontext
-    settling: int = 0  # batches
-
-
-def race(rivals: Mapping[str, Rival], device: str, turns: int = TURNS) -> dict[str, list[float]]:
-    """Seconds of every rival in every turn, after two to warm up; all meet the same slow minutes of the machine."""
-    spent: dict[str, list[float]] = {name: [] for name in rivals}
-    gc.disable()  # or one rival's garbage would be collected on another's time
-    try:
-        for turn in range(-1, turns + 1):
-            gc.collect()
-            for name, rival in rivals.items():
-                if name == "svd" and not 0 <= turn <= min(SLOW_TURNS, turns):
-                    continue
-                seconds = _clocked(rival, device)
-                if turn > 0:
-                    spent[name].append(seconds)
-    finally:
-        gc.enable()
-    return spent
-
-
-def _clocked(rival: Rival, device: str) -> float:
-    """Seconds of one batch; what it made is freed outside the clock."""
-    with rival.within():
-        for _ in range(rival.settling):
-            rival.run()
-        _wait(device)
-        start = time.perf_counter()
-        kept = rival.run()
-        _wait(device)
-        seconds = time.perf_counter() - start
-    del kept
-    return seconds
 
 
 def by_svd(trace: Trace) -> list[torch.Tensor]:
@@ -112,16 +69,15 @@ def _rivals(model: Model, examples: Sequence[Example], max_length: int, *, slow:
         seen = view(trace, "effective")
         return trace, [seen.layer(label) for label in seen.layers]
 
+    standard = partial(_forward, model, inputs, output_attentions=True), partial(_eager, model.network)
+    in_place = partial(_forward, model, inputs), partial(edited, model, "effective_attention")
+    settling = SETTLING if model.device.type == "cuda" else 0  # until work that is repeated is recorded
     quick = {
-        "standard": Rival(partial(_forward, model, inputs, output_attentions=True), partial(_eager, model.network)),
-        "in place": Rival(
-            partial(_forward, model, inputs),
-            partial(edited, model, "effective_attention"),
-            settling=SETTLING if model.device.type == "cuda" else 0,  # until what is repeated is recorded
-        ),
-        "maps": Rival(maps),
+        "standard": Rival(*standard, settling=settling),
+        "in place": Rival(*in_place, settling=settling),
+        "maps": Rival(maps, settling=settling),
     }
-    return {**quick, "svd": Rival(lambda: by_svd(traced(model, inputs, padded)))} if slow else quick
+    return {**quick, "svd": Rival(lambda: by_svd(traced(model, inputs, padded)), most=SLOW_TURNS)} if slow else quick
 
 
 @torch.no_grad()
@@ -140,9 +96,21 @@ def _eager(network: Any) -> Iterator[None]:
         network.set_attn_implementation(before)
 
 
-def _wait(device: str) -> None:
-    if device == "cuda":
-        torch.cuda.synchronize()
+@contextmanager
+def _one_thread(model: Model) -> Iterator[None]:
+    """On a CPU: what several threads do is counted in a way that depends on who else is there."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1 if model.device.type == "cpu" else before)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def gpu_clock() -> float:
+    """What the wall clock says once the GPU has done all that it was told."""
+    torch.cuda.synchronize()
+    return time.perf_counter()
 
 
 def _device(model: Model) -> str:
