@@ -114,5 +114,31 @@ def test_latex_has_both_tables_where_theirs_do_not_fit():
     assert "Printed in the paper:" in text
 
 
+def test_wide_latex_tables_have_intervals_below_their_values():
+    wide = {f"column {at}": [0.123] for at in range(9)}
+    ends = {f"{name}{end}": [0.1] for name in wide for end in ("_low", "_high")}
+    text = latex(Table("x", "x", pd.DataFrame({"task": ["RTE"], **wide, **ends}), 1))
+    assert text.count(r"\shortstack[r]{0.123\\{\scriptsize {[}0.100, 0.100{]}}}") == 9
+
+
+def test_latex_tables_of_sentences_run_over_pages():
+    said = "A sentence that is longer than forty letters, as those of verdicts are."
+    text = latex(Table("x", "x", pd.DataFrame({"claim": ["one", "two"], "in words": [said, said]}), 1))
+    assert [text.count(part) for part in (r"\begin{longtable}", r"\endfirsthead", r"\endhead")] == [1, 1, 1]
+    assert r"\begin{table}" not in text
+    assert r"\resizebox" not in text
+
+
+def test_whole_numbers_may_be_missing():
+    (columns,) = printed(Table("x", "x", pd.DataFrame({"task": ["a", "b"], "n": pd.array([2490, None], "Int64")}), 1))
+    assert [list(each.cells) for each in columns] == [["a", "b"], ["2,490", "–"]]
+
+
+def test_theirs_stand_below_where_rows_have_other_names():
+    ours = pd.DataFrame({"task": ["a"], "batch": [8], "ratio": [1.5]}).set_index(["task", "batch"])
+    theirs = pd.DataFrame({"task": ["a"], "ratio": [2.0]}).set_index("task")
+    assert len(printed(Table("x", "x", ours, 1, theirs=theirs))) == 2
+
+
 def test_marks_do_not_let_html_through():
     assert as_html("`<b>` **<i>** <u>") == "<code>&lt;b&gt;</code> <strong>&lt;i&gt;</strong> &lt;u&gt;"

@@ -14,6 +14,8 @@ from headscope.core.document import Picture, Table
 from headscope.core.errors import InputError
 from headscope.core.lens import view
 from headscope.engine.capture import capture
+from headscope.reporting.grid import grid
+from headscope.reporting.latex import latex
 from headscope.studies.effective_attention import EffectiveAttention
 from headscope.studying.effective_attention import one_task, reduce, scoring, tables, timing
 from headscope.studying.effective_attention.check import check
@@ -49,6 +51,15 @@ def test_every_table_and_figure_of_the_paper_is_there():
     pictures = {name for name, part in made.items() if isinstance(part, Picture)}
     assert pictures == {"by_length", *(f"figure_{place}" for place in range(1, 8))}
     assert len(claims(found(NAME)["numbers"], found(NAME)["times"])) == 13
+
+
+def test_every_table_is_printed_in_full():
+    tables = [part for part in whole().values() if isinstance(part, Table)]
+    for table in tables:
+        for text in (latex(table), grid(table, "Table")):
+            assert "nan" not in text.lower()
+            assert "<NA>" not in text
+    assert any("longtable" in latex(table) for table in tables)
 
 
 def test_outputs_are_the_same_with_exact_effective_attention_in_place(numbers):

@@ -92,7 +92,7 @@ def _keyed(frame: pd.DataFrame) -> pd.DataFrame:
 
 def _fits(ours: pd.DataFrame, theirs: pd.DataFrame) -> bool:
     """Whether every row and column of theirs is one of ours."""
-    rows = ours.index.is_unique and theirs.index.is_unique and bool(theirs.index.isin(ours.index).all())
+    rows = ours.index.is_unique and theirs.index.is_unique and set(theirs.index) <= set(ours.index)
     return rows and set(theirs.columns) <= set(ours.columns)
 
 
@@ -145,6 +145,10 @@ def _numbers(values: pd.Series, ends: tuple[pd.Series, pd.Series] | None) -> tup
     cells, intervals = [], []
     for value, *bounds in rows:
         size = max((abs(each) for each in (value, *bounds) if not pd.isna(each)), default=0)
+        if pd.isna(value):
+            cells.append(NOTHING)
+            intervals.append("")
+            continue
         cut = abs(value) > least and round(value, usual) != value
         few = not whole and cut and size < 10 ** (1 - usual)
         after = digits(size) if few else usual
