@@ -63,9 +63,7 @@ def test_a_fall_that_is_exact_holds():
     found = verdicts(numbers(exact=-0.2, published=-0.25))
     assert found["Vertical patterns fall."].verdict == "holds"
     assert found["[CLS] is attended to alike."].verdict == "does not hold"
-    assert found["Punctuation loses weight too."].sentence == (
-        "Holds on RTE (0.300 → 0.100; 0.050 with the published code)."
-    )
+    assert found["Punctuation loses weight too."].sentence == ("Holds on RTE (0.300 → 0.100; published 0.050).")
 
 
 def test_wide_intervals_leave_it_open():
@@ -79,8 +77,8 @@ def test_tasks_that_differ_are_named():
     claim = found["Vertical patterns fall."]
     assert claim.verdict == "differs by task"
     assert claim.sentence == (
-        "Holds on RTE (30.0 → 10.0 %; 10.0 % with the published code); holds only with padding on STS-B "
-        "(30.0 → 30.0 %; 10.0 % with the published code)."
+        "Holds on RTE (30.0 → 10.0 %; published 10.0 %); holds only with padding on STS-B (30.0 → 30.0 %; published "
+        "10.0 %)."
     )
 
 

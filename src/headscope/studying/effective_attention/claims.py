@@ -122,7 +122,7 @@ def _sep_leads(task: xr.Dataset) -> Judged:
 def _sep_loses(task: xr.Dataset) -> Judged:
     """Where [SEP] did not lead, it has nothing to lose."""
     places = f"place {' → '.join(str(_place(task, lens)) for lens in ('standard', 'visible'))}"
-    figures = f"{places}; {_place(task, 'paper')} with the published code"
+    figures = f"{places}; published {_place(task, 'paper')}"
     if mostly(float(task["sep_leads"].sel(lens="standard"))) == "no":
         return Judged(_name(task), "does not apply", figures)
     exact, published = (opposite(mostly(float(task["sep_leads"].sel(lens=lens)))) for lens in ("visible", "paper"))
@@ -221,7 +221,7 @@ def _from_to(table: xr.DataArray, *, percent: bool = False) -> str:
     values = [float(table.sel(lens=lens)) for lens in ("standard", "visible", "paper")]
     one, two, three = (f"{100 * each:.1f}" if percent else f"{each:.3f}" for each in values)
     unit = " %" if percent else ""
-    return f"{one} → {two}{unit}; {three}{unit} with the published code"
+    return f"{one} → {two}{unit}; published {three}{unit}"
 
 
 def _name(task: xr.Dataset) -> str:

@@ -27,8 +27,8 @@ JUDGED = (
     "both fall and be alike. A claim on several types holds only if it does for each. **Only with padding** means that "
     "the claim holds for the published code and does not for exact effective attention; **only without padding** means "
     "the opposite. **Cannot be said** means that the interval is too wide. The paper excepts QNLI from the first claim "
-    "on [SEP]'s place and SST-2 from the second: there the opposite is judged. In words: standard → exact effective "
-    "attention, then what the published code gives."
+    "on [SEP]'s place and SST-2 from the second: there the opposite is judged. In words: standard → effective "
+    "attention, exact; then what the published code gives."
 )
 METHOD = (
     "The unit is the input: values are averaged over heads within each, and intervals are over inputs. Intervals of "
