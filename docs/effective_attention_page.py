@@ -10,11 +10,12 @@ from matplotlib.figure import Figure
 
 from headscope.results.stamp import provenance
 from headscope.results.store import open_result
-from headscope.studying.effective_attention import paper, pictures, tables, words
-from headscope.studying.effective_attention.claims import TWICE, Claim, claims
+from headscope.studying.effective_attention import paper, pictures, remarks, tables, words
+from headscope.studying.effective_attention.claims import Claim, claims
 from headscope.studying.effective_attention.document import lengths_shown
 from headscope.studying.effective_attention.names import ATTENTIONS
-from headscope.studying.effective_attention.scale import counted, reduced
+from headscope.studying.effective_attention.remarks import THINGS
+from headscope.studying.effective_attention.scale import reduced
 from headscope.studying.verdict import Verdict
 
 DOCS = Path(__file__).parent
@@ -27,13 +28,6 @@ KINDS = {
     "cannot be said": "perhaps",
 }
 SHOWN = [ATTENTIONS[lens] for lens in ("standard", "visible", "paper")]
-THINGS: tuple[tuple[str, str, dict[str, str]], ...] = (
-    ("[SEP]", "weight", {"token": "sep"}),
-    ("punctuation", "type_weight", {"type": "punctuation"}),
-    ("[CLS]", "weight", {"token": "cls"}),
-)
-"""What may lose weight, and where its weight stands among the numbers."""
-
 TEXT = """# Does effective attention show something else than attention?
 
 *Made by `docs/make.py` from `docs/results/effective_attention_*.nc`; no number here is typed by hand.*
@@ -62,8 +56,8 @@ headscope study effective-attention --data GLUE -o out/                      # t
 headscope study effective-attention --dev my.jsonl --train more.jsonl -o out/    # on data of your own
 ```
 
-The runs behind this page were tuned once for each task, with one seed and these settings (the paper names few of its
-own):
+The runs behind this page were tuned once for each task, with one seed and these settings, which are not all the paper's
+(see the end):
 
 ```
 {commands}
@@ -77,6 +71,10 @@ own):
 ## How to read it
 
 {method}
+
+## What differs from the paper
+
+{differences}
 
 {runs}
 """
@@ -95,8 +93,11 @@ BODY = """## {model}
 
 ### By length
 
+{by_length}
+
 Whether weight is lost exactly (*exact*), only in what the published code gives (*padding*), or not (*no*; *?* where the
-interval is too wide; – where fewer than two inputs are that long). {n} inputs longer than {size} tokens.
+interval is too wide; – where fewer than two inputs are that long). In brackets, once for each task, how many inputs it
+is.
 
 {lengths}
 
@@ -104,12 +105,18 @@ interval is too wide; – where fewer than two inputs are that long). {n} inputs
 
 ### What of Table 2 survives
 
-Share of maps of each pattern class in per cent, tuned model; in round brackets 95 % intervals, in
-square brackets what the paper prints.
+{survivors}
+
+Share of maps of each pattern class in per cent, tuned model, with 95 % intervals in square brackets; after “paper”,
+what the paper prints.
 
 {patterns}
 
 {faults}
+
+### Beside the norm-based analysis
+
+{norms}
 
 ### Scores with effective attention in place
 
@@ -120,9 +127,9 @@ square brackets what the paper prints.
 {times}
 
 Seconds are of one batch on {device}, filled up to {tokens} tokens, with the weights before tuning: median of
-the turns, least and most in brackets. Twice the time *holds* if the least of the turns is {twice} or more with batches
-of either size, and *does not hold* if the median is less with both. A model this small is done before the GPU has been
-told all of it, so what is counted here is mostly launches.
+the turns, least and most in brackets. A model this small is done before the GPU has been told all of it, so what is
+counted here is mostly launches: it differs from task to task and from machine to machine by chance, by a third and
+more.
 """
 
 
@@ -143,7 +150,7 @@ def page(found: dict[str, dict[str, xr.Dataset]], folder: Path = DOCS / "results
     judged = {label: claims(each["numbers"], each["times"]) for label, each in found.items()}
     numbers = {label: each["numbers"] for label, each in found.items()}
     values = {
-        "answer": _answer(numbers),
+        "answer": _answer(numbers, list(judged.values())),
         "commands": "\n".join(_commands(numbers)),
         "shape": "\n\n".join(_shape(path) for path in sorted(folder.glob(f"{STEM}bert-base-shape_*_times.nc"))),
         "models": " and ".join(found),
@@ -153,6 +160,7 @@ def page(found: dict[str, dict[str, xr.Dataset]], folder: Path = DOCS / "results
         "size": " or ".join(map(str, sizes)),
         "bodies": "\n".join(_body(label, each["numbers"], each["times"]) for label, each in found.items()),
         "method": "\n\n".join(f"- {each}" for each in (words.LENSES, words.JUDGED, *words.METHOD)),
+        "differences": "\n\n".join(f"**{label}.** {remarks.differences(each)}" for label, each in numbers.items()),
         "runs": "\n\n".join(_run(label, each["numbers"]) for label, each in found.items()),
     }
     return TEXT.format(**values).encode()
@@ -169,29 +177,28 @@ def drawn(found: dict[str, dict[str, xr.Dataset]]) -> dict[str, Figure]:
 def _body(label: str, numbers: xr.Dataset, times: xr.Dataset) -> str:
     judged = claims(numbers, times)
     by_task = tables.verdicts_by_task(judged)
-    size = int(numbers["value_size"].values[0])
     values = {
         "model": label,
         "answers": words.answers(numbers),
         "plain": "\n\n".join(filter(None, (_plain(numbers), words.unlearned(numbers), words.twins(numbers)))),
         "verdicts": _markdown(by_task),
         "sentences": "\n".join(f"- {each.text} {each.sentence}" for each in judged),
-        "n": counted(numbers, length="more than d").removesuffix(" inputs"),
-        "size": size,
         "lengths": _markdown(by_length(numbers)),
         "picture": f"pictures/{STEM}{label}_by_length.svg",
+        "survivors": remarks.survivors(judged),
+        "norms": remarks.beside_norms(numbers),
+        "by_length": remarks.by_length(numbers),
         "patterns": _markdown(_patterns(numbers)),
         "faults": paper.FAULTS,
         "scores": _markdown(_scores(numbers)),
         "times": _markdown(_times(times)),
-        "twice": TWICE,
         "device": times.attrs["device"],
         "tokens": times.attrs["tokens"],
     }
     return BODY.format(**values)
 
 
-def _answer(numbers: dict[str, xr.Dataset]) -> str:
+def _answer(numbers: dict[str, xr.Dataset], judged: list[list[Claim]]) -> str:
     """For how many pairs of a model and a task each thing loses weight, and for how many inputs nothing can."""
     lost = {}
     for thing, variable, place in THINGS:
@@ -199,14 +206,17 @@ def _answer(numbers: dict[str, xr.Dataset]) -> str:
         tasks = [one.sel(task=task) for one in every for task in one["task"].values]
         exactly = [words.shrinking(each, variable) in ("holds", "only without padding") for each in tasks]
         lost[thing] = f"{sum(exactly)} of {len(exactly)}"
+    every = [one.verdict for each in judged for claim in each if "alike" in claim.text for one in claim.judged]
+    alike = sum(each in ("holds", "only without padding") for each in every)
     few = [each["n"].sel(length="at most d").sum() / each["n"].sel(length="all").sum() for each in numbers.values()]
     return (
         f"Yes, but not what was published. Measured exactly on all inputs, [SEP] loses weight for {lost['[SEP]']} "
         f"pairs of a model and a task, punctuation for {lost['punctuation']}, and [CLS], which was said to keep its "
-        f"weight, for {lost['[CLS]']}. An input that has no more tokens than a head has value dimensions has nothing "
-        "to lose, unless its values depend on each other: that "
-        f"is {_range(100 * min(map(float, few)), 100 * max(map(float, few)))} of all, and what the published code "
-        "shows there is padding."
+        f"weight, for {lost['[CLS]']} ({alike} of them by so little that it is still called alike). An input that has "
+        "no more tokens than a head has value dimensions has nothing "
+        "to lose, unless its values depend on each other: "
+        f"{_range(100 * min(map(float, few)), 100 * max(map(float, few)))} of our inputs are so short, and what the "
+        "published code shows there is padding."
     )
 
 
@@ -230,7 +240,7 @@ def _commands(numbers: dict[str, xr.Dataset]) -> list[str]:
 
 def _shape(path: Path) -> str:
     times = open_result(path)
-    where = times.attrs["device"] if times.attrs["device"] != "cpu" else f"{times.attrs['threads']} cores of a CPU"
+    where = times.attrs["device"] if times.attrs["device"] != "cpu" else "one thread of a CPU (seconds of CPU time)"
     return f"On {where}, random weights, the same texts:\n\n{_markdown(_times(times))}"
 
 
@@ -272,16 +282,16 @@ def _plain(numbers: xr.Dataset) -> str:
         task for task in map(str, numbers["task"].values) if int(numbers["n"].sel(task=task, length="at most d"))
     ]
     rows = tuned.sel(length="at most d", task=with_some, size="signed", token="sep")["weight"]
-    moved = [abs(rows.sel(lens=lens) / rows.sel(lens="standard") - 1) for lens in ("visible", "paper")]
-    exact, published = (_range(100 * float(each.min()), 100 * float(each.max())) for each in moved)
+    moved = [100 * (rows.sel(lens=lens) / rows.sel(lens="standard") - 1) for lens in ("visible", "paper")]
+    exact, published = (_range(float(each.min()), float(each.max())) for each in moved)
     return (
-        f"{short}. There the mean weight on [SEP] moves by {exact} exactly, and by {published} in what the published "
+        f"{short}. There the mean weight on [SEP] changes by {exact} exactly, and by {published} in what the published "
         "code gives: all of the latter is padding."
     )
 
 
 def _range(low: float, high: float) -> str:
-    one, other = f"{low:.0f}", f"{high:.0f}"
+    one, other = (f"{round(each)}".replace("-", "−") for each in (low, high))
     return f"{one} %" if one == other else f"{one} to {other} %"
 
 
@@ -293,7 +303,9 @@ def by_length(numbers: xr.Dataset) -> pd.DataFrame:
             line = {"task": f"{task}, {thing}"}
             for length in _distinct(numbers):
                 here = numbers.sel(task=task, role="tuned", size="signed", length=length, **place)
-                line[f"{length} tokens" if length[0].isdigit() else length] = _lost(here, name)
+                word = _lost(here, name)
+                many = f" ({int(here['n']):,})" if thing == THINGS[0][0] else ""
+                line[f"{length} tokens" if length[0].isdigit() else length] = word + many
             lines.append(line)
     return pd.DataFrame(lines).set_index("task")
 
@@ -322,8 +334,8 @@ def _patterns(numbers: xr.Dataset) -> pd.DataFrame:
             continue
         line = {"attention": ", ".join(name)}
         for letter in paper.LETTERS:
-            ours = "{:.1f} ({:.1f}–{:.1f})".format(*(frame.loc[name, f"{letter}{end}"] for end in tables.ENDS))
-            beside = f" [{theirs.loc[name, letter]}]" if theirs is not None and name in theirs.index else ""
+            ours = "{:.1f} [{:.1f}, {:.1f}]".format(*(frame.loc[name, f"{letter}{end}"] for end in tables.ENDS))
+            beside = f" paper {theirs.loc[name, letter]}" if theirs is not None and name in theirs.index else ""
             line[letter] = ours + beside
         lines.append(line)
     return pd.DataFrame(lines).set_index("attention")

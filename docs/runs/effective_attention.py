@@ -102,7 +102,8 @@ def join(chosen: argparse.Namespace) -> None:
         shown = parts["maps"][SHOWN if SHOWN in parts["maps"] else tasks[0]]
         base = chosen.out / f"effective_attention_{label}"
         hs.save(numbers, base.with_name(f"{base.name}.nc"))
-        hs.save(stamped(shown.map(_single, keep_attrs=True), **facts), base.with_name(f"{base.name}_maps.nc"))
+        shown = stamped(shown.map(_single, keep_attrs=True), **facts, task_shown=SHOWN if SHOWN in tasks else tasks[0])
+        hs.save(shown, base.with_name(f"{base.name}_maps.nc"))
         hs.save(plain.read(chosen.found / f"{label}.times.npz"), base.with_name(f"{base.name}_times.nc"))
     for path in sorted(chosen.found.glob(f"{SHAPE}_*.times.npz")):
         label = path.name.removesuffix(".times.npz")

@@ -49,8 +49,8 @@ def test_every_table_and_figure_of_the_paper_is_there():
     made = whole()
     assert {name for name, part in made.items() if isinstance(part, Table)} >= TABLES
     pictures = {name for name, part in made.items() if isinstance(part, Picture)}
-    assert pictures == {"by_length", *(f"figure_{place}" for place in range(1, 8))}
-    assert len(claims(found(NAME)["numbers"], found(NAME)["times"])) == 13
+    assert pictures == {"by_length", "shares", *(f"figure_{place}" for place in range(1, 8))}
+    assert len(claims(found(NAME)["numbers"], found(NAME)["times"])) == 16
 
 
 def test_every_table_is_printed_in_full():
@@ -200,8 +200,13 @@ def test_an_example_can_be_named_even_if_a_limit_leaves_it_out(tmp_path):
     check([plan], base, tmp_path)
     assert plan.shows_wanted
     (another,) = plans(example="dev-33")
-    with pytest.raises(InputError, match="No input to be shown is called 'dev-33'. Did you mean 'dev-3'"):
+    with pytest.raises(InputError, match="No input is called 'dev-33', .* Did you mean 'dev-3'. There are 12, such as"):
         check([another], base, tmp_path / "other")
+    with pytest.raises(
+        InputError, match="The input 'train-3' is among those that dev is learned from, and only others"
+    ):
+        check(plans(example="train-3"), base, tmp_path / "other")
+    assert not list(tmp_path.iterdir())  # what is refused leaves nothing behind
     other = replace(plan.task, name="other", dev=plan.studied)
     check([replace(plan, task=other), plan], base, tmp_path / "both")  # one task that has it is enough
 

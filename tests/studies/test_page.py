@@ -68,7 +68,7 @@ def test_the_page_answers_in_words_and_numbers(joined, maker):
         "| SST-2, published |",
         "headscope study effective-attention:epochs=1,batch_size=8,learning_rate=2e-05 --data GLUE --task rte",
         "have at most 8 tokens",
-        "cores of a CPU, random weights, the same texts",
+        "one thread of a CPU (seconds of CPU time), random weights, the same texts",
     ):
         assert said in text
     assert "**Reduced**" not in text  # all of dev was studied

@@ -1,15 +1,17 @@
 """Tables for a paper: LaTeX with booktabs."""
 
+from textwrap import wrap
+
 from headscope.core.document import Table
 from headscope.reporting.caption import caption
 from headscope.reporting.cells import Column, printed
 from headscope.reporting.markup import as_latex, latex_escaped
 
-TEXT = 0.75
-"""The share of a line that columns of sentences divide among them, the longer ones getting more."""
+BETWEEN = 0.036
+"""The share of a line that lies between two columns."""
 
-ENOUGH = 160
-"""Letters from which a longer sentence gets no more."""
+HEAD = 16
+"""Letters of a heading from which it is broken into lines."""
 
 WIDE = 95
 """Letters of a row from which intervals stand below their values, so that the table need not be made smaller."""
@@ -40,7 +42,7 @@ def _over_pages(columns: list[Column], title: str) -> str:
     head = f"\\toprule\n{_head(columns)} \\\\\n\\midrule"
     return (
         "% \\usepackage{array, booktabs, longtable}, in one column\n"
-        f"{{\\small\n\\begin{{longtable}}{{{_sides(columns)}}}\n{title} \\\\\n"
+        f"{{\\small\n\\begin{{longtable}}{{{_widths(columns)}}}\n{title} \\\\\n"
         f"{head}\n\\endfirsthead\n{head}\n\\endhead\n"
         f"{_rows(columns, stacked=False)}\n\\bottomrule\n\\end{{longtable}}}}\n"
     )
@@ -48,8 +50,9 @@ def _over_pages(columns: list[Column], title: str) -> str:
 
 def _tabular(columns: list[Column]) -> str:
     stacked = sum(max(len(_text(each, place)) for place in range(len(each.cells))) for each in columns) > WIDE
+    sides = _widths(columns) if any(each.long for each in columns) else "".join(map(_side, columns))
     grid = (
-        f"\\begin{{tabular}}{{{_sides(columns)}}}\n\\toprule\n{_head(columns)} \\\\\n\\midrule\n"
+        f"\\begin{{tabular}}{{{sides}}}\n\\toprule\n{_stacked_head(columns)} \\\\\n\\midrule\n"
         f"{_rows(columns, stacked=stacked)}\n\\bottomrule\n\\end{{tabular}}"
     )
     return f"\\resizebox{{{FITTING}}}{{!}}{{%\n{grid}}}"
@@ -59,14 +62,24 @@ def _head(columns: list[Column]) -> str:
     return " & ".join(latex_escaped(each.name) for each in columns)
 
 
-def _sides(columns: list[Column]) -> str:
-    needed = [min(max(map(len, each.cells)), ENOUGH) if each.long else 0 for each in columns]
-    return "".join(_side(each, wide / max(sum(needed), 1)) for each, wide in zip(columns, needed, strict=True))
+def _stacked_head(columns: list[Column]) -> str:
+    """Long headings in several lines."""
+    found = []
+    for each in columns:
+        lines = [latex_escaped(line) for line in wrap(each.name, HEAD)]
+        below = r" \\ ".join(lines)
+        found.append(f"\\shortstack[{_side(each)}]{{{below}}}" if len(lines) > 1 else below)
+    return " & ".join(found)
 
 
-def _side(column: Column, share: float) -> str:
-    if column.long:
-        return f">{{\\raggedright\\arraybackslash}}p{{{TEXT * share:.2f}\\linewidth}}"
+def _widths(columns: list[Column]) -> str:
+    """A width for each column: more for longer texts, but not as much more as they are longer."""
+    needed = [max(len(each.name), *map(len, each.cells)) ** 0.5 for each in columns]
+    share = (1 - BETWEEN * len(columns)) / sum(needed)
+    return "".join(f">{{\\raggedright\\arraybackslash}}p{{{share * each:.3f}\\linewidth}}" for each in needed)
+
+
+def _side(column: Column) -> str:
     return "r" if column.number else "l"
 
 

@@ -97,7 +97,7 @@ class EffectiveAttention(Study):
         times = [each["times"].expand_dims(task=[task.name]) for each, task in zip(parts, tasks, strict=True)]
         beside = {
             "times": xr.concat(times, "task", join="outer", combine_attrs="override"),
-            "maps": _shown([(plan.shows_wanted, each["maps"]) for plan, each in zip(plans, parts, strict=True)]),
+            "maps": _shown(plans, [each["maps"] for each in parts]),
         }
         facts = provenance(numbers)
         return {"numbers": numbers, **{name: stamped(each, **facts) for name, each in beside.items()}}
@@ -193,11 +193,14 @@ def _tuned_folder(tuned: str | None, task: str, many: int) -> Path | None:
     return held[0]
 
 
-def _shown(maps: "Sequence[tuple[bool, xr.Dataset]]") -> "xr.Dataset":
-    """The maps that were wanted, or the first in which there is something to see."""
-    wanted = [each for asked, each in maps if asked]
-    differing = (each for _, each in maps if not _same(each))
-    return wanted[0] if wanted else next(differing, maps[0][1])
+def _shown(plans: "Sequence[Plan]", maps: "Sequence[xr.Dataset]") -> "xr.Dataset":
+    """The maps that were wanted, or the first in which there is something to see, with the name of their task."""
+    from headscope.results.stamp import stamped
+
+    named = [stamped(each, task_shown=plan.task.name) for plan, each in zip(plans, maps, strict=True)]
+    wanted = [each for plan, each in zip(plans, named, strict=True) if plan.shows_wanted]
+    differing = (each for each in named if not _same(each))
+    return wanted[0] if wanted else next(differing, named[0])
 
 
 def _same(maps: "xr.Dataset") -> bool:

@@ -31,25 +31,29 @@ class Steps:
     total: int = 0  # how many steps there are, to say how far it is
     progress: bool = True
 
+    def compare(self, facts: Mapping[str, Any]) -> None:
+        """Refuse to go on with steps of another study."""
+        path, plainly = self.folder / FACTS, json.loads(json.dumps(dict(facts)))
+        found = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else plainly
+        differing = [name for name in {**plainly, **found} if found.get(name) != plainly.get(name)]
+        if differing:
+            name = differing[0]
+            other = (
+                f"with other {name}"
+                if isinstance(facts.get(name), Hashed)
+                else f"with {name}={found.get(name)!r}, but this run has {name}={plainly.get(name)!r}"
+            )
+            raise InputError(
+                f"{self.folder} holds a study {other}. Study as before, or give another folder, in the shell -o."
+            )
+
     def begin(self, facts: Mapping[str, Any]) -> None:
         """Note what is studied, or refuse to go on with steps of another study."""
-        path, plainly = self.folder / FACTS, json.loads(json.dumps(dict(facts)))
-        if path.is_file():
-            found = json.loads(path.read_text(encoding="utf-8"))
-            differing = [name for name in {**plainly, **found} if found.get(name) != plainly.get(name)]
-            if differing:
-                name = differing[0]
-                other = (
-                    f"with other {name}"
-                    if isinstance(facts.get(name), Hashed)
-                    else f"with {name}={found.get(name)!r}, but this run has {name}={plainly.get(name)!r}"
-                )
-                raise InputError(
-                    f"{self.folder} holds a study {other}. Study as before, or give another folder, in the shell -o."
-                )
-            return
-        with replacing(path) as part:
-            part.write_text(json.dumps(plainly, indent=1, ensure_ascii=False), encoding="utf-8")
+        self.compare(facts)
+        path = self.folder / FACTS
+        if not path.is_file():
+            with replacing(path) as part:
+                part.write_text(json.dumps(dict(facts), indent=1, ensure_ascii=False), encoding="utf-8")
 
     def kept(self, name: str, make: Callable[[], xr.Dataset]) -> xr.Dataset:
         """What a step found: read from the folder, or made now and put there."""

@@ -1,9 +1,10 @@
 """All that can be known to go wrong, said before hours of work are spent."""
 
 from collections.abc import Sequence
+from difflib import get_close_matches
 from pathlib import Path
 
-from headscope.core.errors import InputError, unknown
+from headscope.core.errors import InputError
 from headscope.engine.load import load
 from headscope.engine.model import Model
 from headscope.studying.effective_attention.one_task import Plan
@@ -17,7 +18,7 @@ def check(plans: Sequence[Plan], base: Model, out: Path) -> None:
     """Labels, tuned models and the example of every task, and that its folder holds steps of no other study."""
     _check_example(plans)
     for plan in plans:
-        plan.steps(out).begin(plan.facts(base))
+        plan.steps(out).compare(plan.facts(base))
         if plan.tuned is None:
             learned = chosen(plan.task.train, plan.tuning.get("limit"), plan.look.seed)
             found, _ = task_for("auto", learned)
@@ -28,9 +29,22 @@ def check(plans: Sequence[Plan], base: Model, out: Path) -> None:
 
 def _check_example(plans: Sequence[Plan]) -> None:
     """One task that has it is enough: only one map is shown."""
-    if not any(plan.shows_wanted for plan in plans) and plans[0].example is not None:
-        known = [each.id for plan in plans for each in plan.task.dev]
-        raise unknown("input to be shown", plans[0].example, list(dict.fromkeys(known))[:20])
+    wanted = plans[0].example
+    if wanted is None or any(plan.shows_wanted for plan in plans):
+        return
+    for plan in plans:
+        if any(each.id == wanted for each in plan.task.train):
+            raise InputError(
+                f"The input '{wanted}' is among those that {plan.task.name} is learned from, and only others are "
+                f"shown, such as '{plan.task.dev[0].id}'."
+            )
+    known = [each.id for plan in plans for each in plan.task.dev]
+    near = get_close_matches(wanted, known, n=1)
+    guess = f" Did you mean '{near[0]}'?" if near else ""
+    some = ", ".join(f"'{each}'" for each in known[:5])
+    raise InputError(
+        f"No input is called '{wanted}', so it cannot be shown.{guess} There are {len(known):,}, such as {some}."
+    )
 
 
 def _check_tuned(plan: Plan, folder: Path, base: Model) -> None:

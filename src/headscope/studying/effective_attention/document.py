@@ -1,12 +1,13 @@
 """The report on the study: verdicts first, then every table and figure of the paper, then what it could not say."""
 
 from collections.abc import Mapping
+from typing import TypeVar
 
 import xarray as xr
 
 from headscope.core.document import Document, Paragraph, Part, Picture, Section, Table
 from headscope.results.stamp import provenance
-from headscope.studying.effective_attention import paper, pictures, tables
+from headscope.studying.effective_attention import paper, pictures, remarks, tables
 from headscope.studying.effective_attention.claims import Claim, claims
 from headscope.studying.effective_attention.reduce import SAME
 from headscope.studying.effective_attention.scale import counted, reduced, reduced_maps
@@ -23,7 +24,7 @@ def document(found: Mapping[str, xr.Dataset]) -> Document:
     sections = [
         _verdicts(judged, numbers),
         _data(numbers),
-        _patterns(numbers),
+        _patterns(numbers, judged),
         _types(numbers),
         *([_example(found["maps"])] if "maps" in found else []),
         _tuning(numbers),
@@ -32,7 +33,7 @@ def document(found: Mapping[str, xr.Dataset]) -> Document:
         _scores(numbers),
         _lengths(numbers),
         _norms(numbers),
-        _method(),
+        _method(numbers),
     ]
     cited = (*CITED, *(["webster2018"] if "GAP" in numbers["task"].values else []))
     title = "Effective attention: what the published comparison shows"
@@ -74,17 +75,20 @@ def _data(numbers: xr.Dataset) -> Section:
     return Section("The data", [table, Paragraph(sources + lacking)])
 
 
-def _patterns(numbers: xr.Dataset) -> Section:
+def _patterns(numbers: xr.Dataset, judged: list[Claim]) -> Section:
     names = [str(each) for each in numbers["task"].values]
     why, many = reduced_maps(numbers), counted(numbers, maps=True)
     caption = "Share of maps of each pattern class in per cent, {}. B block, D diagonal, V vertical, H heterogeneous."
+    shown = _shown(numbers.sel(role="tuned", length="all"))
     parts: list[Part] = [
+        Paragraph(remarks.survivors(judged)),
         Table("table_2", caption.format("tuned model (the paper's Table 2)"), tables.patterns(numbers, "tuned"), many,
               theirs=tables.their_patterns(names), reduced=why, number=2),
         *([Paragraph(paper.FAULTS)] if _theirs(numbers) else []),
         Picture("figure_4", "Share of maps of each pattern class, tuned model (the paper's Figure 4).",
-                pictures.shares(_shown(numbers["share"].sel(role="tuned", length="all"))), many, reduced=why,
-                number=4),
+                pictures.shares(shown["share"]), many, reduced=why, number=4),
+        Picture("shares", "Share of maps of each pattern class with 95 % intervals, tuned model.",
+                pictures.intervals(ends(shown, "share")), many, reduced=why),
         Table("table_2_base", caption.format("base model, before tuning"), tables.patterns(numbers, "base"), many,
               reduced=why),
     ]  # fmt: skip
@@ -93,9 +97,10 @@ def _patterns(numbers: xr.Dataset) -> Section:
 
 def _types(numbers: xr.Dataset) -> Section:
     caption = (
-        "Weight from [CLS] in the last layer to each type of token, mean over inputs (the paper's Figure 1); of "
-        "several tokens of a type the heaviest, of a word of several tokens the first. Blue is above zero, orange "
-        "below; colours mean the same in all panels of a task."
+        "Weight from [CLS] in the last layer to each type of token, tuned model, mean over inputs (the paper's Figure "
+        "1); of several tokens of a type the heaviest, of a word of several tokens the first. Blue is above zero, "
+        "orange below; colours mean the same in all panels of a task. Padded attention is left out: on real tokens it "
+        "is nearly always the published one."
     )
     means = "Weight from [CLS] to each type of token, mean over the heads of the last layer, {}."
     many, why = counted(numbers), reduced(numbers)
@@ -113,7 +118,8 @@ def _types(numbers: xr.Dataset) -> Section:
 
 
 def _example(maps: xr.Dataset) -> Section:
-    name = str(provenance(maps).get("example", ""))
+    facts = provenance(maps)
+    name = f"{facts.get('example', '')}{f' of {task}' if (task := facts.get('task_shown')) else ''}"
     layer, head = int(maps["layer"].values[0]), int(maps["head"].values[0])
     which = f"head L{layer}H{head} of the tuned model, the one that attends most to [SEP], on the input {name}"
     return Section(
@@ -151,7 +157,9 @@ def _special(numbers: xr.Dataset) -> Section:
     parts: list[Part] = []
     for number, token, name in ((5, "cls", "[CLS]"), (6, "sep", "[SEP]")):
         table = _shown(numbers["head_weight"].sel(role="tuned", token=token, drop=True))
-        caption = f"Weight on {name} from all other tokens, mean over inputs (the paper's Figure {number})."
+        caption = (
+            f"Weight on {name} from all other tokens, tuned model, mean over inputs (the paper's Figure {number})."
+        )
         also = " Of two [SEP] the heavier." if token == "sep" else ""
         figure = pictures.head_grids(table, f"weight on {name}", signed=True)
         parts.append(Picture(f"figure_{number}", caption + also, figure, many, reduced=why, number=number))
@@ -202,6 +210,7 @@ def _lengths(numbers: xr.Dataset) -> Section:
     caption = "Weights by length of the input, tuned model; whiskers are 95 % intervals over inputs."
     classes = tables.lengths(numbers)
     parts: list[Part] = [
+        Paragraph(remarks.by_length(numbers)),
         Picture("by_length", caption, pictures.by_length(drawn, "tokens of the input"), many, reduced=why),
         Table("lengths", "How many of the inputs have so many tokens.", classes, many, reduced=why),
     ]
@@ -229,9 +238,9 @@ def lengths_shown(numbers: xr.Dataset) -> dict[str, xr.Dataset]:
     bins = [str(each) for each in numbers["length"].values[3:]]
     tuned = numbers.sel(role="tuned", length=bins, size="signed", lens=list(pictures.SHOWN))
     return {
-        "weight on [SEP]": _ends(tuned.sel(token="sep"), "weight"),
-        "weight on [CLS]": _ends(tuned.sel(token="cls"), "weight"),
-        "[CLS] to punctuation": _ends(tuned.sel(type="punctuation"), "type_weight"),
+        "weight on [SEP]": ends(tuned.sel(token="sep"), "weight"),
+        "weight on [CLS]": ends(tuned.sel(token="cls"), "weight"),
+        "[CLS] to punctuation": ends(tuned.sel(type="punctuation"), "type_weight"),
     }
 
 
@@ -242,18 +251,23 @@ def _norms(numbers: xr.Dataset) -> Section:
         "attention in the last layer that each kind of token has, of that on the six types."
     )
     table = Table("norms", caption, tables.norms(numbers), many, reduced=why)
-    return Section("Beside the norm-based analysis", [table])
+    return Section("Beside the norm-based analysis", [Paragraph(remarks.beside_norms(numbers)), table])
 
 
-def _method() -> Section:
-    return Section("How it was measured", [Paragraph(each) for each in METHOD])
+def _method(numbers: xr.Dataset) -> Section:
+    told = [Paragraph(each) for each in (*METHOD, f"**What differs from the paper.** {remarks.differences(numbers)}")]
+    return Section("How it was measured, and what differs from the paper", told)
 
 
-def _shown(table: xr.DataArray) -> xr.DataArray:
+Held = TypeVar("Held", xr.DataArray, xr.Dataset)
+
+
+def _shown(table: Held) -> Held:
     return table.sel(lens=list(pictures.SHOWN))
 
 
-def _ends(one: xr.Dataset, name: str) -> xr.Dataset:
+def ends(one: xr.Dataset, name: str) -> xr.Dataset:
+    """A variable and its interval, as pictures take them."""
     return xr.Dataset({"value": one[name], "low": one[f"{name}_low"], "high": one[f"{name}_high"]})
 
 

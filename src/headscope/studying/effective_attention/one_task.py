@@ -81,6 +81,7 @@ def study_task(plan: Plan, base: Model, out: Path, *, device: str | None) -> dic
     """Tune, look at both models, score, time, and reduce; what was done before is taken from its folder in `out`."""
     steps = plan.steps(out)
     folder = steps.folder
+    steps.begin(plan.facts(base))
     tuned = cache(partial(_tuned, plan, base, folder, steps, device))  # loaded when it is first needed
     if not steps.done("numbers"):
         plain = _Quietly(plan, base, tuned(), steps)
@@ -148,7 +149,8 @@ def _tuned(plan: Plan, base: Model, folder: Path, steps: Steps, device: str | No
     if plan.tuned is not None:
         steps.say(1, f"the model is tuned already: {plan.tuned}")
         return load(plan.tuned, device=device, dtype="float32")  # as the base is, and as tuning here would have it
-    steps.say(1, f"fine-tuning on {_many(plan):,} examples")
+    done = (folder / "model" / "config.json").is_file()
+    steps.say(1, "the model was tuned before" if done else f"fine-tuning on {_many(plan):,} examples")
     return finetune(
         base,
         list(plan.task.train),

@@ -9,6 +9,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from headscope.patterns.classes import NAMES
 from headscope.results import canvas, fonts, grid, heat, series, theme
 from headscope.results.draw import draw
 from headscope.studying.draws import Array
@@ -104,6 +105,30 @@ def one_head(maps: xr.Dataset, *, rows: int | None = None) -> Figure:
     heat.bar(panels[0][0], scale, "weight", (keys * cell, max(queries * cell, 1.2)))
     if same:
         canvas.note(panels[0][0], "All of this attention reaches the output: effective attention is the same.", wide=4)
+    return figure
+
+
+@theme.applied()
+def intervals(table: xr.Dataset) -> Figure:
+    """A panel for each pattern class: its share on every task with each attention, and the interval."""
+    patterns = [NAMES[str(each)] for each in table["pattern"].values]
+    figure = canvas.blank((8.5, 2.6))
+    panels = figure.subplots(1, len(patterns), squeeze=False, sharey=True)
+    lenses, tasks = ([str(each) for each in table[name].values] for name in ("lens", "task"))
+    for panel, name, place in zip(panels[0], patterns, range(len(patterns)), strict=True):
+        for at, (style, lens) in enumerate(zip(series.styles(lenses, "attentions"), lenses, strict=True)):
+            here = 100 * table.isel(pattern=place).sel(lens=lens)
+            x = np.arange(len(tasks)) + 0.22 * (at - (len(lenses) - 1) / 2)
+            reach = np.nan_to_num(np.stack([here["value"] - here["low"], here["high"] - here["value"]]).clip(0))
+            look: dict[str, Any] = {"color": style.colour, "marker": style.mark, "linestyle": "none"}
+            panel.errorbar(x, here["value"], yerr=reach, markersize=3, elinewidth=0.9, label=ATTENTIONS[lens], **look)
+        panel.set_title(name, fontsize=theme.NOTE)
+        panel.set_xticks(range(len(tasks)), labels=tasks, fontsize=6.5, rotation=40, ha="right", rotation_mode="anchor")
+        panel.set_xlim(-0.6, len(tasks) - 0.4)
+        series.plain(panel)
+        panel.tick_params(axis="x", labelsize=6.5)
+    panels[0][0].set_ylabel("share of maps (%)", fontsize=theme.NOTE)
+    _legend(figure, panels[0, 0])
     return figure
 
 

@@ -5,9 +5,18 @@ from collections.abc import Sequence
 import xarray as xr
 
 from headscope.results.stamp import provenance
-from headscope.studying.effective_attention.claims import MUCH_SHARE, MUCH_WEIGHT, SHARE, WEIGHT, Claim
+from headscope.studying.effective_attention.claims import (
+    MUCH_SHARE,
+    MUCH_WEIGHT,
+    SHARE,
+    TWICE,
+    WEIGHT,
+    Claim,
+    told_apart,
+)
+from headscope.studying.effective_attention.names import listed
 from headscope.studying.effective_attention.reduce import SAME
-from headscope.studying.verdict import Interval, Verdict, falls, verdict
+from headscope.studying.verdict import Interval, Verdict, falls, rises, verdict
 
 LENSES = (
     "**Standard** is A, what the model computed. **Effective** (`keys=visible`) is effective attention, exact: A less "
@@ -17,14 +26,14 @@ LENSES = (
     "then the columns of padding are cut off, so that A_eff·V is no longer A·V. On real tokens padded and published "
     "nearly always have the same weights; they differ in whether the columns of padding are kept."
 )
-TWINS = 1e-3
-"""Two weights that differ by less than this share are the same."""
-
 JUDGED = (
     "Each claim is judged on the tuned model by 95 % intervals over inputs. A change counts if its interval leaves out "
-    f"0 and it is at least {100 * SHARE:.0f} points (shares of maps) or {100 * WEIGHT:.0f} % (weights). *Alike* means "
-    f"that the whole interval lies within {100 * MUCH_SHARE:.0f} points or {100 * MUCH_WEIGHT:.0f} %, so a weight can "
-    "both fall and be alike. A claim on several types holds only if it does for each. **Only with padding** means that "
+    f"0 and it is at least {100 * SHARE:.0f} points (shares of maps) or {100 * WEIGHT:.0f} % (weights). **Not "
+    f"notably** means that the whole interval lies within {100 * MUCH_SHARE:.0f} points, which is how far the paper's "
+    f"own shares of heterogeneous maps move; **alike**, that it lies within {100 * MUCH_WEIGHT:.0f} %, so that a "
+    f"weight can both fall and be alike. **Twice** means that the middle half of all turns lies between {TWICE[0]:g} "
+    f"and {TWICE[1]:g}, with as many inputs at a time as in the paper; all tasks are judged together. **Only with "
+    "padding** means that "
     "the claim holds for the published code and does not for exact effective attention; **only without padding** means "
     "the opposite. **Cannot be said** means that the interval is too wide. The paper excepts QNLI from the first claim "
     "on [SEP]'s place and SST-2 from the second: there the opposite is judged. In words: standard → effective "
@@ -101,7 +110,7 @@ def answers(numbers: xr.Dataset) -> str:
     short = [f"{100 * float(each):.0f} % of the inputs of {each['task'].values!s}" for each in base]
     said.append(
         f"Before tuning, the exact effective attention of all heads is attention itself, to {100 * SAME:g} % of its "
-        f"size, for {_listed(short)}."
+        f"size, for {listed(short)}."
     )
     return " ".join(said)
 
@@ -117,22 +126,26 @@ def unlearned(numbers: xr.Dataset) -> str:
     if not said:
         return ""
     return (
-        f"The tuned model is not shown to have learned {_listed(said)}: what is said of tuning there is said of a "
+        f"The tuned model is not shown to have learned {listed(said)}: what is said of tuning there is said of a "
         "model that learned little."
     )
 
 
 def twins(numbers: xr.Dataset) -> str:
     """That the last layer of a model does not tell [CLS] from [SEP], on the tasks on which that is so; or nothing."""
-    here = numbers["type_weight"].sel(role="tuned", length="all", size="signed", lens="standard")
-    one, other = (here.sel(type=kind) for kind in ("cls", "sep"))
-    alike = [str(each["task"].values) for each in abs(one - other) / abs(one) if float(each) < TWINS]
-    if not alike:
+    both = {role: _not_told_apart(numbers, role) for role in ("tuned", "base")}
+    if not both["tuned"]:
         return ""
+    before = "before tuning too" if both["base"] == both["tuned"] else "but not on all of these before tuning"
     return (
-        f"On {_listed(alike)} the last layer gives [CLS] and [SEP] the same weight: the model does not tell the two "
-        "apart there (compare the weights before tuning), so which of them is ahead is chance."
+        f"On {listed(both['tuned'])} the last layer gives [CLS] and [SEP] the same weight, {before}: they have become "
+        "one vector, and which of them is ahead cannot be asked."
     )
+
+
+def _not_told_apart(numbers: xr.Dataset, role: str) -> list[str]:
+    here = numbers.sel(role=role, length="all")
+    return [task for task in map(str, numbers["task"].values) if not told_apart(here.sel(task=task))]
 
 
 def shrinking(here: xr.Dataset, name: str) -> Verdict:
@@ -146,6 +159,13 @@ def shrinking(here: xr.Dataset, name: str) -> Verdict:
     return verdict(falls(change("visible"), notable), falls(change("paper"), notable))
 
 
+def _gains(here: xr.Dataset, name: str) -> bool:
+    """Whether a weight rises by a tenth or more, exactly."""
+    one = here.sel(lens="visible")
+    change = Interval(*(float(one[f"{name}_change{end}"]) for end in ("", "_low", "_high")))
+    return rises(change, WEIGHT * abs(float(here[name].sel(lens="standard")))) == "yes"
+
+
 def _shrinks(subject: str, tasks: Sequence[tuple[xr.Dataset, xr.Dataset, str]]) -> str:
     words = {
         "holds": "loses weight on",
@@ -157,12 +177,10 @@ def _shrinks(subject: str, tasks: Sequence[tuple[xr.Dataset, xr.Dataset, str]]) 
     groups: dict[str, list[str]] = {}
     for task, here, name in tasks:
         one, two = (float(here[name].sel(lens=lens)) for lens in ("standard", "visible"))
-        groups.setdefault(words[shrinking(here, name)], []).append(f"{task['task'].values!s} ({one:.3f} → {two:.3f})")
-    return f"{subject} " + "; ".join(f"{word} {_listed(each)}" for word, each in groups.items()) + "."
-
-
-def _listed(parts: Sequence[str]) -> str:
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+        kind = shrinking(here, name)
+        word = "gains weight on" if kind == "does not hold" and _gains(here, name) else words[kind]
+        groups.setdefault(word, []).append(f"{task['task'].values!s} ({one:.3f} → {two:.3f})")
+    return f"{subject} " + "; ".join(f"{word} {listed(each)}" for word, each in groups.items()) + "."
 
 
 def _short(name: str) -> str:

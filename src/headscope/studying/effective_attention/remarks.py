@@ -1,0 +1,97 @@
+"""What is to be said beside single tables: why numbers differ from the paper's, and what they come to."""
+
+from collections.abc import Sequence
+
+import xarray as xr
+
+from headscope.results.stamp import provenance
+from headscope.studying.effective_attention.claims import Claim
+from headscope.studying.effective_attention.names import listed
+from headscope.studying.effective_attention.paper import KINDS
+from headscope.studying.effective_attention.words import shrinking
+
+THINGS: tuple[tuple[str, str, dict[str, str]], ...] = (
+    ("[SEP]", "weight", {"token": "sep"}),
+    ("punctuation", "type_weight", {"type": "punctuation"}),
+    ("[CLS]", "weight", {"token": "cls"}),
+)
+"""What may lose weight, and where its weight stands among the numbers."""
+
+
+def differences(numbers: xr.Dataset) -> str:
+    """What was done otherwise than in the paper."""
+    facts, tasks = provenance(numbers), [str(each) for each in numbers["task"].values]
+    size, model = int(numbers["value_size"].values[0]), str(facts.get("model", "another model")).rpartition("/")[2]
+    other = [task for task in tasks if task not in KINDS]
+    tuning = dict.fromkeys(str(each) for each in numbers["tuning"].values if str(each))
+    said = [
+        f"The paper studies BERT-base, whose heads have 64 value dimensions; this is {model} with {size}, so that "
+        "attention begins to differ at other lengths.",
+        "It was tuned once, with one seed"
+        + (f" ({'; '.join(tuning)})" if tuning else "")
+        + "; the paper says 3 epochs, batches of 8 and else the library's defaults, its code a learning rate of 2e-05.",
+        "The paper writes of test sets, whose labels are not public; its code takes dev sets, and so does this study.",
+        "Its classifier of patterns and the maps that it was trained on were never published; ours are our own, and "
+        "count every map, where the paper draws 1,000.",
+    ]
+    if other:
+        said.insert(0, f"{listed(other)} {'is' if len(other) == 1 else 'are'} no task of the paper.")
+    return " ".join(said)
+
+
+def by_length(numbers: xr.Dataset) -> str:
+    """At which lengths [SEP], punctuation and [CLS] lose weight exactly, and at which only with padding."""
+    said = []
+    for thing, name, place in THINGS:
+        groups: dict[str, list[str]] = {"exactly": [], "only with padding": []}
+        for task in map(str, numbers["task"].values):
+            found = {kind: _lengths(numbers.sel({"task": task, **place}), name, kind) for kind in groups}
+            for kind, lengths in found.items():
+                groups[kind].extend([f"{task} with {listed(lengths)}"] if lengths else [])
+        parts = [f"{kind} on {listed(each)} tokens" for kind, each in groups.items() if each]
+        subject = f"{thing[:1].upper()}{thing[1:]}"
+        said.append(f"{subject} loses weight {'; '.join(parts)}." if parts else f"{subject} loses no weight anywhere.")
+    return " ".join(said)
+
+
+def _lengths(here: xr.Dataset, name: str, kind: str) -> list[str]:
+    wanted = ("holds", "only without padding") if kind == "exactly" else ("only with padding",)
+    classes = [str(each) for each in here["length"].values if str(each)[0].isdigit()]
+    ready = here.sel(role="tuned", size="signed")
+    return [
+        each
+        for each in classes
+        if int(ready["n"].sel(length=each)) > 1 and shrinking(ready.sel(length=each), name) in wanted
+    ]
+
+
+def survivors(judged: Sequence[Claim]) -> str:
+    """What of Table 2 stands, measured exactly: the claims on patterns and on how many tasks each holds."""
+    said = []
+    for claim in judged:
+        if "patterns" in claim.text:
+            holds = [each.task for each in claim.judged if each.verdict in ("holds", "only without padding")]
+            where = "on none of the tasks" if not holds else f"on {listed(holds)}"
+            said.append(f"“{claim.text.rstrip('.')}” holds {where}")
+    return f"Measured exactly, {'; '.join(said)}."
+
+
+def beside_norms(numbers: xr.Dataset) -> str:
+    """Whether effective attention is nearer to norms than attention is, and what both say of [CLS]."""
+    cosine, rank = (_from_to(numbers[name], "visible", ".2f") for name in ("agreement", "agreement_rank"))
+    said = _from_to(100 * numbers["type_portion"].sel(type="cls"), "norm", ".0f")
+    return (
+        f"From standard to effective attention the cosine with norms goes {cosine}, the rank correlation {rank}: the "
+        "cosine follows the few large weights, the rank correlation the order of all the small ones, which the "
+        "projection shuffles. Kobayashi et al. (2020) find that [CLS] shrinks when vectors are taken into account; "
+        f"here its portion of [CLS]'s own attention in the last layer goes, in per cent from standard to norms, {said}."
+    )
+
+
+def _from_to(table: xr.DataArray, other: str, form: str) -> str:
+    """Standard → other, task by task."""
+    parts = []
+    for task in map(str, table["task"].values):
+        one, two = (float(table.sel(task=task, beside_norm=lens)) for lens in ("standard", other))
+        parts.append(f"{one:{form}} → {two:{form}} on {task}")
+    return listed(parts)
