@@ -13,7 +13,7 @@ BETWEEN = 0.036
 HEAD = 16
 """Letters of a heading from which it is broken into lines."""
 
-WIDE = 95
+WIDE = 70
 """Letters of a row from which intervals stand below their values, so that the table need not be made smaller."""
 
 FITTING = r"\ifdim\width>\linewidth\linewidth\else\width\fi"
@@ -55,7 +55,8 @@ def _tabular(columns: list[Column]) -> str:
         f"\\begin{{tabular}}{{{sides}}}\n\\toprule\n{_stacked_head(columns)} \\\\\n\\midrule\n"
         f"{_rows(columns, stacked=stacked)}\n\\bottomrule\n\\end{{tabular}}"
     )
-    return f"\\resizebox{{{FITTING}}}{{!}}{{%\n{grid}}}"
+    tight = "\\setlength{\\tabcolsep}{3pt}" if stacked else ""
+    return f"\\resizebox{{{FITTING}}}{{!}}{{{tight}%\n{grid}}}"
 
 
 def _head(columns: list[Column]) -> str:
@@ -85,7 +86,7 @@ def _side(column: Column) -> str:
 
 def _rows(columns: list[Column], *, stacked: bool) -> str:
     return "\n".join(
-        " & ".join(_cell(each, place, stacked=stacked) for each in columns) + r" \\"
+        " & ".join(_cell(each, place, stacked=stacked) for each in columns) + (r" \\[3pt]" if stacked else r" \\")
         for place in range(len(columns[0].cells))
     )
 
