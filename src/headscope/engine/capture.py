@@ -175,17 +175,17 @@ def _cleaned(
     real = queries[:, :, None] & keys[:, None, :]
     every = len(heads) == calls[0].attention.shape[1]
     held, visible = [], []
-    masks: dict[int, Tensor] = {}  # layers often share one mask
+    masks: dict[int, tuple[Tensor, Tensor]] = {}  # layers often share one mask
     for call in calls:
         if id(call.mask) not in masks:
             seen = call.seen()
-            masks[id(call.mask)] = real if seen is None else real & seen
-        mask = masks[id(call.mask)]
+            mask = real if seen is None else real & seen
+            masks[id(call.mask)] = mask, ~mask.any(-1)[:, None, :, None]
+        mask, blank = masks[id(call.mask)]
         attention, values, context = (
             each if every else each.index_select(1, index) for each in (call.attention, call.values, call.context)
         )
         if not full:  # the softmax of a row of padding is no attention, and its output none either
-            blank = ~mask.any(-1)[:, None, :, None]
             attention, context = attention.masked_fill_(blank, 0), context.masked_fill(blank, 0)
             values = values if keep_pads else values * keys[:, None, :, None]
         held.append(Call(call.module, attention, values, context, None))

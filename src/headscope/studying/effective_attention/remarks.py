@@ -71,8 +71,8 @@ def survivors(judged: Sequence[Claim]) -> str:
     for claim in judged:
         if "patterns" in claim.text:
             holds = [each.task for each in claim.judged if each.verdict in ("holds", "only without padding")]
-            where = "on none of the tasks" if not holds else f"on {listed(holds)}"
-            said.append(f"“{claim.text.rstrip('.')}” holds {where}")
+            some = f"holds on {listed(holds)}" if holds else "holds nowhere"
+            said.append(f"“{claim.text.rstrip('.')}” {some}")
     return f"Measured exactly, {'; '.join(said)}."
 
 

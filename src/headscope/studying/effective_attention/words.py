@@ -176,10 +176,11 @@ def _shrinks(subject: str, tasks: Sequence[tuple[xr.Dataset, xr.Dataset, str]]) 
     }
     groups: dict[str, list[str]] = {}
     for task, here, name in tasks:
-        one, two = (float(here[name].sel(lens=lens)) for lens in ("standard", "visible"))
+        one, two, three = (f"{float(here[name].sel(lens=lens)):.3f}" for lens in ("standard", "visible", "paper"))
         kind = shrinking(here, name)
         word = "gains weight on" if kind == "does not hold" and _gains(here, name) else words[kind]
-        groups.setdefault(word, []).append(f"{task['task'].values!s} ({one:.3f} → {two:.3f})")
+        also = f"; published {three}" if "padding" in kind else ""
+        groups.setdefault(word, []).append(f"{task['task'].values!s} ({one} → {two}{also})")
     return f"{subject} " + "; ".join(f"{word} {listed(each)}" for word, each in groups.items()) + "."
 
 
