@@ -33,7 +33,7 @@ def test_a_model_is_tuned_and_scored(headscope, place, tmp_path):  # noqa: F811
     columns, command = asked(place)
     done = headscope(*command, *columns, "-o", tmp_path / "tuned")
     assert done.returncode == 0, done.stderr
-    assert "Task: classification, because labels are whole numbers; 32 examples" in done.stderr
+    assert "Task: classification, because labels are names of classes; 32 examples" in done.stderr
     assert done.stdout.splitlines()[0].split() == ["epoch", "accuracy", "f1", "matthews"]
     assert "The most common label is 50.0% of train." in done.stdout
     assert all(len(line) <= 80 for line in done.stdout.splitlines() if not line.startswith("Wrote"))
