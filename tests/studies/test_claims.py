@@ -115,3 +115,28 @@ def test_tokens_that_the_model_does_not_tell_apart_are_named():
 def test_what_is_lost_makes_a_head_another_even_where_little_is():
     kept = np.sqrt(1 - np.array([0, 0.9e-3, 1.1e-3]) ** 2)
     assert unchanged(kept).tolist() == [True, True, False]
+
+
+def test_time_is_judged_for_all_tasks_together():
+    def times(in_place, svd):
+        table = np.ones((2, 1, 4, 9))
+        table[:, :, 1], table[:, :, 3] = in_place, svd
+        coords = {"task": ["RTE", "MRPC"], "batch": [8], "way": ["standard", "in place", "maps", "svd"]}
+        return xr.Dataset({"seconds": (("task", "batch", "way", "turn"), table)}, coords)
+
+    def found(**given):
+        made = claims(numbers(), times(**given))
+        return [each.verdict for each in made if each.text.startswith("Evaluation takes twice the time")]
+
+    assert found(in_place=1.2, svd=2.0) == ["holds", "does not hold"]  # the published way, then ours
+    assert found(in_place=2.0, svd=100.0) == ["does not hold", "holds"]  # far more than twice is not twice
+    unsure = np.linspace(1.2, 2.0, 9)
+    assert found(in_place=unsure, svd=2.0) == ["holds", "cannot be said"]
+
+
+def test_where_cls_and_sep_are_one_vector_who_leads_cannot_be_asked():
+    made = numbers()
+    made["type_weight"] = made["type_weight"].where(made["type"] != "sep", made["type_weight"].sel(type="cls"))
+    found = {each.text: each.verdict for each in claims(made) if "place" in each.text or "two types" in each.text}
+    assert set(found.values()) == {"does not apply"}
+    assert len(found) == 2

@@ -94,12 +94,17 @@ def weights(numbers: xr.Dataset, role: str, length: str = "all") -> pd.DataFrame
 
 def layers(numbers: xr.Dataset) -> pd.DataFrame:
     """The cosine before and after fine-tuning, layer by layer."""
-    lines = [
-        _row(task, lens)
-        | {f"L{int(layer)}": float(one["similarity_layer"].sel(layer=layer)) for layer in numbers["layer"].values}
-        for task, lens, one in _rows(numbers, LENSES)
-    ]
-    return _frame(lines, *KEYS).dropna(axis=1, how="all")
+    lines = []
+    for task in numbers["task"].values:
+        for layer in numbers["layer"].values:
+            one = numbers.sel(task=task, layer=layer)
+            cells = {
+                f"{ATTENTIONS[lens]}{end}": float(one[f"similarity_layer{end}"].sel(lens=lens))
+                for lens in LENSES
+                for end in ENDS
+            }
+            lines.append({"task": str(task), "layer": f"L{int(layer)}", **cells})
+    return _frame(lines, "task", "layer").dropna(how="all").dropna(axis=1, how="all")
 
 
 def times(found: xr.Dataset) -> pd.DataFrame:
