@@ -83,7 +83,7 @@ def beside_norms(numbers: xr.Dataset) -> str:
     return (
         f"From standard to effective attention the cosine with norms goes {cosine}, the rank correlation {rank}: the "
         "cosine follows the few large weights, the rank correlation the order of all the small ones, which the "
-        "projection shuffles. Kobayashi et al. (2020) find that [CLS] shrinks when vectors are taken into account; "
+        "projection changes. Kobayashi et al. (2020) find that [CLS] shrinks when vectors are taken into account; "
         f"here its portion of [CLS]'s own attention in the last layer goes, in per cent from standard to norms, {said}."
     )
 

@@ -49,7 +49,8 @@ METHOD = (
     "Weights are signed: effective attention may be negative, and rows need not add up to 1. Types of words are those "
     "of the built-in tagger: nouns without proper nouns, verbs without auxiliaries.",
     "In the paper's Table 3 the whole evaluation was timed, once. Here one batch is, nine times in turns, so that a "
-    "slow minute of the machine meets all ways.",
+    "slow minute of the machine meets all ways: on a GPU after a few batches to settle, on a CPU by the work of one "
+    "thread, which others do not disturb.",
 )
 
 
