@@ -134,6 +134,28 @@ def test_whole_numbers_may_be_missing():
     assert [list(each.cells) for each in columns] == [["a", "b"], ["2,490", "–"]]
 
 
+def test_numbers_without_end_hide_no_others():
+    frame = pd.DataFrame({"x": [float("inf"), 0.5], "x_low": [0.1, 0.4], "x_high": [0.3, 0.6]}, index=["a", "b"])
+    assert columns(frame)["x"].cells == ["∞", "0.500"]
+    assert r"$\infty$" in latex(Table("x", "x", frame, 1))
+    gone = pd.DataFrame(
+        {"x": pd.array([None, None], "Int64"), "x_low": [1.0, 2.0], "x_high": [2.0, 3.0]}, index=["a", "b"]
+    )
+    assert columns(gone)["x"].cells == ["–", "–"]
+
+
+def test_sentences_beside_many_numbers_stay_in_one_table():
+    many = {f"column {at}": [0.5] for at in range(12)}
+    text = latex(
+        Table("x", "x", pd.DataFrame({"claim": ["A sentence that is longer than forty letters, surely."], **many}), 1)
+    )
+    assert r"\resizebox" in text
+    assert text.count(r"p{") == 1
+    assert r"lens\_agreement\_rank" in latex(
+        Table("x", "x", pd.DataFrame({"a": ["b"], "lens_agreement_rank": [1.0]}), 1)
+    )
+
+
 def test_theirs_stand_below_where_rows_have_other_names():
     ours = pd.DataFrame({"task": ["a"], "batch": [8], "ratio": [1.5]}).set_index(["task", "batch"])
     theirs = pd.DataFrame({"task": ["a"], "ratio": [2.0]}).set_index("task")

@@ -130,8 +130,23 @@ def test_time_is_judged_for_all_tasks_together():
 
     assert found(in_place=1.2, svd=2.0) == ["holds", "does not hold"]  # the published way, then ours
     assert found(in_place=2.0, svd=100.0) == ["does not hold", "holds"]  # far more than twice is not twice
+    few = times(in_place=2.0, svd=2.0).isel(task=[0]).assign_coords(batch=[5])
+    mixed = xr.concat([few, times(in_place=9.0, svd=9.0).isel(task=[1])], "task", join="outer")
+    made = [each.verdict for each in claims(numbers(), mixed) if each.text.startswith("Evaluation")]
+    assert made == ["cannot be said", "cannot be said"]  # of each task its own batch
     unsure = np.linspace(1.2, 2.0, 9)
     assert found(in_place=unsure, svd=2.0) == ["holds", "cannot be said"]
+
+
+def test_a_type_that_does_not_occur_is_not_judged():
+    made = numbers()
+    nothing = made["type"] == "punctuation"
+    gone = {name: made[name].where(~nothing) for name in made if name.startswith("type_weight")}
+    found = {each.text: each for each in claims(made.assign(gone))}
+    assert found["Punctuation loses weight too."].sentence == "Does not apply on RTE (no punctuation there)."
+    assert "Punctuation, from [CLS] in the last layer, does not occur on RTE." in answers(
+        made.assign({**gone, "n": (("task", "length"), [[10]])})
+    )
 
 
 def test_where_cls_and_sep_are_one_vector_who_leads_cannot_be_asked():

@@ -139,6 +139,11 @@ def test_the_published_way_to_make_maps_gives_the_same_maps():
         torch.testing.assert_close(made, view(trace, "effective").layer(label), atol=1e-5, rtol=0)  # float32
 
 
+def test_of_few_examples_there_is_one_batch():
+    data = hs.read(str(place() / "dev.jsonl"))[:3]
+    assert timing.times(tiny_model("bert"), data, 16, (8, 64))["batch"].values.tolist() == [3]
+
+
 def test_the_example_that_is_shown_has_something_to_show():
     data = hs.read(str(place() / "dev.jsonl"))
     tokens = [8 + 3 * each for each in range(12)]
@@ -199,6 +204,7 @@ def test_an_example_can_be_named_even_if_a_limit_leaves_it_out(tmp_path):
     (plan,) = plans(limit=3, example=wanted, tuned=None)
     check([plan], base, tmp_path)
     assert plan.shows_wanted
+    assert plans(example=3)[0].example == "3"  # a row number
     (another,) = plans(example="dev-33")
     with pytest.raises(InputError, match="No input is called 'dev-33', .* Did you mean 'dev-3'. There are 12, such as"):
         check([another], base, tmp_path / "other")

@@ -27,9 +27,14 @@ def test_lengths_are_named_at_which_weight_is_lost():
     )
 
 
-def test_classes_of_one_input_say_nothing():
-    made = by_length(**{"all": -0.2, "1–32": -0.2}).assign(n=(("task", "length"), [[10, 1]]))
+def test_classes_without_inputs_say_nothing_and_those_of_few_that_nothing_is_known():
+    made = by_length(**{"all": -0.2, "1–32": -0.2}).assign(n=(("task", "length"), [[10, 0]]))
     assert remarks.by_length(made).startswith("[SEP] loses no weight anywhere.")
+    unsure = xr.concat(
+        [numbers(exact=-0.1, reach=0.3).assign_coords(length=[each]) for each in ("all", "1–32")], "length"
+    )
+    said = remarks.by_length(unsure.assign(n=(("task", "length"), [[10, 1]])))
+    assert said.startswith("[SEP] may or may not lose weight on RTE with 1–32 tokens.")
 
 
 def test_what_stands_of_table_2_is_said_by_task():
@@ -38,6 +43,7 @@ def test_what_stands_of_table_2_is_said_by_task():
     assert said.startswith("Measured exactly, “Vertical patterns fall” holds on RTE; ")
     assert "“Block patterns rise” holds nowhere; " in said
     assert said.endswith("“Heterogeneous patterns do not change notably” holds on STS-B.")
+    assert "is shown nowhere (it cannot be said on RTE)" in remarks.survivors(claims(numbers(exact=-0.1, reach=0.3)))
 
 
 def test_the_comparison_with_norms_gives_its_numbers():
@@ -57,6 +63,8 @@ def test_what_differs_from_the_paper_is_said():
     assert said.startswith("dev is no task of the paper. The paper studies BERT-base, whose heads have 64 value")
     assert "this is tiny with 8, so that attention begins to differ at other lengths" in said
     assert "(1 epoch, batch 8, learning rate 2e-05)" in said
+    assert "It came tuned; the paper says" in remarks.differences(one.assign(tuning=("task", [""])))
+    assert "other lengths" not in remarks.differences(one.assign(value_size=("task", [64])))
 
 
 def test_a_task_that_was_not_learned_is_named():
@@ -66,7 +74,7 @@ def test_a_task_that_was_not_learned_is_named():
     made = made.expand_dims(lens=["standard"])
     assert unlearned(made) == (
         "The tuned model is not shown to have learned RTE (0.560, 95 % 0.500 to 0.620; most common label 0.530): what "
-        "is said of tuning there is said of a model that learned little."
+        "is said of tuning there may be said of a model that learned little."
     )
     made["majority"] = made["majority"] * float("nan")  # numbers that are predicted have no most common one
     assert unlearned(made) == ""

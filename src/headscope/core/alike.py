@@ -21,7 +21,7 @@ def spearman(
     left: Float[Tensor, "batch #head query key"], right: Float[Tensor, "batch #head query key"], visible: Visible
 ) -> Float[Tensor, "batch _"]:
     """Spearman's rank correlation of two maps of a head, ties at their average rank; NaN where one is constant."""
-    many = 1 if left.is_cuda else len(left)  # one after another, so that all ranks of one stay in a CPU's cache
+    many = 1 if left.is_cuda else max(1, len(left))  # one after another, so that all ranks of one stay in a CPU's cache
     heads = max(left.shape[1], right.shape[1])
     maps = (each.expand(-1, heads, -1, -1) for each in (left, right))
     parts = zip(*(each.chunk(many) for each in (*maps, visible)), strict=True)

@@ -44,14 +44,14 @@ def effective_at_once(layers: Layers, fits: Tensor | None = None) -> Sequence[Ef
     inverse, condition = inverse_factor(gram)
     bound = condition * reach.tolerance  # below 1 rank is full
     used = condition.masked_fill(reach.is_short[..., 0, 0], 0) if any(reach.short) else condition
-    asked = [bound.amax(), used.amax(), *([] if fits is None else [fits.double()])]
-    worst, spread, *fit = torch.stack(asked).tolist()  # the one question; NaN is below nothing
+    asked = [bound.amax(), used.amax(), inverse.abs().amax(), *([] if fits is None else [fits.double()])]
+    worst, spread, largest, *fit = torch.stack(asked).tolist()  # the one question; NaN is below nothing
     if 0.0 in fit:
         return None
     if worst < 1 and all(reach.short):
         return [_same(each, reach) for each in layers.attention]
     rank = reach.rank.expand(bound.shape)
-    gentle = spread <= WELL_CONDITIONED * reach.value
+    gentle = spread <= WELL_CONDITIONED * reach.value and largest < torch.finfo(torch.float32).max
     if worst < 1 and gentle and context is not None and not any(reach.short):
         thin = inverse.to(values.dtype)
         return _measured(layers, list(context @ thin), values @ thin, rank)

@@ -140,14 +140,16 @@ def _numbers(values: pd.Series, ends: tuple[pd.Series, pd.Series] | None) -> tup
     With intervals, what is nothing beside the column's largest number is 0; alone, as a p-value is, it keeps its size.
     """
     usual, whole = digits_of(values), pd.api.types.is_integer_dtype(values)
-    least = NEGLIGIBLE * float(values.abs().max()) if ends else 0.0
+    known = values.dropna().astype(float).abs()
+    known = known[known < math.inf]
+    least = NEGLIGIBLE * float(known.max()) if ends and len(known) else 0.0
     rows = list(zip(values, *(ends or ()), strict=True))
     cells, intervals = [], []
     for value, *bounds in rows:
         size = max((abs(each) for each in (value, *bounds) if not pd.isna(each)), default=0)
         if pd.isna(value):
             cells.append(NOTHING)
-            intervals.append("")
+            intervals.append(_interval(bounds[0], bounds[1], usual) if bounds else "")
             continue
         cut = abs(value) > least and round(value, usual) != value
         few = not whole and cut and size < 10 ** (1 - usual)

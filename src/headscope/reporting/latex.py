@@ -10,6 +10,12 @@ from headscope.reporting.markup import as_latex, latex_escaped
 BETWEEN = 0.036
 """The share of a line that lies between two columns."""
 
+TEXT = 0.75
+"""The share of a line that columns of sentences have beside columns of numbers."""
+
+MOST = 8
+"""Columns of a table of texts that may run over pages; more make them too narrow."""
+
 HEAD = 16
 """Letters of a heading from which it is broken into lines."""
 
@@ -27,7 +33,7 @@ def latex(table: Table) -> str:
     """
     grids = printed(table)
     title = f"\\caption{{{as_latex(caption(table))}}}\n\\label{{tab:{table.name}}}"
-    if len(grids) == 1 and any(each.long for each in grids[0]):
+    if len(grids) == 1 and len(grids[0]) <= MOST and any(each.long for each in grids[0]) and not _numbers(grids[0]):
         return _over_pages(grids[0], title)
     body = _tabular(grids[0])
     if len(grids) > 1:
@@ -50,7 +56,8 @@ def _over_pages(columns: list[Column], title: str) -> str:
 
 def _tabular(columns: list[Column]) -> str:
     stacked = sum(max(len(_text(each, place)) for place in range(len(each.cells))) for each in columns) > WIDE
-    sides = _widths(columns) if any(each.long for each in columns) else "".join(map(_side, columns))
+    shared = sum(each.long for each in columns)
+    sides = "".join(_broken(TEXT / shared) if each.long else _side(each) for each in columns)
     grid = (
         f"\\begin{{tabular}}{{{sides}}}\n\\toprule\n{_stacked_head(columns)} \\\\\n\\midrule\n"
         f"{_rows(columns, stacked=stacked)}\n\\bottomrule\n\\end{{tabular}}"
@@ -67,7 +74,7 @@ def _stacked_head(columns: list[Column]) -> str:
     """Long headings in several lines."""
     found = []
     for each in columns:
-        lines = [latex_escaped(line) for line in wrap(each.name, HEAD)]
+        lines = [latex_escaped(line) for line in wrap(each.name, HEAD, break_long_words=False, break_on_hyphens=False)]
         below = r" \\ ".join(lines)
         found.append(f"\\shortstack[{_side(each)}]{{{below}}}" if len(lines) > 1 else below)
     return " & ".join(found)
@@ -77,7 +84,16 @@ def _widths(columns: list[Column]) -> str:
     """A width for each column: more for longer texts, but not as much more as they are longer."""
     needed = [max(len(each.name), *map(len, each.cells)) ** 0.5 for each in columns]
     share = (1 - BETWEEN * len(columns)) / sum(needed)
-    return "".join(f">{{\\raggedright\\arraybackslash}}p{{{share * each:.3f}\\linewidth}}" for each in needed)
+    return "".join(_broken(share * each) for each in needed)
+
+
+def _broken(share: float) -> str:
+    """A column of so much of a line, whose texts are broken into lines."""
+    return f">{{\\raggedright\\arraybackslash}}p{{{share:.3f}\\linewidth}}"
+
+
+def _numbers(columns: list[Column]) -> bool:
+    return any(each.number for each in columns)
 
 
 def _side(column: Column) -> str:

@@ -48,7 +48,7 @@ class EffectiveAttention(Study):
     warmup: float = 0.0
     max_length: int = 128
     seed: int = 0
-    example: str | None = None
+    example: str | int | None = None
     classifier: str = "cnn"
 
     cites = ("sun2021", "brunner2020", "kovaleva2019", "kobayashi2020")
@@ -136,7 +136,8 @@ class EffectiveAttention(Study):
         )
         look = Look(self.max_length, self.classifier, self.seed, progress)
         limit = self.limit or short.get("limit")
-        return Plan(task, look, tuning, limit, self.example, _tuned_folder(self.tuned, task.name, many))
+        shown = None if self.example is None else str(self.example)  # a row number is the id where there are none
+        return Plan(task, look, tuning, limit, shown, _tuned_folder(self.tuned, task.name, many))
 
     def _facts(self, base: "Model", missing: list[str]) -> dict[str, Any]:
         from headscope.core.spec import file_name

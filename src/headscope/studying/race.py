@@ -50,13 +50,14 @@ def race(
 def _turn(rivals: Mapping[str, Rival], turn: int, clock: Clock) -> dict[str, float]:
     """Each rival once; who comes first changes, for each finds the memory as the one before left it."""
     names = [name for name, rival in rivals.items() if rival.most is None or turn < rival.most]
-    start = turn % len(names)
+    start, collecting = turn % max(1, len(names)), gc.isenabled()
     gc.collect()
     gc.disable()  # or it would collect one rival's garbage on another's time
     try:
         return {name: _clocked(rivals[name], clock) for name in names[start:] + names[:start]}
     finally:
-        gc.enable()
+        if collecting:
+            gc.enable()
 
 
 def _clocked(rival: Rival, clock: Clock) -> float:

@@ -18,7 +18,7 @@ from headscope.core.example import Example
 from headscope.engine.load import load
 from headscope.engine.model import Model
 from headscope.measuring.plan import chosen
-from headscope.results.stamp import stamped
+from headscope.results.stamp import fingerprint, stamped
 from headscope.studying.effective_attention import example, looking, reduce, scoring, timing
 from headscope.studying.effective_attention.looking import Look
 from headscope.studying.effective_attention.tasks import TaskData
@@ -88,7 +88,7 @@ def study_task(plan: Plan, base: Model, out: Path, *, device: str | None) -> dic
         steps.kept("numbers", plain.numbers)
         for state in folder.glob("*.state"):
             state.unlink()
-    name = f"maps-{''.join(c if c.isalnum() else '_' for c in str(plan.example))}" if plan.shows_wanted else "maps"
+    name = f"maps-{fingerprint([str(plan.example)])}" if plan.shows_wanted else "maps"
     if not (steps.done("times") and steps.done(name)):
         plain = _Quietly(plan, base, tuned(), steps)
         steps.kept(name, plain.maps)
@@ -166,7 +166,7 @@ def _tuned(plan: Plan, base: Model, folder: Path, steps: Steps, device: str | No
 def _weights(folder: Path) -> str:
     """A short name for the weights in a folder, so that steps of another model are not taken for its own."""
     found = []
-    for path in sorted(folder.glob("*.safetensors")):
+    for path in sorted([*folder.glob("*.safetensors"), *folder.glob("*.bin")]):
         with path.open("rb") as file:
             found.append(hashlib.file_digest(file, "sha256").hexdigest()[:16])
     return "-".join(found)

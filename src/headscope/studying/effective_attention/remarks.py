@@ -8,7 +8,7 @@ from headscope.results.stamp import provenance
 from headscope.studying.effective_attention.claims import Claim
 from headscope.studying.effective_attention.names import listed
 from headscope.studying.effective_attention.paper import KINDS
-from headscope.studying.effective_attention.words import shrinking
+from headscope.studying.effective_attention.words import short, shrinking
 
 THINGS: tuple[tuple[str, str, dict[str, str]], ...] = (
     ("[SEP]", "weight", {"token": "sep"}),
@@ -18,17 +18,21 @@ THINGS: tuple[tuple[str, str, dict[str, str]], ...] = (
 """What may lose weight, and where its weight stands among the numbers."""
 
 
+THEIRS = 64
+"""Value dimensions of a head of BERT-base."""
+
+
 def differences(numbers: xr.Dataset) -> str:
     """What was done otherwise than in the paper."""
-    facts, tasks = provenance(numbers), [str(each) for each in numbers["task"].values]
-    size, model = int(numbers["value_size"].values[0]), str(facts.get("model", "another model")).rpartition("/")[2]
+    tasks, size = [str(each) for each in numbers["task"].values], int(numbers["value_size"].values[0])
+    model = short(str(provenance(numbers).get("model", "another model")))
     other = [task for task in tasks if task not in KINDS]
-    tuning = dict.fromkeys(str(each) for each in numbers["tuning"].values if str(each))
+    tuning = list(dict.fromkeys(str(each) for each in numbers["tuning"].values if str(each)))
+    begins = ", so that attention begins to differ at other lengths" if size != THEIRS else ""
     said = [
-        f"The paper studies BERT-base, whose heads have 64 value dimensions; this is {model} with {size}, so that "
-        "attention begins to differ at other lengths.",
-        "It was tuned once, with one seed"
-        + (f" ({'; '.join(tuning)})" if tuning else "")
+        f"The paper studies BERT-base, whose heads have {THEIRS} value dimensions; this is {model} with {size}"
+        f"{begins}.",
+        (f"It was tuned once, with one seed ({'; '.join(tuning)})" if tuning else "It came tuned")
         + "; the paper says 3 epochs, batches of 8 and else the library's defaults, its code a learning rate of 2e-05.",
         "The paper writes of test sets, whose labels are not public; its code takes dev sets, and so does this study.",
         "Its classifier of patterns and the maps that it was trained on were never published; ours are our own, and "
@@ -43,26 +47,30 @@ def by_length(numbers: xr.Dataset) -> str:
     """At which lengths [SEP], punctuation and [CLS] lose weight exactly, and at which only with padding."""
     said = []
     for thing, name, place in THINGS:
-        groups: dict[str, list[str]] = {"exactly": [], "only with padding": []}
+        groups: tuple[list[str], ...] = ([], [], [])
         for task in map(str, numbers["task"].values):
-            found = {kind: _lengths(numbers.sel({"task": task, **place}), name, kind) for kind in groups}
-            for kind, lengths in found.items():
-                groups[kind].extend([f"{task} with {listed(lengths)}"] if lengths else [])
-        parts = [f"{kind} on {listed(each)} tokens" for kind, each in groups.items() if each]
+            for group, lengths in zip(groups, _lengths(numbers.sel({"task": task, **place}), name), strict=True):
+                group.extend([f"{task} with {listed(lengths)}"] if lengths else [])
+        exactly, padded, unsure = (f"on {listed(each)} tokens" if each else "" for each in groups)
+        parts = [
+            f"loses weight exactly {exactly}" if exactly else "",
+            f"{'' if exactly else 'loses weight '}only with padding {padded}" if padded else "",
+            f"may or may not lose weight {unsure}" if unsure else "",
+        ]
         subject = f"{thing[:1].upper()}{thing[1:]}"
-        said.append(f"{subject} loses weight {'; '.join(parts)}." if parts else f"{subject} loses no weight anywhere.")
+        said.append(f"{subject} {'; '.join(filter(None, parts)) or 'loses no weight anywhere'}.")
     return " ".join(said)
 
 
-def _lengths(here: xr.Dataset, name: str, kind: str) -> list[str]:
-    wanted = ("holds", "only without padding") if kind == "exactly" else ("only with padding",)
-    classes = [str(each) for each in here["length"].values if str(each)[0].isdigit()]
+def _lengths(here: xr.Dataset, name: str) -> tuple[list[str], list[str], list[str]]:
+    """The classes of lengths at which weight is lost exactly, only with padding, and at which it cannot be said."""
     ready = here.sel(role="tuned", size="signed")
-    return [
-        each
-        for each in classes
-        if int(ready["n"].sel(length=each)) > 1 and shrinking(ready.sel(length=each), name) in wanted
-    ]
+    found: dict[str, list[str]] = {}
+    for each in (str(each) for each in here["length"].values if str(each)[0].isdigit()):
+        if int(ready["n"].sel(length=each)):
+            found.setdefault(shrinking(ready.sel(length=each), name), []).append(each)
+    exactly = [*found.get("holds", []), *found.get("only without padding", [])]
+    return exactly, found.get("only with padding", []), found.get("cannot be said", [])
 
 
 def survivors(judged: Sequence[Claim]) -> str:
@@ -71,8 +79,10 @@ def survivors(judged: Sequence[Claim]) -> str:
     for claim in judged:
         if "patterns" in claim.text:
             holds = [each.task for each in claim.judged if each.verdict in ("holds", "only without padding")]
-            some = f"holds on {listed(holds)}" if holds else "holds nowhere"
-            said.append(f"“{claim.text.rstrip('.')}” {some}")
+            open_ = [each.task for each in claim.judged if each.verdict == "cannot be said"]
+            some = f"holds on {listed(holds)}" if holds else "is shown nowhere" if open_ else "holds nowhere"
+            also = f" (it cannot be said on {listed(open_)})" if open_ else ""
+            said.append(f"“{claim.text.rstrip('.')}” {some}{also}")
     return f"Measured exactly, {'; '.join(said)}."
 
 

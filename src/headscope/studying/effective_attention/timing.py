@@ -31,7 +31,7 @@ def times(model: Model, examples: Sequence[Example], max_length: int, sizes: Seq
 
     The published way is slow: it has fewer turns, and only with the first size.
     """
-    many = [min(size, len(examples)) for size in sizes]
+    many = list(dict.fromkeys(min(size, len(examples)) for size in sizes))  # of few examples there is one batch
     clock = gpu_clock if model.device.type == "cuda" else time.process_time  # others may be busy on the same CPU
     with _one_thread(model):
         runs = [

@@ -1,6 +1,7 @@
 """What the report says in sentences, with the numbers put in."""
 
 from collections.abc import Sequence
+from math import isfinite
 
 import xarray as xr
 
@@ -32,7 +33,8 @@ JUDGED = (
     f"notably** means that the whole interval lies within {100 * MUCH_SHARE:.0f} points, which is how far the paper's "
     f"own shares of heterogeneous maps move; **alike**, that it lies within {100 * MUCH_WEIGHT:.0f} %, so that a "
     f"weight can both fall and be alike. **Twice** means that the middle half of all turns lies between {TWICE[0]:g} "
-    f"and {TWICE[1]:g}, with as many inputs at a time as in the paper; all tasks are judged together. **Only with "
+    f"and {TWICE[1]:g}, with 8 inputs at a time, as in the paper, or all where there are fewer; all tasks are judged "
+    "together. **Only with "
     "padding** means that "
     "the claim holds for the published code and does not for exact effective attention; **only without padding** means "
     "the opposite. **Cannot be said** means that the interval is too wide. The paper excepts QNLI from the first claim "
@@ -63,7 +65,7 @@ def lead(numbers: xr.Dataset, judged: Sequence[Claim]) -> str:
     counts = ", ".join(_counted(kind, kinds.count(kind)) for kind in dict.fromkeys(kinds))
     return (
         f"Sun & Marasović (2021) compare standard with effective attention, the part of attention that reaches a "
-        f"head's output. This is their study with {_short(str(facts.get('model', 'a model')))} on {', '.join(tasks)}: "
+        f"head's output. This is their study with {short(str(facts.get('model', 'a model')))} on {', '.join(tasks)}: "
         f"{many:,} inputs, {numbers.sizes['layer']} layers of {numbers.sizes['head']} heads with "
         f"{int(numbers['value_size'].values[0])} value dimensions each, before and after fine-tuning. Of the paper's "
         f"{len(judged)} claims: {counts}."
@@ -127,7 +129,7 @@ def unlearned(numbers: xr.Dataset) -> str:
     if not said:
         return ""
     return (
-        f"The tuned model is not shown to have learned {listed(said)}: what is said of tuning there is said of a "
+        f"The tuned model is not shown to have learned {listed(said)}: what is said of tuning there may be said of a "
         "model that learned little."
     )
 
@@ -137,7 +139,11 @@ def twins(numbers: xr.Dataset) -> str:
     both = {role: _not_told_apart(numbers, role) for role in ("tuned", "base")}
     if not both["tuned"]:
         return ""
-    before = "before tuning too" if both["base"] == both["tuned"] else "but not on all of these before tuning"
+    still = [task for task in both["tuned"] if task in both["base"]]
+    before = (
+        "before tuning too" if still == both["tuned"] else "before tuning only on " + listed(still) if still else ""
+    )
+    before = before or "though not before tuning"
     return (
         f"On {listed(both['tuned'])} the last layer gives [CLS] and [SEP] the same weight, {before}: they have become "
         "one vector, and which of them is ahead cannot be asked."
@@ -177,6 +183,9 @@ def _shrinks(subject: str, tasks: Sequence[tuple[xr.Dataset, xr.Dataset, str]]) 
     }
     groups: dict[str, list[str]] = {}
     for task, here, name in tasks:
+        if not isfinite(float(here[name].sel(lens="standard"))):
+            groups.setdefault("does not occur on", []).append(str(task["task"].values))
+            continue
         one, two, three = (f"{float(here[name].sel(lens=lens)):.3f}" for lens in ("standard", "visible", "paper"))
         kind = shrinking(here, name)
         word = "gains weight on" if kind == "does not hold" and _gains(here, name) else words[kind]
@@ -185,6 +194,6 @@ def _shrinks(subject: str, tasks: Sequence[tuple[xr.Dataset, xr.Dataset, str]]) 
     return f"{subject} " + "; ".join(f"{word} {listed(each)}" for word, each in groups.items()) + "."
 
 
-def _short(name: str) -> str:
+def short(name: str) -> str:
     """A model's name without the folders before it."""
     return name.rstrip("/").rpartition("/")[2]
