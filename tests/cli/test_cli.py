@@ -120,9 +120,7 @@ def test_a_folder_one_may_not_write_to_is_said_and_nothing_is_left(headscope, tm
 
 
 # Tests may run as root, who may write nearly everywhere; other systems have the test above.
-@pytest.mark.skipif(
-    not Path("/proc/self").exists(), reason="needs a folder that refuses even root, as /proc on Linux does"
-)
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="only Linux has /proc, a folder that refuses even root")
 def test_a_read_only_folder_is_said(headscope):
     done = headscope("show", "the cat", "-o", "/proc/self/x.pdf")
     assert done.returncode == 1
