@@ -16,7 +16,7 @@ from headscope.studying.effective_attention.document import lengths_shown
 from headscope.studying.effective_attention.names import ATTENTIONS
 from headscope.studying.effective_attention.remarks import THINGS
 from headscope.studying.effective_attention.scale import reduced
-from headscope.studying.verdict import Verdict
+from headscope.studying.verdict import EXACTLY, Verdict
 
 DOCS = Path(__file__).parent
 STEM = "effective_attention_"
@@ -204,10 +204,10 @@ def _answer(numbers: dict[str, xr.Dataset], judged: list[list[Claim]]) -> str:
     for thing, variable, place in THINGS:
         every = [each.sel(role="tuned", size="signed", length="all", **place) for each in numbers.values()]
         tasks = [one.sel(task=task) for one in every for task in one["task"].values]
-        exactly = [words.shrinking(each, variable) in ("holds", "only without padding") for each in tasks]
+        exactly = [words.shrinking(each, variable) in EXACTLY for each in tasks]
         lost[thing] = f"{sum(exactly)} of {len(exactly)}"
     every = [one.verdict for each in judged for claim in each if "alike" in claim.text for one in claim.judged]
-    alike = sum(each in ("holds", "only without padding") for each in every)
+    alike = sum(each in EXACTLY for each in every)
     few = [each["n"].sel(length="at most d").sum() / each["n"].sel(length="all").sum() for each in numbers.values()]
     return (
         f"Yes, but not what was published. Measured exactly on all inputs, [SEP] loses weight for {lost['[SEP]']} "

@@ -10,6 +10,9 @@ Verdict = Literal[
     "holds", "does not hold", "only with padding", "only without padding", "cannot be said", "does not apply"
 ]
 
+EXACTLY: tuple[Verdict, ...] = ("holds", "only without padding")
+"""Verdicts on what holds for exact effective attention, whatever the published code says."""
+
 
 @dataclass(frozen=True)
 class Interval:

@@ -97,7 +97,9 @@ def _pattern_claims(tasks: Sequence[xr.Dataset]) -> list[Claim]:
     def claim(text: str, pattern: str, judge: Callable[[Interval, float], Answer], notable: float) -> Claim:
         def one(task: xr.Dataset) -> Judged:
             here = task.sel(pattern=pattern)
-            exact, published = (judge(_interval(here, "share_change", lens), notable) for lens in ("visible", "paper"))
+            exact, published = (
+                judge(interval_of(here, "share_change", lens), notable) for lens in ("visible", "paper")
+            )
             return Judged(_name(task), verdict(exact, published), _from_to(here["share"], percent=True))
 
         return Claim(text, tuple(map(one, tasks)))
@@ -153,10 +155,10 @@ def _sep_loses(task: xr.Dataset) -> Judged:
 
 def _type_changes(task: xr.Dataset, kind: str, judge: Callable[[Interval, float], Answer]) -> Judged:
     here = task.sel(size="signed", type=kind)
-    if not np.isfinite(_standard(here, "type_weight")):
+    if not np.isfinite(standard_of(here, "type_weight")):
         return Judged(_name(task), "does not apply", f"no {kind} there")
-    least = WEIGHT * _standard(here, "type_weight")
-    exact, published = (judge(_interval(here, "type_weight_change", lens), least) for lens in ("visible", "paper"))
+    least = WEIGHT * standard_of(here, "type_weight")
+    exact, published = (judge(interval_of(here, "type_weight_change", lens), least) for lens in ("visible", "paper"))
     return Judged(_name(task), verdict(exact, published), _from_to(here["type_weight"]))
 
 
@@ -164,8 +166,8 @@ def _token_claims(tasks: Sequence[xr.Dataset]) -> list[Claim]:
     def claim(text: str, token: str, judge: Callable[[Interval, float], Answer], notable: float) -> Claim:
         def one(task: xr.Dataset) -> Judged:
             here = task.sel(token=token, size="signed")
-            least = notable * _standard(here, "weight")
-            exact, published = (judge(_interval(here, "weight_change", lens), least) for lens in ("visible", "paper"))
+            least = notable * standard_of(here, "weight")
+            exact, published = (judge(interval_of(here, "weight_change", lens), least) for lens in ("visible", "paper"))
             return Judged(_name(task), verdict(exact, published), _from_to(here["weight"]))
 
         return Claim(text, tuple(map(one, tasks)))
@@ -224,12 +226,14 @@ def _times(times: xr.Dataset, task: str, way: str) -> str:
     return ", ".join(f"{ratio:.2f}× with {batch} at a time" for batch, ratio in timed if ratio == ratio)
 
 
-def _interval(here: xr.Dataset, name: str, lens: str) -> Interval:
+def interval_of(here: xr.Dataset, name: str, lens: str) -> Interval:
+    """A number of one attention with its ends."""
     one = here.sel(lens=lens)
     return Interval(*(float(one[f"{name}{end}"]) for end in ("", "_low", "_high")))
 
 
-def _standard(here: xr.Dataset, name: str) -> float:
+def standard_of(here: xr.Dataset, name: str) -> float:
+    """How large it is with standard attention."""
     return abs(float(here[name].sel(lens="standard")))
 
 

@@ -1,7 +1,6 @@
 """The study of one task, step by step."""
 
 import hashlib
-import shutil
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -42,7 +41,6 @@ class Plan:
     limit: int | None
     example: str | None
     tuned: Path | None  # a model that is tuned already
-    keep_model: bool = True
 
     @property
     def studied(self) -> list[Example]:
@@ -93,8 +91,6 @@ def study_task(plan: Plan, base: Model, out: Path, *, device: str | None) -> dic
         plain = _Quietly(plan, base, tuned(), steps)
         steps.kept(name, plain.maps)
         steps.kept("times", plain.times)
-    if not plan.keep_model and plan.tuned is None and (folder / "model").is_dir():
-        shutil.rmtree(folder / "model")
     return {step: steps.kept(kept, xr.Dataset) for step, kept in (("numbers",) * 2, ("times",) * 2, ("maps", name))}
 
 

@@ -42,16 +42,6 @@ def table_1() -> pd.DataFrame:
     ).set_index("task")
 
 
-def table_2() -> pd.DataFrame:
-    """Their shares of pattern classes, in per cent."""
-    rows = [
-        {"task": task, "attention": name, **dict(zip(LETTERS, row, strict=True))}
-        for task, both in SHARES.items()
-        for name, row in zip(("standard", "effective"), both, strict=True)
-    ]
-    return pd.DataFrame(rows)
-
-
 def table_3() -> pd.DataFrame:
     """Their evaluation times, in seconds, and the ratio."""
     rows = [

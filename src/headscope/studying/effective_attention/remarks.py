@@ -9,6 +9,7 @@ from headscope.studying.effective_attention.claims import Claim
 from headscope.studying.effective_attention.names import listed
 from headscope.studying.effective_attention.paper import KINDS
 from headscope.studying.effective_attention.words import short, shrinking
+from headscope.studying.verdict import EXACTLY
 
 THINGS: tuple[tuple[str, str, dict[str, str]], ...] = (
     ("[SEP]", "weight", {"token": "sep"}),
@@ -16,7 +17,6 @@ THINGS: tuple[tuple[str, str, dict[str, str]], ...] = (
     ("[CLS]", "weight", {"token": "cls"}),
 )
 """What may lose weight, and where its weight stands among the numbers."""
-
 
 THEIRS = 64
 """Value dimensions of a head of BERT-base."""
@@ -69,7 +69,7 @@ def _lengths(here: xr.Dataset, name: str) -> tuple[list[str], list[str], list[st
     for each in (str(each) for each in here["length"].values if str(each)[0].isdigit()):
         if int(ready["n"].sel(length=each)):
             found.setdefault(shrinking(ready.sel(length=each), name), []).append(each)
-    exactly = [*found.get("holds", []), *found.get("only without padding", [])]
+    exactly = [length for kind in EXACTLY for length in found.get(kind, [])]
     return exactly, found.get("only with padding", []), found.get("cannot be said", [])
 
 
@@ -78,7 +78,7 @@ def survivors(judged: Sequence[Claim]) -> str:
     said = []
     for claim in judged:
         if "patterns" in claim.text:
-            holds = [each.task for each in claim.judged if each.verdict in ("holds", "only without padding")]
+            holds = [each.task for each in claim.judged if each.verdict in EXACTLY]
             open_ = [each.task for each in claim.judged if each.verdict == "cannot be said"]
             some = f"holds on {listed(holds)}" if holds else "is shown nowhere" if open_ else "holds nowhere"
             also = f" (it cannot be said on {listed(open_)})" if open_ else ""

@@ -13,11 +13,13 @@ from headscope.studying.effective_attention.claims import (
     TWICE,
     WEIGHT,
     Claim,
+    interval_of,
+    standard_of,
     told_apart,
 )
 from headscope.studying.effective_attention.names import listed
 from headscope.studying.effective_attention.reduce import SAME
-from headscope.studying.verdict import Interval, Verdict, falls, rises, verdict
+from headscope.studying.verdict import Verdict, falls, rises, verdict
 
 LENSES = (
     "**Standard** is A, what the model computed. **Effective** (`keys=visible`) is effective attention, exact: A less "
@@ -34,12 +36,10 @@ JUDGED = (
     f"own shares of heterogeneous maps move; **alike**, that it lies within {100 * MUCH_WEIGHT:.0f} %, so that a "
     f"weight can both fall and be alike. **Twice** means that the middle half of all turns lies between {TWICE[0]:g} "
     f"and {TWICE[1]:g}, with 8 inputs at a time, as in the paper, or all where there are fewer; all tasks are judged "
-    "together. **Only with "
-    "padding** means that "
-    "the claim holds for the published code and does not for exact effective attention; **only without padding** means "
-    "the opposite. **Cannot be said** means that the interval is too wide. The paper excepts QNLI from the first claim "
-    "on [SEP]'s place and SST-2 from the second: there the opposite is judged. In words: standard → effective "
-    "attention, exact; then what the published code gives."
+    "together. **Only with padding** means that the claim holds for the published code and does not for exact "
+    "effective attention; **only without padding** means the opposite. **Cannot be said** means that the interval is "
+    "too wide. The paper excepts QNLI from the first claim on [SEP]'s place and SST-2 from the second: there the "
+    "opposite is judged. In words: standard → effective attention, exact; then what the published code gives."
 )
 METHOD = (
     "The unit is the input: values are averaged over heads within each, and intervals are over inputs. Intervals of "
@@ -50,7 +50,7 @@ METHOD = (
     "of errors is drawn too.",
     "Weights are signed: effective attention may be negative, and rows need not add up to 1. Types of words are those "
     "of the built-in tagger: nouns without proper nouns, verbs without auxiliaries.",
-    "In the paper's Table 3 the whole evaluation was timed, once. Here one batch is, nine times in turns, so that a "
+    "In the paper's Table 3 the whole evaluation was timed, once. Here one batch is, many times in turns, so that a "
     "slow minute of the machine meets all ways: on a GPU after a few batches to settle, on a CPU by the work of one "
     "thread, which others do not disturb.",
 )
@@ -68,7 +68,7 @@ def lead(numbers: xr.Dataset, judged: Sequence[Claim]) -> str:
         f"head's output. This is their study with {short(str(facts.get('model', 'a model')))} on {', '.join(tasks)}: "
         f"{many:,} inputs, {numbers.sizes['layer']} layers of {numbers.sizes['head']} heads with "
         f"{int(numbers['value_size'].values[0])} value dimensions each, before and after fine-tuning. Of the paper's "
-        f"{len(judged)} claims: {counts}."
+        f"claims, taken apart into {len(judged)}: {counts}."
     )
 
 
@@ -110,10 +110,10 @@ def answers(numbers: xr.Dataset) -> str:
         _shrinks("[CLS], from all other tokens,", [(each, each.sel(token="cls"), "weight") for each in tasks]),
     ]  # fmt: skip
     base = numbers["same_inputs"].sel(role="base", length="all")
-    short = [f"{100 * float(each):.0f} % of the inputs of {each['task'].values!s}" for each in base]
+    shares = [f"{100 * float(each):.0f} % of the inputs of {each['task'].values!s}" for each in base]
     said.append(
         f"Before tuning, the exact effective attention of all heads is attention itself, to {100 * SAME:g} % of its "
-        f"size, for {listed(short)}."
+        f"size, for {listed(shares)}."
     )
     return " ".join(said)
 
@@ -140,10 +140,7 @@ def twins(numbers: xr.Dataset) -> str:
     if not both["tuned"]:
         return ""
     still = [task for task in both["tuned"] if task in both["base"]]
-    before = (
-        "before tuning too" if still == both["tuned"] else "before tuning only on " + listed(still) if still else ""
-    )
-    before = before or "though not before tuning"
+    before = "before tuning too" if still == both["tuned"] else f"before tuning on {listed(still) if still else 'none'}"
     return (
         f"On {listed(both['tuned'])} the last layer gives [CLS] and [SEP] the same weight, {before}: they have become "
         "one vector, and which of them is ahead cannot be asked."
@@ -157,20 +154,13 @@ def _not_told_apart(numbers: xr.Dataset, role: str) -> list[str]:
 
 def shrinking(here: xr.Dataset, name: str) -> Verdict:
     """Whether a weight falls by a tenth or more: exactly, only with padding, or not."""
-    notable = WEIGHT * abs(float(here[name].sel(lens="standard")))
-
-    def change(lens: str) -> Interval:
-        one = here.sel(lens=lens)
-        return Interval(*(float(one[f"{name}_change{end}"]) for end in ("", "_low", "_high")))
-
-    return verdict(falls(change("visible"), notable), falls(change("paper"), notable))
+    notable = WEIGHT * standard_of(here, name)
+    return verdict(*(falls(interval_of(here, f"{name}_change", lens), notable) for lens in ("visible", "paper")))
 
 
 def _gains(here: xr.Dataset, name: str) -> bool:
     """Whether a weight rises by a tenth or more, exactly."""
-    one = here.sel(lens="visible")
-    change = Interval(*(float(one[f"{name}_change{end}"]) for end in ("", "_low", "_high")))
-    return rises(change, WEIGHT * abs(float(here[name].sel(lens="standard")))) == "yes"
+    return rises(interval_of(here, f"{name}_change", "visible"), WEIGHT * standard_of(here, name)) == "yes"
 
 
 def _shrinks(subject: str, tasks: Sequence[tuple[xr.Dataset, xr.Dataset, str]]) -> str:
@@ -183,7 +173,7 @@ def _shrinks(subject: str, tasks: Sequence[tuple[xr.Dataset, xr.Dataset, str]]) 
     }
     groups: dict[str, list[str]] = {}
     for task, here, name in tasks:
-        if not isfinite(float(here[name].sel(lens="standard"))):
+        if not isfinite(standard_of(here, name)):
             groups.setdefault("does not occur on", []).append(str(task["task"].values))
             continue
         one, two, three = (f"{float(here[name].sel(lens=lens)):.3f}" for lens in ("standard", "visible", "paper"))
