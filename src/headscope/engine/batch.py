@@ -128,7 +128,9 @@ def named(model: Model, tensors: Mapping[str, Tensor], side: str) -> Tokens:
     known = model.tokenizer is not None
     text = [readable(model.tokenizer, row) if known else list(map(str, row)) for row in rows]
     roles = special_roles(model.tokenizer) if known else {}
-    role = torch.tensor([[roles.get(each, 0) for each in row] for row in ids.tolist()]) * real
+    role = torch.zeros_like(ids)
+    if roles:
+        role = torch.tensor([[roles.get(each, 0) for each in row] for row in ids.tolist()]) * real
     types = tensors.get("token_type_ids") if not side else None
     segment = torch.where(real, torch.zeros_like(ids) if types is None else types.cpu(), -1)
     return Tokens(text, real, role > 0, segment, torch.full_like(ids, -1), role)
