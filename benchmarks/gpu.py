@@ -111,7 +111,7 @@ def print_ratios(model: Model, shapes: Any, turns: int) -> None:
         cells = [f"{median(each) / median(forward):.2f}" for each in others]
         met = float(cells[list(rivals).index("materialised") - 1]) <= (bar or 0)
         verdict = "" if bar is None else f"≤{bar:.2f} {'met' if met else 'missed'}"
-        asked = _questions(rivals["factored"].run) - _questions(rivals["captured"].run)
+        asked = questions(rivals["factored"].run) - questions(rivals["captured"].run)
         rows.append([f"{batch} × {length}", f"{median(forward) * 1e3:.1f} ms", *cells, verdict, f"{asked}"])
     header = ["batch", "forward", "captured", "factored", "materialised", "in place", "bar", "questions"]
     show("BERT-base shape, over the forward pass with attentions: median", header, rows)
@@ -151,7 +151,7 @@ def _bert(device: str, layers: int) -> Model:
     return load(BertModel(config, add_pooling_layer=False).to(device).eval())
 
 
-def _questions(run: Callable[[], Any]) -> int:
+def questions(run: Callable[[], Any]) -> int:
     """How often the host waited for the GPU."""
     if not torch.cuda.is_available():
         return 0

@@ -6,14 +6,12 @@ import pytest
 import torch
 
 from benchmarks.gpu import oracle, stress_cases
-from headscope.core import effective
-from headscope.core.at_once import Layers, effective_at_once, output_at_once
+from headscope.core import at_once, effective
+from headscope.core.at_once import Layers, effective_at_once
 from headscope.core.effective import together
 from headscope.core.lens import view
 from headscope.core.reach import Reach
-from headscope.core.recordings import PATIENCE, Recordings
 from headscope.core.rows import project_rows
-from headscope.core.sight import Sight
 from headscope.core.trace import Trace
 from headscope.engine.capture import capture
 from headscope.engine.load import load
@@ -28,9 +26,7 @@ from tests.core.effective_traces import (
     weights,
 )
 from tests.gpu import gpu
-from tests.models import batch, network, tiny, tokenizer
-
-MANY = capture(tiny("bert"), MIXED)
+from tests.models import batch, network, text, tiny, tokenizer
 
 
 @pytest.mark.parametrize("texts", [LONG, SHORT, MIXED], ids=["long", "short", "mixed"])
@@ -45,6 +41,32 @@ def test_any_length_and_rank_will_do(trace):
     found = list(together(trace))
     assert None not in found
     assert_same(found, trace)
+
+
+SQUARE = [text(6), text(3), text(20)]  # with [CLS] and [SEP], the first has as many tokens as a head has values
+
+
+def lacking(values, texts):
+    """Values of which some texts' last direction is the sum of two others, in one head of each layer."""
+    changed = values.clone()
+    changed[:texts, 1, :, 7] = changed[:texts, 1, :, 0] + changed[:texts, 1, :, 1]
+    return changed
+
+
+@pytest.mark.parametrize("texts", [0, 1, 3])
+def test_where_values_are_square_a_lack_is_foreseen(texts, monkeypatch):
+    trace = changed_values(capture(tiny("bert"), SQUARE), lambda each: lacking(each, texts))
+    assert 8 in trace.keys.counts
+    fewer, asked = at_once.Fewer.of, []
+    monkeypatch.setattr(at_once.Fewer, "of", lambda *given: asked.append(given[2]) or fewer(*given))
+    assert_same(together(trace), trace)
+    assert [len(each) for each in asked] == [at_once.SPARE] if texts < 3 else [at_once.SPARE, 6]  # of 2 layers
+
+
+def test_what_is_foreseen_may_not_fit():
+    trace = capture(tiny("bert"), SQUARE)
+    narrow = [each.tril() for each in trace.visible]
+    assert list(together(replace(trace, visible=narrow))) == [None] * len(trace.layers)
 
 
 @pytest.mark.parametrize("case", stress_cases())
@@ -95,35 +117,9 @@ def test_layers_of_other_widths_are_left_to_the_careful_way():
     assert view(trace, "effective").diagnostics["residual"].max() <= 1e-5
 
 
-def test_a_text_that_nobody_sees_does_no_harm():
-    attention, values, visible = (part[0] for part in (MANY.attention, MANY.values, MANY.visible))
-    none = visible.clone()
-    none[0] = False
-    blank = attention * none[:, None]
-    written = output_at_once(blank, values, Sight(none).reach(8, padded=False), Recordings())
-    torch.testing.assert_close(written, blank @ values, atol=2e-6, rtol=1e-4)
-
-
 def test_values_that_are_not_finite_are_left_to_the_careful_way_which_refuses_them():
     trace = changed_values(capture(tiny("bert"), LONG), lambda each: each * torch.inf)
     assert list(together(trace)) == [None] * len(trace.layers)
-
-
-@pytest.mark.parametrize("trace", TROUBLED.values(), ids=TROUBLED)
-@pytest.mark.parametrize("padded", [False, True], ids=["visible", "padded"])
-def test_the_output_alone_is_that_of_effective_attention(trace, padded):
-    recordings = Recordings()
-    for attention, values, visible in zip(trace.attention, trace.values, trace.visible, strict=True):
-        reach = Sight(visible).reach(values.shape[-1], padded=padded)
-        written = output_at_once(attention, values, reach, recordings)
-        assert written is not None
-        torch.testing.assert_close(written, attention @ values, atol=2e-6, rtol=1e-4)
-
-
-def test_an_output_of_values_that_are_not_finite_is_left_to_the_careful_way():
-    attention, values, visible = (part[0] for part in (MANY.attention, MANY.values, MANY.visible))
-    reach = Sight(visible).reach(8, padded=False)
-    assert output_at_once(attention, values * torch.nan, reach, Recordings()) is None
 
 
 def moved(trace, device):
@@ -154,17 +150,6 @@ def test_troubled_values_on_a_gpu_give_the_same_maps(name):
     trace = TROUBLED[name]
     there = view(moved(trace, "cuda"), "effective")
     torch.testing.assert_close(there.weights.cpu(), view(trace, "effective").weights, atol=2e-6, rtol=1e-4)
-
-
-@gpu
-@pytest.mark.parametrize("name", TROUBLED)
-def test_what_is_replayed_is_what_was_recorded(name):
-    trace, recordings = TROUBLED[name], Recordings()
-    for time in range(PATIENCE + 3):
-        attention, values = (part[time % len(part)].cuda() for part in (trace.attention, trace.values))
-        reach = Sight(trace.visible[0].cuda()).reach(values.shape[-1], padded=False)
-        written = output_at_once(attention, values, reach, recordings)
-        torch.testing.assert_close(written, attention @ values, atol=2e-6, rtol=1e-4)
 
 
 @gpu

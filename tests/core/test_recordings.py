@@ -25,13 +25,13 @@ def doubled(given):
 class StandIn:
     """Notes what is recorded and replayed, and gives what the work gives."""
 
-    def __init__(self, work, given):
+    def __init__(self, work, given, fixed):
         self.work, self.size = work, len(given[0])
         RECORDED.append(self.size)
 
-    def __call__(self, *given):
+    def __call__(self, given, fixed):
         REPLAYED.append(self.size)
-        return self.work(*given)
+        return self.work(*given, *fixed)
 
 
 RECORDED, REPLAYED = [], []
@@ -106,11 +106,11 @@ def test_a_shape_that_was_dropped_must_come_often_again():
 def test_work_that_cannot_be_recorded_is_simply_done_from_then_on(monkeypatch, error):
     tried = []
 
-    def failing(work, given):
+    def failing(work, given, fixed):
         tried.append(len(given[0]))
         if len(given[0]) == 3:
             raise error("operation not permitted when stream is capturing")
-        return StandIn(work, given)
+        return StandIn(work, given, fixed)
 
     monkeypatch.setattr(recordings, "_Recording", failing)
     kept = Recordings()
@@ -122,7 +122,7 @@ def test_work_that_cannot_be_recorded_is_simply_done_from_then_on(monkeypatch, e
 def test_where_nothing_can_be_recorded_it_is_soon_not_tried_any_more(monkeypatch):
     tried = []
 
-    def failing(work, given):
+    def failing(work, given, fixed):
         tried.append(len(given[0]))
         raise RuntimeError("operation not permitted when stream is capturing")
 
@@ -134,7 +134,7 @@ def test_where_nothing_can_be_recorded_it_is_soon_not_tried_any_more(monkeypatch
 
 
 def test_work_that_does_not_fit_says_so_itself(monkeypatch):
-    monkeypatch.setattr(recordings, "_Recording", lambda work, given: work(*given))
+    monkeypatch.setattr(recordings, "_Recording", lambda work, given, fixed: work(*given))
     kept = Recordings()
     run(kept, 3, PATIENCE)
 

@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from headscope.core.errors import InputError
-from headscope.core.recordings import Recordings
+from headscope.core.memory import Memory
 from headscope.core.sight import Sight
 from headscope.core.trace import Visible
 
@@ -23,7 +23,7 @@ class Heads:
     values: Float[Tensor, "batch head key value"]  # V, shared value heads repeated
     context: Float[Tensor, "batch head query value"]  # Z = A·V, or what the edit before made of it
     sight: Sight
-    recordings: Recordings = field(default_factory=Recordings)  # work that is repeated while the model is edited
+    memory: Memory = field(default_factory=Memory)  # of other layers and passes, while the model is edited
     product: Float[Tensor, "batch head query value"] | None = None  # A·V, where an edit before changed the context
 
     @property

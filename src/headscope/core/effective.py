@@ -10,16 +10,18 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from headscope.core.at_once import Layers, effective_at_once, output_at_once
+from headscope.core.at_once import Layers, effective_at_once
 from headscope.core.bet import all_see, effective_on_a_bet, ordinary
 from headscope.core.diagnostics import EffectiveLayer, diagnostics, ratio, residual_of, share_of, size, widened
+from headscope.core.edit import Heads
 from headscope.core.errors import InputError
+from headscope.core.in_place import output_at_once
 from headscope.core.maps import Factored
 from headscope.core.projection import Projection, independent, project, rank_tolerance
 from headscope.core.reach import Reach
-from headscope.core.recordings import Recordings
 from headscope.core.rows import project_rows
 from headscope.core.sight import Sight
+from headscope.core.span import seen_of
 from headscope.core.trace import Trace, Visible
 
 Keys = Literal["visible", "padded", "paper"]
@@ -97,38 +99,29 @@ def effective_layer(
         return _as_published(attention, values, shared, context)
     reach = sight.reach(values.shape[-1], padded=keys == "padded")
     found = None
-    if attention.is_cuda and attention.dtype == values.dtype == torch.float32:
+    if _at_once(attention, values):
         known = None if context is None else context[None]
         found = effective_at_once(Layers([attention], seen_of(values, reach)[None], known, reach))
     return _shared(attention, values, reach.keys, context) if found is None else found[0]
 
 
-def effective_output(
-    attention: Float[Tensor, "batch head query key"],
-    values: Float[Tensor, "batch head key value"],
-    sight: Sight,
-    recordings: Recordings,
-    *,
-    keys: Keys,
-    label: int,
-) -> Float[Tensor, "batch head query value"]:
-    """A_eff·V of the layer called `label`, from A and V alone."""
-    quick = keys != "paper" and attention.is_cuda and attention.dtype == values.dtype == torch.float32
-    if quick and sight.shared is not None:
+def effective_output(heads: Heads, keys: Keys) -> Float[Tensor, "batch head query value"]:
+    """A_eff·V of a layer, from A and V alone."""
+    attention, values, sight = heads.attention, heads.values, heads.sight
+    if keys != "paper" and _at_once(attention, values) and sight.shared is not None:
         reach = sight.reach(values.shape[-1], padded=keys == "padded")
-        written = output_at_once(attention, values, reach, recordings)
+        written = output_at_once(attention, values, reach, heads.memory, (heads.site, heads.layer, keys))
         if written is not None:
             return written
-    part = effective_layer(attention, values, sight, keys=keys, label=label).part
+    part = effective_layer(attention, values, sight, keys=keys, label=heads.layer).part
     if isinstance(part, Factored):
         return part.left @ (part.right.mT @ values.to(part.left.dtype))
     return part @ values.to(part.dtype)
 
 
-def seen_of(values: Tensor, reach: Reach) -> Tensor:
-    """Values without those that no query sees."""
-    whole = min(reach.counts) == reach.keys.shape[-1]
-    return values if whole else values * reach.keys[:, None, :, None]
+def _at_once(attention: Tensor, values: Tensor) -> bool:
+    """Whether all heads are best taken at once: on a GPU, in single precision."""
+    return attention.is_cuda and attention.dtype == values.dtype == torch.float32
 
 
 def _shared(

@@ -17,6 +17,9 @@ from headscope.core.errors import InputError
 WELL_CONDITIONED = 4.0
 """Up to this many times the least that the condition bound can be, d, float32 and the model's own output will do."""
 
+FEW = 256
+"""Up to so many factors a GPU inverts each as a whole, which takes fewer steps; of more, halves are quicker."""
+
 
 @dataclass(frozen=True)
 class Projection:
@@ -167,10 +170,17 @@ def eigenbasis(
 def inverse_factor(gram: Tensor) -> tuple[Tensor, Tensor]:
     """R⁻¹ with RᵀR = gram, and ‖R‖·‖R⁻¹‖, which is at least the condition of R; infinite where there is no R, NaN
     where the matrix is not finite."""
-    inverse, failed = _lower_inverse(gram, halved=gram.is_cuda)  # small factors are far quicker on a GPU
+    inverse, condition, _ = sized_inverse_factor(gram)
+    return inverse, condition
+
+
+def sized_inverse_factor(gram: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """The same, and ‖R‖."""
+    many = gram.is_cuda and gram.numel() // gram.shape[-1] ** 2 > FEW
+    inverse, failed = _lower_inverse(gram, halved=many)
     size = gram.diagonal(dim1=-2, dim2=-1).sum(-1).sqrt()  # ‖R‖² is the trace of RᵀR
     condition = size * torch.linalg.vector_norm(inverse, dim=(-2, -1))
-    return inverse.mT, condition.masked_fill(failed > 0, torch.inf)
+    return inverse.mT, condition.masked_fill(failed > 0, torch.inf), size
 
 
 def _lower_inverse(gram: Tensor, *, halved: bool) -> tuple[Tensor, Tensor]:

@@ -10,7 +10,7 @@ from torch import Tensor
 
 Work = Callable[..., tuple[Tensor, ...]]
 
-PATIENCE = 16
+PATIENCE = 8
 """Calls with tensors of one shape before they are thought worth recording."""
 
 MOST = 4
@@ -40,18 +40,21 @@ class Recordings:
         self._refused: set[Hashable] = set()  # what cannot be recorded
         self._wasted = 0
 
-    def run(self, name: Hashable, work: Work, *given: Tensor) -> tuple[Tensor, ...]:
-        """Do the work called `name`; it must depend on nothing but its name, these tensors and their shapes."""
+    def run(self, name: Hashable, work: Work, *given: Tensor, fixed: tuple[Tensor, ...] = ()) -> tuple[Tensor, ...]:
+        """Do the work called `name`; it must depend on nothing but its name, these tensors and their shapes.
+
+        Tensors that are `fixed` never change, and are often the same as last time: then they are not copied again.
+        """
         if not given[0].is_cuda:
-            return work(*given)
-        key = (name, *((each.device, each.dtype, each.shape) for each in given))
-        if key not in self._made and not self._record(key, work, given):
-            return work(*given)
+            return work(*given, *fixed)
+        key = (name, *((each.device, each.dtype, each.shape) for each in (*given, *fixed)))
+        if key not in self._made and not self._record(key, work, given, fixed):
+            return work(*given, *fixed)
         self._made.move_to_end(key)
         self._replays[key] += 1
-        return self._made[key](*given)
+        return self._made[key](given, fixed)
 
-    def _record(self, key: Hashable, work: Work, given: tuple[Tensor, ...]) -> bool:
+    def _record(self, key: Hashable, work: Work, given: tuple[Tensor, ...], fixed: tuple[Tensor, ...]) -> bool:
         """Record the work if it is time and can be done, and say whether; what was not used for longest makes room."""
         if self._wasted >= WASTED or key in self._refused:
             return False
@@ -59,7 +62,7 @@ class Recordings:
         if self._calls[key] <= PATIENCE:
             return False
         try:
-            self._made[key] = _Recording(work, given)
+            self._made[key] = _Recording(work, given, fixed)
         except Exception:  # what cannot be recorded can still be done, and if not, says itself what is wrong
             self._refused.add(key)
             self._wasted += 1
@@ -74,7 +77,7 @@ class Recordings:
 class _Recording:
     """Work on tensors in places of its own."""
 
-    def __init__(self, work: Work, given: tuple[Tensor, ...]) -> None:
+    def __init__(self, work: Work, given: tuple[Tensor, ...], fixed: tuple[Tensor, ...]) -> None:
         cuda: Any = torch.cuda
         self._device = given[0].device
         with (
@@ -84,19 +87,29 @@ class _Recording:
             torch.inference_mode(False),
             torch.no_grad(),
         ):
-            self._given = [each.clone() for each in given]
+            self._given, self._fixed = ([_place(each) for each in some] for some in (given, fixed))
+            self._last = fixed
             here, aside = cuda.current_stream(), cuda.Stream()
             aside.wait_stream(here)
             with cuda.stream(aside):
-                work(*self._given)  # libraries set themselves up before anything is recorded
+                work(*self._given, *self._fixed)  # libraries set themselves up before anything is recorded
             here.wait_stream(aside)
             self._graph = cuda.CUDAGraph()
             with cuda.graph(self._graph, stream=aside, capture_error_mode="thread_local"):  # others go on as they like
-                self._made = work(*self._given)
+                self._made = work(*self._given, *self._fixed)
 
-    def __call__(self, *given: Tensor) -> tuple[Tensor, ...]:
+    def __call__(self, given: tuple[Tensor, ...], fixed: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         with torch.cuda.device(self._device):
             for place, each in zip(self._given, given, strict=True):
                 place.copy_(each)
+            for place, each, last in zip(self._fixed, fixed, self._last, strict=True):
+                if each is not last:
+                    place.copy_(each)
+            self._last = fixed
             self._graph.replay()
         return self._made
+
+
+def _place(given: Tensor) -> Tensor:
+    """A tensor's own place in memory, in one piece: what is done there need not put it together again and again."""
+    return given.clone(memory_format=torch.contiguous_format)

@@ -39,9 +39,7 @@ class EffectiveAttention(Edit):
         exact = self.keys != "paper"
         graded = torch.is_grad_enabled()
         with torch.set_grad_enabled(graded and not exact):
-            written = effective_output(
-                heads.attention, heads.values, heads.sight, heads.recordings, keys=self.keys, label=heads.layer
-            ).to(heads.context.dtype)
+            written = effective_output(heads, self.keys).to(heads.context.dtype)
         if heads.product is not None:
             difference = written - heads.product
             return heads.context + (difference.detach() if exact else difference)

@@ -16,13 +16,15 @@ from headscope.core.catalog import edits as catalog
 from headscope.core.edit import Edit, Heads
 from headscope.core.errors import CaptureError, InputError
 from headscope.core.family import Family
-from headscope.core.recordings import Recordings
+from headscope.core.memory import Memory
 from headscope.core.sight import Sight
 from headscope.core.spec import spec_of
 from headscope.core.trace import Visible, wanted
-from headscope.engine.interface import calls_interface, editing, edits_here
+from headscope.engine.interface import calls_interface, editing, edits_here, heard_here
 from headscope.engine.model import Model, check_model
+from headscope.engine.modules import all_modules
 from headscope.engine.record import Call, repeated
+from headscope.engine.repeatable import repeatable
 
 
 def edited(model: Model, *edits: str | Edit) -> AbstractContextManager[Model]:
@@ -95,7 +97,8 @@ class _Pass(threading.local):
         self.call: FrameType | None = None  # where that call is made
         self.calls = Counter[str]()  # at each site
         self.layers = Counter[str]()  # the most calls that any pass made, at each site
-        self.recordings = Recordings()
+        self.memory = Memory()
+        self.again = False  # it runs for the second time
         self.sights: dict[Any, tuple[Any, Sight]] = {}  # masks of this pass, held so that none is taken for another
 
 
@@ -112,6 +115,7 @@ class _Editor:
     family: Family
     edits: Sequence[Edit]
     names: dict[int, str]  # attention modules, by identity
+    modules: list[Any] = field(default_factory=list)  # all of the network
     here: _Pass = field(default_factory=_Pass)
 
     def knows(self, module: Any) -> bool:
@@ -138,7 +142,7 @@ class _Editor:
             return context
         call = Call(name, attention, repeated(values, attention.shape[1]), context, mask)
         sight = self._sight(call, site)
-        heads = Heads(site, layer, attention, call.values, context, sight, self.here.recordings, product)
+        heads = Heads(site, layer, attention, call.values, context, sight, self.here.memory, product)
         for edit in chosen:
             heads = _applied(edit, heads)
         return heads.context
@@ -152,25 +156,48 @@ class _Editor:
 
     def watch(self) -> Iterator[Any]:
         """Put hooks on all modules around attention, to know where a pass begins and ends."""
+        self.modules.extend(all_modules(self.network))
         around = {name[:end] for name in self.names.values() for end, letter in enumerate(name) if letter == "."}
         for name in {"", *around, *self.names.values()}:  # lambdas, so that copying the network does not copy us
             module = self.network.get_submodule(name)
-            yield module.register_forward_pre_hook(lambda module, _: self._begin(module, sys._getframe(1)))
-            yield module.register_forward_hook(lambda *call: self._end(*call), always_call=True)  # on an Exception, too
+            yield module.register_forward_pre_hook(
+                lambda module, given, named: self._begin(module, given, named, sys._getframe(1)), with_kwargs=True
+            )
+            yield module.register_forward_hook(
+                lambda *call: self._end(*call),
+                with_kwargs=True,
+                always_call=True,  # on an Exception, too
+            )
 
-    def _begin(self, module: Any, call: FrameType) -> None:
+    def _begin(self, module: Any, given: tuple[Any, ...], named: dict[str, Any], call: FrameType) -> None:
         if not _under_way(self.here.call, call):
             self.here.outermost, self.here.call = module, call
             self.here.calls.clear()
             self.here.sights.clear()
+            assumptions = self.here.memory.assumptions
+            assumptions.forget()
+            alone = len(self.edits) == 1 and edits_here(self) and not heard_here(besides=self)
+            assumptions.allowed = alone and not self.here.again and repeatable(self.modules, call, given, named)
 
-    def _end(self, module: Any, _: Any, made: Any) -> None:
+    def _end(self, module: Any, given: tuple[Any, ...], named: dict[str, Any], made: Any) -> Any:
+        """What the pass gives: None for what it made, or what it makes with more care."""
         if self.here.outermost is not module:
-            return
+            return None
         self.here.outermost = self.here.call = None
         self.here.sights.clear()
-        if module is self.network and made is not None and edits_here(self):  # None: an exception passes
+        if made is None:  # an exception passes
+            return None
+        if module is self.network and edits_here(self):
             self._check()
+        return self._repeated(module, given, named) if self.here.memory.assumptions.broken() else None
+
+    def _repeated(self, module: Any, given: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        """The same pass once more, every layer asked."""
+        self.here.again = True
+        try:
+            return module(*given, **named)
+        finally:
+            self.here.again = False
 
     def _check(self) -> None:
         """Refuse a pass in which nothing was changed, or a layer that was not there."""

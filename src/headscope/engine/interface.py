@@ -17,7 +17,7 @@ from typing import Any, Protocol, runtime_checkable
 from torch import Tensor
 
 from headscope.core.errors import CaptureError
-from headscope.engine.modules import named_modules
+from headscope.engine.modules import all_modules
 
 
 @runtime_checkable
@@ -84,16 +84,24 @@ def edits_here(editor: Editor) -> bool:
     return editor in _editors.get()
 
 
+def heard_here(*, besides: Editor) -> bool:
+    """Whether anyone else listens or edits in this context."""
+    return _listener.get() is not None or any(each is not besides for each in _editors.get())
+
+
 @contextmanager
 def _standing_in(network: Any, *, evaluating: bool) -> Iterator[None]:
     """Our function in place of the network's own."""
     loans: list[_Loan] = []
     try:
-        modules = [module for _, module in named_modules(network)]
+        modules = all_modules(network)
         with _lock:
             for config in _configs(modules):
                 loans.append(_borrow(config, "_attn_implementation_internal", _stand_in))
+            lent = {owner for owner, _ in _borrowed}
             for module in modules:
+                if not (module.training or module._compiled_call_impl or id(module) in lent):
+                    continue
                 if evaluating and (module.training or (id(module), "training") in _borrowed):
                     loans.append(_borrow(module, "training", lambda _: False))
                 if module._compiled_call_impl or (id(module), "_compiled_call_impl") in _borrowed:
@@ -200,7 +208,8 @@ def _configs(modules: Iterable[Any]) -> list[Any]:
     from transformers import PreTrainedConfig
 
     found: dict[int, Any] = {}
-    waiting = [vars(module).get("config") for module in modules]
+    held = (module.__dict__.get("config") for module in modules)
+    waiting = list({id(each): each for each in held if each is not None}.values())
     while waiting:
         config = waiting.pop()
         if isinstance(config, PreTrainedConfig) and id(config) not in found:
