@@ -173,21 +173,32 @@ def _cleaned(
     full, device = all(bool(each.all()) for each in sides), calls[0].attention.device
     queries, keys, index = (each.to(device, non_blocking=True) for each in (*sides, torch.tensor(heads)))
     real = queries[:, :, None] & keys[:, None, :]
-    every = len(heads) == calls[0].attention.shape[1]
-    held, visible = [], []
     masks: dict[int, tuple[Tensor, Tensor]] = {}  # layers often share one mask
     for call in calls:
         if id(call.mask) not in masks:
             seen = call.seen()
             mask = real if seen is None else real & seen
             masks[id(call.mask)] = mask, ~mask.any(-1)[:, None, :, None]
-        mask, blank = masks[id(call.mask)]
+    visible, blank = map(list, zip(*(masks[id(call.mask)] for call in calls), strict=True))
+    attention, values, context = (
+        [getattr(call, name) for call in calls] for name in ("attention", "values", "context")
+    )
+    if list(heads) != list(range(calls[0].attention.shape[1])):
         attention, values, context = (
-            each if every else each.index_select(1, index) for each in (call.attention, call.values, call.context)
+            [each.index_select(1, index) for each in some] for some in (attention, values, context)
         )
-        if not full:  # the softmax of a row of padding is no attention, and its output none either
-            attention, context = attention.masked_fill_(blank, 0), context.masked_fill(blank, 0)
-            values = values if keep_pads else values * keys[:, None, :, None]
-        held.append(Call(call.module, attention, values, context, None))
-        visible.append(mask)
-    return held, visible
+    if not full:  # the softmax of a row of padding is no attention, and its output none either
+        for each, rows in zip(attention, blank, strict=True):
+            each.masked_fill_(rows, 0)
+        context = _blanked(context, blank)
+        values = values if keep_pads else _blanked(values, [~keys[:, None, :, None]] * len(values))
+    parts = zip(calls, attention, values, context, strict=True)
+    return [Call(call.module, maps, thin, made, None) for call, maps, thin, made in parts], visible
+
+
+def _blanked(layers: list[Tensor], blank: list[Tensor]) -> list[Tensor]:
+    """Layers without some of their rows; on a GPU at once where they are alike, for launches cost more than copies."""
+    alike = all(each.shape == layers[0].shape for each in layers) and len({id(each) for each in blank}) == 1
+    if layers[0].is_cuda and alike and len(layers) > 1:
+        return list(torch.stack(layers).masked_fill_(blank[0], 0))
+    return [each.masked_fill(rows, 0) for each, rows in zip(layers, blank, strict=True)]

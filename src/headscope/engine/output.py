@@ -28,7 +28,7 @@ def output_slices(model: Model, module: str, heads: Sequence[int], every: int) -
     else:
         into = _into(found, weight)
         slices = into.reshape(every, -1, into.shape[-1])
-    return slices if len(heads) == every else slices[torch.tensor(heads, device=slices.device)]
+    return slices if list(heads) == list(range(every)) else slices[torch.tensor(heads, device=slices.device)]
 
 
 def _quantised(weight: Any) -> bool:
