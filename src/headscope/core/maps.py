@@ -13,6 +13,7 @@ from torch import Tensor
 
 from headscope.core.errors import InputError
 from headscope.core.example import Example
+from headscope.core.room import room
 from headscope.core.tokens import Tokens, labels
 from headscope.core.trace import Trace, Visible, wanted
 
@@ -27,7 +28,13 @@ class Factored:
     @property
     def weights(self) -> Float[Tensor, "batch head query key"]:
         """The whole map."""
-        return self.left @ self.right.mT
+        left, right = self.left, self.right
+        if left.device.type != "cpu" or left.requires_grad or right.requires_grad:
+            return left @ right.mT
+        shape = (*left.shape[:-1], right.shape[-2])
+        made = room(shape, left.dtype)
+        torch.bmm(left.flatten(0, -3), right.flatten(0, -3).mT, out=made.view(-1, *shape[-2:]))
+        return made
 
 
 @dataclass(frozen=True)
