@@ -110,18 +110,34 @@ def effective_output(heads: Heads, keys: Keys) -> Float[Tensor, "batch head quer
     attention, values, sight = heads.attention, heads.values, heads.sight
     if keys != "paper" and _at_once(attention, values) and sight.shared is not None:
         reach = sight.reach(values.shape[-1], padded=keys == "padded")
-        written = output_at_once(attention, values, reach, heads.memory, (heads.site, heads.layer, keys))
-        if written is not None:
-            return written
-    part = effective_layer(attention, values, sight, keys=keys, label=heads.layer).part
-    if isinstance(part, Factored):
-        return part.left @ (part.right.mT @ values.to(part.left.dtype))
-    return part @ values.to(part.dtype)
+        return output_at_once(attention, values, reach, heads.memory, (heads.site, heads.layer, keys))
+    part: Tensor | Factored | Projection
+    if keys == "paper" or sight.shared is None:
+        part = effective_layer(attention, values, sight, keys=keys, label=heads.layer).part
+    else:
+        part = _projected(attention, values, sight.reach(values.shape[-1], padded=keys == "padded").keys)
+    if isinstance(part, Tensor):
+        return part @ values.to(part.dtype)
+    return part.left @ (part.right.mT @ values.to(part.left.dtype))
 
 
 def _at_once(attention: Tensor, values: Tensor) -> bool:
     """Whether all heads are best taken at once: on a GPU, in single precision."""
     return attention.is_cuda and attention.dtype == values.dtype == torch.float32
+
+
+def _projected(
+    attention: Float[Tensor, "batch head query key"],
+    values: Float[Tensor, "batch head key value"],
+    keys: Bool[Tensor, "batch key"],
+    context: Float[Tensor, "batch head query value"] | None = None,
+) -> Tensor | Projection:
+    """Effective attention where every query sees the same keys: attention itself where nothing is lost."""
+    seen = keys[:, None].expand(-1, attention.shape[1], -1)
+    short = bool((keys.sum(-1) <= values.shape[-1]).all())
+    if short and bool(independent(values, seen).all()):
+        return widened(attention)
+    return project(attention, values, seen, context)
 
 
 def _shared(
@@ -131,12 +147,11 @@ def _shared(
     context: Float[Tensor, "batch head query value"] | None,
 ) -> EffectiveLayer:
     """Every query sees the same keys."""
-    seen = keys[:, None].expand(-1, attention.shape[1], -1)
-    count = seen.sum(-1)
-    if bool((count <= values.shape[-1]).all()) and bool(independent(values, seen).all()):
+    found = _projected(attention, values, keys, context)
+    count = keys.sum(-1)[:, None].expand(-1, attention.shape[1])
+    if isinstance(found, Tensor):
         ones = torch.ones(count.shape, device=count.device)
-        return EffectiveLayer(widened(attention), diagnostics(count, count, lambda: 0 * ones, lambda: ones))
-    found = project(attention, values, seen, context)
+        return EffectiveLayer(found, diagnostics(count, count, lambda: 0 * ones, lambda: ones))
     length = size(found.left)  # ‖B·Qᵀ‖ = ‖B‖, for the columns of Q are orthonormal
     return _measured(found, attention, values, count, context, length)
 

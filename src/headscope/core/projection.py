@@ -141,9 +141,9 @@ class _Front:
 def _front(values: Tensor, seen: Tensor) -> _Front:
     value, count = values.shape[-1], seen.sum(-1)
     index, held = to_front(seen, value)
-    rows = values.double().gather(1, index[..., None].expand(-1, -1, value)) * held[..., None]
+    rows = (values.gather(1, index[..., None].expand(-1, -1, value)) * held[..., None]).double()
     gram = rows @ rows.mT
-    size = rows.square().sum((-1, -2)) / count.clamp(min=1)  # a diagonal of ordinary size leaves the condition alone
+    size = gram.diagonal(dim1=-2, dim2=-1).sum(-1) / count.clamp(min=1)  # ordinary, so it leaves the condition alone
     _, condition = inverse_factor(gram + torch.diag_embed((~held).double() * size[:, None]))
     return _Front(index, held, gram, condition * rank_tolerance(count, value) < 1)
 
