@@ -6,10 +6,12 @@ import torch
 from headscope.core import effective, in_place
 from headscope.core.edit import Heads
 from headscope.core.effective import effective_output
+from headscope.core.errors import InputError
 from headscope.core.in_place import STEP, Effort, output_at_once
 from headscope.core.memory import Memory
 from headscope.core.recordings import PATIENCE
 from headscope.core.sight import Sight
+from headscope.core.span import Fewer
 from headscope.engine.capture import capture
 from tests.core.effective_traces import LONG, MIXED, SHORT, TROUBLED, changed_values, weights
 from tests.gpu import gpu
@@ -31,7 +33,7 @@ def _at_once(monkeypatch):
 
 
 def heads_of(trace, layer=0, memory=None, where=0):
-    attention, values, sight = trace.attention[layer], trace.values[layer], Sight(trace.visible[layer])
+    attention, values, sight = trace.attention[layer], trace.values[layer].clone(), Sight(trace.visible[layer])
     return Heads("self", where, attention, values, attention @ values, sight, memory or Memory())
 
 
@@ -44,14 +46,15 @@ def test_the_output_is_that_of_effective_attention(name, keys):
         torch.testing.assert_close(effective_output(heads, keys), heads.attention @ heads.values, **NEAR)
 
 
-@pytest.mark.parametrize("name", [name for name in EVERY if name != "on the cut"])
+@pytest.mark.parametrize("name", EVERY)
 def test_it_is_effective_attention_that_is_put_in_place(name, monkeypatch):
     found, heads = [], heads_of(EVERY[name])
-    spanned = in_place._spanned
+    spanned, settled = in_place._spanned, in_place._Span.settled
     monkeypatch.setattr(in_place, "_spanned", lambda *given: found.append(spanned(*given)) or found[-1])
+    monkeypatch.setattr(in_place._Span, "settled", lambda *given: found.append(settled(*given)) or found[-1])
     effective_output(heads, "visible")
-    _, _, *factors = found[-1]
-    made = heads.attention @ factors[0] @ factors[0].mT if factors else heads.attention
+    right = found[-1].right
+    made = heads.attention if right is None else heads.attention @ right @ right.mT
     monkeypatch.undo()
     careful = effective.effective_layer(heads.attention, heads.values, heads.sight, keys="visible", label=0)
     torch.testing.assert_close(made, weights(careful), atol=5e-6, rtol=1e-4)
@@ -65,7 +68,7 @@ def test_what_was_enough_once_is_assumed_and_holds(name, monkeypatch):
     taken = []
     monkeypatch.setattr(memory.assumptions, "asks", lambda where: taken.append(where) or False)
     again = effective_output(heads_of(trace, 0, memory), "visible")
-    assert taken or name == "on the cut"  # which needs care each time
+    assert taken or name == "on the cut"  # which is asked each time
     torch.testing.assert_close(again, first)
     assert not memory.assumptions.broken()
 
@@ -93,6 +96,30 @@ def test_each_layer_has_its_own_needs():
     assert needed == [Effort(), Effort(long=12, double=True)]
 
 
+def test_only_where_eigenvectors_are_needed_a_layer_is_asked_in_every_pass(monkeypatch):
+    memory, settled = Memory(), []
+    known = Fewer.settled
+    monkeypatch.setattr(Fewer, "settled", lambda self: settled.append(self) or known(self))
+    for time, name in enumerate(["on the cut", "on the cut", "long", "deficient"]):
+        memory.assumptions.allowed = time > 0
+        heads = heads_of(EVERY[name], 0, memory)
+        torch.testing.assert_close(effective_output(heads, "visible"), heads.context, **NEAR)
+        assert not memory.assumptions.broken()
+    assert memory.assumptions.needed(("self", 0, "visible"), None).care
+    assert len(settled) == 2
+
+
+def test_a_smaller_batch_has_fewer_heads_than_ever_took_the_long_way():
+    memory = Memory()
+    effective_output(heads_of(EVERY["deficient"], 0, memory), "visible")
+    memory.assumptions.allowed = True
+    attention, values, visible = (part[0][:1] for part in (EVERY["deficient"].attention, EVERY["deficient"].values,
+                                                           EVERY["deficient"].visible))  # fmt: skip
+    heads = Heads("self", 0, attention, values, attention @ values, Sight(visible), memory)
+    torch.testing.assert_close(effective_output(heads, "visible"), heads.context, **NEAR)
+    assert not memory.assumptions.broken()
+
+
 def test_a_layer_that_was_never_asked_is_asked_first():
     memory = Memory()
     memory.assumptions.allowed = True
@@ -110,9 +137,9 @@ def test_what_a_pass_that_is_broken_off_assumed_is_forgotten():
     assert not memory.assumptions.broken()
 
 
-@pytest.mark.parametrize(("lost", "long"), [(0, 0), (1, 4), (4, 4), (5, 16), (17, 64), (70, 100), (100, 100)])
+@pytest.mark.parametrize(("lost", "long"), [(0, 0), (1, 8), (8, 8), (9, 64), (64, 64), (70, 100), (100, 100)])
 def test_heads_that_take_the_long_way_are_counted_in_steps(lost, long):
-    assert STEP == 4
+    assert STEP == 8
     assert Effort().more([2.0, 1.0, 1.0, 0.0], 8, lost, 100).long == long
 
 
@@ -149,10 +176,13 @@ def test_a_text_that_nobody_sees_does_no_harm():
     torch.testing.assert_close(written, blank @ values, **NEAR)
 
 
-def test_values_that_are_not_finite_are_left_to_the_careful_way():
-    heads = heads_of(EVERY["mixed lengths"])
-    reach = heads.sight.reach(8, padded=False)
-    assert output_at_once(heads.attention, heads.values * torch.nan, reach, Memory(), 0) is None
+@pytest.mark.parametrize("bad", [torch.nan, torch.inf])
+@pytest.mark.parametrize("name", ["short", "long", "mixed lengths"])
+def test_values_that_are_not_finite_are_refused(name, bad):
+    heads = heads_of(EVERY[name])
+    heads.values[0, 1, 1, 2] = bad
+    with pytest.raises(InputError, match="NaN or infinite"):
+        effective_output(heads, "visible")
 
 
 @gpu

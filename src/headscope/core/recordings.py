@@ -3,17 +3,17 @@
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Hashable
 from threading import Lock
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import torch
 from torch import Tensor
 
-Work = Callable[..., tuple[Tensor, ...]]
+Made = TypeVar("Made")  # anything that holds tensors
 
 PATIENCE = 8
 """Calls with tensors of one shape before they are thought worth recording."""
 
-MOST = 4
+MOST = 6
 """Shapes whose recordings are kept; each holds on to its memory."""
 
 WORTH = 64
@@ -36,11 +36,11 @@ class Recordings:
     def __init__(self) -> None:
         self._calls = Counter[Hashable]()
         self._replays = Counter[Hashable]()
-        self._made: OrderedDict[Hashable, _Recording] = OrderedDict()
+        self._made: OrderedDict[Hashable, _Recording[Any]] = OrderedDict()
         self._refused: set[Hashable] = set()  # what cannot be recorded
         self._wasted = 0
 
-    def run(self, name: Hashable, work: Work, *given: Tensor, fixed: tuple[Tensor, ...] = ()) -> tuple[Tensor, ...]:
+    def run(self, name: Hashable, work: Callable[..., Made], *given: Tensor, fixed: tuple[Tensor, ...] = ()) -> Made:
         """Do the work called `name`; it must depend on nothing but its name, these tensors and their shapes.
 
         Tensors that are `fixed` never change, and are often the same as last time: then they are not copied again.
@@ -52,9 +52,12 @@ class Recordings:
             return work(*given, *fixed)
         self._made.move_to_end(key)
         self._replays[key] += 1
-        return self._made[key](given, fixed)
+        made: Made = self._made[key](given, fixed)
+        return made
 
-    def _record(self, key: Hashable, work: Work, given: tuple[Tensor, ...], fixed: tuple[Tensor, ...]) -> bool:
+    def _record(
+        self, key: Hashable, work: Callable[..., Any], given: tuple[Tensor, ...], fixed: tuple[Tensor, ...]
+    ) -> bool:
         """Record the work if it is time and can be done, and say whether; what was not used for longest makes room."""
         if self._wasted >= WASTED or key in self._refused:
             return False
@@ -74,10 +77,10 @@ class Recordings:
         return True
 
 
-class _Recording:
+class _Recording(Generic[Made]):
     """Work on tensors in places of its own."""
 
-    def __init__(self, work: Work, given: tuple[Tensor, ...], fixed: tuple[Tensor, ...]) -> None:
+    def __init__(self, work: Callable[..., Made], given: tuple[Tensor, ...], fixed: tuple[Tensor, ...]) -> None:
         cuda: Any = torch.cuda
         self._device = given[0].device
         with (
@@ -98,7 +101,7 @@ class _Recording:
             with cuda.graph(self._graph, stream=aside, capture_error_mode="thread_local"):  # others go on as they like
                 self._made = work(*self._given, *self._fixed)
 
-    def __call__(self, given: tuple[Tensor, ...], fixed: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    def __call__(self, given: tuple[Tensor, ...], fixed: tuple[Tensor, ...]) -> Made:
         with torch.cuda.device(self._device):
             for place, each in zip(self._given, given, strict=True):
                 place.copy_(each)
