@@ -57,13 +57,21 @@ def lacking(values, texts):
 def test_where_values_are_square_a_lack_is_foreseen(texts, monkeypatch):
     trace = changed_values(capture(tiny("bert"), SQUARE), lambda each: lacking(each, texts))
     assert 8 in trace.keys.counts
+    monkeypatch.setattr(at_once, "HEAVY", 0)
     fewer, asked = at_once.Fewer.of, []
     monkeypatch.setattr(at_once.Fewer, "of", lambda *given: asked.append(given[2]) or fewer(*given))
     assert_same(together(trace), trace)
     assert [len(each) for each in asked] == [at_once.SPARE] if texts < 3 else [at_once.SPARE, 6]  # of 2 layers
 
 
-def test_what_is_foreseen_may_not_fit():
+def test_a_light_model_is_asked(monkeypatch):
+    monkeypatch.setattr(at_once, "_foreseen", lambda *_: pytest.fail("more work for the host"))
+    trace = capture(tiny("bert"), SQUARE)
+    assert_same(together(trace), trace)
+
+
+def test_what_is_foreseen_may_not_fit(monkeypatch):
+    monkeypatch.setattr(at_once, "HEAVY", 0)
     trace = capture(tiny("bert"), SQUARE)
     narrow = [each.tril() for each in trace.visible]
     assert list(together(replace(trace, visible=narrow))) == [None] * len(trace.layers)

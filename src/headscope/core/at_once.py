@@ -19,8 +19,11 @@ from headscope.core.span import Fewer, eye_like, frame_of, gram_of, rough, sprea
 from headscope.core.spectral import trace_of
 
 SPARE = 4
-"""Heads for every text of exactly d tokens that may lack a direction: square values are nearly singular now and then,
-and where there are any, that is foreseen instead of asked."""
+"""Heads for every text of exactly d tokens that may lack a direction: square values are sometimes nearly singular."""
+
+HEAVY = 2e10
+"""Numbers in the values, times those that each was made of: from here on a GPU is behind its host, which then does
+better to foresee an answer than to wait for it. Lighter models wait for the host, which should not have more to do."""
 
 
 @dataclass(frozen=True)
@@ -42,8 +45,11 @@ def effective_at_once(layers: Layers, fits: Tensor | None = None) -> Sequence[Ef
     gram = gram_of(wide, reach)
     inverse, condition, length = sized_inverse_factor(gram)
     bound = condition * reach.tolerance  # below 1 rank is full
-    if reach.value in reach.counts and (found := _foreseen(layers, fits, wide, gram, inverse, bound)) is not None:
-        return found
+    heavy = wide.numel() * wide.shape[-3] * wide.shape[-1] >= HEAVY
+    if heavy and reach.value in reach.counts:
+        found = _foreseen(layers, fits, wide, gram, inverse, bound)
+        if found is not None:
+            return found
     asked = [bound.amax(), spread_of(condition, reach), length.amin(), *([] if fits is None else [fits.double()])]
     worst, spread, least, *fit = torch.stack(asked).tolist()  # the one question; NaN is below nothing
     if 0.0 in fit:
