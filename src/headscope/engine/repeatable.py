@@ -21,7 +21,7 @@ def repeatable(modules: Iterable[Any], call: FrameType | None, given: Sequence[A
     if torch.is_grad_enabled() or every_module._global_forward_hooks or every_module._global_forward_pre_hooks:
         return False
     for module in modules:  # in one loop, for there are hundreds
-        if module.training:
+        if module.training or "forward" in module.__dict__:  # somebody put one of their own there
             return False
         if (module._forward_hooks or module._forward_pre_hooks) and _heard(module):
             return False
