@@ -4,15 +4,13 @@ All of it is asked when the pass is over, in one question; a pass that took too 
 """
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import Generic, TypeVar
+from typing import Any
 
 import torch
 from torch import Tensor
 
-Effort = TypeVar("Effort")
 
-
-class Assumptions(Generic[Effort]):
+class Assumptions:
     """How much effort each layer needs, as it said when it was asked.
 
     A layer is asked in the first pass, and in every pass that cannot be run again. In others it is assumed that what
@@ -21,10 +19,10 @@ class Assumptions(Generic[Effort]):
 
     def __init__(self) -> None:
         self.allowed = False  # whether the pass could be run again
-        self._needed: dict[Hashable, Effort] = {}
+        self._needed: dict[Hashable, Any] = {}
         self._open: list[tuple[Callable[[Sequence[float]], bool], Tensor]] = []
 
-    def needed(self, where: Hashable, least: Effort) -> Effort:
+    def needed(self, where: Hashable, least: Any) -> Any:
         """The most effort that a layer ever needed."""
         return self._needed.get(where, least)
 
@@ -32,7 +30,7 @@ class Assumptions(Generic[Effort]):
         """Whether the layer must be asked."""
         return not self.allowed or where not in self._needed
 
-    def learn(self, where: Hashable, effort: Effort) -> None:
+    def learn(self, where: Hashable, effort: Any) -> None:
         """Remember what a layer needs."""
         self._needed[where] = effort
 

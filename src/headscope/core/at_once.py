@@ -39,7 +39,8 @@ class Layers:
 def effective_at_once(layers: Layers, fits: Tensor | None = None) -> Sequence[EffectiveLayer] | None:
     """The effective attention of every layer, or None where values are not finite or `fits`, asked along, is false.
 
-    The host waits once, and three times more where values of some head are not proved to have full rank.
+    The host waits once, and three times more where values of some head are not proved to have full rank, unless that
+    was foreseen.
     """
     reach, wide = layers.reach, layers.values.double()
     gram = gram_of(wide, reach)

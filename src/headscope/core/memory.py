@@ -1,7 +1,6 @@
 """What is remembered from layer to layer, and from pass to pass, while a model is edited."""
 
 from dataclasses import dataclass, field
-from typing import Any
 
 from headscope.core.assumptions import Assumptions
 from headscope.core.recordings import Recordings
@@ -12,4 +11,4 @@ class Memory:
     """Work that was recorded, and what may be assumed of layers."""
 
     recordings: Recordings = field(default_factory=Recordings)
-    assumptions: Assumptions[Any] = field(default_factory=Assumptions)
+    assumptions: Assumptions = field(default_factory=Assumptions)

@@ -5,7 +5,7 @@ values. Then A_eff = (A·W·T)(W·T)ᵀ, where T = R⁻¹ with RᵀR = WᵀW, an
 count are taken out of T.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -93,7 +93,7 @@ class Fewer:
         exact = by_eigenvectors(self.gram[few], self.tolerance[few])
         turn = _solved(self.gram[few], exact, None if self.short is None else self.short[few])
         kept, turn = self.kept.index_copy(0, few, exact), self.turn.index_copy(0, few, turn)
-        return Fewer(self.place, self.gram, self.tolerance, self.short, kept, torch.ones_like(self.sure), turn)
+        return replace(self, kept=kept, sure=torch.ones_like(self.sure), turn=turn)
 
     def turned(self, turn: Tensor) -> Tensor:
         """T of all heads, with theirs."""
