@@ -15,9 +15,9 @@ import torch
 from torch import Tensor
 
 from benchmarks.timing import ratio, show
-from headscope.core.projection import project
-from headscope.core.rows import project_rows
-from headscope.studying.race import race
+from headscope.effective.causal import project_rows
+from headscope.effective.projection import project
+from headscope.experiments.timing import race
 
 HEADS = 12
 BARS = {128: 8, 256: 8, 512: 8, 1024: 5}

@@ -17,10 +17,10 @@ from torch import Tensor
 
 from benchmarks.rivals import end_to_end
 from benchmarks.timing import Ratio, ratio, show
-from headscope.core.projection import project
+from headscope.effective.projection import project
 from headscope.engine.load import load
 from headscope.engine.model import Model
-from headscope.studying.race import race
+from headscope.experiments.timing import race
 
 HEADS = 12
 BARS_OVER_FORWARD = {"factored": 1.20, "materialised": 1.25}

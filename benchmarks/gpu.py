@@ -18,15 +18,15 @@ from torch import Tensor
 
 from benchmarks.rivals import end_to_end, in_place
 from benchmarks.timing import show
-from headscope.core.at_once import Layers, effective_at_once
 from headscope.core.maps import Factored
-from headscope.core.projection import project
-from headscope.core.reach import Reach
-from headscope.core.rows import project_rows
+from headscope.effective.at_once import Layers, effective_at_once
+from headscope.effective.causal import project_rows
+from headscope.effective.projection import project
+from headscope.effective.reach import Reach
 from headscope.engine.load import load
 from headscope.engine.model import Model
-from headscope.studying.effective_attention.timing import SETTLING, gpu_clock
-from headscope.studying.race import Rival, race
+from headscope.experiments.timing import Rival, race
+from headscope.studies.effective_attention.timing import SETTLING, gpu_clock
 
 EPS = torch.finfo(torch.float32).eps
 BARS = {(8, 128): 1.50, (64, 128): 1.30, (32, 512): 1.20}

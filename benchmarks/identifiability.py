@@ -18,8 +18,8 @@ import torch
 from scipy.optimize import linprog
 
 from benchmarks.timing import ratio, show
-from headscope.core.identifiability import interval
-from headscope.studying.race import race
+from headscope.effective.identifiability import interval
+from headscope.experiments.timing import race
 
 BAR = 10  # times the speed of HiGHS, warm-started
 SHAPES = ((128, 64), (128, 32))

@@ -20,15 +20,15 @@ import torch
 
 from benchmarks.timing import ratio, show
 from headscope.core.example import Example
-from headscope.data.sample import paragraphs
-from headscope.data.tag import tagged
+from headscope.data.bundled.sample import paragraphs
+from headscope.data.tagging.tag import tagged
 from headscope.engine.batch import Inputs
 from headscope.engine.load import load
 from headscope.engine.model import Model
+from headscope.experiments.timing import race
 from headscope.measuring.job import inputs_for
 from headscope.measuring.observe import Observer
 from headscope.measuring.settings import settings_of
-from headscope.studying.race import race
 
 BAR = 1.5
 STATISTICS = ("entropy", "offsets", "special_tokens", "token_types", "effective_share")

@@ -15,10 +15,10 @@ from statistics import median
 import torch
 
 from benchmarks.timing import show
-from headscope.patterns.classify import classify
-from headscope.patterns.resize import pictures
-from headscope.patterns.sizes import sizes_of
-from headscope.studying.race import race
+from headscope.experiments.timing import race
+from headscope.patterns.classify.classify import classify
+from headscope.patterns.classify.resize import pictures
+from headscope.patterns.classify.row_weights import sizes_of
 
 BAR = 2_000  # maps a second
 TOKENS, KNOWN, SIDE = 128, 650, 32

@@ -9,8 +9,8 @@ from headscope.core.lens import view
 from headscope.engine.capture import capture
 from headscope.engine.edited import edited
 from headscope.engine.model import Model
-from headscope.studying.effective_attention.timing import SETTLING
-from headscope.studying.race import Rival
+from headscope.experiments.timing import Rival
+from headscope.studies.effective_attention.timing import SETTLING
 
 
 def end_to_end(model: Model, batch: int, length: int) -> dict[str, Callable[[], Any]]:

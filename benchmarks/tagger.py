@@ -10,10 +10,10 @@ import time
 from statistics import median
 
 from benchmarks.timing import show
-from headscope.data.sample import paragraphs
-from headscope.data.tagger import Tagger
-from headscope.data.tagger_file import read_weights
-from headscope.data.words import split
+from headscope.data.bundled.sample import paragraphs
+from headscope.data.tagging.perceptron import Tagger
+from headscope.data.tagging.weights import read_weights
+from headscope.data.tokenizing.words import split
 
 BAR = 20_000  # words a second
 

@@ -8,15 +8,15 @@ import pandas as pd
 import xarray as xr
 from matplotlib.figure import Figure
 
+from headscope.experiments.verdict import EXACTLY, Verdict
 from headscope.results.stamp import provenance
 from headscope.results.store import open_result
-from headscope.studying.effective_attention import paper, pictures, remarks, tables, words
-from headscope.studying.effective_attention.claims import Claim, claims
-from headscope.studying.effective_attention.document import lengths_shown
-from headscope.studying.effective_attention.names import ATTENTIONS
-from headscope.studying.effective_attention.remarks import THINGS
-from headscope.studying.effective_attention.scale import reduced
-from headscope.studying.verdict import EXACTLY, Verdict
+from headscope.studies.effective_attention import paper, pictures, remarks, tables, words
+from headscope.studies.effective_attention.claims import Claim, claims
+from headscope.studies.effective_attention.document import lengths_shown
+from headscope.studies.effective_attention.names import ATTENTIONS
+from headscope.studies.effective_attention.remarks import THINGS
+from headscope.studies.effective_attention.scale import reduced
 
 DOCS = Path(__file__).parent
 STEM = "effective_attention_"

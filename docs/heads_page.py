@@ -7,7 +7,7 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
-from headscope.results.draw import draw
+from headscope.plotting.draw import draw
 from headscope.results.stamp import provenance
 from headscope.results.store import open_result
 

@@ -21,7 +21,7 @@ import training_page
 import words_page
 
 from headscope.core.catalog import families
-from headscope.results.draw import draw
+from headscope.plotting.draw import draw
 from headscope.results.stamp import provenance
 from headscope.results.store import open_result, save
 

@@ -9,11 +9,11 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from headscope.patterns.classes import CLASSES, LETTERS, NAMES
-from headscope.patterns.labelled import open_labelled
-from headscope.patterns.sheet import draw_map
-from headscope.patterns.typical import typical
-from headscope.results import theme
-from headscope.results.draw import draw
+from headscope.patterns.labels.labelled import open_labelled
+from headscope.patterns.labels.sheet import draw_map
+from headscope.patterns.labels.typical import typical
+from headscope.plotting import theme
+from headscope.plotting.draw import draw
 from headscope.results.stamp import provenance
 from headscope.results.store import open_result
 

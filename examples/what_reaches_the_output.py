@@ -15,7 +15,7 @@ from rich.progress import track
 from rich.table import Table
 
 import headscope as hs
-from headscope.data.sample import paragraphs
+from headscope.data.bundled.sample import paragraphs
 from headscope.results.stamp import fingerprint, stamped
 
 options = argparse.ArgumentParser(description=__doc__)

@@ -57,9 +57,9 @@ def test_importing_headscope_loads_nothing_heavy_and_changes_nothing():
 
 def test_drawing_a_saved_result_needs_no_torch():
     code = (
-        "import sys, importlib, pkgutil, headscope.figures, headscope.results;"
+        "import sys, importlib, pkgutil, headscope.figures, headscope.results, headscope.plotting;"
         "[importlib.import_module(f'{package.__name__}.{each.name}')"
-        " for package in (headscope.figures, headscope.results) for each in pkgutil.iter_modules(package.__path__)];"
+        " for package in (headscope.figures, headscope.results, headscope.plotting) for each in pkgutil.iter_modules(package.__path__)];"
         "print('torch' in sys.modules, 'transformers' in sys.modules)"
     )
     assert run(code).split() == ["False", "False"]
@@ -108,7 +108,7 @@ def in_environment(installed, *command):
 def test_the_wheel_works_outside_the_clone(installed):
     code = (
         "import headscope; print(headscope.__file__);"
-        "from headscope.data.sample import paragraphs; print(len(paragraphs()))"
+        "from headscope.data.bundled.sample import paragraphs; print(len(paragraphs()))"
     )
     where, many = in_environment(installed, installed / "bin" / "python", "-c", code).stdout.split()
     assert Path(where).is_relative_to(installed)

@@ -11,7 +11,7 @@ import torch
 import xarray as xr
 
 import headscope as hs
-from headscope.data.sample import paragraphs
+from headscope.data.bundled.sample import paragraphs
 from headscope.results.stamp import fingerprint, stamped
 
 WIDTH = 128

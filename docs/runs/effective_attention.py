@@ -24,12 +24,12 @@ import numpy as np
 import xarray as xr
 
 import headscope as hs
+from headscope.results import arrays as plain
 from headscope.results.stamp import provenance, stamped
 from headscope.studies.effective_attention import EffectiveAttention
-from headscope.studying import plain
-from headscope.studying.effective_attention.one_task import BATCHES, whole_of
-from headscope.studying.effective_attention.tasks import of_glue
-from headscope.studying.effective_attention.timing import times
+from headscope.studies.effective_attention.one_task import BATCHES, whole_of
+from headscope.studies.effective_attention.tasks import of_glue
+from headscope.studies.effective_attention.timing import times
 from headscope.training.job import fingerprint_of
 
 PARTS = ("numbers", "maps")

@@ -1,11 +1,11 @@
-"""Attention maps drawn at random, to be labelled by looking: the source of src/headscope/patterns/labelled.
+"""Attention maps drawn at random, to be labelled by looking: the source of src/headscope/patterns/labels/bundled.
 
 One run for each model, pretrained or fine-tuned, then the random part and what was chosen for rare classes:
 
     python docs/runs/pattern_maps.py draw --model MODEL --name all-MiniLM-L6-v2 --place DATA --out maps/a
     python docs/runs/pattern_maps.py draw --model TUNED --name e5-small --tuned mrpc --place DATA --out maps/b
     python docs/runs/pattern_maps.py choose maps/* --out chosen.txt
-    python docs/runs/pattern_maps.py join maps/* --chosen chosen.txt --out src/headscope/patterns/labelled
+    python docs/runs/pattern_maps.py join maps/* --chosen chosen.txt --out src/headscope/patterns/labels/bundled
 
 The list that was chosen is docs/runs/pattern_maps_chosen.txt. `DATA` holds gap-development.tsv, dev.tsv of ARCT,
 all_sentences.tsv of Winogender and en_ewt-dev.conllu. Which map is drawn depends on the seed alone: a model, a text, a
@@ -26,8 +26,8 @@ import numpy as np
 
 import headscope as hs
 from headscope.engine.drawn_maps import pattern_map
-from headscope.patterns.labelled import PatternMap, open_labelled, save_maps
-from headscope.patterns.sheet import row_shares
+from headscope.patterns.labels.labelled import PatternMap, open_labelled, save_maps
+from headscope.patterns.labels.sheet import row_shares
 
 SEED = 2021
 RANDOM, POOL = 1000, 2000

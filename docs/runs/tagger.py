@@ -1,7 +1,7 @@
 """Train the English tagger on a treebank, and measure it on others.
 
 python docs/runs/tagger.py en_ewt-train.conllu --test ewt=en_ewt-dev.conllu --test gum=en_gum-dev.conllu \
-    --model src/headscope/data/english_tagger.npz --out docs/results/tagger.nc
+    --model src/headscope/data/bundled/english_tagger.npz --out docs/results/tagger.nc
 
 Training is logistic regression by AdaGrad, word by word from left to right with the tags predicted so far; a part of
 what is seen is hidden at random, a part of the sentences comes again in small letters, weights are averaged over time
@@ -22,10 +22,10 @@ import numpy as np
 import xarray as xr
 
 import headscope as hs
-from headscope.data.tagger import NO_TAG, Tagger
-from headscope.data.tagger_features import END, START, Features, kind_of
-from headscope.data.tagger_file import Weights, read_weights, write_weights
-from headscope.data.words import split
+from headscope.data.tagging.features import END, START, Features, kind_of
+from headscope.data.tagging.perceptron import NO_TAG, Tagger
+from headscope.data.tagging.weights import Weights, read_weights, write_weights
+from headscope.data.tokenizing.words import split
 from headscope.results.stamp import fingerprint, stamped
 
 TAGS = ("ADJ", "ADP", "ADV", "AUX", "CCONJ", "DET", "INTJ", "NOUN", "NUM", "PART", "PRON", "PROPN", "PUNCT", "SCONJ",

@@ -10,8 +10,7 @@ from headscope.core.statistic import Statistic as Statistic
 from headscope.core.study import Study as Study
 from headscope.core.tokens import Tokens as Tokens
 from headscope.core.trace import Trace as Trace
-from headscope.core.word_maps import to_words as to_words
-from headscope.data.read import read as read
+from headscope.data.reading.read import read as read
 from headscope.display import show as show
 from headscope.engine.by_layer import by_layer as by_layer
 from headscope.engine.capture import capture as capture
@@ -21,14 +20,15 @@ from headscope.engine.generate import generate as generate
 from headscope.engine.identifiability import identifiability as identifiability
 from headscope.engine.load import load as load
 from headscope.engine.model import Model as Model
+from headscope.experiments.study import study as study
+from headscope.maps.words import to_words as to_words
 from headscope.measuring.merge import merge as merge
 from headscope.measuring.run import measure as measure
+from headscope.plotting.draw import draw as draw
 from headscope.reporting.report import report as report
 from headscope.results.compare import compare as compare
-from headscope.results.draw import draw as draw
 from headscope.results.store import open_result as open_result
 from headscope.results.store import save as save
-from headscope.studying.run import study as study
 from headscope.training.finetune import finetune as finetune
 from headscope.training.score import score as score
 from headscope.version import __version__ as __version__

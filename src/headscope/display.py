@@ -5,7 +5,7 @@ import webbrowser
 from pathlib import Path
 from typing import Any
 
-from headscope.results.draw import draw
+from headscope.plotting.draw import draw
 from headscope.results.store import save
 
 

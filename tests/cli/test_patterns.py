@@ -6,9 +6,9 @@ import pytest
 from typer.testing import CliRunner
 
 from headscope.cli.main import app
-from headscope.patterns import train as training
-from headscope.patterns.labelled import save_labels, save_maps
-from headscope.patterns.settings import USUAL
+from headscope.patterns.classify.settings import USUAL
+from headscope.patterns.labels.labelled import save_labels, save_maps
+from headscope.patterns.train.train import train as training
 from headscope.results.store import open_result
 from tests.patterns.synthetic import synthetic
 from tests.patterns.test_train import LEAST

@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from headscope.cli.main import app
-from headscope.patterns.labelled import open_labelled
+from headscope.patterns.labels.labelled import open_labelled
 from tests.measuring.data import examples, saved_model
 
 

@@ -38,7 +38,7 @@ def test_a_study_that_is_stopped_says_how_it_goes_on(tmp_path, monkeypatch):
     def stopped(*_, **__):
         raise KeyboardInterrupt("go on with --resume")  # as a step would say
 
-    monkeypatch.setattr("headscope.studying.effective_attention.one_task.finetune", stopped)
+    monkeypatch.setattr("headscope.studies.effective_attention.one_task.finetune", stopped)
     asked = ["effective-attention:max_length=40", "--model", place() / "base", "--device", "cpu", "-o", tmp_path]
     done = run(*asked, "--dev", place() / "dev.jsonl", "--train", place() / "train.jsonl")
     assert done.exit_code == 130

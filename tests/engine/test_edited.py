@@ -13,8 +13,8 @@ import transformers
 from headscope.core.edit import Edit
 from headscope.core.errors import CaptureError, InputError, UnknownName
 from headscope.core.lens import view
-from headscope.data.encode import as_examples
-from headscope.data.sample import paragraphs
+from headscope.data.bundled.sample import paragraphs
+from headscope.data.tokenizing.encode import as_examples
 from headscope.edits.effective_attention import EffectiveAttention
 from headscope.engine.batch import batches
 from headscope.engine.capture import capture

@@ -10,7 +10,7 @@ from headscope.core.errors import InputError
 from headscope.core.lens import view
 from headscope.engine.capture import capture
 from headscope.engine.load import load
-from headscope.results.draw import draw
+from headscope.plotting.draw import draw
 from headscope.results.store import open_result, save
 from tests.models import network, text, tiny
 

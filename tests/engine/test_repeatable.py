@@ -12,9 +12,9 @@ from torch import nn
 from transformers import BertModel, DynamicCache, EncoderDecoderCache
 
 from benchmarks.gpu import questions
-from headscope.core import effective
-from headscope.core.assumptions import Assumptions
 from headscope.edits.effective_attention import EffectiveAttention
+from headscope.effective import layers as effective
+from headscope.effective.assumptions import Assumptions
 from headscope.engine.capture import capture
 from headscope.engine.edited import edited
 from headscope.engine.load import load

@@ -3,7 +3,7 @@ import pytest
 
 from headscope.core.errors import InputError
 from headscope.figures.arcs import kept
-from headscope.results.draw import draw
+from headscope.plotting.draw import draw
 from tests.figures.data import dataset
 
 

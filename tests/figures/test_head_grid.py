@@ -3,8 +3,8 @@ import pytest
 
 from headscope.core.errors import InputError, UnknownName
 from headscope.figures.head_grid import pooled
-from headscope.results.draw import draw
-from headscope.results.grid import written
+from headscope.plotting.draw import draw
+from headscope.plotting.head_cells import written
 from tests.figures.data import dataset, measured
 
 

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from headscope.core.errors import InputError, UnknownName
+from headscope.plotting.draw import draw
 from headscope.results.compare import compare
-from headscope.results.draw import draw
 from tests.figures.data import dataset, measured
 
 

@@ -12,8 +12,8 @@ from matplotlib.figure import Figure
 from headscope.core.catalog import figures
 from headscope.core.errors import InputError
 from headscope.core.spec import spec_of
-from headscope.results import theme
-from headscope.results.draw import draw
+from headscope.plotting import theme
+from headscope.plotting.draw import draw
 from headscope.results.store import save
 from tests.figures.data import MEASURED, OF_PATTERNS, ONE_ROW, data_for
 
@@ -123,9 +123,10 @@ def test_both_arms_of_the_signed_scale_darken_at_the_same_pace_in_grey_print():
 
 
 def test_figures_and_results_leave_torch_and_pyplot_unloaded():
-    results = ("draw", "store", "compare", "tables", "theme", "heat", "pick", "measured", "canvas", "fonts")
+    results = ("store", "compare", "tables", "measured")
     modules = [f"headscope.figures.{name}" for name in figures.names()]
     modules += [f"headscope.results.{name}" for name in results]
+    modules += [f"headscope.plotting.{name}" for name in ("draw", "theme", "heat", "pick", "canvas", "fonts")]
     code = f"import sys, {', '.join(modules)}; print({{'torch', 'matplotlib.pyplot'}} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"

@@ -3,8 +3,8 @@ import pytest
 from matplotlib.figure import Figure
 
 from headscope.core.errors import InputError, UnknownName
-from headscope.results.draw import draw
-from headscope.results.fonts import Labels
+from headscope.plotting.draw import draw
+from headscope.plotting.fonts import Labels
 from tests.figures.data import dataset
 
 

@@ -3,8 +3,8 @@ import pytest
 import xarray as xr
 
 from headscope.core.errors import InputError
-from headscope.results import theme
-from headscope.results.draw import draw
+from headscope.plotting import theme
+from headscope.plotting.draw import draw
 
 WEIGHTS = np.array([[0.4, 0.0, 0.0, 0.1, 0.5], *[[0.2] * 5] * 4])
 

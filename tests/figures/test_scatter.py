@@ -4,7 +4,7 @@ from scipy import stats
 
 from headscope.core.errors import InputError, UnknownName
 from headscope.figures.scatter import apart, spearman
-from headscope.results.draw import draw
+from headscope.plotting.draw import draw
 from tests.figures.data import measured
 
 

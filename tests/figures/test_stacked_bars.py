@@ -3,7 +3,7 @@ import pytest
 import xarray as xr
 
 from headscope.core.errors import InputError, UnknownName
-from headscope.results.draw import draw
+from headscope.plotting.draw import draw
 from tests.figures.data import measured
 
 

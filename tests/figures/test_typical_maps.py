@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from headscope.core.errors import InputError
-from headscope.results.draw import draw
+from headscope.plotting.draw import draw
 from tests.figures.data import typical
 
 

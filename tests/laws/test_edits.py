@@ -9,8 +9,8 @@ import torch
 
 from headscope.core.catalog import edits
 from headscope.core.edit import Edit, Heads
-from headscope.core.sight import Sight
 from headscope.core.spec import spec_of
+from headscope.effective.visibility import Sight
 from headscope.engine.capture import capture
 from headscope.engine.edited import edited
 from headscope.engine.load import load

@@ -9,7 +9,7 @@ from torch.overrides import TorchFunctionMode
 
 from headscope.core.catalog import families
 from headscope.core.lens import view
-from headscope.data.encode import as_examples
+from headscope.data.tokenizing.encode import as_examples
 from headscope.engine.batch import batches, tokenised
 from headscope.engine.capture import capture
 from headscope.engine.load import load

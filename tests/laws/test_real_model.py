@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from headscope.core.lens import view
-from headscope.data.sample import paragraphs
+from headscope.data.bundled.sample import paragraphs
 from headscope.engine.capture import capture
 from headscope.engine.output import projection
 from tests.oracles import effective as literal

@@ -47,6 +47,6 @@ def test_a_study_makes_a_report_in_which_everything_says_its_n(name):
 
 @every
 def test_a_study_names_its_papers(name):
-    from headscope.data.references import bibtex
+    from headscope.data.bundled.references import bibtex
 
     assert bibtex(name).startswith("@")

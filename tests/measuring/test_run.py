@@ -17,7 +17,7 @@ from headscope.core.catalog import Catalog
 from headscope.core.errors import InputError, OutputError
 from headscope.core.state import State, Total
 from headscope.core.statistic import Statistic
-from headscope.data.tag import tagged
+from headscope.data.tagging.tag import tagged
 from headscope.measuring import run as running
 from headscope.measuring.checkpoint import read
 from tests.measuring.data import LENSES, STATISTICS, examples

@@ -5,9 +5,9 @@ from math import ceil, exp, log, log1p, nan, sqrt
 import numpy as np
 import torch
 
-from headscope.patterns import rules as named
 from headscope.patterns.classes import CLASSES
-from headscope.patterns.cnn import BUNDLED, about_cnn, read_cnn
+from headscope.patterns.classify.classify import rules as named
+from headscope.patterns.classify.cnn import BUNDLED, about_cnn, read_cnn
 from tests.oracles.statistics import over_maps, rows, shares
 
 

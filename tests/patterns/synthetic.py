@@ -9,8 +9,8 @@ from dataclasses import replace
 import numpy as np
 
 from headscope.patterns.classes import CLASSES
-from headscope.patterns.hand_built import band, blocks, columns, content, softmax
-from headscope.patterns.labelled import Labelled, PatternMap, Source, save_labels, save_maps
+from headscope.patterns.labels.labelled import Labelled, PatternMap, Source, save_labels, save_maps
+from headscope.patterns.train.hand_built import band, blocks, columns, content, softmax
 
 HABITS = (0.6, 0.5, 0.35, 0.6)
 """How the shares of columns, band, blocks and content are spread over heads."""

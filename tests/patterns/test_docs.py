@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from headscope.patterns.classes import CLASSES
-from headscope.patterns.cnn import BUNDLED, about_cnn
-from headscope.patterns.labelled import open_labelled
+from headscope.patterns.classify.cnn import BUNDLED, about_cnn
+from headscope.patterns.labels.labelled import open_labelled
 from headscope.results.stamp import provenance
 from headscope.results.store import open_result
 

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from headscope.core.errors import InputError
-from headscope.patterns.folds import folds, left
-from headscope.patterns.labelled import Source
+from headscope.patterns.labels.labelled import Source
+from headscope.patterns.train.folds import folds, left
 
 
 def source(place, head, text):

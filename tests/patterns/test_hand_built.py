@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from headscope.patterns.classes import CLASSES
-from headscope.patterns.classify import classify
-from headscope.patterns.hand_built import hand_built
+from headscope.patterns.classify.classify import classify
+from headscope.patterns.train.hand_built import hand_built
 
 SIZES = [20, 64, 128, 300]
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from headscope.patterns.in_letters import in_letters
-from headscope.patterns.labelled import PatternMap, Source
-from headscope.patterns.sheet import blackness, sheet
+from headscope.patterns.labels.in_letters import in_letters
+from headscope.patterns.labels.labelled import PatternMap, Source
+from headscope.patterns.labels.sheet import blackness, sheet
 
 
 def pattern_map(weights):

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from headscope.core.errors import InputError, UnknownName
-from headscope.patterns.labelled import decoded, encoded, open_labelled, save_labels, save_maps
+from headscope.patterns.labels.labelled import decoded, encoded, open_labelled, save_labels, save_maps
 from tests.patterns.synthetic import synthetic
 
 

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 import torch
 
-from headscope.patterns.resize import CHANNELS, pictures
-from headscope.patterns.sizes import sizes_of
+from headscope.patterns.classify.resize import CHANNELS, pictures
+from headscope.patterns.classify.row_weights import sizes_of
 from tests.oracles.patterns import picture
 
 

@@ -3,12 +3,12 @@ import pytest
 import torch
 
 from headscope.patterns.classes import CLASSES
-from headscope.patterns.classify import classify
-from headscope.patterns.fit import padded
-from headscope.patterns.hand_built import hand_built
-from headscope.patterns.profiles import profiles_of
-from headscope.patterns.rules import rules, scores_of
-from headscope.patterns.sizes import sizes_of
+from headscope.patterns.classify.classify import classify
+from headscope.patterns.classify.profiles import profiles_of
+from headscope.patterns.classify.row_weights import sizes_of
+from headscope.patterns.classify.rules import rules, scores_of
+from headscope.patterns.train.fit import padded
+from headscope.patterns.train.hand_built import hand_built
 from tests.oracles import patterns as oracle
 
 

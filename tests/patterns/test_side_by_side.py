@@ -2,7 +2,7 @@
 
 import torch
 
-from headscope.patterns.side_by_side import one_thread, side_by_side
+from headscope.patterns.train.side_by_side import one_thread, side_by_side
 
 
 def test_other_processes_answer_in_order():

@@ -7,17 +7,17 @@ import pytest
 import torch
 
 from headscope.core.errors import InputError
-from headscope.patterns.augment import augmented
 from headscope.patterns.classes import CLASSES
-from headscope.patterns.classify import classify
-from headscope.patterns.cnn import Net, about_cnn, fused, read_cnn, seen_by_net, write_cnn
-from headscope.patterns.fit import padded
-from headscope.patterns.hand_built import hand_built
-from headscope.patterns.held_out import softened, temperature
-from headscope.patterns.settings import USUAL
-from headscope.patterns.sizes import sizes_of
-from headscope.patterns.summary import summary
-from headscope.patterns.train import epochs, evaluate, train
+from headscope.patterns.classify.classify import classify
+from headscope.patterns.classify.cnn import Net, about_cnn, fused, read_cnn, seen_by_net, write_cnn
+from headscope.patterns.classify.row_weights import sizes_of
+from headscope.patterns.classify.settings import USUAL
+from headscope.patterns.train.augment import augmented
+from headscope.patterns.train.fit import padded
+from headscope.patterns.train.hand_built import hand_built
+from headscope.patterns.train.held_out import softened, temperature
+from headscope.patterns.train.summary import summary
+from headscope.patterns.train.train import epochs, evaluate, train
 from headscope.results.stamp import provenance
 from headscope.results.store import open_result, save
 from tests.patterns.synthetic import one_pass, synthetic

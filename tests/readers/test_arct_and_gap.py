@@ -6,8 +6,8 @@ import sys
 import pytest
 
 from headscope.core.errors import InputError
-from headscope.data.read import read
-from headscope.data.sample import paragraphs
+from headscope.data.bundled.sample import paragraphs
+from headscope.data.reading.read import read
 from tests.readers.shared import DATA, real
 
 ARCT = "#id\twarrant0\twarrant1\tcorrectLabelW0orW1\treason\tclaim\tdebateTitle\tdebateInfo"

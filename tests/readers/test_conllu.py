@@ -3,7 +3,7 @@
 import pytest
 
 from headscope.core.errors import DataWarning, InputError
-from headscope.data.read import read
+from headscope.data.reading.read import read
 
 SENTENCE = """\
 # newdoc id = d

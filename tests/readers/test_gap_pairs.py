@@ -3,7 +3,7 @@
 import pytest
 
 from headscope.core.errors import InputError
-from headscope.data.read import read
+from headscope.data.reading.read import read
 from headscope.readers.gap_pairs import sentences
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from headscope.core.errors import InputError, UnknownName
-from headscope.data.read import read
+from headscope.data.reading.read import read
 from tests.readers.shared import DATA, real
 
 PARSES = "\t(ROOT x)" * 4

@@ -4,7 +4,7 @@ import datasets
 import pytest
 
 from headscope.core.errors import InputError, MissingExtra
-from headscope.data.read import read
+from headscope.data.reading.read import read
 
 FEATURES = datasets.Features(
     {

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from headscope.core.errors import InputError, MissingExtra
-from headscope.data.read import read
+from headscope.data.reading.read import read
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1).filter(str.strip)
 ROWS = st.lists(st.tuples(TEXTS, st.integers(-9, 9)), min_size=1, max_size=5)

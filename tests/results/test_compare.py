@@ -5,9 +5,9 @@ from scipy import stats
 
 from headscope.core.errors import DataWarning, InputError, UnknownName
 from headscope.results.compare import compare
-from headscope.results.correct import corrected
 from headscope.results.stamp import provenance
 from headscope.results.store import open_result, save
+from headscope.uncertainty.corrections import corrected
 from tests.figures.data import measured
 from tests.oracles import compare as oracle
 

@@ -9,8 +9,9 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from headscope.core.errors import DataWarning, InputError, MissingExtra, OutputError
-from headscope.results import extra, fonts, store
-from headscope.results.draw import draw
+from headscope.plotting import fonts
+from headscope.plotting.draw import draw
+from headscope.results import extra, store
 from headscope.results.store import open_result, save
 from tests.figures.data import dataset, measured
 

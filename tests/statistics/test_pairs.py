@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 from scipy.stats import rankdata, spearmanr
 
-from headscope.core.alike import ranks, spearman
 from headscope.core.batch import Batch
 from headscope.core.catalog import lenses, statistics
 from headscope.core.errors import InputError
+from headscope.maps.similarity import ranks, spearman
 from headscope.statistics import head_distance
 from headscope.statistics.head_distance import HeadDistance
 from headscope.statistics.lens_agreement import LensAgreement

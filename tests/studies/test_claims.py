@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from headscope.studying.effective_attention.claims import claims
-from headscope.studying.effective_attention.reduce import unchanged
-from headscope.studying.effective_attention.words import answers, shrinking, twins
+from headscope.studies.effective_attention.claims import claims
+from headscope.studies.effective_attention.reduce import unchanged
+from headscope.studies.effective_attention.words import answers, shrinking, twins
 
 LENSES = ["standard", "visible", "padded", "paper"]
 PATTERNS = ["vertical", "diagonal", "vertical_diagonal", "block", "heterogeneous"]

@@ -16,13 +16,12 @@ from headscope.core.lens import view
 from headscope.engine.capture import capture
 from headscope.reporting.grid import grid
 from headscope.reporting.latex import latex
-from headscope.studies.effective_attention import EffectiveAttention
-from headscope.studying.effective_attention import one_task, reduce, scoring, tables, timing
-from headscope.studying.effective_attention.check import check
-from headscope.studying.effective_attention.claims import claims
-from headscope.studying.effective_attention.document import document
-from headscope.studying.effective_attention.example import telling
-from headscope.studying.effective_attention.tasks import of_files, of_glue
+from headscope.studies.effective_attention import EffectiveAttention, one_task, reduce, scoring, tables, timing
+from headscope.studies.effective_attention.check import check
+from headscope.studies.effective_attention.claims import claims
+from headscope.studies.effective_attention.document import document
+from headscope.studies.effective_attention.example import telling
+from headscope.studies.effective_attention.tasks import of_files, of_glue
 from tests.models import tiny as tiny_model
 from tests.studies.data import WIDTH, found, place, tiny
 

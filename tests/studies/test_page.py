@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import xarray as xr
 
-from headscope.studying import plain
+from headscope.results import arrays as plain
 from tests.studies.data import found
 
 DOCS = Path(__file__).parents[2] / "docs"

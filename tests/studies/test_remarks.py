@@ -3,9 +3,9 @@
 import xarray as xr
 
 from headscope.results.stamp import stamped
-from headscope.studying.effective_attention import remarks
-from headscope.studying.effective_attention.claims import claims
-from headscope.studying.effective_attention.words import unlearned
+from headscope.studies.effective_attention import remarks
+from headscope.studies.effective_attention.claims import claims
+from headscope.studies.effective_attention.words import unlearned
 from tests.studies.data import found
 from tests.studies.test_claims import numbers
 

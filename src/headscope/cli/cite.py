@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from headscope.data.references import bibtex
+from headscope.data.bundled.references import bibtex
 
 
 def verb(name: Annotated[str, typer.Argument(help="A lens, a figure, 'gap' or 'headscope'.")] = "headscope") -> None:

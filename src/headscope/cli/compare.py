@@ -50,7 +50,7 @@ def verb(
 
 def _of_lenses(first: "xr.Dataset", second: "xr.Dataset", lens: str | None) -> "tuple[xr.Dataset, xr.Dataset]":
     """What `raw` or `raw/effective` means."""
-    from headscope.results.pick import lens_of
+    from headscope.plotting.pick import lens_of
 
     if lens is None:
         return first, second

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from headscope.core.errors import InputError
-from headscope.results.draw import draw
+from headscope.plotting.draw import draw
 from headscope.results.store import open_result, save
 
 SETTINGS = {"context_settings": {"ignore_unknown_options": True}}

@@ -30,12 +30,12 @@ def train(
     """
     from headscope.core.errors import OutputError
     from headscope.engine.progress import reporting
-    from headscope.patterns.cnn import write_cnn
-    from headscope.patterns.labelled import open_labelled
-    from headscope.patterns.settings import USUAL
-    from headscope.patterns.summary import summary
-    from headscope.patterns.train import epochs
-    from headscope.patterns.train import train as trained
+    from headscope.patterns.classify.cnn import write_cnn
+    from headscope.patterns.classify.settings import USUAL
+    from headscope.patterns.labels.labelled import open_labelled
+    from headscope.patterns.train.summary import summary
+    from headscope.patterns.train.train import epochs
+    from headscope.patterns.train.train import train as trained
     from headscope.results.stamp import stamped
     from headscope.results.store import save
 
@@ -65,10 +65,10 @@ def evaluate(
     headscope patterns evaluate -o patterns.nc
     """
     from headscope.engine.progress import reporting
-    from headscope.patterns.labelled import open_labelled
-    from headscope.patterns.summary import summary
-    from headscope.patterns.train import epochs
-    from headscope.patterns.train import evaluate as evaluated
+    from headscope.patterns.labels.labelled import open_labelled
+    from headscope.patterns.train.summary import summary
+    from headscope.patterns.train.train import epochs
+    from headscope.patterns.train.train import evaluate as evaluated
     from headscope.results.store import save
 
     held = open_labelled(labels)
@@ -90,8 +90,8 @@ def typical(
 
     headscope patterns typical patterns.nc -o typical.nc; headscope draw typical.nc typical_maps -o typical.pdf
     """
-    from headscope.patterns.labelled import open_labelled
-    from headscope.patterns.typical import typical as found
+    from headscope.patterns.labels.labelled import open_labelled
+    from headscope.patterns.labels.typical import typical as found
     from headscope.results.store import open_result, save
 
     save(found(open_labelled(labels), open_result(evaluation), many), out)

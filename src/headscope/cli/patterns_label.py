@@ -31,8 +31,8 @@ def sheet(
     import headscope as hs
     from headscope.core.errors import OutputError
     from headscope.engine.drawn_maps import drawn_maps
-    from headscope.patterns.labelled import save_maps
-    from headscope.patterns.sheet import sheets
+    from headscope.patterns.labels.labelled import save_maps
+    from headscope.patterns.labels.sheet import sheets
 
     if out.exists() and any(out.iterdir()):
         raise OutputError(f"{out} holds something already. Give the path of a new folder.")
@@ -54,8 +54,8 @@ def label(
 
     headscope patterns label to_label --pass anna
     """
-    from headscope.patterns.in_letters import in_letters
-    from headscope.patterns.labelled import open_labelled, save_labels
+    from headscope.patterns.labels.in_letters import in_letters
+    from headscope.patterns.labels.labelled import open_labelled, save_labels
 
     console, held = Console(highlight=False), open_labelled(folder)
     given = held.passes.setdefault(of, {})

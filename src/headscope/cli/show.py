@@ -105,7 +105,7 @@ def _table(trace: "hs.Trace", maps: "hs.Maps") -> Table:
 
 
 def _selected(maps: "list[hs.Maps]", layer: int | None, head: int | None) -> "xr.Dataset":
-    from headscope.results.draw import dataset_of
+    from headscope.plotting.draw import dataset_of
 
     data = dataset_of(maps)
     for name, label in (("layer", layer), ("head", head)):
@@ -130,7 +130,7 @@ def _stamped(data: "xr.Dataset", model: "hs.Model", example: "hs.Example") -> "x
 
 
 def _write(console: Console, data: "xr.Dataset", figure: str, out: list[Path]) -> None:
-    from headscope.results.draw import draw
+    from headscope.plotting.draw import draw
     from headscope.results.store import save
 
     shown = data if parse(figure)[0] == "compare" else data.isel(lens=[-1])

@@ -8,9 +8,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from headscope.core.errors import InputError
-from headscope.core.memory import Memory
-from headscope.core.sight import Sight
 from headscope.core.trace import Visible
+from headscope.effective.memory import Memory
+from headscope.effective.visibility import Sight
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from headscope.core.errors import InputError
 from headscope.core.example import Example
-from headscope.core.room import room
+from headscope.core.huge_pages import room
 from headscope.core.tokens import Tokens, labels
 from headscope.core.trace import Trace, Visible, wanted
 

@@ -84,7 +84,7 @@ class PerExample(Statistic):
 
     def known(self, batch: "Batch") -> tuple["Tensor", ...]:
         """What `tokens` gives for a batch, where its maps lie."""
-        from headscope.core.parcel import arrived
+        from headscope.core.transfer import arrived
 
         maps, ready = batch.focus, batch.known.get(spec_of(self))
         if ready is not None:

@@ -70,7 +70,7 @@ class Trace:
         >>> trace.layers, trace.heads
         ((0,), (0, 1))
         """
-        from headscope.core.bare import trace_of
+        from headscope.core.trace_from_tensors import trace_of
 
         return trace_of(attentions, tokens, values=values, visible=visible, output=output, keys=keys)
 
@@ -88,3 +88,8 @@ def wanted(labels: Sequence[int], asked: Sequence[int] | int | None, what: str) 
     if not chosen:
         raise InputError(f"{what}s={asked!r} asks for no {what} at all. Leave it out to get every {what}.")
     return tuple(chosen)
+
+
+def widened(tensor: Tensor) -> Tensor:
+    """At least float32: half precision is for storing weights, not for projecting them."""
+    return tensor if tensor.dtype == torch.float64 else tensor.float()

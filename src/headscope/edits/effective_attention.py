@@ -7,8 +7,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from headscope.core.edit import Edit, Heads, check_layers
-from headscope.core.effective import Keys, effective_output
 from headscope.core.spec import check_choices
+from headscope.effective.layers import Keys, effective_output
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from torch import Tensor
 from headscope.core.errors import CaptureError, InputError
 from headscope.core.example import Example
 from headscope.core.tokens import ROLES, Tokens
-from headscope.data.encode import Encoded, encode, padded, special_roles
-from headscope.data.readable import readable
+from headscope.data.tokenizing.encode import Encoded, encode, padded, special_roles
+from headscope.data.tokenizing.readable import readable
 from headscope.engine.images import patch_grid, patches, pictures
 from headscope.engine.model import Model
 

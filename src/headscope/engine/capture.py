@@ -9,7 +9,7 @@ from torch import Tensor
 
 from headscope.core.errors import CaptureError, InputError
 from headscope.core.trace import Trace, wanted
-from headscope.data.encode import as_examples
+from headscope.data.tokenizing.encode import as_examples
 from headscope.engine.batch import Inputs, Names, batches, tokenised
 from headscope.engine.images import processed
 from headscope.engine.model import Model, check_model

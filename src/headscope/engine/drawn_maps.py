@@ -7,10 +7,10 @@ from typing import Any
 from headscope.core.errors import InputError
 from headscope.core.lens import view
 from headscope.core.maps import Maps
-from headscope.data.encode import as_examples
+from headscope.data.tokenizing.encode import as_examples
 from headscope.engine.capture import capture
 from headscope.engine.model import Model
-from headscope.patterns.labelled import PatternMap, Source
+from headscope.patterns.labels.labelled import PatternMap, Source
 
 
 def drawn_maps(

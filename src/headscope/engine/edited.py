@@ -16,10 +16,10 @@ from headscope.core.catalog import edits as catalog
 from headscope.core.edit import Edit, Heads
 from headscope.core.errors import CaptureError, InputError
 from headscope.core.family import Family
-from headscope.core.memory import Memory
-from headscope.core.sight import Sight
 from headscope.core.spec import spec_of
 from headscope.core.trace import Visible, wanted
+from headscope.effective.memory import Memory
+from headscope.effective.visibility import Sight
 from headscope.engine.interface import calls_interface, editing, edits_here, heard_here
 from headscope.engine.model import Model, check_model
 from headscope.engine.modules import all_modules

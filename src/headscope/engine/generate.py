@@ -15,7 +15,7 @@ from headscope.core.errors import InputError
 from headscope.core.example import Example
 from headscope.core.tokens import Tokens
 from headscope.core.trace import Trace
-from headscope.data.encode import Encoded, as_examples, encode, padded
+from headscope.data.tokenizing.encode import Encoded, as_examples, encode, padded
 from headscope.engine.batch import Names, longest_input, named
 from headscope.engine.capture import held, request_of
 from headscope.engine.model import Model

@@ -3,9 +3,9 @@
 import xarray as xr
 
 from headscope.core.errors import InputError, NotCaptured
-from headscope.core.identifiability import interval
 from headscope.core.tokens import labels
 from headscope.core.trace import Trace, wanted
+from headscope.effective.identifiability import interval
 from headscope.results.stamp import stamped
 
 

@@ -13,7 +13,7 @@ from matplotlib.lines import Line2D
 
 from headscope.core.errors import InputError
 from headscope.core.figure import Figure
-from headscope.results import canvas, fonts, heat, pick, theme
+from headscope.plotting import canvas, fonts, heat, pick, theme
 
 PER_LINE = 4  # entries of the legend
 

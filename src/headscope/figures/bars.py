@@ -10,7 +10,8 @@ from matplotlib.patches import Patch
 
 from headscope.core.errors import unknown
 from headscope.core.figure import Figure
-from headscope.results import canvas, measured, series, theme
+from headscope.plotting import canvas, series, theme
+from headscope.results import measured
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from matplotlib.colors import Normalize
 from headscope.core.errors import InputError, unknown
 from headscope.core.figure import Figure
 from headscope.patterns.classes import NAMES
-from headscope.results import canvas, fonts, heat, pick, theme
+from headscope.plotting import canvas, fonts, heat, pick, theme
 
 CELL = 0.62  # inches, by default
 

@@ -11,7 +11,8 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from headscope.core.figure import Figure
-from headscope.results import canvas, measured, series, theme
+from headscope.plotting import canvas, series, theme
+from headscope.results import measured
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,8 @@ from matplotlib.patches import Patch
 
 from headscope.core.errors import InputError, unknown
 from headscope.core.figure import Figure
-from headscope.results import canvas, measured, series, theme
+from headscope.plotting import canvas, series, theme
+from headscope.results import measured
 
 FEW = 40  # examples that are shown as dots too
 

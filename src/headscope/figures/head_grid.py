@@ -14,7 +14,9 @@ from headscope.core.errors import InputError, unknown
 from headscope.core.figure import Figure
 from headscope.core.spec import check_choices
 from headscope.patterns.classes import LETTERS, NAMES
-from headscope.results import canvas, grid, heat, measured, pick, series, theme
+from headscope.plotting import canvas, heat, pick, series, theme
+from headscope.plotting import head_cells as grid
+from headscope.results import measured
 
 LARGEST = 64
 """A thumbnail has at most this many pixels a side; each shows the largest weight it stands for."""

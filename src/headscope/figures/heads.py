@@ -9,7 +9,9 @@ from matplotlib.axes import Axes
 
 from headscope.core.errors import InputError
 from headscope.core.figure import Figure
-from headscope.results import canvas, fonts, grid, heat, measured, theme
+from headscope.plotting import canvas, fonts, heat, theme
+from headscope.plotting import head_cells as grid
+from headscope.results import measured
 from headscope.results.stamp import provenance
 
 SMALLEST, LARGEST = 0.24, 0.36  # inches a cell, by default

@@ -14,7 +14,7 @@ from matplotlib.ticker import FixedLocator, StrMethodFormatter
 from headscope.core.errors import InputError
 from headscope.core.figure import Figure
 from headscope.core.spec import check_choices
-from headscope.results import canvas, fonts, heat, pick, theme
+from headscope.plotting import canvas, fonts, heat, pick, theme
 from headscope.results.stamp import provenance
 
 PLOT = 4.4  # inches of weights, beside the tokens

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 
 from headscope.core.figure import Figure
 from headscope.core.spec import check_choices
-from headscope.results import canvas, heat, pick, theme
+from headscope.plotting import canvas, heat, pick, theme
 
 
 @dataclass(frozen=True)

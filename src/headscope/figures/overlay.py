@@ -12,7 +12,7 @@ from matplotlib.patches import Rectangle
 from headscope.core.errors import InputError
 from headscope.core.figure import Figure
 from headscope.core.spec import check_choices
-from headscope.results import canvas, heat, pick, theme
+from headscope.plotting import canvas, heat, pick, theme
 
 FADED = 0.35  # how much of the picture's contrast is left: colours are read as weights, so the picture is pale
 SOFT = 0.75  # how dark the largest weight is, so that the picture can still be seen there

@@ -15,7 +15,8 @@ from matplotlib.lines import Line2D
 
 from headscope.core.errors import InputError, unknown
 from headscope.core.figure import Figure
-from headscope.results import canvas, heat, measured, pick, series, theme
+from headscope.plotting import canvas, heat, pick, series, theme
+from headscope.results import measured
 
 MARKS = "os^D"  # one layer after the other, so that neighbours differ without colour
 LISTED = 12  # layers in a legend; more have a colour bar

@@ -12,7 +12,8 @@ from matplotlib.colors import to_hex
 from headscope.core.errors import InputError, unknown
 from headscope.core.figure import Figure
 from headscope.patterns.classes import NAMES
-from headscope.results import canvas, fonts, measured, series, theme
+from headscope.plotting import canvas, fonts, series, theme
+from headscope.results import measured
 
 SHARES = ("patterns_share", "patterns_layer_share")
 """Variables over all heads."""

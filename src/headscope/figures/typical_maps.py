@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from headscope.core.errors import InputError
 from headscope.core.figure import Figure
 from headscope.patterns.classes import NAMES
-from headscope.results import canvas, fonts, heat, pick, theme
+from headscope.plotting import canvas, fonts, heat, pick, theme
 
 PANEL = 1.35  # inches, by default
 

@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 
-from headscope.core.diagnostics import stacked
-from headscope.core.effective import NEEDS, Keys, effective_layers
 from headscope.core.lens import Lens
 from headscope.core.maps import Maps, maps_of
 from headscope.core.spec import check_choices, spec_of
 from headscope.core.trace import Trace
+from headscope.effective.diagnostics import stacked
+from headscope.effective.layers import NEEDS, Keys, effective_layers
 
 
 @dataclass(frozen=True)

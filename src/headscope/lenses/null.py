@@ -5,11 +5,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from headscope.core.effective import NEEDS, Keys, effective_layers
 from headscope.core.lens import Lens
 from headscope.core.maps import Factored, Maps, maps_of
 from headscope.core.spec import check_choices, spec_of
 from headscope.core.trace import Trace
+from headscope.effective.layers import NEEDS, Keys, effective_layers
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from headscope.core.lazily import Lazily
 from headscope.core.maps import Factored, Maps
+from headscope.effective.lazily import Lazily
 
 Every = Mapping[tuple[str, str], Maps]
 """The maps of a batch, by role and lens."""

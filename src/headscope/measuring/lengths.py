@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from headscope.core.errors import InputError
 from headscope.core.example import Example
-from headscope.data.encode import warn_of_cuts
+from headscope.data.tokenizing.encode import warn_of_cuts
 from headscope.engine.batch import longest_input
 from headscope.engine.model import Model
 

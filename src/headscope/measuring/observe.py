@@ -13,18 +13,18 @@ from headscope.core.batch import Batch
 from headscope.core.edit import Edit
 from headscope.core.lens import view
 from headscope.core.maps import Maps
-from headscope.core.parcel import arrived, fetching
 from headscope.core.per_example import state_of
 from headscope.core.spec import spec_of
 from headscope.core.state import State
 from headscope.core.statistic import PerExample
 from headscope.core.trace import Trace
-from headscope.core.word_maps import to_words
+from headscope.core.transfer import arrived, fetching
 from headscope.engine.batch import Inputs
 from headscope.engine.by_layer import shown
 from headscope.engine.capture import request_of, traced
 from headscope.engine.edited import edited
 from headscope.engine.model import Model
+from headscope.maps.words import to_words
 from headscope.measuring.layers import one_layer, side_by_side
 from headscope.measuring.settings import Settings
 

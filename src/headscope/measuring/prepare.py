@@ -9,8 +9,8 @@ import torch
 from headscope.core.errors import InputError
 from headscope.core.example import Example
 from headscope.core.spec import spec_of
-from headscope.data.read import read
-from headscope.data.tag import tagged
+from headscope.data.reading.read import read
+from headscope.data.tagging.tag import tagged
 from headscope.engine.edited import edit_of
 from headscope.engine.model import Model, check_model
 from headscope.measuring.job import Job, plan_name

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from headscope.patterns.classes import CLASSES
-from headscope.patterns.classify import NAMED, patterns
-from headscope.patterns.cnn import BUNDLED, about_cnn
+from headscope.patterns.classify.classify import NAMED, patterns
+from headscope.patterns.classify.cnn import BUNDLED, about_cnn
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 DRAWS = 500

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from headscope.core.reader import Columns, Reader, Table, Unreadable
-from headscope.data.place import first_file
-from headscope.data.tabs import expect, tab_table
+from headscope.data.reading.locate import first_file
+from headscope.data.reading.tab_separated import expect, tab_table
 
 CHOICES = ("warrant0", "warrant1")
 LABEL = "correctLabelW0orW1"

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from headscope.core.reader import Columns, Malformed, Reader, Row, Table, Unreadable
-from headscope.data.entities import Entities
-from headscope.data.lines import lines
-from headscope.data.place import file_at
+from headscope.data.reading.entities import Entities
+from headscope.data.reading.lines import lines
+from headscope.data.reading.locate import file_at
 
 COLUMNS = (1, 2, 3, 5, 6, 7)
 """Where form, lemma, universal tag, features, head and relation stand."""

@@ -10,9 +10,9 @@ from typing import ClassVar, Literal
 from headscope.core.errors import InputError
 from headscope.core.reader import Malformed, Reader, Row, Table, Unreadable
 from headscope.core.spec import check_choices
-from headscope.data.lines import lines
-from headscope.data.place import file_at
-from headscope.data.tabs import checked_header, fitting
+from headscope.data.reading.lines import lines
+from headscope.data.reading.locate import file_at
+from headscope.data.reading.tab_separated import checked_header, fitting
 
 DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|"}
 

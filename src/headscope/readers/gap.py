@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from headscope.core.reader import Columns, Reader, Table, Unreadable
-from headscope.data.place import first_file
-from headscope.data.tabs import expect, tab_table
+from headscope.data.reading.locate import first_file
+from headscope.data.reading.tab_separated import expect, tab_table
 
 MENTIONS = ("Pronoun", "A", "B")
 TRUTHS = {"TRUE": True, "FALSE": False}

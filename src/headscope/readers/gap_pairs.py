@@ -35,7 +35,7 @@ class GapPairs(Reader):
     def __call__(self, place: str) -> Table:  # noqa: ARG002  (the data lie in the package)
         """Two rows for each paragraph."""
         name = f"gap_{self.split}.tsv.bz2"
-        text = bz2.decompress((files("headscope.data") / name).read_bytes()).decode()
+        text = bz2.decompress((files("headscope.data.bundled") / name).read_bytes()).decode()
         columns = Columns(text="Text", pair="claim", label="truth", id="ID", labels={"truth": NAMES})
         header = ("ID", "Text", "claim", "truth", "Pronoun", "name", "URL")
         return Table(name, _rows(text), columns, header)

@@ -9,8 +9,8 @@ from typing import Any
 
 from headscope.core.errors import InputError, unknown
 from headscope.core.reader import Columns, Reader, Table, Unreadable
-from headscope.data.place import file_at
-from headscope.data.tabs import expect, tab_table
+from headscope.data.reading.locate import file_at
+from headscope.data.reading.tab_separated import expect, tab_table
 
 
 @dataclass(frozen=True)

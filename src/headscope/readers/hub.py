@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from headscope.core.errors import InputError, MissingExtra
 from headscope.core.reader import Reader, Table
-from headscope.data.in_hand import dataset_table
+from headscope.data.reading.in_memory import dataset_table
 
 SPLITS = ("train", "validation", "dev", "test")
 

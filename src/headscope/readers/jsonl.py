@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import ClassVar
 
 from headscope.core.reader import Malformed, Reader, Row, Table
-from headscope.data.lines import lines
-from headscope.data.place import file_at
-from headscope.data.values import kind_of
+from headscope.data.reading.lines import lines
+from headscope.data.reading.locate import file_at
+from headscope.data.reading.values import kind_of
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from headscope.core.errors import InputError, MissingExtra
 from headscope.core.reader import Reader, Row, Table
-from headscope.data.place import file_at
+from headscope.data.reading.locate import file_at
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from typing import ClassVar, Literal
 
 from headscope.core.reader import Columns, Malformed, Reader, Row, Table
 from headscope.core.spec import check_choices
-from headscope.data.lines import lines
-from headscope.data.place import file_at
+from headscope.data.reading.lines import lines
+from headscope.data.reading.locate import file_at
 
 
 @dataclass(frozen=True)

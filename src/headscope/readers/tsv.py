@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from headscope.core.reader import Reader, Table
-from headscope.data.lines import lines
-from headscope.data.place import file_at
-from headscope.data.tabs import tab_table
+from headscope.data.reading.lines import lines
+from headscope.data.reading.locate import file_at
+from headscope.data.reading.tab_separated import tab_table
 
 
 @dataclass(frozen=True)

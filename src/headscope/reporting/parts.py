@@ -11,8 +11,8 @@ import xarray as xr
 
 from headscope.core.document import Paragraph, Part, Picture, Section
 from headscope.core.errors import InputError
+from headscope.plotting.draw import draw
 from headscope.results import measured
-from headscope.results.draw import draw
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 
 from headscope.core.errors import UnknownName, unknown
-from headscope.data.references import bibtex
+from headscope.data.bundled.references import bibtex
 
 _ENTRY = re.compile(r"@\w+\{([\w-]+),\n.*?\n\}", re.DOTALL)
 _FIELD = re.compile(r"^\s*(\w+)\s*=\s*[{\"](.*)[}\"],?\s*$", re.MULTILINE)
@@ -27,7 +27,7 @@ class Reference:
 
 def references(names: Iterable[str]) -> list[Reference]:
     """The entries behind keys such as "sun2021" or things to cite such as "effective", each once, in that order."""
-    text = (files("headscope.data") / "references.bib").read_text(encoding="utf-8")
+    text = (files("headscope.data.bundled") / "references.bib").read_text(encoding="utf-8")
     known = {found[1]: found[0] for found in _ENTRY.finditer(text)}
     chosen: dict[str, str] = {}
     for name in names:

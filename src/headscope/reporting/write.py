@@ -5,10 +5,10 @@ from typing import TypeVar
 
 from headscope.core.document import Document, Picture, Table
 from headscope.core.errors import OutputError
+from headscope.plotting.export import write_figure
 from headscope.reporting.latex import latex
 from headscope.reporting.page import LARGEST, MARK, page
 from headscope.results.atomic import replacing
-from headscope.results.pictures import write_figure
 
 Kind = TypeVar("Kind", Table, Picture)
 

@@ -9,8 +9,8 @@ import xarray as xr
 
 from headscope.core.errors import DataWarning, InputError, unknown
 from headscope.results import measured
-from headscope.results.correct import CORRECTIONS, corrected
 from headscope.results.stamp import provenance, stamped
+from headscope.uncertainty.corrections import CORRECTIONS, corrected
 
 LEVEL = 0.05
 """A difference is called significant where its corrected p-value is below this."""

@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 
 from headscope.core.errors import InputError, unknown
-from headscope.results import pick
+from headscope.plotting import pick
 
 COMPANIONS = ("sd", "n", "low", "high", "rows", "p", "p_adjusted", "significant")
 """What may stand beside a variable x, as x_sd, x_n and so on."""

@@ -9,8 +9,8 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from headscope.core.errors import InputError, OutputError
+from headscope.plotting.export import UNDATED, write_figure, write_page
 from headscope.results.atomic import replacing
-from headscope.results.pictures import UNDATED, write_figure, write_page
 from headscope.results.tables import write_csv, write_parquet
 from headscope.results.zarr_folder import read_zarr, write_zarr
 

@@ -7,11 +7,11 @@ from jaxtyping import Float
 from torch import Tensor
 
 from headscope.core.batch import Batch
-from headscope.core.cells import Weights, by_layer, magnitudes, positions, row_mean
 from headscope.core.example import Example
 from headscope.core.statistic import PerExample
 from headscope.core.tokens import Tokens
 from headscope.core.trace import Visible
+from headscope.maps.rows import Weights, by_layer, magnitudes, positions, row_mean
 
 
 def row_distance(

@@ -9,7 +9,12 @@ from jaxtyping import Float
 from torch import Tensor
 
 from headscope.core.batch import Batch
-from headscope.core.cells import (
+from headscope.core.example import Example
+from headscope.core.spec import check_choices
+from headscope.core.statistic import PerExample, check_fraction
+from headscope.core.tokens import ROLES, Tokens
+from headscope.core.trace import Visible
+from headscope.maps.rows import (
     Weights,
     by_layer,
     information,
@@ -19,11 +24,6 @@ from headscope.core.cells import (
     row_mean,
     some_rows,
 )
-from headscope.core.example import Example
-from headscope.core.spec import check_choices
-from headscope.core.statistic import PerExample, check_fraction
-from headscope.core.tokens import ROLES, Tokens
-from headscope.core.trace import Visible
 
 
 def row_entropy(weights: Weights, visible: Visible, smoothing: float = 0.0) -> Float[Tensor, "batch head query"]:

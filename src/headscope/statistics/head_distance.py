@@ -9,9 +9,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from headscope.core.batch import Batch
-from headscope.core.cells import information, layers, probabilities
 from headscope.core.spec import check_choices
 from headscope.core.statistic import PerExample, check_fraction
+from headscope.maps.rows import information, layers, probabilities
 
 CELLS = {"cpu": 2**20, "cuda": 2**27}
 """How many cells are compared at a time: what fits a processor's cache, what keeps a GPU busy."""

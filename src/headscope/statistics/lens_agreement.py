@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from headscope.core.alike import cosine, spearman
 from headscope.core.batch import Batch
 from headscope.core.catalog import lenses
-from headscope.core.cells import layers
 from headscope.core.lens import Lens
 from headscope.core.maps import Maps
 from headscope.core.spec import spec_of
 from headscope.core.statistic import PerExample
+from headscope.maps.rows import layers
+from headscope.maps.similarity import cosine, spearman
 
 
 def norm_lens() -> Lens:

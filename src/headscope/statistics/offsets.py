@@ -9,11 +9,11 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 
 from headscope.core.batch import Batch
-from headscope.core.cells import layers, mean_where
 from headscope.core.errors import InputError
 from headscope.core.example import Example
 from headscope.core.statistic import PerExample
 from headscope.core.tokens import Tokens
+from headscope.maps.rows import layers, mean_where
 
 
 def neighbours(

@@ -10,14 +10,14 @@ from jaxtyping import Float
 from torch import Tensor
 
 from headscope.core.batch import Batch
-from headscope.core.cells import layers, magnitudes
 from headscope.core.example import Example
 from headscope.core.maps import Maps
 from headscope.core.state import Moments, State
 from headscope.core.statistic import PerExample
 from headscope.core.tokens import Tokens
+from headscope.maps.rows import layers, magnitudes
 from headscope.patterns import shares
-from headscope.patterns.classify import check, classify, patterns
+from headscope.patterns.classify.classify import check, classify, patterns
 
 if TYPE_CHECKING:
     import xarray as xr

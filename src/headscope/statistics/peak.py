@@ -7,9 +7,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from headscope.core.batch import Batch
-from headscope.core.cells import Weights, by_layer, magnitudes, row_mean
 from headscope.core.statistic import PerExample
 from headscope.core.trace import Visible
+from headscope.maps.rows import Weights, by_layer, magnitudes, row_mean
 
 
 def row_peak(weights: Weights, visible: Visible) -> Float[Tensor, "batch head query"]:

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from headscope.core.alike import cosine
 from headscope.core.batch import Batch
-from headscope.core.cells import layers
 from headscope.core.errors import InputError
 from headscope.core.statistic import PerExample
+from headscope.maps.rows import layers
+from headscope.maps.similarity import cosine
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,11 @@ from jaxtyping import Bool
 from torch import Tensor
 
 from headscope.core.batch import Batch
-from headscope.core.cells import masses, mean_where, places
 from headscope.core.example import Example
 from headscope.core.spec import check_choices
 from headscope.core.statistic import PerExample
 from headscope.core.tokens import ROLES, Tokens
+from headscope.maps.rows import masses, mean_where, places
 
 KINDS = ROLES[1:]
 SOURCES = ("others", "itself")

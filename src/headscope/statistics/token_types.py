@@ -7,12 +7,12 @@ from typing import Literal
 from torch import Tensor
 
 from headscope.core.batch import Batch
-from headscope.core.cells import Several, masses, mean_where, places
 from headscope.core.example import Example
 from headscope.core.spec import check_choices
 from headscope.core.statistic import PerExample
 from headscope.core.tokens import ROLES, Tokens
-from headscope.core.types import USUAL, check_types, type_masks
+from headscope.maps.rows import Several, masses, mean_where, places
+from headscope.maps.token_types import USUAL, check_types, type_masks
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 from headscope.core.errors import DataWarning, InputError
 from headscope.core.example import Example
-from headscope.data.read import read
+from headscope.data.reading.read import read
 from headscope.engine.batch import longest_input
 from headscope.engine.load import family_of, load
 from headscope.engine.model import Model

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from headscope.core.errors import InputError
 from headscope.core.example import Example
-from headscope.data.encode import warn_of_cuts
+from headscope.data.tokenizing.encode import warn_of_cuts
 
 Row = Mapping[str, Any]
 """What a model reads of one example, as lists of numbers, and `labels`."""

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from headscope.core.errors import InputError
 from headscope.core.example import Example
-from headscope.data.encode import warn_of_cuts
+from headscope.data.tokenizing.encode import warn_of_cuts
 from headscope.training.labels import check_labels, listed
 from headscope.training.rows import Row, encoded, padded
 from headscope.training.task import Draw, Found, Score, Task

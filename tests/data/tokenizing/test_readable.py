@@ -1,0 +1,59 @@
+"""Tokens of any alphabet, readable."""
+
+import pytest
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+from transformers import PreTrainedTokenizerFast
+
+from headscope.data.tokenizing.readable import readable
+
+
+def byte_level():
+    """A byte-level tokenizer whose pieces are single bytes, but for a few words."""
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    merged = ["Ġt", "he", "Ġthe"]
+    vocab = {piece: place for place, piece in enumerate([*alphabet, *merged, "<s>"])}
+    backend = Tokenizer(models.BPE(vocab, [("Ġ", "t"), ("h", "e"), ("Ġt", "he")]))
+    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    backend.decoder = decoders.ByteLevel()
+    return PreTrainedTokenizerFast(tokenizer_object=backend, bos_token="<s>")
+
+
+def metaspace():
+    pieces = ["<unk>", "▁the", "▁", "ing", "<0xE4>", "<0xB8>", "<0xAD>", "中", "שלום", "\n"]
+    backend = Tokenizer(models.WordLevel({piece: place for place, piece in enumerate(pieces)}, unk_token="<unk>"))
+    backend.decoder = decoders.Metaspace()
+    return PreTrainedTokenizerFast(tokenizer_object=backend, unk_token="<unk>"), pieces
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        (" the", ["·the"]),
+        ("a b", ["a", "·", "b"]),
+        ("中", ["中(1/3)", "中(2/3)", "中(3/3)"]),
+        ("🙂", ["🙂(1/4)", "🙂(2/4)", "🙂(3/4)", "🙂(4/4)"]),
+        ("é", ["é(1/2)", "é(2/2)"]),
+        ("\n", ["⏎"]),
+        ("\t", ["⇥"]),
+    ],
+)
+def test_byte_level_pieces_are_shown_as_the_characters_they_make(text, shown):
+    tokenizer = byte_level()
+    assert readable(tokenizer, tokenizer(text)["input_ids"]) == shown
+
+
+def test_a_broken_character_is_shown_as_its_bytes():
+    tokenizer = byte_level()
+    ids = tokenizer("中")["input_ids"]
+    assert readable(tokenizer, ids[:2]) == ["⟨E4⟩", "⟨B8⟩"]
+
+
+def test_special_tokens_stay_as_they_are():
+    tokenizer = byte_level()
+    assert readable(tokenizer, [tokenizer.bos_token_id]) == ["<s>"]
+
+
+def test_sentencepiece_marks_and_byte_pieces_are_read():
+    tokenizer, pieces = metaspace()
+    ids = [pieces.index(each) for each in ("▁the", "▁", "ing", "<0xE4>", "<0xB8>", "<0xAD>", "中", "שלום")]
+    assert readable(tokenizer, ids) == ["·the", "·", "ing", "中(1/3)", "中(2/3)", "中(3/3)", "中", "שלום"]

@@ -1,0 +1,36 @@
+"""Compiled functions give what the plain ones give."""
+
+import subprocess
+import sys
+
+import numpy as np
+
+from headscope.effective.compiled import compiled
+
+
+def total(numbers: np.ndarray) -> float:
+    found = 0.0
+    for each in numbers:
+        found += each
+    return found
+
+
+def test_a_compiled_function_gives_the_same():
+    numbers = np.random.default_rng(0).standard_normal(100)
+    assert compiled(total)(numbers) == total(numbers)
+
+
+def test_no_folder_to_keep_it_in_is_no_failure():
+    place = {}
+    exec("def double(number): return 2 * number", place)  # belongs to no file
+    assert compiled(place["double"])(21) == 42
+
+
+def test_division_by_zero_is_infinite_as_in_numpy():
+    assert compiled(lambda number: 1 / number)(0.0) == np.inf
+
+
+def test_what_needs_no_compiler_does_not_load_it():
+    code = "import sys, headscope.effective.causal, headscope.lenses.effective; print('numba' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"

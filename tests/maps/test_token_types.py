@@ -1,0 +1,106 @@
+"""Which tokens are of which type."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from headscope.core.errors import InputError
+from headscope.core.example import Example
+from headscope.core.tokens import Tokens
+from headscope.data.tagging.tag import tagged
+from headscope.engine.capture import capture
+from headscope.maps.token_types import SPECIAL, TAGS, TYPES, check_types, type_masks
+from tests.models import tiny
+
+ROW = ["[CLS]", "He", "run", "##s", ".", "[SEP]", "[MASK]", "[E]"]
+WORDS = [-1, 0, 1, 1, 2, -1, -1, -1]
+
+
+def masks(types, tags=("PRON", "VERB", "PUNCT"), **options):
+    tokens = replace(Tokens.of(ROW), word=torch.tensor([WORDS]))
+    example = Example("one", "He runs.", columns={"tags": tags})
+    return {
+        name: "".join(map(str, row))
+        for name, row in zip(types, type_masks(tokens, [example], types, **options)[0].int().tolist(), strict=True)
+    }
+
+
+def test_words_go_by_their_tags_and_special_tokens_by_their_roles():
+    assert masks(["pronoun", "verb", "punctuation", "noun", "cls", "sep", "mask", "other_special"]) == {
+        "pronoun": "01000000", "verb": "00100000", "punctuation": "00001000", "noun": "00000000", "cls": "10000000",
+        "sep": "00000100", "mask": "00000010", "other_special": "00000001",
+    }  # fmt: skip
+
+
+def test_a_split_word_counts_by_its_first_token_or_by_all():
+    assert masks(["verb"], subtokens="all") == {"verb": "00110000"}
+
+
+def test_names_and_auxiliaries_count_if_asked_for():
+    tags = ("PROPN", "AUX", "PUNCT")
+    assert set(masks(["noun", "verb"], tags).values()) == {"00000000"}
+    found = masks(["noun", "verb", "proper_noun"], tags, proper_nouns=True, auxiliaries=True)
+    assert found == {"noun": "01000000", "verb": "00100000", "proper_noun": "01000000"}
+
+
+def test_every_universal_part_of_speech_is_a_type_by_two_names():
+    assert len(TAGS) == 17
+    assert masks(["adjective", "adj"], ("ADJ", "_", "X")) == {"adjective": "01000000", "adj": "01000000"}
+    assert masks(["conjunction"], ("CCONJ", "SCONJ", "X")) == {"conjunction": "01100000"}
+    assert not set(TYPES) & set(SPECIAL)
+
+
+def test_special_types_need_no_tags():
+    tokens = Tokens.of(ROW)
+    assert type_masks(tokens, [Example("one", "He runs.")], ["sep"]).sum() == 1
+
+
+def test_the_tags_of_a_pair_may_come_in_a_column_of_their_own():
+    tokens = replace(Tokens.of(["cat", "[SEP]", "sat"]), word=torch.tensor([[0, -1, 1]]))
+    example = Example("one", "cat", pair="sat", columns={"tags": ("NOUN",), "pair_tags": ("VERB",)})
+    assert type_masks(tokens, [example], ["noun", "verb"])[0].int().tolist() == [[1, 0, 0], [0, 0, 1]]
+
+
+def test_padding_and_rows_of_a_batch_are_kept_apart():
+    trace = capture(tiny("bert"), tagged([Example("a", "the cat sat"), Example("b", "it sat on the old mat.")]))
+    found = type_masks(trace.keys, trace.examples, ["noun", "verb", "punctuation", "sep"])
+    words = [
+        [[trace.keys.text[row][place] for place in each.nonzero()[:, 0].tolist()] for each in found[row]]
+        for row in range(2)
+    ]
+    assert words == [[["cat"], ["sat"], [], ["[SEP]"]], [["mat"], ["sat"], ["."], ["[SEP]"]]]
+
+
+def test_a_pair_is_tagged_on_both_sides():
+    trace = capture(tiny("bert"), tagged([Example("a", "the cat sat.", pair="the dog ran fast")]))
+    (noun, verb) = type_masks(trace.keys, trace.examples, ["noun", "verb"])[0]
+    assert [piece for piece, here in zip(trace.keys.text[0], noun.tolist(), strict=True) if here] == ["cat", "dog"]
+    assert [piece for piece, here in zip(trace.keys.text[0], verb.tolist(), strict=True) if here] == ["sat", "ran"]
+
+
+def test_examples_without_tags_are_refused():
+    tokens = replace(Tokens.of(ROW), word=torch.tensor([WORDS]))
+    with pytest.raises(
+        InputError, match=r"Example 'one' has no tags.*hs.measure.*headscope.data.tagging.tag.tagged\(examples\)"
+    ):
+        type_masks(tokens, [Example("one", "He runs.")], ["noun"])
+
+
+def test_tags_that_do_not_fit_are_refused():
+    with pytest.raises(InputError, match="Example 'one' has 2 tags, but 3 words. Give one tag for each word"):
+        masks(["noun"], ("PRON", "VERB"))
+    with pytest.raises(InputError, match="Example 'one' has the tag 'NNS', which is no universal part of speech"):
+        masks(["noun"], ("NNS", "VERB", "PUNCT"))
+
+
+def test_types_that_there_are_not_are_refused():
+    with pytest.raises(InputError, match="No type of token is called 'nuon'. Did you mean 'noun'"):
+        masks(["nuon"])
+    with pytest.raises(InputError, match="There are no types: the list is empty"):
+        check_types([])
+
+
+def test_other_subtokens_are_refused():
+    with pytest.raises(InputError, match="subtokens must be 'first' or 'all', but got 'last'"):
+        masks(["noun"], subtokens="last")

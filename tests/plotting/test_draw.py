@@ -1,0 +1,75 @@
+import numpy as np
+import pytest
+
+from headscope.core.errors import InputError, UnknownName
+from headscope.plotting.draw import dataset_of, draw
+from tests.figures.data import dataset
+
+
+class Maps:
+    """What draw asks of Maps."""
+
+    def __init__(self, *examples):
+        self.examples = examples
+
+    def dataset(self, example=0):
+        return self.examples[example]
+
+
+def raw(tokens="the cat sat"):
+    return dataset(tokens).isel(lens=[0]).drop_vars(["share", "null", "rank"])
+
+
+def effective(tokens="the cat sat"):
+    return dataset(tokens).isel(lens=[1])
+
+
+def test_maps_are_drawn_by_example():
+    maps = Maps(dataset("the cat"), dataset("a dog"))
+    labels = draw(maps, example=1).axes[0].get_yticklabels()
+    assert [label.get_text() for label in labels] == ["a", "dog"]
+
+
+def test_several_maps_lie_along_lens():
+    data = dataset_of([Maps(raw()), Maps(effective())])
+    assert list(data["lens"].values) == ["raw", "effective"]
+    assert list(data["signed"].values) == [False, True]
+    assert data["visible"].dims == ("layer", "query", "key")
+    assert data["visible"].dtype == bool
+    assert data["weights"].equals(dataset()["weights"])
+
+
+def test_what_a_lens_does_not_measure_is_not_a_number():
+    share = dataset_of([Maps(raw()), Maps(effective())])["share"]
+    assert np.isnan(share.sel(lens="raw")).all()
+    assert (share.sel(lens="effective") == 0.5).all()
+
+
+def test_several_maps_can_be_compared():
+    assert draw([Maps(raw()), Maps(effective())], "compare").get_suptitle().startswith("L0H0, the head that")
+
+
+def test_maps_of_different_texts_are_refused():
+    with pytest.raises(InputError, match="must have the same query tokens, but those of 'raw' and 'effective' differ"):
+        draw([Maps(raw()), Maps(effective("a dog ran"))], "compare")
+
+
+def test_maps_of_different_layers_are_refused():
+    with pytest.raises(InputError, match="must have the same layers"):
+        draw([Maps(raw()), Maps(effective().isel(layer=[1]))], "compare")
+
+
+@pytest.mark.parametrize(("what", "kind"), [([], "an empty list"), (3, "a int"), ([3], "a list"), ("text", "a str")])
+def test_only_maps_and_datasets_are_drawn(what, kind):
+    with pytest.raises(InputError, match=f"Only a Dataset, Maps, or a list of Maps can be drawn, but got {kind}"):
+        draw(what)
+
+
+def test_an_unknown_figure_is_said():
+    with pytest.raises(UnknownName, match=r"No figure is called 'matrx'. Did you mean 'matrix'?"):
+        draw(dataset(), "matrx")
+
+
+def test_an_unknown_option_is_said():
+    with pytest.raises(UnknownName, match=r"No parameter of 'arcs' is called 'head'. Did you mean 'heads'?"):
+        draw(dataset(), "arcs", head=1)
