@@ -21,7 +21,7 @@ import torch
 from benchmarks.timing import ratio, show
 from headscope.core.example import Example
 from headscope.data.bundled.sample import paragraphs
-from headscope.data.tagging.tag import tagged
+from headscope.data.tagging.tag import tag_examples
 from headscope.engine.batch import Inputs
 from headscope.engine.load import load
 from headscope.engine.model import Model
@@ -142,7 +142,7 @@ def _inputs(model: Model, many: int, seed: int) -> Inputs:
     """Tagged paragraphs of exactly LENGTH tokens."""
     texts = [each.text for each in paragraphs()]
     pairs = [f"{texts[(seed * many + place) % 100]} {texts[(seed + place + 50) % 100]}" for place in range(many)]
-    examples = tagged([Example(str(place), text) for place, text in enumerate(pairs)])
+    examples = tag_examples([Example(str(place), text) for place, text in enumerate(pairs)])
     inputs = inputs_for(model, tuple(examples), LENGTH)
     names = inputs.names()
     return replace(inputs, names=lambda: names)

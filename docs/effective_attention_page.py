@@ -9,7 +9,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from headscope.experiments.verdict import EXACTLY, Verdict
-from headscope.results.stamp import provenance
+from headscope.results.stamp import read_provenance
 from headscope.results.store import open_result
 from headscope.studies.effective_attention import paper, pictures, remarks, tables, words
 from headscope.studies.effective_attention.claims import Claim, claims
@@ -375,7 +375,7 @@ def _three(frame: pd.DataFrame, place: int, name: str, form: str = ".3f") -> str
 
 
 def _run(label: str, numbers: xr.Dataset) -> str:
-    facts, few = provenance(numbers), reduced(numbers)
+    facts, few = read_provenance(numbers), reduced(numbers)
     sources = " ".join(
         f"{task}: {words.origin(numbers, task)}; learned from {int(numbers['train'].sel(task=task)):,}, "
         f"{int(numbers['n'].sel(task=task, length='all')):,} studied."

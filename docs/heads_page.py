@@ -8,7 +8,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from headscope.plotting.draw import draw
-from headscope.results.stamp import provenance
+from headscope.results.stamp import read_provenance
 from headscope.results.store import open_result
 
 DOCS = Path(__file__).parent
@@ -80,7 +80,7 @@ weight here, to {alike} at most in any head: in this model their hidden states h
 def page() -> bytes:
     """The page."""
     data = open_result(DOCS / "results" / "heads.nc").isel(site=0)
-    facts = provenance(open_result(DOCS / "results" / "heads.nc"))
+    facts = read_provenance(open_result(DOCS / "results" / "heads.nc"))
     sep_model, cls_model = "e5-small", "all-MiniLM-L6-v2"
     sep, cls = (
         data.special_tokens.sel(corpus="wikitext", role=role, source="others", model=model)

@@ -22,7 +22,7 @@ import words_page
 
 from headscope.core.catalog import families
 from headscope.plotting.draw import draw
-from headscope.results.stamp import provenance
+from headscope.results.stamp import read_provenance
 from headscope.results.store import open_result, save
 
 DOCS = Path(__file__).parent
@@ -52,7 +52,7 @@ def measured_edits() -> tuple[Path, bytes]:
     """The page on edits, with what the run over the bundled paragraphs measured."""
     data = open_result(DOCS / "results" / "edits.nc")
     paper = data.relative.sel(keys="paper")
-    model, largest = provenance(data)["model"].rpartition("/")[2], float(data.largest.sel(keys="visible").max())
+    model, largest = read_provenance(data)["model"].rpartition("/")[2], float(data.largest.sel(keys="visible").max())
     text = (
         f"Measured with {model} in float32 on the {data.sizes['example']} bundled paragraphs, last hidden states of "
         f"real\ntokens: with `visible` no number moves by more than {largest:.1e}. With `paper`, padded and cut to 128 "

@@ -8,7 +8,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from headscope.plotting import theme
-from headscope.results.stamp import provenance
+from headscope.results.stamp import read_provenance
 from headscope.results.store import open_result
 
 DOCS = Path(__file__).parent
@@ -51,7 +51,7 @@ Weight on [SEP] is that of the heavier of two, from all other tokens.
 def page() -> bytes:
     """The page."""
     data = open_result(DOCS / "results" / "padding.nc")
-    facts = provenance(data)
+    facts = read_provenance(data)
     shares = padding_share(data, "sep")
     ends = (np.nanargmin(shares.values), np.nanargmax(shares.values))
     low, high = (np.unravel_index(int(place), shares.shape) for place in ends)

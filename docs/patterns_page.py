@@ -14,7 +14,7 @@ from headscope.patterns.labels.sheet import draw_map
 from headscope.patterns.labels.typical import typical
 from headscope.plotting import theme
 from headscope.plotting.draw import draw
-from headscope.results.stamp import provenance
+from headscope.results.stamp import read_provenance
 from headscope.results.store import open_result
 
 RESULTS = Path(__file__).parent / "results"
@@ -92,7 +92,7 @@ def labels_table() -> str:
 
 def evaluation_table() -> str:
     """Every classifier, every class, and the parts of the set."""
-    data, facts = _evaluation(), provenance(_evaluation())
+    data, facts = _evaluation(), read_provenance(_evaluation())
     subsets = [str(each) for each in data["subset"].values if each != "topped_up"]
     lines = [f"| macro-F1 | {' | '.join(subsets)} |", "|---" * (len(subsets) + 1) + "|"]
     for name in ("cnn", "rules", "both", "nearest", "majority"):
@@ -131,7 +131,7 @@ def shares_table() -> str:
             one = data.sel(run=run)
             if str(one["task"].values) == task:
                 lines += _share_lines(title, one)
-    facts = provenance(data)
+    facts = read_provenance(data)
     return (
         "\n".join(lines) + f"\n\nPer cent of all maps, with 95 % intervals; n examples. Made by {facts['command']}.\n"
     )

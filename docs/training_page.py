@@ -5,7 +5,7 @@ from typing import Any
 
 import xarray as xr
 
-from headscope.results.stamp import provenance
+from headscope.results.stamp import read_provenance
 from headscope.results.store import open_result
 
 DOCS = Path(__file__).parent
@@ -16,7 +16,7 @@ TITLES = {"sst2": "SST-2", "mrpc": "MRPC", "stsb": "STS-B", "rte": "RTE", "mlm":
 def table() -> str:
     """The main score of every run with its interval, beside the majority class, and the settings."""
     data = open_result(DOCS / "results" / "finetune.nc")
-    facts = provenance(data)
+    facts = read_provenance(data)
     lines = ["| task | model | settings | score on dev | majority class | n |", "|---|---|---|---|---|---|"]
     for task in MAIN:
         for place in range(data.sizes["run"]):

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from headscope.results.stamp import provenance
+from headscope.results.stamp import read_provenance
 from headscope.results.store import open_result
 
 DOCS = Path(__file__).parent
@@ -26,7 +26,7 @@ def table() -> str:
                 )
                 lines.append(f"| {title} | {given}{wide} | {cells} |")
     counts = ", ".join(f"{title} {int(data.n.sel(treebank=name)):,} words" for name, title in TREEBANKS.items())
-    facts = provenance(data)
-    size = (DOCS.parent / "src" / "headscope" / "data" / facts["model"]).stat().st_size / 1e6
+    facts = read_provenance(data)
+    size = (DOCS.parent / "src" / "headscope" / "data" / "bundled" / facts["model"]).stat().st_size / 1e6
     made = f"{facts['model']}, {size:.2f} MB, {facts['weights_hash'][:12]}, by {facts['command']}"
     return "\n".join(lines) + f"\n\n{counts}; {made}.\n"

@@ -16,7 +16,7 @@ from rich.table import Table
 
 import headscope as hs
 from headscope.data.bundled.sample import paragraphs
-from headscope.results.stamp import fingerprint, stamped
+from headscope.results.stamp import fingerprint, stamp
 
 options = argparse.ArgumentParser(description=__doc__)
 options.add_argument("--out", type=Path, default=Path("out/demo"), help="where the figures go")
@@ -63,7 +63,7 @@ result = xr.Dataset(
         "head": list(trace.heads),
     },
 )
-result = stamped(
+result = stamp(
     result,
     command="examples/what_reaches_the_output.py",
     model=model.spec,

@@ -59,7 +59,8 @@ def test_drawing_a_saved_result_needs_no_torch():
     code = (
         "import sys, importlib, pkgutil, headscope.figures, headscope.results, headscope.plotting;"
         "[importlib.import_module(f'{package.__name__}.{each.name}')"
-        " for package in (headscope.figures, headscope.results, headscope.plotting) for each in pkgutil.iter_modules(package.__path__)];"
+        " for package in (headscope.figures, headscope.results, headscope.plotting)"
+        " for each in pkgutil.iter_modules(package.__path__)];"
         "print('torch' in sys.modules, 'transformers' in sys.modules)"
     )
     assert run(code).split() == ["False", "False"]
@@ -128,5 +129,5 @@ def test_the_wheel_carries_types_and_licences(installed):
     (facts,) = installed.glob("lib/python*/site-packages/headscope-*.dist-info")
     assert (package / "py.typed").exists()
     assert (package / "__init__.pyi").exists()
-    assert (package / "data" / "GAP_LICENSE").exists()
+    assert (package / "data" / "bundled" / "GAP_LICENSE").exists()
     assert list(facts.rglob("LICENSE"))

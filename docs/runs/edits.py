@@ -12,7 +12,7 @@ import xarray as xr
 
 import headscope as hs
 from headscope.data.bundled.sample import paragraphs
-from headscope.results.stamp import fingerprint, stamped
+from headscope.results.stamp import fingerprint, stamp
 
 WIDTH = 128
 
@@ -49,7 +49,7 @@ def main() -> None:
         coords={"keys": list(roads), "example": [each.id for each in paragraphs()]},
     )
     facts = {"command": "docs/runs/edits.py", "model": model.spec, "weights_hash": model.weights_hash}
-    hs.save(stamped(data, **facts, data=fingerprint(texts), n=len(texts)), out)
+    hs.save(stamp(data, **facts, data=fingerprint(texts), n=len(texts)), out)
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ import xarray as xr
 
 import headscope as hs
 from headscope.results import arrays as plain
-from headscope.results.stamp import provenance, stamped
+from headscope.results.stamp import read_provenance, stamp
 from headscope.studies.effective_attention import EffectiveAttention
 from headscope.studies.effective_attention.one_task import BATCHES, whole_of
 from headscope.studies.effective_attention.tasks import of_glue
@@ -68,7 +68,7 @@ def clock(chosen: argparse.Namespace) -> None:
         "data": {task.name: fingerprint_of(task.dev[: max(sizes)]) for task in tasks},
         "n": max(sizes) * len(tasks),
     }
-    plain.write(stamped(found, **facts), chosen.out / f"{label}.times.npz")
+    plain.write(stamp(found, **facts), chosen.out / f"{label}.times.npz")
 
 
 def _of_shape(model: hs.Model) -> hs.Model:
@@ -83,7 +83,7 @@ def _of_shape(model: hs.Model) -> hs.Model:
 
 def _named(data: xr.Dataset, label: str) -> xr.Dataset:
     """The model by its name, without the folder it lay in."""
-    return stamped(data, model=label)
+    return stamp(data, model=label)
 
 
 def join(chosen: argparse.Namespace) -> None:
@@ -92,17 +92,17 @@ def join(chosen: argparse.Namespace) -> None:
     for label in labels:
         parts = {part: _read(chosen.found, label, part) for part in PARTS}
         tasks = [task for task in ORDER if task in parts["numbers"]]
-        first = provenance(parts["numbers"][tasks[0]])
+        first = read_provenance(parts["numbers"][tasks[0]])
         first.pop("options")  # those of a task stand in its `tuning`
         facts = {**first, "command": "docs/runs/effective_attention.py over GLUE, one run for each task, joined"}
         numbers = whole_of([parts["numbers"][task].drop_attrs() for task in tasks], **facts).map(
             _single, keep_attrs=True
         )
-        facts = provenance(numbers)
+        facts = read_provenance(numbers)
         shown = parts["maps"][SHOWN if SHOWN in parts["maps"] else tasks[0]]
         base = chosen.out / f"effective_attention_{label}"
         hs.save(numbers, base.with_name(f"{base.name}.nc"))
-        shown = stamped(shown.map(_single, keep_attrs=True), **facts, task_shown=SHOWN if SHOWN in tasks else tasks[0])
+        shown = stamp(shown.map(_single, keep_attrs=True), **facts, task_shown=SHOWN if SHOWN in tasks else tasks[0])
         hs.save(shown, base.with_name(f"{base.name}_maps.nc"))
         hs.save(plain.read(chosen.found / f"{label}.times.npz"), base.with_name(f"{base.name}_times.nc"))
     for path in sorted(chosen.found.glob(f"{SHAPE}_*.times.npz")):

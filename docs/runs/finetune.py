@@ -19,7 +19,7 @@ from typing import Any
 import xarray as xr
 
 import headscope as hs
-from headscope.results.stamp import provenance, stamped
+from headscope.results.stamp import read_provenance, stamp
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "paper": {},
@@ -63,7 +63,7 @@ def run(chosen: argparse.Namespace) -> None:
     found = hs.score(model, dev[: chosen.limit], progress=False)
     kept = [name for name in found if not found[name].dims]
     stamp = json.loads((chosen.out / "finetune.json").read_text(encoding="utf-8"))
-    facts = {"score": provenance(found), "tuning": stamp["facts"], "took": stamp["circumstances"]}
+    facts = {"score": read_provenance(found), "tuning": stamp["facts"], "took": stamp["circumstances"]}
     for each in (facts["score"], facts["tuning"]):
         each["model"] = Path(each["model"]).name
     line = {"task": chosen.task, "settings": chosen.settings, "model": Path(chosen.model or "all-MiniLM-L6-v2").name}
@@ -85,7 +85,7 @@ def join(chosen: argparse.Namespace) -> None:
         "data": {name: [each["tuning"]["train"], each["tuning"]["dev"]] for name, each in facts.items()},
         "n": sum(each["score"]["n"] for each in facts.values()),
     }
-    whole = stamped(xr.Dataset(held, axes), command=command, runs=facts, settings=SETTINGS, **origin)
+    whole = stamp(xr.Dataset(held, axes), command=command, runs=facts, settings=SETTINGS, **origin)
     hs.save(whole, chosen.out)
 
 

@@ -23,7 +23,7 @@ import xarray as xr
 
 import headscope as hs
 from headscope.measuring.checkpoint import read as read_state
-from headscope.results.stamp import stamped
+from headscope.results.stamp import stamp
 
 STATISTICS = (
     "entropy",
@@ -119,7 +119,7 @@ def join(chosen: argparse.Namespace) -> None:
     }
     settings = {**origin} | {name: known[name] for name in ("lenses", "statistics", "max_length", "tagger", "units")}
     hs.save(
-        stamped(whole, command=command, runs=facts, n=sum(each["n"] for each in facts.values()), **settings), chosen.out
+        stamp(whole, command=command, runs=facts, n=sum(each["n"] for each in facts.values()), **settings), chosen.out
     )
 
 

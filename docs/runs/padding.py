@@ -21,7 +21,7 @@ from rich.console import Console
 from rich.progress import track
 
 import headscope as hs
-from headscope.results.stamp import fingerprint, provenance, stamped
+from headscope.results.stamp import fingerprint, read_provenance, stamp
 
 TASKS = ("RTE", "MRPC", "QNLI", "SST-2", "STS-B")
 VARIANTS = {"visible": "effective", "padded": "effective:keys=padded", "paper": "effective:keys=paper"}
@@ -87,7 +87,7 @@ def gather(rows: list[dict[str, Any]]) -> xr.Dataset:
 
 def joined(parts: list[xr.Dataset]) -> xr.Dataset:
     """Runs of different models over the same data as one result, which says that it was joined."""
-    facts = [provenance(each) for each in parts]
+    facts = [read_provenance(each) for each in parts]
     if len({(each["data"], each["n"]) for each in facts}) > 1:
         raise SystemExit("These runs are over different data.")
     together = {
@@ -95,7 +95,7 @@ def joined(parts: list[xr.Dataset]) -> xr.Dataset:
         "model": sorted(name for each in facts for name in each["model"]),
         "weights_hash": {name: code for each in facts for name, code in each["weights_hash"].items()},
     }
-    return stamped(xr.concat([each.drop_attrs() for each in parts], "model"), **{**facts[0], **together})
+    return stamp(xr.concat([each.drop_attrs() for each in parts], "model"), **{**facts[0], **together})
 
 
 def main() -> None:
@@ -134,7 +134,7 @@ def main() -> None:
     every = [text for task in texts.values() for each in task for text in (each.text, each.pair or "")]
     command = "docs/runs/padding.py over the dev sets of five GLUE tasks"
     facts = {"command": command, "model": sorted(hashes), "weights_hash": hashes, "data": fingerprint(every)}
-    hs.save(stamped(data, **facts, n=sum(map(len, texts.values())), lens=list(VARIANTS.values())), chosen.out)
+    hs.save(stamp(data, **facts, n=sum(map(len, texts.values())), lens=list(VARIANTS.values())), chosen.out)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ import xarray as xr
 
 import headscope as hs
 from headscope.measuring.checkpoint import read as read_state
-from headscope.results.stamp import stamped
+from headscope.results.stamp import stamp
 
 LENSES = ("raw", "effective")
 LENGTH = 128
@@ -52,7 +52,7 @@ def join(chosen: argparse.Namespace) -> None:
         "data": {name: each["data"] for name, each in facts.items()},
         "n": sum(each["n"] for each in facts.values()),
     }
-    hs.save(stamped(whole, command=command, runs=facts, **settings), chosen.out)
+    hs.save(stamp(whole, command=command, runs=facts, **settings), chosen.out)
 
 
 def _small(data: xr.Dataset) -> xr.Dataset:

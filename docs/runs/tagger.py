@@ -26,7 +26,7 @@ from headscope.data.tagging.features import END, START, Features, kind_of
 from headscope.data.tagging.perceptron import NO_TAG, Tagger
 from headscope.data.tagging.weights import Weights, read_weights, write_weights
 from headscope.data.tokenizing.words import split
-from headscope.results.stamp import fingerprint, stamped
+from headscope.results.stamp import fingerprint, stamp
 
 TAGS = ("ADJ", "ADP", "ADV", "AUX", "CCONJ", "DET", "INTJ", "NOUN", "NUM", "PART", "PRON", "PROPN", "PUNCT", "SCONJ",
         "SYM", "VERB", "X")  # fmt: skip
@@ -285,7 +285,7 @@ def main() -> None:
         facts = {"command": "docs/runs/tagger.py", "model": given.model.name, "seed": given.seed,
                  "weights_hash": sha256(given.model.read_bytes()).hexdigest()}  # fmt: skip
         texts = fingerprint(text for path in tests.values() for text, _ in treebank(path))
-        hs.save(stamped(data, **facts, data=texts, n=int(data.n.sum())), given.out)
+        hs.save(stamp(data, **facts, data=texts, n=int(data.n.sum())), given.out)
 
 
 if __name__ == "__main__":

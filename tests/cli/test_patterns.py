@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 from headscope.cli.main import app
 from headscope.patterns.classify.settings import USUAL
 from headscope.patterns.labels.labelled import save_labels, save_maps
-from headscope.patterns.train.train import train as training
+from headscope.patterns.train import train as training
 from headscope.results.store import open_result
 from tests.patterns.synthetic import synthetic
 from tests.patterns.test_train import LEAST

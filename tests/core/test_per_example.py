@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from headscope.core.errors import InputError
-from headscope.core.per_example import dataset_of, state_of
+from headscope.core.per_example import make_state, summarize_state
 from headscope.statistics.entropy import Entropy
 
 LABELS = {"layer": [0], "head": [0, 1]}
@@ -14,7 +14,7 @@ LABELS = {"layer": [0], "head": [0, 1]}
 def result(table, *, rows=False):
     table = np.asarray(table, dtype=np.float64)
     ids = [f"example {place}" for place in range(len(table))]
-    return dataset_of(state_of(Entropy(), {"entropy": table[:, None]}, ids, LABELS, rows=rows))
+    return summarize_state(make_state(Entropy(), {"entropy": table[:, None]}, ids, LABELS, rows=rows))
 
 
 def test_the_interval_is_students():
@@ -55,4 +55,4 @@ def test_values_per_example_are_kept_on_request():
 
 def test_an_id_that_comes_twice_in_one_batch_is_refused():
     with pytest.raises(InputError, match="the id 'same' comes twice"):
-        state_of(Entropy(), {"entropy": np.zeros((2, 1, 2))}, ["same", "same"], LABELS, rows=True)
+        make_state(Entropy(), {"entropy": np.zeros((2, 1, 2))}, ["same", "same"], LABELS, rows=True)

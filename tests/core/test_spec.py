@@ -8,7 +8,7 @@ import pytest
 from headscope.core.catalog import lenses
 from headscope.core.errors import InputError, UnknownName
 from headscope.core.lens import Lens
-from headscope.core.spec import build, check_choices, parse, spec_of
+from headscope.core.spec import build_entry, check_choices, parse_spec, to_spec
 from headscope.lenses.effective import Effective
 from headscope.lenses.raw import Raw
 
@@ -28,8 +28,8 @@ class Sample(Lens):
 
 
 def made(text):
-    name, parameters = parse(text)
-    return build(Sample, name, parameters)
+    name, parameters = parse_spec(text)
+    return build_entry(Sample, name, parameters)
 
 
 def test_every_type_of_parameter_is_read():
@@ -38,22 +38,22 @@ def test_every_type_of_parameter_is_read():
 
 
 def test_a_spec_says_only_what_differs_from_the_defaults():
-    assert spec_of(Effective()) == "effective"
-    assert spec_of(Effective("paper")) == "effective:keys=paper"
-    assert spec_of(Sample(inner=Effective("paper"))).endswith(":inner=(effective:keys=paper)")
+    assert to_spec(Effective()) == "effective"
+    assert to_spec(Effective("paper")) == "effective:keys=paper"
+    assert to_spec(Sample(inner=Effective("paper"))).endswith(":inner=(effective:keys=paper)")
 
 
 def test_a_spec_rebuilds_what_it_was_written_from():
     for entry in (Sample(), Sample(0.25, Effective("padded"), 2, False, "max", None, (3,)), Sample(top=4)):
-        assert build(Sample, "sample", parse(spec_of(entry))[1]) == entry
+        assert build_entry(Sample, "sample", parse_spec(to_spec(entry))[1]) == entry
 
 
 def test_dashes_and_underscores_are_the_same():
-    assert parse("head-grid:some-thing=1") == ("head_grid", {"some_thing": "1"})
+    assert parse_spec("head-grid:some-thing=1") == ("head_grid", {"some_thing": "1"})
 
 
 def test_parentheses_nest():
-    assert parse("a:inner=(b:inner=(c:x=1,y=2),z=3),w=4")[1] == {"inner": "b:inner=(c:x=1,y=2),z=3", "w": "4"}
+    assert parse_spec("a:inner=(b:inner=(c:x=1,y=2),z=3),w=4")[1] == {"inner": "b:inner=(c:x=1,y=2),z=3", "w": "4"}
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from transformers import AutoConfig, AutoModel
 from headscope.core.errors import CaptureError, DataWarning, InputError, NotCaptured
 from headscope.core.example import Example
 from headscope.core.lens import view
-from headscope.engine.capture import capture, request_of, stream
+from headscope.engine.capture import capture, make_request, stream
 from headscope.engine.load import load
 from tests.models import GQA, WINDOW, batch, network, text, tiny, tokenizer
 
@@ -170,7 +170,7 @@ def test_a_bare_network_is_not_a_model():
     with pytest.raises(
         InputError, match=r"made by hs\.load, but got BertModel.*hs\.load\(network, tokenizer=tokenizer\)"
     ):
-        request_of(BERT.network, None, None, None, ())  # capture itself would be stopped by the tests' type checks
+        make_request(BERT.network, None, None, None, ())  # capture itself would be stopped by the tests' type checks
 
 
 def test_without_a_tokenizer_only_a_tokenised_batch_can_be_read():

@@ -14,11 +14,11 @@ from headscope.core.edit import Edit
 from headscope.core.errors import CaptureError, InputError, UnknownName
 from headscope.core.lens import view
 from headscope.data.bundled.sample import paragraphs
-from headscope.data.tokenizing.encode import as_examples
+from headscope.data.tokenizing.encode import to_examples
 from headscope.edits.effective_attention import EffectiveAttention
-from headscope.engine.batch import batches
+from headscope.engine.batch import make_batches
 from headscope.engine.capture import capture
-from headscope.engine.edited import edit_of, edited
+from headscope.engine.edited import edited, make_edit
 from headscope.engine.load import load
 from headscope.engine.model import check_model
 from tests.laws.test_families import inputs_of
@@ -80,13 +80,13 @@ def eager(model):
 
 
 def padded_to_128(model):
-    (inputs,) = batches(model, as_examples([text(words, seed=words) for words in (20, 60, 110)]), 3, pad_to=128)
+    (inputs,) = make_batches(model, to_examples([text(words, seed=words) for words in (20, 60, 110)]), 3, pad_to=128)
     return inputs.tensors
 
 
 def test_the_real_model_computes_the_same_with_effective_attention(minilm):
     worst = 0.0
-    for inputs in batches(minilm, paragraphs(), 8):
+    for inputs in make_batches(minilm, paragraphs(), 8):
         plain = hidden(minilm, inputs.tensors)
         with edited(minilm, "effective_attention") as changed:
             made = hidden(changed, inputs.tensors)
@@ -131,7 +131,7 @@ def test_the_papers_variant_equals_a_literal_version_and_changes_the_output():
 
 
 def test_the_papers_variant_changes_a_real_model_and_the_padded_one_does_not(minilm):
-    (inputs,) = batches(minilm, paragraphs()[:4], 4, pad_to=128)
+    (inputs,) = make_batches(minilm, paragraphs()[:4], 4, pad_to=128)
     plain = hidden(minilm, inputs.tensors)
     real = inputs.tensors["attention_mask"].bool()
     apart = {}
@@ -478,7 +478,7 @@ def test_an_unknown_edit_is_named_with_the_nearest_one():
 
 def test_what_is_no_edit_and_what_is_no_model_is_refused():
     with pytest.raises(InputError, match=r"Expected an edit, its name or its spec, but got 3\."):
-        edit_of(3)
+        make_edit(3)
     with pytest.raises(InputError, match=r"Expected a model made by hs\.load, but got BertModel"):
         check_model(tiny("bert").network)
 

@@ -8,7 +8,7 @@ from headscope.core.errors import InputError, NotCaptured
 from headscope.core.lens import view
 from headscope.core.trace import Trace
 from headscope.engine.identifiability import identifiability
-from headscope.results.stamp import provenance
+from headscope.results.stamp import read_provenance
 from headscope.results.store import open_result, save
 
 KEYS, VALUE = 9, 4
@@ -47,7 +47,7 @@ def test_standard_and_effective_are_those_of_the_lenses():
 
 def test_the_result_says_where_it_comes_from_and_survives_a_file(tmp_path):
     data = identifiability(trace(), -1, 2, -1, example=1)
-    facts = provenance(data)
+    facts = read_provenance(data)
     assert {name: facts[name] for name in ("layer", "head", "query", "query_token", "n", "rank")} == {
         "layer": 1, "head": 2, "query": 5, "query_token": "f", "n": 6, "rank": VALUE,
     }  # fmt: skip

@@ -6,12 +6,12 @@ import numpy as np
 import xarray as xr
 from scipy import stats
 
-from headscope.core.tokens import labels
+from headscope.core.tokens import token_labels
 
 
 def dataset(tokens="the cat sat", *, layers=2, heads=3, causal=False, shares=None) -> xr.Dataset:
     """The lenses raw and effective over some tokens; effective differs from raw by what `shares` says."""
-    words = labels(tokens.split(" "))
+    words = token_labels(tokens.split(" "))
     many = len(words)
     visible = np.tril(np.ones((many, many), bool)) if causal else np.ones((many, many), bool)
     scores = np.random.default_rng(0).random((layers, heads, many, many)) * visible
@@ -61,7 +61,7 @@ def data_for(figure: str, tokens="the cat sat", *, causal=False) -> xr.Dataset:
 
 def intervals(tokens="the cat sat", *, certain=False) -> xr.Dataset:
     """What `hs.identifiability` gives for the first query; each weight is halfway between its ends."""
-    words = labels(tokens.split(" "))
+    words = token_labels(tokens.split(" "))
     many = len(words)
     standard = np.full(many, 1 / many)
     width = 0.0 if certain else 0.8 * standard
@@ -141,7 +141,7 @@ OF_PATTERNS = {"confusion": "map", "typical_maps": "map"}
 
 def evaluated(patterns=("vertical", "block", "heterogeneous")) -> xr.Dataset:
     """What `headscope patterns evaluate` gives, as far as figures need it."""
-    classes = labels(list(patterns))
+    classes = token_labels(list(patterns))
     many = len(classes)
     table = 9 * np.eye(many, many + 1, dtype=int) + np.random.default_rng(0).integers(0, 4, (2, 2, many, many + 1))
     table[0, ..., -1] = 0  # the cnn is never unsure
@@ -166,7 +166,7 @@ def evaluated(patterns=("vertical", "block", "heterogeneous")) -> xr.Dataset:
 
 def typical(patterns=("vertical", "block", "heterogeneous")) -> xr.Dataset:
     """What `headscope patterns typical` gives: two maps of each class, one of them shorter."""
-    classes = labels([each for each in patterns for _ in range(2)])
+    classes = token_labels([each for each in patterns for _ in range(2)])
     weights = np.random.default_rng(0).random((len(classes), 8, 8)).astype("float32")
     weights[1::2, 6:] = weights[1::2, :, 6:] = np.nan
     return xr.Dataset(

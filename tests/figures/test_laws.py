@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from headscope.core.catalog import figures
 from headscope.core.errors import InputError
-from headscope.core.spec import spec_of
+from headscope.core.spec import to_spec
 from headscope.plotting import theme
 from headscope.plotting.draw import draw
 from headscope.results.store import save
@@ -74,7 +74,7 @@ def test_data_is_unchanged(name):
 @every_figure
 def test_a_figure_rebuilds_from_its_spec(name):
     entry = figures.make(name, title="a title")
-    assert figures.make(spec_of(entry)) == entry
+    assert figures.make(to_spec(entry)) == entry
 
 
 SEVERAL_PANELS = {"compare", "heads", "stacked_bars", "typical_maps"}

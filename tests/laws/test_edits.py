@@ -9,7 +9,7 @@ import torch
 
 from headscope.core.catalog import edits
 from headscope.core.edit import Edit, Heads
-from headscope.core.spec import spec_of
+from headscope.core.spec import to_spec
 from headscope.effective.visibility import Sight
 from headscope.engine.capture import capture
 from headscope.engine.edited import edited
@@ -32,7 +32,7 @@ def variants():
 
 EDITS = list(variants())
 CASES = [
-    pytest.param(edit, kind, id=f"{spec_of(edit)} {kind}")
+    pytest.param(edit, kind, id=f"{to_spec(edit)} {kind}")
     for edit in EDITS
     for kind in EDITABLE
     if getattr(edit, "keys", "visible") == "visible" or kind in SAME_KEYS
@@ -66,14 +66,14 @@ def heads_of(trace, layer):
     )
 
 
-@pytest.mark.parametrize("edit", EDITS, ids=spec_of)
+@pytest.mark.parametrize("edit", EDITS, ids=to_spec)
 def test_an_edit_rebuilds_from_its_spec(edit):
     assert isinstance(edit, Edit)
-    assert edits.make(spec_of(edit)) == edit
+    assert edits.make(to_spec(edit)) == edit
     if "layers" in {each.name for each in fields(edit)}:
         some = replace(edit, layers=(0, 3))
-        assert "layers=0+3" in spec_of(some)
-        assert edits.make(spec_of(some)) == some
+        assert "layers=0+3" in to_spec(some)
+        assert edits.make(to_spec(some)) == some
 
 
 @lawful("output")

@@ -9,8 +9,8 @@ from torch.overrides import TorchFunctionMode
 
 from headscope.core.catalog import families
 from headscope.core.lens import view
-from headscope.data.tokenizing.encode import as_examples
-from headscope.engine.batch import batches, tokenised
+from headscope.data.tokenizing.encode import to_examples
+from headscope.engine.batch import make_batches, tokenised
 from headscope.engine.capture import capture
 from headscope.engine.load import load
 from headscope.engine.output import projection
@@ -26,8 +26,8 @@ def inputs_of(kind):
     given = batch(kind)
     if isinstance(given, Mapping):
         return tokenised(tiny(kind), given)
-    examples = as_examples(given)
-    return next(batches(tiny(kind), examples, len(examples)))
+    examples = to_examples(given)
+    return next(make_batches(tiny(kind), examples, len(examples)))
 
 
 def projections_in_plain_run(kind, site):

@@ -10,7 +10,7 @@ import torch
 
 from headscope.core.catalog import lenses
 from headscope.core.lens import view
-from headscope.core.spec import file_name, spec_of
+from headscope.core.spec import file_name, to_spec
 from headscope.engine.capture import capture
 from tests.models import batch, tiny
 
@@ -33,7 +33,7 @@ def variants():
 
 LENSES = list(variants())
 CASES = [
-    pytest.param(lens, kind, site, id=f"{spec_of(lens)} {kind} {site}")
+    pytest.param(lens, kind, site, id=f"{to_spec(lens)} {kind} {site}")
     for lens in LENSES
     for kind, site in PLACES
     if "pads" not in lens.needs or kind in ("bert", "t5")  # padding as keys is only defined where all see the same
@@ -56,7 +56,7 @@ def assert_equal_maps(left, right):
 
 def test_a_lens_rebuilds_from_its_spec():
     for lens in LENSES:
-        assert lenses.make(spec_of(lens)) == lens
+        assert lenses.make(to_spec(lens)) == lens
 
 
 @lawful("purity")
@@ -109,4 +109,4 @@ def test_one_by_one_equals_together(lens, kind, site):
 
 @lawful("stamp")
 def test_maps_say_which_variant_made_them(lens, kind, site):
-    assert view(trace_of(kind, site), lens).lens == spec_of(lens)
+    assert view(trace_of(kind, site), lens).lens == to_spec(lens)

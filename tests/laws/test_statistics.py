@@ -16,8 +16,8 @@ from hypothesis import strategies as some
 from headscope.core.batch import Batch
 from headscope.core.catalog import lenses, statistics
 from headscope.core.errors import InputError
-from headscope.core.per_example import state_of
-from headscope.core.spec import file_name, spec_of
+from headscope.core.per_example import make_state
+from headscope.core.spec import file_name, to_spec
 from headscope.core.state import State
 from headscope.core.statistic import PerExample
 from tests.batches import maps_of, seen_in
@@ -50,7 +50,7 @@ DEFAULTS = [kind() for kind in statistics]
 
 
 def each_of(entries):
-    return pytest.mark.parametrize("statistic", entries, ids=spec_of)
+    return pytest.mark.parametrize("statistic", entries, ids=to_spec)
 
 
 @some.composite
@@ -103,7 +103,7 @@ def renamed(example, name):
 
 def observed(statistic, batch, *, rows=True):
     labels = {"layer": batch.focus.layers, "head": batch.focus.heads, **statistic.axes(batch)}
-    return state_of(statistic, statistic.values(batch), [each.id for each in batch.examples], labels, rows=rows)
+    return make_state(statistic, statistic.values(batch), [each.id for each in batch.examples], labels, rows=rows)
 
 
 def assert_same_values(found, wanted, **tolerance):
@@ -118,7 +118,7 @@ MODEL = {"rtol": 1e-3, "atol": 2e-5}  # two float32 forward passes in different 
 
 @each_of(EVERY)
 def test_a_statistic_rebuilds_from_its_spec(statistic):
-    assert statistics.make(spec_of(statistic)) == statistic
+    assert statistics.make(to_spec(statistic)) == statistic
 
 
 @each_of(EVERY)
@@ -196,7 +196,7 @@ def test_nothing_seen_is_nan_with_a_count_of_0(statistic, drawn):
     batch = made(drawn)
     labels = {"layer": batch.focus.layers, "head": batch.focus.heads, **statistic.axes(batch)}
     nothing = {name: each[:0] for name, each in statistic.values(batch).items()}
-    result = statistic.finish(state_of(statistic, nothing, [], labels))
+    result = statistic.finish(make_state(statistic, nothing, [], labels))
     for name in nothing:
         assert result[name].isnull().all()
         assert (result[f"{name}_n"] == 0).all()
@@ -245,7 +245,7 @@ def tagged(batch):
 
 def through(statistic, lens):
     """Every lens that must have been looked through."""
-    return list(dict.fromkeys([lens, *map(spec_of, statistic.lenses(lenses.make(lens)))]))
+    return list(dict.fromkeys([lens, *map(to_spec, statistic.lenses(lenses.make(lens)))]))
 
 
 @each_of(DEFAULTS)

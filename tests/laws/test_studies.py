@@ -9,7 +9,7 @@ from headscope.core.catalog import studies
 from headscope.core.document import Document, Picture, Table
 from headscope.core.study import Study
 from headscope.reporting.latex import latex
-from headscope.results.stamp import provenance
+from headscope.results.stamp import read_provenance
 from tests.studies.data import found, tiny
 
 every = pytest.mark.parametrize("name", studies.names())
@@ -19,7 +19,7 @@ every = pytest.mark.parametrize("name", studies.names())
 def test_a_study_runs_on_a_tiny_model_and_its_result_is_stamped(name):
     made = tiny(name)
     assert isinstance(made, Study)
-    facts = provenance(found(name)["numbers"])
+    facts = read_provenance(found(name)["numbers"])
     assert {"command", "study", "model", "weights_hash", "data", "n", "version"} <= set(facts)
 
 
@@ -47,6 +47,6 @@ def test_a_study_makes_a_report_in_which_everything_says_its_n(name):
 
 @every
 def test_a_study_names_its_papers(name):
-    from headscope.data.bundled.references import bibtex
+    from headscope.data.bundled.references import read_bibtex
 
-    assert bibtex(name).startswith("@")
+    assert read_bibtex(name).startswith("@")

@@ -8,7 +8,7 @@ import torch
 from headscope.core.errors import InputError
 from headscope.core.example import Example
 from headscope.core.tokens import Tokens
-from headscope.data.tagging.tag import tagged
+from headscope.data.tagging.tag import tag_examples
 from headscope.engine.capture import capture
 from headscope.maps.token_types import SPECIAL, TAGS, TYPES, check_types, type_masks
 from tests.models import tiny
@@ -63,7 +63,7 @@ def test_the_tags_of_a_pair_may_come_in_a_column_of_their_own():
 
 
 def test_padding_and_rows_of_a_batch_are_kept_apart():
-    trace = capture(tiny("bert"), tagged([Example("a", "the cat sat"), Example("b", "it sat on the old mat.")]))
+    trace = capture(tiny("bert"), tag_examples([Example("a", "the cat sat"), Example("b", "it sat on the old mat.")]))
     found = type_masks(trace.keys, trace.examples, ["noun", "verb", "punctuation", "sep"])
     words = [
         [[trace.keys.text[row][place] for place in each.nonzero()[:, 0].tolist()] for each in found[row]]
@@ -73,7 +73,7 @@ def test_padding_and_rows_of_a_batch_are_kept_apart():
 
 
 def test_a_pair_is_tagged_on_both_sides():
-    trace = capture(tiny("bert"), tagged([Example("a", "the cat sat.", pair="the dog ran fast")]))
+    trace = capture(tiny("bert"), tag_examples([Example("a", "the cat sat.", pair="the dog ran fast")]))
     (noun, verb) = type_masks(trace.keys, trace.examples, ["noun", "verb"])[0]
     assert [piece for piece, here in zip(trace.keys.text[0], noun.tolist(), strict=True) if here] == ["cat", "dog"]
     assert [piece for piece, here in zip(trace.keys.text[0], verb.tolist(), strict=True) if here] == ["sat", "ran"]

@@ -5,11 +5,11 @@ import time
 
 import headscope as hs
 from headscope.measuring import run
-from headscope.measuring.job import Job
+from headscope.measuring.job import MeasureJob
 from tests.measuring.data import LENSES, STATISTICS, examples
 
 run.PAUSE = run.TIMES = 0
-states = Job.states
+states = MeasureJob.states
 
 
 def slowly(self, first=0):
@@ -18,7 +18,7 @@ def slowly(self, first=0):
         yield each
 
 
-Job.states = slowly
+MeasureJob.states = slowly
 hs.measure(
     hs.load(sys.argv[1]), examples(60), lens=LENSES, statistics=STATISTICS, batch_size=1, out=sys.argv[2],
     progress=False, rows=True,

@@ -6,7 +6,7 @@ import torch
 
 import headscope as hs
 from headscope.core.errors import InputError
-from headscope.results.stamp import provenance
+from headscope.results.stamp import read_provenance
 from tests.measuring.data import examples
 from tests.models import tiny
 
@@ -20,7 +20,7 @@ def measured(lens, **options):
 def test_exact_attention_does_not_notice_padding():
     plain, wide = measured("effective"), measured("effective", pad_to=40)
     np.testing.assert_allclose(wide["special_tokens_rows"], plain["special_tokens_rows"], atol=1e-5)  # float32
-    assert provenance(wide)["pad_to"] == 40
+    assert read_provenance(wide)["pad_to"] == 40
 
 
 def test_lenses_with_padding_see_the_stated_width():

@@ -17,7 +17,7 @@ from headscope.core.catalog import Catalog
 from headscope.core.errors import InputError, OutputError
 from headscope.core.state import State, Total
 from headscope.core.statistic import Statistic
-from headscope.data.tagging.tag import tagged
+from headscope.data.tagging.tag import tag_examples
 from headscope.measuring import run as running
 from headscope.measuring.checkpoint import read
 from tests.measuring.data import LENSES, STATISTICS, examples
@@ -120,7 +120,7 @@ def test_the_same_head_of_two_models_is_compared():
 
 @pytest.mark.parametrize(("units", "query"), [("words", "mean"), ("words_first", "first")])
 def test_words_are_measured_where_they_are_asked_for(units, query):
-    data = tagged([hs.Example(each.id, each.text + ", untired.") for each in examples(5)])  # words that are split
+    data = tag_examples([hs.Example(each.id, each.text + ", untired.") for each in examples(5)])  # words that are split
     found = measured(data, lens="raw", statistics="entropy", units=units).isel(lens=0, site=0)
     rows = [entropy(hs.to_words(hs.view(hs.capture(tiny("bert"), each), "raw"), query))[0].numpy() for each in data]
     np.testing.assert_allclose(found["entropy"], np.mean(rows, 0), atol=1e-5)
@@ -202,7 +202,7 @@ def test_a_damaged_checkpoint_is_said_to_be_one(tmp_path):
 
 
 def test_a_folder_that_cannot_be_written_is_refused_before_any_work(tmp_path, monkeypatch):
-    monkeypatch.setattr("headscope.measuring.job.Job.states", lambda self, first: pytest.fail("work was done"))
+    monkeypatch.setattr("headscope.measuring.job.MeasureJob.states", lambda self, first: pytest.fail("work was done"))
     (tmp_path / "file").write_text("")
     with pytest.raises(OutputError, match="Cannot write"):
         measured(out=tmp_path / "file" / "heads.nc")

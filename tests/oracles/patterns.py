@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from headscope.patterns.classes import CLASSES
-from headscope.patterns.classify.classify import rules as named
+from headscope.patterns.classify import rules as named
 from headscope.patterns.classify.cnn import BUNDLED, about_cnn, read_cnn
 from tests.oracles.statistics import over_maps, rows, shares
 

@@ -5,7 +5,7 @@ from math import fabs, isnan, log, nan, sqrt
 import numpy as np
 from scipy.stats import spearmanr
 
-from headscope.core.spec import file_name, spec_of
+from headscope.core.spec import file_name, to_spec
 from headscope.core.tokens import ROLES
 
 
@@ -214,7 +214,7 @@ def pairs(left, right, function, padded=False):
 
 
 def lens_agreement(statistic, batch):
-    other = batch.maps["model", spec_of(statistic.other)]
+    other = batch.maps["model", to_spec(statistic.other)]
 
     def spearman(left, right):
         constant = len(set(left)) < 2 or len(set(right)) < 2

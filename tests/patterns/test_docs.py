@@ -10,7 +10,7 @@ import pytest
 from headscope.patterns.classes import CLASSES
 from headscope.patterns.classify.cnn import BUNDLED, about_cnn
 from headscope.patterns.labels.labelled import open_labelled
-from headscope.results.stamp import provenance
+from headscope.results.stamp import read_provenance
 from headscope.results.store import open_result
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -26,7 +26,7 @@ def test_the_session_of_the_page_runs(tmp_path, monkeypatch):
 
 
 def test_the_shipped_networks_are_those_that_were_evaluated():
-    evaluated, shipped = provenance(open_result(DOCS / "results" / "patterns.nc")), about_cnn(BUNDLED)
+    evaluated, shipped = read_provenance(open_result(DOCS / "results" / "patterns.nc")), about_cnn(BUNDLED)
     assert (shipped["labels_hash"], shipped["seed"]) == (evaluated["labels_hash"], evaluated["seed"])
     assert evaluated["weights_hash"] == hashlib.sha256(BUNDLED.read_bytes()).hexdigest()
     assert BUNDLED.stat().st_size < 2_000_000

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import cohen_kappa_score, confusion_matrix, f1_score, precision_recall_fscore_support
 
-from headscope.patterns.train.train import scores
+from headscope.patterns.train import scores
 
 RANDOM = np.random.default_rng(0)
 LABELS = RANDOM.integers(0, 5, 200)

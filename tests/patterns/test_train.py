@@ -18,7 +18,7 @@ from headscope.patterns.train.hand_built import hand_built
 from headscope.patterns.train.held_out import softened, temperature
 from headscope.patterns.train.summary import summary
 from headscope.patterns.train.train import epochs, evaluate, train
-from headscope.results.stamp import provenance
+from headscope.results.stamp import read_provenance
 from headscope.results.store import open_result, save
 from tests.patterns.synthetic import one_pass, synthetic
 
@@ -85,7 +85,7 @@ def test_every_map_is_evaluated_once_by_every_classifier(labelled, trained):
 
 
 def test_what_was_held_out_is_stamped(trained):
-    facts = provenance(trained[1])
+    facts = read_provenance(trained[1])
     assert facts["trainings"] >= 2
     assert 0 < facts["training_maps_least"] < 100
     assert facts["dropped_maps_mean"] >= 0

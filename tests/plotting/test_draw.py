@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from headscope.core.errors import InputError, UnknownName
-from headscope.plotting.draw import dataset_of, draw
+from headscope.plotting.draw import draw, to_dataset
 from tests.figures.data import dataset
 
 
@@ -31,7 +31,7 @@ def test_maps_are_drawn_by_example():
 
 
 def test_several_maps_lie_along_lens():
-    data = dataset_of([Maps(raw()), Maps(effective())])
+    data = to_dataset([Maps(raw()), Maps(effective())])
     assert list(data["lens"].values) == ["raw", "effective"]
     assert list(data["signed"].values) == [False, True]
     assert data["visible"].dims == ("layer", "query", "key")
@@ -40,7 +40,7 @@ def test_several_maps_lie_along_lens():
 
 
 def test_what_a_lens_does_not_measure_is_not_a_number():
-    share = dataset_of([Maps(raw()), Maps(effective())])["share"]
+    share = to_dataset([Maps(raw()), Maps(effective())])["share"]
     assert np.isnan(share.sel(lens="raw")).all()
     assert (share.sel(lens="effective") == 0.5).all()
 

@@ -11,7 +11,7 @@ from headscope.core.errors import InputError
 from headscope.reporting.automatic import document_of
 from headscope.reporting.report import report
 from headscope.results.compare import compare
-from headscope.results.stamp import stamped
+from headscope.results.stamp import stamp
 from headscope.results.store import save
 from tests.figures.data import dataset, intervals, measured
 from tests.measuring.data import LENSES, examples
@@ -127,7 +127,7 @@ def scored():
         "logits": (("example", "class"), np.zeros((4, 2))), "margin": ("example", [1.0, -1.0, 2.0, 0.5]),
     }  # fmt: skip
     axes = {"example": list("abcd"), "class": ["cat", "dog"]}
-    return stamped(xr.Dataset(held, axes), command="hs.score", task="classification", n=4)
+    return stamp(xr.Dataset(held, axes), command="hs.score", task="classification", n=4)
 
 
 def test_scores_have_their_intervals_and_who_was_taken_for_whom():
@@ -226,7 +226,7 @@ def test_rows_are_named_by_what_lies_along_them():
             compare(measured(), measured(seed=1), variable="entropy"),
             "How two results differ, head by head, in entropy.",
         ),
-        (stamped(xr.Dataset({"loss": ("run", [1.0, 2.0])}), n=2), "What one result holds: loss."),
+        (stamp(xr.Dataset({"loss": ("run", [1.0, 2.0])}), n=2), "What one result holds: loss."),
     ],
 )
 def test_the_lead_says_what_there_is(data, sentence):

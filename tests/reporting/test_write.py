@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from headscope.core.document import Document, Paragraph, Picture, Section, Table
 from headscope.core.errors import OutputError, UnknownName
 from headscope.reporting.report import report
-from headscope.results.stamp import stamped
+from headscope.results.stamp import stamp
 from headscope.results.store import save
 from tests.figures.data import measured
 from tests.reporting.data import document
@@ -198,7 +198,7 @@ def test_a_title_can_be_given(tmp_path):
 
 
 def test_a_report_needs_no_torch(tmp_path):
-    one = stamped(measured(layers=1, heads=1, rows=False), statistics=["entropy"], lenses=["raw"])
+    one = stamp(measured(layers=1, heads=1, rows=False), statistics=["entropy"], lenses=["raw"])
     save(one[["entropy", "entropy_n"]], tmp_path / "heads.nc")
     code = (
         "import sys; from headscope.reporting.report import report; text = report('heads.nc').read_text();"

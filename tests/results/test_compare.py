@@ -5,9 +5,9 @@ from scipy import stats
 
 from headscope.core.errors import DataWarning, InputError, UnknownName
 from headscope.results.compare import compare
-from headscope.results.stamp import provenance
+from headscope.results.stamp import read_provenance
 from headscope.results.store import open_result, save
-from headscope.uncertainty.corrections import corrected
+from headscope.uncertainty.corrections import correct_p_values
 from tests.figures.data import measured
 from tests.oracles import compare as oracle
 
@@ -59,8 +59,8 @@ def test_benjamini_hochberg_is_scipys_and_none_changes_nothing():
 
 
 def test_cells_without_a_p_value_do_not_count_in_the_correction():
-    assert corrected(np.array([0.01, np.nan, 0.04])).tolist()[::2] == [0.02, 0.04]
-    assert np.isnan(corrected(np.full(2, np.nan))).all()
+    assert correct_p_values(np.array([0.01, np.nan, 0.04])).tolist()[::2] == [0.02, 0.04]
+    assert np.isnan(correct_p_values(np.full(2, np.nan))).all()
 
 
 def test_pairs_find_what_spread_between_examples_hides():
@@ -79,7 +79,7 @@ def test_two_lenses_of_one_result_are_compared():
     assert list(found["lens"].values) == ["effective − raw"]
     wanted = data["entropy"].sel(lens="effective") - data["entropy"].sel(lens="raw")
     assert np.allclose(found["entropy"].isel(lens=0), wanted)
-    assert provenance(found)["paired"] is True
+    assert read_provenance(found)["paired"] is True
     kept = compare(data.isel(lens=[0]), data.isel(lens=[1]))
     assert list(kept["lens"].values) == ["effective − raw"]
     dropped = compare(data.sel(lens="raw", drop=True), data.sel(lens="effective", drop=True))
@@ -93,7 +93,7 @@ def test_examples_are_matched_by_their_ids_and_the_rest_is_counted():
     with pytest.warns(DataWarning, match=r"Only what both .*: 5 examples \(7 in the first, 5 in the second\)\."):
         found = compare(a, b.isel(example=slice(2, None)))
     assert (found["entropy_n"] == 5).all()
-    assert provenance(found)["compared"] == {"example": {"both": 5, "a": 7, "b": 5}}
+    assert read_provenance(found)["compared"] == {"example": {"both": 5, "a": 7, "b": 5}}
 
 
 def test_cells_that_only_one_has_are_left_out_and_said():
@@ -111,8 +111,8 @@ def test_without_rows_it_is_welch_and_that_is_said():
     ):
         found = compare(a, b)
     assert found.equals(compare(a, b, paired=False))
-    assert provenance(found)["paired"] is False
-    assert "rows=True" in provenance(found)["unpaired_because"]
+    assert read_provenance(found)["paired"] is False
+    assert "rows=True" in read_provenance(found)["unpaired_because"]
     assert "entropy_sd" not in found
 
 
@@ -126,11 +126,11 @@ def test_pairs_without_rows_or_of_different_data_are_refused():
     with pytest.raises(InputError, match=r"but they were measured on different data, texts and other\."):
         compare(measured(), other, paired=True)
     with pytest.warns(DataWarning, match="different data"):
-        assert not provenance(compare(measured(), other))["paired"]
+        assert not read_provenance(compare(measured(), other))["paired"]
 
 
 def test_different_models_on_the_same_data_are_paired_and_both_are_stamped():
-    stamp = provenance(compare(measured(), measured(stamp=("texts", "large"), seed=3)))
+    stamp = read_provenance(compare(measured(), measured(stamp=("texts", "large"), seed=3)))
     assert stamp["paired"] is True
     assert (stamp["a"]["model"], stamp["b"]["model"]) == ("tiny", "large")
     assert stamp["correction"] == "holm"

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from headscope.core.catalog import lenses, statistics
-from headscope.core.spec import spec_of
+from headscope.core.spec import to_spec
 from tests.batches import example_of, seen_in
 from tests.gpu import gpu
 
@@ -38,7 +38,7 @@ def no_waiting():
 @pytest.mark.parametrize("kind", statistics.names())
 def test_a_gpu_gives_the_same_and_nobody_waits_for_it(kind):
     statistic = statistics.make(kind)
-    names = dict.fromkeys(["effective", *map(spec_of, statistic.lenses(lenses.make("effective")))])
+    names = dict.fromkeys(["effective", *map(to_spec, statistic.lenses(lenses.make("effective")))])
     here = seen_in("bert", "self", list(names), "effective")
     texts = tuple(replace(example_of(each.text.split(), 0), id=each.id) for each in here.examples)
     here = replace(here, examples=texts)

@@ -4,7 +4,7 @@ import torch
 
 import headscope as hs
 from headscope.core.errors import InputError
-from headscope.core.per_example import state_of
+from headscope.core.per_example import make_state
 from headscope.patterns.classes import CLASSES
 from headscope.patterns.shares import errors_of
 from headscope.results.tables import table
@@ -60,7 +60,7 @@ def state(shares, examples=200, classifier="cnn"):
     names = (*CLASSES, "unsure")[: len(shares)]
     ids = [f"{each:04d}" for each in range(len(values))]
     labels = {"layer": [0], "head": [0, 1], "pattern": names}
-    return state_of(Patterns(classifier), {"patterns": values}, ids, labels)
+    return make_state(Patterns(classifier), {"patterns": values}, ids, labels)
 
 
 @pytest.mark.parametrize("classifier", ["cnn", "rules"])

@@ -42,7 +42,7 @@ def maker():
 
 
 def test_runs_are_joined_into_stamped_files(joined):
-    from headscope.results.stamp import provenance
+    from headscope.results.stamp import read_provenance
     from headscope.results.store import open_result
 
     assert {path.name for path in joined.glob("*.nc")} == {
@@ -50,7 +50,7 @@ def test_runs_are_joined_into_stamped_files(joined):
         "effective_attention_bert-base-shape_cpu_times.nc",
     }  # fmt: skip
     for path in joined.glob("*.nc"):
-        facts = provenance(open_result(path))
+        facts = read_provenance(open_result(path))
         assert {"command", "model", "weights_hash", "data", "n", "version"} <= set(facts)
         assert facts["n"] == (12 if path.stem.endswith("_times") else 24)
     whole = open_result(joined / "effective_attention_tiny.nc")

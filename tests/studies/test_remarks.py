@@ -2,7 +2,7 @@
 
 import xarray as xr
 
-from headscope.results.stamp import stamped
+from headscope.results.stamp import stamp
 from headscope.studies.effective_attention import remarks
 from headscope.studies.effective_attention.claims import claims
 from headscope.studies.effective_attention.words import unlearned
@@ -58,7 +58,7 @@ def test_the_comparison_with_norms_gives_its_numbers():
 
 
 def test_what_differs_from_the_paper_is_said():
-    one = stamped(found("effective_attention")["numbers"], model="somewhere/tiny")
+    one = stamp(found("effective_attention")["numbers"], model="somewhere/tiny")
     said = remarks.differences(one)
     assert said.startswith("dev is no task of the paper. The paper studies BERT-base, whose heads have 64 value")
     assert "this is tiny with 8, so that attention begins to differ at other lengths" in said

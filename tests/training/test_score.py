@@ -12,7 +12,7 @@ from sklearn.metrics import f1_score
 
 import headscope as hs
 from headscope.core.errors import InputError
-from headscope.results.stamp import provenance
+from headscope.results.stamp import read_provenance
 from tests.models import network, tiny, tokenizer
 from tests.training.data import choosing, labelled, paired, plain
 from tests.training.test_finetune import FAST, tuned  # noqa: F401  (a fixture)
@@ -54,13 +54,13 @@ def test_the_dev_score_of_tuning_is_that_of_scoring(tuned):  # noqa: F811
     dev = json.loads((tuned[1] / "finetune.json").read_text())["dev"][-1]
     found = hs.score(str(tuned[1]), labelled(20, start=100), **QUIET)
     assert all(float(found[name]) == dev[name] for name in ("accuracy", "f1", "matthews"))
-    assert provenance(found)["max_length"] == 32  # as it was tuned
+    assert read_provenance(found)["max_length"] == 32  # as it was tuned
 
 
 def test_effective_attention_answers_the_same(tuned):  # noqa: F811
     plainly, edited = (hs.score(tuned[0], labelled(8), edit=edit, **QUIET) for edit in (None, "effective_attention"))
     np.testing.assert_allclose(plainly["logits"], edited["logits"], atol=1e-5)
-    assert provenance(edited)["edits"] == ["effective_attention"]
+    assert read_provenance(edited)["edits"] == ["effective_attention"]
     changed = hs.score(tuned[0], labelled(8), edit=["effective_attention:keys=paper"], **QUIET)
     assert np.abs(plainly["logits"] - changed["logits"]).max() > 1e-4
 
@@ -74,7 +74,7 @@ def test_a_score_is_saved_and_opened_without_torch(tuned, tmp_path):  # noqa: F8
     )
     done = subprocess.run([sys.executable, "-c", code, tmp_path / "score.nc"], capture_output=True, text=True)
     assert done.stdout.split() == [str(float(found["accuracy"])), "False"], done.stderr
-    facts = provenance(hs.open_result(tmp_path / "score.nc"))
+    facts = read_provenance(hs.open_result(tmp_path / "score.nc"))
     assert {"command", "model", "weights_hash", "data", "n", "version", "task", "main", "draws", "seed"} <= set(facts)
     assert facts["main"] == "accuracy"
 

@@ -4,9 +4,9 @@ from typing import Annotated
 
 import typer
 
-from headscope.data.bundled.references import bibtex
+from headscope.data.bundled.references import read_bibtex
 
 
 def verb(name: Annotated[str, typer.Argument(help="A lens, a figure, 'gap' or 'headscope'.")] = "headscope") -> None:
     """Print the BibTeX entries behind a lens or figure, or of headscope itself."""
-    typer.echo(bibtex(name))
+    typer.echo(read_bibtex(name))

@@ -33,12 +33,12 @@ def verb(
     headscope compare before.nc after.nc -o difference.nc
     """
     from headscope.results.compare import compare
-    from headscope.results.stamp import provenance
+    from headscope.results.stamp import read_provenance
     from headscope.results.store import open_result, save
 
     first, second = _of_lenses(open_result(a), open_result(b), lens)
     found = compare(first, second, variable=variable, paired=paired, correction=correction)
-    console, facts = Console(highlight=False), provenance(found)
+    console, facts = Console(highlight=False), read_provenance(found)
     kind = "paired by example" if facts["paired"] else "not paired"
     console.print(f"{b.name} minus {a.name}, {kind}, correction: {facts['correction']}\n")
     for name in _names(found):
@@ -50,14 +50,14 @@ def verb(
 
 def _of_lenses(first: "xr.Dataset", second: "xr.Dataset", lens: str | None) -> "tuple[xr.Dataset, xr.Dataset]":
     """What `raw` or `raw/effective` means."""
-    from headscope.plotting.pick import lens_of
+    from headscope.plotting.pick import select_lens
 
     if lens is None:
         return first, second
     names = [each.strip() for each in lens.split("/")]
     if len(names) > 2 or not all(names):
         raise InputError(f"Cannot read --lens {lens!r}. Write one lens, or two as FIRST/SECOND, such as raw/effective.")
-    return lens_of(first, names[0]), lens_of(second, names[-1])
+    return select_lens(first, names[0]), select_lens(second, names[-1])
 
 
 def _names(found: "xr.Dataset") -> list[str]:

@@ -8,8 +8,8 @@ from rich.console import Console
 from rich.table import Table
 
 from headscope.core.catalog import catalogs
-from headscope.core.errors import unknown
-from headscope.core.spec import default, written
+from headscope.core.errors import unknown_name
+from headscope.core.spec import default_value, format_value
 
 
 def verb(
@@ -19,7 +19,7 @@ def verb(
 ) -> None:
     """List lenses, statistics, edits, figures, readers, studies and families, with their parameters."""
     if what is not None and what not in catalogs:
-        raise unknown("catalog", what, catalogs)
+        raise unknown_name("catalog", what, catalogs)
     console = Console(highlight=False)
     for folder in [what] if what else catalogs:
         table = Table(title=folder, box=None, title_justify="left", padding=(0, 2, 0, 0))
@@ -39,5 +39,5 @@ def first_sentence(kind: type) -> str:
 
 def _parameters(kind: Any) -> str:
     if is_dataclass(kind):
-        return ", ".join(f"{each.name}={written(default(each))}" for each in fields(kind))
+        return ", ".join(f"{each.name}={format_value(default_value(each))}" for each in fields(kind))
     return ", ".join(getattr(kind, "kinds", ()))

@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from headscope.cli.columns import Label, Pair, SkipMalformed, Text, read
+from headscope.engine.progress import format_duration
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -77,13 +78,12 @@ def _measure(asked: dict[str, Any]) -> None:
 
 
 def _say_estimate(console: Console, model: Any, examples: Any, asked: dict[str, Any]) -> None:
-    from headscope.engine.progress import duration
     from headscope.measuring.estimate import estimate
-    from headscope.measuring.prepare import job_of
+    from headscope.measuring.prepare import prepare_job
 
     with Console(stderr=True).status("Trying two batches"):
-        found = estimate(job_of(model, examples, **asked))
-    console.print(f"{found.examples:,} examples in {found.batches:,} batches: about {duration(found.seconds)}")
+        found = estimate(prepare_job(model, examples, **asked))
+    console.print(f"{found.examples:,} examples in {found.batches:,} batches: about {format_duration(found.seconds)}")
     console.print(f"memory: about {_bytes(found.memory)} ({_bytes(found.free_memory)} are free now)")
     console.print(f"disk: about {_bytes(found.disk)} for the result and what is saved on the way")
 

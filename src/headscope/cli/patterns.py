@@ -29,25 +29,25 @@ def train(
     headscope patterns train --labels my_labels -o my.safetensors
     """
     from headscope.core.errors import OutputError
-    from headscope.engine.progress import reporting
+    from headscope.engine.progress import show_progress
     from headscope.patterns.classify.cnn import write_cnn
     from headscope.patterns.classify.settings import USUAL
     from headscope.patterns.labels.labelled import open_labelled
     from headscope.patterns.train.summary import summary
     from headscope.patterns.train.train import epochs
     from headscope.patterns.train.train import train as trained
-    from headscope.results.stamp import stamped
+    from headscope.results.stamp import stamp
     from headscope.results.store import save
 
     if out.suffix != ".safetensors":
         raise OutputError(f"A classifier is saved as .safetensors, but '{out.name}' is not. Change the ending.")
     held = open_labelled(labels)
-    with reporting(epochs(held, labels=of, seed=seed) + USUAL.epochs, unit="epochs") as said:
+    with show_progress(epochs(held, labels=of, seed=seed) + USUAL.epochs, unit="epochs") as said:
         cnn, data = trained(held, labels=of, seed=seed, said=said)
     write_cnn(cnn, out)
     if evaluation is not None:
         found = hashlib.sha256(out.read_bytes()).hexdigest()
-        save(stamped(data, model=out.name, weights_hash=found), evaluation)
+        save(stamp(data, model=out.name, weights_hash=found), evaluation)
     typer.echo(summary(data))
     typer.echo(f"Wrote {out}; use it as patterns:classifier={out}")
 
@@ -64,7 +64,7 @@ def evaluate(
 
     headscope patterns evaluate -o patterns.nc
     """
-    from headscope.engine.progress import reporting
+    from headscope.engine.progress import show_progress
     from headscope.patterns.labels.labelled import open_labelled
     from headscope.patterns.train.summary import summary
     from headscope.patterns.train.train import epochs
@@ -72,7 +72,7 @@ def evaluate(
     from headscope.results.store import save
 
     held = open_labelled(labels)
-    with reporting(epochs(held, labels=of, seed=seed), unit="epochs") as said:
+    with show_progress(epochs(held, labels=of, seed=seed), unit="epochs") as said:
         data = evaluated(held, labels=of, seed=seed, said=said)
     typer.echo(summary(data))
     if out is not None:

@@ -30,7 +30,7 @@ def sheet(
 
     import headscope as hs
     from headscope.core.errors import OutputError
-    from headscope.engine.drawn_maps import drawn_maps
+    from headscope.engine.drawn_maps import sample_maps
     from headscope.patterns.labels.labelled import save_maps
     from headscope.patterns.labels.sheet import sheets
 
@@ -39,7 +39,7 @@ def sheet(
     with Console(stderr=True).status("Drawing maps"):
         transformers.utils.logging.disable_progress_bar()
         loaded, texts = hs.load(model), read(data, {"text": text, "pair": pair})
-        maps = list(drawn_maps(loaded, texts, many, lenses=lens or ["raw"], seed=seed, max_length=max_length))
+        maps = list(sample_maps(loaded, texts, many, lenses=lens or ["raw"], seed=seed, max_length=max_length))
         save_maps(maps, out)
         pages = list(sheets(maps, out))
     typer.echo(f"Wrote {len(maps)} maps and {len(pages)} sheets into {out}.")

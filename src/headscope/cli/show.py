@@ -9,7 +9,7 @@ from rich.table import Table
 
 from headscope.core.catalog import figures
 from headscope.core.errors import InputError
-from headscope.core.spec import parse
+from headscope.core.spec import parse_spec
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -64,7 +64,7 @@ def verb(
 def _check(figure: str | None, out: list[Path]) -> None:
     """Refuse what cannot be written before any work is done."""
     if figure is not None:
-        figures.find(parse(figure)[0])
+        figures.find(parse_spec(figure)[0])
     for path in out:
         if path.suffix.lower() not in ENDINGS:
             raise InputError(f"Cannot write '{path.name}': its ending must be one of {' '.join(ENDINGS)}.")
@@ -105,9 +105,9 @@ def _table(trace: "hs.Trace", maps: "hs.Maps") -> Table:
 
 
 def _selected(maps: "list[hs.Maps]", layer: int | None, head: int | None) -> "xr.Dataset":
-    from headscope.plotting.draw import dataset_of
+    from headscope.plotting.draw import to_dataset
 
-    data = dataset_of(maps)
+    data = to_dataset(maps)
     for name, label in (("layer", layer), ("head", head)):
         if label is not None:
             if label not in data[name]:
@@ -117,9 +117,9 @@ def _selected(maps: "list[hs.Maps]", layer: int | None, head: int | None) -> "xr
 
 
 def _stamped(data: "xr.Dataset", model: "hs.Model", example: "hs.Example") -> "xr.Dataset":
-    from headscope.results.stamp import fingerprint, stamped
+    from headscope.results.stamp import fingerprint, stamp
 
-    return stamped(
+    return stamp(
         data,
         command="headscope show",
         model=model.spec,
@@ -133,7 +133,7 @@ def _write(console: Console, data: "xr.Dataset", figure: str, out: list[Path]) -
     from headscope.plotting.draw import draw
     from headscope.results.store import save
 
-    shown = data if parse(figure)[0] == "compare" else data.isel(lens=[-1])
+    shown = data if parse_spec(figure)[0] == "compare" else data.isel(lens=[-1])
     for path in out:
         save(data if path.suffix.lower() == ".nc" else draw(shown, figure), path)
         console.print(f"Wrote {path}", soft_wrap=True)

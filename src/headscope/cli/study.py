@@ -11,8 +11,8 @@ from rich.table import Table
 
 from headscope.cli.columns import Label, Pair, Text
 from headscope.core.catalog import studies
-from headscope.core.errors import unknown
-from headscope.core.spec import parse
+from headscope.core.errors import unknown_name
+from headscope.core.spec import parse_spec
 
 if TYPE_CHECKING:
     from headscope.core.document import Document
@@ -78,11 +78,11 @@ def _study(name: str, model: str | None, out: Path, device: str | None, options:
 
 def _check(name: str, options: dict[str, Any]) -> None:
     """Refuse options that the study has not, by the name they have in the shell."""
-    kind = studies.find(parse(name)[0])
+    kind = studies.find(parse_spec(name)[0])
     known = [each.name for each in fields(kind)]
     for each in options:
         if each not in known:
-            raise unknown(f"option of the study '{name}'", each, known)
+            raise unknown_name(f"option of the study '{name}'", each, known)
 
 
 def _verdicts(console: Console, document: "Document") -> None:

@@ -8,7 +8,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from headscope.core import spec
-from headscope.core.errors import InputError, unknown
+from headscope.core.errors import InputError, unknown_name
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Catalog:
 
     def find(self, name: str) -> type:
         """The class behind a name."""
-        name = spec.canonical(name)
+        name = spec.canonical_name(name)
         if name in self._files():
             return _held(import_module(f"headscope.{self.folder}.{name}"), name)
         if name in (offers := self._offers()):
@@ -38,7 +38,7 @@ class Catalog:
                     f"but {offers[name].value} is {found!r}."
                 )
             return found
-        raise unknown(self.kind, name, self.names())
+        raise unknown_name(self.kind, name, self.names())
 
     def make(self, what: Any, **parameters: Any) -> Any:
         """An entry from a name, a spec, a class, or an entry itself.
@@ -47,10 +47,10 @@ class Catalog:
         'paper'
         """
         if isinstance(what, str):
-            name, read = spec.parse(what)
-            return spec.build(self.find(name), name, {**read, **parameters})
+            name, read = spec.parse_spec(what)
+            return spec.build_entry(self.find(name), name, {**read, **parameters})
         if isinstance(what, type):
-            return spec.build(what, spec.file_name(what), parameters)
+            return spec.build_entry(what, spec.file_name(what), parameters)
         if parameters:
             raise InputError(
                 f"{', '.join(parameters)} cannot be set on {what!r}, which is made already. "
@@ -68,7 +68,7 @@ class Catalog:
 
     def _offers(self) -> dict[str, EntryPoint]:
         found = entry_points(group=f"headscope.{self.folder}")
-        return {spec.canonical(each.name): each for each in found}
+        return {spec.canonical_name(each.name): each for each in found}
 
 
 def _held(module: Any, name: str) -> type:

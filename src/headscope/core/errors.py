@@ -14,6 +14,8 @@ Every text says what was asked, what was found, and what to do.
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from importlib import import_module
+from typing import Any
 
 
 class HeadscopeError(Exception):
@@ -52,13 +54,24 @@ class DataWarning(UserWarning):
     """Something about the user's data or model that changes what the numbers mean."""
 
 
-def unknown(what: str, name: str, known: Iterable[str]) -> UnknownName:
+def unknown_name(what: str, name: str, known: Iterable[str]) -> UnknownName:
     """Say that `name` is not one of `known`, with the nearest ones.
 
-    >>> str(unknown("lens", "rolout", ["raw", "rollout"]))
+    >>> str(unknown_name("lens", "rolout", ["raw", "rollout"]))
     "No lens is called 'rolout'. Did you mean 'rollout'? Known: raw, rollout."
     """
     choices = sorted(known)
     near = get_close_matches(name, choices, n=1)
     guess = f" Did you mean '{near[0]}'?" if near else ""
     return UnknownName(f"No {what} is called '{name}'.{guess} Known: {', '.join(choices) or 'none'}.")
+
+
+def require_package(package: str, extra: str, purpose: str, hint: str = "") -> Any:
+    """Import an optional package, or raise MissingExtra with the command that installs it."""
+    try:
+        return import_module(package)
+    except ImportError as error:
+        raise MissingExtra(
+            f"{purpose} needs the package {package.partition('.')[0]}, which is not installed. "
+            f"Install it with: pip install 'headscope[{extra}]'{hint}"
+        ) from error

@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 
-def by_heads(projected: Float[Tensor, "batch token _"], heads: int) -> Float[Tensor, "batch head token value"]:
+def split_heads(projected: Float[Tensor, "batch token _"], heads: int) -> Float[Tensor, "batch head token value"]:
     """A projection's output cut into heads that lie side by side, as most kinds have it."""
     return projected.reshape(*projected.shape[:-1], heads, -1).transpose(1, 2)
 
@@ -38,7 +38,7 @@ class Hooks:
     mask: str = "attention_mask"
     """The argument of the module's forward that hides keys."""
 
-    split: Callable[[Tensor, int], Tensor] = by_heads
+    split: Callable[[Tensor, int], Tensor] = split_heads
     """From what the value projection gave and the number of heads to [batch, head, key, value]."""
 
     weights: Callable[[Any], Tensor | None] = last_returned

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from headscope.core.catalog import lenses
 from headscope.core.errors import NotCaptured
-from headscope.core.spec import spec_of
+from headscope.core.spec import to_spec
 
 if TYPE_CHECKING:
     from headscope.core.maps import Maps
@@ -54,7 +54,7 @@ def view(trace: "Trace", lens: "str | Lens" = "effective") -> "Maps":
     if missing := chosen.needs - trace.held:
         keep = ", ".join(f"'{each}'" for each in sorted(trace.held | chosen.needs))
         raise NotCaptured(
-            f"The lens '{spec_of(chosen)}' needs {_listed(missing)}, but this trace holds {_listed(trace.held)}. "
+            f"The lens '{to_spec(chosen)}' needs {_listed(missing)}, but this trace holds {_listed(trace.held)}. "
             f"Capture again with keep=({keep}), or give it to Trace.of."
         )
     return chosen(trace)

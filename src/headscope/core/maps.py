@@ -14,8 +14,8 @@ from torch import Tensor
 from headscope.core.errors import InputError
 from headscope.core.example import Example
 from headscope.core.huge_pages import room
-from headscope.core.tokens import Tokens, labels
-from headscope.core.trace import Trace, Visible, wanted
+from headscope.core.tokens import Tokens, token_labels
+from headscope.core.trace import Trace, Visible, select_labels
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Maps:
 
     def layer(self, label: int) -> Float[Tensor, "batch head query key"]:
         """The maps of one layer."""
-        part = self.parts[self.layers.index(wanted(self.layers, label, "layer")[0])]
+        part = self.parts[self.layers.index(select_labels(self.layers, label, "layer")[0])]
         return part.weights if isinstance(part, Factored) else part
 
     def dataset(self, example: int = 0) -> xr.Dataset:
@@ -111,7 +111,7 @@ class Maps:
         )
 
 
-def maps_of(
+def make_maps(
     trace: Trace,
     parts: Sequence[Tensor | Factored],
     lens: str,
@@ -141,7 +141,7 @@ def _side(name: str, tokens: Tokens, example: int) -> dict[str, Any]:
     real = tokens.real[example].cpu()
     text = [piece for piece, kept in zip(_padded(tokens, example), real.tolist(), strict=True) if kept]
     return {
-        f"{name}_token": (name, labels(text)),
+        f"{name}_token": (name, token_labels(text)),
         f"{name}_special": (name, tokens.special[example].cpu()[real].numpy()),
         f"{name}_segment": (name, tokens.segment[example].cpu()[real].numpy()),
         f"{name}_word": (name, tokens.word[example].cpu()[real].numpy()),

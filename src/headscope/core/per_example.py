@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
-from headscope.core.spec import spec_of
+from headscope.core.spec import to_spec
 from headscope.core.state import Array, Labels, Leaf, Moments, Rows, State
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 CONFIDENCE = 0.95
 
 
-def state_of(
+def make_state(
     statistic: "PerExample",
     values: Mapping[str, "Tensor | Array"],
     ids: Sequence[str],
@@ -32,10 +32,10 @@ def state_of(
         leaves[name] = Moments.of(table)
         if rows:
             leaves[f"{name}_rows"] = Rows.of(np.array(ids, dtype=np.str_), table)
-    return State(spec_of(statistic), leaves, {name: list(each) for name, each in labels.items()})
+    return State(to_spec(statistic), leaves, {name: list(each) for name, each in labels.items()})
 
 
-def dataset_of(state: State, *, units: str = "") -> xr.Dataset:
+def summarize_state(state: State, *, units: str = "") -> xr.Dataset:
     """For each variable x its mean, x_sd, x_n and the ends of its 95 % interval, and x_rows where they were kept."""
     counted = {"units": units} if units else {}
     dims = tuple(state.labels)

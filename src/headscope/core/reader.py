@@ -13,7 +13,7 @@ class Unreadable(Exception):  # noqa: N818  (not an error yet: the row may be sk
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class Record:
     """One row that could be read: where it stands, and its values by column."""
 
     line: int
@@ -53,7 +53,7 @@ class Columns:
 
 
 @dataclass(frozen=True)
-class Table:
+class RecordTable:
     """What a reader found: rows, and what the format says about their columns.
 
     `header` lists the columns where all rows have the same; `counts` is what the numbers of its rows count: lines of
@@ -61,7 +61,7 @@ class Table:
     """
 
     name: str
-    rows: Iterable[Row | Malformed]
+    rows: Iterable[Record | Malformed]
     columns: Columns = field(default_factory=Columns)
     header: tuple[str, ...] | None = None
     counts: Literal["line", "row"] = "line"
@@ -84,5 +84,5 @@ class Reader(ABC):
     """The papers that the format or its data come from, as keys of `headscope cite`."""
 
     @abstractmethod
-    def __call__(self, place: str) -> Table:
+    def __call__(self, place: str) -> RecordTable:
         """The rows at a place: a file, or a folder for formats that know their files' names."""

@@ -4,10 +4,10 @@ from dataclasses import MISSING, Field, fields
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from headscope.core.errors import InputError, unknown
+from headscope.core.errors import InputError, unknown_name
 
 
-def parse(spec: str) -> tuple[str, dict[str, str]]:
+def parse_spec(spec: str) -> tuple[str, dict[str, str]]:
     """The name and the parameters, as text, that a spec holds.
 
     >>> parse("rollout:residual=0.3,inner=(effective:keys=paper)")
@@ -20,28 +20,28 @@ def parse(spec: str) -> tuple[str, dict[str, str]]:
         if not equals or not key.strip() or not value.strip():
             raise InputError(f"Cannot read {part!r} in the spec {spec!r}. Write name:parameter=value,parameter=value.")
         value = value.strip()
-        parameters[canonical(key)] = value[1:-1] if value.startswith("(") and value.endswith(")") else value
-    return canonical(name), parameters
+        parameters[canonical_name(key)] = value[1:-1] if value.startswith("(") and value.endswith(")") else value
+    return canonical_name(name), parameters
 
 
-def spec_of(entry: Any) -> str:
+def to_spec(entry: Any) -> str:
     """The shortest spec that rebuilds this entry: its name, and what differs from its defaults."""
     changed = [
-        f"{each.name}={written(getattr(entry, each.name))}"
+        f"{each.name}={format_value(getattr(entry, each.name))}"
         for each in fields(entry)
-        if getattr(entry, each.name) != default(each)
+        if getattr(entry, each.name) != default_value(each)
     ]
     name = file_name(type(entry))
     return f"{name}:{','.join(changed)}" if changed else name
 
 
-def build(kind: type, name: str, parameters: dict[str, Any]) -> Any:
+def build_entry(kind: type, name: str, parameters: dict[str, Any]) -> Any:
     """An entry of class `kind`, its parameters read from text where they are text."""
     hints = get_type_hints(kind)
     known = {each.name for each in fields(kind) if each.init}
     for key in parameters:
         if key not in known:
-            raise unknown(f"parameter of '{name}'", key, known)
+            raise unknown_name(f"parameter of '{name}'", key, known)
     read = {key: _read(value, hints[key], name, key) for key, value in parameters.items()}
     return kind(**read)
 
@@ -54,7 +54,7 @@ def check_choices(entry: Any) -> None:
             _choose(getattr(entry, each.name), hint, file_name(type(entry)), each.name)
 
 
-def canonical(name: str) -> str:
+def canonical_name(name: str) -> str:
     """A name as files spell it; in names `-` equals `_`."""
     return name.strip().replace("-", "_")
 
@@ -118,15 +118,15 @@ def _choose(value: Any, hint: Any, name: str, key: str) -> Any:
     return value
 
 
-def written(value: Any) -> str:
+def format_value(value: Any) -> str:
     """A parameter as a spec writes it."""
     if isinstance(value, bool) or value is None:
         return str(value).lower()
     if isinstance(value, tuple):
-        return "+".join(map(written, value))
-    return f"({spec_of(value)})" if hasattr(value, "from_spec") else str(value)
+        return "+".join(map(format_value, value))
+    return f"({to_spec(value)})" if hasattr(value, "from_spec") else str(value)
 
 
-def default(each: "Field[Any]") -> Any:
+def default_value(each: "Field[Any]") -> Any:
     """What a parameter is where a spec does not say."""
     return each.default_factory() if each.default_factory is not MISSING else each.default

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from headscope.core.catalog import statistics
 from headscope.core.errors import InputError
 from headscope.core.lens import Lens
-from headscope.core.spec import file_name, spec_of
+from headscope.core.spec import file_name, to_spec
 from headscope.core.state import State
 
 if TYPE_CHECKING:
@@ -84,12 +84,12 @@ class PerExample(Statistic):
 
     def known(self, batch: "Batch") -> tuple["Tensor", ...]:
         """What `tokens` gives for a batch, where its maps lie."""
-        from headscope.core.transfer import arrived
+        from headscope.core.transfer import copy_to_device
 
-        maps, ready = batch.focus, batch.known.get(spec_of(self))
+        maps, ready = batch.focus, batch.known.get(to_spec(self))
         if ready is not None:
             return ready
-        return arrived(maps.visible[0].device, self.tokens(batch.examples, maps.queries, maps.keys))
+        return copy_to_device(maps.visible[0].device, self.tokens(batch.examples, maps.queries, maps.keys))
 
     @abstractmethod
     def values(self, batch: "Batch") -> Mapping[str, "Tensor"]:
@@ -100,17 +100,17 @@ class PerExample(Statistic):
 
     def observe(self, batch: "Batch") -> State:
         """The moments of every variable over the examples of a batch."""
-        from headscope.core.per_example import state_of
+        from headscope.core.per_example import make_state
 
         labels = {"layer": batch.focus.layers, "head": batch.focus.heads, **self.axes(batch)}
         ids = [example.id for example in batch.examples]
-        return state_of(self, self.values(batch), ids, labels)
+        return make_state(self, self.values(batch), ids, labels)
 
     def finish(self, state: State) -> "xr.Dataset":
         """For each variable x: x (the mean), x_sd, x_n, x_low and x_high, over layer, head and the further axes."""
-        from headscope.core.per_example import dataset_of
+        from headscope.core.per_example import summarize_state
 
-        return dataset_of(state, units=self.units)
+        return summarize_state(state, units=self.units)
 
 
 def check_fraction(statistic: Statistic, name: str) -> None:

@@ -62,7 +62,7 @@ class Tokens:
         return cls(rows, real, special, torch.where(real, 0, nothing), nothing)
 
 
-def labels(pieces: Sequence[str]) -> np.ndarray[Any, np.dtype[Any]]:
+def token_labels(pieces: Sequence[str]) -> np.ndarray[Any, np.dtype[Any]]:
     """Tokens as labels of a Dataset; half a surrogate pair, which no table or file can hold, becomes U+FFFD."""
     whole = [each.encode("utf-16", "surrogatepass").decode("utf-16", "replace") for each in pieces]
     return np.array(whole, dtype=object)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
@@ -70,12 +71,12 @@ class Trace:
         >>> trace.layers, trace.heads
         ((0,), (0, 1))
         """
-        from headscope.core.trace_from_tensors import trace_of
+        from headscope.core.trace_from_tensors import build_trace
 
-        return trace_of(attentions, tokens, values=values, visible=visible, output=output, keys=keys)
+        return build_trace(attentions, tokens, values=values, visible=visible, output=output, keys=keys)
 
 
-def wanted(labels: Sequence[int], asked: Sequence[int] | int | None, what: str) -> tuple[int, ...]:
+def select_labels(labels: Sequence[int], asked: Sequence[int] | int | None, what: str) -> tuple[int, ...]:
     """The labels that were asked for, all of them by default; negative ones count from the end."""
     if asked is None:
         return tuple(labels)
@@ -90,6 +91,6 @@ def wanted(labels: Sequence[int], asked: Sequence[int] | int | None, what: str) 
     return tuple(chosen)
 
 
-def widened(tensor: Tensor) -> Tensor:
+def at_least_float32(tensor: Tensor) -> Tensor:
     """At least float32: half precision is for storing weights, not for projecting them."""
     return tensor if tensor.dtype == torch.float64 else tensor.float()

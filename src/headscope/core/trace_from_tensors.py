@@ -13,7 +13,7 @@ from headscope.core.tokens import Tokens
 from headscope.core.trace import Trace
 
 
-def trace_of(
+def build_trace(
     attentions: Any, tokens: Any, *, values: Any = None, visible: Any = None, output: Any = None, keys: Any = None
 ) -> Trace:
     """See `Trace.of`."""

@@ -19,7 +19,7 @@ DEPENDENT = 1e-9
 
 
 @dataclass(frozen=True)
-class Interval:
+class RowBounds:
     """The least and greatest value of each weight of a row among all rows with the same output.
 
     `least_row[j]` is a whole row in which weight j is `least[j]`; `greatest_row[j]` likewise.
@@ -33,7 +33,7 @@ class Interval:
     rank: int
 
 
-def interval(weights: Float[Tensor, " key"], values: Float[Tensor, "key value"]) -> Interval:
+def interval(weights: Float[Tensor, " key"], values: Float[Tensor, "key value"]) -> RowBounds:
     """The interval of each weight over {x ≥ 0, Σx = Σa, xᵀV = aᵀV}, with only visible keys given.
 
     V counts as far as its rank goes, by the one rule of the project; the sum counts exactly.
@@ -48,13 +48,13 @@ def interval(weights: Float[Tensor, " key"], values: Float[Tensor, "key value"])
     basis = _basis(values.double().cpu(), tolerance)
     if total <= 0:  # all of the attention is on a sink outside the keys
         nothing = np.zeros((len(row), len(row)))
-        return Interval(nothing[0], nothing[0], nothing[0], nothing, nothing, basis.shape[1])
+        return RowBounds(nothing[0], nothing[0], nothing[0], nothing, nothing, basis.shape[1])
     equations = _with_sum(basis, tolerance)
     found = ends((row / total).numpy(), equations.numpy())
     _prove(found, row / total, equations)
     greatest, least = total * found.rows
     effective = basis @ (basis.T @ row)
-    return Interval(effective.numpy(), least.diagonal(), greatest.diagonal(), least, greatest, basis.shape[1])
+    return RowBounds(effective.numpy(), least.diagonal(), greatest.diagonal(), least, greatest, basis.shape[1])
 
 
 def _basis(values: Tensor, tolerance: float) -> Tensor:

@@ -13,7 +13,7 @@ from torch import Tensor
 from headscope.core.edit import Heads
 from headscope.core.errors import InputError
 from headscope.core.maps import Factored
-from headscope.core.trace import Trace, Visible, widened
+from headscope.core.trace import Trace, Visible, at_least_float32
 from headscope.effective.at_once import Layers, effective_at_once
 from headscope.effective.bet import all_see, effective_on_a_bet, ordinary
 from headscope.effective.causal import project_rows
@@ -136,7 +136,7 @@ def _projected(
     seen = keys[:, None].expand(-1, attention.shape[1], -1)
     short = bool((keys.sum(-1) <= values.shape[-1]).all())
     if short and bool(independent(values, seen).all()):
-        return widened(attention)
+        return at_least_float32(attention)
     return project(attention, values, seen, context)
 
 
@@ -166,9 +166,9 @@ def _as_published(
     everything = torch.ones(values.shape[:-1], dtype=torch.bool, device=values.device)
     found = project(attention, values, everything, context)
     if not _above_cut(found.rank, values):  # the cut bites: singular values, as the published code takes them
-        basis, sizes, _ = torch.linalg.svd(widened(values), full_matrices=False)
+        basis, sizes, _ = torch.linalg.svd(at_least_float32(values), full_matrices=False)
         kept = int((sizes > PAPER_CUT).sum(-1).max())
-        left = widened(attention) @ basis[..., :kept]
+        left = at_least_float32(attention) @ basis[..., :kept]
         found = Projection(left, basis[..., :kept], torch.full_like(found.rank, kept))
     found = replace(found, right=found.right * keys[:, None, :, None])
     count = torch.full_like(found.rank, values.shape[-2])
@@ -181,7 +181,7 @@ def _above_cut(rank: Tensor, values: Tensor) -> bool:
     Full rank means that the least is more than max(n, d)·eps of the largest, which is at least ‖V‖/√d.
     """
     width, value = values.shape[-2:]
-    largest = size(widened(values)) / value**0.5
+    largest = size(at_least_float32(values)) / value**0.5
     least = largest * rank_tolerance(torch.tensor(width, device=values.device), value).to(largest)
     return width >= value and bool(((rank == value) & (least > PAPER_CUT)).all())
 
@@ -194,7 +194,7 @@ def _by_row(
     widest = visible.sum(-1).argmax(-1)  # batch
     count = visible.sum(-1).amax(-1)[:, None].expand(-1, attention.shape[1])
     rank = ranks.gather(-1, widest[:, None, None].expand(-1, attention.shape[1], 1))[..., 0]
-    wide, thin = widened(attention), widened(values)
+    wide, thin = at_least_float32(attention), at_least_float32(values)
     target = wide @ thin
     residual = partial(_change, effective, thin, target)
     share = ratio(size(effective), size(wide))
@@ -210,7 +210,7 @@ def _measured(
     found: Projection, attention: Tensor, values: Tensor, count: Tensor, context: Tensor | None, length: Tensor
 ) -> EffectiveLayer:
     """The factors with their diagnostics; `length` is the size of the map that they make."""
-    wide, thin = widened(attention), widened(values)
+    wide, thin = at_least_float32(attention), at_least_float32(values)
     target = context if context is not None and context.dtype == wide.dtype else wide @ thin
     residual = partial(residual_of, found.left, found.right, thin, target)
     share = share_of(length, size(wide), count, found.rank)

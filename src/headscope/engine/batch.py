@@ -13,8 +13,8 @@ from torch import Tensor
 from headscope.core.errors import CaptureError, InputError
 from headscope.core.example import Example
 from headscope.core.tokens import ROLES, Tokens
-from headscope.data.tokenizing.encode import Encoded, encode, padded, special_roles
-from headscope.data.tokenizing.readable import readable
+from headscope.data.tokenizing.encode import Encoded, encode, pad_sequences, special_roles
+from headscope.data.tokenizing.readable import make_readable
 from headscope.engine.images import patch_grid, patches, pictures
 from headscope.engine.model import Model
 
@@ -52,12 +52,12 @@ class Inputs:
     names: Callable[[], Names]
 
 
-def batches(
+def make_batches(
     model: Model, examples: Sequence[Example], size: int, *, max_length: int | None = None, pad_to: int | None = None
 ) -> Iterator[Inputs]:
     """Tokenise all examples at once, so that whatever is cut is said once, and cut them into batches."""
     two = model.network.config.is_encoder_decoder
-    longest = max_length or longest_input(model)
+    longest = max_length or max_input_length(model)
     reads = encode(model.tokenizer, examples, longest=longest, paired=not two)
     writes = _written(model, examples, longest) if two else None
 
@@ -65,10 +65,10 @@ def batches(
         for start in range(0, len(examples), size):
             some = slice(start, start + size)
             fill = {"input_ids": model.tokenizer.pad_token_id or 0}
-            tensors, reading = padded(reads[some], fill, width=pad_to, device=model.device)
+            tensors, reading = pad_sequences(reads[some], fill, width=pad_to, device=model.device)
             writing = None
             if writes is not None:
-                targets, writing = padded(writes[some], fill, device=model.device)
+                targets, writing = pad_sequences(writes[some], fill, device=model.device)
                 tensors |= {f"decoder_{name}": each for name, each in targets.items()}
             names = Names(tuple(examples[some]), reading, writing)
             yield Inputs(_accepted(model, tensors), partial(_same, names))
@@ -111,7 +111,7 @@ def _same(names: Names) -> Names:
     return names
 
 
-def longest_input(model: Model) -> int | None:
+def max_input_length(model: Model) -> int | None:
     """How many tokens the model can read, or None where nothing limits it."""
     positions = getattr(model.network.config, "max_position_embeddings", None)
     limits = [getattr(model.tokenizer, "model_max_length", None)]
@@ -126,7 +126,7 @@ def named(model: Model, tensors: Mapping[str, Tensor], side: str) -> Tokens:
     real = torch.ones_like(ids, dtype=torch.bool) if mask is None else mask.cpu().bool()
     rows = [list(compress(row, kept)) for row, kept in zip(ids.tolist(), real.tolist(), strict=True)]
     known = model.tokenizer is not None
-    text = [readable(model.tokenizer, row) if known else list(map(str, row)) for row in rows]
+    text = [make_readable(model.tokenizer, row) if known else list(map(str, row)) for row in rows]
     roles = special_roles(model.tokenizer) if known else {}
     role = torch.zeros_like(ids)
     if roles:
@@ -139,7 +139,7 @@ def named(model: Model, tensors: Mapping[str, Tensor], side: str) -> Tokens:
 def _written(model: Model, examples: Sequence[Example], longest: int | None) -> list[Encoded]:
     """What the decoder reads: its start token, then the second text without the end."""
     start = _start(model)
-    (name,) = readable(model.tokenizer, [start])
+    (name,) = make_readable(model.tokenizer, [start])
     role = special_roles(model.tokenizer).get(start, ROLES.index("other"))
     first = Encoded({"input_ids": [start], "attention_mask": [1]}, [name], [True], [0], [-1], [role])
     targets = [Example(each.id, each.pair, columns=_own_words(each)) for each in examples if each.pair is not None]

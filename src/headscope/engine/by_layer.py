@@ -9,7 +9,7 @@ from torch import Tensor
 
 from headscope.core.trace import Trace
 from headscope.engine.batch import Inputs
-from headscope.engine.capture import Request, held, inputs_of, request_of
+from headscope.engine.capture import Request, held, inputs_of, make_request
 from headscope.engine.model import Model
 from headscope.engine.record import Recorder, check_heard, hearing, recorder_for
 
@@ -37,11 +37,11 @@ def by_layer(
     >>> hs.by_layer(hs.load(), "The cat sat down.", see=lambda trace: trace.layers)
     [(0,), (1,), (2,), (3,), (4,), (5,)]
     """
-    request = request_of(model, site, None, heads, keep)
-    return shown(model, inputs_of(model, text, pair, max_length=max_length, pad_to=pad_to), request, see)
+    request = make_request(model, site, None, heads, keep)
+    return map_layers(model, inputs_of(model, text, pair, max_length=max_length, pad_to=pad_to), request, see)
 
 
-def shown(model: Model, inputs: Inputs, request: Request, see: Callable[[Trace], Found]) -> list[Found]:
+def map_layers(model: Model, inputs: Inputs, request: Request, see: Callable[[Trace], Found]) -> list[Found]:
     """What `see` gives for each layer of one batch, or of those layers that were asked for."""
     teller = _Teller(model, inputs, request, see, recorder_for(model, request.site))
     with torch.no_grad(), hearing(model, teller):

@@ -8,9 +8,9 @@ import torch
 from torch import Tensor
 
 from headscope.core.errors import CaptureError, InputError
-from headscope.core.trace import Trace, wanted
-from headscope.data.tokenizing.encode import as_examples
-from headscope.engine.batch import Inputs, Names, batches, tokenised
+from headscope.core.trace import Trace, select_labels
+from headscope.data.tokenizing.encode import to_examples
+from headscope.engine.batch import Inputs, Names, make_batches, tokenised
 from headscope.engine.images import processed
 from headscope.engine.model import Model, check_model
 from headscope.engine.output import inside, output_slices
@@ -60,8 +60,8 @@ def capture(
     pad_to
         Pad to this many tokens instead of to the longest text.
     """
-    request = request_of(model, site, layers, heads, keep)
-    return traced(model, inputs_of(model, text, pair, max_length=max_length, pad_to=pad_to), request)
+    request = make_request(model, site, layers, heads, keep)
+    return capture_batch(model, inputs_of(model, text, pair, max_length=max_length, pad_to=pad_to), request)
 
 
 def stream(
@@ -80,11 +80,11 @@ def stream(
 
     `data` is a list of texts, of pairs or of examples; the rest is as for `capture`.
     """
-    request = request_of(model, site, layers, heads, keep)
+    request = make_request(model, site, layers, heads, keep)
     if batch_size < 1:
         raise InputError(f"batch_size must be at least 1, but got {batch_size}.")
-    made = batches(model, as_examples(data), batch_size, max_length=max_length, pad_to=pad_to)
-    return (traced(model, inputs, request) for inputs in made)
+    made = make_batches(model, to_examples(data), batch_size, max_length=max_length, pad_to=pad_to)
+    return (capture_batch(model, inputs, request) for inputs in made)
 
 
 def inputs_of(model: Model, text: Any, pair: Any, *, max_length: int | None, pad_to: int | None) -> Inputs:
@@ -98,12 +98,12 @@ def inputs_of(model: Model, text: Any, pair: Any, *, max_length: int | None, pad
         if not plain:
             raise InputError("A picture goes in whole and alone: leave out pair, max_length and pad_to.")
         return tokenised(model, *processed(model, text))
-    examples = as_examples(text, pair)
-    (inputs,) = batches(model, examples, len(examples), max_length=max_length, pad_to=pad_to)
+    examples = to_examples(text, pair)
+    (inputs,) = make_batches(model, examples, len(examples), max_length=max_length, pad_to=pad_to)
     return inputs
 
 
-def request_of(model: Any, site: str | None, layers: Any, heads: Any, keep: Sequence[str]) -> Request:
+def make_request(model: Any, site: str | None, layers: Any, heads: Any, keep: Sequence[str]) -> Request:
     """What is to be held, checked against what can be."""
     check_model(model)
     asked = frozenset([keep] if isinstance(keep, str) else keep)
@@ -117,7 +117,7 @@ def request_of(model: Any, site: str | None, layers: Any, heads: Any, keep: Sequ
     return Request(site or main, layers, heads, asked | {"attention"})
 
 
-def traced(model: Model, inputs: Inputs, request: Request) -> Trace:
+def capture_batch(model: Model, inputs: Inputs, request: Request) -> Trace:
     """One forward pass, and what it showed at the site that was asked for."""
     recorder = record(model, inputs.tensors, request.site)
     return held(model, inputs.names(), request, recorder)  # named now: a GPU may still be computing
@@ -125,11 +125,11 @@ def traced(model: Model, inputs: Inputs, request: Request) -> Trace:
 
 def held(model: Model, names: Names, request: Request, recorder: Recorder) -> Trace:
     """What was asked for, of all that a recorder heard."""
-    layers = wanted(range(len(recorder.calls)), request.layers, "layer")
+    layers = select_labels(range(len(recorder.calls)), request.layers, "layer")
     calls = [recorder.calls[label] for label in layers]
     check_place(calls)
     every = calls[0].attention.shape[1]
-    heads = wanted(range(every), request.heads, "head")
+    heads = select_labels(range(every), request.heads, "head")
     queries, keys = names.sides(request.site, *calls[0].attention.shape[-2:])
     kept, visible = _cleaned(calls, (queries.real, keys.real), heads, keep_pads="pads" in request.keep)
     output = None

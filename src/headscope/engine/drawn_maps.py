@@ -7,13 +7,13 @@ from typing import Any
 from headscope.core.errors import InputError
 from headscope.core.lens import view
 from headscope.core.maps import Maps
-from headscope.data.tokenizing.encode import as_examples
+from headscope.data.tokenizing.encode import to_examples
 from headscope.engine.capture import capture
 from headscope.engine.model import Model
 from headscope.patterns.labels.labelled import PatternMap, Source
 
 
-def drawn_maps(
+def sample_maps(
     model: Model,
     data: Any,
     many: int,
@@ -23,7 +23,7 @@ def drawn_maps(
     max_length: int | None = None,
 ) -> Iterator[PatternMap]:
     """So many maps: each a text, a lens, a layer and a head with equal chances. No map comes twice."""
-    examples, chance = as_examples(data), random.Random(seed)
+    examples, chance = to_examples(data), random.Random(seed)
     first = capture(model, [examples[0]], keep="attention", max_length=max_length)
     places = [(layer, head) for layer in first.layers for head in first.heads]
     every = len(examples) * len(lenses) * len(places)

@@ -16,8 +16,8 @@ from headscope.core.catalog import edits as catalog
 from headscope.core.edit import Edit, Heads
 from headscope.core.errors import CaptureError, InputError
 from headscope.core.family import Family
-from headscope.core.spec import spec_of
-from headscope.core.trace import Visible, wanted
+from headscope.core.spec import to_spec
+from headscope.core.trace import Visible, select_labels
 from headscope.effective.memory import Memory
 from headscope.effective.visibility import Sight
 from headscope.engine.interface import calls_interface, editing, edits_here, heard_here
@@ -43,10 +43,10 @@ def edited(model: Model, *edits: str | Edit) -> AbstractContextManager[Model]:
     check_model(model)
     if not edits:
         raise InputError(f"hs.edited was given no edit. Name one: {', '.join(catalog.names())}.")
-    return _running(model, [edit_of(each) for each in edits])
+    return _running(model, [make_edit(each) for each in edits])
 
 
-def edit_of(what: Any) -> Edit:
+def make_edit(what: Any) -> Edit:
     """An edit from its name, its spec, its class or itself."""
     made = catalog.make(what)
     if not isinstance(made, Edit):
@@ -61,7 +61,7 @@ def _running(model: Model, edits: Sequence[Edit]) -> Iterator[Model]:
     try:
         with editing(model.network, editor):
             handles.extend(editor.watch())
-            yield replace(model, spec=f"{model.spec} with {', '.join(map(spec_of, edits))}")
+            yield replace(model, spec=f"{model.spec} with {', '.join(map(to_spec, edits))}")
     finally:
         editor.here.call = None  # after an interrupt it holds what the pass held
         for handle in handles:
@@ -205,7 +205,7 @@ class _Editor:
             raise _bypassed(self.network.config.model_type)
         most = max(self.here.layers.values())
         for edit in self.edits:
-            wanted(range(most), edit.layers, "layer")
+            select_labels(range(most), edit.layers, "layer")
 
 
 def _under_way(call: FrameType | None, now: FrameType | None) -> bool:
@@ -224,7 +224,7 @@ def _applied(edit: Edit, heads: Heads) -> Heads:
         return heads
     if context.shape != heads.context.shape:
         raise InputError(
-            f"The edit '{spec_of(edit)}' must give a context of shape {list(heads.context.shape)} (batch head query "
+            f"The edit '{to_spec(edit)}' must give a context of shape {list(heads.context.shape)} (batch head query "
             f"value), but gave {list(context.shape)}."
         )
     real = heads.sight.real[:, None, :, None]

@@ -15,9 +15,9 @@ from headscope.core.errors import InputError
 from headscope.core.example import Example
 from headscope.core.tokens import Tokens
 from headscope.core.trace import Trace
-from headscope.data.tokenizing.encode import Encoded, as_examples, encode, padded
-from headscope.engine.batch import Names, longest_input, named
-from headscope.engine.capture import held, request_of
+from headscope.data.tokenizing.encode import Encoded, encode, pad_sequences, to_examples
+from headscope.engine.batch import Names, max_input_length, named
+from headscope.engine.capture import held, make_request
 from headscope.engine.model import Model
 from headscope.engine.record import Call, Recorder, check_heard, hearing, recorder_for
 
@@ -52,10 +52,10 @@ def generate(
 
     `site`, `layers`, `heads` and `keep` are those of `capture`.
     """
-    request = request_of(model, site or "self", layers, heads, keep)
+    request = make_request(model, site or "self", layers, heads, keep)
     plan = _plan(model, max_new_tokens, generate_options)
-    examples = as_examples(text)
-    prompt, reads = padded(
+    examples = to_examples(text)
+    prompt, reads = pad_sequences(
         _prompts(model, examples, chat),
         {"input_ids": plan.settings.pad_token_id},
         device=model.device,
@@ -153,7 +153,7 @@ def _prompts(model: Model, examples: Sequence[Example], chat: bool) -> list[Enco
 
 
 def _check_room(model: Model, reads: Tokens, plan: _Plan, most: int) -> None:
-    room, width = longest_input(model), reads.real.shape[1]
+    room, width = max_input_length(model), reads.real.shape[1]
     if room is not None and width + most > room:
         raise InputError(
             f"The longest prompt has {width} tokens, and max_new_tokens={most} may follow, but this model reads {room} "

@@ -14,7 +14,7 @@ from typing import Any
 from torch import Tensor, cat, einsum, nn
 
 from headscope.core.errors import CaptureError
-from headscope.core.family import Hooks, by_heads
+from headscope.core.family import Hooks, split_heads
 from headscope.engine.interface import Listener, listening
 from headscope.engine.modules import named_modules
 from headscope.engine.output import inside
@@ -131,9 +131,9 @@ class _Ear:
     def _context(self, returned: Any, weights: Tensor, values: Tensor) -> Tensor:
         """What the heads gave: what entered the output projection, or left the module where that stands outside."""
         if self._output() is not None:
-            return by_heads(self._taken("context"), weights.shape[1])
+            return split_heads(self._taken("context"), weights.shape[1])
         if (self.projection or "").startswith(".."):
-            return by_heads(returned[0], weights.shape[1])
+            return split_heads(returned[0], weights.shape[1])
         return weights @ values  # a bare parameter is no layer that could be heard
 
     def _output(self) -> Any:

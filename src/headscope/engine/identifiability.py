@@ -3,10 +3,10 @@
 import xarray as xr
 
 from headscope.core.errors import InputError, NotCaptured
-from headscope.core.tokens import labels
-from headscope.core.trace import Trace, wanted
+from headscope.core.tokens import token_labels
+from headscope.core.trace import Trace, select_labels
 from headscope.effective.identifiability import interval
-from headscope.results.stamp import stamped
+from headscope.results.stamp import stamp
 
 
 def identifiability(trace: Trace, layer: int, head: int, query: int, *, example: int = 0) -> xr.Dataset:
@@ -24,7 +24,7 @@ def identifiability(trace: Trace, layer: int, head: int, query: int, *, example:
         )
     if not -len(trace.examples) <= example < len(trace.examples):
         raise InputError(f"There is no example {example}: this trace holds {len(trace.examples)}.")
-    (layer,), (head,) = wanted(trace.layers, layer, "layer"), wanted(trace.heads, head, "head")
+    (layer,), (head,) = select_labels(trace.layers, layer, "layer"), select_labels(trace.heads, head, "head")
     query, row = _row(trace, example, query)
     place, part = trace.layers.index(layer), (example, trace.heads.index(head))
     real = trace.keys.real[example].cpu()
@@ -43,12 +43,12 @@ def identifiability(trace: Trace, layer: int, head: int, query: int, *, example:
         coords={
             "key": keys,
             "other": keys,
-            "key_token": ("key", labels([trace.keys.text[example][key] for key in keys])),
+            "key_token": ("key", token_labels([trace.keys.text[example][key] for key in keys])),
             "key_special": ("key", trace.keys.special[example].cpu()[seen].numpy()),
         },
     )
     facts = {"layer": layer, "head": head, "query": query, "query_token": trace.queries.text[example][query]}
-    return stamped(data, site=trace.site, example=trace.examples[example].id, **facts, n=len(keys), rank=found.rank)
+    return stamp(data, site=trace.site, example=trace.examples[example].id, **facts, n=len(keys), rank=found.rank)
 
 
 def _row(trace: Trace, example: int, query: int) -> tuple[int, int]:

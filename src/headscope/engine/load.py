@@ -79,7 +79,7 @@ def default_folder() -> str:
     return str(folder)
 
 
-def family_of(kind: str) -> Family:
+def find_family(kind: str) -> Family:
     """The family that covers a `config.model_type`, or the common one that knows attention and values only."""
     for each in families:
         if kind in each.kinds:
@@ -205,7 +205,7 @@ def _checked(network: Any, tokenizer: Any, processor: Any, spec: str) -> Model:
             raise LoadError(
                 f"The tokenizer knows {len(tokenizer)} tokens, but the model only {rows}: they do not belong together."
             )
-    return Model(network, tokenizer, family_of(network.config.model_type), spec, processor)
+    return Model(network, tokenizer, find_family(network.config.model_type), spec, processor)
 
 
 def _cached(name: str) -> bool:

@@ -11,7 +11,7 @@ PAUSE = 10.0
 
 
 @contextmanager
-def reporting(total: int, *, done: int = 0, unit: str = "examples", quiet: bool = False) -> Iterator[Advance]:
+def show_progress(total: int, *, done: int = 0, unit: str = "examples", quiet: bool = False) -> Iterator[Advance]:
     """A bar in a terminal or a notebook, lines elsewhere; always on stderr. Call what it gives with what was done."""
     if quiet:
         yield lambda _: None
@@ -25,7 +25,7 @@ def reporting(total: int, *, done: int = 0, unit: str = "examples", quiet: bool 
         yield _lines(total, done, unit)
 
 
-def duration(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """A time as a person says it.
 
     >>> duration(3.2), duration(190.0), duration(7300.0)
@@ -86,7 +86,7 @@ def _lines(total: int, done: int, unit: str) -> Advance:
         moment = time.monotonic()
         if moment - said >= PAUSE:
             said, rate = moment, (now - done) / (moment - start)
-            left = duration((total - now) / rate)
+            left = format_duration((total - now) / rate)
             print(f"{now:,} of {total:,} {unit}, {rate:.3g}/s, {left} left", file=sys.stderr, flush=True)  # noqa: T201
 
     return advance

@@ -11,7 +11,7 @@ import xarray as xr
 
 from headscope.core.errors import InputError
 from headscope.results import arrays as plain
-from headscope.results.atomic import replacing
+from headscope.results.atomic import atomic_path
 
 FACTS = "study.json"
 
@@ -52,7 +52,7 @@ class Steps:
         self.compare(facts)
         path = self.folder / FACTS
         if not path.is_file():
-            with replacing(path) as part:
+            with atomic_path(path) as part:
                 part.write_text(json.dumps(dict(facts), indent=1, ensure_ascii=False), encoding="utf-8")
 
     def kept(self, name: str, make: Callable[[], xr.Dataset]) -> xr.Dataset:

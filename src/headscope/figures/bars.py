@@ -8,7 +8,7 @@ from matplotlib import figure as canvases
 from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
-from headscope.core.errors import unknown
+from headscope.core.errors import unknown_name
 from headscope.core.figure import Figure
 from headscope.plotting import canvas, series, theme
 from headscope.results import measured
@@ -85,7 +85,7 @@ def _along(chosen: xr.Dataset, along: str | None) -> str:
     """The axis asked for; or the variable's own, or layer."""
     axes = [*measured.further(chosen), "layer", "head"]
     if along is not None and along not in axes:
-        raise unknown(f"axis of '{chosen.attrs['variable']}'", along, axes)
+        raise unknown_name(f"axis of '{chosen.attrs['variable']}'", along, axes)
     return along if along is not None else axes[0]
 
 

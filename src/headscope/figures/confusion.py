@@ -8,7 +8,7 @@ from matplotlib import figure as canvases
 from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
 
-from headscope.core.errors import InputError, unknown
+from headscope.core.errors import InputError, unknown_name
 from headscope.core.figure import Figure
 from headscope.patterns.classes import NAMES
 from headscope.plotting import canvas, fonts, heat, pick, theme
@@ -86,7 +86,7 @@ def _chosen(data: xr.Dataset, classifier: str, subset: str) -> xr.Dataset:
     for axis, wanted in (("classifier", classifier), ("subset", subset)):
         known = [str(each) for each in data[axis].values]
         if wanted not in known:
-            raise unknown(f"{axis} in this data", wanted, known)
+            raise unknown_name(f"{axis} in this data", wanted, known)
     one = data.sel(classifier=classifier, subset=subset)
     given = np.isin(one["predicted"].values, one["pattern"].values) | (one["confusion"].sum("pattern") > 0).values
     return one.isel(predicted=given)

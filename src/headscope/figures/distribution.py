@@ -9,7 +9,7 @@ from matplotlib import figure as canvases
 from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
-from headscope.core.errors import InputError, unknown
+from headscope.core.errors import InputError, unknown_name
 from headscope.core.figure import Figure
 from headscope.plotting import canvas, series, theme
 from headscope.results import measured
@@ -68,7 +68,7 @@ def _rows(chosen: xr.Dataset, along: str) -> xr.DataArray:
         )
     axes = ["layer", "head", *measured.further(chosen)]
     if along not in axes:
-        raise unknown(f"axis of '{name}'", along, axes)
+        raise unknown_name(f"axis of '{name}'", along, axes)
     measured.closed("distribution", chosen, along)
     return chosen["rows"].mean([dim for dim in ("layer", "head") if dim != along]).transpose("lens", along, "example")
 

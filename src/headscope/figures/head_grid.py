@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.collections import PatchCollection
 from matplotlib.patches import Rectangle
 
-from headscope.core.errors import InputError, unknown
+from headscope.core.errors import InputError, unknown_name
 from headscope.core.figure import Figure
 from headscope.core.spec import check_choices
 from headscope.patterns.classes import LETTERS, NAMES
@@ -188,12 +188,12 @@ def _measured(data: xr.Dataset, lens: str | None, colour: str) -> xr.Dataset:
     if colour in measured.names(whole) and colour not in known:
         measured.closed("head_grid", measured.part(whole, colour), hint="Draw 'heads', with")
     if colour not in known:
-        raise unknown("value of every head in this data", colour, known)
+        raise unknown_name("value of every head in this data", colour, known)
     names = [str(name) for name in whole["lens"].values]
     if lens is None:  # the first lens that has the value
         has = whole[colour].notnull().any(("layer", "head")).values
         lens = names[int(has.argmax())]
-    return pick.lens_of(whole, lens)
+    return pick.select_lens(whole, lens)
 
 
 def _first(data: xr.Dataset) -> str | None:

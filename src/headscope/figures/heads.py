@@ -12,7 +12,7 @@ from headscope.core.figure import Figure
 from headscope.plotting import canvas, fonts, heat, theme
 from headscope.plotting import head_cells as grid
 from headscope.results import measured
-from headscope.results.stamp import provenance
+from headscope.results.stamp import read_provenance
 
 SMALLEST, LARGEST = 0.24, 0.36  # inches a cell, by default
 WIDEST = 8.5  # inches of cells side by side; further panels go below
@@ -100,7 +100,7 @@ def _caption(data: xr.Dataset, chosen: xr.Dataset, cell: float) -> str:
     """Over how many examples, what bold means, and what is missing."""
     said = [f"{count} examples" if (count := measured.counted(chosen)) else ""]
     if "significant" in chosen:
-        facts = provenance(data)
+        facts = read_provenance(data)
         rule = {"holm": "Holm", "benjamini_hochberg": "Benjamini–Hochberg"}.get(str(facts.get("correction")), "")
         after = f" after {rule} correction" if rule else ""
         printed = grid.number_size(_texts(chosen), cell, bold=True) >= grid.SMALLEST_NUMBER

@@ -15,7 +15,7 @@ from headscope.core.errors import InputError
 from headscope.core.figure import Figure
 from headscope.core.spec import check_choices
 from headscope.plotting import canvas, fonts, heat, pick, theme
-from headscope.results.stamp import provenance
+from headscope.results.stamp import read_provenance
 
 PLOT = 4.4  # inches of weights, beside the tokens
 TALL = 20  # keys, above which the numbers stand at both ends
@@ -152,7 +152,7 @@ def _legend(ax: Axes, above: float) -> None:
 
 
 def _title(data: xr.Dataset) -> str:
-    facts = provenance(data)
+    facts = read_provenance(data)
     if "layer" not in facts:
         return "identifiability"
     token = fonts.shown(str(facts["query_token"]))
@@ -163,7 +163,7 @@ def _caption(data: xr.Dataset) -> str:
     """What the intervals say, in words; one sentence where there is only one row."""
     width = (data["greatest"] - data["least"]).values
     total = float(data["standard"].sum()) or 1.0
-    facts = provenance(data)
+    facts = read_provenance(data)
     known = f"{facts['n']} keys, values of rank {facts['rank']}. " if "rank" in facts else ""
     if width.max() <= CERTAIN * total:
         return f"{known}No other row of weights has this output: every weight is determined."

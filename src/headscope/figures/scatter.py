@@ -13,7 +13,7 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import ListedColormap, Normalize
 from matplotlib.lines import Line2D
 
-from headscope.core.errors import InputError, unknown
+from headscope.core.errors import InputError, unknown_name
 from headscope.core.figure import Figure
 from headscope.plotting import canvas, heat, pick, series, theme
 from headscope.results import measured
@@ -203,7 +203,7 @@ def _check_axes(data: xr.Dataset, variables: tuple[str | None, ...], at: tuple[s
     axes = {str(dim) for name in variables if name in data for dim in data[name].dims}
     for each in at:
         if (axis := each.partition("=")[0].strip()) not in axes:
-            raise unknown(f"axis of {named}", axis, axes)
+            raise unknown_name(f"axis of {named}", axis, axes)
 
 
 def _that_apply(data: xr.Dataset, variable: str | None, at: tuple[str, ...]) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from matplotlib import figure as canvases
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 
-from headscope.core.errors import InputError, unknown
+from headscope.core.errors import InputError, unknown_name
 from headscope.core.figure import Figure
 from headscope.patterns.classes import NAMES
 from headscope.plotting import canvas, fonts, series, theme
@@ -135,9 +135,9 @@ def _variable(data: xr.Dataset, variable: str | None) -> str | None:
 def _parts(chosen: xr.Dataset, parts: str | None, along: str) -> str:
     axes = [axis for axis in (*measured.further(chosen), "layer", "head") if axis != along]
     if along not in chosen["value"].dims or along == "lens":
-        raise unknown(f"axis of '{chosen.attrs['variable']}'", along, [*axes, "layer"])
+        raise unknown_name(f"axis of '{chosen.attrs['variable']}'", along, [*axes, "layer"])
     if parts is not None and parts not in axes:
-        raise unknown(f"axis of '{chosen.attrs['variable']}'", parts, axes)
+        raise unknown_name(f"axis of '{chosen.attrs['variable']}'", parts, axes)
     if parts is None and not measured.further(chosen):
         raise InputError(
             f"The figure 'stacked_bars' stacks the parts along an axis, but '{chosen.attrs['variable']}' has none "

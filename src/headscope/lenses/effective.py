@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from headscope.core.lens import Lens
-from headscope.core.maps import Maps, maps_of
-from headscope.core.spec import check_choices, spec_of
+from headscope.core.maps import Maps, make_maps
+from headscope.core.spec import check_choices, to_spec
 from headscope.core.trace import Trace
 from headscope.effective.diagnostics import stacked
 from headscope.effective.layers import NEEDS, Keys, effective_layers
@@ -41,4 +41,4 @@ class Effective(Lens):
         """The effective attention of every layer, in factored form where rows see the same keys."""
         found = list(effective_layers(trace, self.keys))
         parts = [layer.part for layer in found]
-        return maps_of(trace, parts, spec_of(self), signed=True, diagnostics=stacked(found))
+        return make_maps(trace, parts, to_spec(self), signed=True, diagnostics=stacked(found))

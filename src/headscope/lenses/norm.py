@@ -7,8 +7,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from headscope.core.lens import Lens
-from headscope.core.maps import Maps, maps_of
-from headscope.core.spec import spec_of
+from headscope.core.maps import Maps, make_maps
+from headscope.core.spec import to_spec
 from headscope.core.trace import Trace
 
 ROWS = 64
@@ -76,4 +76,4 @@ class Norm(Lens):
         road = summed_norms if self.merge else head_norms
         layers = zip(trace.attention, trace.values, trace.output, strict=True)
         parts = [road(weights.to(exact), values.to(exact), output.to(exact)) for weights, values, output in layers]
-        return maps_of(trace, parts, spec_of(self), merged=self.merge)
+        return make_maps(trace, parts, to_spec(self), merged=self.merge)

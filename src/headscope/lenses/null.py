@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 
 from headscope.core.lens import Lens
-from headscope.core.maps import Factored, Maps, maps_of
-from headscope.core.spec import check_choices, spec_of
+from headscope.core.maps import Factored, Maps, make_maps
+from headscope.core.spec import check_choices, to_spec
 from headscope.core.trace import Trace
 from headscope.effective.layers import NEEDS, Keys, effective_layers
 
@@ -47,4 +47,4 @@ class Null(Lens):
             parts.append(rest)
             tables.append({**found.diagnostics, "share": torch.where(whole > 0, size / whole, size)})
         diagnostics = {name: torch.stack([table[name] for table in tables], dim=1) for name in tables[0]}
-        return maps_of(trace, parts, spec_of(self), signed=True, diagnostics=diagnostics)
+        return make_maps(trace, parts, to_spec(self), signed=True, diagnostics=diagnostics)

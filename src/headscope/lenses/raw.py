@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import torch
 
 from headscope.core.lens import Lens
-from headscope.core.maps import Maps, maps_of
-from headscope.core.spec import spec_of
+from headscope.core.maps import Maps, make_maps
+from headscope.core.spec import to_spec
 from headscope.core.trace import Trace
 
 
@@ -20,4 +20,4 @@ class Raw(Lens):
         """The trace's own attention."""
         count = torch.stack([each.sum(-1).amax(-1) for each in trace.visible], dim=1)  # batch layer
         diagnostics = {"n": count[..., None].expand(-1, -1, len(trace.heads))}
-        return maps_of(trace, trace.attention, spec_of(self), diagnostics=diagnostics)
+        return make_maps(trace, trace.attention, to_spec(self), diagnostics=diagnostics)

@@ -13,13 +13,13 @@ from torch import Tensor
 
 from headscope.core.maps import Maps
 from headscope.core.tokens import Tokens
-from headscope.core.trace import Visible, widened
+from headscope.core.trace import Visible, at_least_float32
 
 Weights = Float[Tensor, "batch head query key"]
 PIECE = 2**18
 """How many cells a processor takes at a time."""
 
-Several = Literal["sum", "max", "mean"]
+Reduction = Literal["sum", "max", "mean"]
 
 
 @dataclass(frozen=True)
@@ -31,30 +31,30 @@ class Masses:
     there: Bool[Tensor, "batch layer query kind"]
 
 
-def layers(maps: Maps) -> Iterator[tuple[Weights, Visible]]:
+def iterate_layers(maps: Maps) -> Iterator[tuple[Weights, Visible]]:
     """Each layer's weights, in float32 at least, and who sees whom there."""
     for label, visible in zip(maps.layers, maps.visible, strict=True):
-        yield widened(maps.layer(label)), visible
+        yield at_least_float32(maps.layer(label)), visible
 
 
-def by_layer(
+def map_rows(
     maps: Maps, function: Callable[..., Tensor], *beside: Num[Tensor, "batch query key"]
 ) -> Float[Tensor, "batch layer head query"]:
     """What a function of rows gives for every layer, from the weights, who sees whom, and what lies `beside` them."""
-    return torch.stack([_in_pieces(function, *layer, *beside) for layer in layers(maps)], dim=1)
+    return torch.stack([_in_pieces(function, *layer, *beside) for layer in iterate_layers(maps)], dim=1)
 
 
-def magnitudes(weights: Weights, visible: Visible) -> Weights:
+def absolute_weights(weights: Weights, visible: Visible) -> Weights:
     """|w| where a query sees a key, 0 elsewhere; a new tensor."""
     return (weights * visible[:, None].to(weights.dtype)).abs_()
 
 
-def probabilities(weights: Weights, visible: Visible, smoothing: float = 0.0) -> Weights:
+def normalize_rows(weights: Weights, visible: Visible, smoothing: float = 0.0) -> Weights:
     """Each row as a distribution, |w| / Σ|w|; NaN where a row has no weight at all.
 
     `smoothing` s mixes in the uniform one: (1 − s)·p + s/n over the n keys that the query sees.
     """
-    sizes = magnitudes(weights, visible)
+    sizes = absolute_weights(weights, visible)
     whole = sizes.sum(-1, keepdim=True)
     if not smoothing:
         return sizes.div_(whole)
@@ -62,24 +62,24 @@ def probabilities(weights: Weights, visible: Visible, smoothing: float = 0.0) ->
     return sizes.mul_((1 - smoothing) / whole).add_((visible * even)[:, None].nan_to_num(0.0))
 
 
-def information(sizes: Float[Tensor, "*axes"]) -> Float[Tensor, "*axes"]:
+def x_log_x(sizes: Float[Tensor, "*axes"]) -> Float[Tensor, "*axes"]:
     """x·log x, where 0·log 0 is 0: two quick passes, for `xlogy` takes one slow one."""
     return sizes.clamp_min(torch.finfo(sizes.dtype).tiny).log_().mul_(sizes)
 
 
-def mean_where(values: Float[Tensor, "*#axes"], there: Bool[Tensor, "*#axes"], *, dim: int) -> Tensor:
+def masked_mean(values: Float[Tensor, "*#axes"], there: Bool[Tensor, "*#axes"], *, dim: int) -> Tensor:
     """The float64 mean along one axis of the values that are there; NaN where none is."""
     total = (values * there).sum(dim, dtype=torch.float64)
     return total / there.sum(dim)
 
 
-def row_mean(rows: Float[Tensor, "batch layer head query"]) -> Float[Tensor, "batch layer head"]:
+def mean_over_rows(rows: Float[Tensor, "batch layer head query"]) -> Float[Tensor, "batch layer head"]:
     """The float64 mean over the rows that have a value; NaN where none has."""
     found: Tensor = rows.double().nanmean(-1)
     return found
 
 
-def places(mask: Bool[Tensor, "*axes token"]) -> tuple[Int[Tensor, "*axes some"], Bool[Tensor, "*axes some"]]:
+def padded_indices(mask: Bool[Tensor, "*axes token"]) -> tuple[Int[Tensor, "*axes some"], Bool[Tensor, "*axes some"]]:
     """Where a mask is true, as indices padded to the same number, and which of them are no padding.
 
     >>> places(torch.tensor([[False, True, True], [True, False, False]]))
@@ -92,12 +92,12 @@ def places(mask: Bool[Tensor, "*axes token"]) -> tuple[Int[Tensor, "*axes some"]
     return index[..., :most], there[..., :most].bool()
 
 
-def positions(tokens: Tokens) -> Int[Tensor, "batch token"]:
+def token_positions(tokens: Tokens) -> Int[Tensor, "batch token"]:
     """The place of each token among the real ones of its row, so that padding on either side does not matter."""
     return tokens.real.cumsum(-1) - 1
 
 
-def masses(maps: Maps, columns: Sequence[Tensor], several: Several, rows: Sequence[Tensor] = ()) -> Masses:
+def sum_columns(maps: Maps, columns: Sequence[Tensor], several: Reduction, rows: Sequence[Tensor] = ()) -> Masses:
     """The weight of every row on each kind of key, where an example may have several keys of a kind.
 
     `columns` are the `places` of the keys of each kind: only these few are ever touched. `rows`, the places of some
@@ -105,9 +105,9 @@ def masses(maps: Maps, columns: Sequence[Tensor], several: Several, rows: Sequen
     """
     index, there = columns
     signed, absolute, counted = [], [], []
-    for weights, visible in layers(maps):
+    for weights, visible in iterate_layers(maps):
         if rows:
-            weights, visible = some_rows(weights, visible, *rows)
+            weights, visible = gather_rows(weights, visible, *rows)
         picked, seen = _columns(weights, visible, index, there)
         signed.append(_joined(picked, seen[:, None], several))
         absolute.append(_joined(picked.abs_(), seen[:, None], several))
@@ -115,7 +115,7 @@ def masses(maps: Maps, columns: Sequence[Tensor], several: Several, rows: Sequen
     return Masses(*(torch.stack(each, dim=1) for each in (signed, absolute, counted)))
 
 
-def some_rows(
+def gather_rows(
     weights: Weights, visible: Visible, index: Int[Tensor, "batch some"], there: Bool[Tensor, "batch some"]
 ) -> tuple[Float[Tensor, "batch head some key"], Bool[Tensor, "batch some key"]]:
     """Only the rows of those queries; one that is not there sees nothing."""
@@ -143,7 +143,7 @@ def _columns(
     return picked * seen[:, None], seen
 
 
-def _joined(picked: Float[Tensor, "*axes some"], seen: Bool[Tensor, "*#axes some"], several: Several) -> Tensor:
+def _joined(picked: Float[Tensor, "*axes some"], seen: Bool[Tensor, "*#axes some"], several: Reduction) -> Tensor:
     """One number for several keys of a kind: the sum, the largest or the mean; without meaning where none is seen."""
     if several == "max":
         return picked.masked_fill(~seen, -torch.inf).amax(-1).nan_to_num(neginf=0.0)

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-from headscope.core.errors import InputError, unknown
+from headscope.core.errors import InputError, unknown_name
 from headscope.core.example import Example
 from headscope.core.tokens import ROLES, Tokens
 
@@ -43,14 +43,14 @@ NUMBERS = {tag: place for place, tag in enumerate(TAGS)} | {"": -1, "_": -1}
 
 TYPES: Mapping[str, tuple[str, ...]] = MappingProxyType({tag.lower(): (tag,) for tag in TAGS} | dict(WORDS))
 
-USUAL = ("noun", "pronoun", "verb", "punctuation", "cls", "sep")
+DEFAULT_TYPES = ("noun", "pronoun", "verb", "punctuation", "cls", "sep")
 """The types of Sun & Marasović (2021)."""
 
 
 def type_masks(
     tokens: Tokens,
     examples: Sequence[Example],
-    types: Sequence[str] = USUAL,
+    types: Sequence[str] = DEFAULT_TYPES,
     *,
     proper_nouns: bool = False,
     auxiliaries: bool = False,
@@ -87,7 +87,7 @@ def check_types(types: Sequence[str]) -> None:
     """Refuse names that are no types, and an empty list of them."""
     for name in types:
         if name not in TYPES and name not in SPECIAL:
-            raise unknown("type of token", name, [*TYPES, *SPECIAL])
+            raise unknown_name("type of token", name, [*TYPES, *SPECIAL])
     if not types:
         raise InputError("There are no types: the list is empty. Name at least one, such as 'noun'.")
 

@@ -13,7 +13,7 @@ import numpy as np
 from headscope.core.errors import InputError
 from headscope.core.state import State
 from headscope.measuring.observe import States
-from headscope.results.atomic import replacing
+from headscope.results.atomic import atomic_path
 
 CIRCUMSTANCES = frozenset({"device", "dtype", "threads"})
 """Facts that may differ between parts of one measurement, which then agree to rounding."""
@@ -36,7 +36,7 @@ class Checkpoint:
 
 def write(checkpoint: Checkpoint, path: Path) -> None:
     """Write a checkpoint; the file appears whole, and an older one stays until then."""
-    with replacing(path) as part:
+    with atomic_path(path) as part:
         part.write_bytes(packed(checkpoint))
 
 

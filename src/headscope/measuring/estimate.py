@@ -7,7 +7,7 @@ import psutil
 import torch
 
 from headscope.measuring.checkpoint import Checkpoint, packed
-from headscope.measuring.job import Job
+from headscope.measuring.job import MeasureJob
 
 CAUTION = 1.15  # how much more than estimated the disk should have room for
 
@@ -24,7 +24,7 @@ class Estimate:
     free_memory: int
 
 
-def estimate(job: Job) -> Estimate:
+def estimate(job: MeasureJob) -> Estimate:
     """Measure the largest batch and a middle one, and scale the middle one up by tokens.
 
     The largest batch comes first in a plan, so that memory is known after it.

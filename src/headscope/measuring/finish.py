@@ -9,7 +9,7 @@ import xarray as xr
 from headscope.core.catalog import statistics
 from headscope.core.statistic import Statistic
 from headscope.measuring.observe import States
-from headscope.results.stamp import stamped
+from headscope.results.stamp import stamp
 
 
 def finished(states: States, facts: Mapping[str, Any]) -> xr.Dataset:
@@ -21,7 +21,7 @@ def finished(states: States, facts: Mapping[str, Any]) -> xr.Dataset:
         together = xr.merge(found, join="outer", compat="no_conflicts")
         parts.append(together.expand_dims({"lens": [lens], "site": [facts["site"]]}))
     data = xr.concat(parts, "lens", join="outer") if len(parts) > 1 else parts[0]
-    return stamped(_counted(data), **facts)
+    return stamp(_counted(data), **facts)
 
 
 def _finish(spec: str, state: Any) -> xr.Dataset:

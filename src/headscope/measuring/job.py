@@ -7,19 +7,19 @@ from typing import Any
 
 from headscope.core.errors import DataWarning, InputError
 from headscope.core.example import Example
-from headscope.engine.batch import Inputs, batches
+from headscope.engine.batch import Inputs, make_batches
 from headscope.engine.model import Model
 from headscope.measuring.observe import Observer, States
-from headscope.measuring.plan import Plan
+from headscope.measuring.plan import BatchPlan
 from headscope.results.stamp import fingerprint
 
 
 @dataclass(frozen=True)
-class Job:
+class MeasureJob:
     """An observer and a plan; every engine gives the states of the plan's batches, in their order."""
 
     observer: Observer
-    plan: Plan
+    plan: BatchPlan
     facts: dict[str, Any]
 
     def states(self, first: int = 0, last: int | None = None) -> Iterator[States]:
@@ -49,11 +49,11 @@ def inputs_for(
     """One batch for a model; that some texts are cut was said when the plan was made."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)
-        (inputs,) = batches(model, examples, len(examples), max_length=max_length, pad_to=pad_to)
+        (inputs,) = make_batches(model, examples, len(examples), max_length=max_length, pad_to=pad_to)
     return inputs
 
 
-def plan_name(plan: Plan) -> str:
+def plan_name(plan: BatchPlan) -> str:
     """A short name for the order and the batches of a plan."""
     return fingerprint(" ".join(map(str, batch)) for batch in plan.batches)
 

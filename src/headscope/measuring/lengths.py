@@ -4,22 +4,22 @@ from collections.abc import Sequence
 
 from headscope.core.errors import InputError
 from headscope.core.example import Example
-from headscope.data.tokenizing.encode import warn_of_cuts
-from headscope.engine.batch import longest_input
+from headscope.data.tokenizing.encode import warn_truncated
+from headscope.engine.batch import max_input_length
 from headscope.engine.model import Model
 
 CHUNK = 512  # examples that are tokenised at once; only their lengths are kept
 
 
-def lengths_of(model: Model, examples: Sequence[Example], max_length: int | None) -> list[int]:
+def count_tokens(model: Model, examples: Sequence[Example], max_length: int | None) -> list[int]:
     """The tokens of every example as the model will read it; a warning says how many will be cut."""
     if model.tokenizer is None:
         raise InputError("This model has no tokenizer, so no text can be measured. Give one: hs.load(…, tokenizer=…).")
-    longest = max_length or longest_input(model)
+    longest = max_length or max_input_length(model)
     found = [
         length for start in range(0, len(examples), CHUNK) for length in _chunk(model, examples[start : start + CHUNK])
     ]
-    warn_of_cuts(examples, found, longest, "will be cut", stacklevel=4)
+    warn_truncated(examples, found, longest, "will be cut", stacklevel=4)
     return [min(length, longest) if longest else length for length in found]
 
 

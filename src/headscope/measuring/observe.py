@@ -13,20 +13,20 @@ from headscope.core.batch import Batch
 from headscope.core.edit import Edit
 from headscope.core.lens import view
 from headscope.core.maps import Maps
-from headscope.core.per_example import state_of
-from headscope.core.spec import spec_of
+from headscope.core.per_example import make_state
+from headscope.core.spec import to_spec
 from headscope.core.state import State
 from headscope.core.statistic import PerExample
 from headscope.core.trace import Trace
-from headscope.core.transfer import arrived, fetching
+from headscope.core.transfer import copy_to_device, copy_to_host_async
 from headscope.engine.batch import Inputs
-from headscope.engine.by_layer import shown
-from headscope.engine.capture import request_of, traced
+from headscope.engine.by_layer import map_layers
+from headscope.engine.capture import capture_batch, make_request
 from headscope.engine.edited import edited
 from headscope.engine.model import Model
 from headscope.maps.words import to_words
 from headscope.measuring.layers import one_layer, side_by_side
-from headscope.measuring.settings import Settings
+from headscope.measuring.settings import MeasureSettings
 
 Key = tuple[str, str]
 """A lens and a statistic, each as its spec."""
@@ -56,7 +56,9 @@ class _Waiting:
     @classmethod
     def of(cls, ids: Sequence[str], seen: Mapping[Key, _Seen], states: States) -> "_Waiting":
         """What was seen, on its way here from now on."""
-        return cls(ids, seen, fetching(value for each in seen.values() for value in each.values.values()), states)
+        return cls(
+            ids, seen, copy_to_host_async(value for each in seen.values() for value in each.values.values()), states
+        )
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,7 @@ class Observer:
     """A model, perhaps one to compare it with, and what is to be measured."""
 
     model: Model
-    settings: Settings
+    settings: MeasureSettings
     against: Model | None = None
     edits: tuple[Edit, ...] = ()  # under which the model runs
 
@@ -88,10 +90,10 @@ class Observer:
     def _begun(self, inputs: Inputs, other: Inputs | None) -> dict[str, Trace]:
         """One forward pass of each model; a GPU may still be computing."""
         with self._running() as model:
-            traces = {"model": traced(model, inputs, self._request(model))}
+            traces = {"model": capture_batch(model, inputs, self._request(model))}
         if other is not None:
             assert self.against is not None
-            traces["against"] = traced(self.against, other, self._request(self.against))
+            traces["against"] = capture_batch(self.against, other, self._request(self.against))
         return traces
 
     def _seen(self, traces: Mapping[str, Trace]) -> "_Waiting":
@@ -110,7 +112,7 @@ class Observer:
     def _streamed(self, inputs: Inputs) -> "_Waiting":
         """What the statistics see in each layer while the model runs; nothing n × n outlives its layer."""
         with self._running() as model:
-            layers = shown(model, inputs, self._request(model), partial(self._layer, {}))
+            layers = map_layers(model, inputs, self._request(model), partial(self._layer, {}))
         return _Waiting.of([each.id for each in inputs.names().examples], _joined(layers), {})
 
     def _running(self) -> AbstractContextManager[Model]:
@@ -122,7 +124,7 @@ class Observer:
 
     def _request(self, model: Model) -> Any:
         settings = self.settings
-        return request_of(model, settings.site, settings.layers, settings.heads, tuple(settings.keep))
+        return make_request(model, settings.site, settings.layers, settings.heads, tuple(settings.keep))
 
     def _layer(self, known: dict[str, tuple[Tensor, ...]], trace: Trace) -> dict[Key, _Seen]:
         """What is seen in one layer; what is known of the tokens is found with the first."""
@@ -134,7 +136,7 @@ class Observer:
     def _maps(self, traces: Mapping[str, Trace]) -> dict[tuple[str, str], Maps]:
         """Every trace through every lens that is needed."""
         lenses = {"model": self.settings.seen, "against": self.settings.lenses}
-        maps = {(role, spec_of(lens)): view(trace, lens) for role, trace in traces.items() for lens in lenses[role]}
+        maps = {(role, to_spec(lens)): view(trace, lens) for role, trace in traces.items() for lens in lenses[role]}
         if self.settings.units == "tokens":
             return maps
         first = self.settings.units == "words_first"
@@ -145,27 +147,27 @@ class Observer:
         if self.settings.units != "tokens":
             return {}
         per_example = [each for each in self.settings.statistics if isinstance(each, PerExample)]
-        found = {spec_of(each): each.tokens(trace.examples, trace.queries, trace.keys) for each in per_example}
-        parts = iter(arrived(trace.visible[0].device, [each for tensors in found.values() for each in tensors]))
+        found = {to_spec(each): each.tokens(trace.examples, trace.queries, trace.keys) for each in per_example}
+        parts = iter(copy_to_device(trace.visible[0].device, [each for tensors in found.values() for each in tensors]))
         return {spec: tuple(next(parts) for _ in tensors) for spec, tensors in found.items()}
 
     def _values(self, maps: Mapping[tuple[str, str], Maps], scope: str, known: Known) -> dict[Key, _Seen]:
         """What every statistic of this scope that gives each example its own value sees through every lens."""
         found = {}
-        for lens in map(spec_of, self.settings.lenses):
+        for lens in map(to_spec, self.settings.lenses):
             batch = Batch(maps["model", lens].examples, maps, lens, known)
             for each in self.settings.statistics:
                 if isinstance(each, PerExample) and each.scope == scope:
                     labels = {"layer": batch.focus.layers, "head": batch.focus.heads, **each.axes(batch)}
-                    found[lens, spec_of(each)] = _Seen(each.values(batch), labels)
+                    found[lens, to_spec(each)] = _Seen(each.values(batch), labels)
         return found
 
     def _states(self, waiting: "_Waiting") -> States:
         """States of what was seen, when it has arrived."""
-        known = {spec_of(each): each for each in self.settings.statistics if isinstance(each, PerExample)}
+        known = {to_spec(each): each for each in self.settings.statistics if isinstance(each, PerExample)}
         here = iter(waiting.fetched())
         made = {
-            key: state_of(known[key[1]], values, waiting.ids, each.labels, rows=self.settings.rows)
+            key: make_state(known[key[1]], values, waiting.ids, each.labels, rows=self.settings.rows)
             for key, each in waiting.seen.items()
             for values in [{name: next(here) for name in each.values}]
         }
@@ -175,8 +177,8 @@ class Observer:
         """The states of statistics that make their own."""
         own = [each for each in self.settings.statistics if not isinstance(each, PerExample)]
         return {
-            (lens, spec_of(each)): each.observe(Batch(maps["model", lens].examples, maps, lens))
-            for lens in map(spec_of, self.settings.lenses)
+            (lens, to_spec(each)): each.observe(Batch(maps["model", lens].examples, maps, lens))
+            for lens in map(to_spec, self.settings.lenses)
             for each in own
         }
 

@@ -2,7 +2,7 @@
 
 from typing import Any, Literal, TypedDict, cast
 
-from headscope.core.errors import unknown
+from headscope.core.errors import unknown_name
 
 Units = Literal["tokens", "words", "words_first"]
 
@@ -29,16 +29,16 @@ class Choosing(TypedDict, total=False):
     tagger: str  # who tags words: "auto" takes tags that the data has, else the built-in tagger
 
 
-class Options(Looking, Choosing, total=False):
+class MeasureOptions(Looking, Choosing, total=False):
     """All of them."""
 
 
-def split(options: Options) -> tuple[Looking, Choosing]:
+def split(options: MeasureOptions) -> tuple[Looking, Choosing]:
     """The two kinds apart; an option that there is not is refused by name."""
     known = {*Looking.__annotations__, *Choosing.__annotations__}
     for name in options:
         if name not in known:
-            raise unknown("option of hs.measure", name, known)
+            raise unknown_name("option of hs.measure", name, known)
     looking = {name: each for name, each in options.items() if name in Looking.__annotations__}
     choosing = {name: each for name, each in options.items() if name in Choosing.__annotations__}
     return cast(Looking, looking), cast(Choosing, choosing)

@@ -18,7 +18,7 @@ TOKENS = {"cpu": 4096, "cuda": 16384}
 
 
 @dataclass(frozen=True)
-class Plan:
+class BatchPlan:
     """The examples of this run, and the batches that they are measured in, longest first."""
 
     examples: tuple[Example, ...]
@@ -37,7 +37,7 @@ class Plan:
         return [len(batch) * max(self.lengths[each] for each in batch) for batch in self.batches]
 
 
-def chosen(examples: Sequence[Example], limit: int | None, seed: int) -> list[Example]:
+def sample_examples(examples: Sequence[Example], limit: int | None, seed: int) -> list[Example]:
     """All examples, or `limit` of them at random, in their order."""
     _check_ids(examples)
     if limit is None or limit >= len(examples):
@@ -71,7 +71,7 @@ def plan_of(
     size: int | None = None,
     cells: int | None = None,
     device: str = "cpu",
-) -> Plan:
+) -> BatchPlan:
     """Batches of like length, the longest first, so that a batch too large for memory fails at once.
 
     `size` is the most examples in a batch; by default as many as hold TOKENS tokens on the device, and no more than
@@ -88,7 +88,7 @@ def plan_of(
         many = size or max(1, room)
         batches.append(tuple(order[:many]))
         order = order[many:]
-    return Plan(tuple(examples), tuple(batches), tuple(lengths), data, shard)
+    return BatchPlan(tuple(examples), tuple(batches), tuple(lengths), data, shard)
 
 
 def fingerprint_of(examples: Sequence[Example]) -> str:

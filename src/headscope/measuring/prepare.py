@@ -8,20 +8,20 @@ import torch
 
 from headscope.core.errors import InputError
 from headscope.core.example import Example
-from headscope.core.spec import spec_of
+from headscope.core.spec import to_spec
 from headscope.data.reading.read import read
-from headscope.data.tagging.tag import tagged
-from headscope.engine.edited import edit_of
+from headscope.data.tagging.tag import tag_examples
+from headscope.engine.edited import make_edit
 from headscope.engine.model import Model, check_model
-from headscope.measuring.job import Job, plan_name
-from headscope.measuring.lengths import lengths_of
+from headscope.measuring.job import MeasureJob, plan_name
+from headscope.measuring.lengths import count_tokens
 from headscope.measuring.observe import Observer
-from headscope.measuring.options import Options, split
-from headscope.measuring.plan import Plan, chosen, fingerprint_of, plan_of, shard_of
-from headscope.measuring.settings import Settings, settings_of
+from headscope.measuring.options import MeasureOptions, split
+from headscope.measuring.plan import BatchPlan, fingerprint_of, plan_of, sample_examples, shard_of
+from headscope.measuring.settings import MeasureSettings, settings_of
 
 
-def job_of(
+def prepare_job(
     model: Model,
     data: Any,
     *,
@@ -29,8 +29,8 @@ def job_of(
     lens: Any = "raw",
     against: Model | None = None,
     edit: Any = None,
-    **options: Unpack[Options],
-) -> Job:
+    **options: Unpack[MeasureOptions],
+) -> MeasureJob:
     """The job that the arguments of `hs.measure` ask for."""
     looking, choosing = split(options)
     edits = [] if edit is None else list(edit) if isinstance(edit, list | tuple) else [edit]
@@ -40,7 +40,7 @@ def job_of(
 def prepared(
     model: Model,
     data: Any,
-    settings: Settings,
+    settings: MeasureSettings,
     *,
     against: Model | None = None,
     edits: Sequence[Any] = (),
@@ -49,35 +49,35 @@ def prepared(
     seed: int = 0,
     batch_size: int | None = None,
     tagger: str = "auto",
-) -> Job:
+) -> MeasureJob:
     """Choose the examples, tag them where that is needed, and lay out the batches."""
     _check_models(model, against, settings)
     part, parts = shard_of(shard)
-    examples = chosen(_examples(data), limit, seed)
+    examples = sample_examples(_examples(data), limit, seed)
     whole = fingerprint_of(examples)
     examples = examples[part - 1 :: parts]
     if not examples:
         raise InputError(f"Shard {part}/{parts} is empty: there are fewer examples than shards. Use fewer shards.")
     worded = settings.needs("tags") or settings.units != "tokens"  # tagging also says where words begin and end
     if worded:
-        examples = tagged(examples, tagger)
+        examples = tag_examples(examples, tagger)
     elif tagger != "auto":
         raise InputError(f"tagger={tagger!r} was given, but no statistic needs tags. Leave it out.")
     plan = plan_of(
         examples,
-        [max(each, settings.pad_to or 0) for each in lengths_of(model, examples, settings.max_length)],
+        [max(each, settings.pad_to or 0) for each in count_tokens(model, examples, settings.max_length)],
         shard=(part, parts),
         data=whole,
         size=batch_size,
         cells=_cells(model, settings),
         device=model.device.type,
     )
-    observer = Observer(model, settings, against, tuple(edit_of(each) for each in edits))
+    observer = Observer(model, settings, against, tuple(make_edit(each) for each in edits))
     choice = {"limit": limit, "seed": seed, "tagger": tagger if worded else None}
-    return Job(observer, plan, {**_facts(observer, plan), **choice})
+    return MeasureJob(observer, plan, {**_facts(observer, plan), **choice})
 
 
-def _cells(model: Model, settings: Settings) -> int:
+def _cells(model: Model, settings: MeasureSettings) -> int:
     """How many cells of a map a batch may have, so that its maps take no more than an eighth of the memory there is.
 
     Where layers are measured one by one, one layer's maps are there at a time; otherwise all of them are.
@@ -89,7 +89,7 @@ def _cells(model: Model, settings: Settings) -> int:
     return int(memory) // 8 // (4 * maps)
 
 
-def _facts(observer: Observer, plan: Plan) -> dict[str, Any]:
+def _facts(observer: Observer, plan: BatchPlan) -> dict[str, Any]:
     """What goes into the stamp, and what a run must have in common with the one it resumes."""
     model, against = observer.model, observer.against
     return {
@@ -97,7 +97,7 @@ def _facts(observer: Observer, plan: Plan) -> dict[str, Any]:
         "weights_hash": model.weights_hash,
         "against": None if against is None else against.spec,
         "against_hash": None if against is None else against.weights_hash,
-        "edits": [spec_of(each) for each in observer.edits],
+        "edits": [to_spec(each) for each in observer.edits],
         "data": plan.data,
         **observer.settings.described(),
         "signed_maps": "|w| / sum |w| for entropy, peak, distance and head_distance; masses signed and absolute",
@@ -117,9 +117,9 @@ def _examples(data: Any) -> Sequence[Example]:
     return read(data)
 
 
-def _check_models(model: Any, against: Any, settings: Settings) -> None:
+def _check_models(model: Any, against: Any, settings: MeasureSettings) -> None:
     check_model(model)
-    comparing = [spec_of(each) for each in settings.statistics if "against" in each.needs]
+    comparing = [to_spec(each) for each in settings.statistics if "against" in each.needs]
     if comparing and against is None:
         raise InputError(
             f"The statistic '{comparing[0]}' compares two models, but only one was given. Add against=hs.load(…), in "

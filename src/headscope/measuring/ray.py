@@ -13,14 +13,14 @@ from headscope.core.errors import HeadscopeError, InputError, MissingExtra
 from headscope.core.example import Example
 from headscope.engine.model import Model
 from headscope.measuring.checkpoint import Checkpoint, packed, unpacked
-from headscope.measuring.job import Job, observed
+from headscope.measuring.job import MeasureJob, observed
 from headscope.measuring.observe import Observer, States
 
 RETRIES = 3  # times that a dead worker is replaced, and that a batch is given to another
 AHEAD = 3  # batches on their way for each worker, so that none waits
 
 
-def run(job: Job, workers: int | None) -> Callable[[int], Iterator[States]]:
+def run(job: MeasureJob, workers: int | None) -> Callable[[int], Iterator[States]]:
     """The states of every batch from a given one on, in the order of the plan; one worker a CPU or GPU by default."""
     ray = _ray()
     if workers is not None and workers < 1:
@@ -46,7 +46,7 @@ def run(job: Job, workers: int | None) -> Callable[[int], Iterator[States]]:
     return states
 
 
-def _in_order(ray: Any, job: Job, team: list[Any], first: int) -> Iterator[States]:
+def _in_order(ray: Any, job: MeasureJob, team: list[Any], first: int) -> Iterator[States]:
     """Keep every worker busy, and give the states in the order of the plan."""
     waiting: dict[int, Any] = {}  # by batch: what will be its states
     following = first
@@ -78,7 +78,7 @@ class _Worker:
         return packed(Checkpoint({}, 0, 0, states))
 
 
-def _described(job: Job) -> dict[str, Any]:
+def _described(job: MeasureJob) -> dict[str, Any]:
     """All that a worker needs to build the same observer."""
     observer, facts = job.observer, job.facts
     models = (observer.model, observer.against)
@@ -108,7 +108,7 @@ def _rebuilt(described: dict[str, Any]) -> Observer:
     return Observer(model(*first), described["settings"], against, described["edits"])
 
 
-def _check_rebuildable(job: Job) -> None:
+def _check_rebuildable(job: MeasureJob) -> None:
     """Workers load the model from where it came: a hub, or a folder that they can reach."""
     for model in (job.observer.model, job.observer.against):
         if model is not None and model.source is None:

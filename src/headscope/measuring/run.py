@@ -11,13 +11,13 @@ import xarray as xr
 
 from headscope.core.errors import HeadscopeError, InputError, OutputError
 from headscope.engine.model import Model
-from headscope.engine.progress import reporting
+from headscope.engine.progress import show_progress
 from headscope.measuring.checkpoint import Checkpoint, added, begun, write
 from headscope.measuring.finish import finished
-from headscope.measuring.job import Job
+from headscope.measuring.job import MeasureJob
 from headscope.measuring.observe import States
-from headscope.measuring.options import Options
-from headscope.measuring.prepare import job_of
+from headscope.measuring.options import MeasureOptions
+from headscope.measuring.prepare import prepare_job
 from headscope.results.store import save
 
 ENGINES = ("local", "ray")
@@ -40,7 +40,7 @@ def measure(
     out: str | Path | None = None,
     resume: bool = False,
     progress: bool = True,
-    **options: Unpack[Options],
+    **options: Unpack[MeasureOptions],
 ) -> xr.Dataset:
     """Measure statistics of every head over a dataset, through one lens or several.
 
@@ -56,7 +56,7 @@ def measure(
     if engine not in ENGINES:
         raise InputError(f"No engine is called '{engine}'. Known: {', '.join(ENGINES)}.")
     path = _checked(out)
-    job = job_of(model, data, statistics=statistics, lens=lens, against=against, edit=edit, **options)
+    job = prepare_job(model, data, statistics=statistics, lens=lens, against=against, edit=edit, **options)
     states = import_module(f"headscope.measuring.{engine}").run(job, workers)
     kept = None if path is None else path if path.suffix == ".state" else path.with_name(f"{path.name}.state")
     checkpoint = _folded(job, states, kept, resume=resume, quiet=not progress)
@@ -71,14 +71,14 @@ Engine = Callable[[int], Iterator[States]]
 """Gives the states of every batch from the given one on, in the order of the plan."""
 
 
-def _folded(job: Job, engine: Engine, path: Path | None, *, resume: bool, quiet: bool) -> Checkpoint:
+def _folded(job: MeasureJob, engine: Engine, path: Path | None, *, resume: bool, quiet: bool) -> Checkpoint:
     """Add up what every batch contributes, in the order of the plan, and save it now and then."""
     total = len(job.plan.batches)
     now = Checkpoint(job.facts, 0, total) if path is None else begun(path, job.facts, total, resume=resume)
     sizes = [len(batch) for batch in job.plan.batches]
     saved, pause = time.monotonic(), PAUSE
     try:
-        with reporting(sum(sizes), done=sum(sizes[: now.done]), quiet=quiet) as advance:
+        with show_progress(sum(sizes), done=sum(sizes[: now.done]), quiet=quiet) as advance:
             for states in engine(now.done):
                 now = Checkpoint(now.facts, now.done + 1, total, added(now.states, states))
                 advance(sizes[now.done - 1])
@@ -103,7 +103,7 @@ def _folded(job: Job, engine: Engine, path: Path | None, *, resume: bool, quiet:
     return now
 
 
-def _without_memory(job: Job, place: int) -> HeadscopeError:
+def _without_memory(job: MeasureJob, place: int) -> HeadscopeError:
     batch = job.plan.batches[place]
     return HeadscopeError(
         f"There is not enough memory for a batch of {len(batch)} examples of up to {job.plan.lengths[batch[0]]} "

@@ -8,13 +8,13 @@ from headscope.core.catalog import lenses as lens_catalog
 from headscope.core.catalog import statistics as statistic_catalog
 from headscope.core.errors import InputError
 from headscope.core.lens import Lens
-from headscope.core.spec import file_name, spec_of
+from headscope.core.spec import file_name, to_spec
 from headscope.core.statistic import PerExample, Statistic
 from headscope.measuring.options import Units
 
 
 @dataclass(frozen=True)
-class Settings:
+class MeasureSettings:
     """Lenses, statistics and the part of the model that they look at."""
 
     lenses: tuple[Lens, ...]
@@ -31,7 +31,7 @@ class Settings:
     def seen(self) -> tuple[Lens, ...]:
         """Every lens that is needed, those that are measured first."""
         also = [other for each in self.statistics for lens in self.lenses for other in each.lenses(lens)]
-        return tuple({spec_of(lens): lens for lens in (*self.lenses, *also)}.values())
+        return tuple({to_spec(lens): lens for lens in (*self.lenses, *also)}.values())
 
     @property
     def keep(self) -> frozenset[str]:
@@ -51,8 +51,8 @@ class Settings:
     def described(self) -> dict[str, Any]:
         """As plain data: what two measurements must have in common to add up."""
         return {
-            "lenses": [spec_of(each) for each in self.lenses],
-            "statistics": [spec_of(each) for each in self.statistics],
+            "lenses": [to_spec(each) for each in self.lenses],
+            "statistics": [to_spec(each) for each in self.statistics],
             "site": self.site,
             "layers": self.layers,
             "heads": self.heads,
@@ -63,7 +63,7 @@ class Settings:
         }
 
 
-def settings_of(lens: Any, statistics: Any, **rest: Any) -> Settings:
+def settings_of(lens: Any, statistics: Any, **rest: Any) -> MeasureSettings:
     """Settings from what a user writes: names, specs, entries, or lists of them."""
     lenses = tuple(map(lens_catalog.make, _listed(lens)))
     chosen = tuple(map(statistic_catalog.make, _listed(statistics)))
@@ -74,7 +74,7 @@ def settings_of(lens: Any, statistics: Any, **rest: Any) -> Settings:
     for each in chosen:
         _check_known(each)
     for what, entries in (("lens", lenses), ("statistic", chosen)):
-        names = [spec_of(each) if what == "lens" else file_name(type(each)) for each in entries]
+        names = [to_spec(each) if what == "lens" else file_name(type(each)) for each in entries]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise InputError(
@@ -86,7 +86,7 @@ def settings_of(lens: Any, statistics: Any, **rest: Any) -> Settings:
         rest[name] = None if given is None else tuple([given] if isinstance(given, int) else given)
     if rest.get("units", "tokens") not in get_args(Units):
         raise InputError(f"units={rest['units']!r} is none of {', '.join(get_args(Units))}.")
-    return Settings(lenses, chosen, **rest)
+    return MeasureSettings(lenses, chosen, **rest)
 
 
 def _check_known(statistic: Statistic) -> None:

@@ -35,11 +35,11 @@ def draw(
     It is drawn into `ax` (figures of one panel) or `canvas` (figures of several), or else into a new figure.
     """
     entry = figures.make(figure, **options)
-    drawn: Figure = entry(dataset_of(what, example), ax=ax, figure=canvas)
+    drawn: Figure = entry(to_dataset(what, example), ax=ax, figure=canvas)
     return drawn
 
 
-def dataset_of(what: Any, example: int = 0) -> xr.Dataset:
+def to_dataset(what: Any, example: int = 0) -> xr.Dataset:
     """One example as a Dataset; several Maps side by side along `lens`."""
     if isinstance(what, xr.Dataset):
         return what
@@ -47,10 +47,10 @@ def dataset_of(what: Any, example: int = 0) -> xr.Dataset:
         return what.dataset(example)
     if not isinstance(what, Sequence) or not what or not all(isinstance(each, Drawable) for each in what):
         raise InputError(f"Only a Dataset, Maps, or a list of Maps can be drawn, but got {_kind(what)}.")
-    return together([each.dataset(example) for each in what])
+    return combine_lenses([each.dataset(example) for each in what])
 
 
-def together(parts: Sequence[xr.Dataset]) -> xr.Dataset:
+def combine_lenses(parts: Sequence[xr.Dataset]) -> xr.Dataset:
     """Maps of the same text along `lens`; what a lens does not measure is NaN there."""
     first = parts[0]
     for other in parts[1:]:

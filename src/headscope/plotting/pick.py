@@ -6,20 +6,20 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from headscope.core.errors import InputError, unknown
+from headscope.core.errors import InputError, unknown_name
 
 
 def one_lens(data: xr.Dataset, lens: str | None) -> xr.Dataset:
     """The maps of one lens: the one asked for, or the first."""
     need(data, "weights")
-    return lens_of(data, lens)
+    return select_lens(data, lens)
 
 
-def lens_of(data: xr.Dataset, lens: str | None) -> xr.Dataset:
+def select_lens(data: xr.Dataset, lens: str | None) -> xr.Dataset:
     """What one lens gave: the one asked for, or the first."""
     names = [str(name) for name in data["lens"].values]
     if lens is not None and lens not in names:
-        raise unknown("lens in this data", lens, names)
+        raise unknown_name("lens in this data", lens, names)
     return data.isel(lens=names.index(lens) if lens is not None else 0)
 
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from headscope.core.reader import Columns, Reader, Table, Unreadable
-from headscope.data.reading.locate import first_file
-from headscope.data.reading.tab_separated import expect, tab_table
+from headscope.core.reader import Columns, Reader, RecordTable, Unreadable
+from headscope.data.reading.locate import find_first_file
+from headscope.data.reading.tab_separated import expect_columns, read_tab_table
 
 CHOICES = ("warrant0", "warrant1")
 LABEL = "correctLabelW0orW1"
@@ -24,13 +24,13 @@ class Arct(Reader):
 
     split: str = "train"
 
-    def __call__(self, place: str) -> Table:
+    def __call__(self, place: str) -> RecordTable:
         """The rows of one split in a folder (or its folders `original` and `adversarial`), or of a file."""
         folders = ("", "original", "adversarial")
         names = [str(Path(folder) / f"{self.split}.{end}") for folder in folders for end in ("tsv", "csv")]
-        path = first_file(place, *names)
-        table = tab_table(path, Columns(text="text", label=LABEL, id="#id", labels={LABEL: CHOICES}), typed=_typed)
-        expect(path, table, ("#id", *CHOICES, LABEL, "reason", "claim"))
+        path = find_first_file(place, *names)
+        table = read_tab_table(path, Columns(text="text", label=LABEL, id="#id", labels={LABEL: CHOICES}), typed=_typed)
+        expect_columns(path, table, ("#id", *CHOICES, LABEL, "reason", "claim"))
         return table
 
 

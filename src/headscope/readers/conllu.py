@@ -7,10 +7,10 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar
 
-from headscope.core.reader import Columns, Malformed, Reader, Row, Table, Unreadable
+from headscope.core.reader import Columns, Malformed, Reader, Record, RecordTable, Unreadable
 from headscope.data.reading.entities import Entities
-from headscope.data.reading.lines import lines
-from headscope.data.reading.locate import file_at
+from headscope.data.reading.lines import read_lines
+from headscope.data.reading.locate import find_file
 
 COLUMNS = (1, 2, 3, 5, 6, 7)
 """Where form, lemma, universal tag, features, head and relation stand."""
@@ -27,10 +27,10 @@ class Conllu(Reader):
 
     endings: ClassVar[tuple[str, ...]] = ("conllu", "conll")
 
-    def __call__(self, place: str) -> Table:
+    def __call__(self, place: str) -> RecordTable:
         """The sentences of a file."""
-        path = file_at(place)
-        return Table(str(path), _sentences(path), Columns(text="text", words="words"))
+        path = find_file(place)
+        return RecordTable(str(path), _sentences(path), Columns(text="text", words="words"))
 
 
 @dataclass
@@ -47,7 +47,7 @@ class _Block:
         return any(name.split()[0] == "newdoc" for name in self.comments if name)
 
 
-def _sentences(path: Path) -> Iterator[Row | Malformed]:
+def _sentences(path: Path) -> Iterator[Record | Malformed]:
     """Sentence by sentence; the last one of a document answers for mentions that are still open."""
     entities, marked, held = Entities(), False, None
     for block in chain(_blocks(path), [None]):
@@ -66,7 +66,7 @@ def _sentences(path: Path) -> Iterator[Row | Malformed]:
 
 def _blocks(path: Path) -> Iterator[_Block]:
     block = _Block()
-    for number, text, problem in lines(path):
+    for number, text, problem in read_lines(path):
         if not text.strip():
             if block.lines or block.wrong:
                 yield block
@@ -84,7 +84,7 @@ def _blocks(path: Path) -> Iterator[_Block]:
         yield block
 
 
-def _sentence(block: _Block, entities: Entities, marked: bool) -> Row | Malformed:
+def _sentence(block: _Block, entities: Entities, marked: bool) -> Record | Malformed:
     number, mentions = block.start, []
     words: list[list[str]] = []
     try:
@@ -108,7 +108,7 @@ def _sentence(block: _Block, entities: Entities, marked: bool) -> Row | Malforme
     mentions += entities.cut(len(words))
     if marked or mentions:
         found["mentions"] = tuple(sorted(mentions))
-    return Row(block.start, found)
+    return Record(block.start, found)
 
 
 def _is_word(name: str, expected: int) -> bool:

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import ClassVar, Literal
 
 from headscope.core.errors import InputError
-from headscope.core.reader import Malformed, Reader, Row, Table, Unreadable
+from headscope.core.reader import Malformed, Reader, Record, RecordTable, Unreadable
 from headscope.core.spec import check_choices
-from headscope.data.reading.lines import lines
-from headscope.data.reading.locate import file_at
-from headscope.data.reading.tab_separated import checked_header, fitting
+from headscope.data.reading.lines import read_lines
+from headscope.data.reading.locate import find_file
+from headscope.data.reading.tab_separated import check_header, match_columns
 
 DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|"}
 
@@ -32,9 +32,9 @@ class Csv(Reader):
     def __post_init__(self) -> None:
         check_choices(self)
 
-    def __call__(self, place: str) -> Table:
+    def __call__(self, place: str) -> RecordTable:
         """The rows of a file."""
-        path = file_at(place)
+        path = find_file(place)
         found = _parsed(path, DELIMITERS[self.delimiter])
         first = next(found, None)
         if first is None:
@@ -45,12 +45,12 @@ class Csv(Reader):
                 raise InputError(f"{path}, line {line}: {fields.problem}. It should name the columns.")
             raise InputError(f"{path}, line {line}: {fields.problem}. It should show how many columns there are.")
         if self.header:
-            names = checked_header(path, fields)
+            names = check_header(path, fields)
             _check_delimiter(path, names)
         else:
             names = tuple(str(place + 1) for place in range(len(fields)))
             found = chain([first], found)
-        return Table(str(path), (_row(line, each, names) for line, each in found), header=names)
+        return RecordTable(str(path), (_row(line, each, names) for line, each in found), header=names)
 
 
 def _check_delimiter(path: Path, names: Sequence[str]) -> None:
@@ -67,7 +67,7 @@ def _parsed(path: Path, delimiter: str) -> Iterator[tuple[int, list[str] | Malfo
     broken: dict[int, str] = {}
 
     def texts() -> Iterator[str]:
-        for number, text, problem in lines(path, ends=True):
+        for number, text, problem in read_lines(path, ends=True):
             if problem:
                 broken[number] = problem
             yield text
@@ -88,11 +88,11 @@ def _parsed(path: Path, delimiter: str) -> Iterator[tuple[int, list[str] | Malfo
             yield start, fields
 
 
-def _row(line: int, fields: list[str] | Malformed, names: Sequence[str]) -> Row | Malformed:
+def _row(line: int, fields: list[str] | Malformed, names: Sequence[str]) -> Record | Malformed:
     if isinstance(fields, Malformed):
         return fields
     try:
-        return Row(line, fitting(fields, names))
+        return Record(line, match_columns(fields, names))
     except Unreadable as wrong:
         return Malformed(line, str(wrong))
 

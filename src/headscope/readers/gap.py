@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from headscope.core.reader import Columns, Reader, Table, Unreadable
-from headscope.data.reading.locate import first_file
-from headscope.data.reading.tab_separated import expect, tab_table
+from headscope.core.reader import Columns, Reader, RecordTable, Unreadable
+from headscope.data.reading.locate import find_first_file
+from headscope.data.reading.tab_separated import expect_columns, read_tab_table
 
 MENTIONS = ("Pronoun", "A", "B")
 TRUTHS = {"TRUE": True, "FALSE": False}
@@ -23,11 +23,11 @@ class Gap(Reader):
 
     cites: ClassVar[tuple[str, ...]] = ("webster2018",)
 
-    def __call__(self, place: str) -> Table:
+    def __call__(self, place: str) -> RecordTable:
         """The rows of `gap-SPLIT.tsv` in a folder, or of a file."""
-        path = first_file(place, f"gap-{self.split}.tsv", f"{self.split}.tsv")
-        table = tab_table(path, Columns(text="Text", id="ID"), typed=_typed)
-        expect(path, table, ("ID", "Text", *MENTIONS, *(f"{name}-offset" for name in MENTIONS)))
+        path = find_first_file(place, f"gap-{self.split}.tsv", f"{self.split}.tsv")
+        table = read_tab_table(path, Columns(text="Text", id="ID"), typed=_typed)
+        expect_columns(path, table, ("ID", "Text", *MENTIONS, *(f"{name}-offset" for name in MENTIONS)))
         return table
 
 

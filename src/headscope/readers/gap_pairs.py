@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any, ClassVar, Literal
 
-from headscope.core.reader import Columns, Reader, Row, Table
+from headscope.core.reader import Columns, Reader, Record, RecordTable
 from headscope.core.spec import check_choices
 
 NAMES = ("no", "yes")
@@ -32,13 +32,13 @@ class GapPairs(Reader):
     def __post_init__(self) -> None:
         check_choices(self)
 
-    def __call__(self, place: str) -> Table:  # noqa: ARG002  (the data lie in the package)
+    def __call__(self, place: str) -> RecordTable:  # noqa: ARG002  (the data lie in the package)
         """Two rows for each paragraph."""
         name = f"gap_{self.split}.tsv.bz2"
         text = bz2.decompress((files("headscope.data.bundled") / name).read_bytes()).decode()
         columns = Columns(text="Text", pair="claim", label="truth", id="ID", labels={"truth": NAMES})
         header = ("ID", "Text", "claim", "truth", "Pronoun", "name", "URL")
-        return Table(name, _rows(text), columns, header)
+        return RecordTable(name, _rows(text), columns, header)
 
 
 def sentences(text: str, places: Sequence[int]) -> str:
@@ -53,12 +53,12 @@ def sentences(text: str, places: Sequence[int]) -> str:
     return text[first:last].strip()
 
 
-def _rows(text: str) -> Iterator[Row]:
+def _rows(text: str) -> Iterator[Record]:
     header, *lines = text.splitlines()
     for number, line in enumerate(lines, 2):
         row = dict(zip(header.split("\t"), line.split("\t"), strict=True))
         for which in ("A", "B"):
-            yield Row(number, _pair(row, which))
+            yield Record(number, _pair(row, which))
 
 
 def _pair(row: Mapping[str, str], which: str) -> dict[str, Any]:

@@ -7,10 +7,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from headscope.core.errors import InputError, unknown
-from headscope.core.reader import Columns, Reader, Table, Unreadable
-from headscope.data.reading.locate import file_at
-from headscope.data.reading.tab_separated import expect, tab_table
+from headscope.core.errors import InputError, unknown_name
+from headscope.core.reader import Columns, Reader, RecordTable, Unreadable
+from headscope.data.reading.locate import find_file
+from headscope.data.reading.tab_separated import expect_columns, read_tab_table
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Glue(Reader):
     task: str = ""
     split: str = "dev"
 
-    def __call__(self, place: str) -> Table:
+    def __call__(self, place: str) -> RecordTable:
         """The rows of one split; the place is GLUE's folder, the task's own, or the file."""
         task = _task(self.task)
         split = self.split.lower().replace("_", "-").replace("validation", "dev")
@@ -61,9 +61,9 @@ class Glue(Reader):
         header = None if unlabelled else task.unnamed
         labels = {task.label: task.names} if task.names else {}
         columns = Columns(text=task.text, pair=task.pair, label=task.label, labels=labels)
-        table = tab_table(path, columns, header=header, typed=partial(_typed, task))
+        table = read_tab_table(path, columns, header=header, typed=partial(_typed, task))
         wanted = (task.text, task.pair, None if unlabelled else task.label)
-        expect(path, table, [name for name in wanted if name])
+        expect_columns(path, table, [name for name in wanted if name])
         return table
 
 
@@ -72,7 +72,7 @@ def _task(name: str) -> Task:
     if not key:
         raise InputError("Which task of GLUE? Write glue:TASK:SPLIT@DIR, such as glue:rte:dev@glue_data.")
     if key not in TASKS:
-        raise unknown("GLUE task", name, [task.folder.lower() for task in TASKS.values()])
+        raise unknown_name("GLUE task", name, [task.folder.lower() for task in TASKS.values()])
     return TASKS[key]
 
 
@@ -80,7 +80,7 @@ def _file(place: str, task: Task, split: str) -> Path:
     """The split's file: in the task's folder under this one, or in this one, or the file itself."""
     path = Path(place).expanduser()
     if not path.is_dir():
-        return file_at(path)
+        return find_file(path)
     if task.folder == "MNLI" and split in ("dev", "test"):
         split += "-matched"
     spelled = re.sub(r"[-_]", "", task.folder.lower())
@@ -91,7 +91,7 @@ def _file(place: str, task: Task, split: str) -> Path:
         raise InputError(
             f"{path} has no folder {task.folder}, as GLUE's download makes it, and no {name} either. It holds: {held}."
         )
-    return file_at((folder or path) / name)
+    return find_file((folder or path) / name)
 
 
 def _typed(task: Task, row: dict[str, Any]) -> Mapping[str, Any]:

@@ -6,8 +6,8 @@ from importlib import import_module
 from typing import Any, ClassVar
 
 from headscope.core.errors import InputError, MissingExtra
-from headscope.core.reader import Reader, Table
-from headscope.data.reading.in_memory import dataset_table
+from headscope.core.reader import Reader, RecordTable
+from headscope.data.reading.in_memory import table_from_dataset
 
 SPLITS = ("train", "validation", "dev", "test")
 
@@ -25,7 +25,7 @@ class Hub(Reader):
 
     needs_place: ClassVar[bool] = False
 
-    def __call__(self, place: str) -> Table:  # noqa: ARG002  (the parameters say where it is)
+    def __call__(self, place: str) -> RecordTable:  # noqa: ARG002  (the parameters say where it is)
         """The rows of one split."""
         if not self.name:
             raise InputError("Which dataset? Write hub:OWNER/NAME:CONFIG:SPLIT, such as hub:glue:rte:validation.")
@@ -37,7 +37,7 @@ class Hub(Reader):
                 known = ", ".join(map(str, found))
                 raise InputError(f"The dataset '{self.name}' has the splits {known}. Name one: hub:{self.name}:split=…")
             (found,) = found.values()
-        return dataset_table(found, ":".join(filter(None, ("hub", self.name, config, split))))
+        return table_from_dataset(found, ":".join(filter(None, ("hub", self.name, config, split))))
 
     def _loaded(self, config: str | None, split: str | None) -> Any:
         try:

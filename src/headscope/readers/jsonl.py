@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from headscope.core.reader import Malformed, Reader, Row, Table
-from headscope.data.reading.lines import lines
-from headscope.data.reading.locate import file_at
-from headscope.data.reading.values import kind_of
+from headscope.core.reader import Malformed, Reader, Record, RecordTable
+from headscope.data.reading.lines import read_lines
+from headscope.data.reading.locate import find_file
+from headscope.data.reading.values import type_name
 
 
 @dataclass(frozen=True)
@@ -18,21 +18,21 @@ class Jsonl(Reader):
 
     endings: ClassVar[tuple[str, ...]] = ("jsonl", "ndjson")
 
-    def __call__(self, place: str) -> Table:
+    def __call__(self, place: str) -> RecordTable:
         """The objects of a file."""
-        path = file_at(place)
-        return Table(str(path), _rows(path))
+        path = find_file(place)
+        return RecordTable(str(path), _rows(path))
 
 
-def _rows(path: Path) -> Iterator[Row | Malformed]:
-    for number, text, problem in lines(path):
+def _rows(path: Path) -> Iterator[Record | Malformed]:
+    for number, text, problem in read_lines(path):
         if problem:
             yield Malformed(number, problem)
         elif text.strip():
             yield _row(number, text)
 
 
-def _row(number: int, text: str) -> Row | Malformed:
+def _row(number: int, text: str) -> Record | Malformed:
     try:
         found = json.loads(text)
     except json.JSONDecodeError as error:
@@ -40,5 +40,5 @@ def _row(number: int, text: str) -> Row | Malformed:
     except (RecursionError, ValueError) as error:
         return Malformed(number, f"its JSON cannot be read: {error}")
     if not isinstance(found, dict):
-        return Malformed(number, f"it is {kind_of(found)}, where an object {{…}} is expected")
-    return Row(number, found)
+        return Malformed(number, f"it is {type_name(found)}, where an object {{…}} is expected")
+    return Record(number, found)

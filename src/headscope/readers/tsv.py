@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from headscope.core.reader import Reader, Table
-from headscope.data.reading.lines import lines
-from headscope.data.reading.locate import file_at
-from headscope.data.reading.tab_separated import tab_table
+from headscope.core.reader import Reader, RecordTable
+from headscope.data.reading.lines import read_lines
+from headscope.data.reading.locate import find_file
+from headscope.data.reading.tab_separated import read_tab_table
 
 
 @dataclass(frozen=True)
@@ -20,10 +20,10 @@ class Tsv(Reader):
 
     endings: ClassVar[tuple[str, ...]] = ("tsv", "tab")
 
-    def __call__(self, place: str) -> Table:
+    def __call__(self, place: str) -> RecordTable:
         """The rows of a file."""
-        path = file_at(place)
+        path = find_file(place)
         if self.header:
-            return tab_table(path)
-        width = next((text.count("\t") + 1 for _, text, _ in lines(path) if text), 1)
-        return tab_table(path, header=tuple(str(place + 1) for place in range(width)))
+            return read_tab_table(path)
+        width = next((text.count("\t") + 1 for _, text, _ in read_lines(path) if text), 1)
+        return read_tab_table(path, header=tuple(str(place + 1) for place in range(width)))

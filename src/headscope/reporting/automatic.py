@@ -16,7 +16,7 @@ from headscope.reporting.measured import measured_sections
 from headscope.reporting.other import other_sections
 from headscope.reporting.parts import Place, distinct, listed, slug
 from headscope.results import measured
-from headscope.results.stamp import provenance
+from headscope.results.stamp import read_provenance
 
 MANY = 12
 """Results in one Dataset, along axes that all of its variables have, that get sections of their own."""
@@ -30,8 +30,8 @@ def document_of(results: Mapping[str, xr.Dataset], *, title: str | None = None) 
             raise InputError(f"There is nothing to report: '{name}' has no variables. Measure first: hs.measure(…).")
         place = Place(name, f"{slug(name)}_") if len(results) > 1 else Place()
         sections += _sections(data, place)
-        runs.append({**({"name": name} if len(results) > 1 else {}), **provenance(data)})
-    known = [provenance(each) for each in results.values()]
+        runs.append({**({"name": name} if len(results) > 1 else {}), **read_provenance(data)})
+    known = [read_provenance(each) for each in results.values()]
     return Document(
         title if title is not None else _title(known),
         _lead(results),
@@ -81,7 +81,7 @@ def _shared(data: xr.Dataset) -> list[str]:
 
 def _specs(data: xr.Dataset) -> list[tuple[str, str]]:
     """The lenses, statistics and edits behind a result, also those of either side of a comparison."""
-    facts = provenance(data)
+    facts = read_provenance(data)
     sides = [facts, *(facts[side] for side in ("a", "b") if isinstance(facts.get(side), Mapping))]
     found = [("lenses", each) for each in _lenses(data, facts)]
     for key in ("lenses", "statistics", "edits"):
@@ -99,7 +99,7 @@ def _lead(results: Mapping[str, xr.Dataset]) -> str:
     if len(results) > 1:
         return f"{len(results)} results: {listed([f'**{each}**' for each in results])}."
     (data,) = results.values()
-    facts, names = provenance(data), [each.replace("_", " ") for each in measured.names(data)]
+    facts, names = read_provenance(data), [each.replace("_", " ") for each in measured.names(data)]
     lenses = listed([f"`{each}`" for each in _lenses(data, facts)])
     if "weights" in data:
         return f"Attention maps of one text{f', seen through {lenses}' if lenses else ''}."

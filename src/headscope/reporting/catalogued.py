@@ -8,7 +8,7 @@ from importlib.resources import files
 
 from headscope.core.catalog import catalogs
 from headscope.core.errors import HeadscopeError
-from headscope.core.spec import canonical, class_name
+from headscope.core.spec import canonical_name, class_name
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ def about(folder: str, name: str) -> About:
     >>> about("lenses", "norm").cites
     ('kobayashi2020',)
     """
-    path = files("headscope") / folder / f"{canonical(name)}.py"
+    path = files("headscope") / folder / f"{canonical_name(name)}.py"
     if path.is_file():
         tree = ast.parse(path.read_text(encoding="utf-8"))
         held = (each for each in tree.body if isinstance(each, ast.ClassDef) and each.name == class_name(name))

@@ -11,7 +11,7 @@ from headscope.reporting.measured import FEW, Sections
 from headscope.reporting.parts import Place, counted, described, listed, slug, tried
 from headscope.results import measured
 from headscope.results.compare import LEVEL
-from headscope.results.stamp import provenance
+from headscope.results.stamp import read_provenance
 
 MOST = 10
 """Cells of a variable that are named."""
@@ -30,7 +30,7 @@ def compared_sections(data: xr.Dataset, place: Place) -> Sections:
 
 def _parts(data: xr.Dataset, name: str, place: Place) -> list[Part]:
     chosen = measured.part(data, name)
-    n, facts = counted(chosen), provenance(data)
+    n, facts = counted(chosen), read_provenance(data)
     parts: list[Part] = [Paragraph(_sentence(chosen, name, facts.get("level", LEVEL), facts.get("correction")))]
     if facts.get("unpaired_because"):
         parts.append(Paragraph(f"Not paired by example: {facts['unpaired_because']}."))

@@ -11,7 +11,7 @@ from headscope.core.errors import InputError
 from headscope.reporting.catalogued import about
 from headscope.reporting.parts import Place, counted, described, frame_of, listed, slug, tried
 from headscope.results import measured
-from headscope.results.stamp import provenance
+from headscope.results.stamp import read_provenance
 
 FEW = 8
 """Labels that stand side by side in a table, or in panels one after the other."""
@@ -153,7 +153,7 @@ def _joined(means: xr.Dataset, further: Sequence[str]) -> xr.Dataset:
 
 def _statistic(data: xr.Dataset, name: str) -> str:
     """The statistic that a variable comes from; itself where that is not known."""
-    known = [str(each).partition(":")[0] for each in provenance(data).get("statistics") or []]
+    known = [str(each).partition(":")[0] for each in read_provenance(data).get("statistics") or []]
     fitting = [each for each in known if name == each or name.startswith(f"{each}_")]
     return max(fitting, key=len, default=name.removesuffix("_absolute"))
 

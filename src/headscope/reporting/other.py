@@ -8,7 +8,7 @@ from headscope.core.document import Part, Section, Table
 from headscope.reporting.parts import Place, frame_of, listed, tried
 from headscope.reporting.spread import spreads
 from headscope.results import measured
-from headscope.results.stamp import provenance
+from headscope.results.stamp import read_provenance
 
 MOST = 200
 """Cells that a table of anything may have."""
@@ -55,7 +55,7 @@ def _scores(data: xr.Dataset, names: list[str], place: Place) -> Table:
         "interval": [data[name].attrs.get("interval", data[name].attrs.get("long_name", "")) for name in names],
     }
     words = [name.replace("_", " ") for name in names]
-    task = provenance(data).get("task")
+    task = read_provenance(data).get("task")
     caption = f"Scores{f' on {task}' if isinstance(task, str) else ''}, with intervals where they are known"
     return Table(place.name("scores"), caption, pd.DataFrame(rows, index=pd.Index(words, name="metric")), _n(data))
 
@@ -110,7 +110,7 @@ def _label(data: xr.Dataset, name: str) -> str:
 
 def _n(data: xr.Dataset) -> int | str:
     """How many examples, where the result says it."""
-    held = data["n"] if "n" in data else provenance(data).get("n")
+    held = data["n"] if "n" in data else read_provenance(data).get("n")
     if isinstance(held, xr.DataArray):
         least, most = int(held.min()), int(held.max())
         return most if least == most else f"{least:,} to {most:,}"

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib.resources import files
 
-from headscope.core.errors import UnknownName, unknown
-from headscope.data.bundled.references import bibtex
+from headscope.core.errors import UnknownName, unknown_name
+from headscope.data.bundled.references import read_bibtex
 
 _ENTRY = re.compile(r"@\w+\{([\w-]+),\n.*?\n\}", re.DOTALL)
 _FIELD = re.compile(r"^\s*(\w+)\s*=\s*[{\"](.*)[}\"],?\s*$", re.MULTILINE)
@@ -53,9 +53,9 @@ def citation(entry: str) -> str:
 def _of_a_thing(name: str, known: dict[str, str]) -> dict[str, str]:
     """What `headscope cite` prints for a lens, a figure or the data."""
     try:
-        found = bibtex(name)
+        found = read_bibtex(name)
     except UnknownName:
-        raise unknown("reference", name, known) from None
+        raise unknown_name("reference", name, known) from None
     return {entry[1]: entry[0] for entry in _ENTRY.finditer(f"{found}\n")}
 
 

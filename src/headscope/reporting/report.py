@@ -11,7 +11,7 @@ from headscope.core.document import Document
 from headscope.core.errors import InputError
 from headscope.reporting.automatic import document_of
 from headscope.reporting.write import write
-from headscope.results.stamp import provenance
+from headscope.results.stamp import read_provenance
 from headscope.results.store import open_result
 
 
@@ -63,5 +63,5 @@ def _opened(each: Any) -> xr.Dataset:
 
 def _name(data: xr.Dataset) -> str:
     """The model's name, without the folders it lies in."""
-    model = provenance(data).get("model")
+    model = read_provenance(data).get("model")
     return Path(model).name if isinstance(model, str) else "result"

@@ -8,7 +8,7 @@ from headscope.core.errors import OutputError
 from headscope.plotting.export import write_figure
 from headscope.reporting.latex import latex
 from headscope.reporting.page import LARGEST, MARK, page
-from headscope.results.atomic import replacing
+from headscope.results.atomic import atomic_path
 
 Kind = TypeVar("Kind", Table, Picture)
 
@@ -22,7 +22,7 @@ def write(document: Document, out: str | Path) -> Path:
     folder = Path(out)
     check_place(folder)
     place = folder.resolve()
-    with replacing(place) as part:
+    with atomic_path(place) as part:
         part.mkdir()
         _write_tables(document, part)
         (part / PAGE).write_text(page(document, _write_figures(document, part)), encoding="utf-8", newline="\n")

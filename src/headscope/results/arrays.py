@@ -10,7 +10,7 @@ import numpy as np
 import xarray as xr
 
 from headscope.core.errors import InputError
-from headscope.results.atomic import replacing
+from headscope.results.atomic import atomic_path
 
 
 def write(data: xr.Dataset, path: Path) -> Path:
@@ -26,7 +26,7 @@ def write(data: xr.Dataset, path: Path) -> Path:
         arrays[f"v{place}"] = each.values.astype(np.str_) if each.dtype == object else each.values
     file = io.BytesIO()
     np.savez_compressed(file, allow_pickle=False, about=np.array(json.dumps(about, ensure_ascii=False)), **arrays)
-    with replacing(path) as part:
+    with atomic_path(path) as part:
         part.write_bytes(file.getvalue())
     return path
 

@@ -11,7 +11,7 @@ from headscope.core.errors import OutputError
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[Path]:
+def atomic_path(path: Path) -> Iterator[Path]:
     """A new file or folder beside `path` that takes its place at the end, or goes away if anything goes wrong.
 
     An older one of that name stays as it is until then.

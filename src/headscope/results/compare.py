@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from headscope.core.errors import DataWarning, InputError, unknown
+from headscope.core.errors import DataWarning, InputError, unknown_name
 from headscope.results import measured
-from headscope.results.stamp import provenance, stamped
-from headscope.uncertainty.corrections import CORRECTIONS, corrected
+from headscope.results.stamp import read_provenance, stamp
+from headscope.uncertainty.corrections import CORRECTIONS, correct_p_values
 
 LEVEL = 0.05
 """A difference is called significant where its corrected p-value is below this."""
@@ -35,7 +35,7 @@ def compare(
     Two lenses of one result are compared by compare(data.sel(lens="raw"), data.sel(lens="effective")).
     """
     if correction not in CORRECTIONS:
-        raise unknown("correction", correction, CORRECTIONS)
+        raise unknown_name("correction", correction, CORRECTIONS)
     names = _common(a, b, variable)
     left, right = _same_lenses(measured.opened(a), measured.opened(b))
     why = _unpaired(left, right, names) if paired is not False else "paired=False"
@@ -48,7 +48,7 @@ def compare(
     for name in names:
         cells = _unpaired_cells(left, right, name) if why else _paired_cells(left, right, name)
         cells["value"].attrs.update(right[name].attrs)  # units and names
-        adjusted = xr.apply_ufunc(lambda p: corrected(p, correction), cells["p"])
+        adjusted = xr.apply_ufunc(lambda p: correct_p_values(p, correction), cells["p"])
         found |= {f"{name}_{each}" if each != "value" else name: cells[each] for each in cells}
         found |= {f"{name}_p_adjusted": adjusted, f"{name}_significant": (adjusted < LEVEL).astype(np.int8)}
     facts: dict[str, Any] = {
@@ -58,7 +58,7 @@ def compare(
         "level": LEVEL,
     }
     facts |= {"compared": said, **({"unpaired_because": why} if why else {})}
-    return stamped(xr.Dataset(found), command="headscope compare", a=provenance(a), b=provenance(b), **facts)
+    return stamp(xr.Dataset(found), command="headscope compare", a=read_provenance(a), b=read_provenance(b), **facts)
 
 
 def _common(a: xr.Dataset, b: xr.Dataset, variable: str | None) -> list[str]:
@@ -71,7 +71,7 @@ def _common(a: xr.Dataset, b: xr.Dataset, variable: str | None) -> list[str]:
             "in both. Measure both with the same statistics."
         )
     if variable is not None and variable not in both:
-        raise unknown("variable of both results", variable, both)
+        raise unknown_name("variable of both results", variable, both)
     return both if variable is None else [variable]
 
 
@@ -95,7 +95,7 @@ def _unpaired(a: xr.Dataset, b: xr.Dataset, names: Sequence[str]) -> str:
         if lacks := [which for which, each in (("first", a), ("second", b)) if f"{name}_rows" not in each]:
             many = "neither holds" if len(lacks) == 2 else f"the {lacks[0]} does not hold"
             return f"{many} the values of single examples, '{name}_rows'. Measure with rows=True"
-    data = [provenance(each).get("data") for each in (a, b)]
+    data = [read_provenance(each).get("data") for each in (a, b)]
     if None not in data and data[0] != data[1]:
         return f"they were measured on different data, {data[0]} and {data[1]}"
     return ""

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import xarray as xr
 
-from headscope.core.errors import InputError, unknown
+from headscope.core.errors import InputError, unknown_name
 from headscope.plotting import pick
 
 COMPANIONS = ("sd", "n", "low", "high", "rows", "p", "p_adjusted", "significant")
@@ -153,7 +153,7 @@ def _known(data: xr.Dataset, variable: str | None) -> str:
             "Measure first: hs.measure(model, texts, statistics=['entropy'])."
         )
     if variable is not None and variable not in known:
-        raise unknown("measured variable in this data", variable, known)
+        raise unknown_name("measured variable in this data", variable, known)
     return variable if variable is not None else known[0]
 
 
@@ -163,7 +163,7 @@ def _of_lenses(data: xr.Dataset, lens: Sequence[str] | str | None) -> xr.Dataset
     wanted = known if lens is None else [lens] if isinstance(lens, str) else list(lens)
     for each in wanted:
         if each not in known:
-            raise unknown("lens in this data", each, known)
+            raise unknown_name("lens in this data", each, known)
     return data.isel(lens=[known.index(each) for each in wanted])
 
 
@@ -174,10 +174,10 @@ def _wanted(choice: str, data: xr.Dataset, name: str) -> tuple[str, int]:
     if not equals:
         raise InputError(f"Cannot read at={choice!r}. Write axis=label, such as {axes[-1]}={_first(data, axes[-1])}.")
     if axis not in axes:
-        raise unknown(f"axis of '{name}'", axis, axes)
+        raise unknown_name(f"axis of '{name}'", axis, axes)
     labels = [str(each) for each in data[axis].values]
     if wanted not in labels:
-        raise unknown(f"{axis} in this data", wanted, labels)
+        raise unknown_name(f"{axis} in this data", wanted, labels)
     return axis, labels.index(wanted)
 
 

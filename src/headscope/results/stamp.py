@@ -10,17 +10,17 @@ import xarray as xr
 from headscope.version import __version__
 
 
-def stamped(data: xr.Dataset, /, **facts: Any) -> xr.Dataset:
+def stamp(data: xr.Dataset, /, **facts: Any) -> xr.Dataset:
     """The same Dataset with these facts in its provenance, beside those it has already.
 
     >>> provenance(stamped(xr.Dataset(), model="bert-base-uncased"))["model"]
     'bert-base-uncased'
     """
-    known = {"version": __version__, **provenance(data), **facts}
+    known = {"version": __version__, **read_provenance(data), **facts}
     return data.assign_attrs(headscope=json.dumps(known, sort_keys=True, ensure_ascii=False))
 
 
-def provenance(data: xr.Dataset) -> dict[str, Any]:
+def read_provenance(data: xr.Dataset) -> dict[str, Any]:
     """What a Dataset says about where it comes from; NetCDF holds it as one line of JSON."""
     facts: dict[str, Any] = json.loads(data.attrs.get("headscope", "{}"))
     return facts

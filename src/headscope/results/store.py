@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from headscope.core.errors import InputError, OutputError
 from headscope.plotting.export import UNDATED, write_figure, write_page
-from headscope.results.atomic import replacing
+from headscope.results.atomic import atomic_path
 from headscope.results.tables import write_csv, write_parquet
 from headscope.results.zarr_folder import read_zarr, write_zarr
 
@@ -26,7 +26,7 @@ def save(what: Any, path: str | Path) -> Path:
     """
     path = Path(path)
     write = _writer(what, path)
-    with replacing(path) as part:
+    with atomic_path(path) as part:
         write(part)
     return path
 

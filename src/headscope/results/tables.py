@@ -7,8 +7,7 @@ from typing import Any
 import pandas as pd
 import xarray as xr
 
-from headscope.core.errors import DataWarning, OutputError
-from headscope.results.extra import needed
+from headscope.core.errors import DataWarning, OutputError, require_package
 from headscope.results.measured import COMPANIONS, opened
 
 FIRST = ("lens", "site", "layer", "head")
@@ -44,8 +43,10 @@ def write_csv(data: xr.Dataset, name: str, part: Path) -> None:
 
 def write_parquet(data: xr.Dataset, name: str, part: Path) -> None:
     """The table as Parquet, with the Dataset's provenance in the file's metadata under `headscope`."""
-    arrow = needed("pyarrow", "parquet", ".parquet")
-    parquet = needed("pyarrow.parquet", "parquet", ".parquet")
+    arrow = require_package("pyarrow", "parquet", "A .parquet file", "   (or use .nc, which needs nothing more)")
+    parquet = require_package(
+        "pyarrow.parquet", "parquet", "A .parquet file", "   (or use .nc, which needs nothing more)"
+    )
     made = arrow.Table.from_pandas(_of_name(data, name), preserve_index=False)
     facts = {b"headscope": str(data.attrs.get("headscope", "{}")).encode()}
     parquet.write_table(made.replace_schema_metadata({**(made.schema.metadata or {}), **facts}), part)

@@ -5,8 +5,7 @@ from typing import Any
 
 import xarray as xr
 
-from headscope.core.errors import InputError, OutputError
-from headscope.results.extra import needed
+from headscope.core.errors import InputError, OutputError, require_package
 
 MARKS = (".zgroup", "zarr.json")
 """What lies in every Zarr folder, of format 2 and 3."""
@@ -17,7 +16,7 @@ def write_zarr(data: xr.Dataset, path: Path, part: Path) -> None:
 
     Every piece is written, so that a lost one can be told from an empty one.
     """
-    needed("zarr", "zarr", ".zarr")
+    require_package("zarr", "zarr", "A .zarr file", "   (or use .nc, which needs nothing more)")
     if path.is_dir() and any(path.iterdir()) and not _is_zarr(path):
         raise OutputError(f"Cannot write {path}: a folder of that name holds something else. Give another path.")
     try:
@@ -28,7 +27,7 @@ def write_zarr(data: xr.Dataset, path: Path, part: Path) -> None:
 
 def read_zarr(path: Path) -> xr.Dataset:
     """A whole Dataset from a folder, or a sentence on what is wrong with it."""
-    zarr = needed("zarr", "zarr", ".zarr")
+    zarr = require_package("zarr", "zarr", "A .zarr file", "   (or use .nc, which needs nothing more)")
     if not path.is_dir() or not _is_zarr(path):
         found = "a file" if path.is_file() else "a folder without Zarr data" if path.exists() else "nothing"
         raise InputError(f"Cannot open {path}: there is {found} of that name. Give the path of a .zarr folder.")

@@ -11,14 +11,14 @@ from headscope.core.example import Example
 from headscope.core.statistic import PerExample
 from headscope.core.tokens import Tokens
 from headscope.core.trace import Visible
-from headscope.maps.rows import Weights, by_layer, magnitudes, positions, row_mean
+from headscope.maps.rows import Weights, absolute_weights, map_rows, mean_over_rows, token_positions
 
 
 def row_distance(
     weights: Weights, visible: Visible, apart: Float[Tensor, "batch query key"]
 ) -> Float[Tensor, "batch head query"]:
     """Σ p·|i − j| of every row, with p = |w| / Σ|w|; NaN where a row has no weight at all."""
-    sizes = magnitudes(weights, visible)
+    sizes = absolute_weights(weights, visible)
     whole = sizes.sum(-1)
     return sizes.mul_(apart[:, None].to(sizes.dtype)).sum(-1) / whole
 
@@ -34,10 +34,10 @@ class Distance(PerExample):
 
     def tokens(self, examples: Sequence[Example], queries: Tokens, keys: Tokens) -> tuple[Tensor, ...]:  # noqa: ARG002
         """The place of each token."""
-        return positions(queries), positions(keys)
+        return token_positions(queries), token_positions(keys)
 
     def values(self, batch: Batch) -> Mapping[str, Tensor]:
         """The mean over an example's rows."""
         maps, (here, there) = batch.focus, self.known(batch)
         apart = (here[:, :, None] - there[:, None]).abs().float()
-        return {"distance": row_mean(by_layer(maps, row_distance, apart))}
+        return {"distance": mean_over_rows(map_rows(maps, row_distance, apart))}

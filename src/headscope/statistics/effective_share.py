@@ -9,13 +9,13 @@ from headscope.core.batch import Batch
 from headscope.core.catalog import lenses
 from headscope.core.lens import Lens
 from headscope.core.maps import Maps
-from headscope.core.spec import parse, spec_of
+from headscope.core.spec import parse_spec, to_spec
 from headscope.core.statistic import PerExample
 
 
 def effective_for(lens: str) -> Lens:
     """The effective lens that goes with a lens: itself, or that with the same keys as the null lens, or the default."""
-    name, parameters = parse(lens)
+    name, parameters = parse_spec(lens)
     found: Lens = lenses.make("effective", **(parameters if name in ("effective", "null") else {}))
     return found
 
@@ -28,7 +28,7 @@ class EffectiveShare(PerExample):
 
     def lenses(self, lens: Lens) -> Sequence[Lens]:
         """The effective lens, where that is not the one that is measured."""
-        wanted = effective_for(spec_of(lens))
+        wanted = effective_for(to_spec(lens))
         return () if wanted == lens else (wanted,)
 
     def axes(self, batch: Batch) -> Mapping[str, Sequence[int]]:
@@ -40,4 +40,4 @@ class EffectiveShare(PerExample):
         return {"effective_share": self._maps(batch).diagnostics["share"]}
 
     def _maps(self, batch: Batch) -> Maps:
-        return batch.maps["model", spec_of(effective_for(batch.lens))]
+        return batch.maps["model", to_spec(effective_for(batch.lens))]

@@ -16,13 +16,13 @@ from headscope.core.tokens import ROLES, Tokens
 from headscope.core.trace import Visible
 from headscope.maps.rows import (
     Weights,
-    by_layer,
-    information,
-    magnitudes,
-    places,
-    probabilities,
-    row_mean,
-    some_rows,
+    absolute_weights,
+    gather_rows,
+    map_rows,
+    mean_over_rows,
+    normalize_rows,
+    padded_indices,
+    x_log_x,
 )
 
 
@@ -32,10 +32,10 @@ def row_entropy(weights: Weights, visible: Visible, smoothing: float = 0.0) -> F
     With S = Σ|w|, −Σ p·log p is log S − Σ|w|·log|w| / S: the row is never divided.
     """
     if smoothing:
-        return information(probabilities(weights, visible, smoothing)).sum(-1).neg_()
-    sizes = magnitudes(weights, visible)
+        return x_log_x(normalize_rows(weights, visible, smoothing)).sum(-1).neg_()
+    sizes = absolute_weights(weights, visible)
     whole = sizes.sum(-1)
-    return (whole.log() - information(sizes).sum(-1) / whole).clamp_min_(0)
+    return (whole.log() - x_log_x(sizes).sum(-1) / whole).clamp_min_(0)
 
 
 @dataclass(frozen=True)
@@ -58,14 +58,14 @@ class Entropy(PerExample):
 
     def tokens(self, examples: Sequence[Example], queries: Tokens, keys: Tokens) -> tuple[Tensor, ...]:  # noqa: ARG002
         """The rows that count, where not all do."""
-        return places(queries.roles == ROLES.index("cls")) if self.rows == "cls" else ()
+        return padded_indices(queries.roles == ROLES.index("cls")) if self.rows == "cls" else ()
 
     def values(self, batch: Batch) -> Mapping[str, Tensor]:
         """The mean over an example's rows."""
         maps = batch.focus
         measure = partial(row_entropy, smoothing=self.smoothing)
         if self.rows == "all":
-            return {"entropy": row_mean(by_layer(maps, measure))}
+            return {"entropy": mean_over_rows(map_rows(maps, measure))}
         index, there = self.known(batch)
-        rows = by_layer(maps, lambda weights, visible: measure(*some_rows(weights, visible, index, there)))
-        return {"entropy": row_mean(rows)}
+        rows = map_rows(maps, lambda weights, visible: measure(*gather_rows(weights, visible, index, there)))
+        return {"entropy": mean_over_rows(rows)}

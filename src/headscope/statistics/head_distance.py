@@ -11,7 +11,7 @@ from torch import Tensor
 from headscope.core.batch import Batch
 from headscope.core.spec import check_choices
 from headscope.core.statistic import PerExample, check_fraction
-from headscope.maps.rows import information, layers, probabilities
+from headscope.maps.rows import iterate_layers, normalize_rows, x_log_x
 
 CELLS = {"cpu": 2**20, "cuda": 2**27}
 """How many cells are compared at a time: what fits a processor's cache, what keeps a GPU busy."""
@@ -24,7 +24,7 @@ def divergences(
 
     It is H((p + q) / 2) − (H(p) + H(q)) / 2, and the same both ways, so half of the pairs are computed.
     """
-    own = -information(shares).sum(-1)  # batch head query; NaN where a row has no weight
+    own = -x_log_x(shares).sum(-1)  # batch head query; NaN where a row has no weight
     batch, heads, queries, keys = shares.shape
     some = max(1, CELLS.get(shares.device.type, 2**20) // (batch * queries * keys))
     found = shares.new_zeros(batch, heads, heads, dtype=torch.float64)
@@ -32,7 +32,7 @@ def divergences(
         for start in range(first, heads, some):
             others = slice(start, start + some)
             middle = (shares[:, others] + shares[:, first, None]).div_(2)
-            rows = -information(middle).sum(-1) - (own[:, others] + own[:, first, None]) / 2
+            rows = -x_log_x(middle).sum(-1) - (own[:, others] + own[:, first, None]) / 2
             found[:, first, others] = _over_rows(rows.clamp_min_(0), mean)
     upper = found.triu()
     return upper + upper.triu(1).mT
@@ -64,7 +64,7 @@ class HeadDistance(PerExample):
     def values(self, batch: Batch) -> Mapping[str, Tensor]:
         """One number for every two heads."""
         maps = batch.focus
-        shares = [probabilities(weights, visible, self.smoothing) for weights, visible in layers(maps)]
+        shares = [normalize_rows(weights, visible, self.smoothing) for weights, visible in iterate_layers(maps)]
         found = divergences(torch.cat(shares, dim=1), mean=self.reduce == "mean")
         sizes = (len(maps.layers), len(maps.heads)) * 2
         return {"head_distance": found.view(-1, *sizes)}

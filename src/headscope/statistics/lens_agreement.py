@@ -10,9 +10,9 @@ from headscope.core.batch import Batch
 from headscope.core.catalog import lenses
 from headscope.core.lens import Lens
 from headscope.core.maps import Maps
-from headscope.core.spec import spec_of
+from headscope.core.spec import to_spec
 from headscope.core.statistic import PerExample
-from headscope.maps.rows import layers
+from headscope.maps.rows import iterate_layers
 from headscope.maps.similarity import cosine, spearman
 
 
@@ -45,11 +45,11 @@ class LensAgreement(PerExample):
     def values(self, batch: Batch) -> Mapping[str, Tensor]:
         """Both for each map."""
         other, found = self._maps(batch), []
-        for (mine, visible), (theirs, _) in zip(layers(batch.focus), layers(other), strict=True):
+        for (mine, visible), (theirs, _) in zip(iterate_layers(batch.focus), iterate_layers(other), strict=True):
             theirs = mine if other is batch.focus else theirs
             found.append((cosine(mine, theirs, visible), spearman(mine, theirs, visible)))
         angles, ranked = (torch.stack(each, dim=1) for each in zip(*found, strict=True))
         return {"lens_agreement": angles, "lens_agreement_rank": ranked}
 
     def _maps(self, batch: Batch) -> Maps:
-        return batch.maps["model", spec_of(self.other)]
+        return batch.maps["model", to_spec(self.other)]

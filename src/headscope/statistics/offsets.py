@@ -13,7 +13,7 @@ from headscope.core.errors import InputError
 from headscope.core.example import Example
 from headscope.core.statistic import PerExample
 from headscope.core.tokens import Tokens
-from headscope.maps.rows import layers, mean_where
+from headscope.maps.rows import iterate_layers, masked_mean
 
 
 def neighbours(
@@ -60,9 +60,13 @@ class Offsets(PerExample):
         maps, (index, there) = batch.focus, self.known(batch)
         seen = torch.stack([visible.gather(-1, index) & there for visible in maps.visible], dim=1)[:, :, None]
         picked = torch.stack(
-            [weights.gather(-1, index[:, None].expand(-1, weights.shape[1], -1, -1)) for weights, _ in layers(maps)], 1
+            [
+                weights.gather(-1, index[:, None].expand(-1, weights.shape[1], -1, -1))
+                for weights, _ in iterate_layers(maps)
+            ],
+            1,
         )
         return {
-            "offsets": mean_where(picked, seen, dim=3),
-            "offsets_absolute": mean_where(picked.abs(), seen, dim=3),
+            "offsets": masked_mean(picked, seen, dim=3),
+            "offsets_absolute": masked_mean(picked.abs(), seen, dim=3),
         }

@@ -15,7 +15,7 @@ from headscope.core.maps import Maps
 from headscope.core.state import Moments, State
 from headscope.core.statistic import PerExample
 from headscope.core.tokens import Tokens
-from headscope.maps.rows import layers, magnitudes
+from headscope.maps.rows import absolute_weights, iterate_layers
 from headscope.patterns import shares
 from headscope.patterns.classify.classify import check, classify, patterns
 
@@ -72,8 +72,8 @@ class Patterns(PerExample):
         if not _square(maps):
             return {"patterns": self._nothing(maps)}
         found = [
-            classes_of(magnitudes(weights, visible), real, segments, self.classifier)
-            for weights, visible in layers(maps)
+            classes_of(absolute_weights(weights, visible), real, segments, self.classifier)
+            for weights, visible in iterate_layers(maps)
         ]
         return {"patterns": torch.stack(found, dim=1)}
 

@@ -9,12 +9,12 @@ from torch import Tensor
 from headscope.core.batch import Batch
 from headscope.core.statistic import PerExample
 from headscope.core.trace import Visible
-from headscope.maps.rows import Weights, by_layer, magnitudes, row_mean
+from headscope.maps.rows import Weights, absolute_weights, map_rows, mean_over_rows
 
 
 def row_peak(weights: Weights, visible: Visible) -> Float[Tensor, "batch head query"]:
     """The largest of |w| / Σ|w| in every row; NaN where a row has no weight at all."""
-    sizes = magnitudes(weights, visible)
+    sizes = absolute_weights(weights, visible)
     return sizes.amax(-1) / sizes.sum(-1)
 
 
@@ -26,4 +26,4 @@ class Peak(PerExample):
 
     def values(self, batch: Batch) -> Mapping[str, Tensor]:
         """The mean over an example's rows."""
-        return {"peak": row_mean(by_layer(batch.focus, row_peak))}
+        return {"peak": mean_over_rows(map_rows(batch.focus, row_peak))}

@@ -9,7 +9,7 @@ from torch import Tensor
 from headscope.core.batch import Batch
 from headscope.core.errors import InputError
 from headscope.core.statistic import PerExample
-from headscope.maps.rows import layers
+from headscope.maps.rows import iterate_layers
 from headscope.maps.similarity import cosine
 
 
@@ -37,6 +37,6 @@ class Similarity(PerExample):
             )
         found = [
             cosine(mine, theirs, torch.ones_like(visible) if self.padded else visible)
-            for (mine, visible), (theirs, _) in zip(layers(model), layers(against), strict=True)
+            for (mine, visible), (theirs, _) in zip(iterate_layers(model), iterate_layers(against), strict=True)
         ]
         return {"similarity": torch.stack(found, dim=1)}

@@ -13,7 +13,7 @@ from headscope.core.example import Example
 from headscope.core.spec import check_choices
 from headscope.core.statistic import PerExample
 from headscope.core.tokens import ROLES, Tokens
-from headscope.maps.rows import masses, mean_where, places
+from headscope.maps.rows import masked_mean, padded_indices, sum_columns
 
 KINDS = ROLES[1:]
 SOURCES = ("others", "itself")
@@ -45,15 +45,15 @@ class SpecialTokens(PerExample):
 
     def tokens(self, examples: Sequence[Example], queries: Tokens, keys: Tokens) -> tuple[Tensor, ...]:  # noqa: ARG002
         """Where the keys of each role are, and the role of each query."""
-        return *places(of_role(keys)), of_role(queries).mT
+        return *padded_indices(of_role(keys)), of_role(queries).mT
 
     def values(self, batch: Batch) -> Mapping[str, Tensor]:
         """The mean over those rows of an example that see a token of the role."""
         *columns, own = self.known(batch)
-        found = masses(batch.focus, columns, self.several)
+        found = sum_columns(batch.focus, columns, self.several)
         asking = torch.stack([~own, own], dim=-1)  # batch query role source
         rows = (found.there[..., None] & asking[:, None])[:, :, None]
         return {
-            "special_tokens": mean_where(found.signed[..., None], rows, dim=3),
-            "special_tokens_absolute": mean_where(found.absolute[..., None], rows, dim=3),
+            "special_tokens": masked_mean(found.signed[..., None], rows, dim=3),
+            "special_tokens_absolute": masked_mean(found.absolute[..., None], rows, dim=3),
         }

@@ -11,8 +11,8 @@ from headscope.core.example import Example
 from headscope.core.spec import check_choices
 from headscope.core.statistic import PerExample
 from headscope.core.tokens import ROLES, Tokens
-from headscope.maps.rows import Several, masses, mean_where, places
-from headscope.maps.token_types import USUAL, check_types, type_masks
+from headscope.maps.rows import Reduction, masked_mean, padded_indices, sum_columns
+from headscope.maps.token_types import DEFAULT_TYPES, check_types, type_masks
 
 
 @dataclass(frozen=True)
@@ -25,8 +25,8 @@ class TokenTypes(PerExample):
     """
 
     source: Literal["cls", "all"] = "cls"
-    several: Several = "max"
-    types: tuple[str, ...] = USUAL
+    several: Reduction = "max"
+    types: tuple[str, ...] = DEFAULT_TYPES
     proper_nouns: bool = False
     auxiliaries: bool = False
     subtokens: Literal["first", "all"] = "first"
@@ -52,15 +52,15 @@ class TokenTypes(PerExample):
             auxiliaries=self.auxiliaries,
             subtokens=self.subtokens,
         )
-        rows = places(queries.roles == ROLES.index("cls")) if self.source == "cls" else ()
-        return *places(masks), *rows
+        rows = padded_indices(queries.roles == ROLES.index("cls")) if self.source == "cls" else ()
+        return *padded_indices(masks), *rows
 
     def values(self, batch: Batch) -> Mapping[str, Tensor]:
         """The mean over those rows of an example that see a token of the type."""
         index, held, *rows = self.known(batch)
-        found = masses(batch.focus, (index, held), self.several, rows)
+        found = sum_columns(batch.focus, (index, held), self.several, rows)
         there = found.there[:, :, None]
         return {
-            "token_types": mean_where(found.signed, there, dim=3),
-            "token_types_absolute": mean_where(found.absolute, there, dim=3),
+            "token_types": masked_mean(found.signed, there, dim=3),
+            "token_types_absolute": masked_mean(found.absolute, there, dim=3),
         }

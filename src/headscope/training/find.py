@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from headscope.core.errors import InputError, unknown
+from headscope.core.errors import InputError, unknown_name
 from headscope.core.example import Example
 from headscope.training.task import Task
 from headscope.training.tasks.choice import Choice
@@ -14,13 +14,13 @@ from headscope.training.tasks.regression import Regression
 TASKS: dict[str, Any] = {each.name: each for each in (Classification, Regression, Choice, Mlm)}
 
 
-def task_for(name: str, train: Sequence[Example]) -> tuple[Task, str]:
+def find_task(name: str, train: Sequence[Example]) -> tuple[Task, str]:
     """The task that these examples set, and why it is this one; "" if that was said by name."""
     reason = ""
     if name == "auto":
         name, reason = _guessed(train)
     if name not in TASKS:
-        raise unknown("task", name, ["auto", *TASKS])
+        raise unknown_name("task", name, ["auto", *TASKS])
     task: Task = TASKS[name].of(train)
     return task, reason
 
@@ -30,7 +30,7 @@ def task_of_head(name: str, network: Any, examples: Sequence[Example]) -> Task:
     import transformers
 
     if name != "auto" and name not in TASKS:
-        raise unknown("task", name, ["auto", *TASKS])
+        raise unknown_name("task", name, ["auto", *TASKS])
     kind, config = type(network), network.config
     fitting = [each for each in TASKS if isinstance(network, _heads(transformers, TASKS[each].head, config))]
     if config.num_labels == 1 or config.problem_type == "regression":

@@ -13,13 +13,13 @@ from typing import Any, Unpack
 import torch
 
 from headscope.core.errors import HeadscopeError, InputError, MissingExtra
-from headscope.engine.load import family_of, load
+from headscope.engine.load import find_family, load
 from headscope.engine.model import Model
-from headscope.engine.progress import reporting
+from headscope.engine.progress import show_progress
 from headscope.training.folder import Folder
 from headscope.training.head import seeded
-from headscope.training.job import Job, job_of
-from headscope.training.options import Options, settings_of
+from headscope.training.job import TrainingJob, job_of
+from headscope.training.options import TrainingOptions, settings_of
 from headscope.training.trainer import Watch, steps_of, trainer_of
 from headscope.version import __version__
 
@@ -38,7 +38,7 @@ def finetune(
     keep_checkpoints: bool = False,
     device: str | None = None,
     progress: bool = True,
-    **options: Unpack[Options],
+    **options: Unpack[TrainingOptions],
 ) -> Model:
     """Tune a model for a task, and give it as `hs.load(out)` would.
 
@@ -67,14 +67,14 @@ def finetune(
         return load(folder.path, device=device)
 
 
-def _run(job: Job, folder: Folder, *, device: str | None, keep: bool, quiet: bool) -> None:
+def _run(job: TrainingJob, folder: Folder, *, device: str | None, keep: bool, quiet: bool) -> None:
     """Train from the last checkpoint or from the start, and put the model down."""
     start, last = time.monotonic(), folder.last()
     done = 0 if last is None else int(last.name.partition("-")[2])
     epochs, many, steps = job.settings.epochs, len(job.train), steps_of(job)
     seen = done // steps * many + done % steps * job.settings.batch_size
     try:
-        with seeded(job.settings.seed), reporting(epochs * many, done=seen, quiet=quiet) as advance:
+        with seeded(job.settings.seed), show_progress(epochs * many, done=seen, quiet=quiet) as advance:
             watch = Watch(job, advance, saves=not keep)
             trainer = trainer_of(job, folder, watch, device=device, keep=keep)
             trainer.train(resume_from_checkpoint=None if last is None else str(last))
@@ -92,10 +92,10 @@ def _run(job: Job, folder: Folder, *, device: str | None, keep: bool, quiet: boo
     folder.finish(job.network, job.tokenizer, _stamp(job, folder, trainer.state.log_history, time.monotonic() - start))
 
 
-def _stamp(job: Job, folder: Folder, history: list[dict[str, Any]], seconds: float) -> dict[str, Any]:
+def _stamp(job: TrainingJob, folder: Folder, history: list[dict[str, Any]], seconds: float) -> dict[str, Any]:
     """What the folder says about itself; what may differ between two equal runs stands apart."""
     packages = ("torch", "transformers", "accelerate")
-    tuned = Model(job.network, job.tokenizer, family_of(job.network.config.model_type), "")
+    tuned = Model(job.network, job.tokenizer, find_family(job.network.config.model_type), "")
     return {
         "command": "hs.finetune",
         "version": __version__,

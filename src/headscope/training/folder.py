@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from headscope.core.errors import InputError, OutputError
-from headscope.results.atomic import replacing
+from headscope.results.atomic import atomic_path
 
 STAMP = "finetune.json"
 LOOSE = ("optimizer.pt", "scheduler.pt", "rng_state.pth", "trainer_state.json", "training_args.bin")
@@ -65,7 +65,7 @@ class Folder:
 
     def write(self, stamp: Mapping[str, Any]) -> None:
         """Put the stamp down, whole."""
-        with replacing(self.path / STAMP) as part:
+        with atomic_path(self.path / STAMP) as part:
             lines = (f"{json.dumps(name)}: {json.dumps(value, ensure_ascii=False)}" for name, value in stamp.items())
             part.write_text("{\n " + ",\n ".join(lines) + "\n}\n", encoding="utf-8")
 

@@ -9,37 +9,37 @@ from typing import Any
 from headscope.core.errors import DataWarning, InputError
 from headscope.core.example import Example
 from headscope.data.reading.read import read
-from headscope.engine.batch import longest_input
-from headscope.engine.load import family_of, load
+from headscope.engine.batch import max_input_length
+from headscope.engine.load import find_family, load
 from headscope.engine.model import Model
 from headscope.results.stamp import fingerprint
-from headscope.training.find import task_for
+from headscope.training.find import find_task
 from headscope.training.head import headed, seeded
 from headscope.training.labels import majority
-from headscope.training.options import Settings
-from headscope.training.rows import Row, with_padding
+from headscope.training.options import TrainingSettings
+from headscope.training.rows import EncodedExample, with_padding
 from headscope.training.task import Task
 
 
 @dataclass(frozen=True)
-class Job:
+class TrainingJob:
     """A network with its head, the rows it learns from, and the facts that make two runs the same."""
 
     network: Any
     tokenizer: Any
     task: Task
-    settings: Settings
-    train: Sequence[Row]
-    dev: Sequence[Row]
+    settings: TrainingSettings
+    train: Sequence[EncodedExample]
+    dev: Sequence[EncodedExample]
     facts: dict[str, Any]
     said: str  # what was found, in a sentence
 
 
-def job_of(model: Any, train: Any, dev: Any, *, task: str, tokenizer: Any, settings: Settings) -> Job:
+def job_of(model: Any, train: Any, dev: Any, *, task: str, tokenizer: Any, settings: TrainingSettings) -> TrainingJob:
     """Read, check, tokenise, and put a head on the model."""
     learned = chosen(examples_of(train, "train"), settings.limit, settings.seed)
     held = [] if dev is None else examples_of(dev, "dev")
-    found, reason = task_for(task, learned)
+    found, reason = find_task(task, learned)
     if held:
         found.check(held, "dev")
         _warn_of_overlap(learned, held)
@@ -62,10 +62,10 @@ def job_of(model: Any, train: Any, dev: Any, *, task: str, tokenizer: Any, setti
         "majority": _majority(found, learned),
     }
     rows = [found.rows(words, each, settings.max_length) if each else [] for each in (learned, held)]
-    return Job(network, words, found, settings, rows[0], rows[1], facts, _said(found, reason, facts))
+    return TrainingJob(network, words, found, settings, rows[0], rows[1], facts, _said(found, reason, facts))
 
 
-def base_of(model: Any, tokenizer: Any, settings: Settings) -> tuple[Model, Settings]:
+def base_of(model: Any, tokenizer: Any, settings: TrainingSettings) -> tuple[Model, TrainingSettings]:
     """The model to begin with; a bare config is a model without weights, so it starts from scratch."""
     import transformers
 
@@ -76,7 +76,7 @@ def base_of(model: Any, tokenizer: Any, settings: Settings) -> tuple[Model, Sett
             )
         with seeded(settings.seed):
             network = transformers.AutoModel.from_config(model)
-        made = Model(network, tokenizer, family_of(model.model_type), f"a new {model.model_type}")
+        made = Model(network, tokenizer, find_family(model.model_type), f"a new {model.model_type}")
         return made, replace(settings, from_scratch=True)
     if isinstance(model, Model):
         return (model if tokenizer is None else replace(model, tokenizer=tokenizer)), settings
@@ -106,7 +106,7 @@ def fingerprint_of(examples: Sequence[Example]) -> str:
 
 def check_length(model: Model, max_length: int | None) -> None:
     """Refuse texts longer than the model has places for."""
-    most = longest_input(model)
+    most = max_input_length(model)
     if max_length is not None and most is not None and max_length > most:
         raise InputError(
             f"max_length={max_length} is more than the {most} tokens that {model.spec} can read. Give {most} or less."

@@ -3,10 +3,10 @@
 from dataclasses import asdict, dataclass, fields
 from typing import Any, TypedDict
 
-from headscope.core.errors import InputError, unknown
+from headscope.core.errors import InputError, unknown_name
 
 
-class Options(TypedDict, total=False):
+class TrainingOptions(TypedDict, total=False):
     """What decides the tuned weights."""
 
     epochs: int  # how often every example is seen
@@ -21,7 +21,7 @@ class Options(TypedDict, total=False):
 
 
 @dataclass(frozen=True)
-class Settings:
+class TrainingSettings:
     """The same, complete, with the defaults that all studies share."""
 
     epochs: int = 3
@@ -39,13 +39,13 @@ class Settings:
         return asdict(self)
 
 
-def settings_of(options: Options) -> Settings:
+def settings_of(options: TrainingOptions) -> TrainingSettings:
     """Settings from what a user gave; what makes no sense is refused by name."""
-    known = [each.name for each in fields(Settings)]
+    known = [each.name for each in fields(TrainingSettings)]
     for name in options:
         if name not in known:
-            raise unknown("option of hs.finetune", name, known)
-    found = Settings(**options)
+            raise unknown_name("option of hs.finetune", name, known)
+    found = TrainingSettings(**options)
     for name, least in (("epochs", 1), ("batch_size", 1), ("max_length", 3), ("limit", 2), ("seed", 0)):
         value = getattr(found, name)
         if value is not None and value < least:

@@ -7,8 +7,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from headscope.engine.progress import reporting
-from headscope.training.rows import Row, widened
+from headscope.engine.progress import show_progress
+from headscope.training.rows import EncodedExample, widened
 from headscope.training.task import Found, Task
 
 FIXED = 0
@@ -20,7 +20,7 @@ def predicted(
     network: Any,
     tokenizer: Any,
     task: Task,
-    rows: Sequence[Row],
+    rows: Sequence[EncodedExample],
     *,
     batch_size: int,
     pad_to: int | None = None,
@@ -33,7 +33,7 @@ def predicted(
     parts: list[dict[str, Any]] = []
     network.eval()
     try:
-        with reporting(len(rows), quiet=quiet) as advance:
+        with show_progress(len(rows), quiet=quiet) as advance:
             for start in range(0, len(order), batch_size):
                 places = order[start : start + batch_size]
                 batch = task.batch(tokenizer, [rows[place] for place in places], draw)
@@ -53,5 +53,5 @@ def _plain(values: Tensor) -> Any:
     return (values.float() if values.dtype in (torch.float16, torch.bfloat16) else values).cpu().numpy()
 
 
-def _length(row: Row) -> int:
+def _length(row: EncodedExample) -> int:
     return max(len(part["input_ids"]) for part in row.get("parts", (row,)))

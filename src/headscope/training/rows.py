@@ -8,17 +8,19 @@ from torch import Tensor
 
 from headscope.core.errors import InputError
 from headscope.core.example import Example
-from headscope.data.tokenizing.encode import warn_of_cuts
+from headscope.data.tokenizing.encode import warn_truncated
 
-Row = Mapping[str, Any]
+EncodedExample = Mapping[str, Any]
 """What a model reads of one example, as lists of numbers, and `labels`."""
 
 
-def tokenised(tokenizer: Any, examples: Sequence[Example], longest: int | None, *, stacklevel: int = 5) -> list[Row]:
+def tokenised(
+    tokenizer: Any, examples: Sequence[Example], longest: int | None, *, stacklevel: int = 5
+) -> list[EncodedExample]:
     """Texts and pairs as the tokenizer makes them; those longer than `longest` are cut, and a warning says how many."""
     rows = encoded(tokenizer, [_first(each) for each in examples], [each.pair for each in examples], longest=None)
     lengths = [len(row["input_ids"]) for row in rows]
-    warn_of_cuts(examples, lengths, longest, "were cut", stacklevel=stacklevel)
+    warn_truncated(examples, lengths, longest, "were cut", stacklevel=stacklevel)
     long = [place for place, length in enumerate(lengths) if longest and length > longest]
     firsts, seconds = [_first(examples[place]) for place in long], [examples[place].pair for place in long]
     for place, row in zip(long, encoded(tokenizer, firsts, seconds, longest=longest), strict=True):
@@ -28,7 +30,7 @@ def tokenised(tokenizer: Any, examples: Sequence[Example], longest: int | None, 
 
 def encoded(
     tokenizer: Any, firsts: Sequence[str | list[str]], seconds: Sequence[str | None], *, longest: int | None
-) -> list[Row]:
+) -> list[EncodedExample]:
     """What the tokenizer makes of texts, together where all are of one kind, which is many times as fast."""
     kinds = {(isinstance(first, list), second is None) for first, second in zip(firsts, seconds, strict=True)}
     if len(kinds) > 1:
@@ -54,7 +56,7 @@ def encoded(
     return [{name: found[name][place] for name in names} for place in range(len(firsts))]
 
 
-def padded(tokenizer: Any, rows: Sequence[Row]) -> dict[str, Tensor]:
+def padded(tokenizer: Any, rows: Sequence[EncodedExample]) -> dict[str, Tensor]:
     """One batch of what the model reads, filled up to its longest row on the tokenizer's side."""
     fill = {"input_ids": tokenizer.pad_token_id, "token_type_ids": tokenizer.pad_token_type_id}
     names = [name for name in rows[0] if name in tokenizer.model_input_names]

@@ -10,12 +10,12 @@ import xarray as xr
 
 from headscope.core.errors import InputError
 from headscope.core.example import Example
-from headscope.core.spec import spec_of
-from headscope.engine.batch import longest_input
-from headscope.engine.edited import edit_of, edited
+from headscope.core.spec import to_spec
+from headscope.engine.batch import max_input_length
+from headscope.engine.edited import edited, make_edit
 from headscope.engine.load import load
 from headscope.engine.model import Model, check_model
-from headscope.results.stamp import stamped
+from headscope.results.stamp import stamp
 from headscope.training import metrics
 from headscope.training.find import task_of_head
 from headscope.training.folder import stamp_of
@@ -57,17 +57,17 @@ def score(
     found = task_of_head(task, model.network, examples)
     found.check(examples, "the data")
     check_length(model, max_length)
-    longest = max_length or _tuned_length(model) or longest_input(model)
+    longest = max_length or _tuned_length(model) or max_input_length(model)
     words = with_padding(model.tokenizer, model.network.config)
     rows = found.rows(words, examples, longest)
-    edits = [edit_of(each) for each in ([] if edit is None else edit if isinstance(edit, list | tuple) else [edit])]
+    edits = [make_edit(each) for each in ([] if edit is None else edit if isinstance(edit, list | tuple) else [edit])]
     with edited(model, *edits) if edits else nullcontext():
         answers = predicted(model.network, words, found, rows, batch_size=batch_size, pad_to=pad_to, quiet=not progress)
     facts = {
         "command": "hs.score",
         "model": model.spec,
         "weights_hash": model.weights_hash,
-        "edits": [spec_of(each) for each in edits],
+        "edits": [to_spec(each) for each in edits],
         "data": fingerprint_of(examples),
         "n": len(examples),
         "max_length": longest,
@@ -76,7 +76,7 @@ def score(
         "device": model.device.type,
         "dtype": str(model.network.dtype).removeprefix("torch."),
     }
-    return stamped(_dataset(found, examples, answers), **facts, **_about(found))
+    return stamp(_dataset(found, examples, answers), **facts, **_about(found))
 
 
 def _dataset(task: Task, examples: Sequence[Example], answers: Found) -> xr.Dataset:

@@ -10,7 +10,7 @@ from jaxtyping import Shaped
 from torch import Tensor
 
 from headscope.core.example import Example
-from headscope.training.rows import Row, padded, tokenised
+from headscope.training.rows import EncodedExample, padded, tokenised
 
 Found = dict[str, Shaped[np.ndarray, "..."]]
 """What a model said about each example, by name; the first axis is the example."""
@@ -61,12 +61,12 @@ class Task(ABC):
         """What is known of the task, as plain data."""
         return {"task": self.name, **asdict(self)}
 
-    def rows(self, tokenizer: Any, examples: Sequence[Example], longest: int | None) -> list[Row]:
+    def rows(self, tokenizer: Any, examples: Sequence[Example], longest: int | None) -> list[EncodedExample]:
         """The examples as numbers, with their labels."""
         rows = tokenised(tokenizer, examples, longest)
         return [{**row, "labels": example.label} for row, example in zip(rows, examples, strict=True)]
 
-    def batch(self, tokenizer: Any, rows: Sequence[Row], draw: Draw) -> dict[str, Tensor]:  # noqa: ARG002  (masks draw)
+    def batch(self, tokenizer: Any, rows: Sequence[EncodedExample], draw: Draw) -> dict[str, Tensor]:  # noqa: ARG002  (masks draw)
         """One batch as a model takes it."""
         import torch
 

@@ -11,9 +11,9 @@ from torch import Tensor
 from headscope.core.errors import HeadscopeError
 from headscope.engine.progress import Advance
 from headscope.training.folder import Folder
-from headscope.training.job import Job
+from headscope.training.job import TrainingJob
 from headscope.training.predict import predicted
-from headscope.training.rows import Row
+from headscope.training.rows import EncodedExample
 
 PAUSE, TIMES = 120.0, 20
 """Seconds between two checkpoints within an epoch, at least; where writing one takes long, so many times that."""
@@ -21,12 +21,12 @@ PAUSE, TIMES = 120.0, 20
 POINTS = 200  # of the loss curve, about
 
 
-def steps_of(job: Job) -> int:
+def steps_of(job: TrainingJob) -> int:
     """How many steps one epoch has."""
     return math.ceil(len(job.train) / job.settings.batch_size)
 
 
-def trainer_of(job: Job, folder: Folder, watch: "Watch", *, device: str | None, keep: bool) -> Any:
+def trainer_of(job: TrainingJob, folder: Folder, watch: "Watch", *, device: str | None, keep: bool) -> Any:
     """The trainer of transformers for this job: float32, AdamW, a rate that falls in a line, no noise."""
     import torch
     import transformers
@@ -69,7 +69,7 @@ def trainer_of(job: Job, folder: Folder, watch: "Watch", *, device: str | None, 
 class Watch:
     """What is done between the steps of training: batches made, progress told, dev scored, checkpoints asked for."""
 
-    job: Job
+    job: TrainingJob
     advance: Advance = lambda _: None
     saves: bool = True  # also within an epoch
     epoch: int = 1
@@ -77,7 +77,7 @@ class Watch:
     pause: float = field(default_factory=lambda: PAUSE)
     asked: float | None = None  # when a checkpoint was asked for that is being written
 
-    def collate(self, rows: Sequence[Row]) -> dict[str, Tensor]:
+    def collate(self, rows: Sequence[EncodedExample]) -> dict[str, Tensor]:
         """One batch as the model takes it."""
         return self.job.task.batch(self.job.tokenizer, rows, (self.job.settings.seed, self.epoch))
 

@@ -10,7 +10,7 @@ CORRECTIONS = ("holm", "benjamini_hochberg", "none")
 Numbers = np.ndarray[Any, np.dtype[np.float64]]
 
 
-def corrected(p: Numbers, correction: str = "holm") -> Numbers:
+def correct_p_values(p: Numbers, correction: str = "holm") -> Numbers:
     """P-values, each corrected for all others in the table; NaN stays NaN and does not count.
 
     >>> corrected(np.array([0.01, 0.04, np.nan, 0.03])).round(2)

@@ -11,7 +11,7 @@ import pytest
 from headscope.core import catalog
 from headscope.core.errors import InputError, UnknownName
 from headscope.core.example import Example
-from headscope.core.reader import Reader, Row, Table
+from headscope.core.reader import Reader, Record, RecordTable
 from headscope.data.reading.read import read
 
 
@@ -96,7 +96,7 @@ class Backwards(Reader):
     endings = ("back",)
 
     def __call__(self, place):
-        return Table(place, [Row(1, {"text": Path(place).read_text()[::-1]})])
+        return RecordTable(place, [Record(1, {"text": Path(place).read_text()[::-1]})])
 
 
 # sources that are none

@@ -11,7 +11,7 @@ import pytest
 from headscope.data.tagging.features import Features, kind_of, letters, shape
 from headscope.data.tagging.perceptron import Tagger, english
 from headscope.data.tagging.weights import Weights, read_weights, write_weights
-from headscope.results.stamp import provenance
+from headscope.results.stamp import read_provenance
 from headscope.results.store import open_result
 from tests.readers.shared import DATA, real
 
@@ -135,7 +135,7 @@ def test_how_words_and_sentences_are_written():
 
 
 def test_the_shipped_file_is_small_and_holds_no_code():
-    path = ROOT / "src" / "headscope" / "data" / "english_tagger.npz"
+    path = ROOT / "src" / "headscope" / "data" / "bundled" / "english_tagger.npz"
     assert path.stat().st_size < 1_000_000
     with np.load(path, allow_pickle=False) as held:
         assert all(held[name].dtype.kind in "ui" for name in held.files)
@@ -143,6 +143,6 @@ def test_the_shipped_file_is_small_and_holds_no_code():
 
 
 def test_what_was_measured_is_what_is_shipped():
-    measured = provenance(open_result(ROOT / "docs" / "results" / "tagger.nc"))
-    shipped = ROOT / "src" / "headscope" / "data" / "english_tagger.npz"
+    measured = read_provenance(open_result(ROOT / "docs" / "results" / "tagger.nc"))
+    shipped = ROOT / "src" / "headscope" / "data" / "bundled" / "english_tagger.npz"
     assert measured["weights_hash"] == sha256(shipped.read_bytes()).hexdigest()

@@ -10,9 +10,9 @@ import pytest
 
 from headscope.core.errors import DataWarning, InputError, MissingExtra
 from headscope.core.example import Example
+from headscope.data.tagging import cache as tag_cache
 from headscope.data.tagging.english import EnglishTags
-from headscope.data.tagging.tag import tagged
-from headscope.data.tagging.tagger import cache as tag_cache
+from headscope.data.tagging.tag import tag_examples
 from headscope.data.tagging.tagger import words_at
 
 
@@ -28,31 +28,31 @@ DATA = [Example("a", "She didn't sleep."), Example("b", "Paris is big.", pair="I
 
 
 def test_texts_get_words_and_tags():
-    one = tagged([Example("a", "She didn't sleep.")])[0]
+    one = tag_examples([Example("a", "She didn't sleep.")])[0]
     assert words_at(one.text, one.columns["spans"]) == ("She", "did", "n't", "sleep", ".")
     assert one.columns["tags"] == ("PRON", "AUX", "PART", "VERB", "PUNCT")
     assert "pair_spans" not in one.columns
 
 
 def test_the_tags_of_a_pair_follow_those_of_the_text():
-    one = tagged([Example("b", "Paris is big.", pair="Is it?", label=1, columns={"source": "web"})])[0]
+    one = tag_examples([Example("b", "Paris is big.", pair="Is it?", label=1, columns={"source": "web"})])[0]
     assert one.columns["tags"] == ("PROPN", "AUX", "ADJ", "PUNCT", "AUX", "PRON", "PUNCT")
     assert words_at(one.pair, one.columns["pair_spans"]) == ("Is", "it", "?")
     assert (one.label, one.columns["source"]) == (1, "web")
 
 
 def test_words_given_are_the_words_tagged():
-    one = tagged([Example("a", "dont go", words=("dont", "go"))])[0]
+    one = tag_examples([Example("a", "dont go", words=("dont", "go"))])[0]
     assert len(one.columns["tags"]) == 2
     assert "spans" not in one.columns
-    two = tagged([Example("a", "New York slept", columns={"spans": ((0, 8), (9, 14))})])[0]
+    two = tag_examples([Example("a", "New York slept", columns={"spans": ((0, 8), (9, 14))})])[0]
     assert (two.columns["spans"], len(two.columns["tags"])) == (((0, 8), (9, 14)), 2)
 
 
 @pytest.mark.parametrize("tagger", ["auto", "english", "gold"])
 def test_tags_that_are_there_stay(tagger):
     given = [Example("a", "He ran", words=("He", "ran"), columns={"tags": ("X", "X")})]
-    assert tagged(given, tagger) == given
+    assert tag_examples(given, tagger) == given
 
 
 def test_gold_tags_that_are_missing_are_refused():
@@ -60,35 +60,35 @@ def test_gold_tags_that_are_missing_are_refused():
     with pytest.raises(
         InputError, match="tagger='gold' takes tags from the data, but 1 of 2 .* first is 'c'. Give them"
     ):
-        tagged(given, "gold")
+        tag_examples(given, "gold")
 
 
 def test_a_tagger_that_there_is_not_is_refused():
     with pytest.raises(InputError, match="No tagger is called 'nltk'. Use 'auto' or 'english' .* 'spacy:MODEL'"):
-        tagged(DATA, "nltk")
+        tag_examples(DATA, "nltk")
 
 
 def test_tags_are_kept_and_used_again(folder, monkeypatch):
-    first = tagged(DATA)
+    first = tag_examples(DATA)
     (file,) = (folder / "tags").iterdir()
     monkeypatch.setattr(EnglishTags, "__call__", None)  # nobody tags any more
-    assert tagged(DATA) == first
+    assert tag_examples(DATA) == first
     assert list((folder / "tags").iterdir()) == [file]
 
 
 def test_other_data_and_other_taggers_have_files_of_their_own(folder, monkeypatch):
-    tagged(DATA)
-    tagged(DATA[:2])
-    tagged([Example("a", "She did", words=("She", "did"))])
-    tagged([Example("a", "She", pair="did")])
+    tag_examples(DATA)
+    tag_examples(DATA[:2])
+    tag_examples([Example("a", "She did", words=("She", "did"))])
+    tag_examples([Example("a", "She", pair="did")])
     monkeypatch.setattr("headscope.data.tagging.english._version", lambda: "another")
-    tagged(DATA)
+    tag_examples(DATA)
     assert len(list((folder / "tags").iterdir())) == 5
 
 
 @pytest.mark.parametrize("damage", ["empty", "cut", "other", "short"])
 def test_a_damaged_file_is_made_again(folder, damage):
-    first = tagged(DATA)
+    first = tag_examples(DATA)
     (file,) = (folder / "tags").iterdir()
     whole = file.read_bytes()
     if damage == "empty":
@@ -100,14 +100,14 @@ def test_a_damaged_file_is_made_again(folder, damage):
     else:
         with np.load(file) as held:
             np.savez(file, **{**held, "tags": held["tags"][:-1]})
-    assert tagged(DATA) == first
+    assert tag_examples(DATA) == first
     assert file.read_bytes() == whole
 
 
 def test_a_folder_that_cannot_be_written_is_no_trouble(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("in the way")
     monkeypatch.setenv("HEADSCOPE_CACHE", str(tmp_path / "file"))
-    assert tagged(DATA)[0].columns["tags"][0] == "PRON"
+    assert tag_examples(DATA)[0].columns["tags"][0] == "PRON"
 
 
 def test_a_write_that_fails_leaves_nothing_behind(folder, monkeypatch):
@@ -116,7 +116,7 @@ def test_a_write_that_fails_leaves_nothing_behind(folder, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(np, "savez_compressed", fail)
-    assert tagged(DATA)[0].columns["tags"][0] == "PRON"
+    assert tag_examples(DATA)[0].columns["tags"][0] == "PRON"
     assert list((folder / "tags").iterdir()) == []
 
 
@@ -131,16 +131,16 @@ def test_the_folder_is_the_users(tmp_path, monkeypatch):
 
 def test_a_few_words_take_no_file(folder, monkeypatch):
     monkeypatch.setattr(tag_cache, "WORTH", 20_000)
-    tagged(DATA)
+    tag_examples(DATA)
     assert not folder.exists()
 
 
 def test_text_in_another_script_is_warned_about():
     with pytest.warns(DataWarning, match="9 of 10 letters are not Latin, but the built-in tagger knows English only"):
-        tagged([Example("a", "Кот спит!!"), Example("b", "東京 b 12")])
+        tag_examples([Example("a", "Кот спит!!"), Example("b", "東京 b 12")])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        tagged([Example("a", "naïve Ðorđe 東京 sleeps")])
+        tag_examples([Example("a", "naïve Ðorđe 東京 sleeps")])
 
 
 @dataclass
@@ -190,7 +190,7 @@ def spacy(monkeypatch):
 
 @pytest.mark.usefixtures("spacy")
 def test_spacy_tags_its_own_words():
-    one, two = tagged(
+    one, two = tag_examples(
         [Example("a", "Kim \n sleeps", pair="now"), Example("b", "", words=("a b", "C"))], "spacy:en_core_web_sm"
     )
     assert (one.columns["tags"], one.columns["spans"]) == (("PROPN", "NOUN", "NOUN"), ((0, 3), (6, 12)))
@@ -203,9 +203,9 @@ def test_a_spacy_pipeline_that_is_missing_or_tags_nothing_is_refused():
     with pytest.raises(
         InputError, match="spaCy has no pipeline called 'missing' here. Run python -m spacy download missing"
     ):
-        tagged(DATA, "spacy:missing")
+        tag_examples(DATA, "spacy:missing")
     with pytest.raises(InputError, match="The spaCy pipeline 'stub' gives no parts of speech. Use one that does"):
-        tagged(DATA, "spacy:blank")
+        tag_examples(DATA, "spacy:blank")
 
 
 def test_without_spacy_a_sentence_says_how_to_get_it(monkeypatch):
@@ -213,4 +213,4 @@ def test_without_spacy_a_sentence_says_how_to_get_it(monkeypatch):
     with pytest.raises(
         MissingExtra, match=r"tagger='spacy:en_core_web_sm' needs spaCy, .* pip install 'headscope\[spacy\]'"
     ):
-        tagged(DATA, "spacy")
+        tag_examples(DATA, "spacy")

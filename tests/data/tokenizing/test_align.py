@@ -8,7 +8,7 @@ from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers,
 
 from headscope.core.errors import InputError
 from headscope.core.example import Example
-from headscope.data.tagging.tag import tagged
+from headscope.data.tagging.tag import tag_examples
 from headscope.data.tokenizing.align import words_of_tokens
 from headscope.data.tokenizing.encode import encode
 from headscope.data.tokenizing.words import split
@@ -140,7 +140,7 @@ def test_tokens_outside_all_words_belong_to_none():
 
 
 def test_tagged_examples_have_one_tag_for_each_word_of_their_tokens():
-    examples = tagged([Example("0", TEXT), Example("1", "the cats read.", pair="it did")])
+    examples = tag_examples([Example("0", TEXT), Example("1", "the cats read.", pair="it did")])
     for row, example in zip(encode(byte_level(), examples), examples, strict=True):
         assert max(row.word) == len(example.columns["tags"]) - 1
 

@@ -4,7 +4,7 @@ import pytest
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
-from headscope.data.tokenizing.readable import readable
+from headscope.data.tokenizing.readable import make_readable
 
 
 def byte_level():
@@ -39,21 +39,21 @@ def metaspace():
 )
 def test_byte_level_pieces_are_shown_as_the_characters_they_make(text, shown):
     tokenizer = byte_level()
-    assert readable(tokenizer, tokenizer(text)["input_ids"]) == shown
+    assert make_readable(tokenizer, tokenizer(text)["input_ids"]) == shown
 
 
 def test_a_broken_character_is_shown_as_its_bytes():
     tokenizer = byte_level()
     ids = tokenizer("中")["input_ids"]
-    assert readable(tokenizer, ids[:2]) == ["⟨E4⟩", "⟨B8⟩"]
+    assert make_readable(tokenizer, ids[:2]) == ["⟨E4⟩", "⟨B8⟩"]
 
 
 def test_special_tokens_stay_as_they_are():
     tokenizer = byte_level()
-    assert readable(tokenizer, [tokenizer.bos_token_id]) == ["<s>"]
+    assert make_readable(tokenizer, [tokenizer.bos_token_id]) == ["<s>"]
 
 
 def test_sentencepiece_marks_and_byte_pieces_are_read():
     tokenizer, pieces = metaspace()
     ids = [pieces.index(each) for each in ("▁the", "▁", "ing", "<0xE4>", "<0xB8>", "<0xAD>", "中", "שלום")]
-    assert readable(tokenizer, ids) == ["·the", "·", "ing", "中(1/3)", "中(2/3)", "中(3/3)", "中", "שלום"]
+    assert make_readable(tokenizer, ids) == ["·the", "·", "ing", "中(1/3)", "中(2/3)", "中(3/3)", "中", "שלום"]

@@ -4,11 +4,11 @@ import re
 from importlib.resources import files
 
 from headscope.core.catalog import catalogs
-from headscope.core.errors import unknown
-from headscope.core.spec import canonical
+from headscope.core.errors import unknown_name
+from headscope.core.spec import canonical_name
 
 
-def bibtex(name: str) -> str:
+def read_bibtex(name: str) -> str:
     """The BibTeX entries behind a lens or figure, behind the data, or of headscope itself.
 
     >>> bibtex("norm").splitlines()[0]
@@ -21,6 +21,6 @@ def bibtex(name: str) -> str:
         for each in catalog.names():
             named[each] = (*named.get(each, ()), *getattr(catalog.find(each), "cites", ()))
     known = {each: keys for each, keys in named.items() if keys}
-    if canonical(name) not in known:
-        raise unknown("thing to cite", name, known)
-    return "\n\n".join(entries[key] for key in dict.fromkeys(known[canonical(name)]))
+    if canonical_name(name) not in known:
+        raise unknown_name("thing to cite", name, known)
+    return "\n\n".join(entries[key] for key in dict.fromkeys(known[canonical_name(name)]))

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from headscope.core.errors import DataWarning, InputError
 from headscope.core.example import Example
-from headscope.core.reader import Columns, Malformed, Row, Table, Unreadable
+from headscope.core.reader import Columns, Malformed, Record, RecordTable, Unreadable
 from headscope.data.reading.columns import absent, choose, differs
 from headscope.data.reading.values import choices_in, id_in, label_in, rest_of, text_in, words_in
 
@@ -25,7 +25,7 @@ class Draft(NamedTuple):
     columns: dict[str, Any]
 
 
-def examples_of(table: Table, asked: Columns, *, skip: bool = False) -> list[Example]:
+def examples_of(table: RecordTable, asked: Columns, *, skip: bool = False) -> list[Example]:
     """Every row as an example; `skip` leaves out those that cannot be read, and a warning counts them."""
     if table.header is not None:
         _check_header(table, asked)
@@ -55,14 +55,14 @@ def examples_of(table: Table, asked: Columns, *, skip: bool = False) -> list[Exa
 class _Reading:
     """What later rows are held against: the columns of the first, the kind of its label, the ids so far."""
 
-    def __init__(self, table: Table, asked: Columns) -> None:
+    def __init__(self, table: RecordTable, asked: Columns) -> None:
         self.table, self.asked = table, asked
         self.columns: Columns | None = None
         self.known: set[tuple[str, ...]] = set()
         self.ids: dict[str, int] = {}
         self.label: tuple[int, str] | None = None
 
-    def draft(self, number: int, row: Row | Malformed) -> Draft:
+    def draft(self, number: int, row: Record | Malformed) -> Draft:
         if isinstance(row, Malformed):
             raise Unreadable(row.problem)
         columns, values = self._columns(row), row.values
@@ -79,7 +79,7 @@ class _Reading:
         self.columns = columns
         return Draft(name, text, pair, words, label, rest)
 
-    def _columns(self, row: Row) -> Columns:
+    def _columns(self, row: Record) -> Columns:
         """How this row is read, which must be how the first one was."""
         shape = tuple(row.values)
         if self.columns is not None and shape in self.known:
@@ -94,7 +94,7 @@ class _Reading:
         self.known.add(shape)
         return found
 
-    def _label(self, row: Row, columns: Columns, rest: dict[str, Any]) -> Label:
+    def _label(self, row: Record, columns: Columns, rest: dict[str, Any]) -> Label:
         if columns.label is None:
             return None
         order = columns.labels.get(columns.label)
@@ -120,7 +120,7 @@ class _Reading:
         self.ids[name] = line
 
 
-def _check_header(table: Table, asked: Columns) -> None:
+def _check_header(table: RecordTable, asked: Columns) -> None:
     try:
         choose(asked, table.columns, dict.fromkeys(table.header or ()))
     except Unreadable as problem:

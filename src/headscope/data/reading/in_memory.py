@@ -5,37 +5,39 @@ from typing import Any
 
 from headscope.core.errors import InputError
 from headscope.core.example import Example
-from headscope.core.reader import Columns, Malformed, Row, Table
-from headscope.data.reading.values import kind_of
+from headscope.core.reader import Columns, Malformed, Record, RecordTable
+from headscope.data.reading.values import type_name
 
 
-def table_in_hand(source: Any) -> Table:
+def table_from_object(source: Any) -> RecordTable:
     """The rows of a list, a frame or a dataset."""
     owner = type(source).__module__.partition(".")[0]
     if owner == "pandas" and hasattr(source, "columns"):
         return frame_table(source)
     if owner == "datasets":
-        return dataset_table(source, "the dataset")
+        return table_from_dataset(source, "the dataset")
     if isinstance(source, Iterable) and not isinstance(source, Mapping | str | bytes):
-        return Table("the list", _items(source), counts="row")
+        return RecordTable("the list", _items(source), counts="row")
     raise InputError(
-        f"Cannot read {kind_of(source)}. Give a path, 'format:parameters@PATH', a list of texts, pairs, dicts or "
+        f"Cannot read {type_name(source)}. Give a path, 'format:parameters@PATH', a list of texts, pairs, dicts or "
         "examples, a pandas frame, or a dataset of the package datasets."
     )
 
 
-def frame_table(frame: Any, name: str = "the frame") -> Table:
+def frame_table(frame: Any, name: str = "the frame") -> RecordTable:
     """The rows of a pandas frame; what pandas calls missing is None."""
     header = tuple(map(str, frame.columns))
     if len(set(header)) < len(header):
         raise InputError(f"Two columns of {name} have the same name: {', '.join(header)}. Give every column its own.")
     held = [frame.iloc[:, place] for place in range(len(header))]
     lists = [[_plain(each) for each in column.astype(object).where(column.notna(), None)] for column in held]
-    rows = (Row(place, dict(zip(header, values, strict=True))) for place, values in enumerate(zip(*lists, strict=True)))
-    return Table(name, rows, header=header, counts="row")
+    rows = (
+        Record(place, dict(zip(header, values, strict=True))) for place, values in enumerate(zip(*lists, strict=True))
+    )
+    return RecordTable(name, rows, header=header, counts="row")
 
 
-def dataset_table(dataset: Any, name: str) -> Table:
+def table_from_dataset(dataset: Any, name: str) -> RecordTable:
     """The rows of a dataset of the package `datasets`; class labels by their names, whose order is kept."""
     if isinstance(dataset, Mapping):
         splits = ", ".join(map(str, dataset))
@@ -44,20 +46,20 @@ def dataset_table(dataset: Any, name: str) -> Table:
     orders = {column: tuple(names) for column, each in features.items() if (names := _class_names(each))}
     plain = dataset.with_format(None) if hasattr(dataset, "with_format") else dataset
     rows = (
-        Row(place, {column: _named(value, orders.get(column)) for column, value in values.items()})
+        Record(place, {column: _named(value, orders.get(column)) for column, value in values.items()})
         for place, values in enumerate(plain)
     )
-    return Table(name, rows, Columns(labels=orders), tuple(features) or None, "row")
+    return RecordTable(name, rows, Columns(labels=orders), tuple(features) or None, "row")
 
 
-def _items(source: Iterable[Any]) -> Iterator[Row | Malformed]:
+def _items(source: Iterable[Any]) -> Iterator[Record | Malformed]:
     for place, item in enumerate(source):
         if isinstance(item, str):
-            yield Row(place, {"text": item, "pair": None})
+            yield Record(place, {"text": item, "pair": None})
         elif isinstance(item, Mapping):
-            yield Row(place, {str(name): value for name, value in item.items()})
+            yield Record(place, {str(name): value for name, value in item.items()})
         elif isinstance(item, tuple | list) and len(item) == 2 and all(isinstance(part, str) for part in item):
-            yield Row(place, {"text": item[0], "pair": item[1]})
+            yield Record(place, {"text": item[0], "pair": item[1]})
         elif isinstance(item, Example):
             yield Malformed(place, "it is an Example among other things; give a list of examples only")
         else:

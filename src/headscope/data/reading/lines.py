@@ -7,7 +7,7 @@ from pathlib import Path
 from headscope.core.errors import InputError
 
 
-def lines(path: Path, *, ends: bool = False) -> Iterator[tuple[int, str, str | None]]:
+def read_lines(path: Path, *, ends: bool = False) -> Iterator[tuple[int, str, str | None]]:
     """Number, text and problem (mostly None) of every line of a file; `ends` keeps the line ends.
 
     Only a line feed ends a line: texts hold other characters that Python would split at.

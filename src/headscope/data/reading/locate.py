@@ -9,11 +9,11 @@ from typing import Any
 
 from headscope.core.catalog import readers
 from headscope.core.errors import InputError
-from headscope.core.reader import Reader, Table
-from headscope.core.spec import canonical
+from headscope.core.reader import Reader, RecordTable
+from headscope.core.spec import canonical_name
 
 
-def table_at(source: str) -> Table:
+def find_table(source: str) -> RecordTable:
     """The table behind a path, or behind `name:parameters@PATH`.
 
     A path that exists is a path, whatever characters it holds.
@@ -21,11 +21,11 @@ def table_at(source: str) -> Table:
     if not Path(source).exists() and (named := _named(source)):
         reader, place = named
         return reader(place)
-    path = file_at(source)
+    path = find_file(source)
     return _by_ending(path)(str(path))
 
 
-def file_at(place: str | Path) -> Path:
+def find_file(place: str | Path) -> Path:
     """A file that is there and holds something; the error names its neighbours."""
     path = Path(place).expanduser()
     if path.is_dir():
@@ -38,21 +38,21 @@ def file_at(place: str | Path) -> Path:
     return path
 
 
-def first_file(place: str | Path, *names: str) -> Path:
+def find_first_file(place: str | Path, *names: str) -> Path:
     """The file itself, or the first of these names that the folder at this place has."""
     path = Path(place).expanduser()
     if not path.is_dir():
-        return file_at(path)
-    return file_at(next((path / name for name in names if (path / name).is_file()), path / names[0]))
+        return find_file(path)
+    return find_file(next((path / name for name in names if (path / name).is_file()), path / names[0]))
 
 
 def _named(source: str) -> tuple[Reader, str] | None:
     """The reader and the place in `name:parameters@PATH`, if the source is written so."""
     spec, at, place = source.partition("@")
     name, *parts = re.split("[:,]", spec)
-    if not (at or parts) or not canonical(name).isidentifier() or (len(name) == 1 and not at):  # C:\\ is a drive
+    if not (at or parts) or not canonical_name(name).isidentifier() or (len(name) == 1 and not at):  # C:\\ is a drive
         return None
-    if " " in source and canonical(name) not in readers.names():  # a text itself
+    if " " in source and canonical_name(name) not in readers.names():  # a text itself
         return None
     kind = readers.find(name)
     reader: Reader = readers.make(kind, **_parameters(kind, name, parts))
@@ -75,7 +75,7 @@ def _parameters(kind: Any, name: str, parts: Sequence[str]) -> dict[str, str]:
                 raise InputError(f"The reader '{name}' {takes}, but {len(parts)} parameters are given: {parts}.")
             key, value = known[place], part
         if value:
-            found[canonical(key)] = value
+            found[canonical_name(key)] = value
     return found
 
 

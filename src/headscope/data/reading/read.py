@@ -9,8 +9,8 @@ from headscope.core.errors import InputError
 from headscope.core.example import Example
 from headscope.core.reader import Columns
 from headscope.data.reading.examples import examples_of
-from headscope.data.reading.in_memory import table_in_hand
-from headscope.data.reading.locate import table_at
+from headscope.data.reading.in_memory import table_from_object
+from headscope.data.reading.locate import find_table
 
 
 def read(
@@ -45,9 +45,9 @@ def read(
         return _ready(source, asked)
     if isinstance(source, str) and source == "sample":
         with as_file(files("headscope.data.bundled") / "gap_sample.tsv") as path:
-            return examples_of(table_at(f"gap@{path}"), asked, skip=malformed == "skip")
+            return examples_of(find_table(f"gap@{path}"), asked, skip=malformed == "skip")
     at = isinstance(source, str | os.PathLike)
-    table = table_at(os.fspath(source)) if at else table_in_hand(source)
+    table = find_table(os.fspath(source)) if at else table_from_object(source)
     return examples_of(table, asked, skip=malformed == "skip")
 
 

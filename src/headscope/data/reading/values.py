@@ -16,7 +16,7 @@ def text_in(values: Mapping[str, Any], name: str, what: str) -> str:
     """A text that holds something."""
     found = values[name]
     if not isinstance(found, str):
-        raise Unreadable(f"the {what} (column '{name}') is {kind_of(found)}, where a text is expected")
+        raise Unreadable(f"the {what} (column '{name}') is {type_name(found)}, where a text is expected")
     return _whole(found, f"the {what} (column '{name}')")
 
 
@@ -26,7 +26,7 @@ def words_in(values: Mapping[str, Any], name: str) -> tuple[str, ...]:
     if isinstance(found, str):
         found = found.split()
     if not isinstance(found, list | tuple):
-        raise Unreadable(f"the words (column '{name}') are {kind_of(found)}, where a list of words is expected")
+        raise Unreadable(f"the words (column '{name}') are {type_name(found)}, where a list of words is expected")
     return _texts(found, "word", f"the words (column '{name}')", least=1)
 
 
@@ -37,7 +37,7 @@ def choices_in(values: Mapping[str, Any], names: str | tuple[str, ...]) -> tuple
     else:
         found, where = [values[name] for name in names], f"the choices (columns {', '.join(names)})"
     if not isinstance(found, list | tuple):
-        raise Unreadable(f"{where} are {kind_of(found)}, where a list of texts is expected")
+        raise Unreadable(f"{where} are {type_name(found)}, where a list of texts is expected")
     return _texts(found, "choice", where, least=2)
 
 
@@ -57,7 +57,7 @@ def label_in(value: Any, name: str, order: Sequence[str] | None) -> int | float 
     if number is not None and not math.isfinite(number):
         raise Unreadable(f"the label (column '{name}') is {value!r}, which is no finite number")
     if number is None and not isinstance(value, str):
-        raise Unreadable(f"the label (column '{name}') is {kind_of(value)}, where a number or a name is expected")
+        raise Unreadable(f"the label (column '{name}') is {type_name(value)}, where a number or a name is expected")
     return value if number is None else number
 
 
@@ -65,7 +65,7 @@ def id_in(values: Mapping[str, Any], name: str) -> str:
     """An id as text."""
     found = values[name]
     if isinstance(found, bool) or not isinstance(found, str | int):
-        raise Unreadable(f"the id (column '{name}') is {kind_of(found)}, where a text or a whole number is expected")
+        raise Unreadable(f"the id (column '{name}') is {type_name(found)}, where a text or a whole number is expected")
     return _whole(str(found), f"the id (column '{name}')")
 
 
@@ -81,10 +81,10 @@ def rest_of(values: Mapping[str, Any], columns: Columns, words: tuple[str, ...] 
     return rest
 
 
-def kind_of(value: Any) -> str:
+def type_name(value: Any) -> str:
     """What a value is, in words.
 
-    >>> kind_of(3.5), kind_of(None), kind_of([1])
+    >>> type_name(3.5), type_name(None), type_name([1])
     ('the number 3.5', 'missing', 'a list')
     """
     if value is None:
@@ -104,7 +104,7 @@ def _texts(found: Sequence[Any], what: str, where: str, least: int) -> tuple[str
         raise Unreadable(f"{where} are {len(found)}, where at least {least} {'is' if least == 1 else 'are'} expected")
     for place, each in enumerate(found):
         if not isinstance(each, str):
-            raise Unreadable(f"{what} {place} of {where} is {kind_of(each)}, where a text is expected")
+            raise Unreadable(f"{what} {place} of {where} is {type_name(each)}, where a text is expected")
         _whole(each, f"{what} {place} of {where}")
     return tuple(found)
 

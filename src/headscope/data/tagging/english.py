@@ -12,7 +12,7 @@ from headscope.data.tagging.perceptron import english
 from headscope.data.tagging.tagger import Item, Tagged, Tagging, words_at
 from headscope.data.tokenizing.words import split
 
-MADE_OF = ("english_tagger.npz", "words.py", "tagger.py", "tagger_features.py")
+MADE_OF = ("bundled/english_tagger.npz", "tokenizing/words.py", "tagging/perceptron.py", "tagging/features.py")
 """What decides a tag: where one of these files changes, tags that were kept before are not used again."""
 
 
@@ -53,7 +53,7 @@ def warn_of_other_scripts(items: Sequence[Item]) -> None:
 def _version() -> str:
     digest = hashlib.sha256()
     for name in MADE_OF:
-        digest.update((files("headscope.data.bundled") / name).read_bytes())
+        digest.update((files("headscope.data") / name).read_bytes())
     return digest.hexdigest()[:16]
 
 

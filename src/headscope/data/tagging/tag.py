@@ -13,7 +13,7 @@ from headscope.data.tagging.spacy_pipeline import SpacyTags
 from headscope.data.tagging.tagger import Item, Tagged, Tagging, words_at
 
 
-def tagged(examples: Sequence[Example], tagger: str = "auto") -> list[Example]:
+def tag_examples(examples: Sequence[Example], tagger: str = "auto") -> list[Example]:
     """The same examples with a column `tags`: the universal part of speech of every word, the pair's after the text's.
 
     Words are those of `words` or of the column `spans` where an example has them; otherwise the text is split, and

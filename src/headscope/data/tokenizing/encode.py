@@ -12,7 +12,7 @@ from headscope.core.errors import DataWarning, InputError
 from headscope.core.example import Example
 from headscope.core.tokens import ROLES, Tokens
 from headscope.data.tokenizing.align import words_of_tokens
-from headscope.data.tokenizing.readable import readable
+from headscope.data.tokenizing.readable import make_readable
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Encoded:
     role: Sequence[int]  # places in ROLES
 
 
-def as_examples(text: Any, pair: Any = None) -> list[Example]:
+def to_examples(text: Any, pair: Any = None) -> list[Example]:
     """Examples from a text, a list of texts or of pairs, or examples themselves."""
     if isinstance(text, str | Example):
         text, pair = [text], None if pair is None else [pair]
@@ -63,14 +63,14 @@ def encode(
         raise InputError("This model has no tokenizer. Give one to hs.load(…, tokenizer=…), or pass a tokenised batch.")
     found = [_encode(tokenizer, each, None, paired, framed) for each in examples]
     long = [place for place, each in enumerate(found) if longest and len(each.text) > longest]
-    warn_of_cuts(examples, [len(each.text) for each in found], longest, "were cut", stacklevel=5)
+    warn_truncated(examples, [len(each.text) for each in found], longest, "were cut", stacklevel=5)
     for place in long:
         found[place] = _encode(tokenizer, examples[place], longest, paired, framed)
     _check(tokenizer, examples, found)
     return found
 
 
-def warn_of_cuts(
+def warn_truncated(
     examples: Sequence[Example], lengths: Sequence[int], longest: int | None, happens: str, *, stacklevel: int
 ) -> None:
     """Say how many texts are longer than `longest` tokens, and which, if any are."""
@@ -85,7 +85,7 @@ def warn_of_cuts(
         )
 
 
-def padded(
+def pad_sequences(
     rows: Sequence[Encoded],
     fill: Mapping[str, int],
     *,
@@ -151,7 +151,7 @@ def _encode(tokenizer: Any, example: Example, longest: int | None, paired: bool,
     sides = found.sequence_ids() if tokenizer.is_fast else [0] * many
     return Encoded(
         inputs={name: found[name] for name in found if name in tokenizer.model_input_names},
-        text=readable(tokenizer, ids),
+        text=make_readable(tokenizer, ids),
         special=[each in roles for each in ids],
         segment=_segments(sides),
         word=words_of_tokens(example, found["offset_mapping"], sides) if aligned else _counted(words, sides),

@@ -7,7 +7,7 @@ SPACE = "·"
 """Stands for the space before a word."""
 
 
-def readable(tokenizer: Any, ids: Sequence[int]) -> list[str]:
+def make_readable(tokenizer: Any, ids: Sequence[int]) -> list[str]:
     """The text of each token: bytes decoded, spaces and line breaks made visible.
 
     A character that is spread over several tokens is shown on each of them with its place: `中(1/3)`.

@@ -21,8 +21,8 @@ from headscope.patterns.classify.profiles import profiles_of
 from headscope.patterns.classify.resize import CHANNELS, pictures
 from headscope.patterns.classify.row_weights import Sizes
 from headscope.patterns.classify.rules import scores_of
-from headscope.patterns.classify.settings import USUAL, Settings
-from headscope.results.atomic import replacing
+from headscope.patterns.classify.settings import USUAL, CnnSettings
+from headscope.results.atomic import atomic_path
 
 SCORES = 4
 BUNDLED = Path(__file__).with_name("cnn.safetensors")
@@ -34,7 +34,7 @@ class Net(nn.Module):
     While it is trained, its convolutions are normalised over a batch; `fused` puts that into their weights.
     """
 
-    def __init__(self, settings: Settings = USUAL, *, normalised: bool = False) -> None:
+    def __init__(self, settings: CnnSettings = USUAL, *, normalised: bool = False) -> None:
         super().__init__()
         layers: list[nn.Module] = []
         before = len(CHANNELS)
@@ -64,7 +64,7 @@ def seen_by_net(sizes: Sizes, side: int) -> tuple[Tensor, Tensor]:
     return pictures(sizes, side, profiles).contiguous(memory_format=torch.channels_last), 4 * scores - 1
 
 
-def fused(net: Net, settings: Settings) -> Net:
+def fused(net: Net, settings: CnnSettings) -> Net:
     """The same network without normalisation, ready for use."""
     plain, parts = Net(settings), list(net.eval().layers)
     pairs = [(one, other) for one, other in pairwise(parts) if isinstance(one, nn.Conv2d)]
@@ -111,7 +111,7 @@ def read_cnn(path: Path, device: torch.device) -> Cnn:
 @cache
 def _read(path: Path, changed: int, device: torch.device) -> Cnn:  # noqa: ARG001  (a new file is read anew)
     about, tensors = _opened(path)
-    settings = Settings(**{name: _plain(each) for name, each in about["settings"].items()})
+    settings = CnnSettings(**{name: _plain(each) for name, each in about["settings"].items()})
     nets = []
     for place in range(settings.nets):
         net = Net(settings)
@@ -125,7 +125,7 @@ def write_cnn(cnn: Cnn, path: Path) -> None:
     """The networks in one file; what is known of them is its one line of metadata."""
     tensors = {f"{place}.{key}": each for place, net in enumerate(cnn.nets) for key, each in net.state_dict().items()}
     whole = {key: each.detach().cpu().contiguous() for key, each in tensors.items()}
-    with replacing(path) as part:  # as bytes: what safetensors itself writes, only its owner may read
+    with atomic_path(path) as part:  # as bytes: what safetensors itself writes, only its owner may read
         part.write_bytes(save(whole, {"headscope": json.dumps(dict(cnn.about), sort_keys=True)}))
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Settings:
+class CnnSettings:
     """A network of eight convolutions, and how it is trained; none of this was chosen by looking at test maps."""
 
     side: int = 32  # pixels of a picture
@@ -29,4 +29,4 @@ class Settings:
     folds: int = 5
 
 
-USUAL = Settings()
+USUAL = CnnSettings()

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from headscope.core.errors import InputError, unknown
+from headscope.core.errors import InputError, unknown_name
 from headscope.patterns.classes import CLASSES
-from headscope.results.atomic import replacing
+from headscope.results.atomic import atomic_path
 
 Array = np.ndarray[Any, np.dtype[Any]]
 BUNDLED = Path(__file__).parent / "bundled"
@@ -63,7 +63,7 @@ class Labelled:
     def chosen(self, which: str) -> tuple[list[PatternMap], list[str]]:
         """The maps that have a label in a pass, and these labels."""
         if which not in self.passes:
-            raise unknown("pass", which, list(self.passes))
+            raise unknown_name("pass", which, list(self.passes))
         given = self.passes[which]
         found = [each for each in self.maps if each.source.id in given]
         return found, [given[each.source.id] for each in found]
@@ -91,7 +91,7 @@ def save_maps(maps: Sequence[PatternMap], folder: str | Path) -> None:
     place = Path(folder)
     place.mkdir(parents=True, exist_ok=True)
     parts = [encoded(each.weights) for each in maps]
-    with replacing(place / "maps.npz") as path, path.open("wb") as file:
+    with atomic_path(place / "maps.npz") as path, path.open("wb") as file:
         codes = np.concatenate([codes.ravel() for codes, _ in parts])
         np.savez_compressed(file, codes=codes, peaks=np.array([peak for _, peak in parts], dtype=np.float32))
     _write(place / "maps.tsv", [f.name for f in fields(Source)], [_line(each.source) for each in maps])
@@ -137,7 +137,7 @@ def _passes(path: Path, known: set[str]) -> dict[str, dict[str, str]]:
     passes: dict[str, dict[str, str]] = {}
     for row in _rows(path) if path.is_file() else []:
         if row["label"] not in CLASSES:
-            raise unknown("pattern class", row["label"], list(CLASSES))
+            raise unknown_name("pattern class", row["label"], list(CLASSES))
         if row["id"] not in known:
             raise InputError(f"{path} has a label for the map '{row['id']}', which maps.tsv does not have.")
         passes.setdefault(row["pass"], {})[row["id"]] = row["label"]
@@ -152,5 +152,5 @@ def _rows(path: Path) -> list[dict[str, str]]:
 def _write(path: Path, names: Sequence[str], lines: Iterable[Sequence[str]]) -> None:
     text = io.StringIO()
     text.writelines("\t".join(each) + "\n" for each in [names, *lines])
-    with replacing(path) as part:
+    with atomic_path(path) as part:
         part.write_text(text.getvalue(), encoding="utf-8")

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 
 from headscope.patterns.labels.labelled import Array, PatternMap
 from headscope.plotting import theme
-from headscope.results.atomic import replacing
+from headscope.results.atomic import atomic_path
 
 ROWS, COLUMNS = 2, 3
 WIDE, HIGH, DOTS = 15.0, 10.4, 100
@@ -26,7 +26,7 @@ def sheets(maps: Sequence[PatternMap], folder: str | Path) -> Iterator[Path]:
     for place, start in enumerate(range(0, len(maps), many)):
         path = Path(folder) / f"sheet-{place + 1:03}.png"
         drawn = sheet(maps[start : start + many])
-        with replacing(path) as part:
+        with atomic_path(path) as part:
             drawn.savefig(part, format="png", dpi=DOTS)
         yield path
 

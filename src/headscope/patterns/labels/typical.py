@@ -8,7 +8,7 @@ import xarray as xr
 from headscope.core.errors import InputError
 from headscope.patterns.classes import CLASSES
 from headscope.patterns.labels.labelled import Labelled, PatternMap
-from headscope.results.stamp import provenance, stamped
+from headscope.results.stamp import read_provenance, stamp
 
 
 def typical(labelled: Labelled, evaluation: xr.Dataset, many: int = 3) -> xr.Dataset:
@@ -40,7 +40,7 @@ def typical(labelled: Labelled, evaluation: xr.Dataset, many: int = 3) -> xr.Dat
             "source": ("map", np.array([_told(each) for each in maps], dtype=object)),
         },
     )
-    return stamped(data, command="headscope patterns typical", evaluation=provenance(evaluation))
+    return stamp(data, command="headscope patterns typical", evaluation=read_provenance(evaluation))
 
 
 def _of_different_heads(rows: Sequence[tuple[PatternMap, str, float]]) -> list[tuple[PatternMap, str, float]]:

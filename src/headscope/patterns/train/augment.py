@@ -5,7 +5,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from headscope.patterns.classify.row_weights import Real, Segments
-from headscope.patterns.classify.settings import USUAL, Settings
+from headscope.patterns.classify.settings import USUAL, CnnSettings
 
 KEPT = 4  # columns of the most weight that are never cut away: a sink is what makes a map vertical
 
@@ -15,7 +15,7 @@ def augmented(
     real: Real,
     segments: Segments,
     random: torch.Generator,
-    settings: Settings = USUAL,
+    settings: CnnSettings = USUAL,
 ) -> tuple[Tensor, Real, Segments]:
     """The same maps sharper or flatter, noisier, with a run of tokens cut away, and some of them back to front."""
 

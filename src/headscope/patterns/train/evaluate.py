@@ -13,7 +13,7 @@ from headscope.patterns.labels.labelled import Labelled, PatternMap, Source
 from headscope.patterns.train import scores
 from headscope.patterns.train.folds import head_names, text_names
 from headscope.patterns.train.held_out import HeldOut
-from headscope.results.stamp import stamped
+from headscope.results.stamp import stamp
 
 Array = np.ndarray[Any, np.dtype[Any]]
 PREDICTED = (*CLASSES, UNSURE)
@@ -45,7 +45,7 @@ def evaluation(
     kept = [len(each.train) for each in found.folds]
     apart = [len(maps) - len(each.test) - len(each.train) for each in found.folds]
     split = {"trainings": len(kept), "training_maps_least": min(kept), "dropped_maps_mean": float(np.mean(apart))}
-    return stamped(whole, command="headscope patterns evaluate", **facts, **split)
+    return stamp(whole, command="headscope patterns evaluate", **facts, **split)
 
 
 def _maps(sources: Sequence[Source], found: HeldOut) -> xr.Dataset:

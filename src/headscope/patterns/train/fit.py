@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from headscope.patterns.classes import CLASSES
 from headscope.patterns.classify.cnn import Net, fused, seen_by_net
 from headscope.patterns.classify.row_weights import Real, Segments, Sizes, sizes_of
-from headscope.patterns.classify.settings import Settings
+from headscope.patterns.classify.settings import CnnSettings
 from headscope.patterns.train.augment import augmented
 from headscope.patterns.train.hand_built import hand_built
 
@@ -54,7 +54,7 @@ def batches(maps: Sequence[Any], many: int = 64) -> Sequence[Sizes]:
     return [sizes_of(*padded(maps[start : start + many])) for start in range(0, len(maps), many)]
 
 
-def fitted(maps: Sequence[Taught], settings: Settings, *, seed: int, said: Said | None = None) -> tuple[Net, ...]:
+def fitted(maps: Sequence[Taught], settings: CnnSettings, *, seed: int, said: Said | None = None) -> tuple[Net, ...]:
     """Networks trained on these maps and on some built by hand; `said` hears 1 after every epoch.
 
     All see the same batches and begin with other weights. AdamW, a rate that rises and falls, and in the end the
@@ -70,7 +70,7 @@ def fitted(maps: Sequence[Taught], settings: Settings, *, seed: int, said: Said 
 
 
 def _means(
-    nets: nn.ModuleList, maps: Sequence[Taught], settings: Settings, random: torch.Generator, said: Said | None
+    nets: nn.ModuleList, maps: Sequence[Taught], settings: CnnSettings, random: torch.Generator, said: Said | None
 ) -> list[Net]:
     """Train the networks, and give the running means of their weights."""
     means = deepcopy(nets)
@@ -114,7 +114,7 @@ def _loss(found: Tensor, places: Tensor, counts: Tensor, smoothing: float) -> Te
     return (each * counts).mean()
 
 
-def _balance(places: Tensor, settings: Settings) -> Float[Tensor, " pattern"]:
+def _balance(places: Tensor, settings: CnnSettings) -> Float[Tensor, " pattern"]:
     """What a map of each class counts; rare classes more, all maps together as many as they are."""
     often = torch.bincount(places, minlength=len(CLASSES)).clamp_min(1).float()
     weight = often.pow(-settings.balance)

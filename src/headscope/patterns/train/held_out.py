@@ -13,7 +13,7 @@ from headscope.patterns.classify.classify import agreed
 from headscope.patterns.classify.cnn import Cnn
 from headscope.patterns.classify.resize import CHANNELS, pictures
 from headscope.patterns.classify.rules import rules
-from headscope.patterns.classify.settings import Settings
+from headscope.patterns.classify.settings import CnnSettings
 from headscope.patterns.labels.labelled import PatternMap
 from headscope.patterns.train.fit import Said, Taught, batches, fitted
 from headscope.patterns.train.folds import Fold, folds
@@ -40,7 +40,7 @@ class HeldOut:
 def held_out(
     maps: Sequence[PatternMap],
     labels: Sequence[str],
-    settings: Settings,
+    settings: CnnSettings,
     *,
     seed: int = 0,
     said: Said | None = None,
@@ -70,7 +70,7 @@ def _taken(taught: Sequence[Taught], fold: Fold) -> tuple[list[Taught], list[Tau
     return [taught[each] for each in fold.train], [taught[each] for each in fold.test]
 
 
-def _unseen(parts: tuple[list[Taught], list[Taught]], settings: Settings, seed: int) -> Array:
+def _unseen(parts: tuple[list[Taught], list[Taught]], settings: CnnSettings, seed: int) -> Array:
     """The scores of the second part by networks that know only the first."""
     train, test = parts
     return net_scores(Cnn(fitted(train, settings, seed=seed), settings.side, 1.0, {}), test)

@@ -3,12 +3,12 @@
 import xarray as xr
 
 from headscope.patterns.classes import CLASSES, NAMES
-from headscope.results.stamp import provenance
+from headscope.results.stamp import read_provenance
 
 
 def summary(data: xr.Dataset) -> str:
     """Macro-F1 of every classifier, classes of the cnn, what it gains on its rivals, and what two passes reach."""
-    facts = provenance(data)
+    facts = read_provenance(data)
     lines = [
         f"{data.sizes['map']} maps, {facts['trainings']} trainings on at least {facts['training_maps_least']} of them, "
         f"each without {facts['dropped_maps_mean']:.0f} that share a head or a text with the tested ones",

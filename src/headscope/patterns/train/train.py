@@ -10,14 +10,14 @@ import xarray as xr
 from headscope.core.errors import InputError
 from headscope.patterns.classes import CLASSES
 from headscope.patterns.classify.cnn import Cnn
-from headscope.patterns.classify.settings import USUAL, Settings
+from headscope.patterns.classify.settings import USUAL, CnnSettings
 from headscope.patterns.labels.labelled import Labelled, PatternMap
 from headscope.patterns.train.evaluate import evaluation
 from headscope.patterns.train.fit import Said, Taught, fitted
 from headscope.patterns.train.folds import folds
 from headscope.patterns.train.held_out import held_out
 from headscope.patterns.train.side_by_side import one_thread
-from headscope.results.stamp import fingerprint, stamped
+from headscope.results.stamp import fingerprint, stamp
 from headscope.version import __version__
 
 FEWEST_LABELS = 5
@@ -29,7 +29,7 @@ def train(
     *,
     labels: str | None = None,
     seed: int = 0,
-    settings: Settings = USUAL,
+    settings: CnnSettings = USUAL,
     said: Said | None = None,
 ) -> tuple[Cnn, xr.Dataset]:
     """Networks from all maps of a pass, the first by default, and how such networks do on maps they have not seen.
@@ -51,7 +51,7 @@ def evaluate(
     *,
     labels: str | None = None,
     seed: int = 0,
-    settings: Settings = USUAL,
+    settings: CnnSettings = USUAL,
     said: Said | None = None,
 ) -> xr.Dataset:
     """How networks and their rivals do on heads and texts that they have not seen, against a pass of labels."""
@@ -59,10 +59,10 @@ def evaluate(
     found = held_out(maps, given, settings, seed=seed, said=said)
     facts = _facts(maps, given, name, settings, seed)
     data = evaluation(labelled, maps, name, found, facts)
-    return stamped(data, data=facts["labels_hash"], n=facts["labelled_maps"])
+    return stamp(data, data=facts["labels_hash"], n=facts["labelled_maps"])
 
 
-def epochs(labelled: Labelled, *, labels: str | None = None, seed: int = 0, settings: Settings = USUAL) -> int:
+def epochs(labelled: Labelled, *, labels: str | None = None, seed: int = 0, settings: CnnSettings = USUAL) -> int:
     """How many epochs the cross-validation takes; a last training takes as many as one of them has."""
     maps, given, _ = chosen(labelled, labels)
     return settings.epochs * len(folds([each.source for each in maps], given, settings.folds, seed=seed))
@@ -94,7 +94,7 @@ def errors(data: xr.Dataset) -> dict[str, Any]:
 
 
 def _facts(
-    maps: Sequence[PatternMap], given: Sequence[str], name: str, settings: Settings, seed: int
+    maps: Sequence[PatternMap], given: Sequence[str], name: str, settings: CnnSettings, seed: int
 ) -> dict[str, Any]:
     """Where a classifier comes from."""
     lines = (

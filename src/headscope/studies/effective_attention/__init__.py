@@ -84,7 +84,7 @@ class EffectiveAttention(Study):
         """Every task, step by step; the main result is `numbers`, beside it `times`, and `maps` of one example."""
         import xarray as xr
 
-        from headscope.results.stamp import provenance, stamped
+        from headscope.results.stamp import read_provenance, stamp
         from headscope.studies.effective_attention.check import check
         from headscope.studies.effective_attention.one_task import study_task, whole_of
 
@@ -99,8 +99,8 @@ class EffectiveAttention(Study):
             "times": xr.concat(times, "task", join="outer", combine_attrs="override"),
             "maps": _shown(plans, [each["maps"] for each in parts]),
         }
-        facts = provenance(numbers)
-        return {"numbers": numbers, **{name: stamped(each, **facts) for name, each in beside.items()}}
+        facts = read_provenance(numbers)
+        return {"numbers": numbers, **{name: stamp(each, **facts) for name, each in beside.items()}}
 
     def document(self, found: "Mapping[str, xr.Dataset]") -> "Document":
         """The report: what was run, the verdicts, every table and figure beside the paper's."""
@@ -122,10 +122,10 @@ class EffectiveAttention(Study):
     def _plan(self, task: "TaskData", many: int, progress: bool) -> "Plan":
         from headscope.studies.effective_attention.looking import Look
         from headscope.studies.effective_attention.one_task import Plan
-        from headscope.training.options import Options
+        from headscope.training.options import TrainingOptions
 
         short: dict[str, Any] = SHORT if self.data is None and self.dev is None else {}
-        tuning = Options(
+        tuning = TrainingOptions(
             epochs=self.epochs or short.get("epochs", 3),
             batch_size=self.batch_size,
             max_length=self.max_length,
@@ -196,9 +196,9 @@ def _tuned_folder(tuned: str | None, task: str, many: int) -> Path | None:
 
 def _shown(plans: "Sequence[Plan]", maps: "Sequence[xr.Dataset]") -> "xr.Dataset":
     """The maps that were wanted, or the first in which there is something to see, with the name of their task."""
-    from headscope.results.stamp import stamped
+    from headscope.results.stamp import stamp
 
-    named = [stamped(each, task_shown=plan.task.name) for plan, each in zip(plans, maps, strict=True)]
+    named = [stamp(each, task_shown=plan.task.name) for plan, each in zip(plans, maps, strict=True)]
     wanted = [each for plan, each in zip(plans, named, strict=True) if plan.shows_wanted]
     differing = (each for each in named if not _same(each))
     return wanted[0] if wanted else next(differing, named[0])

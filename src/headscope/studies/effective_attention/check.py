@@ -8,7 +8,7 @@ from headscope.core.errors import InputError
 from headscope.engine.load import load
 from headscope.engine.model import Model
 from headscope.studies.effective_attention.one_task import Plan
-from headscope.training.find import task_for, task_of_head
+from headscope.training.find import find_task, task_of_head
 from headscope.training.job import chosen
 
 SHAPE = {"model_type": "of type", "num_hidden_layers": "layers", "num_attention_heads": "heads in a layer"}
@@ -21,7 +21,7 @@ def check(plans: Sequence[Plan], base: Model, out: Path) -> None:
         plan.steps(out).compare(plan.facts(base))
         if plan.tuned is None:
             learned = chosen(plan.task.train, plan.tuning.get("limit"), plan.look.seed)
-            found, _ = task_for("auto", learned)
+            found, _ = find_task("auto", learned)
             found.check(plan.studied, plan.task.name)
         else:
             _check_tuned(plan, plan.tuned, base)

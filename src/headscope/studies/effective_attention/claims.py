@@ -22,7 +22,7 @@ from headscope.experiments.verdict import (
 from headscope.studies.effective_attention.names import ATTENTIONS, listed
 from headscope.studies.effective_attention.paper import SHARES
 from headscope.studies.effective_attention.speed import ratios
-from headscope.uncertainty.bootstrap import Array
+from headscope.uncertainty.intervals import Array
 
 SHARE = 0.02
 """A share of maps that changes by two points changes."""

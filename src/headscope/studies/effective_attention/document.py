@@ -6,7 +6,7 @@ from typing import TypeVar
 import xarray as xr
 
 from headscope.core.document import Document, Paragraph, Part, Picture, Section, Table
-from headscope.results.stamp import provenance
+from headscope.results.stamp import read_provenance
 from headscope.studies.effective_attention import paper, pictures, remarks, tables
 from headscope.studies.effective_attention.claims import Claim, claims
 from headscope.studies.effective_attention.reduce import SAME
@@ -20,7 +20,7 @@ def document(found: Mapping[str, xr.Dataset]) -> Document:
     """All of it, from what the study found."""
     numbers, times = found["numbers"], found.get("times")
     judged = claims(numbers, times)
-    facts = provenance(numbers)
+    facts = read_provenance(numbers)
     sections = [
         _verdicts(judged, numbers),
         _data(numbers),
@@ -61,7 +61,7 @@ def _verdicts(judged: list[Claim], numbers: xr.Dataset) -> Section:
 def _data(numbers: xr.Dataset) -> Section:
     size = int(numbers["value_size"].values[0])
     sources = " ".join(f"**{task}**: {origin(numbers, task)}." for task in map(str, numbers["task"].values))
-    missing = provenance(numbers).get("missing") or []
+    missing = read_provenance(numbers).get("missing") or []
     lacking = f" Not in the folder: {', '.join(missing)}." if missing else ""
     table = Table(
         "table_1",
@@ -118,7 +118,7 @@ def _types(numbers: xr.Dataset) -> Section:
 
 
 def _example(maps: xr.Dataset) -> Section:
-    facts = provenance(maps)
+    facts = read_provenance(maps)
     name = f"{facts.get('example', '')}{f' of {task}' if (task := facts.get('task_shown')) else ''}"
     layer, head = int(maps["layer"].values[0]), int(maps["head"].values[0])
     which = f"head L{layer}H{head} of the tuned model, the one that attends most to [SEP], on the input {name}"

@@ -9,7 +9,7 @@ from headscope.core.example import Example
 from headscope.core.lens import view
 from headscope.engine.capture import capture
 from headscope.engine.model import Model
-from headscope.plotting.draw import together
+from headscope.plotting.draw import combine_lenses
 
 MORE = 20
 """So many tokens more than value dimensions an example should have: enough to differ, few enough to be read."""
@@ -24,7 +24,7 @@ def telling(examples: Sequence[Example], tokens: Sequence[int], value_size: int)
 def maps(model: Model, example: Example, max_length: int) -> xr.Dataset:
     """The maps of the head that attends most to [SEP], standard and exact."""
     trace = capture(model, [example], keep=("values",), max_length=max_length)
-    whole = together([view(trace, lens).dataset() for lens in ("raw", "effective")])
+    whole = combine_lenses([view(trace, lens).dataset() for lens in ("raw", "effective")])
     layer, head = _most_on_sep(whole)
     one = whole.isel(layer=[layer], head=[head])
     return one.assign_attrs(headscope=one.attrs["headscope"])

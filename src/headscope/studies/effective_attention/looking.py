@@ -9,7 +9,7 @@ import xarray as xr
 from headscope.core.example import Example
 from headscope.engine.capture import capture
 from headscope.engine.model import Model
-from headscope.measuring.lengths import lengths_of
+from headscope.measuring.lengths import count_tokens
 from headscope.measuring.run import measure
 
 LENSES = {
@@ -82,7 +82,7 @@ def beside_norms(model: Model, examples: Sequence[Example], look: Look, path: Pa
 
 def lengths(model: Model, examples: Sequence[Example], max_length: int) -> xr.Dataset:
     """How many tokens every example has, cut as it is studied and whole, and the value dimensions of a head."""
-    whole = lengths_of(model, examples, None)
+    whole = count_tokens(model, examples, None)
     values = capture(model, [examples[0].text], layers=0, keep=("values",), max_length=max_length).values
     assert values is not None
     return xr.Dataset(

@@ -17,14 +17,14 @@ from headscope.core.example import Example
 from headscope.engine.load import load
 from headscope.engine.model import Model
 from headscope.experiments.steps import Hashed, Steps
-from headscope.measuring.plan import chosen
-from headscope.results.stamp import fingerprint, stamped
+from headscope.measuring.plan import sample_examples
+from headscope.results.stamp import fingerprint, stamp
 from headscope.studies.effective_attention import example, looking, reduce, scoring, timing
 from headscope.studies.effective_attention.looking import Look
 from headscope.studies.effective_attention.tasks import TaskData
 from headscope.training.finetune import finetune
 from headscope.training.job import fingerprint_of
-from headscope.training.options import Options
+from headscope.training.options import TrainingOptions
 
 STEPS = 7
 BATCHES = {"cpu": (8,), "cuda": (8, 64)}
@@ -37,7 +37,7 @@ class Plan:
 
     task: TaskData
     look: Look
-    tuning: Options
+    tuning: TrainingOptions
     limit: int | None
     example: str | None
     tuned: Path | None  # a model that is tuned already
@@ -45,7 +45,7 @@ class Plan:
     @property
     def studied(self) -> list[Example]:
         """The examples that are studied: all, or so many at random."""
-        return chosen(self.task.dev, self.limit, self.look.seed)
+        return sample_examples(self.task.dev, self.limit, self.look.seed)
 
     @property
     def shows_wanted(self) -> bool:
@@ -232,4 +232,4 @@ def whole_of(parts: Sequence[xr.Dataset], **facts: Any) -> xr.Dataset:
     names = [str(each) for each in whole["task"].values]
     data = dict(zip(names, map(str, whole["data_hash"].values), strict=True))
     tuned = dict(zip(names, map(str, whole["tuned_hash"].values), strict=True))
-    return stamped(whole, **{**facts, "data": data, "tuned": tuned, "n": int(whole["n"].sel(length="all").sum())})
+    return stamp(whole, **{**facts, "data": data, "tuned": tuned, "n": int(whole["n"].sel(length="all").sum())})

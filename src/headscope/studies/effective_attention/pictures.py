@@ -14,7 +14,7 @@ from headscope.plotting import canvas, fonts, heat, series, theme
 from headscope.plotting import head_cells as grid
 from headscope.plotting.draw import draw
 from headscope.studies.effective_attention.names import ATTENTIONS, TYPES
-from headscope.uncertainty.bootstrap import Array
+from headscope.uncertainty.intervals import Array
 
 SHOWN = ("standard", "visible", "paper")
 LAST_ROWS = 8

@@ -8,7 +8,8 @@ import numpy as np
 import xarray as xr
 
 from headscope.patterns import shares
-from headscope.uncertainty.bootstrap import Array, drawn_means, interval, means
+from headscope.uncertainty.bootstrap import bootstrap_means, percentile_interval
+from headscope.uncertainty.intervals import Array, mean_interval
 
 ROLES = ("base", "tuned")
 SIZES = ("signed", "absolute")
@@ -53,13 +54,13 @@ def similarity(rows: xr.Dataset) -> xr.Dataset:
     """
     table = rows["similarity_rows"].transpose("example", "lens", "layer", "head").values
     layers = np.nanmean(table, axis=-1)  # example lens layer
-    drawn = drawn_means(layers)
+    drawn = bootstrap_means(layers)
     many = layers.shape[-1]
     least = np.sort(np.argsort(drawn, axis=-1)[..., :LAST], axis=-1)
     last = np.arange(max(0, many - LAST), many)
     known = np.isfinite(drawn).all(-1)
     agrees = (least == last).all(-1) & known
-    mean, low, high = means(layers)
+    mean, low, high = mean_interval(layers)
     return xr.Dataset(
         {
             "similarity": (("lens", "layer", "head"), np.nanmean(table, axis=0)),
@@ -77,12 +78,12 @@ def agreement(rows: xr.Dataset) -> xr.Dataset:
     found: dict[str, Any] = {}
     for name, variable in (("agreement", "lens_agreement_rows"), ("agreement_rank", "lens_agreement_rank_rows")):
         table = rows[variable].transpose("example", "lens", "layer", "head").values
-        found |= _three(name, ("lens",), means(np.nanmean(table, axis=(2, 3))))
+        found |= _three(name, ("lens",), mean_interval(np.nanmean(table, axis=(2, 3))))
     kinds = _last_layer(rows["token_types_rows"])
     portion = np.abs(kinds) / np.nansum(
         np.abs(kinds), axis=-1, keepdims=True
     )  # units of lenses differ, portions do not
-    found |= _three("type_portion", ("lens", "type"), means(portion))
+    found |= _three("type_portion", ("lens", "type"), mean_interval(portion))
     whole = xr.Dataset(found, coords={name: rows[name].values for name in ("lens", "type")})
     return whole.rename(lens="beside_norm")
 
@@ -94,12 +95,12 @@ def _patterns(rows: xr.Dataset, chosen: Chosen, classifier: str) -> xr.Dataset:
     """
     table = rows["patterns_rows"].transpose("example", "lens", "layer", "head", "pattern").values[chosen]
     every = _mean(table, (2, 3))  # example lens pattern
-    counted, dims = means(every)[0], ("lens", "pattern")
+    counted, dims = mean_interval(every)[0], ("lens", "pattern")
     exact, drawn = _without_errors(every, counted, classifier) if len(every) else (counted, counted[None])
     found: dict[str, Any] = {"counted": (dims, counted)}
-    low, high = interval(drawn)
+    low, high = percentile_interval(drawn)
     found |= _three("share", dims, (exact, np.minimum(low, exact), np.maximum(high, exact)))
-    found |= _three("share_change", dims, (exact - exact[:1], *interval(drawn - drawn[:, :1])))
+    found |= _three("share_change", dims, (exact - exact[:1], *percentile_interval(drawn - drawn[:, :1])))
     return xr.Dataset(found, coords={"lens": rows["lens"].values, "pattern": rows["pattern"].values})
 
 
@@ -107,7 +108,7 @@ def _without_errors(every: Array, counted: Array, classifier: str) -> tuple[Arra
     """The likeliest true shares, and those of every draw: lens pattern, draw lens pattern."""
     errors = shares.errors_of(classifier)
     table = errors + shares.PRIOR / errors.shape[1]
-    drawn, random = drawn_means(every), np.random.default_rng(1)
+    drawn, random = bootstrap_means(every), np.random.default_rng(1)
     again = np.stack([random.dirichlet(row, size=len(drawn)).T for row in table])  # class prediction draw
     exact = shares.likeliest(counted[..., None], (table / table.sum(-1, keepdims=True))[..., None])[..., 0]
     found = np.moveaxis(shares.likeliest(np.moveaxis(drawn, 0, -1), again), -1, 0)
@@ -132,7 +133,7 @@ def _types(rows: xr.Dataset, chosen: Chosen) -> xr.Dataset:
     table = np.stack([_last_layer(rows[f"token_types{end}_rows"])[chosen] for end in ("", "_absolute")], axis=2)
     kinds = [str(each) for each in rows["type"].values]
     found = _with_change("type_weight", table, ("lens", "size", "type"), {"lens": rows["lens"].values, "type": kinds})
-    drawn = np.nan_to_num(np.abs(drawn_means(table[:, :, 0])), nan=-1.0)  # draw lens type
+    drawn = np.nan_to_num(np.abs(bootstrap_means(table[:, :, 0])), nan=-1.0)  # draw lens type
     place = (drawn > drawn[..., [kinds.index("sep")]]).sum(-1)
     found["sep_leads"] = ("lens", np.where(len(table), (place < TOP).mean(0), np.nan))
     return found
@@ -143,7 +144,7 @@ def _same(rows: xr.Dataset, chosen: Chosen) -> xr.Dataset:
     table = rows["effective_share_rows"].sel(lens="visible").transpose("example", "layer", "head").values[chosen]
     same = unchanged(table)
     share = rows["effective_share_rows"].transpose("example", "lens", "layer", "head").values[chosen]
-    found = _three("effective_share", ("lens",), means(_mean(share, (2, 3))))
+    found = _three("effective_share", ("lens",), mean_interval(_mean(share, (2, 3))))
     return xr.Dataset(
         {
             **found,
@@ -191,7 +192,9 @@ def _mean(table: Array, axes: tuple[int, ...]) -> Array:
 
 def _with_change(name: str, every: Array, dims: tuple[str, ...], coords: Mapping[str, Any]) -> xr.Dataset:
     """Means and their change from standard attention, example by example."""
-    found = _three(name, dims, means(every)) | _three(f"{name}_change", dims, means(every - every[:, :1]))
+    found = _three(name, dims, mean_interval(every)) | _three(
+        f"{name}_change", dims, mean_interval(every - every[:, :1])
+    )
     return xr.Dataset(found, coords={**coords, "size": list(SIZES)})
 
 

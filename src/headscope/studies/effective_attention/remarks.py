@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import xarray as xr
 
 from headscope.experiments.verdict import EXACTLY
-from headscope.results.stamp import provenance
+from headscope.results.stamp import read_provenance
 from headscope.studies.effective_attention.claims import Claim
 from headscope.studies.effective_attention.names import listed
 from headscope.studies.effective_attention.paper import KINDS
@@ -25,7 +25,7 @@ THEIRS = 64
 def differences(numbers: xr.Dataset) -> str:
     """What was done otherwise than in the paper."""
     tasks, size = [str(each) for each in numbers["task"].values], int(numbers["value_size"].values[0])
-    model = short(str(provenance(numbers).get("model", "another model")))
+    model = short(str(read_provenance(numbers).get("model", "another model")))
     other = [task for task in tasks if task not in KINDS]
     tuning = list(dict.fromkeys(str(each) for each in numbers["tuning"].values if str(each)))
     begins = ", so that attention begins to differ at other lengths" if size != THEIRS else ""

@@ -8,10 +8,11 @@ import xarray as xr
 
 from headscope.core.example import Example
 from headscope.engine.model import Model
-from headscope.results.stamp import provenance
+from headscope.results.stamp import read_provenance
 from headscope.training import metrics
 from headscope.training.score import score
-from headscope.uncertainty.bootstrap import Array, interval
+from headscope.uncertainty.bootstrap import percentile_interval
+from headscope.uncertainty.intervals import Array
 
 EDITS = {
     "standard": None,
@@ -30,7 +31,7 @@ def scores(model: Model, examples: Sequence[Example], max_length: int, *, progre
         name: score(model, list(examples), edit=edit, max_length=max_length, pad_to=max_length, progress=progress)
         for name, edit in EDITS.items()
     }
-    main = str(provenance(found["standard"])["main"])
+    main = str(read_provenance(found["standard"])["main"])
     standard = found["standard"]
     lines = [_line(standard, each, main) for each in found.values()]
     held: dict[str, Any] = {name: ("lens", [line[name] for line in lines]) for name in lines[0]}
@@ -42,7 +43,7 @@ def _line(standard: xr.Dataset, other: xr.Dataset, main: str) -> dict[str, float
     """One attention against standard."""
     outputs = "logits" if "logits" in standard else "prediction"
     apart = np.abs(other[outputs].values.astype(float) - standard[outputs].values.astype(float))
-    low, high = interval(_drawn_change(standard, other, main))
+    low, high = percentile_interval(_drawn_change(standard, other, main))
     line = {
         "score": float(other[main]),
         "score_low": float(other[f"{main}_low"]),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from headscope.core.errors import InputError, unknown
+from headscope.core.errors import InputError, unknown_name
 from headscope.core.example import Example
 from headscope.data.reading.read import read
 from headscope.experiments.split import by_text
@@ -95,7 +95,7 @@ def known_task(name: str) -> str:
     """
     spelled = {_plain(each): each for each in KINDS}
     if _plain(name) not in spelled:
-        raise unknown("task of this study", name, KINDS)
+        raise unknown_name("task of this study", name, KINDS)
     return spelled[_plain(name)]
 
 

@@ -13,8 +13,8 @@ import xarray as xr
 from headscope.core.example import Example
 from headscope.core.lens import view
 from headscope.core.trace import Trace
-from headscope.engine.batch import Inputs, batches
-from headscope.engine.capture import request_of, traced
+from headscope.engine.batch import Inputs, make_batches
+from headscope.engine.capture import capture_batch, make_request
 from headscope.engine.edited import edited
 from headscope.engine.model import Model
 from headscope.experiments.timing import Rival, race
@@ -60,12 +60,12 @@ def by_svd(trace: Trace) -> list[torch.Tensor]:
 
 
 def _rivals(model: Model, examples: Sequence[Example], max_length: int, *, slow: bool) -> dict[str, Rival]:
-    (inputs,) = batches(model, list(examples), len(examples), max_length=max_length, pad_to=max_length)
-    plain = request_of(model, None, None, None, ("values",))
-    padded = request_of(model, None, None, None, ("values", "pads"))
+    (inputs,) = make_batches(model, list(examples), len(examples), max_length=max_length, pad_to=max_length)
+    plain = make_request(model, None, None, None, ("values",))
+    padded = make_request(model, None, None, None, ("values", "pads"))
 
     def maps() -> Any:
-        trace = traced(model, inputs, plain)
+        trace = capture_batch(model, inputs, plain)
         seen = view(trace, "effective")
         return trace, [seen.layer(label) for label in seen.layers]
 
@@ -77,7 +77,11 @@ def _rivals(model: Model, examples: Sequence[Example], max_length: int, *, slow:
         "in place": Rival(*in_place, settling=settling),
         "maps": Rival(maps, settling=settling),
     }
-    return {**quick, "svd": Rival(lambda: by_svd(traced(model, inputs, padded)), most=SLOW_TURNS)} if slow else quick
+    return (
+        {**quick, "svd": Rival(lambda: by_svd(capture_batch(model, inputs, padded)), most=SLOW_TURNS)}
+        if slow
+        else quick
+    )
 
 
 @torch.no_grad()

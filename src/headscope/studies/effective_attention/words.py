@@ -6,7 +6,7 @@ from math import isfinite
 import xarray as xr
 
 from headscope.experiments.verdict import Verdict, falls, rises, verdict
-from headscope.results.stamp import provenance
+from headscope.results.stamp import read_provenance
 from headscope.studies.effective_attention.claims import (
     MUCH_SHARE,
     MUCH_WEIGHT,
@@ -58,7 +58,7 @@ METHOD = (
 
 def lead(numbers: xr.Dataset, judged: Sequence[Claim]) -> str:
     """What was done, on what, and how many claims stand."""
-    facts = provenance(numbers)
+    facts = read_provenance(numbers)
     tasks = [str(each) for each in numbers["task"].values]
     many = int(numbers["n"].sel(length="all").sum())
     kinds = [each.verdict for each in judged]

@@ -9,9 +9,9 @@ from torch import Tensor
 
 from headscope.core.errors import InputError
 from headscope.core.example import Example
-from headscope.data.tokenizing.encode import warn_of_cuts
+from headscope.data.tokenizing.encode import warn_truncated
 from headscope.training.labels import check_labels, listed
-from headscope.training.rows import Row, encoded, padded
+from headscope.training.rows import EncodedExample, encoded, padded
 from headscope.training.task import Draw, Found, Score, Task
 from headscope.training.tasks.classification import chosen, share_right
 
@@ -71,7 +71,7 @@ class Choice(Task):
     def configure(self, config: Any) -> None:
         """A config needs to know nothing more: there is one output, however many choices."""
 
-    def rows(self, tokenizer: Any, examples: Sequence[Example], longest: int | None) -> list[Row]:
+    def rows(self, tokenizer: Any, examples: Sequence[Example], longest: int | None) -> list[EncodedExample]:
         """The text with each of its choices."""
         alone = not any(each.text.strip() for each in examples)
         pairs = [(each.text, choice) for each in examples for choice in each.columns["choices"]]
@@ -79,12 +79,12 @@ class Choice(Task):
         seconds = [None if alone else choice for _, choice in pairs]
         lengths = [len(row["input_ids"]) for row in encoded(tokenizer, firsts, seconds, longest=None)]
         owners = [each for each in examples for _ in each.columns["choices"]]
-        warn_of_cuts(owners, lengths, longest, "were cut", stacklevel=4)
+        warn_truncated(owners, lengths, longest, "were cut", stacklevel=4)
         parts = encoded(tokenizer, firsts, seconds, longest=longest)
         groups = [parts[start : start + self.choices] for start in range(0, len(parts), self.choices)]
         return [{"parts": group, "labels": each.label} for group, each in zip(groups, examples, strict=True)]
 
-    def batch(self, tokenizer: Any, rows: Sequence[Row], draw: Draw) -> dict[str, Tensor]:  # noqa: ARG002  (as others)
+    def batch(self, tokenizer: Any, rows: Sequence[EncodedExample], draw: Draw) -> dict[str, Tensor]:  # noqa: ARG002  (as others)
         """One batch with an axis for the choices."""
         flat = padded(tokenizer, [part for row in rows for part in row["parts"]])
         folded = {name: each.view(len(rows), self.choices, -1) for name, each in flat.items()}

@@ -11,7 +11,7 @@ from torch import Tensor
 from headscope.core.errors import InputError
 from headscope.core.example import Example
 from headscope.training import metrics
-from headscope.training.rows import Row, padded, table, tokenised
+from headscope.training.rows import EncodedExample, padded, table, tokenised
 from headscope.training.task import Draw, Found, Score, Task
 
 SHARE, MASKED, SWAPPED = 0.15, 0.8, 0.1
@@ -39,7 +39,7 @@ class Mlm(Task):
     def configure(self, config: Any) -> None:
         """A config needs to know nothing more."""
 
-    def rows(self, tokenizer: Any, examples: Sequence[Example], longest: int | None) -> list[Row]:
+    def rows(self, tokenizer: Any, examples: Sequence[Example], longest: int | None) -> list[EncodedExample]:
         """The texts as numbers; `place` is where an example stands, which decides what is masked."""
         if tokenizer.mask_token_id is None:
             raise InputError("The tokenizer has no mask token, so no word can be masked. Choose another model or task.")
@@ -51,7 +51,7 @@ class Mlm(Task):
                 )
         return [{**row, "place": place} for place, row in enumerate(rows)]
 
-    def batch(self, tokenizer: Any, rows: Sequence[Row], draw: Draw) -> dict[str, Tensor]:
+    def batch(self, tokenizer: Any, rows: Sequence[EncodedExample], draw: Draw) -> dict[str, Tensor]:
         """One batch with some tokens masked; the same seed, epoch and place mask the same."""
         made = [_masked(tokenizer, row, np.random.default_rng((*draw, row["place"]))) for row in rows]
         labels = table([row["labels"] for row in made], IGNORED, tokenizer.padding_side)
@@ -89,7 +89,7 @@ def _share(right: Any, tokens: Any) -> Any:
     return right.sum(-1) / tokens.sum(-1)
 
 
-def _masked(tokenizer: Any, row: Row, chance: np.random.Generator) -> Row:
+def _masked(tokenizer: Any, row: EncodedExample, chance: np.random.Generator) -> EncodedExample:
     """A row with some of its tokens masked, replaced or kept, and these as its labels; at least one."""
     ids, special = np.array(row["input_ids"]), np.array(row["special_tokens_mask"], bool)
     asked = (chance.random(len(ids)) < SHARE) & ~special

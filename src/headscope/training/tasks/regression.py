@@ -12,7 +12,7 @@ from headscope.core.errors import InputError
 from headscope.core.example import Example
 from headscope.training import metrics
 from headscope.training.labels import check_labels
-from headscope.training.rows import Row
+from headscope.training.rows import EncodedExample
 from headscope.training.task import Found, Score, Task
 
 METRICS = {"pearson": metrics.pearson, "spearman": metrics.spearman}
@@ -46,7 +46,7 @@ class Regression(Task):
         config.num_labels = 1
         config.problem_type = "regression"
 
-    def rows(self, tokenizer: Any, examples: Sequence[Example], longest: int | None) -> list[Row]:
+    def rows(self, tokenizer: Any, examples: Sequence[Example], longest: int | None) -> list[EncodedExample]:
         """Labels as real numbers, also where all are whole."""
         return [{**row, "labels": float(row["labels"])} for row in super().rows(tokenizer, examples, longest)]
 

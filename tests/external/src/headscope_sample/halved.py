@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from headscope.core.lens import Lens
-from headscope.core.maps import Maps, maps_of
-from headscope.core.spec import spec_of
+from headscope.core.maps import Maps, make_maps
+from headscope.core.spec import to_spec
 from headscope.core.trace import Trace
 
 
@@ -16,4 +16,4 @@ class Halved(Lens):
 
     def __call__(self, trace: Trace) -> Maps:
         """Every weight, divided."""
-        return maps_of(trace, [each / self.by for each in trace.attention], spec_of(self))
+        return make_maps(trace, [each / self.by for each in trace.attention], to_spec(self))
