@@ -14,6 +14,7 @@ from headscope.core.errors import InputError
 from headscope.core.state import State
 from headscope.measuring.observe import States
 from headscope.results.atomic import atomic_path
+from headscope.results.resume import check_resumable
 
 CIRCUMSTANCES = frozenset({"device", "dtype", "threads"})
 """Facts that may differ between parts of one measurement, which then agree to rounding."""
@@ -93,14 +94,7 @@ def begun(path: Path, facts: Mapping[str, Any], total: int, *, resume: bool) -> 
             f"{path} holds {state}. Go on with it (resume=True, in the shell --resume), delete it, or give another "
             "path."
         )
-    plain = json.loads(json.dumps(dict(facts)))
-    differing = [name for name in plain if name not in CIRCUMSTANCES and found.facts.get(name) != plain[name]]
-    if differing:
-        name = differing[0]
-        raise InputError(
-            f"{path} cannot be resumed: its {name} is {found.facts.get(name)!r}, but this run's is {plain[name]!r}. "
-            "Measure as before, or give another path."
-        )
+    check_resumable(path, found.facts, facts, ignore=CIRCUMSTANCES, remedy="Measure as before, or give another path.")
     return found
 
 

@@ -9,6 +9,7 @@ from headscope.core.errors import InputError
 from headscope.measuring.checkpoint import CIRCUMSTANCES, Checkpoint, added, read
 from headscope.measuring.finish import finished
 from headscope.measuring.observe import States
+from headscope.results.resume import find_difference, shorten
 
 OWN = CIRCUMSTANCES | {"shard", "n", "plan"}
 """Facts that each part has for itself."""
@@ -39,12 +40,12 @@ def merge(*states: str | Path) -> xr.Dataset:
 def _check_alike(parts: dict[Path, Checkpoint]) -> None:
     (first, one), *rest = parts.items()
     for path, other in rest:
-        for name in sorted({*one.facts, *other.facts} - OWN):
-            if one.facts.get(name) != other.facts.get(name):
-                raise InputError(
-                    f"{first} and {path} are not parts of one measurement: their {name} differs, "
-                    f"{one.facts.get(name)!r} and {other.facts.get(name)!r}. Measure both alike."
-                )
+        name = find_difference(one.facts, other.facts, OWN)
+        if name is not None:
+            raise InputError(
+                f"{first} and {path} are not parts of one measurement: their {name} differs, "
+                f"{shorten(one.facts.get(name))} and {shorten(other.facts.get(name))}. Measure both alike."
+            )
 
 
 def _check_shards(parts: dict[Path, Checkpoint]) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from headscope.core.errors import InputError, OutputError
 from headscope.results.atomic import atomic_path
+from headscope.results.resume import check_resumable, to_plain
 
 STAMP = "finetune.json"
 LOOSE = ("optimizer.pt", "scheduler.pt", "rng_state.pth", "trainer_state.json", "training_args.bin")
@@ -46,21 +47,17 @@ class Folder:
 
     def begin(self, facts: Mapping[str, Any], *, resume: bool) -> bool:
         """Write down what is about to run, or see that it is what ran before; whether that is finished already."""
-        plain, stamp = json.loads(json.dumps(dict(facts))), self.stamp
+        stamp = self.stamp
         if stamp is None:
             if resume and self.path.is_dir() and any(self.path.iterdir()):
                 raise InputError(
                     f"{self.path} cannot be resumed: it holds files, but no {STAMP} that says what they are. Give "
                     "another folder."
                 )
-            self.write({"command": "hs.finetune", "finished": False, "facts": plain})
+            self.write({"command": "hs.finetune", "finished": False, "facts": to_plain(facts)})
             return False
-        for name, value in plain.items():
-            if name not in REASONS and stamp["facts"].get(name) != value:
-                raise InputError(
-                    f"{self.path} cannot be resumed: its {name} is {_short(stamp['facts'].get(name))}, but this run's "
-                    f"is {_short(value)}. Tune as before, or give another folder."
-                )
+        remedy = "Tune as before, or give another folder."
+        check_resumable(self.path, stamp["facts"], facts, ignore=REASONS, remedy=remedy)
         return bool(stamp["finished"])
 
     def write(self, stamp: Mapping[str, Any]) -> None:
@@ -128,8 +125,3 @@ def _whole(path: Path) -> bool:
     except (OSError, ValueError):
         return False
     return True
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:60]}…"
