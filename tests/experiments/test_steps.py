@@ -9,8 +9,6 @@ from headscope.core.example import Example
 from headscope.experiments.split import by_text
 from headscope.experiments.steps import Hashed, Steps
 from headscope.results import arrays as plain
-from headscope.uncertainty.bootstrap import bootstrap_means, percentile_interval
-from headscope.uncertainty.intervals import mean_interval
 
 DATA = xr.Dataset(
     {"value": (("task", "x"), [[1.0, np.nan]], {"units": "m"}), "kind": ("task", ["a b"]), "n": 3},
@@ -54,24 +52,6 @@ def test_progress_names_the_step(tmp_path, capsys):
     Steps(tmp_path, "RTE", 7).say(2, "looking")
     Steps(tmp_path, "RTE", 7, progress=False).say(3, "nothing")
     assert capsys.readouterr().err == "RTE, step 2 of 7: looking\n"
-
-
-def test_means_leave_out_what_is_missing():
-    values = np.array([[1.0, np.nan], [3.0, 5.0], [5.0, np.nan]])
-    mean, low, high = mean_interval(values)
-    assert mean.tolist() == [3.0, 5.0]
-    assert (high - low)[0] == pytest.approx(2 * 4.3027 * 2 / 3**0.5, rel=1e-4)  # Student's t with two degrees
-    assert np.isnan(low[1])
-
-
-def test_draws_of_examples_spread_as_their_mean_does():
-    values = np.random.default_rng(3).normal(size=(400, 1))
-    low, high = percentile_interval(bootstrap_means(values))
-    _, first, last = mean_interval(values)
-    assert [low[0], high[0]] == pytest.approx([first[0], last[0]], abs=0.02)
-    assert bootstrap_means(values).shape == (500, 1)
-    assert np.isnan(bootstrap_means(values[:0])).all()
-    assert (bootstrap_means(values) == bootstrap_means(values)).all()
 
 
 def test_pairs_that_share_a_text_stay_together():

@@ -16,10 +16,9 @@ from hypothesis import strategies as some
 from headscope.core.batch import Batch
 from headscope.core.catalog import lenses, statistics
 from headscope.core.errors import InputError
-from headscope.core.per_example import make_state
 from headscope.core.spec import file_name, to_spec
 from headscope.core.state import State
-from headscope.core.statistic import PerExample
+from headscope.maps.per_example import PerExample, make_state
 from tests.batches import maps_of, seen_in
 from tests.oracles.statistics import oracle
 

@@ -7,7 +7,6 @@ from headscope.core.errors import DataWarning, InputError, UnknownName
 from headscope.results.compare import compare
 from headscope.results.stamp import read_provenance
 from headscope.results.store import open_result, save
-from headscope.uncertainty.corrections import correct_p_values
 from tests.figures.data import measured
 from tests.oracles import compare as oracle
 
@@ -56,11 +55,6 @@ def test_benjamini_hochberg_is_scipys_and_none_changes_nothing():
     other = compare(*two(), correction="benjamini_hochberg")["entropy_p_adjusted"]
     assert np.allclose(other.values.ravel(), stats.false_discovery_control(p.values.ravel()))
     assert (compare(*two(), correction="none")["entropy_p_adjusted"] == p).all()
-
-
-def test_cells_without_a_p_value_do_not_count_in_the_correction():
-    assert correct_p_values(np.array([0.01, np.nan, 0.04])).tolist()[::2] == [0.02, 0.04]
-    assert np.isnan(correct_p_values(np.full(2, np.nan))).all()
 
 
 def test_pairs_find_what_spread_between_examples_hides():

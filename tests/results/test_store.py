@@ -8,10 +8,11 @@ import pytest
 import xarray as xr
 from matplotlib.figure import Figure
 
+from headscope.core import errors
 from headscope.core.errors import DataWarning, InputError, MissingExtra, OutputError
 from headscope.plotting import fonts
 from headscope.plotting.draw import draw
-from headscope.results import extra, store
+from headscope.results import store
 from headscope.results.store import open_result, save
 from tests.figures.data import dataset, measured
 
@@ -254,7 +255,7 @@ def test_a_missing_package_is_one_line_that_installs_it(ending, extra_name, tmp_
     def absent(name):
         raise ImportError(name)
 
-    monkeypatch.setattr(extra, "import_module", absent)
+    monkeypatch.setattr(errors, "import_module", absent)
     with pytest.raises(MissingExtra, match=rf"Install it with: pip install 'headscope\[{extra_name}\]'"):
         save(measured(rows=False), tmp_path / f"a.{ending}")
     assert not list(tmp_path.iterdir())

@@ -4,7 +4,7 @@ import torch
 
 import headscope as hs
 from headscope.core.errors import InputError
-from headscope.core.per_example import make_state
+from headscope.maps.per_example import make_state
 from headscope.patterns.classes import CLASSES
 from headscope.patterns.shares import errors_of
 from headscope.results.tables import table

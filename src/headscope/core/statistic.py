@@ -1,22 +1,19 @@
 """A number about attention that adds up over examples."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from headscope.core.catalog import statistics
 from headscope.core.errors import InputError
 from headscope.core.lens import Lens
-from headscope.core.spec import file_name, to_spec
+from headscope.core.spec import file_name
 from headscope.core.state import State
 
 if TYPE_CHECKING:
     import xarray as xr
-    from torch import Tensor
 
     from headscope.core.batch import Batch
-    from headscope.core.example import Example
-    from headscope.core.tokens import Tokens
 
 
 class Statistic(ABC):
@@ -51,66 +48,6 @@ class Statistic(ABC):
         """A statistic from its spec."""
         made: Statistic = statistics.make(spec)
         return made
-
-
-class PerExample(Statistic):
-    """A statistic that gives every example one number for each layer and head, and maybe along further axes.
-
-    Its result is the mean over examples, with their spread, count and confidence interval: the unit is the example,
-    so that long texts do not count for more.
-    """
-
-    units: ClassVar[str] = ""
-    """What its values are counted in, for the labels of figures."""
-
-    def axes(self, batch: "Batch") -> Mapping[str, Sequence[Any]]:  # noqa: ARG002
-        """Further axes after layer and head, with the labels along them.
-
-        One called `head` says that the values are for other heads than those of the maps that are measured.
-        """
-        return {}
-
-    def tokens(
-        self,
-        examples: "Sequence[Example]",  # noqa: ARG002
-        queries: "Tokens",  # noqa: ARG002
-        keys: "Tokens",  # noqa: ARG002
-    ) -> "tuple[Tensor, ...]":
-        """What it must know of the tokens, as small tensors of the host, found once for all layers.
-
-        On a GPU they are found while the model is still at work.
-        """
-        return ()
-
-    def known(self, batch: "Batch") -> tuple["Tensor", ...]:
-        """What `tokens` gives for a batch, where its maps lie."""
-        from headscope.core.transfer import copy_to_device
-
-        maps, ready = batch.focus, batch.known.get(to_spec(self))
-        if ready is not None:
-            return ready
-        return copy_to_device(maps.visible[0].device, self.tokens(batch.examples, maps.queries, maps.keys))
-
-    @abstractmethod
-    def values(self, batch: "Batch") -> Mapping[str, "Tensor"]:
-        """For each variable, batch layer head and the further axes; NaN where an example has no value.
-
-        The first variable has the statistic's own name; others are called `name_something`.
-        """
-
-    def observe(self, batch: "Batch") -> State:
-        """The moments of every variable over the examples of a batch."""
-        from headscope.core.per_example import make_state
-
-        labels = {"layer": batch.focus.layers, "head": batch.focus.heads, **self.axes(batch)}
-        ids = [example.id for example in batch.examples]
-        return make_state(self, self.values(batch), ids, labels)
-
-    def finish(self, state: State) -> "xr.Dataset":
-        """For each variable x: x (the mean), x_sd, x_n, x_low and x_high, over layer, head and the further axes."""
-        from headscope.core.per_example import summarize_state
-
-        return summarize_state(state, units=self.units)
 
 
 def check_fraction(statistic: Statistic, name: str) -> None:

@@ -82,7 +82,7 @@ def mean_over_rows(rows: Float[Tensor, "batch layer head query"]) -> Float[Tenso
 def padded_indices(mask: Bool[Tensor, "*axes token"]) -> tuple[Int[Tensor, "*axes some"], Bool[Tensor, "*axes some"]]:
     """Where a mask is true, as indices padded to the same number, and which of them are no padding.
 
-    >>> places(torch.tensor([[False, True, True], [True, False, False]]))
+    >>> padded_indices(torch.tensor([[False, True, True], [True, False, False]]))
     (tensor([[1, 2],
             [0, 1]]), tensor([[ True,  True],
             [ True, False]]))

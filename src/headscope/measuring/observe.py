@@ -13,10 +13,8 @@ from headscope.core.batch import Batch
 from headscope.core.edit import Edit
 from headscope.core.lens import view
 from headscope.core.maps import Maps
-from headscope.core.per_example import make_state
 from headscope.core.spec import to_spec
 from headscope.core.state import State
-from headscope.core.statistic import PerExample
 from headscope.core.trace import Trace
 from headscope.core.transfer import copy_to_device, copy_to_host_async
 from headscope.engine.batch import Inputs
@@ -24,6 +22,7 @@ from headscope.engine.by_layer import map_layers
 from headscope.engine.capture import capture_batch, make_request
 from headscope.engine.edited import edited
 from headscope.engine.model import Model
+from headscope.maps.per_example import PerExample, make_state
 from headscope.maps.words import to_words
 from headscope.measuring.layers import one_layer, side_by_side
 from headscope.measuring.settings import MeasureSettings

@@ -9,7 +9,8 @@ from headscope.core.catalog import statistics as statistic_catalog
 from headscope.core.errors import InputError
 from headscope.core.lens import Lens
 from headscope.core.spec import file_name, to_spec
-from headscope.core.statistic import PerExample, Statistic
+from headscope.core.statistic import Statistic
+from headscope.maps.per_example import PerExample
 from headscope.measuring.options import Units
 
 

@@ -11,6 +11,7 @@ from headscope.core.errors import DataWarning, InputError, unknown_name
 from headscope.results import measured
 from headscope.results.stamp import read_provenance, stamp
 from headscope.uncertainty.corrections import CORRECTIONS, correct_p_values
+from headscope.uncertainty.intervals import CONFIDENCE, t_quantile, t_test
 
 LEVEL = 0.05
 """A difference is called significant where its corrected p-value is below this."""
@@ -54,7 +55,7 @@ def compare(
     facts: dict[str, Any] = {
         "paired": not why,
         "correction": correction,
-        "confidence": measured.CONFIDENCE,
+        "confidence": CONFIDENCE,
         "level": LEVEL,
     }
     facts |= {"compared": said, **({"unpaired_because": why} if why else {})}
@@ -128,33 +129,21 @@ def _paired_cells(a: xr.Dataset, b: xr.Dataset, name: str) -> xr.Dataset:
     rows = (b[f"{name}_rows"] - a[f"{name}_rows"]).transpose("example", *b[name].dims)
     cells = measured.of_rows(rows).drop_vars("rows")
     error = cells["sd"] / cells["n"] ** 0.5  # NaN for a single example, as the spread is
-    return cells.assign(p=_p(cells["value"], error, cells["n"] - 1))
+    return cells.assign(p=xr.apply_ufunc(t_test, cells["value"], error, cells["n"] - 1))
 
 
 def _unpaired_cells(a: xr.Dataset, b: xr.Dataset, name: str) -> xr.Dataset:
     """Welch's t, which lets the spreads differ."""
-    from scipy.special import stdtrit
-
     counts = [each[f"{name}_n"].where(each[f"{name}_n"] > 1) for each in (a, b)]
     first, second = (each[f"{name}_sd"] ** 2 / n for each, n in zip((a, b), counts, strict=True))
     error = (first + second) ** 0.5
     freedom = (first + second) ** 2 / (first**2 / (counts[0] - 1) + second**2 / (counts[1] - 1))
     freedom = freedom.where(error > 0, counts[0] + counts[1] - 2)  # no spread at all: any number of them will do
     value = b[name] - a[name]
-    reach = xr.apply_ufunc(stdtrit, freedom, (1 + measured.CONFIDENCE) / 2) * error
+    reach = xr.apply_ufunc(t_quantile, freedom) * error
     n = np.minimum(a[f"{name}_n"], b[f"{name}_n"])
     found = {"value": value, "n": n, "low": value - reach, "high": value + reach}
-    return xr.Dataset({**found, "p": _p(value, error, freedom)})
-
-
-def _p(value: xr.DataArray, error: xr.DataArray, freedom: xr.DataArray) -> xr.DataArray:
-    """Two-sided; 1 where nothing differs and nothing varies, 0 where all examples differ by exactly the same."""
-    from scipy.special import stdtr
-
-    with np.errstate(divide="ignore", invalid="ignore"):
-        t = abs(value) / error
-    found: xr.DataArray = 2 * xr.apply_ufunc(stdtr, freedom, -t)
-    return found.where(error != 0, (value == 0).astype(float)).where(error.notnull() & value.notnull())
+    return xr.Dataset({**found, "p": xr.apply_ufunc(t_test, value, error, freedom)})
 
 
 def _listed(names: Sequence[Any]) -> str:

@@ -2,16 +2,14 @@
 
 from collections.abc import Sequence
 
-import numpy as np
 import xarray as xr
 
 from headscope.core.errors import InputError, unknown_name
 from headscope.plotting import pick
+from headscope.uncertainty.intervals import student_margin
 
 COMPANIONS = ("sd", "n", "low", "high", "rows", "p", "p_adjusted", "significant")
 """What may stand beside a variable x, as x_sd, x_n and so on."""
-
-CONFIDENCE = 0.95
 
 AXES = ("lens", "layer", "head")
 """What every measured variable has; all others are further axes."""
@@ -80,14 +78,11 @@ def mean_over(chosen: xr.Dataset, dims: Sequence[str]) -> xr.Dataset:
 
 def of_rows(rows: xr.DataArray) -> xr.Dataset:
     """The mean over examples with its spread, count and Student's interval."""
-    from scipy.special import stdtrit
-
     n = rows.count("example")
     sd = rows.std("example", ddof=1).where(n > 1)
-    freedom = np.maximum(n - 1, 1).astype(float)
-    reach = xr.apply_ufunc(stdtrit, freedom, (1 + CONFIDENCE) / 2) * sd / np.sqrt(np.maximum(n, 1))
+    margin = xr.apply_ufunc(student_margin, sd, n)
     mean = rows.mean("example")
-    return xr.Dataset({"value": mean, "sd": sd, "n": n, "low": mean - reach, "high": mean + reach, "rows": rows})
+    return xr.Dataset({"value": mean, "sd": sd, "n": n, "low": mean - margin, "high": mean + margin, "rows": rows})
 
 
 def counted(chosen: xr.Dataset) -> str:

@@ -13,7 +13,7 @@ from headscope.version import __version__
 def stamp(data: xr.Dataset, /, **facts: Any) -> xr.Dataset:
     """The same Dataset with these facts in its provenance, beside those it has already.
 
-    >>> provenance(stamped(xr.Dataset(), model="bert-base-uncased"))["model"]
+    >>> read_provenance(stamp(xr.Dataset(), model="bert-base-uncased"))["model"]
     'bert-base-uncased'
     """
     known = {"version": __version__, **read_provenance(data), **facts}

@@ -8,9 +8,9 @@ from torch import Tensor
 
 from headscope.core.batch import Batch
 from headscope.core.example import Example
-from headscope.core.statistic import PerExample
 from headscope.core.tokens import Tokens
 from headscope.core.trace import Visible
+from headscope.maps.per_example import PerExample
 from headscope.maps.rows import Weights, absolute_weights, map_rows, mean_over_rows, token_positions
 
 

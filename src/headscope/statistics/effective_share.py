@@ -10,7 +10,7 @@ from headscope.core.catalog import lenses
 from headscope.core.lens import Lens
 from headscope.core.maps import Maps
 from headscope.core.spec import parse_spec, to_spec
-from headscope.core.statistic import PerExample
+from headscope.maps.per_example import PerExample
 
 
 def effective_for(lens: str) -> Lens:

@@ -11,9 +11,10 @@ from torch import Tensor
 from headscope.core.batch import Batch
 from headscope.core.example import Example
 from headscope.core.spec import check_choices
-from headscope.core.statistic import PerExample, check_fraction
+from headscope.core.statistic import check_fraction
 from headscope.core.tokens import ROLES, Tokens
 from headscope.core.trace import Visible
+from headscope.maps.per_example import PerExample
 from headscope.maps.rows import (
     Weights,
     absolute_weights,

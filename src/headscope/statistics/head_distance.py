@@ -10,7 +10,8 @@ from torch import Tensor
 
 from headscope.core.batch import Batch
 from headscope.core.spec import check_choices
-from headscope.core.statistic import PerExample, check_fraction
+from headscope.core.statistic import check_fraction
+from headscope.maps.per_example import PerExample
 from headscope.maps.rows import iterate_layers, normalize_rows, x_log_x
 
 CELLS = {"cpu": 2**20, "cuda": 2**27}

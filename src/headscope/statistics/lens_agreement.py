@@ -11,7 +11,7 @@ from headscope.core.catalog import lenses
 from headscope.core.lens import Lens
 from headscope.core.maps import Maps
 from headscope.core.spec import to_spec
-from headscope.core.statistic import PerExample
+from headscope.maps.per_example import PerExample
 from headscope.maps.rows import iterate_layers
 from headscope.maps.similarity import cosine, spearman
 

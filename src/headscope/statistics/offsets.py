@@ -11,8 +11,8 @@ from torch import Tensor
 from headscope.core.batch import Batch
 from headscope.core.errors import InputError
 from headscope.core.example import Example
-from headscope.core.statistic import PerExample
 from headscope.core.tokens import Tokens
+from headscope.maps.per_example import PerExample
 from headscope.maps.rows import iterate_layers, masked_mean
 
 

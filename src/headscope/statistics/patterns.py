@@ -13,8 +13,8 @@ from headscope.core.batch import Batch
 from headscope.core.example import Example
 from headscope.core.maps import Maps
 from headscope.core.state import Moments, State
-from headscope.core.statistic import PerExample
 from headscope.core.tokens import Tokens
+from headscope.maps.per_example import PerExample
 from headscope.maps.rows import absolute_weights, iterate_layers
 from headscope.patterns import shares
 from headscope.patterns.classify.classify import check, classify, patterns

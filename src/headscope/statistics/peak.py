@@ -7,8 +7,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from headscope.core.batch import Batch
-from headscope.core.statistic import PerExample
 from headscope.core.trace import Visible
+from headscope.maps.per_example import PerExample
 from headscope.maps.rows import Weights, absolute_weights, map_rows, mean_over_rows
 
 

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from headscope.core.batch import Batch
 from headscope.core.errors import InputError
-from headscope.core.statistic import PerExample
+from headscope.maps.per_example import PerExample
 from headscope.maps.rows import iterate_layers
 from headscope.maps.similarity import cosine
 

@@ -11,8 +11,8 @@ from torch import Tensor
 from headscope.core.batch import Batch
 from headscope.core.example import Example
 from headscope.core.spec import check_choices
-from headscope.core.statistic import PerExample
 from headscope.core.tokens import ROLES, Tokens
+from headscope.maps.per_example import PerExample
 from headscope.maps.rows import masked_mean, padded_indices, sum_columns
 
 KINDS = ROLES[1:]

@@ -9,8 +9,8 @@ from torch import Tensor
 from headscope.core.batch import Batch
 from headscope.core.example import Example
 from headscope.core.spec import check_choices
-from headscope.core.statistic import PerExample
 from headscope.core.tokens import ROLES, Tokens
+from headscope.maps.per_example import PerExample
 from headscope.maps.rows import Reduction, masked_mean, padded_indices, sum_columns
 from headscope.maps.token_types import DEFAULT_TYPES, check_types, type_masks
 

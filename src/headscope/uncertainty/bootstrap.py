@@ -1,10 +1,26 @@
-"""Bootstrap over examples: resampled means and percentile intervals."""
+"""Bootstrap over examples: resampled means, counts and metrics, and percentile intervals."""
+
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from headscope.uncertainty.intervals import CONFIDENCE, Array
 
 DRAWS = 500
+CELLS = 2_000_000
+"""Number of values resampled at a time, which bounds the memory."""
+
+
+def resample_counts(counts: Any, *, draws: int = DRAWS, seed: int = 0) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """Return tables of counts of resampled observations, `draw …`; the total stays the same.
+
+    A table of ones gives how often each observation is drawn.
+    """
+    counts = np.asarray(counts)
+    total = int(counts.sum())
+    drawn = np.random.default_rng(seed).multinomial(total, counts.ravel() / total, size=draws)
+    return drawn.reshape(draws, *counts.shape)
 
 
 def bootstrap_means(
@@ -20,7 +36,7 @@ def bootstrap_means(
     count = len(values)
     if not count:
         return np.full((draws, *values.shape[1:]), np.nan)
-    times = np.random.default_rng(seed).multinomial(count, [1 / count] * count, size=draws).astype(np.float64)
+    times = resample_counts(np.ones(count), draws=draws, seed=seed).astype(np.float64)
     flat = values.reshape(count, -1)
     finite = np.isfinite(flat)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -28,11 +44,40 @@ def bootstrap_means(
     return means.reshape(draws, *values.shape[1:])
 
 
+def bootstrap_metric(
+    metric: Callable[..., Array],  # from columns of shape (draw, example) to one value per draw
+    *columns: Array,
+    draws: int = DRAWS,
+    seed: int = 0,
+) -> Array:
+    """Return a metric of examples resampled with replacement, one value per draw.
+
+    All columns are drawn together. Draws are made in batches, which bounds the memory.
+    """
+    random, count = np.random.default_rng(seed), len(columns[0])
+    batch = max(1, CELLS // count)
+    values = []
+    for start in range(0, draws, batch):
+        index = random.integers(0, count, (min(batch, draws - start), count))
+        values.append(metric(*(column[index] for column in columns)))
+    return np.concatenate(values)
+
+
 def percentile_interval(
     draws: Array,  # draw …
     confidence: float = CONFIDENCE,
+    *,
+    axis: int = 0,
+    ignore_nan: bool = False,
 ) -> tuple[Array, Array]:
-    """Return the ends of the percentile interval over the first axis."""
-    tail = 50 * (1 - confidence)
-    low, high = np.percentile(draws, (tail, 100 - tail), axis=0)
+    """Return the ends of the percentile interval along an axis.
+
+    An interval of draws with NaN is NaN; with `ignore_nan`, these draws are left out.
+    """
+    tail = round(50 * (1 - confidence), 9)
+    if ignore_nan and np.isnan(draws).all():
+        empty = np.full(np.delete(draws.shape, axis), np.nan)
+        return empty, empty
+    percentile = np.nanpercentile if ignore_nan else np.percentile
+    low, high = percentile(draws, (tail, 100 - tail), axis=axis)
     return np.asarray(low), np.asarray(high)

@@ -1,39 +1,37 @@
-"""P-values that stay honest where many heads are tested at once."""
-
-from typing import Any
+"""Corrections of p-values for multiple tests."""
 
 import numpy as np
 
+from headscope.uncertainty.intervals import Array
+
 CORRECTIONS = ("holm", "benjamini_hochberg", "none")
-"""Holm bounds the chance of any false find; Benjamini and Hochberg bound the share of false ones among those found."""
-
-Numbers = np.ndarray[Any, np.dtype[np.float64]]
+"""Holm controls the family-wise error rate, Benjamini–Hochberg the false discovery rate."""
 
 
-def correct_p_values(p: Numbers, correction: str = "holm") -> Numbers:
-    """P-values, each corrected for all others in the table; NaN stays NaN and does not count.
+def correct_p_values(p: Array, correction: str = "holm") -> Array:
+    """Correct p-values for the number of tests; NaN stays NaN and is not counted.
 
-    >>> corrected(np.array([0.01, 0.04, np.nan, 0.03])).round(2)
+    >>> correct_p_values(np.array([0.01, 0.04, np.nan, 0.03])).round(2)
     array([0.03, 0.06,  nan, 0.06])
     """
-    found = np.array(p, dtype=float)
-    there = np.isfinite(found)
-    if correction != "none" and there.any():
+    corrected = np.array(p, dtype=float)
+    finite = np.isfinite(corrected)
+    if correction != "none" and finite.any():
         rule = _holm if correction == "holm" else _benjamini_hochberg
-        order = np.argsort(found[there], kind="stable")
-        sorted_back = np.empty(len(order))
-        sorted_back[order] = rule(found[there][order])
-        found[there] = sorted_back
-    return found
+        order = np.argsort(corrected[finite], kind="stable")
+        values = np.empty(len(order))
+        values[order] = rule(corrected[finite][order])
+        corrected[finite] = values
+    return corrected
 
 
-def _holm(rising: Numbers) -> Numbers:
-    """The smallest times their number, the next times one less, and never smaller than one before it."""
-    left = np.arange(len(rising), 0, -1)
-    return np.minimum(np.maximum.accumulate(left * rising), 1.0)
+def _holm(ascending: Array) -> Array:
+    """Multiply by the number of remaining tests; the result never decreases."""
+    remaining = np.arange(len(ascending), 0, -1)
+    return np.minimum(np.maximum.accumulate(remaining * ascending), 1.0)
 
 
-def _benjamini_hochberg(rising: Numbers) -> Numbers:
-    """Each times their number over its rank, and never larger than one after it."""
-    ranks = np.arange(1, len(rising) + 1)
-    return np.minimum(np.minimum.accumulate((rising * len(rising) / ranks)[::-1])[::-1], 1.0)
+def _benjamini_hochberg(ascending: Array) -> Array:
+    """Multiply by the number of tests over the rank; the result never decreases."""
+    rank = np.arange(1, len(ascending) + 1)
+    return np.minimum(np.minimum.accumulate((ascending * len(ascending) / rank)[::-1])[::-1], 1.0)

@@ -1,19 +1,28 @@
-"""Student's confidence interval of a mean over examples."""
+"""Confidence intervals and p-values of means (Student's t) and of proportions (Wilson)."""
 
 from typing import Any
 
 import numpy as np
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
+Numbers = np.ndarray[Any, np.dtype[Any]] | np.generic | float
+"""An array or a single number."""
+
 CONFIDENCE = 0.95
 
 
-def student_margin(sd: Array, n: Array, confidence: float = CONFIDENCE) -> Array:
-    """Return half the width of the interval, t · sd / √n; NaN where n < 2."""
+def t_quantile(degrees: Numbers, confidence: float = CONFIDENCE) -> Array:
+    """Return the quantile of Student's t that bounds a two-sided interval."""
     from scipy.special import stdtrit
 
+    return np.asarray(stdtrit(degrees, (1 + confidence) / 2))
+
+
+def student_margin(sd: Numbers, n: Numbers, confidence: float = CONFIDENCE) -> Array:
+    """Return half the width of the interval of a mean, t · sd / √n; NaN where n < 2."""
+    sd, n = np.asarray(sd), np.asarray(n)
     with np.errstate(invalid="ignore", divide="ignore"):
-        margin = stdtrit(np.maximum(n - 1, 1), (1 + confidence) / 2) * sd / np.sqrt(n)
+        margin = t_quantile(np.maximum(n - 1, 1), confidence) * sd / np.sqrt(n)
     return np.where(n > 1, margin, np.nan)
 
 
@@ -32,4 +41,35 @@ def mean_interval(values: Array, confidence: float = CONFIDENCE) -> tuple[Array,
         squares = np.where(finite, values - mean, 0.0) ** 2
         sd = np.sqrt(squares.sum(0) / (n - 1))
     margin = student_margin(sd, n, confidence)
-    return mean, mean - margin, mean + margin
+    return np.asarray(mean), np.asarray(mean - margin), np.asarray(mean + margin)
+
+
+def t_test(difference: Numbers, error: Numbers, degrees: Numbers) -> Array:
+    """Return the two-sided p-value of a difference with its standard error.
+
+    Where the error is 0, p is 1 for a difference of 0 and 0 for any other.
+    """
+    from scipy.special import stdtr
+
+    difference, error = np.asarray(difference), np.asarray(error)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        p = 2 * stdtr(degrees, -np.abs(difference) / error)
+    p = np.where(error == 0, (difference == 0).astype(float), p)
+    return np.where(np.isnan(error) | np.isnan(difference), np.nan, p)
+
+
+def wilson_interval(successes: int, total: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
+    """Return Wilson's interval of a proportion; NaN for a total of 0.
+
+    >>> [round(end, 3) for end in wilson_interval(8, 10)]
+    [0.49, 0.943]
+    """
+    from scipy.special import ndtri
+
+    if not total:
+        return float("nan"), float("nan")
+    z = float(ndtri((1 + confidence) / 2))
+    share, extra = successes / total, z**2 / total
+    centre = share + extra / 2
+    margin = z * np.sqrt(share * (1 - share) / total + extra / (4 * total))
+    return float((centre - margin) / (1 + extra)), float((centre + margin) / (1 + extra))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from headscope.core.batch import Batch
-from headscope.core.statistic import PerExample
+from headscope.maps.per_example import PerExample
 
 
 @dataclass(frozen=True)

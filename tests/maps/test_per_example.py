@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from headscope.core.errors import InputError
-from headscope.core.per_example import make_state, summarize_state
+from headscope.maps.per_example import make_state, summarize_state
 from headscope.statistics.entropy import Entropy
 
 LABELS = {"layer": [0], "head": [0, 1]}

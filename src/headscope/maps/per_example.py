@@ -1,0 +1,111 @@
+"""Statistics with one value per example: their states, means and confidence intervals."""
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+import xarray as xr
+from torch import Tensor
+
+from headscope.core.batch import Batch
+from headscope.core.example import Example
+from headscope.core.spec import to_spec
+from headscope.core.state import Array, Labels, Leaf, Moments, Rows, State
+from headscope.core.statistic import Statistic
+from headscope.core.tokens import Tokens
+from headscope.core.transfer import copy_to_device
+from headscope.uncertainty.intervals import student_margin
+
+
+class PerExample(Statistic):
+    """A statistic with one value per example for each layer and head, and for the labels of further axes.
+
+    The result is the mean over examples, with standard deviation, count and confidence interval. Every example has
+    the same weight, whatever its length.
+    """
+
+    units: ClassVar[str] = ""
+    """The units of its values, for the labels of figures."""
+
+    def axes(self, batch: Batch) -> Mapping[str, Sequence[Any]]:  # noqa: ARG002
+        """Return further axes after layer and head, with their labels.
+
+        An axis named `head` replaces the heads of the measured maps.
+        """
+        return {}
+
+    def tokens(self, examples: Sequence[Example], queries: Tokens, keys: Tokens) -> tuple[Tensor, ...]:  # noqa: ARG002
+        """Return what it needs to know about the tokens, as small CPU tensors, computed once for all layers.
+
+        With a GPU this runs on the host while the model computes.
+        """
+        return ()
+
+    def known(self, batch: Batch) -> tuple[Tensor, ...]:
+        """Return the result of `tokens` for a batch, on the device of its maps."""
+        maps, cached = batch.focus, batch.known.get(to_spec(self))
+        if cached is not None:
+            return cached
+        return copy_to_device(maps.visible[0].device, self.tokens(batch.examples, maps.queries, maps.keys))
+
+    @abstractmethod
+    def values(self, batch: Batch) -> Mapping[str, Tensor]:
+        """Return each variable as `batch layer head …`; NaN where an example has no value.
+
+        The first variable has the statistic's own name; others are called `name_something`.
+        """
+
+    def observe(self, batch: Batch) -> State:
+        """Return the moments of every variable over the examples of a batch."""
+        labels = {"layer": batch.focus.layers, "head": batch.focus.heads, **self.axes(batch)}
+        ids = [example.id for example in batch.examples]
+        return make_state(self, self.values(batch), ids, labels)
+
+    def finish(self, state: State) -> xr.Dataset:
+        """Return for each variable x its mean x, and x_sd, x_n, x_low and x_high."""
+        return summarize_state(state, units=self.units)
+
+
+def make_state(
+    statistic: PerExample,
+    values: Mapping[str, Tensor | Array],
+    ids: Sequence[str],
+    labels: Labels,
+    *,
+    rows: bool = False,
+) -> State:
+    """Return the state of a batch: the moments of every variable, and with `rows` the value of every example."""
+    leaves: dict[str, Leaf] = {}
+    for name, value in values.items():
+        table = np.asarray(value.cpu() if isinstance(value, Tensor) else value, dtype=np.float64)
+        leaves[name] = Moments.of(table)
+        if rows:
+            leaves[f"{name}_rows"] = Rows.of(np.array(ids, dtype=np.str_), table)
+    return State(to_spec(statistic), leaves, {name: list(axis) for name, axis in labels.items()})
+
+
+def summarize_state(state: State, *, units: str = "") -> xr.Dataset:
+    """Return for each variable x its mean x, and x_sd, x_n, x_low, x_high (95 % interval) and any x_rows."""
+    attributes = {"units": units} if units else {}
+    dims = tuple(state.labels)
+    variables: dict[str, Any] = {}
+    coords: dict[str, Any] = {name: list(labels) for name, labels in state.labels.items()}
+    for name, leaf in state.leaves.items():
+        if isinstance(leaf, Moments):
+            for key, values in _summarize(name, leaf).items():
+                variables[key] = (dims, values, {} if key == f"{name}_n" else attributes)
+        elif isinstance(leaf, Rows):
+            coords["example"] = leaf.ids.astype(object)
+            variables[name] = (("example", *dims), leaf.values, attributes)
+    return xr.Dataset(variables, coords=coords)
+
+
+def _summarize(name: str, leaf: Moments) -> dict[str, Array]:
+    """Return mean, sd, n and interval; one example has no sd, and no example has no mean."""
+    n = leaf.n
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = np.where(n > 0, leaf.mean, np.nan)
+        sd = np.where(n > 1, np.sqrt(leaf.square / (n - 1)), np.nan)
+    margin = student_margin(sd, n)
+    return {name: mean, f"{name}_sd": sd, f"{name}_n": n, f"{name}_low": mean - margin, f"{name}_high": mean + margin}

@@ -1,0 +1,31 @@
+"""Linear and rank correlation of numpy arrays along the last axis.
+
+Maps on a device have their own masked version, `maps.similarity.rank_correlation`.
+"""
+
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+Values = Float[np.ndarray, "*draws example"]
+
+
+def pearson(x: Values, y: Values) -> Float[np.ndarray, "*draws"]:
+    """Return the linear correlation; NaN where either side is constant."""
+    constant = (np.ptp(x, -1) == 0) | (np.ptp(y, -1) == 0)  # a rounded mean need not leave an exact 0 below
+    x, y = x - x.mean(-1, keepdims=True), y - y.mean(-1, keepdims=True)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        correlation: Any = (x * y).sum(-1) / np.sqrt((x**2).sum(-1) * (y**2).sum(-1))
+    return np.where(constant, np.nan, correlation)
+
+
+def spearman(x: Values, y: Values) -> Float[np.ndarray, "*draws"]:
+    """Return the rank correlation, with ties at their average rank; NaN where either side is constant.
+
+    >>> float(spearman(np.array([1.0, 2.0, 3.0, 4.0]), np.array([1.0, 4.0, 9.0, 8.0])).round(12))
+    0.8
+    """
+    from scipy.stats import rankdata
+
+    return pearson(rankdata(x, axis=-1), rankdata(y, axis=-1))
