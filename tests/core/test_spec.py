@@ -65,8 +65,8 @@ def test_parentheses_nest():
         ("sample:inner=raw)", r"do not match"),
         ("sample:residual=much", r"parameter 'residual' of 'sample' must be a number, but got 'much'"),
         ("sample:many=1.5", r"must be a whole number, but got '1\.5'"),
-        ("sample:kind=min", r"parameter 'kind' of 'sample' must be one of mean, max, but got 'min'"),
-        ("sample:normal=maybe", r"must be one of true, false, but got 'maybe'"),
+        ("sample:kind=min", r"parameter 'kind' of 'sample' must be mean or max, but got 'min'"),
+        ("sample:normal=maybe", r"must be true or false, but got 'maybe'"),
         ("sample:resdual=1", r"No parameter of 'sample' is called 'resdual'\. Did you mean 'residual'\?"),
         ("sample:inner=(rew)", r"No lens is called 'rew'\. Did you mean 'raw'\? Known: effective, norm, null, raw\."),
     ],
@@ -82,5 +82,5 @@ def test_an_unknown_lens_is_an_error_with_the_nearest_name():
 
 
 def test_a_choice_outside_its_list_is_refused_in_python_too():
-    with pytest.raises(InputError, match="'kind' of 'test_spec' must be one of mean, max, but got 'min'"):
+    with pytest.raises(InputError, match="'kind' of 'test_spec' must be mean or max, but got 'min'"):
         check_choices(Sample(kind="min"))

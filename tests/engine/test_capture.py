@@ -188,7 +188,7 @@ def test_options_that_a_tokenised_batch_cannot_take_are_refused():
 def test_a_lens_that_misses_something_says_the_call_to_make():
     trace = capture(BERT, text(5), keep=("values",))
     with pytest.raises(
-        NotCaptured, match=r"The lens 'norm' needs 'output', but this trace holds 'attention', 'values'\. "
+        NotCaptured, match=r"The lens 'norm' needs 'output', but this trace holds 'attention' and 'values'\. "
         r"Capture again with keep=\('attention', 'output', 'values'\)"
     ):  # fmt: skip
         view(trace, "norm")

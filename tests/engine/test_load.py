@@ -30,7 +30,7 @@ def change(path, **changes):
 def test_a_folder_is_loaded_with_the_class_its_config_names(folder):
     change(folder, architectures=["BertForSequenceClassification"])
     with pytest.warns(
-        DataWarning, match=r"lacks 2 weights, which are now random: classifier\.bias, classifier\.weight"
+        DataWarning, match=r"lacks 2 weights, which are now random: classifier\.bias and classifier\.weight"
     ):
         model = load(folder)
     assert type(model.network).__name__ == "BertForSequenceClassification"

@@ -60,7 +60,7 @@ def test_other_delimiters_have_names(tmp_path, name, sign):
 
 
 def test_an_unknown_delimiter_is_refused(tmp_path):
-    with pytest.raises(InputError, match="must be one of comma, semicolon, tab, pipe, but got 'dot'"):
+    with pytest.raises(InputError, match="must be comma, semicolon, tab or pipe, but got 'dot'"):
         read(f"csv:dot@{tmp_path}/a.csv")
 
 

@@ -184,10 +184,10 @@ def test_what_cannot_be_compared_is_said():
     with pytest.raises(UnknownName, match=r"No variable of both results is called 'entropi'. Did you mean 'entropy'"):
         compare(a, b, variable="entropi")
     with pytest.raises(
-        InputError, match="no lens in common: one has raw, effective, the other norm. Choose one of each"
+        InputError, match="no lens in common: one has raw and effective, the other norm. Choose one of each"
     ):
         compare(a, measured(lenses=["norm"]))
-    with pytest.raises(InputError, match=r"no layer in common: one has 0, 1, the other 7, 8"):
+    with pytest.raises(InputError, match=r"no layer in common: one has 0 and 1, the other 7 and 8"):
         compare(a, b.assign_coords(layer=[7, 8]))
     with pytest.raises(InputError, match=r"no example in common"):
         compare(a, b.assign_coords(example=[f"x{each}" for each in range(7)]))

@@ -31,7 +31,7 @@ def test_labels_that_cannot_be_learned_are_refused(tmp_path):
     refused(tmp_path, "3 of the 8 examples of train have no label, such as '0'. Leave them out", bare[:3] + DATA[3:])
     refused(tmp_path, "All 4 training examples have the label 0, so there is nothing to tell apart", DATA[::2])
     gap = [replace(each, label=2 * each.label) for each in DATA]
-    refused(tmp_path, "The labels of train are 0, 2, where 0 to 1 are expected", gap)
+    refused(tmp_path, "The labels of train are 0 and 2, where 0 to 1 are expected", gap)
     refused(tmp_path, "All 8 training examples have the label 1.0", [replace(each, label=1.0) for each in DATA])
     refused(
         tmp_path, "The label of example '0' of train is 0.0, where a whole number", paired(4), task="classification"

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from headscope.core.catalog import lenses
 from headscope.core.errors import NotCaptured
+from headscope.core.prose import join_words
 from headscope.core.spec import to_spec
 
 if TYPE_CHECKING:
@@ -54,11 +55,11 @@ def view(trace: "Trace", lens: "str | Lens" = "effective") -> "Maps":
     if missing := chosen.needs - trace.held:
         keep = ", ".join(f"'{each}'" for each in sorted(trace.held | chosen.needs))
         raise NotCaptured(
-            f"The lens '{to_spec(chosen)}' needs {_listed(missing)}, but this trace holds {_listed(trace.held)}. "
+            f"The lens '{to_spec(chosen)}' needs {_quote(missing)}, but this trace holds {_quote(trace.held)}. "
             f"Capture again with keep=({keep}), or give it to Trace.of."
         )
     return chosen(trace)
 
 
-def _listed(names: frozenset[str]) -> str:
-    return ", ".join(f"'{name}'" for name in sorted(names))
+def _quote(names: frozenset[str]) -> str:
+    return join_words(f"'{name}'" for name in sorted(names))

@@ -5,6 +5,7 @@ from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from headscope.core.errors import InputError, unknown_name
+from headscope.core.prose import join_words
 
 
 def parse_spec(spec: str) -> tuple[str, dict[str, str]]:
@@ -113,8 +114,7 @@ def _read(value: Any, hint: Any, name: str, key: str) -> Any:
 def _choose(value: Any, hint: Any, name: str, key: str) -> Any:
     choices = get_args(hint)
     if value not in choices:
-        listed = ", ".join(map(str, choices))
-        raise InputError(f"The parameter '{key}' of '{name}' must be one of {listed}, but got {value!r}.")
+        raise InputError(f"The parameter '{key}' of '{name}' must be {join_words(choices, 'or')}, but got {value!r}.")
     return value
 
 

@@ -12,8 +12,9 @@ from typing import Any
 import torch
 
 from headscope.core.catalog import families
-from headscope.core.errors import DataWarning, LoadError, MissingExtra
+from headscope.core.errors import DataWarning, LoadError, require_package
 from headscope.core.family import Family
+from headscope.core.prose import join_words
 from headscope.engine.model import Model
 from headscope.engine.unwrap import unwrapped
 
@@ -60,15 +61,11 @@ def load(
 
 def default_folder() -> str:
     """Where the embedded default model lies, or its hub id where the package is not installed but a hub is at hand."""
-    package = find_spec(DEFAULT_PACKAGE)
-    if package is None or not package.submodule_search_locations:
-        if _cached(DEFAULT):
-            return DEFAULT
-        raise MissingExtra(
-            "The embedded default model is not installed. Install it with: pip install 'headscope[minilm]'   "
-            "(or name a model: hs.load('bert-base-uncased'))"
-        )
-    folder = Path(package.submodule_search_locations[0]) / "model"
+    if find_spec(DEFAULT_PACKAGE) is None and _cached(DEFAULT):
+        return DEFAULT
+    hint = "   (or name a model: hs.load('bert-base-uncased'))"
+    package = require_package(DEFAULT_PACKAGE, "minilm", "The default model", hint)
+    folder = Path(package.__path__[0]) / "model"
     with (folder / "model.safetensors").open("rb") as file:
         found = hashlib.file_digest(file, "sha256").hexdigest()
     if found != DEFAULT_SHA256:
@@ -187,11 +184,11 @@ def _check_weights(place: str, network: Any, report: dict[str, Any]) -> None:
     missing = sorted({*report["missing_keys"], *(each[0] for each in report["mismatched_keys"])})
     if not missing:
         return
-    listed = ", ".join(missing[:4]) + (", …" if len(missing) > 4 else "")
+    names = join_words(missing, limit=4)
     if len(missing) > len(network.state_dict()) / 2:
-        raise LoadError(f"{place} does not hold the weights of {type(network).__name__}: it lacks {listed}.")
+        raise LoadError(f"{place} does not hold the weights of {type(network).__name__}: it lacks {names}.")
     warnings.warn(
-        f"{place} lacks {len(missing)} weights, which are now random: {listed}. Numbers that pass through them mean "
+        f"{place} lacks {len(missing)} weights, which are now random: {names}. Numbers that pass through them mean "
         "nothing.",
         DataWarning,
         stacklevel=4,

@@ -11,6 +11,7 @@ from matplotlib.colors import to_hex
 
 from headscope.core.errors import InputError, unknown_name
 from headscope.core.figure import Figure
+from headscope.core.prose import join_words
 from headscope.patterns.classes import NAMES
 from headscope.plotting import canvas, fonts, series, theme
 from headscope.results import measured
@@ -54,7 +55,7 @@ class StackedBars(Figure):
         measured.closed("stacked_bars", chosen, parts, self.along)
         over = [dim for dim in ("layer", "head") if dim not in (parts, self.along)]
         there = chosen["value"].notnull().any([dim for dim in chosen["value"].dims if dim != parts])
-        absent, chosen = measured.listed(chosen[parts][~there.values]), chosen.isel({parts: there.values})
+        absent, chosen = join_words(chosen[parts][~there.values].values, limit=8), chosen.isel({parts: there.values})
         means = measured.mean_over(chosen, over).transpose("lens", parts, self.along, ...)
         wide = self.size if self.size is not None else _width(means, parts, self.along)
         place = canvas.whole_figure("stacked_bars", ax, figure, (wide, 2.9))

@@ -6,10 +6,9 @@ the order of the plan, so that they are added in the same order as in one proces
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from importlib import import_module
 from typing import Any
 
-from headscope.core.errors import HeadscopeError, InputError, MissingExtra
+from headscope.core.errors import HeadscopeError, InputError, require_package
 from headscope.core.example import Example
 from headscope.engine.model import Model
 from headscope.measuring.checkpoint import Checkpoint, packed, unpacked
@@ -22,7 +21,7 @@ AHEAD = 3  # batches on their way for each worker, so that none waits
 
 def run(job: MeasureJob, workers: int | None) -> Callable[[int], Iterator[States]]:
     """The states of every batch from a given one on, in the order of the plan; one worker a CPU or GPU by default."""
-    ray = _ray()
+    ray = require_package("ray", "ray", "engine='ray'")
     if workers is not None and workers < 1:
         raise InputError(f"workers must be at least 1, but got {workers}.")
     _check_rebuildable(job)
@@ -116,12 +115,3 @@ def _check_rebuildable(job: MeasureJob) -> None:
                 f"The workers cannot load '{model.spec}': it was handed to hs.load as an object. Save it to a folder "
                 "(save_pretrained, with its tokenizer), and load it from there."
             )
-
-
-def _ray() -> Any:
-    try:
-        return import_module("ray")
-    except ImportError:
-        raise MissingExtra(
-            "engine='ray' needs Ray, which is not installed. Install it: pip install 'headscope[ray]'"
-        ) from None

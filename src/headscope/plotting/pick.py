@@ -7,6 +7,7 @@ import numpy as np
 import xarray as xr
 
 from headscope.core.errors import InputError, unknown_name
+from headscope.core.prose import join_words
 
 
 def one_lens(data: xr.Dataset, lens: str | None) -> xr.Dataset:
@@ -43,7 +44,7 @@ def need(data: xr.Dataset, *names: str) -> None:
     """Refuse data that lacks a variable, or has nothing in it."""
     for name in names:
         if name not in data:
-            raise InputError(f"This figure needs the variable '{name}', but the data has {listed(data)}.")
+            raise InputError(f"This figure needs the variable '{name}', but the data has {quote_variables(data)}.")
     if empty := [str(name) for name, size in data.sizes.items() if not size]:
         raise InputError(f"There is nothing to draw: the data has no {' and no '.join(empty)}.")
 
@@ -87,6 +88,6 @@ def ranged(labels: Sequence[int]) -> str:
     return ", ".join(map(str, labels))
 
 
-def listed(data: xr.Dataset) -> str:
-    """The variables of a Dataset, in words."""
-    return ", ".join(f"'{name}'" for name in data.data_vars) or "none"
+def quote_variables(data: xr.Dataset) -> str:
+    """Return the names of the variables of a Dataset, quoted."""
+    return join_words(f"'{name}'" for name in data.data_vars)

@@ -9,12 +9,13 @@ import xarray as xr
 
 from headscope.core.document import Document, Paragraph, Section
 from headscope.core.errors import InputError
+from headscope.core.prose import join_words
 from headscope.reporting.catalogued import cited
 from headscope.reporting.compared import compared_sections
 from headscope.reporting.mapped import mapped_sections
 from headscope.reporting.measured import measured_sections
 from headscope.reporting.other import other_sections
-from headscope.reporting.parts import Place, distinct, listed, slug
+from headscope.reporting.parts import Place, distinct, slug
 from headscope.results import measured
 from headscope.results.stamp import read_provenance
 
@@ -64,7 +65,7 @@ def _of_kind(data: xr.Dataset, place: Place) -> list[Section]:
         found, told = measured_sections(data, place)
     more, left = other_sections(data, place, told)
     if left:
-        said = f"Not shown here: {listed([f'`{each}`' for each in left])}. The result file holds all of it."
+        said = f"Not shown here: {join_words([f'`{each}`' for each in left])}. The result file holds all of it."
         more.append(Section(place.title("what else there is"), [Paragraph(said)]))
     return [*found, *more]
 
@@ -97,21 +98,22 @@ def _title(known: list[dict[str, Any]]) -> str:
 def _lead(results: Mapping[str, xr.Dataset]) -> str:
     """What the report holds, in a sentence or two."""
     if len(results) > 1:
-        return f"{len(results)} results: {listed([f'**{each}**' for each in results])}."
+        return f"{len(results)} results: {join_words([f'**{each}**' for each in results])}."
     (data,) = results.values()
     facts, names = read_provenance(data), [each.replace("_", " ") for each in measured.names(data)]
-    lenses = listed([f"`{each}`" for each in _lenses(data, facts)])
+    lenses = join_words([f"`{each}`" for each in _lenses(data, facts)], empty="")
     if "weights" in data:
         return f"Attention maps of one text{f', seen through {lenses}' if lenses else ''}."
     if any(f"{name}_p_adjusted" in data for name in data.data_vars):
-        return f"How two results differ, head by head, in {listed(names)}."
+        return f"How two results differ, head by head, in {join_words(names)}."
     if not names:
-        return f"What one result holds: {listed([str(each).replace('_', ' ') for each in _plain(data)])}."
+        return f"What one result holds: {join_words([str(each).replace('_', ' ') for each in _plain(data)])}."
     n = facts.get("n")
     seen = f"seen through {lenses}" if lenses else ""
     over = f"over {n:,} example{'s' * (n != 1)}" if isinstance(n, int) else ""
     return (
-        ", ".join(filter(None, [f"What was measured for every head: {listed(names)}", f"{seen} {over}".strip()])) + "."
+        ", ".join(filter(None, [f"What was measured for every head: {join_words(names)}", f"{seen} {over}".strip()]))
+        + "."
     )
 
 

@@ -7,8 +7,9 @@ import pandas as pd
 import xarray as xr
 
 from headscope.core.document import Paragraph, Part, Section, Table
+from headscope.core.prose import join_words
 from headscope.reporting.measured import FEW, Sections
-from headscope.reporting.parts import Place, counted, described, listed, slug, tried
+from headscope.reporting.parts import Place, counted, described, slug, tried
 from headscope.results import measured
 from headscope.results.compare import LEVEL
 from headscope.results.stamp import read_provenance
@@ -93,14 +94,14 @@ def _pictures(data: xr.Dataset, chosen: xr.Dataset, name: str, place: Place) -> 
     n, further = counted(chosen), measured.further(chosen)
     labels = list(product(*(chosen[axis].values for axis in further)))
     if len(labels) > FEW or not bool(chosen["value"].notnull().any()):
-        why = f"it has {len(labels)} places along {listed(further)}" if len(labels) > FEW else "no cell has a value"
+        why = f"it has {len(labels)} places along {join_words(further)}" if len(labels) > FEW else "no cell has a value"
         return [Paragraph(f"`{name}` is not drawn: {why}.")]
     found: list[Part] = []
     for each in labels:
         if not bool(chosen["value"].sel(dict(zip(further, each, strict=True))).notnull().any()):
             continue  # said above: these cells could not be tested
         at = tuple(f"{axis}={label}" for axis, label in zip(further, each, strict=True))
-        where = f", {listed([one.replace('=', ' ') for one in at])}" if at else ""
+        where = f", {join_words([one.replace('=', ' ') for one in at])}" if at else ""
         caption = f"Difference in {name.replace('_', ' ')} of every head{where}; bold or dotted where it is sure"
         file = place.name(name, *(slug(str(label)) for label in each), "heads")
         found.append(tried(data, "heads", file, caption, n, variable=name, at=at))

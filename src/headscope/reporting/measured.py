@@ -8,8 +8,9 @@ import xarray as xr
 
 from headscope.core.document import Paragraph, Part, Section, Table
 from headscope.core.errors import InputError
+from headscope.core.prose import join_words
 from headscope.reporting.catalogued import about
-from headscope.reporting.parts import Place, counted, described, frame_of, listed, slug, tried
+from headscope.reporting.parts import Place, counted, described, frame_of, slug, tried
 from headscope.results import measured
 from headscope.results.stamp import read_provenance
 
@@ -77,7 +78,7 @@ def _with_axes(data: xr.Dataset, chosen: xr.Dataset, name: str, further: Sequenc
     """Numbers along further axes, such as the weight on each type: over all heads, by layer, and as bars."""
     chosen, absent = _there(chosen, further)
     n, label = counted(chosen), _capital(chosen.attrs["label"])
-    labels, by = _size(chosen, further), listed([each.replace("_", " ") for each in further])
+    labels, by = _size(chosen, further), join_words([each.replace("_", " ") for each in further])
     if labels > MANY:
         return [
             Paragraph(
@@ -108,7 +109,7 @@ def _bars(data: xr.Dataset, chosen: xr.Dataset, name: str, further: Sequence[str
         if not bool(chosen["value"].sel(dict(zip(others, labels, strict=True))).notnull().any()):
             continue  # the table shows that there is nothing
         at = tuple(f"{axis}={each}" for axis, each in zip(others, labels, strict=True))
-        where = f", {listed([each.replace('=', ' ') for each in at])}" if at else ""
+        where = f", {join_words([each.replace('=', ' ') for each in at])}" if at else ""
         file = place.name(name, *map(slug, map(str, labels)))
         shown = f"{label} by {along.replace('_', ' ')}{where}"
         parts.append(tried(data, "bars", f"{file}_bars", shown, n, variable=name, along=along, at=at))
@@ -127,7 +128,7 @@ def _without_others(data: xr.Dataset, name: str) -> tuple[xr.Dataset, str]:
     means = measured.mean_over(chosen, others)
     kept = {f"{name}_{each}" if each != "value" else name: means[each] for each in means.data_vars}
     kept[name] = kept[name].assign_attrs(data[name].attrs)
-    what = listed([each.replace("_", " ") for each in others])
+    what = join_words([each.replace("_", " ") for each in others])
     return xr.Dataset(kept, attrs=data.attrs), f"`{name}` is between two heads; shown is its mean over {what}."
 
 
@@ -138,7 +139,7 @@ def _there(chosen: xr.Dataset, further: Sequence[str]) -> tuple[xr.Dataset, str]
         there = chosen["value"].notnull().any([dim for dim in chosen["value"].dims if dim != axis]).values
         absent += [f"{axis.replace('_', ' ')} {each}" for each in chosen[axis].values[~there]]
         chosen = chosen.isel({axis: there})
-    return chosen, f" No value: {listed(absent)}." if absent else ""
+    return chosen, f" No value: {join_words(absent)}." if absent else ""
 
 
 def _joined(means: xr.Dataset, further: Sequence[str]) -> xr.Dataset:

@@ -5,7 +5,8 @@ import pandas as pd
 import xarray as xr
 
 from headscope.core.document import Part, Section, Table
-from headscope.reporting.parts import Place, frame_of, listed, tried
+from headscope.core.prose import join_words
+from headscope.reporting.parts import Place, frame_of, tried
 from headscope.reporting.spread import spreads
 from headscope.results import measured
 from headscope.results.stamp import read_provenance
@@ -82,8 +83,8 @@ def _tables(data: xr.Dataset, names: list[str], place: Place) -> dict[tuple[str,
     for dims, together in groups.items():
         many = int(np.prod([data.sizes[dim] for dim in dims]))
         if many <= MOST and bool(data[together].notnull().to_array().any()):
-            words = listed([each.replace("_", " ") for each in dims])
-            caption = f"{listed([_label(data, each) for each in together])} by {words}"
+            words = join_words([each.replace("_", " ") for each in dims])
+            caption = f"{join_words([_label(data, each) for each in together])} by {words}"
             frame = _frame(data, together, dims)
             empty = int(frame.isna().all(axis=1).sum())
             caption += f". Left out: rows without any value ({empty})" if empty else ""

@@ -11,6 +11,7 @@ import xarray as xr
 
 from headscope.core.document import Paragraph, Part, Picture, Section
 from headscope.core.errors import InputError
+from headscope.core.prose import join_words
 from headscope.plotting.draw import draw
 from headscope.results import measured
 
@@ -46,15 +47,6 @@ def slug(text: str) -> str:
     return re.sub(r"[^A-Za-z0-9-]+", "_", text).strip("_-") or "x"
 
 
-def listed(texts: Sequence[str]) -> str:
-    """Words with commas, and the last with `and`.
-
-    >>> listed(["a", "b", "c"])
-    'a, b and c'
-    """
-    return " and ".join(filter(None, [", ".join(texts[:-1]), texts[-1]])) if texts else ""
-
-
 def distinct(sections: Sequence[Section]) -> list[Section]:
     """The same sections, in which a table or picture whose name was taken has a number behind it."""
     taken: set[tuple[type, str]] = set()
@@ -81,7 +73,7 @@ def counted(chosen: xr.Dataset) -> int | str:
 def described(chosen: xr.Dataset, over: Sequence[str]) -> str:
     """What means are over, and what their intervals are."""
     axes = [f"{chosen.sizes[dim]} {dim.replace('_', ' ')}s" for dim in over if chosen.sizes.get(dim, 1) > 1]
-    mean = f"Mean over {listed(axes)}. " if axes else ""
+    mean = f"Mean over {join_words(axes)}. " if axes else ""
     if "low" not in chosen:
         return mean.strip()
     return (

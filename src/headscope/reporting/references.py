@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 
 from headscope.core.errors import UnknownName, unknown_name
+from headscope.core.prose import join_words
 from headscope.data.bundled.references import read_bibtex
 
 _ENTRY = re.compile(r"@\w+\{([\w-]+),\n.*?\n\}", re.DOTALL)
@@ -43,7 +44,7 @@ def citation(entry: str) -> str:
     """
     fields = {name.lower(): _read(value) for name, value in _FIELD.findall(entry)}
     people = [" ".join(reversed(each.split(", ", 1))) for each in fields.get("author", "").split(" and ") if each]
-    who = " and ".join(filter(None, [", ".join(people[:-1]), people[-1] if people else ""]))
+    who = join_words(people, empty="")
     where = next((fields[each] for each in ("journal", "booktitle", "publisher", "howpublished") if each in fields), "")
     dated = " ".join(filter(None, [html.escape(who), f"({html.escape(fields['year'])})" if "year" in fields else ""]))
     title = f"<cite>{html.escape(fields.get('title', ''))}</cite>"

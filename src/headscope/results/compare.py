@@ -8,6 +8,7 @@ import numpy as np
 import xarray as xr
 
 from headscope.core.errors import DataWarning, InputError, unknown_name
+from headscope.core.prose import join_words
 from headscope.results import measured
 from headscope.results.stamp import read_provenance, stamp
 from headscope.uncertainty.corrections import CORRECTIONS, correct_p_values
@@ -68,7 +69,7 @@ def _common(a: xr.Dataset, b: xr.Dataset, variable: str | None) -> list[str]:
     both = [str(name) for name in known if name in other]
     if not both:
         raise InputError(
-            f"These results cannot be compared: one holds {_listed(known)}, the other {_listed(other)}, and nothing is "
+            f"These results cannot be compared: one holds {_quote(known)}, the other {_quote(other)}, and nothing is "
             "in both. Measure both with the same statistics."
         )
     if variable is not None and variable not in both:
@@ -85,8 +86,8 @@ def _same_lenses(a: xr.Dataset, b: xr.Dataset) -> tuple[xr.Dataset, xr.Dataset]:
         both = [f"{second[0]} − {first[0]}"]
         return a.assign_coords(lens=both), b.assign_coords(lens=both)
     raise InputError(
-        f"These results have no lens in common: one has {', '.join(first)}, the other {', '.join(second)}. Choose one "
-        "of each: compare(a.sel(lens=…), b.sel(lens=…))."
+        f"These results have no lens in common: one has {join_words(first)}, the other {join_words(second)}. Choose "
+        "one of each: compare(a.sel(lens=…), b.sel(lens=…))."
     )
 
 
@@ -113,8 +114,8 @@ def _aligned(a: xr.Dataset, b: xr.Dataset, *, by_example: bool) -> tuple[xr.Data
             said[str(dim)] = dict(zip(("both", "a", "b"), sizes, strict=True))
         if not sizes[0]:
             raise InputError(
-                f"These results have no {dim} in common: one has {measured.listed(kept[0][dim])}, the other "
-                f"{measured.listed(kept[1][dim])}. Compare results of the same texts and the same axes."
+                f"These results have no {dim} in common: one has {join_words(kept[0][dim].values, limit=8)}, the other "
+                f"{join_words(kept[1][dim].values, limit=8)}. Compare results of the same texts and the same axes."
             )
     if said:
         parts = [
@@ -146,5 +147,5 @@ def _unpaired_cells(a: xr.Dataset, b: xr.Dataset, name: str) -> xr.Dataset:
     return xr.Dataset({**found, "p": xr.apply_ufunc(t_test, value, error, freedom)})
 
 
-def _listed(names: Sequence[Any]) -> str:
-    return ", ".join(f"'{name}'" for name in names) or "no measured variable"
+def _quote(names: Sequence[Any]) -> str:
+    return join_words((f"'{name}'" for name in names), empty="no measured variable")

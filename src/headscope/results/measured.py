@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import xarray as xr
 
 from headscope.core.errors import InputError, unknown_name
+from headscope.core.prose import join_words
 from headscope.plotting import pick
 from headscope.uncertainty.intervals import student_margin
 
@@ -52,7 +53,7 @@ def further(chosen: xr.Dataset) -> list[str]:
 def closed(figure: str, chosen: xr.Dataset, *shown: str, hint: str = "Choose with") -> None:
     """Refuse a part with axes that a figure does not show."""
     if left := [axis for axis in further(chosen) if axis not in shown]:
-        axes = " and ".join(f"{axis} ({listed(chosen[axis])})" for axis in left)
+        axes = join_words(f"{axis} ({join_words(chosen[axis].values, limit=8)})" for axis in left)
         places = "+".join(f"{axis}={chosen[axis].values[0]!s}" for axis in left)
         raise InputError(
             f"The figure '{figure}' cannot show every axis of '{chosen.attrs['variable']}', which also has {axes}. "
@@ -103,7 +104,7 @@ def name(chosen: xr.Dataset, by: str = "") -> str:
 def averaged(chosen: xr.Dataset, over: Sequence[str], marks: str) -> str:
     """What a mean is over, and what its `marks` say, in two sentences."""
     parts = [f"{chosen.sizes[dim]} {dim}s" for dim in over if chosen.sizes.get(dim, 1) > 1]
-    mean = f"Mean over {' and '.join(parts)}. " if parts else ""
+    mean = f"Mean over {join_words(parts)}. " if parts else ""
     count = f" over examples ({counted(chosen)})" if "n" in chosen else ""
     if "low" not in chosen:
         return f"{mean}{counted(chosen)} examples." if "n" in chosen else mean.strip()
@@ -119,12 +120,6 @@ def label(data: xr.Dataset, name: str) -> str:
     unit = held.get("units", UNITS.get(base))
     words = f"{words} ({unit})" if unit else words
     return f"difference in {words}" if f"{name}_p" in data else words
-
-
-def listed(labels: xr.DataArray, most: int = 8) -> str:
-    """The labels of an axis in words, only the first of many."""
-    texts = [str(each) for each in labels.values]
-    return ", ".join(texts if len(texts) <= most else [*texts[:most], f"… {len(texts)} in all"])
 
 
 def opened(data: xr.Dataset) -> xr.Dataset:
@@ -144,7 +139,7 @@ def _known(data: xr.Dataset, variable: str | None) -> str:
     known = names(data)
     if not known:
         raise InputError(
-            f"This figure draws what was measured for every head, but the data has {pick.listed(data)}. "
+            f"This figure draws what was measured for every head, but the data has {pick.quote_variables(data)}. "
             "Measure first: hs.measure(model, texts, statistics=['entropy'])."
         )
     if variable is not None and variable not in known:

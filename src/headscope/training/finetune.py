@@ -5,14 +5,13 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Unpack
 
 import torch
 
-from headscope.core.errors import HeadscopeError, InputError, MissingExtra
+from headscope.core.errors import HeadscopeError, InputError, require_package
 from headscope.engine.load import find_family, load
 from headscope.engine.model import Model
 from headscope.engine.progress import show_progress
@@ -53,7 +52,7 @@ def finetune(
     Options: `epochs`, `batch_size`, `max_length`, `learning_rate`, `warmup`, `weight_decay`, `seed`, `from_scratch`,
     `limit`. Training is in float32, and on a CPU the same settings give the same weights.
     """
-    _need_accelerate()
+    require_package("accelerate", "train", "Fine-tuning")
     if device not in (None, "cpu", "cuda"):
         raise InputError(f"device={device!r} is neither 'cpu' nor 'cuda'. Leave it out for the GPU if there is one.")
     folder, settings = Folder(Path(out)), settings_of(options)
@@ -138,13 +137,3 @@ def _silent_library() -> Iterator[None]:
         logging.set_verbosity(level)
         if shown:
             logging.enable_progress_bar()
-
-
-def _need_accelerate() -> None:
-    try:
-        import_module("accelerate")
-    except ImportError as error:
-        raise MissingExtra(
-            "Fine-tuning needs the package accelerate, which is not installed. Install it with: "
-            "pip install 'headscope[train]'"
-        ) from error

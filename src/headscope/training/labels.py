@@ -54,8 +54,3 @@ def majority(labels: Iterable[Any]) -> tuple[int, float]:
     counts = Counter(int(each) for each in labels)
     label, many = max(counts.items(), key=lambda pair: (pair[1], -pair[0]))
     return label, many / counts.total()
-
-
-def listed(labels: Sequence[Any], most: int = 6) -> str:
-    """The first few, in words."""
-    return ", ".join(map(str, labels[:most])) + (", …" if len(labels) > most else "")

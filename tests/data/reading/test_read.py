@@ -122,7 +122,7 @@ def test_a_file_that_is_not_there_names_its_neighbours(tmp_path):
         ("Note: it sat.", r"A text itself is read from a list: hs.read\(\[text\]\)"),
         ("glue:rte:dev", "'glue:rte:dev' does not say where the data lie. Write glue:rte:dev@PATH"),
         ("jsnol@a.jsonl", "No reader is called 'jsnol'. Did you mean 'jsonl'"),
-        ("text:unit=word@a", "The parameter 'unit' of 'text' must be one of line, paragraph, file, but got 'word'"),
+        ("text:unit=word@a", "The parameter 'unit' of 'text' must be line, paragraph or file, but got 'word'"),
         ("text:units=line@a", "No parameter of 'text' is called 'units'. Did you mean 'unit'"),
         ("jsonl:x@a", r"The reader 'jsonl' takes none, but 1 parameters are given: \['x'\]"),
     ],

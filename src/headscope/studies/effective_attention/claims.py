@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 
+from headscope.core.prose import join_words
 from headscope.experiments.verdict import (
     Answer,
     Interval,
@@ -19,7 +20,7 @@ from headscope.experiments.verdict import (
     rises,
     verdict,
 )
-from headscope.studies.effective_attention.names import ATTENTIONS, listed
+from headscope.studies.effective_attention.names import ATTENTIONS
 from headscope.studies.effective_attention.paper import SHARES
 from headscope.studies.effective_attention.speed import ratios
 from headscope.uncertainty.intervals import Array
@@ -68,7 +69,7 @@ class Claim:
         parts = []
         for kind in kinds:
             of = [each for each in self.judged if each.verdict == kind]
-            parts.append(f"{_WORDS[kind]} on {listed([f'{each.task} ({each.figures})' for each in of])}")
+            parts.append(f"{_WORDS[kind]} on {join_words([f'{each.task} ({each.figures})' for each in of])}")
         said = "; ".join(parts)
         return f"{said[:1].upper()}{said[1:]}."
 

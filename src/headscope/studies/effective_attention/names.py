@@ -1,7 +1,5 @@
 """What tables, figures and sentences call things."""
 
-from collections.abc import Sequence
-
 ATTENTIONS = {
     "standard": "standard",
     "visible": "effective",
@@ -13,12 +11,3 @@ ATTENTIONS = {
 
 TYPES = {"cls": "[CLS]", "sep": "[SEP]"}
 """Types of tokens whose names are not words."""
-
-
-def listed(parts: Sequence[str]) -> str:
-    """Parts of a sentence, one after another.
-
-    >>> listed(["RTE"]), listed(["RTE", "MRPC", "QNLI"])
-    ('RTE', 'RTE, MRPC and QNLI')
-    """
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"

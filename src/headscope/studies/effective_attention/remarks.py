@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import xarray as xr
 
+from headscope.core.prose import join_words
 from headscope.experiments.verdict import EXACTLY
 from headscope.results.stamp import read_provenance
 from headscope.studies.effective_attention.claims import Claim
-from headscope.studies.effective_attention.names import listed
 from headscope.studies.effective_attention.paper import KINDS
 from headscope.studies.effective_attention.words import short, shrinking
 
@@ -39,7 +39,7 @@ def differences(numbers: xr.Dataset) -> str:
         "count every map, where the paper draws 1,000.",
     ]
     if other:
-        said.insert(0, f"{listed(other)} {'is' if len(other) == 1 else 'are'} no task of the paper.")
+        said.insert(0, f"{join_words(other)} {'is' if len(other) == 1 else 'are'} no task of the paper.")
     return " ".join(said)
 
 
@@ -50,8 +50,8 @@ def by_length(numbers: xr.Dataset) -> str:
         groups: tuple[list[str], ...] = ([], [], [])
         for task in map(str, numbers["task"].values):
             for group, lengths in zip(groups, _lengths(numbers.sel({"task": task, **place}), name), strict=True):
-                group.extend([f"{task} with {listed(lengths)}"] if lengths else [])
-        exactly, padded, unsure = (f"on {listed(each)} tokens" if each else "" for each in groups)
+                group.extend([f"{task} with {join_words(lengths)}"] if lengths else [])
+        exactly, padded, unsure = (f"on {join_words(each)} tokens" if each else "" for each in groups)
         parts = [
             f"loses weight exactly {exactly}" if exactly else "",
             f"{'' if exactly else 'loses weight '}only with padding {padded}" if padded else "",
@@ -80,8 +80,8 @@ def survivors(judged: Sequence[Claim]) -> str:
         if "patterns" in claim.text:
             holds = [each.task for each in claim.judged if each.verdict in EXACTLY]
             open_ = [each.task for each in claim.judged if each.verdict == "cannot be said"]
-            some = f"holds on {listed(holds)}" if holds else "is shown nowhere" if open_ else "holds nowhere"
-            also = f" (it cannot be said on {listed(open_)})" if open_ else ""
+            some = f"holds on {join_words(holds)}" if holds else "is shown nowhere" if open_ else "holds nowhere"
+            also = f" (it cannot be said on {join_words(open_)})" if open_ else ""
             said.append(f"“{claim.text.rstrip('.')}” {some}{also}")
     return f"Measured exactly, {'; '.join(said)}."
 
@@ -104,4 +104,4 @@ def _from_to(table: xr.DataArray, other: str, form: str) -> str:
     for task in map(str, table["task"].values):
         one, two = (float(table.sel(task=task, beside_norm=lens)) for lens in ("standard", other))
         parts.append(f"{one:{form}} → {two:{form}} on {task}")
-    return listed(parts)
+    return join_words(parts)

@@ -5,6 +5,7 @@ from math import isfinite
 
 import xarray as xr
 
+from headscope.core.prose import join_words
 from headscope.experiments.verdict import Verdict, falls, rises, verdict
 from headscope.results.stamp import read_provenance
 from headscope.studies.effective_attention.claims import (
@@ -18,7 +19,6 @@ from headscope.studies.effective_attention.claims import (
     standard_of,
     told_apart,
 )
-from headscope.studies.effective_attention.names import listed
 from headscope.studies.effective_attention.reduce import SAME
 
 LENSES = (
@@ -113,7 +113,7 @@ def answers(numbers: xr.Dataset) -> str:
     shares = [f"{100 * float(each):.0f} % of the inputs of {each['task'].values!s}" for each in base]
     said.append(
         f"Before tuning, the exact effective attention of all heads is attention itself, to {100 * SAME:g} % of its "
-        f"size, for {listed(shares)}."
+        f"size, for {join_words(shares)}."
     )
     return " ".join(said)
 
@@ -129,8 +129,8 @@ def unlearned(numbers: xr.Dataset) -> str:
     if not said:
         return ""
     return (
-        f"The tuned model is not shown to have learned {listed(said)}: what is said of tuning there may be said of a "
-        "model that learned little."
+        f"The tuned model is not shown to have learned {join_words(said)}: what is said of tuning there may be said of "
+        "a model that learned little."
     )
 
 
@@ -140,10 +140,10 @@ def twins(numbers: xr.Dataset) -> str:
     if not both["tuned"]:
         return ""
     still = [task for task in both["tuned"] if task in both["base"]]
-    before = "before tuning too" if still == both["tuned"] else f"before tuning on {listed(still) if still else 'none'}"
+    before = "before tuning too" if still == both["tuned"] else f"before tuning on {join_words(still)}"
     return (
-        f"On {listed(both['tuned'])} the last layer gives [CLS] and [SEP] the same weight, {before}: they have become "
-        "one vector, and which of them is ahead cannot be asked."
+        f"On {join_words(both['tuned'])} the last layer gives [CLS] and [SEP] the same weight, {before}: they have "
+        "become one vector, and which of them is ahead cannot be asked."
     )
 
 
@@ -181,7 +181,7 @@ def _shrinks(subject: str, tasks: Sequence[tuple[xr.Dataset, xr.Dataset, str]]) 
         word = "gains weight on" if kind == "does not hold" and _gains(here, name) else words[kind]
         also = f"; published {three}" if "padding" in kind else ""
         groups.setdefault(word, []).append(f"{task['task'].values!s} ({one} → {two}{also})")
-    return f"{subject} " + "; ".join(f"{word} {listed(each)}" for word, each in groups.items()) + "."
+    return f"{subject} " + "; ".join(f"{word} {join_words(each)}" for word, each in groups.items()) + "."
 
 
 def short(name: str) -> str:

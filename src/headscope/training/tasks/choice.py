@@ -9,8 +9,9 @@ from torch import Tensor
 
 from headscope.core.errors import InputError
 from headscope.core.example import Example
+from headscope.core.prose import join_words
 from headscope.data.tokenizing.encode import warn_truncated
-from headscope.training.labels import check_labels, listed
+from headscope.training.labels import check_labels
 from headscope.training.rows import EncodedExample, encoded, padded
 from headscope.training.task import Draw, Found, Score, Task
 from headscope.training.tasks.classification import chosen, share_right
@@ -64,8 +65,8 @@ class Choice(Task):
         strange = sorted({each.label for each in examples if each.label not in range(self.choices)}, key=str)
         if strange:
             raise InputError(
-                f"In {where} there are labels {listed(strange)}, where 0 to {self.choices - 1} are expected: which "
-                "choice is right."
+                f"In {where} there are labels {join_words(strange, limit=6)}, where 0 to {self.choices - 1} are "
+                "expected: which choice is right."
             )
 
     def configure(self, config: Any) -> None:

@@ -9,8 +9,9 @@ from torch import Tensor
 
 from headscope.core.errors import InputError
 from headscope.core.example import Example
+from headscope.core.prose import join_words
 from headscope.training import metrics
-from headscope.training.labels import check_labels, listed, named
+from headscope.training.labels import check_labels, named
 from headscope.training.task import Found, Score, Task
 
 
@@ -36,8 +37,8 @@ class Classification(Task):
             )
         if seen != list(range(len(seen))):
             raise InputError(
-                f"The labels of train are {listed(seen)}, where 0 to {len(seen) - 1} are expected, each at least once. "
-                "Number the classes from 0 without gaps, or give more examples."
+                f"The labels of train are {join_words(seen, limit=6)}, where 0 to {len(seen) - 1} are expected, each "
+                "at least once. Number the classes from 0 without gaps, or give more examples."
             )
         names = named(train, "train")
         return cls(tuple(names.get(label, str(label)) for label in seen))
@@ -48,8 +49,9 @@ class Classification(Task):
         strange = sorted({int(each.label) for each in examples if each.label is not None} - {*range(len(self.classes))})
         if strange:
             raise InputError(
-                f"In {where} there are labels {listed(strange)}, but the classes are 0 to {len(self.classes) - 1} "
-                f"({', '.join(self.classes)}). Leave such examples out, or train with all classes."
+                f"In {where} there are labels {join_words(strange, limit=6)}, but the classes are 0 to "
+                f"{len(self.classes) - 1} ({', '.join(self.classes)}). Leave such examples out, or "
+                "train with all classes."
             )
         for label, name in named(examples, where).items():
             if name != self.classes[label] and not self.classes[label].isdigit():
