@@ -11,7 +11,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from statistics import median
 from typing import Any
@@ -143,9 +142,7 @@ def _inputs(model: Model, many: int, seed: int) -> Inputs:
     texts = [each.text for each in paragraphs()]
     pairs = [f"{texts[(seed * many + place) % 100]} {texts[(seed + place + 50) % 100]}" for place in range(many)]
     examples = tag_examples([Example(str(place), text) for place, text in enumerate(pairs)])
-    inputs = inputs_for(model, tuple(examples), LENGTH)
-    names = inputs.names()
-    return replace(inputs, names=lambda: names)
+    return inputs_for(model, tuple(examples), LENGTH)
 
 
 @torch.no_grad()

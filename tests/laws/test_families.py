@@ -10,7 +10,7 @@ from torch.overrides import TorchFunctionMode
 from headscope.core.catalog import families
 from headscope.core.lens import view
 from headscope.data.tokenizing.encode import to_examples
-from headscope.engine.batch import make_batches, tokenised
+from headscope.engine.batch import inputs_from_tensors, make_batches
 from headscope.engine.capture import capture
 from headscope.engine.load import load
 from headscope.engine.output import projection
@@ -25,7 +25,7 @@ def inputs_of(kind):
     """The very tensors that a capture of the kind's batch feeds to the network."""
     given = batch(kind)
     if isinstance(given, Mapping):
-        return tokenised(tiny(kind), given)
+        return inputs_from_tensors(tiny(kind), given)
     examples = to_examples(given)
     return next(make_batches(tiny(kind), examples, len(examples)))
 

@@ -5,9 +5,11 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
+from headscope.core.lazy import LazyFields
+
 
 @dataclass(frozen=True)
-class Example:
+class Example(LazyFields):
     """A text or a pair of texts, with what is known about it.
 
     For a model that reads and writes (T5, BART), `pair` is what the decoder reads.

@@ -11,7 +11,7 @@ from headscope.core.prose import join_words
 def parse_spec(spec: str) -> tuple[str, dict[str, str]]:
     """The name and the parameters, as text, that a spec holds.
 
-    >>> parse("rollout:residual=0.3,inner=(effective:keys=paper)")
+    >>> parse_spec("rollout:residual=0.3,inner=(effective:keys=paper)")
     ('rollout', {'residual': '0.3', 'inner': 'effective:keys=paper'})
     """
     name, _, rest = spec.strip().partition(":")

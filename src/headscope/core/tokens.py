@@ -1,7 +1,7 @@
 """One side of an attention map: its tokens."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -10,13 +10,14 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 
 from headscope.core.errors import InputError
+from headscope.core.lazy import LazyFields
 
 ROLES = ("", "cls", "sep", "mask", "other")
 """What a special token is there for: to stand for the text, to close it, to be guessed; "" is no special token."""
 
 
 @dataclass(frozen=True)
-class Tokens:
+class Tokens(LazyFields):
     """The tokens of every row of a batch, as a person reads them.
 
     Rows are as wide as the widest example; `real` says which places hold a token and which are padding.
@@ -27,7 +28,7 @@ class Tokens:
     special: Bool[Tensor, "batch token"]
     segment: Int[Tensor, "batch token"]  # 0 or 1 in a pair, -1 = padding
     word: Int[Tensor, "batch token"]  # index of the word, -1 = none
-    role: Int[Tensor, "batch token"] | None = None  # place in ROLES, where the tokenizer said so
+    role: Int[Tensor, "batch token"] | None = field(default_factory=lambda: None)  # index in ROLES, if known
 
     @property
     def counts(self) -> Int[Tensor, " batch"]:

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from headscope.core.trace import Trace
 from headscope.engine.batch import Inputs
-from headscope.engine.capture import Request, held, inputs_of, make_request
+from headscope.engine.capture import Request, make_request, make_trace, prepare_inputs
 from headscope.engine.model import Model
 from headscope.engine.record import Recorder, check_heard, hearing, recorder_for
 
@@ -38,7 +38,7 @@ def by_layer(
     [(0,), (1,), (2,), (3,), (4,), (5,)]
     """
     request = make_request(model, site, None, heads, keep)
-    return map_layers(model, inputs_of(model, text, pair, max_length=max_length, pad_to=pad_to), request, see)
+    return map_layers(model, prepare_inputs(model, text, pair, max_length=max_length, pad_to=pad_to), request, see)
 
 
 def map_layers(model: Model, inputs: Inputs, request: Request, see: Callable[[Trace], Found]) -> list[Found]:
@@ -70,6 +70,6 @@ class _Teller:
         self.recorder.note(module, attention, values, context, mask)
         if self.recorder.calls:
             check_heard(self.model, self.recorder)
-            trace = held(self.model, self.inputs.names(), self.request, self.recorder)
+            trace = make_trace(self.model, self.inputs, self.request, self.recorder)
             self.recorder.calls.clear()
             self.found.append(self.see(replace(trace, layers=(len(self.found),))))

@@ -9,9 +9,10 @@ from torch import Tensor
 
 from headscope.core.errors import CaptureError, InputError
 from headscope.core.trace import Trace, select_labels
+from headscope.core.transfer import copy_to_device
 from headscope.data.tokenizing.encode import to_examples
-from headscope.engine.batch import Inputs, Names, make_batches, tokenised
-from headscope.engine.images import processed
+from headscope.engine.batch import Inputs, inputs_from_tensors, make_batches
+from headscope.engine.images import process_images
 from headscope.engine.model import Model, check_model
 from headscope.engine.output import inside, output_slices
 from headscope.engine.record import Call, Recorder, record
@@ -61,7 +62,7 @@ def capture(
         Pad to this many tokens instead of to the longest text.
     """
     request = make_request(model, site, layers, heads, keep)
-    return capture_batch(model, inputs_of(model, text, pair, max_length=max_length, pad_to=pad_to), request)
+    return capture_batch(model, prepare_inputs(model, text, pair, max_length=max_length, pad_to=pad_to), request)
 
 
 def stream(
@@ -87,17 +88,17 @@ def stream(
     return (capture_batch(model, inputs, request) for inputs in made)
 
 
-def inputs_of(model: Model, text: Any, pair: Any, *, max_length: int | None, pad_to: int | None) -> Inputs:
+def prepare_inputs(model: Model, text: Any, pair: Any, *, max_length: int | None, pad_to: int | None) -> Inputs:
     """One batch, from whatever a user gives to be captured."""
     plain = pair is None and max_length is None and pad_to is None
     if isinstance(text, Mapping):
         if not plain:
             raise InputError("A tokenised batch goes in as it is: leave out pair, max_length and pad_to.")
-        return tokenised(model, text)
+        return inputs_from_tensors(model, text)
     if model.network.main_input_name == "pixel_values":
         if not plain:
             raise InputError("A picture goes in whole and alone: leave out pair, max_length and pad_to.")
-        return tokenised(model, *processed(model, text))
+        return inputs_from_tensors(model, *process_images(model, text))
     examples = to_examples(text, pair)
     (inputs,) = make_batches(model, examples, len(examples), max_length=max_length, pad_to=pad_to)
     return inputs
@@ -120,17 +121,17 @@ def make_request(model: Any, site: str | None, layers: Any, heads: Any, keep: Se
 def capture_batch(model: Model, inputs: Inputs, request: Request) -> Trace:
     """One forward pass, and what it showed at the site that was asked for."""
     recorder = record(model, inputs.tensors, request.site)
-    return held(model, inputs.names(), request, recorder)  # named now: a GPU may still be computing
+    return make_trace(model, inputs, request, recorder)
 
 
-def held(model: Model, names: Names, request: Request, recorder: Recorder) -> Trace:
-    """What was asked for, of all that a recorder heard."""
+def make_trace(model: Model, inputs: Inputs, request: Request, recorder: Recorder) -> Trace:
+    """Build a trace of what was requested from all that was recorded."""
     layers = select_labels(range(len(recorder.calls)), request.layers, "layer")
     calls = [recorder.calls[label] for label in layers]
     check_place(calls)
     every = calls[0].attention.shape[1]
     heads = select_labels(range(every), request.heads, "head")
-    queries, keys = names.sides(request.site, *calls[0].attention.shape[-2:])
+    queries, keys = inputs.tokens_at(request.site, *calls[0].attention.shape[-2:])
     kept, visible = _cleaned(calls, (queries.real, keys.real), heads, keep_pads="pads" in request.keep)
     output = None
     if "output" in request.keep:
@@ -143,7 +144,7 @@ def held(model: Model, names: Names, request: Request, recorder: Recorder) -> Tr
         visible=visible,
         queries=queries,
         keys=keys,
-        examples=names.examples,
+        examples=inputs.examples,
         values=[call.values for call in kept] if "values" in request.keep else None,
         context=[call.context for call in kept] if "values" in request.keep else None,
         output=output,
@@ -171,7 +172,7 @@ def _cleaned(
     Tokens lie with the host: `sides` says which queries and keys are real, and is sent where the maps are.
     """
     full, device = all(bool(each.all()) for each in sides), calls[0].attention.device
-    queries, keys, index = (each.to(device, non_blocking=True) for each in (*sides, torch.tensor(heads)))
+    queries, keys, index = copy_to_device(device, (*sides, torch.tensor(heads)))
     real = queries[:, :, None] & keys[:, None, :]
     masks: dict[int, tuple[Tensor, Tensor]] = {}  # layers often share one mask
     for call in calls:

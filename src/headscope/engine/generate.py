@@ -16,8 +16,8 @@ from headscope.core.example import Example
 from headscope.core.tokens import Tokens
 from headscope.core.trace import Trace
 from headscope.data.tokenizing.encode import Encoded, encode, pad_sequences, to_examples
-from headscope.engine.batch import Names, max_input_length, named
-from headscope.engine.capture import held, make_request
+from headscope.engine.batch import Inputs, copy_ids_to_host, max_input_length, tokens_from_ids
+from headscope.engine.capture import make_request, make_trace
 from headscope.engine.model import Model
 from headscope.engine.record import Call, Recorder, check_heard, hearing, recorder_for
 
@@ -66,8 +66,8 @@ def generate(
     ids, mask = _written(model, recorder, prompt, plan)
     check_heard(model, recorder)
     tokens = _tokens(model, reads, ids, mask)
-    names = Names(_answered(model, examples, tokens, ids), tokens)
-    return held(model, names, request, recorder)
+    inputs = Inputs(prompt, _answered(model, examples, tokens, ids), tokens)
+    return make_trace(model, inputs, request, recorder)
 
 
 @dataclass(frozen=True)
@@ -233,7 +233,7 @@ def _joined(steps: Sequence[_Step], width: int) -> Call:
 def _tokens(model: Model, reads: Tokens, ids: Tensor, real: Tensor) -> Tokens:
     """The prompt's tokens and the new ones, which are segment 1 and belong to no word."""
     real = real.cpu()
-    every = named(model, {"input_ids": ids, "attention_mask": real}, "")
+    every = tokens_from_ids(model, copy_ids_to_host({"input_ids": ids, "attention_mask": real}))
     new = real[:, reads.real.shape[1] :]
     segment = torch.cat([reads.segment, torch.where(new, 1, -1)], dim=1)
     return replace(

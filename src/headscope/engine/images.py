@@ -1,8 +1,8 @@
-"""Pictures for models that read them: pixel values, patches as tokens, and what the model saw."""
+"""Images for vision models: pixel values, patches as tokens, and the image as the model saw it."""
 
 import os
 from collections.abc import Mapping
-from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,62 +12,73 @@ from jaxtyping import Float, UInt8
 from torch import Tensor
 
 from headscope.core.errors import InputError
+from headscope.core.example import Example
 from headscope.core.tokens import Tokens
 from headscope.engine.model import Model
 
 
-def processed(model: Model, given: Any) -> tuple[Mapping[str, Any], list[str]]:
-    """What the model's image processor makes of a path, a PIL image or a list of either, and a name for each."""
-    every = [given] if isinstance(given, str | os.PathLike) or _is_image(given) else list(given)
-    if not every:
+def process_images(model: Model, given: Any) -> tuple[Mapping[str, Any], list[str]]:
+    """Return the pixel values of a path, a PIL image or a list of either, and a name for each image."""
+    sources = [given] if isinstance(given, str | os.PathLike) or _is_image(given) else list(given)
+    if not sources:
         raise InputError("There is no picture: the list is empty. Give at least one.")
     if model.processor is None:
         raise InputError(
             "This model has no image processor. Give one to hs.load(…, processor=…), or pass what yours makes: "
             "{'pixel_values': …}."
         )
-    images = [_opened(each, place) for place, each in enumerate(every)]
-    names = ["image" if _is_image(each) else Path(each).name for each in every]
-    made = model.processor(images, return_tensors="pt")
-    return {"pixel_values": made["pixel_values"].to(model.network.dtype)}, names
+    images = [_open_image(source, index) for index, source in enumerate(sources)]
+    names = ["image" if _is_image(source) else Path(source).name for source in sources]
+    pixels = model.processor(images, return_tensors="pt")["pixel_values"]
+    return {"pixel_values": pixels.to(model.network.dtype)}, names
 
 
 def patch_grid(model: Model, pixels: Tensor) -> tuple[int, int] | None:
-    """How many rows and columns of patches the model cuts its images into, or None where its config does not say."""
+    """Return the number of rows and columns of patches in an image, or None if the model's config does not say."""
     size = getattr(model.network.config, "patch_size", None)
     if size is None or pixels.ndim != 4:
         return None
-    high, wide = (size, size) if isinstance(size, int) else size
-    return pixels.shape[2] // high, pixels.shape[3] // wide
+    height, width = (size, size) if isinstance(size, int) else size
+    return pixels.shape[2] // height, pixels.shape[3] // width
 
 
-def patches(batch: int, width: int, grid: tuple[int, int] | None) -> Tokens:
-    """Patches as tokens, named by row and column after [CLS]; counted where the grid is not that of the maps.
+def patch_tokens(batch: int, width: int, grid: tuple[int, int] | None) -> Tokens:
+    """Return patches as tokens, named by row and column after [CLS], or numbered if the grid does not fit the maps.
 
-    >>> patches(1, 5, (2, 2)).text
+    >>> patch_tokens(1, 5, (2, 2)).text
     [['[CLS]', '0,0', '0,1', '1,0', '1,1']]
     """
     rows, columns = grid or (0, 0)
     extra = width - rows * columns
     if grid is None or extra not in (0, 1, 2):  # DeiT has two tokens before its patches
-        return Tokens.of([[f"#{place}" for place in range(width)]] * batch)
-    names = [f"{row},{column}" for row in range(rows) for column in range(columns)]
-    tokens = Tokens.of([[*("[CLS]", "[DIST]")[:extra], *names]] * batch)
-    return replace(tokens, special=torch.arange(width).expand(batch, -1) < extra)
+        names, extra = [f"#{index}" for index in range(width)], 0
+    else:
+        patches = [f"{row},{column}" for row in range(rows) for column in range(columns)]
+        names = [*("[CLS]", "[DIST]")[:extra], *patches]
+    shape = (batch, width)
+    special = (torch.arange(width) < extra).repeat(batch, 1)
+    segment, word = torch.zeros(shape, dtype=torch.long), torch.full(shape, -1)
+    return Tokens([names] * batch, torch.ones(shape, dtype=torch.bool), special, segment, word)
 
 
-def pictures(model: Model, pixels: Tensor, grid: tuple[int, int] | None) -> list[dict[str, Any]]:
-    """For each image, what the model saw of it and its grid of patches; nothing where no processor tells."""
+def image_columns(model: Model, pixels: Tensor, grid: tuple[int, int] | None) -> list[Any]:
+    """Return the columns of each image's example, as functions: the image as the model saw it, and its patch grid.
+
+    They are empty without an image processor, which says how pixel values were normalised.
+    """
     if model.processor is None or grid is None:
         return [{} for _ in pixels]
-    return [{"picture": each, "patches": grid} for each in _seen(model.processor, pixels.detach().float().cpu())]
+    kept = pixels.detach().clone()  # the caller may change the tensor before anyone looks
+    return [partial(_image_column, model.processor, kept[row], grid) for row in range(len(kept))]
 
 
-def _seen(
-    processor: Any, pixels: Float[Tensor, "batch colour row column"]
-) -> UInt8[np.ndarray, "batch row column colour"]:
-    """Pixel values back as a picture: resized and cut as the model saw it, so that patches lie where they lie."""
-    shades = pixels.permute(0, 2, 3, 1)
+def _image_column(processor: Any, pixels: Tensor, grid: tuple[int, int], _: Example) -> dict[str, Any]:
+    return {"picture": _denormalise(processor, pixels.float().cpu()), "patches": grid}
+
+
+def _denormalise(processor: Any, pixels: Float[Tensor, "colour row column"]) -> UInt8[np.ndarray, "row column colour"]:
+    """Return pixel values as an image, resized and cropped as the model saw it, aligned with its patches."""
+    shades = pixels.permute(1, 2, 0)
     if getattr(processor, "do_normalize", False):
         shades = shades * torch.tensor(processor.image_std) + torch.tensor(processor.image_mean)
     if getattr(processor, "do_rescale", False):
@@ -76,16 +87,16 @@ def _seen(
 
 
 def _is_image(given: Any) -> bool:
-    return hasattr(given, "convert") and hasattr(given, "getbands")  # a PIL image, told without importing PIL
+    return hasattr(given, "convert") and hasattr(given, "getbands")  # a PIL image, recognised without importing PIL
 
 
-def _opened(given: Any, place: int) -> Any:
+def _open_image(given: Any, index: int) -> Any:
     from transformers.image_utils import load_image
 
     if _is_image(given):
         return given.convert("RGB")
     if not isinstance(given, str | os.PathLike):
-        raise InputError(f"Cannot read item {place}, a {type(given).__name__}: it must be a path or a PIL image.")
+        raise InputError(f"Cannot read item {index}, a {type(given).__name__}: it must be a path or a PIL image.")
     if not Path(given).is_file():
         raise InputError(f"There is no picture {given}. Give the path of a file here.")
     try:

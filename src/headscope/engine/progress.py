@@ -28,7 +28,7 @@ def show_progress(total: int, *, done: int = 0, unit: str = "examples", quiet: b
 def format_duration(seconds: float) -> str:
     """A time as a person says it.
 
-    >>> duration(3.2), duration(190.0), duration(7300.0)
+    >>> format_duration(3.2), format_duration(190.0), format_duration(7300.0)
     ('3 s', '3 min 10 s', '2 h 1 min')
     """
     whole = round(seconds)

@@ -1,5 +1,6 @@
 """What a model's attention modules compute during one forward pass."""
 
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
@@ -70,7 +71,7 @@ class Recorder:
             self.calls.append(Call(name, attention.detach(), every, context.detach(), mask))
 
 
-def record(model: Model, tensors: dict[str, Any], site: str) -> Recorder:
+def record(model: Model, tensors: Mapping[str, Any], site: str) -> Recorder:
     """Run the model once and note its attention at one site."""
     recorder = recorder_for(model, site)
     with torch.no_grad(), hearing(model, recorder):

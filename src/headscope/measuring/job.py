@@ -62,7 +62,7 @@ def _check_same(one: Inputs, other: Inputs) -> None:
     """Heads can be compared only where both models read the same tokens."""
     mine, theirs = (each.tensors["input_ids"].cpu() for each in (one, other))
     if mine.shape != theirs.shape or not bool((mine == theirs).all()):
-        example = one.names().examples[0].id
+        example = one.examples[0].id
         raise InputError(
             f"The two models read different tokens, for instance in example '{example}': their tokenizers differ. "
             "Compare models that share a tokenizer."

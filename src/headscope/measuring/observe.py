@@ -112,7 +112,7 @@ class Observer:
         """What the statistics see in each layer while the model runs; nothing n × n outlives its layer."""
         with self._running() as model:
             layers = map_layers(model, inputs, self._request(model), partial(self._layer, {}))
-        return _Waiting.of([each.id for each in inputs.names().examples], _joined(layers), {})
+        return _Waiting.of([each.id for each in inputs.examples], _joined(layers), {})
 
     def _running(self) -> AbstractContextManager[Model]:
         return edited(self.model, *self.edits) if self.edits else nullcontext(self.model)

@@ -10,13 +10,14 @@ from torch import Tensor
 
 from headscope.core.errors import DataWarning, InputError
 from headscope.core.example import Example
+from headscope.core.lazy import LazyFields
 from headscope.core.tokens import ROLES, Tokens
 from headscope.data.tokenizing.align import words_of_tokens
 from headscope.data.tokenizing.readable import make_readable
 
 
 @dataclass(frozen=True)
-class Encoded:
+class Encoded(LazyFields):
     """One example as a tokenizer made it: what the model reads, and what each token is."""
 
     inputs: Mapping[str, Sequence[int]]
@@ -62,8 +63,8 @@ def encode(
     if tokenizer is None:
         raise InputError("This model has no tokenizer. Give one to hs.load(…, tokenizer=…), or pass a tokenised batch.")
     found = [_encode(tokenizer, each, None, paired, framed) for each in examples]
-    long = [place for place, each in enumerate(found) if longest and len(each.text) > longest]
-    warn_truncated(examples, [len(each.text) for each in found], longest, "were cut", stacklevel=5)
+    long = [place for place, each in enumerate(found) if longest and len(each.special) > longest]
+    warn_truncated(examples, [len(each.special) for each in found], longest, "were cut", stacklevel=5)
     for place in long:
         found[place] = _encode(tokenizer, examples[place], longest, paired, framed)
     _check(tokenizer, examples, found)
@@ -94,7 +95,7 @@ def pad_sequences(
     left: bool = False,
 ) -> tuple[dict[str, Tensor], Tokens]:
     """One batch, filled on the right (or the left) up to its longest row or to `width`; tokens stay with the host."""
-    longest = max(len(row.text) for row in rows)
+    longest = max(len(row.special) for row in rows)
     if width is not None and width < longest:
         raise InputError(f"pad_to={width} is less than the longest text, which has {longest} tokens.")
     width = width or longest
@@ -105,9 +106,9 @@ def pad_sequences(
         return torch.tensor([[*first, *second] for first, second in lines]).to(device, non_blocking=True)
 
     inputs = {name: table([row.inputs[name] for row in rows], fill.get(name, 0), device) for name in rows[0].inputs}
-    tokens = Tokens(
-        text=[row.text for row in rows],
-        real=table([[True] * len(row.text) for row in rows], False),
+    tokens = Tokens.lazy(
+        text=lambda _: [row.text for row in rows],
+        real=table([[True] * len(row.special) for row in rows], False),
         special=table([row.special for row in rows], False),
         segment=table([row.segment for row in rows], -1),
         word=table([row.word for row in rows], -1),
@@ -149,9 +150,9 @@ def _encode(tokenizer: Any, example: Example, longest: int | None, paired: bool,
     many, roles = len(ids), special_roles(tokenizer)
     words = found.word_ids() if tokenizer.is_fast else [None] * many
     sides = found.sequence_ids() if tokenizer.is_fast else [0] * many
-    return Encoded(
+    return Encoded.lazy(
         inputs={name: found[name] for name in found if name in tokenizer.model_input_names},
-        text=make_readable(tokenizer, ids),
+        text=lambda _: make_readable(tokenizer, ids),  # decoding is slow, and often nobody reads it
         special=[each in roles for each in ids],
         segment=_segments(sides),
         word=words_of_tokens(example, found["offset_mapping"], sides) if aligned else _counted(words, sides),
