@@ -75,6 +75,34 @@ def test_layers_and_heads_can_be_chosen(heads):
     assert torch.equal(view(some, "effective").layer(1), view(every, "effective").layer(1)[:, heads])
 
 
+@pytest.mark.parametrize("layers", [[1, 2], [2, 0], [2], [-1, 0]])
+@pytest.mark.parametrize("lens", ["raw", "effective"])
+def test_maps_of_captured_layers_are_found_by_label_in_any_order(layers, lens):
+    whole, maps = (view(capture(tiny("albert"), text(6), layers=choice), lens) for choice in (None, layers))
+    assert maps.layers == tuple(label % 3 for label in layers)
+    for label in maps.layers:
+        torch.testing.assert_close(maps.layer(label), whole.layer(label))
+    for place in range(-len(layers), 0):
+        assert torch.equal(maps.layer(place), maps.layer(maps.layers[place]))
+    assert maps.weights.shape[1] == len(layers)
+    assert maps.dataset().layer.values.tolist() == list(maps.layers)
+
+
+@pytest.mark.parametrize(
+    ("layers", "label", "sentence"),
+    [
+        ([2, 0], 1, r"There is no layer 1 here, only layers 2 and 0\. -1 is the last one\."),
+        ([2, 0], -3, r"There is no layer -3 here, only layers 2 and 0\."),
+        ([1], 0, r"There is no layer 0 here, only layer 1\."),
+        (None, 3, r"There is no layer 3 here, only layers 0 to 2\."),
+    ],
+)
+def test_a_layer_that_was_not_captured_is_an_error_that_names_the_captured_ones(layers, label, sentence):
+    maps = view(capture(tiny("albert"), text(6), layers=layers), "raw")
+    with pytest.raises(InputError, match=sentence):
+        maps.layer(label)
+
+
 def test_an_encoder_decoder_shows_its_encoder_and_says_what_else_there_is():
     trace = capture(tiny("t5"), "the cat", "a mat")
     assert trace.site == "encoder"
@@ -149,8 +177,8 @@ def test_bad_texts_are_refused_in_words(arguments, sentence):
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"layers": [7]}, r"There is no layer 7: this model has layers 0 to 1 here"),
-        ({"heads": [9]}, r"There is no head 9: this model has heads 0 to 3 here"),
+        ({"layers": [7]}, r"There is no layer 7 here, only layers 0 and 1\. -1 is the last one\."),
+        ({"heads": [9]}, r"There is no head 9 here, only heads 0 to 3\."),
         ({"layers": []}, r"asks for no layer at all"),
         ({"site": "cross"}, r"This model has no attention site 'cross'\. Its sites: self\."),
         ({"keep": ["value"]}, r"Cannot keep value\. What can be kept: attention, output, pads, values\."),

@@ -419,7 +419,7 @@ def test_after_an_interrupt_generating_counts_from_zero_and_a_layer_that_is_not_
         interrupted(writer.encoder.block[1])
         with pytest.raises(KeyboardInterrupt):
             writer.encoder(**GIVEN)
-        with pytest.raises(InputError, match=r"There is no layer 2: this model has layers 0 to 1 here\."):
+        with pytest.raises(InputError, match=r"There is no layer 2 here, only layers 0 and 1\."):
             writer(**given)
 
 
@@ -486,7 +486,7 @@ def test_what_is_no_edit_and_what_is_no_model_is_refused():
 def test_a_layer_that_the_model_has_not_is_an_error():
     with (
         edited(tiny("albert"), "effective_attention:layers=0+3") as changed,
-        pytest.raises(InputError, match=r"There is no layer 3: this model has layers 0 to 2 here\."),
+        pytest.raises(InputError, match=r"There is no layer 3 here, only layers 0 to 2\."),
     ):
         hidden(changed)
 

@@ -7,9 +7,11 @@ import torch
 from headscope.core.errors import InputError, NotCaptured
 from headscope.core.lens import view
 from headscope.core.trace import Trace
+from headscope.engine.capture import capture
 from headscope.engine.identifiability import identifiability
 from headscope.results.stamp import read_provenance
 from headscope.results.store import open_result, save
+from tests.models import text, tiny
 
 KEYS, VALUE = 9, 4
 
@@ -91,3 +93,26 @@ def test_a_query_that_sees_nothing_is_said():
     held = Trace.of([attention], ["a", "b"], values=[torch.ones(1, 1, 2, 2)], visible=mask)
     with pytest.raises(InputError, match=r"Query 0 of example 0 sees no key in layer 0. Give another query."):
         identifiability(held, 0, 0, 0)
+
+
+@pytest.mark.parametrize(("layer", "head"), [(2, 3), (0, 1), (-1, -1), (-2, 1)])
+def test_layers_and_heads_of_a_partial_capture_are_found_by_label(layer, head):
+    model, words = tiny("albert"), text(9)
+    whole, part = capture(model, words), capture(model, words, layers=[2, 0], heads=[3, 1])
+    labels = {-1: 0, -2: 2}.get(layer, layer), {-1: 1}.get(head, head)
+    found, expected = identifiability(part, layer, head, 4), identifiability(whole, *labels, 4)
+    np.testing.assert_allclose(found.least, expected.least, atol=1e-6)
+    np.testing.assert_allclose(found.greatest, expected.greatest, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("layer", "head", "sentence"),
+    [
+        (1, 3, r"There is no layer 1 here, only layers 2 and 0\."),
+        (2, 0, r"There is no head 0 here, only heads 3 and 1\."),
+    ],
+)
+def test_an_uncaptured_layer_or_head_is_an_error_that_names_the_captured_ones(layer, head, sentence):
+    trace = capture(tiny("albert"), text(9), layers=[2, 0], heads=[3, 1])
+    with pytest.raises(InputError, match=sentence):
+        identifiability(trace, layer, head, 4)

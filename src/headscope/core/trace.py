@@ -10,6 +10,7 @@ from torch import Tensor
 
 from headscope.core.errors import InputError
 from headscope.core.example import Example
+from headscope.core.prose import join_words
 from headscope.core.tokens import Tokens
 
 Visible = Bool[Tensor, "batch query key"]
@@ -76,19 +77,29 @@ class Trace:
         return build_trace(attentions, tokens, values=values, visible=visible, output=output, keys=keys)
 
 
-def select_labels(labels: Sequence[int], asked: Sequence[int] | int | None, what: str) -> tuple[int, ...]:
-    """The labels that were asked for, all of them by default; negative ones count from the end."""
-    if asked is None:
+def select_labels(labels: Sequence[int], wanted: Sequence[int] | int | None, what: str) -> tuple[int, ...]:
+    """Return the wanted labels, by default all. Negative numbers count from the end of `labels`.
+
+    >>> select_labels((2, 4), [4, -2], "layer")
+    (4, 2)
+    """
+    if wanted is None:
         return tuple(labels)
-    chosen = []
-    for each in [asked] if isinstance(asked, int) else list(asked):
-        label = int(each) + len(labels) if each < 0 else int(each)
-        if label not in labels:
-            raise InputError(f"There is no {what} {each}: this model has {what}s 0 to {len(labels) - 1} here.")
-        chosen.append(label)
-    if not chosen:
-        raise InputError(f"{what}s={asked!r} asks for no {what} at all. Leave it out to get every {what}.")
-    return tuple(chosen)
+    numbers = [wanted] if isinstance(wanted, int) else [int(number) for number in wanted]
+    if not numbers:
+        raise InputError(f"{what}s={wanted!r} asks for no {what} at all. Leave it out to get every {what}.")
+    return tuple(_select_label(labels, number, what) for number in numbers)
+
+
+def _select_label(labels: Sequence[int], number: int, what: str) -> int:
+    if number in labels:
+        return number
+    if -len(labels) <= number < 0:
+        return labels[number]
+    whole = len(labels) > 2 and list(labels) == list(range(labels[0], labels[-1] + 1))
+    known = f"{labels[0]} to {labels[-1]}" if whole else join_words(labels)
+    plural = "s" if len(labels) > 1 else ""
+    raise InputError(f"There is no {what} {number} here, only {what}{plural} {known}. -1 is the last one.")
 
 
 def at_least_float32(tensor: Tensor) -> Tensor:

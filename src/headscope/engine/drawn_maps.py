@@ -55,4 +55,4 @@ def pattern_map(maps: Maps, place: tuple[int, int], **origin: str) -> PatternMap
         "tokens": tuple(keys.text[0]),
         "segments": tuple(max(0, int(each)) for each in keys.segment[0]),
     }
-    return PatternMap(Source(**told), maps.layer(layer)[0, head].float().cpu().numpy())
+    return PatternMap(Source(**told), maps.layer(layer)[0, maps.heads.index(head)].float().cpu().numpy())
