@@ -25,9 +25,9 @@ from headscope.engine.batch import Inputs
 from headscope.engine.load import load
 from headscope.engine.model import Model
 from headscope.experiments.timing import race
-from headscope.measuring.job import inputs_for
+from headscope.measuring.job import make_inputs
 from headscope.measuring.observe import Observer
-from headscope.measuring.settings import settings_of
+from headscope.measuring.settings import make_settings
 
 BAR = 1.5
 STATISTICS = ("entropy", "offsets", "special_tokens", "token_types", "effective_share")
@@ -58,8 +58,8 @@ def compare_with_forward(device: str, tokenizer: str | None, *, quick: bool) -> 
     model = _bert(device, tokenizer, quick=quick)
     batch, many = (2, 1) if quick else (64, 16) if device == "cuda" else (8, 1)
     batches = [_inputs(model, batch, place) for place in range(many)]
-    observers = {name: Observer(model, settings_of("effective", [name])) for name in STATISTICS}
-    observers["all five"] = Observer(model, settings_of("effective", list(STATISTICS)))
+    observers = {name: Observer(model, make_settings("effective", [name])) for name in STATISTICS}
+    observers["all five"] = Observer(model, make_settings("effective", list(STATISTICS)))
     rivals: dict[str, Callable[[], Any]] = {"forward": partial(_forward, model, batches)}
     rivals |= {name: partial(_observe, each, batches) for name, each in observers.items()}
     runs = race(rivals, turns=2 if quick else 9, clock=time.perf_counter)
@@ -86,7 +86,7 @@ def compare_with_obvious_way(many: int) -> None:
         return torch.stack([torch.special.entr(each).sum(-1).mean((-1, 1)) for each in maps]).mean(0)
 
     def ours() -> Any:
-        from headscope.measuring.run import measure
+        from headscope.measuring.measure import measure
 
         return measure(model, texts, statistics="entropy", progress=False)
 
@@ -108,15 +108,14 @@ def compare_workers(many: int) -> None:
     """One process with one thread against two Ray workers with one thread each."""
     import ray
 
-    from headscope.measuring import local
-    from headscope.measuring import ray as engine
-    from headscope.measuring.prepare import prepared
+    from headscope.measuring.job import prepare_job
+    from headscope.measuring.ray import distribute
 
     torch.set_num_threads(1)
-    job = prepared(load(), _many(many), settings_of("effective", ["entropy"]), batch_size=16)
+    job = prepare_job(load(), _many(many), make_settings("effective", "entropy", batch_size=16))
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="error")
     times = {}
-    for name, run in (("one process", local.run(job, None)), ("two Ray workers", engine.run(job, 2))):
+    for name, run in (("one process", job.observe), ("two Ray workers", distribute(job, 2))):
         states = run(0)
         next(states)  # workers have loaded the model
         start = time.perf_counter()
@@ -142,7 +141,7 @@ def _inputs(model: Model, many: int, seed: int) -> Inputs:
     texts = [each.text for each in paragraphs()]
     pairs = [f"{texts[(seed * many + place) % 100]} {texts[(seed + place + 50) % 100]}" for place in range(many)]
     examples = tag_examples([Example(str(place), text) for place, text in enumerate(pairs)])
-    return inputs_for(model, tuple(examples), LENGTH)
+    return make_inputs(model, tuple(examples), LENGTH)
 
 
 @torch.no_grad()
@@ -178,7 +177,7 @@ def _peak(many: int) -> int:
     """Measure so many sentences in this process, and say the most memory that it took."""
     import resource
 
-    from headscope.measuring.run import measure
+    from headscope.measuring.measure import measure
 
     texts = [Example(each.id, each.text[:120]) for each in _many(many)]
     measure(load(), texts, lens="effective", statistics=["entropy", "offsets"], progress=False)

@@ -22,7 +22,7 @@ import numpy as np
 import xarray as xr
 
 import headscope as hs
-from headscope.measuring.checkpoint import read as read_state
+from headscope.measuring.checkpoint import read_checkpoint
 from headscope.results.stamp import stamp
 
 STATISTICS = (
@@ -104,7 +104,7 @@ def join(chosen: argparse.Namespace) -> None:
     parts: dict[str, list[xr.Dataset]] = {}
     facts = {}
     for path in chosen.states:
-        corpus, data, known = path.name.partition("-")[0], hs.merge(path), read_state(path).facts
+        corpus, data, known = path.name.partition("-")[0], hs.merge(path), read_checkpoint(path).facts
         label = Path(str(known["model"])).name
         facts[f"{corpus} {label}"] = {name: known[name] for name in ("weights_hash", "data", "n", "device", "dtype")}
         parts.setdefault(corpus, []).append(_small(data).expand_dims(corpus=[corpus], model=[label]))

@@ -16,7 +16,7 @@ import numpy as np
 import xarray as xr
 
 import headscope as hs
-from headscope.measuring.checkpoint import read as read_state
+from headscope.measuring.checkpoint import read_checkpoint
 from headscope.results.stamp import stamp
 
 LENSES = ("raw", "effective")
@@ -36,7 +36,7 @@ def join(chosen: argparse.Namespace) -> None:
     parts, facts = [], {}
     for path in chosen.states:
         task, tuned, model = path.stem.split("-", 2)
-        known = read_state(path).facts
+        known = read_checkpoint(path).facts
         facts[f"{task} {tuned} {model}"] = {
             name: known[name] for name in ("weights_hash", "data", "n", "device", "dtype")
         }

@@ -22,8 +22,8 @@ from headscope.engine.load import load as load
 from headscope.engine.model import Model as Model
 from headscope.experiments.study import study as study
 from headscope.maps.words import to_words as to_words
+from headscope.measuring.measure import measure as measure
 from headscope.measuring.merge import merge as merge
-from headscope.measuring.run import measure as measure
 from headscope.plotting.draw import draw as draw
 from headscope.reporting.report import report as report
 from headscope.results.compare import compare as compare

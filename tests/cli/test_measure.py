@@ -1,11 +1,11 @@
-"""`headscope measure` and `headscope merge`, on files that a user would bring."""
+"""The verbs `headscope measure` and `headscope merge`."""
 
 import json
 
 import pytest
 import xarray as xr
 
-from headscope.measuring import run as running
+from headscope.measuring import measure as measuring
 from headscope.results.store import open_result
 from tests.cli.test_cli import headscope  # noqa: F401  (a fixture)
 from tests.measuring.data import examples, saved_model
@@ -54,37 +54,37 @@ def test_shards_are_measured_and_merged(headscope, model, reviews, tmp_path):  #
     assert "2 of 3 shards are missing: 2/3, 3/3" in missing.stderr
 
 
-def test_a_dry_run_says_what_it_would_take_and_writes_nothing(headscope, model, reviews, tmp_path):  # noqa: F811
+def test_a_dry_run_prints_an_estimate_and_writes_nothing(headscope, model, reviews, tmp_path):  # noqa: F811
     done = headscope(
         "measure", reviews, "--text", "review", "--model", model, "--stat", "entropy", "-o", tmp_path / "heads.nc",
         "--dry-run",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
-    assert lines[0].startswith("12 examples in 1 batches: about ")
+    assert lines[0].startswith("12 examples in 1 batch: about ")
     assert lines[1].startswith("memory: about ")
     assert lines[2].startswith("disk: about ")
     assert not list(tmp_path.glob("heads*"))
 
 
-def test_ctrl_c_says_how_to_go_on_and_resume_does(headscope, model, reviews, tmp_path, monkeypatch):  # noqa: F811
+def test_an_interrupted_run_is_resumed(headscope, model, reviews, tmp_path, monkeypatch):  # noqa: F811
     asked = ("measure", reviews, "--text", "review", "--model", model, "--stat", "entropy", "--batch-size", "3", "-o")
-    real, seen = running.added, []
+    real, calls = measuring.add_states, []
 
-    def add(one, other):
-        seen.append(1)
-        if len(seen) == 3:
+    def add(first, second):
+        calls.append(1)
+        if len(calls) == 3:
             raise KeyboardInterrupt
-        return real(one, other)
+        return real(first, second)
 
     with monkeypatch.context() as patch:
-        patch.setattr(running, "added", add)
+        patch.setattr(measuring, "add_states", add)
         stopped = headscope(*asked, tmp_path / "heads.nc")
     assert stopped.returncode == 130
     assert "Stopped after 6 of 12 examples." in stopped.stderr
     again = headscope(*asked, tmp_path / "heads.nc")
     assert again.returncode == 2
-    assert "holds 2 of 4 batches of one" in again.stderr
+    assert "holds 2 of 4 batches of an unfinished measurement" in again.stderr
     assert headscope(*asked, tmp_path / "heads.nc", "--resume").returncode == 0
     assert headscope(*asked, tmp_path / "whole.nc").returncode == 0
     xr.testing.assert_identical(*(open_result(tmp_path / f"{name}.nc") for name in ("heads", "whole")))

@@ -1,24 +1,24 @@
-"""A measurement that somebody is going to kill: python -m tests.measuring.killed FOLDER OUT"""
+"""A slow measurement for tests that kill it: python -m tests.measuring.killed FOLDER OUT"""
 
 import sys
 import time
 
 import headscope as hs
-from headscope.measuring import run
+from headscope.measuring import measure
 from headscope.measuring.job import MeasureJob
 from tests.measuring.data import LENSES, STATISTICS, examples
 
-run.PAUSE = run.TIMES = 0
-states = MeasureJob.states
+measure.MIN_INTERVAL = measure.WRITE_FACTOR = 0
+observe = MeasureJob.observe
 
 
-def slowly(self, first=0):
-    for each in states(self, first):
+def observe_slowly(self, start=0):
+    for states in observe(self, start):
         time.sleep(0.05)
-        yield each
+        yield states
 
 
-MeasureJob.states = slowly
+MeasureJob.observe = observe_slowly
 hs.measure(
     hs.load(sys.argv[1]), examples(60), lens=LENSES, statistics=STATISTICS, batch_size=1, out=sys.argv[2],
     progress=False, rows=True,

@@ -1,4 +1,4 @@
-"""The session on the page about measuring runs as it is written."""
+"""The code of docs/measuring.md runs."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Killed at random points and resumed, a run gives the numbers of one that nobody touched."""
+"""A run that is killed at random points and resumed gives the numbers of an uninterrupted one."""
 
 import os
 import random
@@ -11,7 +11,7 @@ import pytest
 import xarray as xr
 
 import headscope as hs
-from headscope.measuring.checkpoint import read
+from headscope.measuring.checkpoint import read_checkpoint
 from tests.measuring.data import LENSES, STATISTICS, examples, saved_model
 
 KILLS = int(os.environ.get("HEADSCOPE_KILLS", "3"))  # `make soak` asks for twenty
@@ -34,7 +34,7 @@ def test_a_killed_run_resumes_to_the_same_numbers(tmp_path, kill):
     time.sleep(random.Random(kill).uniform(0.2, 2.5))
     process.send_signal(signal.SIGKILL)
     process.wait()
-    assert 0 <= read(state).done < 60
+    assert 0 <= read_checkpoint(state).done < 60
     model = hs.load(folder)
     resumed = measured(model, out=out, resume=True)
     xr.testing.assert_equal(resumed, measured(model))  # the same plan, threads and device: the same bits

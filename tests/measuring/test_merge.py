@@ -1,4 +1,4 @@
-"""Shards add up to the whole, and to nothing else."""
+"""Merging the shards of a measurement."""
 
 import pytest
 import xarray as xr
@@ -18,7 +18,7 @@ def shards(folder, many, **options):
 
 
 @pytest.mark.parametrize("rows", [False, True])
-def test_shards_add_up_to_the_whole_in_any_order(tmp_path, rows):
+def test_merged_shards_equal_the_whole_in_any_order(tmp_path, rows):
     paths = shards(tmp_path, 3, rows=rows)
     whole = hs.measure(
         tiny("bert"), examples(17), lens=LENSES, statistics=STATISTICS, rows=rows, progress=False, batch_size=4
@@ -27,7 +27,7 @@ def test_shards_add_up_to_the_whole_in_any_order(tmp_path, rows):
     xr.testing.assert_identical(hs.merge(*reversed(paths)), hs.merge(*paths))
 
 
-def test_a_missing_shard_and_one_given_twice_are_named(tmp_path):
+def test_missing_and_repeated_shards_are_named(tmp_path):
     paths = shards(tmp_path, 3)
     with pytest.raises(InputError, match="1 of 3 shards are missing: 2/3"):
         hs.merge(paths[0], paths[2])
@@ -37,14 +37,14 @@ def test_a_missing_shard_and_one_given_twice_are_named(tmp_path):
         hs.merge(*paths, again)
 
 
-def test_parts_of_different_measurements_do_not_merge(tmp_path):
+def test_shards_of_different_measurements_do_not_merge(tmp_path):
     (tmp_path / "other").mkdir()
     one, other = shards(tmp_path, 2), shards(tmp_path / "other", 2, lens=["raw"])
     with pytest.raises(InputError, match=r"are not parts of one measurement: their lenses differs, \['raw', 'effec"):
         hs.merge(one[0], other[1])
 
 
-def test_nothing_and_a_missing_file_are_refused(tmp_path):
+def test_no_files_and_missing_files_are_refused(tmp_path):
     with pytest.raises(InputError, match="There is nothing to merge"):
         hs.merge()
     with pytest.raises(InputError, match="there is no such file"):

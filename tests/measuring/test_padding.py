@@ -1,4 +1,4 @@
-"""Inputs can be filled up to a stated width, for lenses in which padding takes part."""
+"""Padding inputs to a given width, for lenses that use padding."""
 
 import numpy as np
 import pytest
@@ -17,13 +17,13 @@ def measured(lens, **options):
     )
 
 
-def test_exact_attention_does_not_notice_padding():
+def test_padding_does_not_change_effective_attention():
     plain, wide = measured("effective"), measured("effective", pad_to=40)
     np.testing.assert_allclose(wide["special_tokens_rows"], plain["special_tokens_rows"], atol=1e-5)  # float32
     assert read_provenance(wide)["pad_to"] == 40
 
 
-def test_lenses_with_padding_see_the_stated_width():
+def test_lenses_that_use_padding_see_the_given_width():
     wide = measured("effective:keys=paper", pad_to=40)
     one = examples(9)[3]
     trace = hs.capture(tiny("bert"), one, keep=("values", "pads"), pad_to=40)
@@ -35,6 +35,6 @@ def test_lenses_with_padding_see_the_stated_width():
     np.testing.assert_allclose(row.transpose("layer", "head"), weights, atol=1e-5)
 
 
-def test_a_width_that_cuts_is_refused():
+def test_a_width_below_the_longest_text_is_refused():
     with pytest.raises(InputError, match="pad_to=8 is less than the longest text, which has 30 tokens"):
         measured("raw", pad_to=8)

@@ -1,44 +1,46 @@
-"""The plan decides the order of all sums, and nothing else does."""
+"""Batches, samples and shards of a plan."""
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headscope.core.example import Example
-from headscope.measuring.plan import TOKENS, plan_of, sample_examples
+from headscope.core.example import Example, sample_examples
+from headscope.measuring.plan import TOKENS, make_plan
 
 lengths = st.lists(st.integers(1, 600), min_size=1, max_size=200)
 
 
-def made(many):
-    return [Example(str(place), "text") for place in range(many)]
+def make_examples(count):
+    return [Example(str(index), "text") for index in range(count)]
 
 
 @given(lengths)
-def test_every_example_is_in_one_batch_and_batches_are_alike_in_length(sizes):
-    plan = plan_of(made(len(sizes)), sizes, data="x")
-    assert sorted(place for batch in plan.batches for place in batch) == list(range(len(sizes)))
-    longest = [max(sizes[place] for place in batch) for batch in plan.batches]
+def test_every_example_is_in_one_batch_and_batches_are_sorted_by_length(sizes):
+    plan = make_plan(make_examples(len(sizes)), sizes)
+    assert sorted(index for batch in plan.batches for index in batch) == list(range(len(sizes)))
+    longest = [max(sizes[index] for index in batch) for batch in plan.batches]
     assert longest == sorted(longest, reverse=True)
-    assert all(len(batch) == 1 or many <= TOKENS["cpu"] for batch, many in zip(plan.batches, plan.padded, strict=True))
+    assert all(
+        len(batch) == 1 or size <= TOKENS["cpu"] for batch, size in zip(plan.batches, plan.padded_sizes, strict=True)
+    )
 
 
 @given(lengths, st.integers(1, 10**6))
-def test_a_batch_has_no_more_cells_than_there_is_room_for(sizes, cells):
-    plan = plan_of(made(len(sizes)), sizes, data="x", cells=cells)
-    assert sorted(place for batch in plan.batches for place in batch) == list(range(len(sizes)))
+def test_a_batch_has_no_more_cells_than_allowed(sizes, cells):
+    plan = make_plan(make_examples(len(sizes)), sizes, cells=cells)
+    assert sorted(index for batch in plan.batches for index in batch) == list(range(len(sizes)))
     assert all(len(batch) == 1 or len(batch) * sizes[batch[0]] ** 2 <= cells for batch in plan.batches)
 
 
 @given(st.integers(1, 50), st.integers(1, 60), st.integers(0, 3))
-def test_a_limit_keeps_the_order_and_the_same_seed_the_same_choice(many, limit, seed):
-    first, again = (sample_examples(made(many), limit, seed) for _ in range(2))
+def test_a_sample_keeps_the_order_and_depends_only_on_the_seed(count, limit, seed):
+    first, again = (sample_examples(make_examples(count), limit, seed) for _ in range(2))
     assert first == again
-    assert len(first) == min(many, limit)
-    assert [int(each.id) for each in first] == sorted(int(each.id) for each in first)
+    assert len(first) == min(count, limit)
+    assert [int(example.id) for example in first] == sorted(int(example.id) for example in first)
 
 
 @given(st.integers(1, 40), st.integers(1, 10))
-def test_shards_share_all_examples_and_none_twice(many, parts):
-    every = made(many)
-    found = [each.id for part in range(parts) for each in every[part::parts]]
-    assert sorted(found) == sorted(each.id for each in every)
+def test_every_example_is_in_one_shard(count, parts):
+    examples = make_examples(count)
+    ids = [example.id for part in range(parts) for example in examples[part::parts]]
+    assert sorted(ids) == sorted(example.id for example in examples)

@@ -1,4 +1,4 @@
-"""The same verbs and the same answer on a Ray cluster, also when a worker dies."""
+"""Measuring with Ray gives the same result, also when a worker dies."""
 
 import os
 import signal
@@ -10,11 +10,11 @@ import xarray as xr
 
 import headscope as hs
 from headscope.core.errors import InputError
-from headscope.measuring import ray as engine
-from headscope.measuring.checkpoint import added
-from headscope.measuring.finish import finished
-from headscope.measuring.prepare import prepared
-from headscope.measuring.settings import settings_of
+from headscope.measuring.checkpoint import add_states
+from headscope.measuring.job import prepare_job
+from headscope.measuring.merge import to_dataset
+from headscope.measuring.ray import distribute
+from headscope.measuring.settings import make_settings
 from tests.measuring.data import LENSES, STATISTICS, examples, saved_model
 from tests.models import tiny
 
@@ -41,22 +41,21 @@ def measured(folder, **options):
     )  # fmt: skip
 
 
-def test_two_workers_give_the_answer_of_one_process(cluster, folder, tmp_path):
+def test_two_workers_give_the_result_of_one_process(cluster, folder, tmp_path):
     found = measured(folder, engine="ray", workers=2, out=tmp_path / "heads.nc")
     xr.testing.assert_allclose(found, measured(folder), atol=1e-6)
     assert [each.name for each in tmp_path.iterdir()] == ["heads.nc"]
 
 
-def test_a_worker_that_is_killed_is_replaced_and_nothing_is_lost(cluster, folder):
-    job = prepared(hs.load(folder), examples(24), settings_of(LENSES, STATISTICS), batch_size=2)
-    states = engine.run(job, 2)(0)
+def test_a_killed_worker_is_replaced_and_no_batch_is_lost(cluster, folder):
+    job = prepare_job(hs.load(folder), examples(24), make_settings(LENSES, STATISTICS, batch_size=2))
+    states = distribute(job, 2)(0)
     whole = next(states)
     for process in workers():
         os.kill(process, signal.SIGKILL)
-    for each in states:
-        whole = added(whole, each)
-    plain = reduce(added, job.states())
-    xr.testing.assert_allclose(finished(whole, job.facts), finished(plain, job.facts), atol=1e-6)
+    whole = reduce(add_states, states, whole)
+    local = reduce(add_states, job.observe())
+    xr.testing.assert_allclose(to_dataset(whole, job.facts), to_dataset(local, job.facts), atol=1e-6)
 
 
 def workers():
@@ -69,12 +68,12 @@ def workers():
     return found[:1]
 
 
-def test_a_model_in_hand_cannot_be_loaded_by_workers(cluster):
-    with pytest.raises(InputError, match="The workers cannot load .*: it was handed to hs.load as an object"):
+def test_workers_cannot_load_a_model_passed_as_an_object(cluster):
+    with pytest.raises(InputError, match="The workers cannot load .*: it was passed to hs.load as an object"):
         hs.measure(tiny("bert"), examples(4), statistics="entropy", engine="ray", progress=False)
 
 
-def test_ray_is_asked_for_by_its_pip_command(monkeypatch, folder):
+def test_without_ray_the_error_names_the_pip_command(monkeypatch, folder):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(hs.HeadscopeError, match=r"pip install 'headscope\[ray\]'"):
         measured(folder, engine="ray")

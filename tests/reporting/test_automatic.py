@@ -29,7 +29,7 @@ def said(document):
 def small():
     """A real measurement of a tiny model."""
     from headscope.engine.load import load
-    from headscope.measuring.run import measure
+    from headscope.measuring.measure import measure
     from tests.models import network, tokenizer
 
     model = load(network("bert"), tokenizer=tokenizer())

@@ -75,3 +75,9 @@ def require_package(package: str, extra: str, purpose: str, hint: str = "") -> A
             f"{purpose} needs the package {package.partition('.')[0]}, which is not installed. "
             f"Install it with: pip install 'headscope[{extra}]'{hint}"
         ) from error
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether Python or torch raised this error for lack of memory."""
+    texts = ("out of memory", "not enough memory", "can't allocate memory")
+    return isinstance(error, MemoryError) or any(text in str(error) for text in texts)

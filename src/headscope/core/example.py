@@ -1,10 +1,12 @@
 """One item of data."""
 
-from collections.abc import Mapping
+import random
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
+from headscope.core.errors import InputError
 from headscope.core.lazy import LazyFields
 
 
@@ -28,3 +30,12 @@ class Example(LazyFields):
     def __reduce__(self) -> tuple[Any, ...]:
         """So that other processes can be sent examples: columns that cannot be written to cannot be sent."""
         return type(self), (self.id, self.text, self.pair, self.words, self.label, dict(self.columns))
+
+
+def sample_examples(examples: Sequence[Example], limit: int | None, seed: int) -> list[Example]:
+    """Return all examples, or a random sample of `limit` of them, in their original order."""
+    if limit is None or limit >= len(examples):
+        return list(examples)
+    if limit < 1:
+        raise InputError(f"limit={limit} leaves no examples. Give at least 1.")
+    return [examples[index] for index in sorted(random.Random(seed).sample(range(len(examples)), limit))]

@@ -1,4 +1,4 @@
-"""States on disk: what a run has seen so far, and what it will come to."""
+"""Checkpoints: the states of the batches measured so far, on disk."""
 
 import io
 import json
@@ -16,13 +16,13 @@ from headscope.measuring.observe import States
 from headscope.results.atomic import atomic_path
 from headscope.results.resume import check_resumable
 
-CIRCUMSTANCES = frozenset({"device", "dtype", "threads"})
+ENVIRONMENT = frozenset({"device", "dtype", "threads"})
 """Facts that may differ between parts of one measurement, which then agree to rounding."""
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """The folded states of the first `done` batches of a plan, and the facts that make two runs the same."""
+    """The summed states of the first `done` batches of a plan, and the facts of the run."""
 
     facts: Mapping[str, Any]
     done: int
@@ -31,77 +31,80 @@ class Checkpoint:
 
     @property
     def complete(self) -> bool:
-        """Whether every batch of the plan is in it."""
+        """Whether it holds every batch of the plan."""
         return self.done == self.total
 
+    def to_bytes(self) -> bytes:
+        """Return plain arrays and JSON in the format of `numpy.savez`, without pickle."""
+        keys = [list(key) for key in self.states]
+        about = {"facts": dict(self.facts), "done": self.done, "total": self.total, "keys": keys}
+        arrays = {
+            f"{index}/{name}": array
+            for index, state in enumerate(self.states.values())
+            for name, array in state.arrays().items()
+        }
+        file = io.BytesIO()
+        np.savez(file, allow_pickle=False, about=np.array(json.dumps(about, ensure_ascii=False)), **arrays)
+        return file.getvalue()
 
-def write(checkpoint: Checkpoint, path: Path) -> None:
-    """Write a checkpoint; the file appears whole, and an older one stays until then."""
+    @classmethod
+    def from_bytes(cls, data: bytes) -> "Checkpoint":
+        """Return the checkpoint that `to_bytes` wrote."""
+        with np.load(io.BytesIO(data), allow_pickle=False) as file:
+            about = json.loads(str(file["about"]))
+            arrays: dict[int, dict[str, Any]] = {}
+            for path in file.files:
+                index, slash, name = path.partition("/")
+                if slash:
+                    arrays.setdefault(int(index), {})[name] = file[path]
+        keys = [(lens, statistic) for lens, statistic in about["keys"]]
+        states = {key: State.of_arrays(arrays[index]) for index, key in enumerate(keys)}
+        return cls(about["facts"], about["done"], about["total"], states)
+
+
+def write_checkpoint(checkpoint: Checkpoint, path: Path) -> None:
+    """Write a checkpoint atomically: an older file stays until the new one is complete."""
     with atomic_path(path) as part:
-        part.write_bytes(packed(checkpoint))
+        part.write_bytes(checkpoint.to_bytes())
 
 
-def read(path: Path) -> Checkpoint:
-    """Read what `write` wrote."""
+def read_checkpoint(path: Path) -> Checkpoint:
+    """Read what `write_checkpoint` wrote."""
     if not path.is_file():
         raise InputError(f"Cannot open {path}: there is no such file. Give the path of a .state file.")
     try:
-        return unpacked(path.read_bytes())
+        return Checkpoint.from_bytes(path.read_bytes())
     except (OSError, ValueError, KeyError, BadZipFile) as error:
         raise InputError(
             f"Cannot open {path}: it is not a state that headscope wrote, or it is damaged. Measure it again."
         ) from error
 
 
-def packed(checkpoint: Checkpoint) -> bytes:
-    """A checkpoint as bytes: plain arrays and JSON, no pickle."""
-    keys = [list(key) for key in checkpoint.states]
-    about = {"facts": dict(checkpoint.facts), "done": checkpoint.done, "total": checkpoint.total, "keys": keys}
-    arrays = {
-        f"{place}/{name}": each
-        for place, state in enumerate(checkpoint.states.values())
-        for name, each in state.arrays().items()
-    }
-    file = io.BytesIO()
-    np.savez(file, allow_pickle=False, about=np.array(json.dumps(about, ensure_ascii=False)), **arrays)
-    return file.getvalue()
-
-
-def unpacked(data: bytes) -> Checkpoint:
-    """A checkpoint from what `packed` gave."""
-    with np.load(io.BytesIO(data), allow_pickle=False) as file:
-        about = json.loads(str(file["about"]))
-        parts: dict[int, dict[str, Any]] = {}
-        for name in file.files:
-            place, slash, rest = name.partition("/")
-            if slash:
-                parts.setdefault(int(place), {})[rest] = file[name]
-    keys = [(lens, statistic) for lens, statistic in about["keys"]]
-    states = {key: State.of_arrays(parts[place]) for place, key in enumerate(keys)}
-    return Checkpoint(about["facts"], about["done"], about["total"], states)
-
-
-def begun(path: Path, facts: Mapping[str, Any], total: int, *, resume: bool) -> Checkpoint:
-    """A new checkpoint, written at once so that a folder without room or rights is known now; or one to go on from."""
+def open_checkpoint(path: Path, facts: Mapping[str, Any], total: int, *, resume: bool) -> Checkpoint:
+    """Return the checkpoint to resume, or write an empty one, so that a path that cannot be written fails at once."""
     if not path.exists():
-        new = Checkpoint(dict(facts), 0, total)
-        write(new, path)
-        return new
-    found = read(path)
+        checkpoint = Checkpoint(dict(facts), 0, total)
+        write_checkpoint(checkpoint, path)
+        return checkpoint
+    checkpoint = read_checkpoint(path)
     if not resume:
-        state = "a finished measurement" if found.complete else f"{found.done} of {found.total} batches of one"
-        raise InputError(
-            f"{path} holds {state}. Go on with it (resume=True, in the shell --resume), delete it, or give another "
-            "path."
+        content = (
+            "a finished measurement"
+            if checkpoint.complete
+            else f"{checkpoint.done} of {checkpoint.total} batches of an unfinished measurement"
         )
-    check_resumable(path, found.facts, facts, ignore=CIRCUMSTANCES, remedy="Measure as before, or give another path.")
-    return found
+        raise InputError(
+            f"{path} holds {content}. Resume it (resume=True, in the shell --resume), delete it, or give another path."
+        )
+    remedy = "Measure as before, or give another path."
+    check_resumable(path, checkpoint.facts, facts, ignore=ENVIRONMENT, remedy=remedy)
+    return checkpoint
 
 
-def added(one: States, other: States) -> States:
-    """The sum of two parts of one measurement, statistic by statistic."""
-    if not one:
-        return other
-    if set(one) != set(other):
+def add_states(first: States, second: States) -> States:
+    """Add two parts of one measurement, statistic by statistic."""
+    if not first:
+        return second
+    if set(first) != set(second):
         raise InputError("Cannot add these states: they hold different lenses or statistics. Measure both alike.")
-    return {key: state + other[key] for key, state in one.items()}
+    return {key: state + second[key] for key, state in first.items()}

@@ -1,4 +1,4 @@
-"""What a measurement will take, before it is begun."""
+"""Estimate the time, memory and disk of a measurement before it runs."""
 
 import time
 from dataclasses import dataclass
@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import psutil
 import torch
 
-from headscope.measuring.checkpoint import Checkpoint, packed
+from headscope.measuring.checkpoint import Checkpoint
 from headscope.measuring.job import MeasureJob
 
-CAUTION = 1.15  # how much more than estimated the disk should have room for
+DISK_MARGIN = 1.15  # factor on the estimated disk space
 
 
 @dataclass(frozen=True)
@@ -25,31 +25,31 @@ class Estimate:
 
 
 def estimate(job: MeasureJob) -> Estimate:
-    """Measure the largest batch and a middle one, and scale the middle one up by tokens.
+    """Measure the largest batch and a middle one, and scale the time of the middle one by tokens.
 
-    The largest batch comes first in a plan, so that memory is known after it.
+    The largest batch is the first of a plan, so memory is known after it.
     """
-    padded = job.plan.padded
-    middle = len(padded) // 2
-    (states,) = job.states(0, 1)
-    memory = _resident()
+    sizes = job.plan.padded_sizes
+    middle = len(sizes) // 2
+    (states,) = job.observe(0, 1)
+    memory = _used_memory()
     start = time.perf_counter()
-    list(job.states(middle, middle + 1))
-    spent = time.perf_counter() - start
-    size = len(packed(Checkpoint(job.facts, 0, 0, states)))
-    rows = job.observer.settings.rows
-    disk = size * (len(job.plan.examples) / len(job.plan.batches[0])) if rows else size
+    list(job.observe(middle, middle + 1))
+    seconds = time.perf_counter() - start
+    disk = float(len(Checkpoint(job.facts, 0, 0, states).to_bytes()))
+    if job.observer.settings.rows:
+        disk *= len(job.plan.examples) / len(job.plan.batches[0])
     return Estimate(
-        len(job.plan.examples),
-        len(padded),
-        spent * sum(padded) / padded[middle],
-        memory,
-        round(disk * CAUTION),
-        psutil.virtual_memory().available,
+        examples=len(job.plan.examples),
+        batches=len(sizes),
+        seconds=seconds * sum(sizes) / sizes[middle],
+        memory=memory,
+        disk=round(disk * DISK_MARGIN),
+        free_memory=psutil.virtual_memory().available,
     )
 
 
-def _resident() -> int:
+def _used_memory() -> int:
     if torch.cuda.is_available() and torch.cuda.max_memory_allocated():
         return torch.cuda.max_memory_allocated()
     return int(psutil.Process().memory_info().rss)

@@ -1,69 +1,144 @@
-"""One measurement, ready to run: who observes, what, and in which order."""
+"""A measurement that is ready to run: everything is read and checked, and the batches are planned."""
 
 import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import psutil
+import torch
+
 from headscope.core.errors import DataWarning, InputError
-from headscope.core.example import Example
+from headscope.core.example import Example, sample_examples
+from headscope.core.spec import to_spec
+from headscope.data.reading.read import read
+from headscope.data.tagging.tag import tag_examples
 from headscope.engine.batch import Inputs, make_batches
-from headscope.engine.model import Model
+from headscope.engine.edited import make_edit
+from headscope.engine.model import Model, check_model
 from headscope.measuring.observe import Observer, States
-from headscope.measuring.plan import BatchPlan
-from headscope.results.stamp import fingerprint
+from headscope.measuring.plan import BatchPlan, count_tokens, make_plan, parse_shard
+from headscope.measuring.settings import MeasureSettings, as_list
+from headscope.results.stamp import fingerprint_examples
 
 
 @dataclass(frozen=True)
 class MeasureJob:
-    """An observer and a plan; every engine gives the states of the plan's batches, in their order."""
+    """An observer, the plan of its batches, and the facts of the run."""
 
     observer: Observer
     plan: BatchPlan
     facts: dict[str, Any]
 
-    def states(self, first: int = 0, last: int | None = None) -> Iterator[States]:
-        """The states of the plan's batches from `first` on, in their order."""
-        return observed(self.observer, map(self.plan.batch, range(first, last or len(self.plan.batches))))
+    def observe(self, start: int = 0, stop: int | None = None) -> Iterator[States]:
+        """Yield the states of the plan's batches from `start` on, in order."""
+        return observe_batches(self.observer, map(self.plan.batch, range(start, stop or len(self.plan.batches))))
 
 
-def observed(observer: Observer, batches: Iterable[tuple[Example, ...]]) -> Iterator[States]:
-    """The states of batch after batch."""
-    return observer(_pair(observer, examples) for examples in batches)
+def prepare_job(
+    model: Model, data: Any, settings: MeasureSettings, *, against: Model | None = None, edit: Any = None
+) -> MeasureJob:
+    """Select the examples, tag them where needed, and plan the batches."""
+    _check_models(model, against, settings)
+    part, parts = parse_shard(settings.shard)
+    examples = sample_examples(read(data), settings.limit, settings.seed)
+    fingerprint = fingerprint_examples(examples)
+    examples = examples[part - 1 :: parts]
+    if not examples:
+        raise InputError(f"Shard {part}/{parts} is empty: there are fewer examples than shards. Use fewer shards.")
+    if settings.uses_words:
+        examples = tag_examples(examples, settings.tagger)
+    elif settings.tagger != "auto":
+        raise InputError(f"tagger={settings.tagger!r} was given, but no statistic needs tags. Leave it out.")
+    lengths = [max(length, settings.pad_to or 0) for length in count_tokens(model, examples, settings.max_length)]
+    cells = _max_cells(model, settings)
+    plan = make_plan(examples, lengths, batch_size=settings.batch_size, cells=cells, device=model.device.type)
+    observer = Observer(model, settings, against, tuple(map(make_edit, as_list(edit))))
+    facts = {
+        **_model_facts(observer),
+        "data": fingerprint,
+        "shard": [part, parts],
+        "n": len(examples),
+        "plan": plan.fingerprint,
+        "limit": settings.limit,
+        "seed": settings.seed,
+        "tagger": settings.tagger if settings.uses_words else None,
+    }
+    return MeasureJob(observer, plan, facts)
 
 
-def _pair(observer: Observer, examples: tuple[Example, ...]) -> tuple[Inputs, Inputs | None]:
-    """One batch for each model."""
-    cut = (observer.settings.max_length, observer.settings.pad_to)
-    inputs = inputs_for(observer.model, examples, *cut)
-    if observer.against is None:
-        return inputs, None
-    other = inputs_for(observer.against, examples, *cut)
-    _check_same(inputs, other)
-    return inputs, other
+def observe_batches(observer: Observer, batches: Iterable[tuple[Example, ...]]) -> Iterator[States]:
+    """Yield the states of one batch after another."""
+    return observer(_make_inputs(observer, examples) for examples in batches)
 
 
-def inputs_for(
+def make_inputs(
     model: Model, examples: tuple[Example, ...], max_length: int | None, pad_to: int | None = None
 ) -> Inputs:
-    """One batch for a model; that some texts are cut was said when the plan was made."""
+    """Return one batch for a model. The warning about truncated texts was given with the plan."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)
         (inputs,) = make_batches(model, examples, len(examples), max_length=max_length, pad_to=pad_to)
     return inputs
 
 
-def plan_name(plan: BatchPlan) -> str:
-    """A short name for the order and the batches of a plan."""
-    return fingerprint(" ".join(map(str, batch)) for batch in plan.batches)
-
-
-def _check_same(one: Inputs, other: Inputs) -> None:
-    """Heads can be compared only where both models read the same tokens."""
-    mine, theirs = (each.tensors["input_ids"].cpu() for each in (one, other))
-    if mine.shape != theirs.shape or not bool((mine == theirs).all()):
-        example = one.examples[0].id
+def _make_inputs(observer: Observer, examples: tuple[Example, ...]) -> tuple[Inputs, Inputs | None]:
+    """Return one batch for each of the two models, which must read the same tokens."""
+    lengths = (observer.settings.max_length, observer.settings.pad_to)
+    inputs = make_inputs(observer.model, examples, *lengths)
+    if observer.against is None:
+        return inputs, None
+    second = make_inputs(observer.against, examples, *lengths)
+    if not torch.equal(inputs.tensors["input_ids"].cpu(), second.tensors["input_ids"].cpu()):
         raise InputError(
-            f"The two models read different tokens, for instance in example '{example}': their tokenizers differ. "
-            "Compare models that share a tokenizer."
+            f"The two models read different tokens, for instance in example '{inputs.examples[0].id}': their "
+            "tokenizers differ. Compare models that share a tokenizer."
         )
+    return inputs, second
+
+
+def _max_cells(model: Model, settings: MeasureSettings) -> int:
+    """Return how many cells of one map a batch may have, so that all maps take at most an eighth of the memory.
+
+    Where layers are measured one by one, only one layer's maps are in memory; otherwise all of them are.
+    """
+    config, on_cpu = model.network.config.get_text_config(), model.device.type == "cpu"
+    layers = 1 if on_cpu and settings.streams else getattr(config, "num_hidden_layers", 12)
+    maps = layers * getattr(config, "num_attention_heads", 12) * (2 + len(settings.all_lenses))
+    memory = psutil.virtual_memory().total if on_cpu else torch.cuda.get_device_properties(model.device).total_memory
+    return int(memory) // 8 // (4 * maps)
+
+
+def _model_facts(observer: Observer) -> dict[str, Any]:
+    """Return the models and settings as stamped, and as compared with those of a run to resume."""
+    model, against = observer.model, observer.against
+    return {
+        "model": model.spec,
+        "weights_hash": model.weights_hash,
+        "against": None if against is None else against.spec,
+        "against_hash": None if against is None else against.weights_hash,
+        "edits": [to_spec(each) for each in observer.edits],
+        **observer.settings.to_facts(),
+        "signed_maps": "|w| / sum |w| for entropy, peak, distance and head_distance; masses signed and absolute",
+        "site": observer.settings.site or ("encoder" if model.network.config.is_encoder_decoder else "self"),
+        "device": model.device.type,
+        "dtype": str(model.network.dtype).removeprefix("torch."),
+        "threads": torch.get_num_threads(),
+    }
+
+
+def _check_models(model: Any, against: Any, settings: MeasureSettings) -> None:
+    check_model(model)
+    comparing = [to_spec(each) for each in settings.statistics if "against" in each.needs]
+    if comparing and against is None:
+        raise InputError(
+            f"The statistic '{comparing[0]}' compares two models, but only one was given. Add against=hs.load(…), in "
+            "the shell --against."
+        )
+    if against is not None:
+        check_model(against)
+        if not comparing:
+            raise InputError(
+                "A second model was given with against, but none of the statistics compares two. Add 'similarity', or "
+                "leave it out."
+            )

@@ -1,4 +1,4 @@
-"""Maps laid out for statistics: one layer alone, or the heads of all layers side by side."""
+"""Lay maps out for statistics: one layer alone, or all layers as one layer with many heads."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -10,52 +10,51 @@ from torch import Tensor
 from headscope.core.maps import Factored, Maps
 from headscope.effective.lazily import Lazily
 
-Every = Mapping[tuple[str, str], Maps]
+MapsByLens = Mapping[tuple[str, str], Maps]
 """The maps of a batch, by role and lens."""
 
 
-def one_layer(maps: Every, label: int) -> dict[tuple[str, str], Maps]:
-    """The maps of one layer, each computed once for all statistics."""
-    found = {}
-    for key, each in maps.items():
-        place = each.layers.index(label)
-        tables = Lazily({name: partial(_slice, each.diagnostics, name, place) for name in each.diagnostics})
-        found[key] = replace(
-            each, parts=[each.layer(label)], layers=(label,), visible=[each.visible[place]], diagnostics=tables
+def select_layer(maps: MapsByLens, label: int) -> dict[tuple[str, str], Maps]:
+    """Return the maps of one layer, each computed once for all statistics."""
+    selected = {}
+    for key, stack in maps.items():
+        index = stack.layers.index(label)
+        tables = Lazily({name: partial(_select, stack.diagnostics, name, index) for name in stack.diagnostics})
+        selected[key] = replace(
+            stack, parts=[stack.layer(label)], layers=(label,), visible=[stack.visible[index]], diagnostics=tables
         )
-    return found
+    return selected
 
 
-def _slice(tables: Mapping[str, Tensor], name: str, place: int) -> Tensor:
-    return tables[name][:, place : place + 1]
+def fold_layers(maps: MapsByLens) -> dict[tuple[str, str], Maps] | None:
+    """Return the heads of all layers as the heads of one layer, so that a GPU launches fewer kernels.
 
-
-def side_by_side(maps: Every) -> dict[tuple[str, str], Maps] | None:
-    """The heads of all layers as if they were of one: a GPU starts twelve times as few computations.
-
-    None where heads are merged, or layers differ in their shape or in who sees whom.
+    None where heads are merged, or where layers differ in shape or mask.
     """
-    every = list(maps.values())
     shapes = {
         tuple(part.left.shape[:3]) if isinstance(part, Factored) else tuple(part.shape[:3])
-        for each in every
-        for part in each.parts
+        for stack in maps.values()
+        for part in stack.parts
     }
-    masks = {id(mask) for each in every for mask in each.visible}
-    if any(each.merged for each in every) or len(shapes) > 1 or len(masks) > 1:
+    masks = {id(mask) for stack in maps.values() for mask in stack.visible}
+    if any(stack.merged for stack in maps.values()) or len(shapes) > 1 or len(masks) > 1:
         return None
     return {
         key: replace(
-            each,
-            parts=[torch.cat([each.layer(label) for label in each.layers], dim=1)],
+            stack,
+            parts=[torch.cat([stack.layer(label) for label in stack.layers], dim=1)],
             layers=(0,),
-            heads=tuple(range(len(each.layers) * len(each.heads))),
-            visible=each.visible[:1],
-            diagnostics=Lazily({name: partial(_flat, each.diagnostics, name) for name in each.diagnostics}),
+            heads=tuple(range(len(stack.layers) * len(stack.heads))),
+            visible=stack.visible[:1],
+            diagnostics=Lazily({name: partial(_fold, stack.diagnostics, name) for name in stack.diagnostics}),
         )
-        for key, each in maps.items()
+        for key, stack in maps.items()
     }
 
 
-def _flat(tables: Mapping[str, Tensor], name: str) -> Tensor:
+def _select(tables: Mapping[str, Tensor], name: str, index: int) -> Tensor:
+    return tables[name][:, index : index + 1]
+
+
+def _fold(tables: Mapping[str, Tensor], name: str) -> Tensor:
     return tables[name].flatten(1, 2)[:, None]

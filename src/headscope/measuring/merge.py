@@ -1,62 +1,77 @@
-"""Putting the parts of one measurement together."""
+"""From states to a result, and from the shards of a measurement to the whole."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import xarray as xr
 
+from headscope.core.catalog import statistics
 from headscope.core.errors import InputError
-from headscope.measuring.checkpoint import CIRCUMSTANCES, Checkpoint, added, read
-from headscope.measuring.finish import finished
+from headscope.measuring.checkpoint import ENVIRONMENT, Checkpoint, add_states, read_checkpoint
 from headscope.measuring.observe import States
 from headscope.results.resume import find_difference, shorten
+from headscope.results.stamp import stamp
 
-OWN = CIRCUMSTANCES | {"shard", "n", "plan"}
-"""Facts that each part has for itself."""
+SHARD_FACTS = ENVIRONMENT | {"shard", "n", "plan"}
+"""Facts that differ between shards."""
 
 
 def merge(*states: str | Path) -> xr.Dataset:
-    """The result of a measurement whose shards were saved as .state files, every one of them once."""
+    """Return the result of a measurement from the .state files of all its shards."""
     if not states:
         raise InputError("There is nothing to merge. Give the .state files of all shards.")
-    parts = {Path(each): read(Path(each)) for each in states}
-    for path, each in parts.items():
-        if not each.complete:
+    parts = {Path(path): read_checkpoint(Path(path)) for path in states}
+    for path, part in parts.items():
+        if not part.complete:
             raise InputError(
-                f"{path} is not finished: {each.done} of {each.total} batches are in it. Go on with it (resume=True, "
-                "in the shell --resume) before you merge."
+                f"{path} is not finished: it holds {part.done} of {part.total} batches. Resume it (resume=True, in the "
+                "shell --resume) before you merge."
             )
-    _check_alike(parts)
-    _check_shards(parts)
-    whole: States = {}
-    for each in sorted(parts.values(), key=lambda part: int(part.facts["shard"][0])):
-        whole = added(whole, each.states)
+    _check_same_measurement(parts)
+    _check_shards([tuple(part.facts["shard"]) for part in parts.values()])
+    total: States = {}
+    for part in sorted(parts.values(), key=lambda part: int(part.facts["shard"][0])):
+        total = add_states(total, part.states)
     first = next(iter(parts.values())).facts
-    facts = {name: value for name, value in first.items() if name not in OWN}
-    many = sum(int(each.facts["n"]) for each in parts.values())
-    return finished(whole, {"command": "hs.merge", **facts, "n": many, "shards": len(parts)})
+    facts = {name: value for name, value in first.items() if name not in SHARD_FACTS}
+    n = sum(int(part.facts["n"]) for part in parts.values())
+    return to_dataset(total, {"command": "hs.merge", **facts, "n": n, "shards": len(parts)})
 
 
-def _check_alike(parts: dict[Path, Checkpoint]) -> None:
-    (first, one), *rest = parts.items()
-    for path, other in rest:
-        name = find_difference(one.facts, other.facts, OWN)
+def to_dataset(states: States, facts: Mapping[str, Any]) -> xr.Dataset:
+    """Return all statistics along `lens` and `site`, stamped; a head that a lens does not have is NaN with n = 0."""
+    parts = []
+    for lens in dict.fromkeys(lens for lens, _ in states):
+        results = [statistics.make(spec).finish(state) for (name, spec), state in states.items() if name == lens]
+        merged = xr.merge(results, join="outer", compat="no_conflicts")
+        parts.append(merged.expand_dims({"lens": [lens], "site": [facts["site"]]}))
+    data = xr.concat(parts, "lens", join="outer") if len(parts) > 1 else parts[0]
+    counts = [str(name) for name in data.data_vars if str(name).endswith("_n")]
+    data = data.assign({name: data[name].fillna(0).astype(np.int64) for name in counts})  # integers, also after a join
+    return stamp(data, **facts)
+
+
+def _check_same_measurement(parts: Mapping[Path, Checkpoint]) -> None:
+    (first_path, first), *rest = parts.items()
+    for path, part in rest:
+        name = find_difference(first.facts, part.facts, SHARD_FACTS)
         if name is not None:
             raise InputError(
-                f"{first} and {path} are not parts of one measurement: their {name} differs, "
-                f"{shorten(one.facts.get(name))} and {shorten(other.facts.get(name))}. Measure both alike."
+                f"{first_path} and {path} are not parts of one measurement: their {name} differs, "
+                f"{shorten(first.facts.get(name))} and {shorten(part.facts.get(name))}. Measure both alike."
             )
 
 
-def _check_shards(parts: dict[Path, Checkpoint]) -> None:
-    found: Sequence[tuple[int, int]] = [tuple(each.facts["shard"]) for each in parts.values()]
-    many = found[0][1]
-    if any(whole != many for _, whole in found):
-        raise InputError(f"These shards are of different wholes: {', '.join(f'{a}/{b}' for a, b in found)}.")
-    twice = sorted({part for part, _ in found if found.count((part, many)) > 1})
-    if twice:
-        raise InputError(f"Shard {twice[0]}/{many} was given twice. Give every shard once.")
-    missing = sorted(set(range(1, many + 1)) - {part for part, _ in found})
+def _check_shards(shards: list[tuple[int, int]]) -> None:
+    total = shards[0][1]
+    if any(parts != total for _, parts in shards):
+        raise InputError(f"These shards are of different wholes: {', '.join(f'{a}/{b}' for a, b in shards)}.")
+    repeated = sorted({part for part, _ in shards if shards.count((part, total)) > 1})
+    if repeated:
+        raise InputError(f"Shard {repeated[0]}/{total} was given twice. Give every shard once.")
+    missing = sorted(set(range(1, total + 1)) - {part for part, _ in shards})
     if missing:
-        named = ", ".join(f"{part}/{many}" for part in missing[:5])
-        raise InputError(f"{len(missing)} of {many} shards are missing: {named}. Measure them, then merge all.")
+        names = ", ".join(f"{part}/{total}" for part in missing[:5])
+        raise InputError(f"{len(missing)} of {total} shards are missing: {names}. Measure them, then merge all.")

@@ -1,4 +1,4 @@
-"""What one batch contributes to every statistic."""
+"""Compute what one batch contributes to every statistic."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -24,177 +24,179 @@ from headscope.engine.edited import edited
 from headscope.engine.model import Model
 from headscope.maps.per_example import PerExample, make_state
 from headscope.maps.words import to_words
-from headscope.measuring.layers import one_layer, side_by_side
+from headscope.measuring.layers import MapsByLens, fold_layers, select_layer
 from headscope.measuring.settings import MeasureSettings
 
 Key = tuple[str, str]
-"""A lens and a statistic, each as its spec."""
+"""The specs of a lens and a statistic."""
 
 States = dict[Key, State]
-Known = Mapping[str, tuple[Tensor, ...]]
-"""What statistics, by their spec, know of the tokens of a batch."""
+TokenTables = Mapping[str, tuple[Tensor, ...]]
+"""Tensors about the tokens of a batch, by the spec of the statistic that uses them."""
 
 
 @dataclass(frozen=True)
-class _Seen:
-    """The values of one statistic through one lens, batch layer head and further axes, where the maps lie."""
+class _Values:
+    """Values of one statistic through one lens, `batch layer head …`, on the device of the maps."""
 
-    values: Mapping[str, Tensor]
+    tensors: Mapping[str, Tensor]
     labels: Mapping[str, Sequence[Any]]
 
 
 @dataclass(frozen=True)
-class _Waiting:
-    """What was seen of one batch and is still to be fetched, and the states that are made already."""
+class _PendingBatch:
+    """Values of one batch on their way to the host, and the states that are complete already."""
 
     ids: Sequence[str]
-    seen: Mapping[Key, _Seen]
-    fetched: Callable[[], tuple[Tensor, ...]]  # all values of all that was seen, in order
+    values: Mapping[Key, _Values]
+    fetch: Callable[[], tuple[Tensor, ...]]  # returns all tensors of `values`, in order
     states: States
 
     @classmethod
-    def of(cls, ids: Sequence[str], seen: Mapping[Key, _Seen], states: States) -> "_Waiting":
-        """What was seen, on its way here from now on."""
-        return cls(
-            ids, seen, copy_to_host_async(value for each in seen.values() for value in each.values.values()), states
-        )
+    def start(cls, ids: Sequence[str], values: Mapping[Key, _Values], states: States) -> "_PendingBatch":
+        """Start copying the values to the host."""
+        tensors = (tensor for each in values.values() for tensor in each.tensors.values())
+        return cls(ids, values, copy_to_host_async(tensors), states)
 
 
 @dataclass(frozen=True)
 class Observer:
-    """A model, perhaps one to compare it with, and what is to be measured."""
+    """A model, an optional second model to compare it with, and the settings of the measurement."""
 
     model: Model
     settings: MeasureSettings
     against: Model | None = None
-    edits: tuple[Edit, ...] = ()  # under which the model runs
+    edits: tuple[Edit, ...] = ()  # applied to the first model while it runs
 
     def __call__(self, batches: Iterable[tuple[Inputs, Inputs | None]]) -> Iterator[States]:
-        """The states of every batch; the second part of a pair is the same batch for the second model.
+        """Yield the states of every batch. The second item of a pair is the same batch for the second model.
 
-        On a GPU the next batch is begun before the numbers of the last are summed up, so that it is never idle.
+        On a GPU the next batch is launched before the values of the last are reduced, so that it is never idle.
         """
-        waiting: _Waiting | None = None
-        for inputs, other in batches:
-            if self.settings.streams and self.settings.layers is None and other is None and self._near():
-                yield self._states(self._streamed(inputs))
+        pending: _PendingBatch | None = None
+        for inputs, second in batches:
+            if self.settings.streams and self.settings.layers is None and second is None and self._on_cpu():
+                yield self._make_states(self._observe_streaming(inputs))
                 continue
-            traces = self._begun(inputs, other)
-            if waiting is not None:
-                yield self._states(waiting)
-            waiting = self._seen(traces)
-        if waiting is not None:
-            yield self._states(waiting)
+            traces = self._capture(inputs, second)
+            if pending is not None:
+                yield self._make_states(pending)
+            pending = self._observe_stack(traces)
+        if pending is not None:
+            yield self._make_states(pending)
 
-    def _begun(self, inputs: Inputs, other: Inputs | None) -> dict[str, Trace]:
-        """One forward pass of each model; a GPU may still be computing."""
-        with self._running() as model:
-            traces = {"model": capture_batch(model, inputs, self._request(model))}
-        if other is not None:
+    def _capture(self, inputs: Inputs, second: Inputs | None) -> dict[str, Trace]:
+        """Run one forward pass of each model; a GPU may still be computing."""
+        with self._edited_model() as model:
+            traces = {"model": capture_batch(model, inputs, self._make_request(model))}
+        if second is not None:
             assert self.against is not None
-            traces["against"] = capture_batch(self.against, other, self._request(self.against))
+            traces["against"] = capture_batch(self.against, second, self._make_request(self.against))
         return traces
 
-    def _seen(self, traces: Mapping[str, Trace]) -> "_Waiting":
-        """What the statistics see in whole traces."""
-        known = self._known(traces["model"])  # a GPU is still at work
-        maps = self._maps(traces)
-        if not self._near() and (flat := side_by_side(maps)) is not None:
-            seen = self._values(flat, "layer", known)
-            found = {key: _unfolded(each, maps["model", key[0]]) for key, each in seen.items()}
+    def _observe_stack(self, traces: Mapping[str, Trace]) -> _PendingBatch:
+        """Compute the statistics from the traces of all layers."""
+        tables = self._token_tables(traces["model"])  # a GPU is still computing
+        maps = self._view(traces)
+        if not self._on_cpu() and (folded := fold_layers(maps)) is not None:
+            values = self._compute(folded, "layer", tables)
+            values = {key: _unfold_layers(each, maps["model", key[0]]) for key, each in values.items()}
         else:
-            layers = (one_layer(maps, label) for label in traces["model"].layers)
-            found = _joined([self._values(layer, "layer", known) for layer in layers])
-        found |= self._values(maps, "stack", known)
-        return _Waiting.of([each.id for each in traces["model"].examples], found, self._others(maps))
+            layers = (select_layer(maps, label) for label in traces["model"].layers)
+            values = _concat_layers([self._compute(layer, "layer", tables) for layer in layers])
+        values |= self._compute(maps, "stack", tables)
+        ids = [example.id for example in traces["model"].examples]
+        return _PendingBatch.start(ids, values, self._observe_directly(maps))
 
-    def _streamed(self, inputs: Inputs) -> "_Waiting":
-        """What the statistics see in each layer while the model runs; nothing n × n outlives its layer."""
-        with self._running() as model:
-            layers = map_layers(model, inputs, self._request(model), partial(self._layer, {}))
-        return _Waiting.of([each.id for each in inputs.examples], _joined(layers), {})
+    def _observe_streaming(self, inputs: Inputs) -> _PendingBatch:
+        """Compute the statistics of each layer while the model runs, and free its maps."""
+        with self._edited_model() as model:
+            layers = map_layers(model, inputs, self._make_request(model), partial(self._observe_layer, {}))
+        return _PendingBatch.start([example.id for example in inputs.examples], _concat_layers(layers), {})
 
-    def _running(self) -> AbstractContextManager[Model]:
+    def _observe_layer(self, tables: dict[str, tuple[Tensor, ...]], trace: Trace) -> dict[Key, _Values]:
+        """Compute the statistics of one layer; the first layer fills the token tables."""
+        if not tables:
+            tables.update(self._token_tables(trace))
+        maps = self._view({"model": trace})
+        return self._compute(select_layer(maps, trace.layers[0]), "layer", tables)
+
+    def _edited_model(self) -> AbstractContextManager[Model]:
         return edited(self.model, *self.edits) if self.edits else nullcontext(self.model)
 
-    def _near(self) -> bool:
-        """Whether the model computes where we do: a GPU is quicker with all layers at once."""
+    def _on_cpu(self) -> bool:
+        """Whether the model runs on the CPU; a GPU is faster with all layers at once."""
         return self.model.device.type == "cpu"
 
-    def _request(self, model: Model) -> Any:
+    def _make_request(self, model: Model) -> Any:
         settings = self.settings
         return make_request(model, settings.site, settings.layers, settings.heads, tuple(settings.keep))
 
-    def _layer(self, known: dict[str, tuple[Tensor, ...]], trace: Trace) -> dict[Key, _Seen]:
-        """What is seen in one layer; what is known of the tokens is found with the first."""
-        if not known:
-            known.update(self._known(trace))
-        maps = self._maps({"model": trace})
-        return self._values(one_layer(maps, trace.layers[0]), "layer", known)
-
-    def _maps(self, traces: Mapping[str, Trace]) -> dict[tuple[str, str], Maps]:
-        """Every trace through every lens that is needed."""
-        lenses = {"model": self.settings.seen, "against": self.settings.lenses}
+    def _view(self, traces: Mapping[str, Trace]) -> dict[tuple[str, str], Maps]:
+        """Return every trace through every lens that is needed."""
+        lenses = {"model": self.settings.all_lenses, "against": self.settings.lenses}
         maps = {(role, to_spec(lens)): view(trace, lens) for role, trace in traces.items() for lens in lenses[role]}
         if self.settings.units == "tokens":
             return maps
-        first = self.settings.units == "words_first"
-        return {key: to_words(each, "first" if first else "mean") for key, each in maps.items()}
+        query = "first" if self.settings.units == "words_first" else "mean"
+        return {key: to_words(stack, query) for key, stack in maps.items()}
 
-    def _known(self, trace: Trace) -> Known:
-        """What statistics must know of the tokens; that of words only when their maps are there."""
+    def _token_tables(self, trace: Trace) -> TokenTables:
+        """Return what statistics need about the tokens; for words, they compute it from the maps."""
         if self.settings.units != "tokens":
             return {}
-        per_example = [each for each in self.settings.statistics if isinstance(each, PerExample)]
-        found = {to_spec(each): each.tokens(trace.examples, trace.queries, trace.keys) for each in per_example}
-        parts = iter(copy_to_device(trace.visible[0].device, [each for tensors in found.values() for each in tensors]))
-        return {spec: tuple(next(parts) for _ in tensors) for spec, tensors in found.items()}
+        tables = {
+            to_spec(each): each.tokens(trace.examples, trace.queries, trace.keys)
+            for each in self.settings.statistics
+            if isinstance(each, PerExample)
+        }
+        flat = [tensor for tensors in tables.values() for tensor in tensors]
+        moved = iter(copy_to_device(trace.visible[0].device, flat))
+        return {spec: tuple(next(moved) for _ in tensors) for spec, tensors in tables.items()}
 
-    def _values(self, maps: Mapping[tuple[str, str], Maps], scope: str, known: Known) -> dict[Key, _Seen]:
-        """What every statistic of this scope that gives each example its own value sees through every lens."""
-        found = {}
+    def _compute(self, maps: MapsByLens, scope: str, tables: TokenTables) -> dict[Key, _Values]:
+        """Return the values of every per-example statistic of this scope through every lens."""
+        values = {}
         for lens in map(to_spec, self.settings.lenses):
-            batch = Batch(maps["model", lens].examples, maps, lens, known)
-            for each in self.settings.statistics:
-                if isinstance(each, PerExample) and each.scope == scope:
-                    labels = {"layer": batch.focus.layers, "head": batch.focus.heads, **each.axes(batch)}
-                    found[lens, to_spec(each)] = _Seen(each.values(batch), labels)
-        return found
+            batch = Batch(maps["model", lens].examples, maps, lens, tables)
+            for statistic in self.settings.statistics:
+                if isinstance(statistic, PerExample) and statistic.scope == scope:
+                    labels = {"layer": batch.focus.layers, "head": batch.focus.heads, **statistic.axes(batch)}
+                    values[lens, to_spec(statistic)] = _Values(statistic.values(batch), labels)
+        return values
 
-    def _states(self, waiting: "_Waiting") -> States:
-        """States of what was seen, when it has arrived."""
-        known = {to_spec(each): each for each in self.settings.statistics if isinstance(each, PerExample)}
-        here = iter(waiting.fetched())
-        made = {
-            key: make_state(known[key[1]], values, waiting.ids, each.labels, rows=self.settings.rows)
-            for key, each in waiting.seen.items()
-            for values in [{name: next(here) for name in each.values}]
-        }
-        return made | waiting.states
+    def _make_states(self, pending: _PendingBatch) -> States:
+        """Return the states of a batch when its values have arrived."""
+        statistics = {to_spec(each): each for each in self.settings.statistics if isinstance(each, PerExample)}
+        arrived, states = iter(pending.fetch()), {}
+        for key, values in pending.values.items():
+            tensors = {name: next(arrived) for name in values.tensors}
+            states[key] = make_state(statistics[key[1]], tensors, pending.ids, values.labels, rows=self.settings.rows)
+        return states | pending.states
 
-    def _others(self, maps: Mapping[tuple[str, str], Maps]) -> States:
-        """The states of statistics that make their own."""
-        own = [each for each in self.settings.statistics if not isinstance(each, PerExample)]
+    def _observe_directly(self, maps: MapsByLens) -> States:
+        """Return the states of the statistics that are not computed per example."""
         return {
-            (lens, to_spec(each)): each.observe(Batch(maps["model", lens].examples, maps, lens))
+            (lens, to_spec(statistic)): statistic.observe(Batch(maps["model", lens].examples, maps, lens))
             for lens in map(to_spec, self.settings.lenses)
-            for each in own
+            for statistic in self.settings.statistics
+            if not isinstance(statistic, PerExample)
         }
 
 
-def _unfolded(seen: _Seen, maps: Maps) -> _Seen:
-    """What was seen side by side, layer by layer again."""
+def _unfold_layers(values: _Values, maps: Maps) -> _Values:
+    """Undo `fold_layers` for the values computed from it."""
     shape = (len(maps.layers), len(maps.heads))
-    values = {name: each.view(len(each), *shape, *each.shape[3:]) for name, each in seen.values.items()}
-    return _Seen(values, {**seen.labels, "layer": maps.layers, "head": maps.heads})
+    tensors = {name: each.view(len(each), *shape, *each.shape[3:]) for name, each in values.tensors.items()}
+    return _Values(tensors, {**values.labels, "layer": maps.layers, "head": maps.heads})
 
 
-def _joined(layers: Sequence[Mapping[Key, _Seen]]) -> dict[Key, _Seen]:
-    """What was seen in each layer, along the layers."""
+def _concat_layers(layers: Sequence[Mapping[Key, _Values]]) -> dict[Key, _Values]:
+    """Concatenate the values of single layers along the layer axis."""
     joined = {}
     for key, first in layers[0].items():
-        every = [layer[key] for layer in layers]
-        values = {name: torch.cat([each.values[name] for each in every], dim=1) for name in first.values}
-        labels = {**first.labels, "layer": [label for each in every for label in each.labels["layer"]]}
-        joined[key] = _Seen(values, labels)
+        parts = [layer[key] for layer in layers]
+        tensors = {name: torch.cat([part.tensors[name] for part in parts], dim=1) for name in first.tensors}
+        labels = {**first.labels, "layer": [label for part in parts for label in part.labels["layer"]]}
+        joined[key] = _Values(tensors, labels)
     return joined

@@ -1,109 +1,114 @@
-"""Which examples are measured, in which order and in which batches.
+"""Which batches are measured, in which order.
 
-The plan alone decides the order of all sums: it does not look at the clock or at free memory, so that a run that was
-stopped and resumed, or that many workers shared, gives the same numbers.
+The plan alone decides the order of all sums. It depends neither on time nor on free memory, so that a run that was
+resumed or shared among workers gives the same numbers.
 """
 
-import random
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from headscope.core.errors import InputError
 from headscope.core.example import Example
-from headscope.results.stamp import fingerprint
+from headscope.data.tokenizing.encode import warn_truncated
+from headscope.engine.batch import max_input_length
+from headscope.engine.model import Model
+from headscope.results import stamp
 
 TOKENS = {"cpu": 4096, "cuda": 16384}
-"""Tokens in a batch, padding included, by device; more does not make a CPU quicker, and a GPU is well fed."""
+"""Tokens of a batch by device, padding included. Larger batches are not faster."""
+
+CHUNK = 512  # examples tokenised at once to count their tokens
 
 
 @dataclass(frozen=True)
 class BatchPlan:
-    """The examples of this run, and the batches that they are measured in, longest first."""
+    """The examples of a run and its batches, longest first."""
 
     examples: tuple[Example, ...]
-    batches: tuple[tuple[int, ...], ...]
+    batches: tuple[tuple[int, ...], ...]  # indices of examples
     lengths: tuple[int, ...]  # tokens of each example
-    data: str  # the fingerprint of all that is measured, by this run and by the other shards
-    shard: tuple[int, int] = (1, 1)
 
-    def batch(self, place: int) -> tuple[Example, ...]:
-        """The examples of one batch."""
-        return tuple(self.examples[each] for each in self.batches[place])
+    def batch(self, index: int) -> tuple[Example, ...]:
+        """Return the examples of one batch."""
+        return tuple(self.examples[example] for example in self.batches[index])
 
     @property
-    def padded(self) -> list[int]:
-        """How many tokens each batch has, padding included."""
-        return [len(batch) * max(self.lengths[each] for each in batch) for batch in self.batches]
+    def padded_sizes(self) -> list[int]:
+        """Number of tokens of each batch, padding included."""
+        return [len(batch) * max(self.lengths[example] for example in batch) for batch in self.batches]
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of the batches and their order."""
+        return stamp.fingerprint(" ".join(map(str, batch)) for batch in self.batches)
 
 
-def sample_examples(examples: Sequence[Example], limit: int | None, seed: int) -> list[Example]:
-    """All examples, or `limit` of them at random, in their order."""
-    _check_ids(examples)
-    if limit is None or limit >= len(examples):
-        return list(examples)
-    if limit < 1:
-        raise InputError(f"limit={limit} leaves nothing to measure. Give at least 1.")
-    return [examples[place] for place in sorted(random.Random(seed).sample(range(len(examples)), limit))]
-
-
-def shard_of(given: str | tuple[int, int] | None) -> tuple[int, int]:
-    """Which part of how many: "3/16" or (3, 16), counted from 1.
-
-    >>> shard_of("3/16")
-    (3, 16)
-    """
-    if given is None:
-        return 1, 1
-    found = re.fullmatch(r"\s*(\d+)\s*/\s*(\d+)\s*", given) if isinstance(given, str) else None
-    part, parts = (int(found[1]), int(found[2])) if found else given if isinstance(given, tuple) else (0, 0)
-    if not 1 <= part <= parts:
-        raise InputError(f"shard={given!r} is not a part of a whole. Write it as 3/16: the third of sixteen.")
-    return part, parts
-
-
-def plan_of(
+def make_plan(
     examples: Sequence[Example],
     lengths: Sequence[int],
     *,
-    shard: tuple[int, int] = (1, 1),
-    data: str,
-    size: int | None = None,
+    batch_size: int | None = None,
     cells: int | None = None,
     device: str = "cpu",
 ) -> BatchPlan:
-    """Batches of like length, the longest first, so that a batch too large for memory fails at once.
+    """Group examples of similar length, longest first, so that a batch too large for memory fails at once.
 
-    `size` is the most examples in a batch; by default as many as hold TOKENS tokens on the device, and no more than
-    `cells` cells of a map together.
+    The default batch size holds at most `TOKENS` tokens on the device, and at most `cells` cells of a map.
     """
-    if size is not None and size < 1:
-        raise InputError(f"batch_size must be at least 1, but got {size}.")
-    order = sorted(range(len(examples)), key=lambda place: (-lengths[place], place))
+    if batch_size is not None and batch_size < 1:
+        raise InputError(f"batch_size must be at least 1, but got {batch_size}.")
+    order = sorted(range(len(examples)), key=lambda index: (-lengths[index], index))
     batches: list[tuple[int, ...]] = []
     while order:
         longest = lengths[order[0]]
-        room = TOKENS.get(device, TOKENS["cpu"]) // longest
-        room = room if cells is None else min(room, cells // longest**2)
-        many = size or max(1, room)
-        batches.append(tuple(order[:many]))
-        order = order[many:]
-    return BatchPlan(tuple(examples), tuple(batches), tuple(lengths), data, shard)
+        fitting = TOKENS.get(device, TOKENS["cpu"]) // longest
+        fitting = fitting if cells is None else min(fitting, cells // longest**2)
+        size = batch_size or max(1, fitting)
+        batches.append(tuple(order[:size]))
+        order = order[size:]
+    return BatchPlan(tuple(examples), tuple(batches), tuple(lengths))
 
 
-def fingerprint_of(examples: Sequence[Example]) -> str:
-    """A short name for exactly these examples: ids, texts, words, and the tags that they came with."""
-    return fingerprint(part for each in examples for part in _parts(each))
+def parse_shard(shard: str | tuple[int, int] | None) -> tuple[int, int]:
+    """Return the part, counted from 1, and the number of parts.
+
+    >>> parse_shard("3/16")
+    (3, 16)
+    """
+    if shard is None:
+        return 1, 1
+    match = re.fullmatch(r"\s*(\d+)\s*/\s*(\d+)\s*", shard) if isinstance(shard, str) else None
+    part, parts = (int(match[1]), int(match[2])) if match else shard if isinstance(shard, tuple) else (0, 0)
+    if not 1 <= part <= parts:
+        raise InputError(f"shard={shard!r} is not a part of a whole. Write it as 3/16: the third of sixteen.")
+    return part, parts
 
 
-def _parts(example: Example) -> Iterator[str]:
-    yield from (example.id, example.text, example.pair or "", "\x01".join(example.words or ()))
-    yield from example.columns.get("tags", ())
+def count_tokens(model: Model, examples: Sequence[Example], max_length: int | None) -> list[int]:
+    """Return the number of tokens of each example as the model reads it; warn about texts that will be truncated."""
+    if model.tokenizer is None:
+        raise InputError("This model has no tokenizer, so no text can be measured. Give one: hs.load(…, tokenizer=…).")
+    longest = max_length or max_input_length(model)
+    chunks = (examples[start : start + CHUNK] for start in range(0, len(examples), CHUNK))
+    lengths = [length for chunk in chunks for length in _count_chunk(model, chunk)]
+    warn_truncated(examples, lengths, longest, "will be cut", stacklevel=4)
+    return [min(length, longest) if longest else length for length in lengths]
 
 
-def _check_ids(examples: Sequence[Example]) -> None:
-    seen: set[str] = set()
-    for each in examples:
-        if each.id in seen:
-            raise InputError(f"Two examples have the id '{each.id}'. Give every example an id of its own.")
-        seen.add(each.id)
+def _count_chunk(model: Model, examples: Sequence[Example]) -> list[int]:
+    """Tokenise examples of one kind together, which is many times as fast as one by one."""
+    paired = not model.network.config.is_encoder_decoder
+    kinds = {(example.words is not None, paired and example.pair is not None) for example in examples}
+    if len(kinds) > 1:
+        return [length for example in examples for length in _count_chunk(model, [example])]
+    ((split, pairs),) = kinds
+    encoding = model.tokenizer(
+        [list(example.words) if example.words is not None else example.text for example in examples],
+        [example.pair for example in examples] if pairs else None,
+        is_split_into_words=split,
+        padding=False,
+        truncation=False,
+        verbose=False,
+    )
+    return [len(ids) for ids in encoding["input_ids"]]

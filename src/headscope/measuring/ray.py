@@ -1,7 +1,7 @@
-"""Many processes, on this machine or on a Ray cluster: each loads the model once and observes batches.
+"""Measure on several processes, of this machine or of a Ray cluster. Each loads the model once.
 
-Ray schedules, restarts dead workers and runs their batches again; here is only what a worker does. States come back in
-the order of the plan, so that they are added in the same order as in one process.
+Ray schedules, restarts dead workers and repeats their batches. States return in the order of the plan, so they are
+added in the same order as in one process.
 """
 
 from collections.abc import Callable, Iterator
@@ -11,78 +11,82 @@ from typing import Any
 from headscope.core.errors import HeadscopeError, InputError, require_package
 from headscope.core.example import Example
 from headscope.engine.model import Model
-from headscope.measuring.checkpoint import Checkpoint, packed, unpacked
-from headscope.measuring.job import MeasureJob, observed
+from headscope.measuring.checkpoint import Checkpoint
+from headscope.measuring.job import MeasureJob, observe_batches
 from headscope.measuring.observe import Observer, States
 
-RETRIES = 3  # times that a dead worker is replaced, and that a batch is given to another
-AHEAD = 3  # batches on their way for each worker, so that none waits
+RETRIES = 3  # restarts of a dead worker, and repetitions of a batch
+QUEUED = 3  # batches queued per worker, so that none is idle
 
 
-def run(job: MeasureJob, workers: int | None) -> Callable[[int], Iterator[States]]:
-    """The states of every batch from a given one on, in the order of the plan; one worker a CPU or GPU by default."""
+def distribute(job: MeasureJob, workers: int | None) -> Callable[[int], Iterator[States]]:
+    """Return a function that yields the states of the plan's batches from a given index on, in order.
+
+    By default there is one worker for each CPU or GPU.
+    """
     ray = require_package("ray", "ray", "engine='ray'")
     if workers is not None and workers < 1:
         raise InputError(f"workers must be at least 1, but got {workers}.")
-    _check_rebuildable(job)
+    _check_loadable(job)
 
-    def states(first: int) -> Iterator[States]:
+    def observe(start: int) -> Iterator[States]:
         if not ray.is_initialized():
             ray.init(num_cpus=workers, include_dashboard=False, log_to_driver=False, logging_level="error")
         gpu = job.observer.model.device.type == "cuda"
-        many = workers or max(1, int(ray.cluster_resources().get("GPU" if gpu else "CPU", 1)))
+        count = workers or max(1, int(ray.cluster_resources().get("GPU" if gpu else "CPU", 1)))
         kind = ray.remote(_Worker).options(
             num_cpus=1, num_gpus=int(gpu), max_restarts=RETRIES, max_task_retries=RETRIES
         )
-        described = _described(job)
-        team = [kind.remote(described) for _ in range(many)]
+        description = _describe_observer(job)
+        actors = [kind.remote(description) for _ in range(count)]
         try:
-            yield from _in_order(ray, job, team, first)
+            yield from _observe_in_order(ray, job, actors, start)
         finally:
-            for each in team:
-                ray.kill(each)
+            for actor in actors:
+                ray.kill(actor)
 
-    return states
+    return observe
 
 
-def _in_order(ray: Any, job: MeasureJob, team: list[Any], first: int) -> Iterator[States]:
-    """Keep every worker busy, and give the states in the order of the plan."""
-    waiting: dict[int, Any] = {}  # by batch: what will be its states
-    following = first
-    for place in range(first, len(job.plan.batches)):
-        while following < len(job.plan.batches) and len(waiting) < AHEAD * len(team):
-            waiting[following] = team[following % len(team)].states.remote(job.plan.batch(following))
-            following += 1
+def _observe_in_order(ray: Any, job: MeasureJob, actors: list[Any], start: int) -> Iterator[States]:
+    """Keep every worker busy, and yield the states in the order of the plan."""
+    pending: dict[int, Any] = {}  # futures by index of the batch
+    submitted = start
+    for index in range(start, len(job.plan.batches)):
+        while submitted < len(job.plan.batches) and len(pending) < QUEUED * len(actors):
+            pending[submitted] = actors[submitted % len(actors)].observe.remote(job.plan.batch(submitted))
+            submitted += 1
         try:
-            found: bytes = ray.get(waiting.pop(place))
+            data: bytes = ray.get(pending.pop(index))
         except ray.exceptions.RayTaskError as error:
             raise error.cause if isinstance(error.cause, HeadscopeError) else error from None
         except ray.exceptions.RayActorError as error:
+            batch = job.plan.batch(index)
             raise HeadscopeError(
-                f"A worker died {RETRIES + 1} times over the same batch, of {len(job.plan.batch(place))} examples, the "
-                f"first of them '{job.plan.batch(place)[0].id}'. It may not fit in memory: give a smaller batch_size."
+                f"A worker died {RETRIES + 1} times over the same batch, of {len(batch)} examples, the first of them "
+                f"'{batch[0].id}'. It may not fit in memory: give a smaller batch_size."
             ) from error
-        yield unpacked(found).states
+        yield Checkpoint.from_bytes(data).states
 
 
 class _Worker:
-    """One process with the model in it."""
+    """A process with its own copy of the model."""
 
-    def __init__(self, described: dict[str, Any]) -> None:
-        self.observer = _rebuilt(described)
+    def __init__(self, description: dict[str, Any]) -> None:
+        self.observer = _build_observer(description)
 
-    def states(self, examples: tuple[Example, ...]) -> bytes:
-        """What one batch contributes, as bytes."""
-        (states,) = observed(self.observer, [examples])
-        return packed(Checkpoint({}, 0, 0, states))
+    def observe(self, examples: tuple[Example, ...]) -> bytes:
+        """Return the states of one batch as bytes."""
+        (states,) = observe_batches(self.observer, [examples])
+        return Checkpoint({}, 0, 0, states).to_bytes()
 
 
-def _described(job: MeasureJob) -> dict[str, Any]:
-    """All that a worker needs to build the same observer."""
+def _describe_observer(job: MeasureJob) -> dict[str, Any]:
+    """Return what a worker needs to build the same observer."""
     observer, facts = job.observer, job.facts
     models = (observer.model, observer.against)
     return {
-        "models": [None if each is None else (each.source, each.spec, each.weights_hash) for each in models],
+        "models": [None if model is None else (model.source, model.spec, model.weights_hash) for model in models],
         "device": facts["device"],
         "dtype": facts["dtype"],
         "settings": observer.settings,
@@ -90,28 +94,28 @@ def _described(job: MeasureJob) -> dict[str, Any]:
     }
 
 
-def _rebuilt(described: dict[str, Any]) -> Observer:
+def _build_observer(description: dict[str, Any]) -> Observer:
     from headscope.engine.load import load
 
-    def model(source: str, spec: str, weights: str) -> Model:
-        found = load(source or None, device=described["device"], dtype=described["dtype"])
-        if found.weights_hash != weights:
+    def load_again(source: str, spec: str, weights_hash: str) -> Model:
+        model = load(source or None, device=description["device"], dtype=description["dtype"])
+        if model.weights_hash != weights_hash:
             raise InputError(
                 f"The workers loaded other weights from '{spec}' than yours: a model that was changed after it was "
                 "loaded must be saved to a folder first, and loaded from there."
             )
-        return replace(found, spec=spec)
+        return replace(model, spec=spec)
 
-    first, second = described["models"]
-    against = None if second is None else model(*second)
-    return Observer(model(*first), described["settings"], against, described["edits"])
+    first, second = description["models"]
+    against = None if second is None else load_again(*second)
+    return Observer(load_again(*first), description["settings"], against, description["edits"])
 
 
-def _check_rebuildable(job: MeasureJob) -> None:
-    """Workers load the model from where it came: a hub, or a folder that they can reach."""
+def _check_loadable(job: MeasureJob) -> None:
+    """Workers load the model from where it came: a hub, or a folder that they can read."""
     for model in (job.observer.model, job.observer.against):
         if model is not None and model.source is None:
             raise InputError(
-                f"The workers cannot load '{model.spec}': it was handed to hs.load as an object. Save it to a folder "
+                f"The workers cannot load '{model.spec}': it was passed to hs.load as an object. Save it to a folder "
                 "(save_pretrained, with its tokenizer), and load it from there."
             )

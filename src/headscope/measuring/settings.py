@@ -1,22 +1,40 @@
-"""What is measured, and how: everything but the data that decides the numbers."""
+"""Options of a measurement, and the complete, checked settings made from them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Any, Literal, TypedDict, get_args
 
 from headscope.core.catalog import lenses as lens_catalog
 from headscope.core.catalog import statistics as statistic_catalog
-from headscope.core.errors import InputError
+from headscope.core.errors import InputError, unknown_name
 from headscope.core.lens import Lens
 from headscope.core.spec import file_name, to_spec
 from headscope.core.statistic import Statistic
 from headscope.maps.per_example import PerExample
-from headscope.measuring.options import Units
+
+Units = Literal["tokens", "words", "words_first"]
+
+
+class MeasureOptions(TypedDict, total=False):
+    """Keyword options of `hs.measure`."""
+
+    site: str | None  # "encoder", "decoder" or "cross", where there are several
+    layers: Any  # indices from 0; all by default
+    heads: Any
+    max_length: int | None  # truncate texts to this number of tokens
+    pad_to: int | None  # pad texts to this number of tokens, for lenses that use padding
+    units: Units  # "words": attention to a split word is summed, from it averaged; "words_first": from its first token
+    rows: bool  # keep the value of every example beside the means
+    shard: str | tuple[int, int] | None  # "3/16": the third of sixteen parts, for `hs.merge`
+    limit: int | None  # number of examples, sampled at random
+    seed: int  # of that sample
+    batch_size: int | None  # by default as many examples as make 4,096 tokens, 16,384 on a GPU
+    tagger: str  # "auto" uses the tags of the data, else the built-in tagger
 
 
 @dataclass(frozen=True)
 class MeasureSettings:
-    """Lenses, statistics and the part of the model that they look at."""
+    """Lenses, statistics and all options of a measurement."""
 
     lenses: tuple[Lens, ...]
     statistics: tuple[Statistic, ...]
@@ -27,30 +45,36 @@ class MeasureSettings:
     pad_to: int | None = None
     units: Units = "tokens"
     rows: bool = False
+    shard: str | tuple[int, int] | None = None
+    limit: int | None = None
+    seed: int = 0
+    batch_size: int | None = None
+    tagger: str = "auto"
 
     @property
-    def seen(self) -> tuple[Lens, ...]:
-        """Every lens that is needed, those that are measured first."""
-        also = [other for each in self.statistics for lens in self.lenses for other in each.lenses(lens)]
-        return tuple({to_spec(lens): lens for lens in (*self.lenses, *also)}.values())
+    def all_lenses(self) -> tuple[Lens, ...]:
+        """The measured lenses, then those that statistics need in addition."""
+        extra = [needed for each in self.statistics for lens in self.lenses for needed in each.lenses(lens)]
+        return tuple({to_spec(lens): lens for lens in (*self.lenses, *extra)}.values())
 
     @property
     def keep(self) -> frozenset[str]:
-        """What has to be captured for these lenses."""
-        return frozenset().union(*(lens.needs for lens in self.seen))
+        """What has to be captured for the lenses."""
+        return frozenset().union(*(lens.needs for lens in self.all_lenses))
 
     @property
     def streams(self) -> bool:
-        """Whether every layer can be measured and forgotten before the next one."""
-        lenses = all(each.scope == "layer" for each in self.seen)
+        """Whether layers can be measured one by one, while the model runs."""
+        lenses = all(lens.scope == "layer" for lens in self.all_lenses)
         return lenses and all(isinstance(each, PerExample) and each.scope == "layer" for each in self.statistics)
 
-    def needs(self, what: str) -> bool:
-        """Whether any of the statistics needs this."""
-        return any(what in each.needs for each in self.statistics)
+    @property
+    def uses_words(self) -> bool:
+        """Whether examples must be tagged, which also says where words begin and end."""
+        return self.units != "tokens" or any("tags" in each.needs for each in self.statistics)
 
-    def described(self) -> dict[str, Any]:
-        """As plain data: what two measurements must have in common to add up."""
+    def to_facts(self) -> dict[str, Any]:
+        """Return as plain data what two measurements must have in common to add up."""
         return {
             "lenses": [to_spec(each) for each in self.lenses],
             "statistics": [to_spec(each) for each in self.statistics],
@@ -64,41 +88,48 @@ class MeasureSettings:
         }
 
 
-def settings_of(lens: Any, statistics: Any, **rest: Any) -> MeasureSettings:
-    """Settings from what a user writes: names, specs, entries, or lists of them."""
-    lenses = tuple(map(lens_catalog.make, _listed(lens)))
-    chosen = tuple(map(statistic_catalog.make, _listed(statistics)))
+def make_settings(lens: Any, statistics: Any, **options: Any) -> MeasureSettings:
+    """Return settings from what a user writes: names, specs, entries, or lists of them."""
+    for name in options:
+        if name not in MeasureOptions.__annotations__:
+            raise unknown_name("option of hs.measure", name, MeasureOptions.__annotations__)
+    lenses = tuple(map(lens_catalog.make, as_list(lens)))
+    chosen = tuple(map(statistic_catalog.make, as_list(statistics)))
     if not lenses:
         raise InputError(f"No lens was given. Name at least one: {', '.join(lens_catalog.names())}.")
     if not chosen:
         raise InputError(f"No statistic was given. Name at least one: {', '.join(statistic_catalog.names())}.")
-    for each in chosen:
-        _check_known(each)
-    for what, entries in (("lens", lenses), ("statistic", chosen)):
-        names = [to_spec(each) if what == "lens" else file_name(type(each)) for each in entries]
-        twice = sorted({name for name in names if names.count(name) > 1})
-        if twice:
-            raise InputError(
-                f"The {what} '{twice[0]}' was given twice, and its results would have the same name. Measure its "
-                "variants one after the other."
-            )
+    for statistic in chosen:
+        _check_in_catalog(statistic)
+    _check_unique("lens", [to_spec(each) for each in lenses])
+    _check_unique("statistic", [file_name(type(each)) for each in chosen])
     for name in ("layers", "heads"):
-        given = rest.get(name)
-        rest[name] = None if given is None else tuple([given] if isinstance(given, int) else given)
-    if rest.get("units", "tokens") not in get_args(Units):
-        raise InputError(f"units={rest['units']!r} is none of {', '.join(get_args(Units))}.")
-    return MeasureSettings(lenses, chosen, **rest)
+        indices = options.get(name)
+        options[name] = None if indices is None else tuple([indices] if isinstance(indices, int) else indices)
+    if options.get("units", "tokens") not in get_args(Units):
+        raise InputError(f"units={options['units']!r} is none of {', '.join(get_args(Units))}.")
+    return MeasureSettings(lenses, chosen, **options)
 
 
-def _check_known(statistic: Statistic) -> None:
-    """Results and saved states find a statistic again by its name: one that has none would be lost at the end."""
-    name = file_name(type(statistic))
-    if name not in statistic_catalog.names() or statistic_catalog.find(name) is not type(statistic):
+def as_list(value: Any) -> Sequence[Any]:
+    """Return a list or tuple as a list, a single value as a list of one, and None as an empty list."""
+    return [] if value is None else list(value) if isinstance(value, list | tuple) else [value]
+
+
+def _check_unique(kind: str, names: list[str]) -> None:
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
         raise InputError(
-            f"{type(statistic).__name__} is no statistic of the catalog, so that its states could not be read again. "
-            "Put it into a package that offers it under the entry point 'headscope.statistics'."
+            f"The {kind} '{repeated[0]}' was given twice, and its results would have the same name. Measure its "
+            "variants one after the other."
         )
 
 
-def _listed(what: Any) -> Sequence[Any]:
-    return list(what) if isinstance(what, list | tuple) else [what]
+def _check_in_catalog(statistic: Statistic) -> None:
+    """Results and saved states find a statistic again by its name."""
+    name = file_name(type(statistic))
+    if name not in statistic_catalog.names() or statistic_catalog.find(name) is not type(statistic):
+        raise InputError(
+            f"{type(statistic).__name__} is no statistic of the catalog, so its states could not be read again. Put it "
+            "into a package that offers it under the entry point 'headscope.statistics'."
+        )

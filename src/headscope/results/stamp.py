@@ -2,11 +2,12 @@
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import xarray as xr
 
+from headscope.core.example import Example
 from headscope.version import __version__
 
 
@@ -32,3 +33,14 @@ def fingerprint(texts: Iterable[str]) -> str:
     for text in texts:
         digest.update(text.encode() + b"\x00")
     return digest.hexdigest()[:16]
+
+
+def fingerprint_examples(examples: Iterable[Example], *, labels: bool = False) -> str:
+    """Return a hash of ids, texts and words, and of the tags or, with `labels`, of the labels and choices."""
+
+    def parts(example: Example) -> Iterator[str]:
+        yield from (example.id, example.text, example.pair or "", "\x01".join(example.words or ()))
+        columns = example.columns
+        yield from (repr(example.label), *map(str, columns.get("choices", ()))) if labels else columns.get("tags", ())
+
+    return fingerprint(part for example in examples for part in parts(example))

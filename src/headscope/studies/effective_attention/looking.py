@@ -9,8 +9,8 @@ import xarray as xr
 from headscope.core.example import Example
 from headscope.engine.capture import capture
 from headscope.engine.model import Model
-from headscope.measuring.lengths import count_tokens
-from headscope.measuring.run import measure
+from headscope.measuring.measure import measure
+from headscope.measuring.plan import count_tokens
 
 LENSES = {
     "standard": "raw",

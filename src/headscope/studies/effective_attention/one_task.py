@@ -13,11 +13,10 @@ import numpy as np
 import xarray as xr
 
 from headscope.core.errors import DataWarning
-from headscope.core.example import Example
+from headscope.core.example import Example, sample_examples
 from headscope.engine.load import load
 from headscope.engine.model import Model
 from headscope.experiments.steps import Hashed, Steps
-from headscope.measuring.plan import sample_examples
 from headscope.results.stamp import fingerprint, stamp
 from headscope.studies.effective_attention import example, looking, reduce, scoring, timing
 from headscope.studies.effective_attention.looking import Look

@@ -1,4 +1,4 @@
-"""Numbers over a dataset: what they are, where they go, and what is refused."""
+"""Measuring a dataset: the numbers, the files, resuming, and errors."""
 
 import json
 import re
@@ -18,8 +18,8 @@ from headscope.core.errors import InputError, OutputError
 from headscope.core.state import State, Total
 from headscope.core.statistic import Statistic
 from headscope.data.tagging.tag import tag_examples
-from headscope.measuring import run as running
-from headscope.measuring.checkpoint import read
+from headscope.measuring import measure as measuring
+from headscope.measuring.checkpoint import read_checkpoint
 from tests.measuring.data import LENSES, STATISTICS, examples
 from tests.models import load, network, text, tiny, tokenizer
 
@@ -33,12 +33,9 @@ def names(folder):
     return [each.name for each in folder.iterdir()]
 
 
-def one_by_one(data, lens, name, pick):
-    """The mean and spread over examples, each captured alone."""
-    rows = []
-    for each in data:
-        maps = hs.view(hs.capture(tiny("bert"), each), lens)
-        rows.append(pick(maps)[0].double().numpy())
+def one_by_one(data, lens, statistic):
+    """Mean and standard deviation over examples, each captured alone."""
+    rows = [statistic(hs.view(hs.capture(tiny("bert"), example), lens))[0].double().numpy() for example in data]
     return np.mean(rows, 0), np.std(rows, 0, ddof=1)
 
 
@@ -49,14 +46,14 @@ def entropy(maps):
 
 
 @pytest.mark.parametrize("lens", LENSES)
-def test_a_mean_over_a_dataset_is_that_of_its_examples_one_by_one(lens):
+def test_the_mean_is_that_of_examples_captured_one_by_one(lens):
     data = examples(12)
     found = measured(data).sel(lens=lens).isel(site=0)
-    mean, spread = one_by_one(data, lens, "entropy", entropy)
+    mean, spread = one_by_one(data, lens, entropy)
     np.testing.assert_allclose(found["entropy"], mean, atol=1e-5)  # float32 maps
     np.testing.assert_allclose(found["entropy_sd"], spread, atol=1e-5)
     assert (found["entropy_n"] == 12).all()
-    share, _ = one_by_one(data, "effective", "share", lambda maps: maps.diagnostics["share"])
+    share, _ = one_by_one(data, "effective", lambda maps: maps.diagnostics["share"])
     np.testing.assert_allclose(found["effective_share"], share, atol=1e-5)
 
 
@@ -68,22 +65,22 @@ def test_the_result_has_the_dimensions_and_names_of_the_architecture():
     assert found["offsets"].dims == ("lens", "site", "layer", "head", "offset")
 
 
-def test_the_batch_size_does_not_matter():
+def test_the_batch_size_does_not_change_the_result():
     alone, together = measured(batch_size=1), measured(batch_size=20)
     xr.testing.assert_allclose(alone, together, atol=1e-6)
 
 
 def test_layer_by_layer_equals_all_layers_at_once(monkeypatch):
     streamed = measured()
-    monkeypatch.setattr("headscope.measuring.observe.Observer._near", lambda self: False)
+    monkeypatch.setattr("headscope.measuring.observe.Observer._on_cpu", lambda self: False)
     xr.testing.assert_allclose(streamed, measured(), atol=1e-6)
-    monkeypatch.setattr("headscope.measuring.observe.side_by_side", lambda maps: None)
+    monkeypatch.setattr("headscope.measuring.observe.fold_layers", lambda maps: None)
     xr.testing.assert_allclose(streamed, measured(), atol=1e-6)
 
 
-def test_chosen_layers_and_heads_are_those_of_the_whole():
-    whole, some = measured(), measured(layers=[1], heads=[0, 2])
-    xr.testing.assert_allclose(some, whole.sel(layer=[1], head=[0, 2]), atol=1e-6)
+def test_selected_layers_and_heads_equal_those_of_the_whole():
+    whole, part = measured(), measured(layers=[1], heads=[0, 2])
+    xr.testing.assert_allclose(part, whole.sel(layer=[1], head=[0, 2]), atol=1e-6)
 
 
 def test_rows_hold_the_value_of_every_example():
@@ -94,7 +91,7 @@ def test_rows_hold_the_value_of_every_example():
     assert set(found["example"].values) == {each.id for each in examples(20)}
 
 
-def test_a_limit_draws_the_same_examples_for_the_same_seed():
+def test_a_limit_samples_the_same_examples_for_the_same_seed():
     first, again, other = (measured(limit=5, seed=seed, rows=True) for seed in (1, 1, 2))
     assert list(first["example"].values) == list(again["example"].values) != list(other["example"].values)
     assert json.loads(first.attrs["headscope"])["n"] == 5
@@ -103,12 +100,12 @@ def test_a_limit_draws_the_same_examples_for_the_same_seed():
 def test_a_model_is_measured_under_an_edit():
     plain = measured(statistics=["entropy"])
     same = measured(statistics=["entropy"], edit="effective_attention")
-    published = measured(statistics=["entropy"], edit="effective_attention:keys=padded")
+    padded = measured(statistics=["entropy"], edit="effective_attention:keys=padded")
     xr.testing.assert_allclose(plain, same, atol=1e-4)  # effective attention gives the same output
-    assert json.loads(published.attrs["headscope"])["edits"] == ["effective_attention:keys=padded"]
+    assert json.loads(padded.attrs["headscope"])["edits"] == ["effective_attention:keys=padded"]
 
 
-def test_the_same_head_of_two_models_is_compared():
+def test_two_models_are_compared_head_by_head():
     same = measured(statistics=["similarity"], against=tiny("bert"))
     np.testing.assert_allclose(same["similarity"], 1, atol=1e-6)
     changed = network("bert")
@@ -119,20 +116,20 @@ def test_the_same_head_of_two_models_is_compared():
 
 
 @pytest.mark.parametrize(("units", "query"), [("words", "mean"), ("words_first", "first")])
-def test_words_are_measured_where_they_are_asked_for(units, query):
+def test_units_can_be_words(units, query):
     data = tag_examples([hs.Example(each.id, each.text + ", untired.") for each in examples(5)])  # words that are split
     found = measured(data, lens="raw", statistics="entropy", units=units).isel(lens=0, site=0)
     rows = [entropy(hs.to_words(hs.view(hs.capture(tiny("bert"), each), "raw"), query))[0].numpy() for each in data]
     np.testing.assert_allclose(found["entropy"], np.mean(rows, 0), atol=1e-5)
 
 
-def test_types_of_tokens_are_tagged_on_the_way():
+def test_examples_are_tagged_for_token_types():
     found = measured([("The cat sat.", "It slept.")], lens="raw", statistics="token_types").isel(lens=0, site=0)
     assert (found["token_types_n"].sel(type=["noun", "verb", "pronoun", "punctuation", "cls", "sep"]) == 1).all()
     assert json.loads(found.attrs["headscope"])["tagger"] == "auto"
 
 
-def test_the_stamp_says_what_was_measured():
+def test_the_stamp_holds_the_settings():
     facts = json.loads(measured(limit=7, seed=3).attrs["headscope"])
     wanted = {"command": "hs.measure", "n": 7, "limit": 7, "seed": 3, "lenses": LENSES, "statistics": STATISTICS}
     assert wanted.items() <= facts.items()
@@ -141,108 +138,108 @@ def test_the_stamp_says_what_was_measured():
 
 
 @pytest.mark.parametrize("ending", [".nc", ".zarr", ".csv", ".parquet"])
-def test_a_result_goes_to_a_file_and_leaves_nothing_else(tmp_path, ending):
+def test_only_the_result_file_is_left(tmp_path, ending):
     measured(out=tmp_path / f"heads{ending}")
     assert names(tmp_path) == [f"heads{ending}"]
 
 
-def test_a_saved_result_is_the_result(tmp_path):
+def test_the_saved_result_equals_the_returned_one(tmp_path):
     found = measured(out=tmp_path / "heads.nc")
     xr.testing.assert_equal(hs.open_result(tmp_path / "heads.nc"), found)
 
 
-def stopping(monkeypatch, after):
-    """Let Ctrl-C come while a batch is observed."""
-    seen = []
-    real = running.added
+def interrupt(monkeypatch, after):
+    """Raise KeyboardInterrupt after a number of batches."""
+    calls = []
+    real = measuring.add_states
 
-    def add(one, other):
-        seen.append(1)
-        if len(seen) > after:
+    def add(first, second):
+        calls.append(1)
+        if len(calls) > after:
             raise KeyboardInterrupt
-        return real(one, other)
+        return real(first, second)
 
-    monkeypatch.setattr(running, "added", add)
+    monkeypatch.setattr(measuring, "add_states", add)
 
 
-def test_a_run_that_is_interrupted_goes_on_where_it_stopped(tmp_path, monkeypatch):
+def test_an_interrupted_run_is_resumed(tmp_path, monkeypatch):
     whole = measured(batch_size=2)
     path = tmp_path / "heads.nc"
     with monkeypatch.context() as patch:
-        stopping(patch, 4)
+        interrupt(patch, 4)
         with pytest.raises(KeyboardInterrupt, match=r"Stopped after 8 of 20 examples\. They are saved in .*resume"):
             measured(batch_size=2, out=path)
-    assert read(tmp_path / "heads.nc.state").done == 4
+    assert read_checkpoint(tmp_path / "heads.nc.state").done == 4
     xr.testing.assert_identical(measured(batch_size=2, out=path, resume=True), whole)
     assert names(tmp_path) == ["heads.nc"]
 
 
 def test_an_unfinished_run_is_not_overwritten(tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
-        stopping(patch, 1)
+        interrupt(patch, 1)
         with pytest.raises(KeyboardInterrupt):
             measured(batch_size=2, out=tmp_path / "heads.nc")
-    with pytest.raises(InputError, match=r"holds 1 of 10 batches of one\. Go on with it \(resume=True"):
+    with pytest.raises(InputError, match=r"holds 1 of 10 batches of an unfinished measurement\. Resume it \("):
         measured(batch_size=2, out=tmp_path / "heads.nc")
 
 
-def test_another_measurement_does_not_resume_this_one(tmp_path, monkeypatch):
+def test_a_run_with_other_settings_is_not_resumed(tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
-        stopping(patch, 1)
+        interrupt(patch, 1)
         with pytest.raises(KeyboardInterrupt):
             measured(batch_size=2, out=tmp_path / "heads.nc")
     with pytest.raises(InputError, match=r"cannot be resumed: its lenses is \['raw', 'effective'\], but this run's is"):
         measured(batch_size=2, lens="raw", out=tmp_path / "heads.nc", resume=True)
 
 
-def test_a_damaged_checkpoint_is_said_to_be_one(tmp_path):
+def test_a_damaged_checkpoint_is_refused(tmp_path):
     (tmp_path / "heads.nc.state").write_bytes(b"PK nonsense")
     with pytest.raises(InputError, match="is not a state that headscope wrote, or it is damaged"):
         measured(out=tmp_path / "heads.nc", resume=True)
 
 
 def test_a_folder_that_cannot_be_written_is_refused_before_any_work(tmp_path, monkeypatch):
-    monkeypatch.setattr("headscope.measuring.job.MeasureJob.states", lambda self, first: pytest.fail("work was done"))
+    monkeypatch.setattr("headscope.measuring.job.MeasureJob.observe", lambda self, start: pytest.fail("work was done"))
     (tmp_path / "file").write_text("")
     with pytest.raises(OutputError, match="Cannot write"):
         measured(out=tmp_path / "file" / "heads.nc")
 
 
-def test_a_full_disk_keeps_what_was_saved(tmp_path, monkeypatch):
-    monkeypatch.setattr(running, "PAUSE", 0)
-    monkeypatch.setattr(running, "TIMES", 0)
-    path, kept = tmp_path / "heads.nc", []
+def test_a_full_disk_keeps_the_last_checkpoint(tmp_path, monkeypatch):
+    monkeypatch.setattr(measuring, "MIN_INTERVAL", 0)
+    monkeypatch.setattr(measuring, "WRITE_FACTOR", 0)
+    path, writes = tmp_path / "heads.nc", []
     real = Path.write_bytes
 
     def write(self, data):
-        if len(kept) == 3:
+        if len(writes) == 3:
             raise OSError(28, "No space left on device")
-        kept.append(1)
+        writes.append(1)
         return real(self, data)
 
     with monkeypatch.context() as patch:
         patch.setattr(Path, "write_bytes", write)
         with pytest.raises(OutputError, match="the disk is full"):
             measured(batch_size=2, out=path)
-    assert read(tmp_path / "heads.nc.state").done == 2
+    assert read_checkpoint(tmp_path / "heads.nc.state").done == 2
     xr.testing.assert_identical(measured(batch_size=2, out=path, resume=True), measured(batch_size=2))
 
 
 @pytest.mark.parametrize("text", ["CUDA out of memory.", "DefaultCPUAllocator: can't allocate memory"])
-def test_a_batch_that_does_not_fit_is_said(monkeypatch, text):
+def test_a_batch_too_large_for_memory_is_reported(monkeypatch, text):
     def fail(self, *arguments):
         raise RuntimeError(text)
 
-    monkeypatch.setattr("headscope.measuring.observe.Observer._streamed", fail)
+    monkeypatch.setattr("headscope.measuring.observe.Observer._observe_streaming", fail)
     with pytest.raises(hs.HeadscopeError, match="not enough memory for a batch of 4 examples of up to 31 tokens"):
         measured(batch_size=4)
 
 
-def test_another_failure_is_not_taken_for_a_lack_of_memory(monkeypatch):
+def test_other_runtime_errors_are_not_taken_for_a_lack_of_memory(monkeypatch):
     def fail(self, *arguments):
         raise RuntimeError("shapes differ")
 
-    monkeypatch.setattr("headscope.measuring.observe.Observer._streamed", fail)
+    monkeypatch.setattr("headscope.measuring.observe.Observer._observe_streaming", fail)
     with pytest.raises(RuntimeError, match="shapes differ"):
         measured()
 
@@ -255,7 +252,7 @@ def test_another_failure_is_not_taken_for_a_lack_of_memory(monkeypatch):
         ({"statistics": ["entropy", "entropy:rows=cls"]}, "The statistic 'entropy' was given twice"),
         ({"lens": ["raw", "raw"]}, "The lens 'raw' was given twice"),
         ({"engine": "dask"}, "No engine is called 'dask'. Known: local, ray."),
-        ({"limit": 0}, "limit=0 leaves nothing to measure."),
+        ({"limit": 0}, "limit=0 leaves no examples."),
         ({"shard": "17/16"}, "shard='17/16' is not a part of a whole."),
         ({"shard": "3 of 16"}, "Write it as 3/16: the third of sixteen."),
         ({"shard": "30/30"}, "Shard 30/30 is empty: there are fewer examples than shards."),
@@ -266,14 +263,14 @@ def test_another_failure_is_not_taken_for_a_lack_of_memory(monkeypatch):
     ],
     ids=lambda each: next(iter(each)) if isinstance(each, dict) else "",
 )
-def test_what_cannot_be_measured_is_said_in_a_sentence(options, sentence):
+def test_invalid_requests_are_refused(options, sentence):
     with pytest.raises(InputError, match=re.escape(sentence)):
         measured(**options)
 
 
 @dataclass(frozen=True)
 class Counted(Statistic):
-    """How many examples were seen: a statistic that makes its own state."""
+    """Number of examples: a statistic that is not computed per example."""
 
     def observe(self, batch):
         return State("counted", {"counted": Total(np.array([len(batch.examples)]))}, {"all": ["all"]})
@@ -282,7 +279,7 @@ class Counted(Statistic):
         return xr.Dataset({"counted": ("all", state.leaves["counted"].sum)}, coords={"all": ["all"]})
 
 
-def test_a_statistic_that_makes_its_own_state_is_in_the_result(monkeypatch):
+def test_a_statistic_that_is_not_per_example_is_in_the_result(monkeypatch):
     monkeypatch.setattr(Counted, "__module__", "headscope.statistics.counted")
     monkeypatch.setitem(sys.modules, "headscope.statistics.counted", SimpleNamespace(Counted=Counted))
     monkeypatch.setattr(Catalog, "_files", lambda self: {"entropy", "counted"} if self.kind == "statistic" else {"raw"})
@@ -291,39 +288,39 @@ def test_a_statistic_that_makes_its_own_state_is_in_the_result(monkeypatch):
     assert (found["entropy_n"] == 20).all()
 
 
-def test_a_statistic_that_no_catalog_knows_is_refused_before_any_work():
+def test_a_statistic_outside_the_catalog_is_refused():
     with pytest.raises(InputError, match="Counted is no statistic of the catalog"):
         measured(statistics=[Counted()])
 
 
-def test_a_tagger_that_nobody_needs_is_refused():
+def test_a_tagger_without_use_is_refused():
     with pytest.raises(InputError, match="tagger='english' was given, but no statistic needs tags"):
         measured(tagger="english")
 
 
-def test_an_option_that_there_is_not_is_named():
+def test_an_unknown_option_is_refused():
     with pytest.raises(InputError, match="No option of hs.measure is called 'batchsize'. Did you mean 'batch_size'"):
         measured(batchsize=3)
 
 
-def test_two_examples_with_one_id_are_refused():
+def test_duplicate_ids_are_refused():
     twice = [*examples(3), replace(examples(1)[0], text="the cat")]
-    with pytest.raises(InputError, match="Two examples have the id 'text 0'"):
+    with pytest.raises(InputError, match="row 3: the id 'text 0' is that of row 0 already"):
         measured(twice)
 
 
-def test_an_ending_that_cannot_be_written_is_refused(tmp_path):
+def test_an_unknown_file_ending_is_refused(tmp_path):
     with pytest.raises(OutputError, match=r"A measurement is saved as \.nc .*, but 'heads\.xls' ends in '\.xls'"):
         measured(out=tmp_path / "heads.xls")
 
 
-def test_texts_that_are_cut_are_said_once():
-    with pytest.warns(hs.DataWarning, match="2 of 3 texts are longer than 8 tokens and will be cut") as said:
+def test_truncated_texts_give_one_warning():
+    with pytest.warns(hs.DataWarning, match="2 of 3 texts are longer than 8 tokens and will be cut") as warnings:
         measured([text(20), text(3), text(30)], max_length=8)
-    assert len(said) == 1
+    assert len(warnings) == 1
 
 
-def test_a_causal_model_and_a_model_with_three_sites_are_measured():
+def test_causal_and_encoder_decoder_models_are_measured():
     for kind, site in (("llama", None), ("t5", "cross")):
         pairs = [("the cat sat", "on a mat"), ("the dog ran fast over the hill", "under the blue sky")]
         found = hs.measure(

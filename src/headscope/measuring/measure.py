@@ -1,0 +1,124 @@
+"""Measure statistics of every head over a dataset."""
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Unpack
+
+import xarray as xr
+
+from headscope.core.errors import HeadscopeError, InputError, OutputError, is_out_of_memory
+from headscope.engine.model import Model
+from headscope.engine.progress import show_progress
+from headscope.measuring.checkpoint import Checkpoint, add_states, open_checkpoint, write_checkpoint
+from headscope.measuring.job import MeasureJob, prepare_job
+from headscope.measuring.merge import to_dataset
+from headscope.measuring.observe import States
+from headscope.measuring.settings import MeasureOptions, make_settings
+from headscope.results.store import save
+
+ENGINES = ("local", "ray")
+ENDINGS = (".nc", ".zarr", ".csv", ".parquet", ".state")
+MIN_INTERVAL, WRITE_FACTOR = 5.0, 20
+"""Seconds between two checkpoints: the minimum, and in multiples of the time that writing one takes."""
+
+Engine = Callable[[int], Iterator[States]]
+"""Yields the states of the plan's batches from a given index on, in order."""
+
+
+def measure(
+    model: Model,
+    data: Any,
+    *,
+    statistics: Any,
+    lens: Any = "raw",
+    against: Model | None = None,
+    edit: Any = None,
+    engine: str = "local",
+    workers: int | None = None,
+    out: str | Path | None = None,
+    resume: bool = False,
+    progress: bool = True,
+    **options: Unpack[MeasureOptions],
+) -> xr.Dataset:
+    """Measure statistics of every head over a dataset, through one lens or several.
+
+    `data` is anything that `hs.read` reads: a path, "glue:rte:dev@DIR", examples, texts or pairs. `statistics` and
+    `lens` are names, specs such as "offsets:reach=4", entries, or lists of them. `against` is a second model with the
+    same tokenizer, for statistics that compare two models; `edit` changes the first model while it runs.
+    `engine="ray"` distributes the batches over `workers` processes. With `out` (.nc .zarr .csv .parquet, or .state to
+    merge with other shards) a checkpoint is written beside it every few seconds, and `resume=True` resumes from it.
+
+    Options: `shard` "3/16", `limit` and `seed`, `rows` (keep the value of every example), `units` ("tokens", "words",
+    "words_first"), `site`, `layers`, `heads`, `max_length`, `pad_to`, `batch_size`, `tagger`.
+    """
+    if engine not in ENGINES:
+        raise InputError(f"No engine is called '{engine}'. Known: {', '.join(ENGINES)}.")
+    path = _check_out(out)
+    job = prepare_job(model, data, make_settings(lens, statistics, **options), against=against, edit=edit)
+    batches = _start_engine(engine, job, workers)
+    saved = None if path is None else path if path.suffix == ".state" else path.with_name(f"{path.name}.state")
+    checkpoint = _run(job, batches, saved, resume=resume, quiet=not progress)
+    result = to_dataset(checkpoint.states, {"command": "hs.measure", **job.facts})
+    if path is not None and saved is not None and path != saved:
+        save(result, path)
+        saved.unlink(missing_ok=True)
+    return result
+
+
+def _start_engine(engine: str, job: MeasureJob, workers: int | None) -> Engine:
+    if engine == "ray":
+        from headscope.measuring.ray import distribute
+
+        return distribute(job, workers)
+    if workers is not None:
+        raise InputError(f"workers={workers} is for engine='ray'. Leave it out, or add that engine.")
+    return job.observe
+
+
+def _run(job: MeasureJob, engine: Engine, path: Path | None, *, resume: bool, quiet: bool) -> Checkpoint:
+    """Add the states of all batches in the order of the plan, and write checkpoints."""
+    total = len(job.plan.batches)
+    now = Checkpoint(job.facts, 0, total) if path is None else open_checkpoint(path, job.facts, total, resume=resume)
+    sizes = [len(batch) for batch in job.plan.batches]
+    written, interval = time.monotonic(), MIN_INTERVAL
+    try:
+        with show_progress(sum(sizes), done=sum(sizes[: now.done]), quiet=quiet) as advance:
+            for states in engine(now.done):
+                now = Checkpoint(now.facts, now.done + 1, total, add_states(now.states, states))
+                advance(sizes[now.done - 1])
+                if path is not None and not now.complete and time.monotonic() - written >= interval:
+                    start = time.monotonic()
+                    write_checkpoint(now, path)
+                    written = time.monotonic()
+                    interval = max(MIN_INTERVAL, WRITE_FACTOR * (written - start))
+    except (MemoryError, RuntimeError) as error:
+        if not is_out_of_memory(error):
+            raise
+        batch = job.plan.batches[now.done]
+        raise HeadscopeError(
+            f"There is not enough memory for a batch of {len(batch)} examples of up to {job.plan.lengths[batch[0]]} "
+            "tokens. Give a smaller batch_size, or truncate texts with max_length."
+        ) from error
+    except KeyboardInterrupt:
+        if path is None:
+            raise
+        write_checkpoint(now, path)
+        raise KeyboardInterrupt(
+            f"Stopped after {sum(sizes[: now.done]):,} of {sum(sizes):,} examples. They are saved in {path}: resume "
+            "with resume=True, in the shell --resume."
+        ) from None
+    if path is not None:
+        write_checkpoint(now, path)
+    return now
+
+
+def _check_out(out: str | Path | None) -> Path | None:
+    """Refuse a file ending that cannot be written, before any work is done."""
+    if out is None:
+        return None
+    path = Path(out)
+    if path.suffix.lower() not in ENDINGS:
+        ending = f"ends in '{path.suffix}'" if path.suffix else "has no ending"
+        raise OutputError(f"A measurement is saved as {' '.join(ENDINGS)}, but '{path.name}' {ending}.")
+    return path
