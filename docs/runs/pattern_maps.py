@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 import headscope as hs
-from headscope.engine.drawn_maps import pattern_map
+from headscope.engine.sample_maps import pattern_map
 from headscope.patterns.labels.labelled import PatternMap, open_labelled, save_maps
 from headscope.patterns.labels.sheet import row_shares
 

@@ -12,7 +12,7 @@ from headscope.core.errors import CaptureError, LoadError
 from headscope.engine.capture import capture, check_place
 from headscope.engine.generate import generate
 from headscope.engine.load import load
-from headscope.engine.output import output_slices, projection
+from headscope.engine.output_projection import find_projection, output_slices
 from headscope.engine.record import record
 from tests.models import batch, network, text, tiny, tokenizer
 
@@ -76,7 +76,7 @@ def test_heads_through_slices_with_lora_give_what_the_layer_wrote(kind):
         name for name, _ in model.network.named_modules() if name.endswith(("attention.self", "self_attn", ".attn"))
     ]
     for layer, name in zip(layers, names, strict=True):
-        module = projection(model, name).eval()
+        module = find_projection(model, name).eval()
         context = trace.context[layer].transpose(1, 2).flatten(2)
         bias = module(torch.zeros_like(context[:, :1]))
         written = torch.einsum("bhqv,hvx->bqx", trace.context[layer], trace.output[layer]) + bias

@@ -6,7 +6,7 @@ import torch
 from headscope.core.lens import view
 from headscope.data.bundled.sample import paragraphs
 from headscope.engine.capture import capture
-from headscope.engine.output import projection
+from headscope.engine.output_projection import find_projection
 from tests.oracles import effective as literal
 
 TEXTS = [each.text for each in paragraphs()[:6]]
@@ -22,7 +22,7 @@ def test_attention_times_values_is_the_heads_real_output(minilm, trace):
     layers = minilm.network.encoder.layer
     seen = []
     hooks = [
-        projection(minilm, f"encoder.layer.{place}.attention.self").register_forward_hook(
+        find_projection(minilm, f"encoder.layer.{place}.attention.self").register_forward_hook(
             lambda module, given, made: seen.append(given[0])
         )
         for place in range(len(layers))

@@ -30,7 +30,7 @@ def sheet(
 
     import headscope as hs
     from headscope.core.errors import OutputError
-    from headscope.engine.drawn_maps import sample_maps
+    from headscope.engine.sample_maps import sample_maps
     from headscope.patterns.labels.labelled import save_maps
     from headscope.patterns.labels.sheet import sheets
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 import torch
@@ -14,7 +15,7 @@ from headscope.data.tokenizing.encode import to_examples
 from headscope.engine.batch import Inputs, inputs_from_tensors, make_batches
 from headscope.engine.images import process_images
 from headscope.engine.model import Model, check_model
-from headscope.engine.output import inside, output_slices
+from headscope.engine.output_projection import output_slices
 from headscope.engine.record import Call, Recorder, record
 
 HOLDABLE = frozenset({"attention", "values", "output", "pads"})
@@ -150,7 +151,7 @@ def make_trace(model: Model, inputs: Inputs, request: Request, recorder: Recorde
         output=output,
         held=request.keep,
         sites=tuple(sorted(recorder.sites)),
-        causal=any(getattr(inside(model.network, call.module), "is_causal", False) for call in calls),
+        causal=any(getattr(attrgetter(call.module)(model.network), "is_causal", False) for call in calls),
     )
 
 

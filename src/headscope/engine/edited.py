@@ -21,8 +21,7 @@ from headscope.core.trace import Visible, select_labels
 from headscope.effective.memory import Memory
 from headscope.effective.visibility import Sight
 from headscope.engine.interface import calls_interface, editing, edits_here, heard_here
-from headscope.engine.model import Model, check_model
-from headscope.engine.modules import all_modules
+from headscope.engine.model import Model, all_modules, check_model
 from headscope.engine.record import Call, repeated
 from headscope.engine.repeatable import repeatable
 

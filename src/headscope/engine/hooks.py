@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any
 
 from torch import Tensor, cat, einsum, nn
@@ -16,8 +17,6 @@ from torch import Tensor, cat, einsum, nn
 from headscope.core.errors import CaptureError
 from headscope.core.family import Hooks, split_heads
 from headscope.engine.interface import Listener, listening
-from headscope.engine.modules import named_modules
-from headscope.engine.output import inside
 
 _capture: ContextVar[Listener | None] = ContextVar("headscope_hooks", default=None)
 
@@ -43,7 +42,7 @@ def hooked(network: Any, hooks: Hooks, projection: str | None, listener: Listene
 def _attention_modules(network: Any, hooks: Hooks) -> list[tuple[str, Any]]:
     """The attention modules with their names, if they compute weights at all: only eager attention does."""
     running = network.config._attn_implementation or "eager"  # a name of ours: another capture runs, and has asked
-    named = named_modules(network) if running.startswith(("eager", "headscope")) else ()
+    named = network.named_modules() if running.startswith(("eager", "headscope")) else ()
     found = [(name, each) for name, each in named if type(each).__name__ == hooks.module]
     if not found:
         raise CaptureError(
@@ -78,7 +77,7 @@ class _Ear:
     def listen(self) -> Iterator[Any]:
         """Put the hooks on; each handle takes one off."""
         yield self.module.register_forward_hook(_heard_by(self.listener, self._note), with_kwargs=True)
-        values, output = inside(self.module, self.hooks.values), self._output()
+        values, output = attrgetter(self.hooks.values)(self.module), self._output()
         if isinstance(values, nn.Module):
             hear = _heard_by(self.listener, lambda _, __, made: self.heard.update(values=made))
             yield values.register_forward_hook(hear)
@@ -113,7 +112,7 @@ class _Ear:
 
         A bare parameter is applied to the module's input, as the module itself does.
         """
-        layer = inside(self.module, self.hooks.values)
+        layer = attrgetter(self.hooks.values)(self.module)
         projected = (
             self._taken("values") if isinstance(layer, nn.Module) else einsum("...x,xhv->...hv", entering, layer)
         )
@@ -139,7 +138,7 @@ class _Ear:
     def _output(self) -> Any:
         """The output projection, where it is a layer inside the attention module."""
         way = self.projection
-        found = inside(self.module, way.replace("/", ".")) if way and not way.startswith("..") else None
+        found = attrgetter(way.replace("/", "."))(self.module) if way and not way.startswith("..") else None
         return found if isinstance(found, nn.Module) else None
 
     def _taken(self, what: str) -> Tensor:

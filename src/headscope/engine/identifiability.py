@@ -10,14 +10,14 @@ from headscope.results.stamp import stamp
 
 
 def identifiability(trace: Trace, layer: int, head: int, query: int, *, example: int = 0) -> xr.Dataset:
-    """The least and greatest value of each weight of one query among all rows with the same output.
+    """Return the least and greatest value of each weight of one query among all rows with the same output.
 
-    A row is any set of weights on the keys that the query sees, none below 0, with the same sum. A wide interval says
-    that the weight could be quite another without the head noticing: a picture of it means little. `least_row` and
-    `greatest_row` hold, for each key, a whole row that reaches the bound. `query` counts the example's tokens from 0.
+    A row is any set of nonnegative weights, with the same sum, on the keys that the query sees. A wide interval says
+    that the weight could be very different without a change of the head's output. `least_row` and `greatest_row`
+    hold, for each key, a whole row that attains the bound. `query` counts the example's tokens from 0.
     """
     if trace.values is None:
-        held = ", ".join(f"'{each}'" for each in sorted(trace.held))
+        held = ", ".join(f"'{name}'" for name in sorted(trace.held))
         raise NotCaptured(
             f"Identifiability needs 'values', but this trace holds {held}. "
             "Capture again with keep=('values',), or give them to Trace.of."
@@ -25,36 +25,37 @@ def identifiability(trace: Trace, layer: int, head: int, query: int, *, example:
     if not -len(trace.examples) <= example < len(trace.examples):
         raise InputError(f"There is no example {example}: this trace holds {len(trace.examples)}.")
     (layer,), (head,) = select_labels(trace.layers, layer, "layer"), select_labels(trace.heads, head, "head")
-    query, row = _row(trace, example, query)
-    place, part = trace.layers.index(layer), (example, trace.heads.index(head))
+    query, row = _find_row(trace, example, query)
+    layer_index, map_index = trace.layers.index(layer), (example, trace.heads.index(head))
     real = trace.keys.real[example].cpu()
-    seen = trace.visible[place][example, row].cpu() & real
-    weights, values = trace.attention[place][part][row].cpu()[seen], trace.values[place][part].cpu()[seen]
+    visible = trace.visible[layer_index][example, row].cpu() & real
+    weights = trace.attention[layer_index][map_index][row].cpu()[visible]
     if not len(weights):
         raise InputError(f"Query {query} of example {example} sees no key in layer {layer}. Give another query.")
-    found = interval(weights, values)
-    keys = (real.cumsum(0) - 1)[seen].numpy()  # counted in the example's own tokens
-    columns = {"standard": weights.double().numpy()} | {
-        name: getattr(found, name) for name in ("effective", "least", "greatest")
-    }
-    witnesses = {name: (("key", "other"), getattr(found, name)) for name in ("least_row", "greatest_row")}
+    bounds = interval(weights, trace.values[layer_index][map_index].cpu()[visible])
+    keys = (real.cumsum(0) - 1)[visible].numpy()  # counted in the example's own tokens
+    columns = {"standard": weights.double().numpy()}
+    columns |= {name: getattr(bounds, name) for name in ("effective", "least", "greatest")}
+    rows = {name: (("key", "other"), getattr(bounds, name)) for name in ("least_row", "greatest_row")}
     data = xr.Dataset(
-        {name: ("key", column) for name, column in columns.items()} | witnesses,
+        {"standard": ("key", weights.double().numpy())}
+        | {name: ("key", values) for name, values in columns.items()}
+        | rows,
         coords={
             "key": keys,
             "other": keys,
             "key_token": ("key", token_labels([trace.keys.text[example][key] for key in keys])),
-            "key_special": ("key", trace.keys.special[example].cpu()[seen].numpy()),
+            "key_special": ("key", trace.keys.special[example].cpu()[visible].numpy()),
         },
     )
     facts = {"layer": layer, "head": head, "query": query, "query_token": trace.queries.text[example][query]}
-    return stamp(data, site=trace.site, example=trace.examples[example].id, **facts, n=len(keys), rank=found.rank)
+    return stamp(data, site=trace.site, example=trace.examples[example].id, **facts, n=len(keys), rank=bounds.rank)
 
 
-def _row(trace: Trace, example: int, query: int) -> tuple[int, int]:
-    """The query counted from 0, and its row in the batch, which may be padded in front."""
+def _find_row(trace: Trace, example: int, query: int) -> tuple[int, int]:
+    """Return the query counted from 0, and its row in the batch, which may be padded on the left."""
     (rows,) = trace.queries.real[example].cpu().nonzero(as_tuple=True)
-    many = len(rows)
-    if not -many <= query < many:
-        raise InputError(f"There is no query {query}: this example has {many} query tokens, 0 to {many - 1}.")
-    return query % many, int(rows[query])
+    count = len(rows)
+    if not -count <= query < count:
+        raise InputError(f"There is no query {query}: this example has {count} query tokens, 0 to {count - 1}.")
+    return query % count, int(rows[query])

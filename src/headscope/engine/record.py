@@ -14,7 +14,6 @@ from headscope.core.family import Family
 from headscope.engine.hooks import hooked
 from headscope.engine.interface import Listener, listening
 from headscope.engine.model import Model
-from headscope.engine.modules import named_modules
 
 
 @dataclass(frozen=True)
@@ -90,7 +89,7 @@ def hearing(model: Model, listener: Listener) -> AbstractContextManager[None]:
 
 def recorder_for(model: Model, site: str) -> Recorder:
     """A recorder that knows the model's modules and has heard nothing yet."""
-    names = {id(module): name for name, module in named_modules(model.network)}
+    names = {id(module): name for name, module in model.network.named_modules()}
     return Recorder(names, model.family, site)
 
 

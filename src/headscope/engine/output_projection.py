@@ -1,0 +1,70 @@
+"""The slice of the output projection that belongs to each head."""
+
+import copy
+from collections.abc import Sequence
+from operator import attrgetter
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from headscope.core.errors import CaptureError
+from headscope.engine.model import Model
+
+
+def output_slices(
+    model: Model, module: str, heads: Sequence[int], head_count: int
+) -> Float[Tensor, "head value hidden"]:
+    """Return W_O sliced by heads: each head's context times its slice, summed over heads, is the attention output."""
+    layer = find_projection(model, module)
+    parameter = getattr(layer, "weight", layer)
+    if _is_quantised(parameter):
+        raise CaptureError(
+            f"The output projection of {module} is quantised ({getattr(parameter, 'dtype', type(layer).__name__)}). "
+            "Load the model unquantised, or capture with keep=('attention', 'values')."
+        )
+    weight: Tensor = parameter.detach()
+    if weight.ndim == 3:  # XLNet: hidden × head × value
+        slices = weight.permute(1, 2, 0)
+    else:
+        matrix = _input_by_output(layer, weight)
+        slices = matrix.reshape(head_count, -1, matrix.shape[-1])
+    return slices if list(heads) == list(range(head_count)) else slices[torch.tensor(heads, device=slices.device)]
+
+
+def find_projection(model: Model, module: str) -> Any:
+    """Return the output projection of an attention module: a layer, or a bare parameter (XLNet)."""
+    if model.family.projection is None:
+        raise CaptureError(
+            f"No family says where the output projection of model type '{model.network.config.model_type}' is. A "
+            "family is one file; families/bert.py is the shortest example. Or capture with "
+            "keep=('attention', 'values')."
+        )
+    path = module.split(".")
+    for part in model.family.projection.split("/"):
+        path = path[:-1] if part == ".." else [*path, part]
+    return attrgetter(".".join(path))(model.network)
+
+
+def _is_quantised(weight: Any) -> bool:
+    """Return True for anything but plain floating-point numbers of two bytes or more: int8, packed, fp8."""
+    plain = type(weight) in (Tensor, torch.nn.Parameter)
+    return not plain or not weight.is_floating_point() or weight.element_size() < 2
+
+
+def _input_by_output(layer: Any, weight: Tensor) -> Float[Tensor, "input output"]:
+    """Return the layer's matrix; with an adapter (LoRA) or offloaded weights, what it does to the unit matrix."""
+    if hasattr(layer, "base_layer") or weight.is_meta:
+        frozen = layer if weight.is_meta else copy.deepcopy(layer).eval()  # without the adapter's dropout
+        device = getattr(getattr(layer, "_hf_hook", None), "execution_device", None) or weight.device
+        width = weight.shape[0] if _is_conv1d(getattr(layer, "base_layer", layer)) else weight.shape[1]
+        unit = torch.eye(width, dtype=weight.dtype, device=device)
+        with torch.no_grad():
+            matrix: Tensor = frozen(unit) - frozen(torch.zeros_like(unit))
+        return matrix
+    return weight if _is_conv1d(layer) else weight.mT
+
+
+def _is_conv1d(layer: Any) -> bool:
+    return type(layer).__name__ == "Conv1D"  # GPT-2, weight: input × output
