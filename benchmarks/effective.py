@@ -15,15 +15,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from benchmarks.rivals import end_to_end
+from benchmarks.peers import load_bert, load_llama, steps
 from benchmarks.timing import Ratio, ratio, show
 from headscope.effective.projection import project
-from headscope.engine.load import load
-from headscope.engine.model import Model
 from headscope.experiments.timing import race
 
 HEADS = 12
 BARS_OVER_FORWARD = {"factored": 1.20, "materialised": 1.25}
+DECODER_BAR = 1.60
 BARS_AGAINST_SVD = {128: 4, 512: 6, 1024: 10}
 
 
@@ -53,6 +52,7 @@ def main() -> None:
     effort = {"turns": 2} if quick else {"turns": 9, "seconds": 24.0}
     for shape in (TINY,) if quick else (BERT_BASE, MINILM):
         compare_with_forward(shape, effort)
+    compare_with_decoder((2, 4, 2, 64) if quick else (30, 9, 3, 1536), (2, 12) if quick else (4, 128), effort)
     compare_with_decompositions((16,) if quick else (128, 256, 512, 1024), 8 if quick else 64, effort)
 
 
@@ -60,13 +60,28 @@ def compare_with_forward(shape: Shape, effort: Any) -> None:
     """Capture and view, over the plain forward pass of the same model with attentions."""
     rows = []
     for length, layers in shape.layers.items():
-        runs = race(end_to_end(_bert(shape, layers), 1, length), **effort)
+        runs = race(steps(load_bert(layers, hidden=shape.hidden, heads=shape.heads), 1, length), **effort)
         forward = runs.pop("forward")
         cells = [_against(shape.bars.get(name), ratio(each, forward)) for name, each in runs.items()]
         rows.append([f"{length}", f"{layers}", f"{median(forward):.3f} s", *cells])
     names = [f"{name} ≤{shape.bars[name]:.2f}" if name in shape.bars else name for name in runs]
     header = ["tokens", "layers", "forward", *names]
     show(f"{shape.name}, over the forward pass with attentions: least / median", header, rows)
+
+
+def compare_with_decoder(size: tuple[int, int, int, int], inputs: tuple[int, int], effort: Any) -> None:
+    """Capture and view of a causal decoder with shared value heads, over its forward pass with attentions."""
+    layers, heads, value_heads, intermediate = size
+    model = load_llama(layers, heads, value_heads, intermediate=intermediate)
+    runs = race(steps(model, *inputs), **effort)
+    forward = runs.pop("forward")
+    cells = [
+        _against(DECODER_BAR if name == "materialised" else None, ratio(times, forward)) for name, times in runs.items()
+    ]
+    title = f"Llama shape, {layers} layers, {heads} heads, {value_heads} value heads, d = 64"
+    header = ["batch", "forward", *runs]
+    header[-1] += f" ≤{DECODER_BAR:.2f}"
+    show(f"{title}: least / median", header, [[f"{inputs[0]} × {inputs[1]}", f"{median(forward):.3f} s", *cells]])
 
 
 def compare_with_decompositions(lengths: Sequence[int], value: int, effort: Any) -> None:
@@ -81,20 +96,6 @@ def compare_with_decompositions(lengths: Sequence[int], value: int, effort: Any)
         rows.append([f"{length}", f"{median(ours) * 1e3:.1f} ms", *cells, bar])
     header = ["tokens", "headscope", *ratios, "bar (full SVD)"]
     show(f"Projection alone, {HEADS} heads, d = {value}, peers over ours: least / median", header, rows)
-
-
-def _bert(shape: Shape, layers: int) -> Model:
-    from transformers import BertConfig, BertModel
-
-    config = BertConfig(
-        hidden_size=shape.hidden,
-        num_hidden_layers=layers,
-        num_attention_heads=shape.heads,
-        intermediate_size=4 * shape.hidden,
-        max_position_embeddings=1024,
-        attn_implementation="eager",
-    )
-    return load(BertModel(config, add_pooling_layer=False).eval())
 
 
 def _random_layer(length: int, value: int) -> tuple[Tensor, Tensor]:

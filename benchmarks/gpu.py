@@ -1,9 +1,10 @@
-"""Effective attention on a GPU: is it right, and what does it cost over the forward pass?
+"""Effective attention on a GPU: its error, and its cost over the forward pass.
 
 PYTHONPATH=src python -m benchmarks.gpu [--quick]
 
-Float32 with TF32 off. Times are wall-clock medians with the GPU waited for; rivals take turns. The error is the
-worst over the stress cases, against a float64 singular value decomposition on the CPU.
+TF32 is off. Times are wall-clock medians of interleaved runs, with the GPU synchronised, a tokenizer attached, and
+inputs on the GPU unless a table says otherwise. Errors are the worst over stress cases, against a float64 singular
+value decomposition on the CPU.
 """
 
 import argparse
@@ -16,63 +17,69 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from benchmarks.rivals import end_to_end, in_place
+from benchmarks.peers import WARMUP, in_place, load_bert, load_llama, steps
 from benchmarks.timing import show
-from headscope.core.maps import Factored
-from headscope.effective.at_once import Layers, effective_at_once
 from headscope.effective.causal import project_rows
 from headscope.effective.projection import project
-from headscope.effective.reach import Reach
-from headscope.engine.load import load
+from headscope.effective.visibility import analyze_mask
 from headscope.engine.model import Model
 from headscope.experiments.timing import Rival, race
-from headscope.studies.effective_attention.timing import SETTLING, gpu_clock
 
 EPS = torch.finfo(torch.float32).eps
-BARS = {(8, 128): 1.50, (64, 128): 1.30, (32, 512): 1.20}
+BERT_BARS = {(8, 128): 1.50, (64, 128): 1.30, (32, 512): 1.20}
+IN_PLACE_BAR = 2.0
+HALF_BAR = 2.5
+LLAMA_BARS = {(4, 256): 1.8, (1, 1024): 1.8}
 
 
 def main() -> None:
-    """Print the errors, the ratios and the number of questions."""
+    """Print the errors, the ratios and the number of host synchronisations."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="a tiny model, on the CPU where there is no GPU")
+    parser.add_argument("--quick", action="store_true", help="tiny models, on the CPU where there is no GPU")
     quick = parser.parse_args().quick
     device = "cuda" if torch.cuda.is_available() else "cpu"
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.manual_seed(0)
     print_errors(device)
-    model = _bert(device, 2 if quick else 12)
-    shapes = {(2, 96): None} if quick else BARS
-    print_ratios(model, shapes, 2 if quick else 15)
+    turns = 2 if quick else 15
+    layers = {"layers": 2} if quick else {}
+    bert = load_bert(**layers, device=device)
+    shapes = {(2, 96): 9.9} if quick else BERT_BARS
+    print_ratios("BERT-base shape, float32", bert, shapes, turns)
+    print_ratios("BERT-base shape, float32, inputs on the host", bert, shapes, turns, on_device=False)
+    for dtype in (torch.bfloat16,) if quick else (torch.bfloat16, torch.float16):
+        half = load_bert(**layers, device=device, dtype=dtype)
+        print_ratios(f"BERT-base shape, {name_of(dtype)}", half, {(2, 96) if quick else (64, 128): HALF_BAR}, turns)
+    for dtype in (torch.float32, torch.bfloat16):
+        size = (2, 4, 2) if quick else (22, 32, 4)
+        llama = load_llama(*size, intermediate=5632, device=device, dtype=dtype)
+        bars = {(1, 96): 9.9} if quick else LLAMA_BARS if dtype == torch.float32 else {(4, 256): HALF_BAR}
+        print_ratios(f"Llama shape (22 layers, 32 heads, 4 value heads), {name_of(dtype)}", llama, bars, turns)
     print_against_svd(device, (2, 96) if quick else (64, 128))
 
 
 def print_errors(device: str) -> None:
-    """The worst error of every road over the stress cases."""
+    """Print the worst error of both masks over the stress cases."""
     rows = []
     for name, values in stress_cases().items():
         attention = torch.softmax(3 * torch.randn(*values.shape[:2], values.shape[1]), -1)
-        seen = torch.ones(values.shape[:2], dtype=torch.bool, device=device)
-        given = (attention.to(device), values.to(device))
-        found = project(*given, seen, given[0] @ given[1])
-        reach = Reach(seen[:1], [values.shape[1]], values.shape[-1])
-        (once,) = effective_at_once(Layers([given[0][None]], given[1][None, None], None, reach)) or [None]
-        assert once is not None
-        made = once.part.weights if isinstance(once.part, Factored) else once.part
+        keys = torch.ones(values.shape[:2], dtype=torch.bool, device=device)
+        inputs = (attention.to(device), values.to(device))
+        part = project(*inputs, keys, inputs[0] @ inputs[1])
         causal = torch.ones(attention.shape[-2:], dtype=torch.bool).tril()
         below = attention * causal / (attention * causal).sum(-1, keepdim=True)
-        by_row, _ = project_rows(below.to(device)[None], given[1][None], causal.to(device)[None])
+        mask = causal.to(device)[None]
+        by_row = project_rows([below.to(device)[None]], inputs[1][None, None], mask, analyze_mask(mask)).effective[0]
         errors = (
-            made[0].cpu().double() - oracle(attention, values, None),
-            (found.left @ found.right.mT).cpu().double() - oracle(attention, values, None),
+            (part.left @ part.right.mT).cpu().double() - oracle(attention, values, None),
             by_row[0].cpu().double() - oracle(below, values, causal),
         )
-        rows.append([name, *(f"{float(each.abs().max()):.1e}" for each in errors)])
-    show("Worst absolute error", ["values", "at once", "head by head", "causal"], rows)
+        rows.append([name, *(f"{float(error.abs().max()):.1e}" for error in errors)])
+    show("Worst absolute error", ["values", "all keys", "causal"], rows)
 
 
 def stress_cases() -> dict[str, Tensor]:
-    """Values that break quicker ways."""
+    """Return values on which float32 methods fail."""
     plain = torch.randn(4, 96, 32)
     repeated = plain[:, torch.arange(96) % 24]
     zeros, constant = plain.clone(), plain.clone()
@@ -90,77 +97,89 @@ def stress_cases() -> dict[str, Tensor]:
 
 
 def oracle(attention: Tensor, values: Tensor, causal: Tensor | None) -> Tensor:
-    """Row by row in float64, on the CPU."""
+    """Project row by row in float64, on the CPU."""
     effective = torch.zeros(attention.shape, dtype=torch.float64)
     for row in range(attention.shape[1]):
-        reach = values.shape[1] if causal is None else int(causal[row].sum())
-        left, sizes, _ = torch.linalg.svd(values[:, :reach].double(), full_matrices=False)
-        left = left * (sizes > sizes[:, :1] * max(reach, values.shape[-1]) * EPS)[:, None]
-        effective[:, row, :reach] = ((attention[:, row : row + 1, :reach].double() @ left) @ left.mT)[:, 0]
+        count = values.shape[1] if causal is None else int(causal[row].sum())
+        left, sizes, _ = torch.linalg.svd(values[:, :count].double(), full_matrices=False)
+        left = left * (sizes > sizes[:, :1] * max(count, values.shape[-1]) * EPS)[:, None]
+        effective[:, row, :count] = ((attention[:, row : row + 1, :count].double() @ left) @ left.mT)[:, 0]
     return effective
 
 
-def print_ratios(model: Model, shapes: Any, turns: int) -> None:
-    """Capture and view over the plain forward pass with attentions, and how often the host had to ask."""
+def print_ratios(
+    title: str, model: Model, bars: dict[tuple[int, int], float], turns: int, *, on_device: bool = True
+) -> None:
+    """Print capture and view over the forward pass with attentions, and the number of host synchronisations."""
     rows = []
-    for (batch, length), bar in shapes.items():
-        runs = end_to_end(model, batch, length)
-        rivals = {name: Rival(run, settling=SETTLING) for name, run in runs.items()}
+    for (batch, length), bar in bars.items():
+        rivals = {
+            name: Rival(run, settling=WARMUP) for name, run in steps(model, batch, length, on_device=on_device).items()
+        }
         rivals["in place"] = in_place(model, batch, length)
-        forward, *others = race(rivals, turns=turns, clock=_clock(model.device.type)).values()
-        cells = [f"{median(each) / median(forward):.2f}" for each in others]
-        met = all(float(cells[list(rivals).index(name) - 1]) <= (bar or 0) for name in ("materialised", "in place"))
-        verdict = "" if bar is None else f"≤{bar:.2f} {'met' if met else 'missed'}"
-        asked = questions(rivals["factored"].run) - questions(rivals["captured"].run)
-        rows.append([f"{batch} × {length}", f"{median(forward) * 1e3:.1f} ms", *cells, verdict, f"{asked}"])
-    header = ["batch", "forward", "captured", "factored", "materialised", "in place", "bar", "questions"]
-    show("BERT-base shape, over the forward pass with attentions: median", header, rows)
+        runs = race(rivals, turns=turns, clock=clock_of(model.device.type))
+        forward = median(runs.pop("forward"))
+        ratios = {name: median(times) / forward for name, times in runs.items()}
+        cells = [f"{ratio:.2f}" for ratio in ratios.values()]
+        verdicts = [verdict(ratios["materialised"], bar), verdict(ratios["in place"], IN_PLACE_BAR)]
+        waits = str(count_synchronisations(rivals["materialised"].run))
+        rows.append([f"{batch} × {length}", f"{forward * 1e3:.1f} ms", *cells, *verdicts, waits])
+    header = ["batch", "forward", "captured", "factored", "materialised", "in place", "maps", "edit", "syncs"]
+    show(f"{title}, over the forward pass with attentions: median", header, rows)
+
+
+def verdict(ratio: float, bar: float) -> str:
+    """Return whether a ratio is within its bar."""
+    return f"≤{bar:.2f} {'met' if ratio <= bar else 'missed'}"
 
 
 def print_against_svd(device: str, shape: tuple[int, int]) -> None:
-    """A full decomposition per head in a loop, timed on a few heads and scaled."""
+    """Print the time of a full decomposition per head in a loop, timed on a few heads and scaled."""
     batch, length = shape
     values = torch.randn(batch * 12, length, 64, device=device)
     attention = torch.softmax(torch.randn(batch * 12, length, length, device=device), -1)
-    seen, few = torch.ones(values.shape[:2], dtype=torch.bool, device=device), 24
+    keys, few = torch.ones(values.shape[:2], dtype=torch.bool, device=device), 24
 
-    def ours() -> Any:
-        found = project(attention, values, seen, attention @ values)
-        return found.left @ found.right.mT
+    def headscope() -> Any:
+        part = project(attention, values, keys, attention @ values)
+        return part.left @ part.right.mT
 
     def loop() -> Any:
         for head, rows in zip(attention[:few], values[:few], strict=True):
             null = torch.linalg.svd(rows, full_matrices=True)[0][:, 64:]
             _ = head - head @ null @ null.mT
 
-    times = race({"ours": ours, "loop": loop}, turns=5, clock=_clock(device))
+    times = race({"headscope": headscope, "loop": loop}, turns=5, clock=clock_of(device))
     scaled = median(times["loop"]) * len(values) / few
-    print(
-        f"\nOne layer, {batch} × {length}: full SVD per head in a loop (scaled) {scaled / median(times['ours']):.0f}×"
-    )
+    ratio = scaled / median(times["headscope"])
+    print(f"\nOne layer, {batch} × {length}: full SVD per head in a loop (scaled) {ratio:.0f}×")
 
 
-def _clock(device: str) -> Callable[[], float]:
-    return gpu_clock if device == "cuda" else time.perf_counter
+def clock_of(device: str) -> Callable[[], float]:
+    """Return a wall clock that waits for the GPU."""
+
+    def synchronised() -> float:
+        torch.cuda.synchronize()
+        return time.perf_counter()
+
+    return synchronised if device == "cuda" else time.perf_counter
 
 
-def _bert(device: str, layers: int) -> Model:
-    from transformers import BertConfig, BertModel
-
-    config = BertConfig(num_hidden_layers=layers, attn_implementation="eager")
-    return load(BertModel(config, add_pooling_layer=False).to(device).eval())
+def name_of(dtype: torch.dtype) -> str:
+    """Return the name of a dtype."""
+    return str(dtype).removeprefix("torch.")
 
 
-def questions(run: Callable[[], Any]) -> int:
-    """How often the host waited for the GPU."""
+def count_synchronisations(run: Callable[[], Any]) -> int:
+    """Return how often the host waited for the GPU."""
     if not torch.cuda.is_available():
         return 0
     torch.cuda.set_sync_debug_mode("warn")
-    with warnings.catch_warnings(record=True) as said:
+    with warnings.catch_warnings(record=True) as messages:
         warnings.simplefilter("always")
         run()
     torch.cuda.set_sync_debug_mode("default")
-    return sum("synchroniz" in str(each.message) for each in said)
+    return sum("synchroniz" in str(message.message) for message in messages)
 
 
 if __name__ == "__main__":

@@ -4,5 +4,5 @@ import pytest
 import torch
 
 # The same code runs in other tests on a CPU; these see what only a GPU can show: devices, replays, waiting.
-WHY = "no GPU here; where there is one: pytest tests/core tests/engine tests/statistics"
+WHY = "no GPU here; where there is one: pytest tests/core tests/effective tests/engine tests/statistics"
 gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason=WHY)

@@ -1,14 +1,17 @@
 """Maps, and the Dataset that leaves torch behind."""
 
+import gc
 import json
+import mmap
 from dataclasses import replace
 
 import pytest
 import torch
 
+from headscope.core import maps as maps_module
 from headscope.core.errors import InputError
 from headscope.core.lens import view
-from headscope.core.maps import Factored
+from headscope.core.maps import HUGE_PAGE_BYTES, Factored, allocate_huge_pages
 from headscope.core.trace import Trace
 from headscope.engine.capture import capture
 from tests.models import batch, text, tiny
@@ -108,3 +111,41 @@ def test_the_published_cut_bites_where_values_are_tiny():
     assert view(trace, "effective:keys=padded").diagnostics["rank"].tolist() == [[[4, 4]]]
     assert view(trace, "effective:keys=paper").diagnostics["rank"].tolist() == [[[0, 0]]]
     assert not view(trace, "effective:keys=paper").weights.any()
+
+
+@pytest.mark.parametrize("rows", [3, HUGE_PAGE_BYTES // 4000 + 1])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_a_tensor_in_huge_pages_is_an_ordinary_tensor(rows, dtype):
+    tensor = allocate_huge_pages((rows, 1000), dtype)
+    assert (tensor.shape, tensor.dtype) == ((rows, 1000), dtype)
+    tensor.fill_(2)
+    copied = tensor.clone()
+    part = tensor[-1]
+    del tensor
+    gc.collect()
+    assert part.sum() == 2000  # a view keeps the memory
+    assert copied.sum() == 2000 * rows
+    assert part.numpy()[0] == 2
+
+
+def test_without_huge_pages_a_large_tensor_is_allocated_all_the_same(monkeypatch):
+    class Refusing(mmap.mmap):
+        def madvise(self, *_):
+            raise OSError(22, "Invalid argument")
+
+    monkeypatch.setattr(maps_module.mmap, "mmap", Refusing)
+    assert allocate_huge_pages((HUGE_PAGE_BYTES // 4 + 1,), torch.float32).fill_(1).sum() == HUGE_PAGE_BYTES // 4 + 1
+    monkeypatch.delattr(maps_module.mmap, "MADV_HUGEPAGE", raising=False)
+    assert allocate_huge_pages((HUGE_PAGE_BYTES // 4 + 1,), torch.float32).shape == (HUGE_PAGE_BYTES // 4 + 1,)
+
+
+@pytest.mark.parametrize("tokens", [7, 1700])
+def test_a_factored_map_is_the_product_of_its_factors(tokens):
+    left, right = torch.randn(1, 3, tokens, 4), torch.randn(3, 1, tokens, 4).transpose(0, 1)
+    assert torch.equal(Factored(left, right).weights, left @ right.mT)
+
+
+def test_a_factored_map_of_factors_with_gradients_has_one_too():
+    left, right = torch.randn(1, 2, 5, 4, requires_grad=True), torch.randn(1, 2, 5, 4)
+    Factored(left, right).weights.sum().backward()
+    assert torch.allclose(left.grad, right.sum(-2, keepdim=True).expand_as(left))

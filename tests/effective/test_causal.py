@@ -6,7 +6,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from headscope.effective import causal as rows
-from headscope.effective.causal import nested_order, project_rows
+from headscope.effective.visibility import analyze_mask
 
 HEADS, VALUE = 3, 8
 EPS = torch.finfo(torch.float32).eps
@@ -88,6 +88,13 @@ VALUES = {
 }
 
 
+def project_rows(attention, values, visible):
+    """One layer; returns maps and the rank of each row of each head."""
+    rows_found = rows.project_rows([attention], values[None], visible, analyze_mask(visible))
+    group = attention.shape[1] // values.shape[1]
+    return rows_found.effective[0], rows_found.rank[0].repeat_interleave(group, 1)
+
+
 def check(attention, values, visible):
     found, rank = project_rows(attention[None], values[None], visible[None])
     wanted, ranks = oracle(attention, values, visible)
@@ -105,25 +112,30 @@ def test_every_row_is_projected_within_its_own_keys(mask, kind, chunk, monkeypat
     check(attention_of(visible), VALUES[kind](visible.shape[1]), visible)
 
 
-@pytest.mark.parametrize(
-    "mask", ["causal", "left padding", "right padding", "prefix", "rows in another order", "cross"]
-)
-def test_nested_rows_are_recognised(mask):
-    order = nested_order(MASKS[mask])
-    assert order is not None
-    sorted_mask = MASKS[mask][order[0]][:, order[1]]
-    assert torch.equal(sorted_mask, torch.arange(sorted_mask.shape[1]) < sorted_mask.sum(-1)[:, None])
+NESTED = ["causal", "left padding", "right padding", "prefix", "rows in another order", "cross"]
 
 
-def test_a_window_is_not_nested():
-    assert nested_order(MASKS["window"]) is None
+@pytest.mark.parametrize("mask", NESTED)
+def test_nested_masks_are_recognised(mask):
+    structure = analyze_mask(MASKS[mask][None])
+    assert structure.shared is None
+    in_order = MASKS[mask][:, structure.order[0]]
+    assert torch.equal(in_order, torch.arange(in_order.shape[1]) < structure.counts[0][:, None])
 
 
-def test_plain_causal_rows_never_go_one_by_one(monkeypatch):
-    def fail(problem):
-        raise AssertionError("a slow road for plain rows")
+@pytest.mark.parametrize("mask", ["everything", "one row", "nothing is seen"])
+def test_masks_that_all_queries_share_are_recognised(mask):
+    assert analyze_mask(MASKS[mask][None]).shared is not None
 
-    monkeypatch.setattr(rows, "_one_by_one", fail)
+
+def test_a_window_is_neither_shared_nor_nested():
+    structure = analyze_mask(MASKS["window"][None])
+    assert structure.shared is None
+    assert structure.order is None
+
+
+def test_causal_rows_of_full_rank_are_never_projected_one_by_one(monkeypatch):
+    monkeypatch.setattr(rows, "_project_lost", lambda *_: pytest.fail("rows of full rank were projected one by one"))
     visible = causal(200)
     check(attention_of(visible), values_of(200), visible)
 

@@ -10,7 +10,6 @@ import torch
 from headscope.core.catalog import edits
 from headscope.core.edit import Edit, Heads
 from headscope.core.spec import to_spec
-from headscope.effective.visibility import Sight
 from headscope.engine.capture import capture
 from headscope.engine.edited import edited
 from headscope.engine.load import load
@@ -62,7 +61,7 @@ def heads_of(trace, layer):
         trace.attention[layer],
         trace.values[layer],
         trace.context[layer],
-        Sight(trace.visible[layer]),
+        trace.visible[layer],
     )
 
 

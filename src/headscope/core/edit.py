@@ -1,7 +1,7 @@
 """A change to what heads write while a model runs."""
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar
 
 from jaxtyping import Float
@@ -9,8 +9,6 @@ from torch import Tensor
 
 from headscope.core.errors import InputError
 from headscope.core.trace import Visible
-from headscope.effective.memory import Memory
-from headscope.effective.visibility import Sight
 
 
 @dataclass(frozen=True)
@@ -22,14 +20,8 @@ class Heads:
     attention: Float[Tensor, "batch head query key"]  # A
     values: Float[Tensor, "batch head key value"]  # V, shared value heads repeated
     context: Float[Tensor, "batch head query value"]  # Z = A·V, or what the edit before made of it
-    sight: Sight
-    memory: Memory = field(default_factory=Memory)  # of other layers and passes, while the model is edited
-    product: Float[Tensor, "batch head query value"] | None = None  # A·V, where an edit before changed the context
-
-    @property
-    def visible(self) -> Visible:
-        """Who sees whom; rows of padding see nothing."""
-        return self.sight.visible
+    visible: Visible  # rows of padding see nothing; layers that share a mask share the tensor
+    product: Float[Tensor, "batch head query value"] | None = None  # A·V, where an earlier edit changed the context
 
 
 class Edit(ABC):

@@ -1,8 +1,11 @@
 """Token-to-token weights, as a lens sees them."""
 
 import json
-from collections.abc import Mapping, Sequence
+import mmap
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -13,7 +16,6 @@ from torch import Tensor
 
 from headscope.core.errors import InputError
 from headscope.core.example import Example
-from headscope.core.huge_pages import room
 from headscope.core.tokens import Tokens, token_labels
 from headscope.core.trace import Trace, Visible, select_labels
 
@@ -32,9 +34,55 @@ class Factored:
         if left.device.type != "cpu" or left.requires_grad or right.requires_grad:
             return left @ right.mT
         shape = (*left.shape[:-1], right.shape[-2])
-        made = room(shape, left.dtype)
-        torch.bmm(left.flatten(0, -3), right.flatten(0, -3).mT, out=made.view(-1, *shape[-2:]))
-        return made
+        product = allocate_huge_pages(shape, left.dtype)
+        torch.bmm(left.flatten(0, -3), right.flatten(0, -3).mT, out=product.view(-1, *shape[-2:]))
+        return product
+
+
+HUGE_PAGE_BYTES = 32 * 2**20
+"""Size above which freed memory returns to the system, so that every page of a new tensor is mapped anew."""
+
+
+def allocate_huge_pages(shape: Sequence[int], dtype: torch.dtype) -> Tensor:
+    """Return an empty CPU tensor; a large one in huge pages, where the system has them.
+
+    Mapping fresh pages costs more than the product that fills them.
+
+    >>> allocate_huge_pages((2, 3), torch.float32).shape
+    torch.Size([2, 3])
+    """
+    size = prod(shape) * dtype.itemsize
+    if size <= HUGE_PAGE_BYTES or not hasattr(mmap, "MADV_HUGEPAGE"):
+        return torch.empty(shape, dtype=dtype)
+    buffer = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    with suppress(OSError):  # some systems refuse this advice
+        buffer.madvise(mmap.MADV_HUGEPAGE)
+    return torch.frombuffer(buffer, dtype=dtype).view(*shape)
+
+
+class LazyTensors(Mapping[str, Tensor]):
+    """A mapping of names to tensors, each computed once, when it is first read.
+
+    >>> table = LazyTensors({"n": lambda: torch.arange(2)})
+    >>> list(table), table["n"].tolist()
+    (['n'], [0, 1])
+    """
+
+    def __init__(self, functions: Mapping[str, Callable[[], Tensor]]) -> None:
+        self._functions: dict[str, Callable[[], Tensor] | None] = dict(functions)
+        self._tensors: dict[str, Tensor] = {}
+
+    def __getitem__(self, name: str) -> Tensor:
+        if function := self._functions[name]:
+            self._tensors[name] = function()
+            self._functions[name] = None  # frees what it holds
+        return self._tensors[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._functions)
+
+    def __len__(self) -> int:
+        return len(self._functions)
 
 
 @dataclass(frozen=True)

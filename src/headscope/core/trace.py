@@ -38,7 +38,7 @@ class Trace:
     output: Sequence[Float[Tensor, "head _ hidden"]] | None = None  # slices of W_O
     held: frozenset[str] = frozenset({"attention"})
     sites: tuple[str, ...] = ("self",)  # every site that the model has
-    causal: bool = False  # whether the model says so of some layer: a hint for the host; `visible` is what holds
+    group: int = 1  # consecutive heads that share their values (grouped-query attention)
 
     def __repr__(self) -> str:
         others = [site for site in self.sites if site != self.site]

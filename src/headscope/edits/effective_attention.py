@@ -8,7 +8,7 @@ from torch import Tensor
 
 from headscope.core.edit import Edit, Heads, check_layers
 from headscope.core.spec import check_choices
-from headscope.effective.layers import Keys, effective_output
+from headscope.effective.layers import Keys, compute_output
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class EffectiveAttention(Edit):
         exact = self.keys != "paper"
         graded = torch.is_grad_enabled()
         with torch.set_grad_enabled(graded and not exact):
-            written = effective_output(heads, self.keys).to(heads.context.dtype)
+            written = compute_output(heads, self.keys).to(heads.context.dtype)
         if heads.product is not None:
             difference = written - heads.product
             return heads.context + (difference.detach() if exact else difference)

@@ -1,4 +1,4 @@
-"""What must be known to trust a layer's effective attention."""
+"""Diagnostics of effective attention: what must be known to trust it."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,57 +7,65 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from headscope.core.maps import Factored
-from headscope.effective.lazily import Lazily
+from headscope.core.maps import Factored, LazyTensors
+from headscope.core.trace import at_least_float32
 
 
 @dataclass(frozen=True)
 class EffectiveLayer:
-    """The effective attention of a layer, and its diagnostics by name."""
+    """Effective attention of a layer, and its diagnostics by name."""
 
     part: Tensor | Factored
     diagnostics: Mapping[str, Tensor]  # batch head
 
+    @property
+    def weights(self) -> Tensor:
+        """The whole maps."""
+        return self.part.weights if isinstance(self.part, Factored) else self.part
 
-def diagnostics(
+
+def describe(
     count: Tensor, rank: Tensor, residual: Callable[[], Tensor], share: Callable[[], Tensor]
 ) -> Mapping[str, Tensor]:
-    """The five of them, under the names that users see; what costs something, when it is asked for."""
-    ready = {"n": count, "rank": rank}
-    made: dict[str, Callable[[], Tensor]] = {name: partial(_same, each) for name, each in ready.items()}
-    return Lazily({**made, "share": share, "null": lambda: count - rank, "residual": residual})
+    """Return the diagnostics under the names that users see; those that cost something are computed when asked for."""
+    return LazyTensors(
+        {"n": lambda: count, "rank": lambda: rank, "share": share, "null": lambda: count - rank, "residual": residual}
+    )
 
 
-def stacked(layers: Sequence[EffectiveLayer]) -> Mapping[str, Tensor]:
-    """The diagnostics of all layers, batch layer head."""
+def stack_diagnostics(layers: Sequence[EffectiveLayer]) -> Mapping[str, Tensor]:
+    """Return the diagnostics of all layers, `batch layer head`."""
 
     def stack(name: str) -> Tensor:
-        return torch.stack([each.diagnostics[name] for each in layers], dim=1)
+        return torch.stack([layer.diagnostics[name] for layer in layers], dim=1)
 
-    return Lazily({name: partial(stack, name) for name in layers[0].diagnostics})
+    return LazyTensors({name: partial(stack, name) for name in layers[0].diagnostics})
 
 
-def residual_of(left: Tensor, right: Tensor, values: Tensor, target: Tensor) -> Tensor:
-    """‖B·Qᵀ·V − A·V‖ / ‖A·V‖, from the thin factors, which is far cheaper than from the maps."""
+def factored_residual(left: Tensor, right: Tensor, values: Tensor, target: Tensor) -> Tensor:
+    """Return ‖B·Qᵀ·V − A·V‖ / ‖A·V‖ from the factors, which costs far less than from the maps."""
     change = (left @ (right.mT @ values)).sub_(target)
-    return ratio(size(change), size(target))
+    return divide(frobenius_norm(change), frobenius_norm(target))
 
 
-def size(matrix: Tensor) -> Tensor:
-    """The Frobenius norm, row by row first: rows lie together in memory, whole matrices may not."""
-    found: Tensor = torch.linalg.vector_norm(torch.linalg.vector_norm(matrix, dim=-1), dim=-1)
-    return found
+def dense_residual(effective: Tensor, values: Tensor, attention: Tensor) -> Tensor:
+    """Return ‖A_eff·V − A·V‖ / ‖A·V‖."""
+    values = at_least_float32(values)
+    target = at_least_float32(attention) @ values
+    return divide(frobenius_norm(effective @ values - target), frobenius_norm(target))
 
 
-def ratio(part: Tensor, whole: Tensor) -> Tensor:
-    """part / whole, where nothing out of nothing is nothing."""
+def frobenius_norm(matrix: Tensor) -> Tensor:
+    """Return the norm over the last two axes, row by row first: rows are contiguous, matrices may not be."""
+    norm: Tensor = torch.linalg.vector_norm(torch.linalg.vector_norm(at_least_float32(matrix), dim=-1), dim=-1)
+    return norm
+
+
+def divide(part: Tensor, whole: Tensor) -> Tensor:
+    """Return part / whole, and part where whole is 0."""
     return torch.where(whole > 0, part / whole, part)
 
 
-def share_of(part: Tensor, whole: Tensor, count: Tensor, rank: Tensor) -> Tensor:
-    """‖A_eff‖ / ‖A‖ from both sizes: exactly 1 where all that is seen counts."""
-    return torch.where(rank == count, 1.0, ratio(part, whole))
-
-
-def _same(tensor: Tensor) -> Tensor:
-    return tensor
+def effective_share(part: Tensor, attention: Tensor, count: Tensor, rank: Tensor) -> Tensor:
+    """Return ‖A_eff‖ / ‖A‖ from a tensor of the norm of A_eff; exactly 1 where every visible key counts."""
+    return torch.where(rank == count, 1.0, divide(frobenius_norm(part), frobenius_norm(attention)))

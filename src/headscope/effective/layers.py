@@ -1,28 +1,30 @@
-"""Effective attention of one layer, with what must be known to trust it."""
+"""Effective attention of the layers of a trace, with diagnostics."""
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
-from itertools import repeat
 from typing import Literal
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor
 
 from headscope.core.edit import Heads
 from headscope.core.errors import InputError
 from headscope.core.maps import Factored
 from headscope.core.trace import Trace, Visible, at_least_float32
-from headscope.effective.at_once import Layers, effective_at_once
-from headscope.effective.bet import all_see, effective_on_a_bet, ordinary
 from headscope.effective.causal import project_rows
-from headscope.effective.diagnostics import EffectiveLayer, diagnostics, ratio, residual_of, share_of, size
-from headscope.effective.in_place import output_at_once
-from headscope.effective.projection import Projection, independent, project, rank_tolerance
-from headscope.effective.reach import Reach
-from headscope.effective.span import seen_of
-from headscope.effective.visibility import Sight
+from headscope.effective.diagnostics import (
+    EffectiveLayer,
+    dense_residual,
+    describe,
+    divide,
+    effective_share,
+    factored_residual,
+    frobenius_norm,
+)
+from headscope.effective.projection import Basis, column_bases, project, project_left, rank_tolerance
+from headscope.effective.visibility import Visibility, analyze_mask
 
 Keys = Literal["visible", "padded", "paper"]
 
@@ -32,187 +34,176 @@ NEEDS: dict[Keys, frozenset[str]] = {
     "paper": frozenset({"attention", "values", "pads"}),
 }
 
-PAPER_CUT = 12 * torch.finfo(torch.float32).eps
-"""The absolute cut on singular values in the published code of Sun & Marasović (2021), 1.43e-6."""
+PAPER_CUTOFF = 12 * torch.finfo(torch.float32).eps
+"""Absolute cutoff on singular values in the published code of Sun & Marasović (2021), 1.43e-6."""
+
+STACK_BYTES = 2**30
+"""Memory that the float64 copies of the values of layers computed together may take on a GPU."""
 
 
-def effective_layers(trace: Trace, keys: Keys) -> Iterator[EffectiveLayer]:
-    """Effective attention of every layer of a trace.
+@dataclass(frozen=True)
+class _Layer:
+    """What the projection of one layer needs."""
+
+    label: int
+    attention: Float[Tensor, "batch head query key"]
+    values: Float[Tensor, "batch value_head key value"]
+    visible: Visible
+    context: Float[Tensor, "batch head query value"] | None
+
+    def stacks_with(self, other: "_Layer") -> bool:
+        """Whether both layers have one mask and one shape, so that their values can be stacked."""
+        shapes = self.attention.shape == other.attention.shape and self.values.shape == other.values.shape
+        return shapes and self.visible is other.visible and self.values.dtype == other.values.dtype
+
+
+def compute_layers(trace: Trace, keys: Keys) -> Iterator[EffectiveLayer]:
+    """Compute effective attention of every layer of a trace.
 
     `visible`: each row within the keys it can see, exact. `padded`: rows of padding take part as if they were keys,
-    still exact. `paper`: the same, then the columns of padding are cut off, as the published code does; not exact.
+    still exact. `paper`: the same, then the columns of padding are removed, as the published code does; not exact.
     """
-    assert trace.values is not None, "a lens is called through hs.view, which checks what the trace holds"
-    quick: Iterator[EffectiveLayer | None] = repeat(None, len(trace.layers))
-    if keys == "visible":
-        quick = together(trace) if trace.attention[0].is_cuda else effective_on_a_bet(trace)
+    assert trace.values is not None, "hs.view checks what the trace holds"
     contexts = trace.context if trace.context is not None else [None] * len(trace.layers)
-    sights = {id(each): Sight(each) for each in trace.visible}  # layers often share one mask
-    layers = zip(trace.layers, trace.attention, trace.values, trace.visible, contexts, quick, strict=True)
-    for label, attention, values, visible, context, found in layers:
-        if found is None:
-            sight = sights[id(visible)]
-            found = effective_layer(attention, values, sight, context, keys=keys, label=label)
-        yield found
+    values = [part[:, :: trace.group] for part in trace.values]
+    parts = zip(trace.layers, trace.attention, values, trace.visible, contexts, strict=True)
+    for layers in _stack_layers([_Layer(*part) for part in parts]):
+        yield from _compute(layers, keys)
 
 
-def together(trace: Trace) -> Iterator[EffectiveLayer | None]:
-    """All layers of a trace at once, or None for each where they are not alike or queries differ in what they see.
-
-    A model that calls itself causal is believed: its masks lie on the GPU, and to ask them takes all that work.
-    """
-    assert trace.values is not None
-    found = None
-    if trace.context is not None and not trace.causal and ordinary(trace):
-        seen = trace.keys.real.to(trace.attention[0].device, non_blocking=True)
-        reach = Reach(seen, trace.keys.counts.tolist(), trace.values[0].shape[-1])  # tokens lie with the host
-        values = torch.stack(list(trace.values))
-        values = seen_of(values, reach) if "pads" in trace.held else values
-        found = effective_at_once(
-            Layers(trace.attention, values, torch.stack(list(trace.context)), reach), all_see(trace, seen)
-        )
-    return repeat(None, len(trace.layers)) if found is None else iter(found)
+def _stack_layers(layers: Sequence[_Layer]) -> Iterator[list[_Layer]]:
+    """Group layers: on a GPU those that can be computed together, for fewer launches; on a CPU one by one."""
+    most = max(
+        1, STACK_BYTES // (8 * layers[0].values.numel() * (layers[0].attention.shape[1] // layers[0].values.shape[1]))
+    )
+    group: list[_Layer] = []
+    for layer in layers:
+        if group and not (layer.attention.is_cuda and len(group) < most and layer.stacks_with(group[0])):
+            yield group
+            group = []
+        group.append(layer)
+    yield group
 
 
-def effective_layer(
-    attention: Float[Tensor, "batch head query key"],
-    values: Float[Tensor, "batch head key value"],
-    sight: Sight,
-    context: Float[Tensor, "batch head query value"] | None = None,
-    *,
-    keys: Keys,
-    label: int,
-) -> EffectiveLayer:
-    """Effective attention of the layer called `label`.
-
-    `context` is A·V where it is known already; it saves a product.
-    """
-    shared = sight.shared
-    if shared is None and keys != "visible":
-        raise InputError(
-            f"keys='{keys}' treats padding as keys that every query sees, but in layer {label} queries differ in "
-            "the keys they see (a causal or sliding mask). Use keys='visible'."
-        )
-    if shared is None:
-        return _by_row(attention, values, sight.visible)
-    if keys == "paper":
-        return _as_published(attention, values, shared, context)
-    reach = sight.reach(values.shape[-1], padded=keys == "padded")
-    found = None
-    if _at_once(attention, values):
-        known = None if context is None else context[None]
-        found = effective_at_once(Layers([attention], seen_of(values, reach)[None], known, reach))
-    return _shared(attention, values, reach.keys, context) if found is None else found[0]
+def compute_output(heads: Heads, keys: Keys) -> Float[Tensor, "batch head query value"]:
+    """Return A_eff·V of a layer, from A and V alone."""
+    layer = _Layer(heads.layer, heads.attention, heads.values, heads.visible, None)
+    (effective,) = _compute([layer], keys)
+    part, values = effective.part, heads.values
+    if isinstance(part, Factored):
+        return part.left @ (part.right.mT @ values.to(part.left.dtype))
+    return part @ values.to(part.dtype)
 
 
-def effective_output(heads: Heads, keys: Keys) -> Float[Tensor, "batch head query value"]:
-    """A_eff·V of a layer, from A and V alone."""
-    attention, values, sight = heads.attention, heads.values, heads.sight
-    if keys != "paper" and _at_once(attention, values) and sight.shared is not None:
-        reach = sight.reach(values.shape[-1], padded=keys == "padded")
-        return output_at_once(attention, values, reach, heads.memory, (heads.site, heads.layer, keys))
-    part: Tensor | Factored | Projection
-    if keys == "paper" or sight.shared is None:
-        part = effective_layer(attention, values, sight, keys=keys, label=heads.layer).part
+def _compute(layers: Sequence[_Layer], keys: Keys) -> Iterator[EffectiveLayer]:
+    visible, label = layers[0].visible, layers[0].label
+    structure = analyze_mask(visible)
+    if structure.shared is None:
+        if keys != "visible":
+            raise InputError(
+                f"keys='{keys}' treats padding as keys that every query sees, but in layer {label} queries differ in "
+                "the keys they see (a causal or sliding mask). Use keys='visible'."
+            )
+        yield from _compute_rows(layers, structure)
+    elif keys == "paper":
+        for layer in layers:
+            yield _compute_as_published(layer, structure.shared)
     else:
-        part = _projected(attention, values, sight.reach(values.shape[-1], padded=keys == "padded").keys)
-    if isinstance(part, Tensor):
-        return part @ values.to(part.dtype)
-    return part.left @ (part.right.mT @ values.to(part.left.dtype))
+        yield from _compute_shared(layers, structure, padded=keys == "padded")
 
 
-def _at_once(attention: Tensor, values: Tensor) -> bool:
-    """Whether all heads are best taken at once: on a GPU, in single precision."""
-    return attention.is_cuda and attention.dtype == values.dtype == torch.float32
+def _compute_shared(layers: Sequence[_Layer], structure: Visibility, *, padded: bool) -> Iterator[EffectiveLayer]:
+    """Project where every query sees the same keys: factored, or attention itself where nothing is lost."""
+    shared, counts = structure.shared, structure.key_counts
+    assert shared is not None
+    if padded:
+        shared, counts = torch.ones_like(shared), torch.full_like(counts, shared.shape[-1])
+    heads = layers[0].values.shape[1]
+    values = torch.stack([at_least_float32(layer.values).flatten(0, 1) for layer in layers])
+    bases = column_bases(values, shared.repeat_interleave(heads, 0), counts.repeat_interleave(heads))
+    for layer, basis in zip(layers, bases, strict=True):
+        yield _apply_basis(layer, basis, shared.sum(-1))
 
 
-def _projected(
-    attention: Float[Tensor, "batch head query key"],
-    values: Float[Tensor, "batch head key value"],
-    keys: Bool[Tensor, "batch key"],
-    context: Float[Tensor, "batch head query value"] | None = None,
-) -> Tensor | Projection:
-    """Effective attention where every query sees the same keys: attention itself where nothing is lost."""
-    seen = keys[:, None].expand(-1, attention.shape[1], -1)
-    short = bool((keys.sum(-1) <= values.shape[-1]).all())
-    if short and bool(independent(values, seen).all()):
-        return at_least_float32(attention)
-    return project(attention, values, seen, context)
-
-
-def _shared(
-    attention: Float[Tensor, "batch head query key"],
-    values: Float[Tensor, "batch head key value"],
-    keys: Bool[Tensor, "batch key"],
-    context: Float[Tensor, "batch head query value"] | None,
-) -> EffectiveLayer:
-    """Every query sees the same keys."""
-    found = _projected(attention, values, keys, context)
-    count = keys.sum(-1)[:, None].expand(-1, attention.shape[1])
-    if isinstance(found, Tensor):
+def _apply_basis(layer: _Layer, basis: Basis, counts: Tensor) -> EffectiveLayer:
+    batch, heads, queries, keys = layer.attention.shape
+    groups = layer.values.shape[1]
+    count = counts[:, None].expand(-1, heads)
+    rank = basis.rank.view(batch, groups).repeat_interleave(heads // groups, 1)
+    if basis.right is None:
         ones = torch.ones(count.shape, device=count.device)
-        return EffectiveLayer(found, diagnostics(count, count, lambda: 0 * ones, lambda: ones))
-    length = size(found.left)  # ‖B·Qᵀ‖ = ‖B‖, for the columns of Q are orthonormal
-    return _measured(found, attention, values, count, context, length)
+        return EffectiveLayer(at_least_float32(layer.attention), describe(count, count, lambda: 0 * ones, lambda: ones))
+    context = None if layer.context is None else layer.context.reshape(batch * groups, -1, layer.values.shape[-1])
+    left = project_left(layer.attention.reshape(batch * groups, -1, keys), basis.inverse, basis.right, context)
+    left = left.view(batch, heads, queries, -1)
+    right = basis.right.view(batch, groups, keys, -1).repeat_interleave(heads // groups, 1)
+    return _describe_factored(layer, Factored(left, right), rank, count, left)  # ‖B·Qᵀ‖ = ‖B‖: Q is orthonormal
 
 
-def _as_published(
-    attention: Float[Tensor, "batch head query key"],
-    values: Float[Tensor, "batch head key value"],
-    keys: Bool[Tensor, "batch key"],
-    context: Float[Tensor, "batch head query value"] | None,
-) -> EffectiveLayer:
-    """One rank for the whole batch, an absolute cut, padding among the keys and then cut off."""
-    everything = torch.ones(values.shape[:-1], dtype=torch.bool, device=values.device)
-    found = project(attention, values, everything, context)
-    if not _above_cut(found.rank, values):  # the cut bites: singular values, as the published code takes them
-        basis, sizes, _ = torch.linalg.svd(at_least_float32(values), full_matrices=False)
-        kept = int((sizes > PAPER_CUT).sum(-1).max())
-        left = at_least_float32(attention) @ basis[..., :kept]
-        found = Projection(left, basis[..., :kept], torch.full_like(found.rank, kept))
-    found = replace(found, right=found.right * keys[:, None, :, None])
-    count = torch.full_like(found.rank, values.shape[-2])
-    return _measured(found, attention, values, count, context, size(found.left @ found.right.mT))
+def _compute_rows(layers: Sequence[_Layer], structure: Visibility) -> Iterator[EffectiveLayer]:
+    """Project where queries differ in the keys they see; n and rank are those of the query that sees most."""
+    visible, heads = layers[0].visible, layers[0].attention.shape[1]
+    values = torch.stack([at_least_float32(layer.values) for layer in layers])
+    rows = project_rows([layer.attention for layer in layers], values, visible, structure)
+    widest = structure.counts.argmax(-1).to(visible.device)
+    count = structure.key_counts.to(visible.device)[:, None].expand(-1, heads)
+    for layer, effective, ranks in zip(layers, rows.effective, rows.rank, strict=True):
+        groups = ranks.shape[1]
+        rank = ranks.gather(-1, widest[:, None, None].expand(-1, groups, 1))[..., 0]
+        rank = rank.repeat_interleave(heads // groups, 1)
+        full = layer.values.repeat_interleave(heads // groups, 1)
+        residual = partial(dense_residual, effective, full, layer.attention)
+        share = partial(_dense_share, effective, layer.attention)
+        yield EffectiveLayer(effective, describe(count, rank, residual, share))
 
 
-def _above_cut(rank: Tensor, values: Tensor) -> bool:
-    """Whether every singular value is proved to lie above the published cut, so that any basis will do.
+def _dense_share(effective: Tensor, attention: Tensor) -> Tensor:
+    return divide(frobenius_norm(effective), frobenius_norm(attention))
 
-    Full rank means that the least is more than max(n, d)·eps of the largest, which is at least ‖V‖/√d.
+
+def _compute_as_published(layer: _Layer, shared: Tensor) -> EffectiveLayer:
+    """Use one rank for the whole batch, an absolute cutoff, and padding among the keys; then remove its columns."""
+    batch, heads, _, keys = layer.attention.shape
+    full = layer.values.repeat_interleave(heads // layer.values.shape[1], 1)
+    everything = torch.ones(batch * heads, keys, dtype=torch.bool, device=full.device)
+    flat = None if layer.context is None else layer.context.flatten(0, 1)
+    part = project(layer.attention.flatten(0, 1), full.flatten(0, 1), everything, flat)
+    left, right, rank = (tensor.view(batch, heads, *tensor.shape[1:]) for tensor in (part.left, part.right, part.rank))
+    if not _exceeds_cutoff(rank, full):  # take singular values as the published code does
+        basis, sizes, _ = torch.linalg.svd(at_least_float32(full), full_matrices=False)
+        counted = int((sizes > PAPER_CUTOFF).sum(-1).max())
+        left, right = at_least_float32(layer.attention) @ basis[..., :counted], basis[..., :counted]
+        rank = torch.full_like(rank, counted)
+    right = right * shared[:, None, :, None]
+    count = torch.full_like(rank, keys)
+    return _describe_factored(layer, Factored(left, right), rank, count, None)
+
+
+def _exceeds_cutoff(rank: Tensor, values: Tensor) -> bool:
+    """Whether every singular value is proved to exceed the published cutoff, so that any basis will do.
+
+    Full rank means that the smallest is more than max(n, d)·eps of the largest, which is at least ‖V‖/√d.
     """
     width, value = values.shape[-2:]
-    largest = size(at_least_float32(values)) / value**0.5
+    largest = frobenius_norm(values) / value**0.5
     least = largest * rank_tolerance(torch.tensor(width, device=values.device), value).to(largest)
-    return width >= value and bool(((rank == value) & (least > PAPER_CUT)).all())
+    return width >= value and bool(((rank == value) & (least > PAPER_CUTOFF)).all())
 
 
-def _by_row(
-    attention: Float[Tensor, "batch head query key"], values: Float[Tensor, "batch head key value"], visible: Visible
+def _describe_factored(
+    layer: _Layer, part: Factored, rank: Tensor, count: Tensor, norm_of: Tensor | None
 ) -> EffectiveLayer:
-    """Queries differ in what they see: n and rank are those of the query that sees most."""
-    effective, ranks = project_rows(attention, values, visible)
-    widest = visible.sum(-1).argmax(-1)  # batch
-    count = visible.sum(-1).amax(-1)[:, None].expand(-1, attention.shape[1])
-    rank = ranks.gather(-1, widest[:, None, None].expand(-1, attention.shape[1], 1))[..., 0]
-    wide, thin = at_least_float32(attention), at_least_float32(values)
-    target = wide @ thin
-    residual = partial(_change, effective, thin, target)
-    share = ratio(size(effective), size(wide))
-    return EffectiveLayer(effective, diagnostics(count, rank, residual, lambda: share))
+    """Add diagnostics to factors; `norm_of` is a tensor of the norm of the maps, or None for the maps themselves."""
 
+    def share() -> Tensor:
+        return effective_share(part.weights if norm_of is None else norm_of, layer.attention, count, rank)
 
-def _change(effective: Tensor, values: Tensor, target: Tensor) -> Tensor:
-    """What effective attention changes in the output, as a share of it."""
-    return ratio(size(effective @ values - target), size(target))
+    def residual() -> Tensor:
+        group = layer.attention.shape[1] // layer.values.shape[1]
+        values = at_least_float32(layer.values.repeat_interleave(group, 1))
+        known = layer.context is not None and layer.context.dtype == values.dtype
+        target = layer.context if known else at_least_float32(layer.attention) @ values
+        assert target is not None
+        return factored_residual(part.left, part.right, values, target)
 
-
-def _measured(
-    found: Projection, attention: Tensor, values: Tensor, count: Tensor, context: Tensor | None, length: Tensor
-) -> EffectiveLayer:
-    """The factors with their diagnostics; `length` is the size of the map that they make."""
-    wide, thin = at_least_float32(attention), at_least_float32(values)
-    target = context if context is not None and context.dtype == wide.dtype else wide @ thin
-    residual = partial(residual_of, found.left, found.right, thin, target)
-    share = share_of(length, size(wide), count, found.rank)
-    table = diagnostics(count, found.rank, residual, lambda: share)
-    return EffectiveLayer(Factored(found.left, found.right), table)
+    return EffectiveLayer(part, describe(count, rank, residual, share))

@@ -1,11 +1,17 @@
-"""The linear algebra of effective attention.
+"""Projection of attention on the column space of the values.
 
-Only the part of a row of A that lies in the column space of V reaches the output A·V. With Q an orthonormal basis of
-that space, effective attention is A·Q·Qᵀ. A singular value decomposition gives Q but costs more than the model itself;
-here a Cholesky factor of the float64 Gram matrix gives it wherever a bound on its condition proves that nothing is
-lost, and the decomposition is left for the few heads where it does not.
+Only the part of a row of A in the column space of V reaches the output A·V. With Q an orthonormal basis of that space,
+effective attention is A·Q·Qᵀ. The basis is computed on one of two code paths:
+
+1. *Full rank proved.* A Cholesky factor R of the float64 Gram matrix VᵀV gives Q = V·R⁻¹, and ‖R‖·‖R⁻¹‖ bounds the
+   condition number of V, which proves full rank under the rank rule. With no more keys than value dimensions, the
+   Gram matrix VVᵀ proves that the rows of V are independent, so that A_eff = A.
+2. *Everything else.* A float64 singular value decomposition, for those heads only.
+
+Absolute error of a map against a float64 decomposition: at most 1e-6 on both paths.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -15,211 +21,217 @@ from torch import Tensor
 from headscope.core.errors import InputError
 
 WELL_CONDITIONED = 4.0
-"""Up to this many times the least that the condition bound can be, d, float32 and the model's own output will do."""
+"""Float32 products suffice up to a condition bound of this times d, the least value the bound can have."""
 
-FEW = 256
-"""Up to so many factors a GPU inverts each as a whole, which takes fewer steps; of more, halves are quicker."""
+MAX_WHOLE_INVERSES = 256
+"""Number of triangular matrices up to which a GPU inverts each as a whole; more are inverted by halves."""
+
+
+@dataclass(frozen=True)
+class Basis:
+    """Orthonormal bases of column spaces; columns beyond the rank are zero."""
+
+    right: Float[Tensor, "problem key value"] | None  # Q; None: all rows of V are independent, so A_eff = A
+    rank: Int[Tensor, " problem"]
+    inverse: Float[Tensor, "problem value value"] | None = None  # R⁻¹ where Q = V·R⁻¹ and float32 suffices
 
 
 @dataclass(frozen=True)
 class Projection:
     """Effective attention in factored form, A_eff = left · rightᵀ."""
 
-    left: Float[Tensor, "*many query inner"]
-    right: Float[Tensor, "*many key inner"]
-    rank: Int[Tensor, "*many"]
+    left: Float[Tensor, "problem query value"]
+    right: Float[Tensor, "problem key value"]
+    rank: Int[Tensor, " problem"]
 
 
 def rank_tolerance(
-    count: Int[Tensor, "*many"], value: int, dtype: torch.dtype = torch.float32
-) -> Float[Tensor, "*many"]:
-    """The one rank rule: a singular value counts if it exceeds this share of the largest.
+    count: Int[Tensor, "*shape"], value: int, dtype: torch.dtype = torch.float32
+) -> Float[Tensor, "*shape"]:
+    """Return the share of the largest singular value above which a singular value counts: max(n, d)·eps.
 
-    `count` is the number of visible keys, never the padded width. Below float64 the unit is that of float32: in
-    bfloat16's own, the cut would swallow everything.
+    This is the one rank rule of all code paths. `count` is n, the number of visible keys, without padding. Below
+    float64, eps is that of float32: with the eps of bfloat16 no direction would count.
     """
     eps = torch.finfo(torch.float64 if dtype == torch.float64 else torch.float32).eps
     return count.clamp(min=value).double() * eps
 
 
 def project(
-    attention: Float[Tensor, "*many query key"],
-    values: Float[Tensor, "*many key value"],
-    keys: Bool[Tensor, "*many key"],
-    context: Float[Tensor, "*many query value"] | None = None,
+    attention: Float[Tensor, "problem query key"],
+    values: Float[Tensor, "problem key value"],
+    keys: Bool[Tensor, "problem key"],
+    context: Float[Tensor, "problem query value"] | None = None,
 ) -> Projection:
-    """Project every row of attention on the column space of the values, all rows seeing the same keys.
+    """Project every row of attention on the column space of the visible values.
 
-    `context` is A·V where it is known already; it saves a product.
+    All queries of a problem (one head of one example) see the same `keys`. `context` is A·V, if known.
     """
-    many, width = attention.shape[:-2], values.shape[-2]
-    exact = attention.dtype if attention.dtype == torch.float64 else torch.float32
-    flat = attention.flatten(0, -3).to(exact)
-    thin = _hidden(values, keys).flatten(0, -3).to(exact)
-    seen = keys.flatten(0, -2)
-    basis = _decomposed(thin, seen) if exact == torch.float64 else _basis(thin, seen)
-    if context is not None and basis.inverse is not None and attention.dtype == context.dtype == exact:
-        left = context.flatten(0, -3) @ basis.inverse
-    else:
-        left = flat @ basis.right
-    shape = (*many, -1, basis.right.shape[-1])
-    return Projection(left.reshape(shape), basis.right.reshape(*many, width, -1), basis.rank.reshape(many))
+    dtype = torch.float64 if attention.dtype == torch.float64 else torch.float32
+    (basis,) = column_bases(values.to(dtype)[None], keys, keys.sum(-1).cpu())
+    right = identity_columns(keys, values.shape[-1], dtype) if basis.right is None else basis.right
+    return Projection(project_left(attention, basis.inverse, right, context), right, basis.rank)
 
 
-def independent(values: Float[Tensor, "*many key value"], keys: Bool[Tensor, "*many key"]) -> Bool[Tensor, "*many"]:
-    """Where the visible rows of V are proved linearly independent, so that effective attention is attention itself."""
-    seen = keys.flatten(0, -2)
-    if bool((seen.sum(-1) > values.shape[-1]).any()):
-        raise InputError(f"More than {values.shape[-1]} rows of that many values cannot be independent.")
-    return _front(_hidden(values, keys).flatten(0, -3), seen).full.reshape(keys.shape[:-1])
+def project_left(attention: Tensor, inverse: Tensor | None, right: Tensor, context: Tensor | None) -> Tensor:
+    """Return A·Q, from A·V where that loses no precision."""
+    if inverse is not None and context is not None and context.dtype == attention.dtype == right.dtype:
+        return context @ inverse
+    return attention.to(right.dtype) @ right
 
 
-def _hidden(values: Tensor, keys: Tensor) -> Tensor:
-    """The values with the rows of keys that nobody sees set to zero."""
-    return values if bool(keys.all()) else values * keys[..., None]
+def column_bases(
+    values: Float[Tensor, "layer problem key value"], keys: Bool[Tensor, "problem key"], counts: Int[Tensor, " problem"]
+) -> list[Basis]:
+    """Return the bases of each layer. The host waits for a GPU once, or twice where only some examples are short.
+
+    `counts` is the number of visible keys of each problem, on the CPU.
+    """
+    visible = values if int(counts.min()) == keys.shape[-1] else values * keys[..., None]
+    if values.dtype == torch.float64:
+        return [_svd_basis(layer, keys) for layer in visible]
+    short = counts <= values.shape[-1]
+    if bool(short.all()):
+        return _short_bases(visible, keys)
+    if not bool(short.any()):
+        return _tall_bases(visible, keys)
+    few, more = (mask.nonzero()[:, 0].to(values.device) for mask in (short, ~short))
+    parts = _short_bases(visible[:, few], keys[few]), _tall_bases(visible[:, more], keys[more])
+    return [_merge(one, few, other, more, keys) for one, other in zip(*parts, strict=True)]
 
 
-@dataclass(frozen=True)
-class _Basis:
-    """An orthonormal basis of each column space; `inverse` is R⁻¹ where V·R⁻¹ is that basis for all of them."""
-
-    right: Tensor  # many key inner
-    rank: Tensor  # many
-    inverse: Tensor | None = None
-
-
-def _basis(values: Tensor, seen: Tensor) -> _Basis:
-    """The basis by the cheapest road that is proved safe, head by head."""
-    short = seen.sum(-1) <= values.shape[-1]
-    if short.all() or not short.any():
-        return (_short if short.all() else _tall)(values, seen)
-    right = torch.zeros_like(values)
-    rank = torch.zeros(len(values), dtype=torch.long, device=values.device)
-    for some, road in ((short, _short), (~short, _tall)):
-        part = road(values[some], seen[some])
-        right[some], rank[some] = part.right, part.rank
-    return _Basis(right, rank)
+def _merge(short: Basis, few: Tensor, tall: Basis, more: Tensor, keys: Tensor) -> Basis:
+    """Put the bases of short and of tall problems in their places."""
+    assert tall.right is not None
+    value, dtype = tall.right.shape[-1], tall.right.dtype
+    right, rank = tall.right.new_zeros(*keys.shape, value), tall.rank.new_zeros(len(keys))
+    right[few] = identity_columns(keys[few], value, dtype) if short.right is None else short.right
+    right[more], rank[few], rank[more] = tall.right, short.rank, tall.rank
+    return Basis(right, rank)
 
 
-def _tall(values: Tensor, seen: Tensor) -> _Basis:
-    """More keys than value dimensions: V = Q·R with RᵀR the Gram matrix VᵀV."""
-    wide, count = values.double(), seen.sum(-1)
-    inverse, condition = inverse_factor(wide.mT @ wide)
-    full = condition * rank_tolerance(count, values.shape[-1]) < 1
-    rank = torch.where(full, values.shape[-1], 0)
-    if bool((full & (condition <= WELL_CONDITIONED * values.shape[-1])).all()):
-        inverse = inverse.to(values.dtype)
-        return _Basis(values @ inverse, rank, inverse)
-    return _completed(values, seen, (wide @ inverse.nan_to_num()).to(values.dtype), rank, full)
+def _tall_bases(values: Tensor, keys: Tensor) -> list[Basis]:
+    """Bases of problems with more keys than value dimensions.
+
+    Path 1 in float32 has an error of a few eps · κ, κ ≤ 4d; in float64, one Newton–Schulz step takes the error of
+    orthogonality, about eps64 · κ², to its square.
+    """
+    value, wide = values.shape[-1], values.double()
+    lower, norm, size = cholesky_inverse(wide.mT @ wide)
+    inverse, condition = lower.mT, size * norm
+    proved = condition * rank_tolerance(keys.sum(-1), value) < 1
+    single = proved & (condition <= WELL_CONDITIONED * value) & (norm < torch.finfo(torch.float32).max)
+    flags = torch.stack([proved.all(-1), single.all(-1)], -1).tolist()  # the one host synchronisation
+    rank = torch.full(keys.shape[:1], value, device=values.device)
+    if all(well for _, well in flags):
+        thin = inverse.to(values.dtype)
+        return [Basis(right, rank, part) for right, part in zip(values @ thin, thin, strict=True)]
+    bases = []
+    for layer, (full, well) in enumerate(flags):
+        if well:
+            thin = inverse[layer].to(values.dtype)
+            bases.append(Basis(values[layer] @ thin, rank, thin))
+        else:
+            right = orthonormalize(wide[layer] @ inverse[layer].nan_to_num()).to(values.dtype)
+            lost = None if full else ~proved[layer]
+            bases.append(_replace_lost(Basis(right, rank), lost, values[layer], keys))
+    return bases
 
 
-def _short(values: Tensor, seen: Tensor) -> _Basis:
-    """No more keys than value dimensions: independent rows of V leave nothing out, so the basis is the identity."""
-    front, count = _front(values, seen), seen.sum(-1)
-    places = torch.arange(values.shape[-2], device=values.device)
-    choice = ((front.index[:, None, :] == places[:, None]) & front.held[:, None, :]).to(values)  # many key place
-    rank = torch.where(front.full, count, 0)
-    if not bool(front.full.all()):
-        lost = ~front.full
-        basis, rank[lost] = eigenbasis(front.gram[lost], rank_tolerance(count[lost], values.shape[-1]))
-        choice[lost] = choice[lost] @ basis.to(values)
-    right = torch.zeros_like(values)
-    right[..., : choice.shape[-1]] = choice
-    return _Basis(right, rank)
-
-
-@dataclass(frozen=True)
-class _Front:
-    """The visible keys moved to the front: which they are, the places they fill, and the Gram matrix of their rows."""
-
-    index: Tensor  # many place
-    held: Tensor  # many place
-    gram: Tensor  # many place place
-    full: Tensor  # many: the rows are proved independent
-
-
-def _front(values: Tensor, seen: Tensor) -> _Front:
-    value, count = values.shape[-1], seen.sum(-1)
-    index, held = to_front(seen, value)
-    rows = (values.gather(1, index[..., None].expand(-1, -1, value)) * held[..., None]).double()
+def _short_bases(values: Tensor, keys: Tensor) -> list[Basis]:
+    """Bases of problems with at most as many keys as value dimensions: the identity where the rows are independent."""
+    value, count = values.shape[-1], keys.sum(-1)
+    index, filled = move_to_front(keys, value)
+    rows = (values.gather(-2, index[None, ..., None].expand(len(values), -1, -1, value)) * filled[..., None]).double()
     gram = rows @ rows.mT
-    size = gram.diagonal(dim1=-2, dim2=-1).sum(-1) / count.clamp(min=1)  # ordinary, so it leaves the condition alone
-    _, condition = inverse_factor(gram + torch.diag_embed((~held).double() * size[:, None]))
-    return _Front(index, held, gram, condition * rank_tolerance(count, value) < 1)
+    scale = gram.diagonal(dim1=-2, dim2=-1).sum(-1) / count.clamp(min=1)  # keeps the condition number as it is
+    _, norm, size = cholesky_inverse(gram + (~filled).double().diag_embed() * scale[..., None, None])
+    proved = size * norm * rank_tolerance(count, value) < 1
+    bases = []
+    for layer, full in enumerate(proved.all(-1).tolist()):
+        if full:
+            bases.append(Basis(None, count))
+        else:
+            identity = Basis(identity_columns(keys, value, values.dtype), count)
+            bases.append(_replace_lost(identity, ~proved[layer], values[layer], keys))
+    return bases
 
 
-def to_front(seen: Bool[Tensor, "many key"], most: int) -> tuple[Int[Tensor, "many place"], Bool[Tensor, "many place"]]:
-    """The keys that are seen moved to the front, `most` of them, and which places they fill."""
-    order = seen.to(torch.int8).sort(dim=-1, descending=True, stable=True)
+def identity_columns(keys: Bool[Tensor, "problem key"], value: int, dtype: torch.dtype) -> Tensor:
+    """Return an identity over the visible keys, as `problem key value`: A·I·Iᵀ = A, to the last bit."""
+    index, filled = move_to_front(keys, value)
+    positions = torch.arange(keys.shape[-1], device=keys.device)[:, None]
+    columns = ((index[:, None, :] == positions) & filled[:, None, :]).to(dtype)
+    return torch.nn.functional.pad(columns, (0, value - columns.shape[-1]))
+
+
+def move_to_front(
+    keys: Bool[Tensor, "problem key"], most: int
+) -> tuple[Int[Tensor, "problem slot"], Bool[Tensor, "problem slot"]]:
+    """Return the indices of visible keys, `most` of them, and which slots hold one."""
+    order = keys.to(torch.int8).sort(dim=-1, descending=True, stable=True)
     return order.indices[:, :most], order.values[:, :most].bool()
 
 
-def eigenbasis(
-    gram: Float[Tensor, "many size size"], tolerance: Float[Tensor, "many"]
-) -> tuple[Float[Tensor, "many size size"], Int[Tensor, "many"]]:
-    """The eigenvectors whose eigenvalue exceeds tolerance² of the largest, others 0, and how many they are.
+def cholesky_inverse(gram: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Return L⁻¹ with L·Lᵀ = gram, ‖L⁻¹‖ and ‖L‖ (Frobenius); the product of the norms bounds the condition of L.
 
-    Those of V·Vᵀ are the left singular vectors of V. The host finds them.
+    ‖L⁻¹‖ is infinite where there is no factor, and NaN where the matrix is not finite.
     """
-    _check_finite(gram)
-    sizes, vectors = (each.to(gram.device) for each in torch.linalg.eigh(gram.cpu()))  # as in _decomposed
-    kept = sizes > sizes[:, -1:] * tolerance[:, None].square()
-    return vectors * kept[:, None, :], kept.sum(-1)
-
-
-def inverse_factor(gram: Tensor) -> tuple[Tensor, Tensor]:
-    """R⁻¹ with RᵀR = gram, and ‖R‖·‖R⁻¹‖, which is at least the condition of R; infinite where there is no R, NaN
-    where the matrix is not finite."""
-    inverse, condition, _ = sized_inverse_factor(gram)
-    return inverse, condition
-
-
-def sized_inverse_factor(gram: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """The same, and ‖R‖."""
-    many = gram.is_cuda and gram.numel() // gram.shape[-1] ** 2 > FEW
-    inverse, failed = _lower_inverse(gram, halved=many)
-    size = gram.diagonal(dim1=-2, dim2=-1).sum(-1).sqrt()  # ‖R‖² is the trace of RᵀR
-    condition = size * torch.linalg.vector_norm(inverse, dim=(-2, -1))
-    return inverse.mT, condition.masked_fill(failed > 0, torch.inf), size
+    several = gram.is_cuda and gram.numel() // gram.shape[-1] ** 2 > MAX_WHOLE_INVERSES
+    inverse, failed = _lower_inverse(gram, halved=several)
+    norm = torch.linalg.vector_norm(inverse, dim=(-2, -1)).masked_fill(failed > 0, torch.inf)
+    return inverse, norm, gram.diagonal(dim1=-2, dim2=-1).sum(-1).sqrt()
 
 
 def _lower_inverse(gram: Tensor, *, halved: bool) -> tuple[Tensor, Tensor]:
-    """L⁻¹ with LLᵀ = gram, and where that failed; at once, or from the inverses of its halves."""
+    """Return L⁻¹ and where the factorisation failed, as a whole or from the inverses of two halves."""
     value = gram.shape[-1]
     if not halved or value <= 32:
         factor, failed = torch.linalg.cholesky_ex(gram)
         eye = torch.eye(value, dtype=gram.dtype, device=gram.device).expand_as(gram)
         return torch.linalg.solve_triangular(factor, eye, upper=False), failed
     half = value // 2
-    first, wrong = _lower_inverse(gram[..., :half, :half], halved=True)
-    below = gram[..., half:, :half] @ first.mT  # the lower left block of L
-    second, also = _lower_inverse(gram[..., half:, half:] - below @ below.mT, halved=True)
+    first, first_failed = _lower_inverse(gram[..., :half, :half], halved=True)
+    below = gram[..., half:, :half] @ first.mT  # lower left block of L
+    second, second_failed = _lower_inverse(gram[..., half:, half:] - below @ below.mT, halved=True)
     inverse = torch.zeros_like(gram)
     inverse[..., :half, :half], inverse[..., half:, half:] = first, second
     inverse[..., half:, :half] = -(second @ below @ first)
-    return inverse, wrong + also
+    return inverse, first_failed + second_failed
 
 
-def _completed(values: Tensor, seen: Tensor, right: Tensor, rank: Tensor, full: Tensor) -> _Basis:
-    """Decompose the heads whose full rank was not proved."""
-    if not bool(full.all()):
-        part = _decomposed(values[~full], seen[~full])
-        right[~full], rank[~full] = 0, part.rank
-        right[~full, :, : part.right.shape[-1]] = part.right
-    return _Basis(right, rank)
+def orthonormalize(columns: Float[Tensor, "*shape key value"]) -> Float[Tensor, "*shape key value"]:
+    """Take one Newton–Schulz step from nearly orthonormal columns, Q·(3I − QᵀQ)/2."""
+    eye = torch.eye(columns.shape[-1], dtype=columns.dtype, device=columns.device)
+    return columns @ (1.5 * eye - 0.5 * (columns.mT @ columns))
 
 
-def _decomposed(values: Tensor, seen: Tensor) -> _Basis:
-    """The basis and the rank by a float64 singular value decomposition, by the host: GPUs give away digits there."""
-    _check_finite(values)
-    left, sizes, _ = (each.to(values.device) for each in torch.linalg.svd(values.double().cpu(), full_matrices=False))
-    kept = sizes > sizes[..., :1] * rank_tolerance(seen.sum(-1), values.shape[-1], values.dtype)[..., None]
-    exact = left * kept[..., None, :] * seen[..., None]  # rows of zeros come back as dust, not as zeros
-    return _Basis(exact.to(values.dtype), kept.sum(-1))
+def _replace_lost(basis: Basis, lost: Tensor | None, values: Tensor, keys: Tensor) -> Basis:
+    """Replace the bases of the problems whose full rank is not proved by those of path 2."""
+    if lost is None:
+        return basis
+    assert basis.right is not None
+    exact = _svd_basis(values[lost], keys[lost])
+    assert exact.right is not None
+    right, rank = basis.right.clone(), basis.rank.clone()
+    right[lost], rank[lost] = exact.right, exact.rank
+    return Basis(right, rank)
 
 
-def _check_finite(values: Tensor) -> None:
-    if not torch.isfinite(values).all():
+def _svd_basis(values: Tensor, keys: Tensor) -> Basis:
+    """Path 2: a float64 singular value decomposition on the CPU, whose error is about eps64 · σ_max / gap."""
+    check_finite(values)
+    left, sizes, _ = (part.to(values.device) for part in torch.linalg.svd(values.double().cpu(), full_matrices=False))
+    counted = sizes > sizes[..., :1] * rank_tolerance(keys.sum(-1), values.shape[-1], values.dtype)[..., None]
+    exact = left * counted[..., None, :] * keys[..., None]  # rows of hidden keys are zero up to rounding
+    right = torch.nn.functional.pad(exact, (0, values.shape[-1] - exact.shape[-1])).to(values.dtype)
+    return Basis(right, counted.sum(-1))
+
+
+def check_finite(values: Tensor | Sequence[Tensor]) -> None:
+    """Raise InputError for NaN or infinite values."""
+    if not all(bool(torch.isfinite(part).all()) for part in values):
         raise InputError(
             "Some values of this layer are NaN or infinite, so no projection is defined. "
             "Half-precision models overflow on some inputs: load the model with dtype='float32'."

@@ -14,8 +14,8 @@ import numpy as np
 import torch
 from jaxtyping import Float
 
+from headscope.core.compiled import compiled
 from headscope.core.errors import HeadscopeError
-from headscope.effective.compiled import compiled
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 Places = np.ndarray[Any, np.dtype[np.int64]]

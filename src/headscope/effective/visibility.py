@@ -1,47 +1,52 @@
-"""Who sees whom in a layer, and what follows from it."""
+"""Structure of an attention mask: shared by all queries, nested (causal, prefix), or neither."""
 
+from collections.abc import MutableMapping
 from dataclasses import dataclass
-from functools import cached_property
 
 import torch
-from jaxtyping import Bool
+from jaxtyping import Bool, Int
 from torch import Tensor
+from torch.utils.weak import WeakIdKeyDictionary
 
 from headscope.core.trace import Visible
-from headscope.effective.reach import Reach
 
 
 @dataclass(frozen=True, eq=False)
-class Sight:
-    """A mask, with answers that the host has to wait for; layers that share a mask share them too."""
+class Visibility:
+    """Which structure a mask has. Rows of padding see nothing and have no part in it."""
 
-    visible: Visible
+    counts: Int[Tensor, "batch query"]  # visible keys of each query, on the CPU
+    shared: Bool[Tensor, "batch key"] | None = None  # the keys of every query, where all see the same
+    order: Int[Tensor, "batch key"] | None = None  # where nested: each query sees the first `counts` keys in this order
+    sorted: bool = False  # whether that order is the order of the keys
 
-    @cached_property
-    def shared(self) -> Bool[Tensor, "batch key"] | None:
-        """The keys that every real query sees, or None where queries differ in what they see.
+    @property
+    def key_counts(self) -> Int[Tensor, " batch"]:
+        """Number of visible keys of each example, on the CPU."""
+        return self.counts.amax(-1)
 
-        A mask that comes from padding alone lets every query see the same keys; a causal or sliding one does not.
-        """
-        queries, keys = self.visible.any(2), self.visible.any(1)
-        same = torch.equal(self.visible, queries[:, :, None] & keys[:, None, :])
-        return keys if same else None
 
-    def reach(self, value: int, *, padded: bool) -> Reach:
-        """The shared keys beside a head of so many value dimensions; if `padded`, all keys are said to be seen."""
-        if self.shared is None:
-            raise ValueError("queries differ in what they see")
-        if (value, padded) not in self._reaches:
-            keys = torch.ones_like(self.shared) if padded else self.shared
-            counts = [keys.shape[-1]] * len(keys) if padded else keys.sum(-1).tolist()
-            self._reaches[value, padded] = Reach(keys, counts, value)
-        return self._reaches[value, padded]
+def analyze_mask(visible: Visible) -> Visibility:
+    """Return the structure of a mask; computed once for a tensor, since layers often share one."""
+    if visible.is_inference():  # inference tensors do not count their changes
+        return _analyze(visible)
+    if visible not in _CACHE or _CACHE[visible][0] != visible._version:
+        _CACHE[visible] = visible._version, _analyze(visible)
+    return _CACHE[visible][1]
 
-    @cached_property
-    def _reaches(self) -> dict[tuple[int, bool], Reach]:
-        return {}
 
-    @cached_property
-    def real(self) -> Bool[Tensor, "batch query"]:
-        """The queries that see something: those of padding do not."""
-        return self.visible.any(-1)
+_CACHE: MutableMapping[Tensor, tuple[int, Visibility]] = WeakIdKeyDictionary()
+
+
+def _analyze(visible: Visible) -> Visibility:
+    count, keys = visible.sum(-1), visible.any(1)
+    if torch.equal(visible, visible.any(2)[:, :, None] & keys[:, None, :]):
+        return Visibility(count.cpu(), shared=keys)
+    positions = torch.arange(visible.shape[-1], device=visible.device)
+    nested = positions < count[..., None]
+    if torch.equal(visible, nested):
+        return Visibility(count.cpu(), order=positions.expand_as(keys), sorted=True)
+    order = visible.sum(1).argsort(dim=-1, descending=True, stable=True)
+    if torch.equal(visible.gather(2, order[:, None].expand_as(visible)), nested):
+        return Visibility(count.cpu(), order=order)
+    return Visibility(count.cpu())

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from operator import attrgetter
 from typing import Any
 
 import torch
@@ -151,7 +150,7 @@ def make_trace(model: Model, inputs: Inputs, request: Request, recorder: Recorde
         output=output,
         held=request.keep,
         sites=tuple(sorted(recorder.sites)),
-        causal=any(getattr(attrgetter(call.module)(model.network), "is_causal", False) for call in calls),
+        group=calls[0].group if heads == tuple(range(every)) and len({call.group for call in calls}) == 1 else 1,
     )
 
 

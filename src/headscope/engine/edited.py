@@ -1,12 +1,10 @@
 """Running a model with changed attention."""
 
-import sys
 import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
-from types import FrameType
 from typing import Any
 
 import torch
@@ -18,12 +16,9 @@ from headscope.core.errors import CaptureError, InputError
 from headscope.core.family import Family
 from headscope.core.spec import to_spec
 from headscope.core.trace import Visible, select_labels
-from headscope.effective.memory import Memory
-from headscope.effective.visibility import Sight
-from headscope.engine.interface import calls_interface, editing, edits_here, heard_here
-from headscope.engine.model import Model, all_modules, check_model
+from headscope.engine.interface import calls_interface, editing, edits_here
+from headscope.engine.model import Model, check_model
 from headscope.engine.record import Call, repeated
-from headscope.engine.repeatable import repeatable
 
 
 def edited(model: Model, *edits: str | Edit) -> AbstractContextManager[Model]:
@@ -59,10 +54,9 @@ def _running(model: Model, edits: Sequence[Edit]) -> Iterator[Model]:
     handles: list[Any] = []
     try:
         with editing(model.network, editor):
-            handles.extend(editor.watch())
+            handles.extend(editor.register_hooks())
             yield replace(model, spec=f"{model.spec} with {', '.join(map(to_spec, edits))}")
     finally:
-        editor.here.call = None  # after an interrupt it holds what the pass held
         for handle in handles:
             handle.remove()
 
@@ -89,33 +83,30 @@ def _bypassed(kind: str) -> CaptureError:
 
 
 class _Pass(threading.local):
-    """How far a forward pass has come, in each thread."""
+    """Progress of the forward pass, in each thread."""
 
     def __init__(self) -> None:
-        self.outermost: Any = None  # the module whose call the pass is
-        self.call: FrameType | None = None  # where that call is made
-        self.calls = Counter[str]()  # at each site
-        self.layers = Counter[str]()  # the most calls that any pass made, at each site
-        self.memory = Memory()
-        self.again = False  # it runs for the second time
-        self.sights: dict[Any, tuple[Any, Sight]] = {}  # masks of this pass, held so that none is taken for another
+        self.running: list[Any] = []  # modules around attention whose calls have begun, outermost first
+        self.calls = Counter[str]()  # attention calls so far, at each site
+        self.layers = Counter[str]()  # the most calls of any pass, at each site
+        self.masks: dict[Any, tuple[Any, Visible]] = {}  # masks of this pass, kept alive so that no id is reused
 
 
 @dataclass(eq=False)
 class _Editor:
     """Applies edits at the layers they are for.
 
-    As in a capture, the order of calls at a site numbers the layers. A pass begins where a module is called from
-    outside the network: the whole of it, or only its encoder, as `generate` does. Nobody says when a pass is broken
-    off by an interrupt from the keyboard; so whether one still runs is seen from the calls under way.
+    As in a capture, the order of calls at a site numbers the layers. A pass begins when a module is called from
+    outside the network: the whole network, or only its encoder, as `generate` does. No hook runs after an interrupt
+    from the keyboard, so a call that is not made by the innermost running module begins a new pass.
     """
 
     network: Any
     family: Family
     edits: Sequence[Edit]
     names: dict[int, str]  # attention modules, by identity
-    modules: list[Any] = field(default_factory=list)  # all of the network
-    here: _Pass = field(default_factory=_Pass)
+    inside: dict[int, set[int]] = field(default_factory=dict)  # the modules inside each module with hooks
+    current: _Pass = field(default_factory=_Pass)
 
     def knows(self, module: Any) -> bool:
         """Whether the module belongs to the model that is being edited."""
@@ -130,94 +121,69 @@ class _Editor:
         mask: Tensor | None,
         product: Tensor | None,
     ) -> Tensor:
-        """What the heads of the next layer at this module's site write."""
-        name = self.names[id(module)]
+        """Return what the heads of the next layer at this module's site write."""
+        name, current = self.names[id(module)], self.current
         site = self.family.site(name)
-        layer = self.here.calls[site]
-        self.here.calls[site] += 1
-        self.here.layers[site] = max(self.here.layers[site], layer + 1)
-        chosen = [edit for edit in self.edits if edit.layers is None or layer in edit.layers]
-        if not chosen:
+        layer = current.calls[site]
+        current.calls[site] += 1
+        current.layers[site] = max(current.layers[site], layer + 1)
+        edits = [edit for edit in self.edits if edit.layers is None or layer in edit.layers]
+        if not edits:
             return context
         call = Call(name, attention, repeated(values, attention.shape[1]), context, mask)
-        sight = self._sight(call, site)
-        heads = Heads(site, layer, attention, call.values, context, sight, self.here.memory, product)
-        for edit in chosen:
-            heads = _applied(edit, heads)
+        heads = Heads(site, layer, attention, call.values, context, self._visible(call, site), product)
+        for edit in edits:
+            heads = _apply(edit, heads)
         return heads.context
 
-    def _sight(self, call: Call, site: str) -> Sight:
-        """Who sees whom; layers that were given the same mask share one."""
-        known, what = self.here.sights, (site, id(call.mask), call.attention.shape, call.attention.device)
-        if what not in known:
-            known[what] = call.mask, Sight(_visible(call, site))
-        return known[what][1]
+    def _visible(self, call: Call, site: str) -> Visible:
+        """Return which keys each query sees; layers with the same mask share one tensor."""
+        key = site, id(call.mask), call.attention.shape, call.attention.device
+        if key not in self.current.masks:
+            self.current.masks[key] = call.mask, _visible(call, site)
+        return self.current.masks[key][1]
 
-    def watch(self) -> Iterator[Any]:
-        """Put hooks on all modules around attention, to know where a pass begins and ends."""
-        self.modules.extend(all_modules(self.network))
-        around = {name[:end] for name in self.names.values() for end, letter in enumerate(name) if letter == "."}
-        for name in {"", *around, *self.names.values()}:  # lambdas, so that copying the network does not copy us
+    def register_hooks(self) -> Iterator[Any]:
+        """Register hooks on all modules around attention, to know where a pass begins and ends."""
+        parents = {name[:end] for name in self.names.values() for end, letter in enumerate(name) if letter == "."}
+        for name in {"", *parents, *self.names.values()}:  # lambdas, so that copying the network does not copy us
             module = self.network.get_submodule(name)
-            yield module.register_forward_pre_hook(
-                lambda module, given, named: self._begin(module, given, named, sys._getframe(1)), with_kwargs=True
-            )
+            self.inside[id(module)] = {id(part) for part in module.modules()} - {id(module)}
+            yield module.register_forward_pre_hook(lambda module, _: self._begin(module))
             yield module.register_forward_hook(
-                lambda *call: self._end(*call),
-                with_kwargs=True,
-                always_call=True,  # on an Exception, too
+                lambda module, _, output: self._end(module, output),
+                always_call=True,  # after an exception, too
             )
 
-    def _begin(self, module: Any, given: tuple[Any, ...], named: dict[str, Any], call: FrameType) -> None:
-        if not _under_way(self.here.call, call):
-            self.here.outermost, self.here.call = module, call
-            self.here.calls.clear()
-            self.here.sights.clear()
-            assumptions = self.here.memory.assumptions
-            assumptions.forget()
-            alone = len(self.edits) == 1 and edits_here(self) and not heard_here(besides=self)
-            assumptions.allowed = alone and not self.here.again and repeatable(self.modules, call, given, named)
+    def _begin(self, module: Any) -> None:
+        running = self.current.running
+        if id(module) not in self.inside:  # of a copy of the network
+            return
+        if not (running and id(module) in self.inside[id(running[-1])]):
+            running.clear()
+            self.current.calls.clear()
+            self.current.masks.clear()
+        running.append(module)
 
-    def _end(self, module: Any, given: tuple[Any, ...], named: dict[str, Any], made: Any) -> Any:
-        """What the pass gives: None for what it made, or what it makes with more care."""
-        if self.here.outermost is not module:
-            return None
-        self.here.outermost = self.here.call = None
-        self.here.sights.clear()
-        if made is None:  # an exception passes
-            return None
-        if module is self.network and edits_here(self):
+    def _end(self, module: Any, output: Any) -> None:
+        running = self.current.running
+        if id(module) not in self.inside or not running or running.pop() is not module or running:
+            return
+        self.current.masks.clear()
+        if output is not None and module is self.network and edits_here(self):  # None: an exception passes
             self._check()
-        return self._repeated(module, given, named) if self.here.memory.assumptions.broken() else None
-
-    def _repeated(self, module: Any, given: tuple[Any, ...], named: dict[str, Any]) -> Any:
-        """The same pass once more, every layer asked."""
-        self.here.again = True
-        try:
-            return module(*given, **named)
-        finally:
-            self.here.again = False
 
     def _check(self) -> None:
-        """Refuse a pass in which nothing was changed, or a layer that was not there."""
-        if not self.here.layers:
+        """Raise an error after a pass in which nothing was changed, or for a layer that does not exist."""
+        if not self.current.layers:
             raise _bypassed(self.network.config.model_type)
-        most = max(self.here.layers.values())
+        most = max(self.current.layers.values())
         for edit in self.edits:
             select_labels(range(most), edit.layers, "layer")
 
 
-def _under_way(call: FrameType | None, now: FrameType | None) -> bool:
-    """Whether a call has led to what runs now."""
-    if call is None:
-        return False
-    while now is not None and now is not call:
-        now = now.f_back
-    return now is call
-
-
-def _applied(edit: Edit, heads: Heads) -> Heads:
-    """The heads with what an edit lets them write; rows of padding keep what they had."""
+def _apply(edit: Edit, heads: Heads) -> Heads:
+    """Return the heads with the context that an edit gives them; rows of padding keep theirs."""
     context = edit(heads)
     if context is None:
         return heads
@@ -226,13 +192,13 @@ def _applied(edit: Edit, heads: Heads) -> Heads:
             f"The edit '{to_spec(edit)}' must give a context of shape {list(heads.context.shape)} (batch head query "
             f"value), but gave {list(context.shape)}."
         )
-    real = heads.sight.real[:, None, :, None]
+    real = heads.visible.any(-1)[:, None, :, None]
     product = heads.context if heads.product is None else heads.product
     return replace(heads, context=torch.where(real, context.to(heads.context.dtype), heads.context), product=product)
 
 
 def _visible(call: Call, site: str) -> Visible:
-    """Who sees whom; a token that nobody sees, not even itself, is padding and sees nothing."""
+    """Return which keys each query sees; a token that no query sees, not even itself, is padding and sees nothing."""
     batch, _, queries, keys = call.attention.shape
     seen = call.seen()
     if seen is None:

@@ -25,6 +25,7 @@ class Call:
     values: Float[Tensor, "batch head key value"]  # shared value heads repeated
     context: Float[Tensor, "batch head query value"]
     mask: Tensor | None
+    group: int = 1  # consecutive heads that share their values
 
     def seen(self) -> Bool[Tensor, "#batch #query key"] | None:
         """Which keys each query may see, from the mask that the module got; None means all."""
@@ -66,8 +67,8 @@ class Recorder:
         site = self.family.site(name)
         self.sites[site] = self.sites.get(site, 0) + 1
         if site == self.site:
-            every = repeated(values, attention.shape[1]).detach()
-            self.calls.append(Call(name, attention.detach(), every, context.detach(), mask))
+            every, group = repeated(values, attention.shape[1]).detach(), attention.shape[1] // values.shape[1]
+            self.calls.append(Call(name, attention.detach(), every, context.detach(), mask, group))
 
 
 def record(model: Model, tensors: Mapping[str, Any], site: str) -> Recorder:

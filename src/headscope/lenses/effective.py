@@ -6,8 +6,8 @@ from headscope.core.lens import Lens
 from headscope.core.maps import Maps, make_maps
 from headscope.core.spec import check_choices, to_spec
 from headscope.core.trace import Trace
-from headscope.effective.diagnostics import stacked
-from headscope.effective.layers import NEEDS, Keys, effective_layers
+from headscope.effective.diagnostics import stack_diagnostics
+from headscope.effective.layers import NEEDS, Keys, compute_layers
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,6 @@ class Effective(Lens):
 
     def __call__(self, trace: Trace) -> Maps:
         """The effective attention of every layer, in factored form where rows see the same keys."""
-        found = list(effective_layers(trace, self.keys))
+        found = list(compute_layers(trace, self.keys))
         parts = [layer.part for layer in found]
-        return make_maps(trace, parts, to_spec(self), signed=True, diagnostics=stacked(found))
+        return make_maps(trace, parts, to_spec(self), signed=True, diagnostics=stack_diagnostics(found))

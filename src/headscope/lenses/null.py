@@ -9,7 +9,7 @@ from headscope.core.lens import Lens
 from headscope.core.maps import Factored, Maps, make_maps
 from headscope.core.spec import check_choices, to_spec
 from headscope.core.trace import Trace
-from headscope.effective.layers import NEEDS, Keys, effective_layers
+from headscope.effective.layers import NEEDS, Keys, compute_layers
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Null(Lens):
         """What effective attention leaves over, layer by layer."""
         parts: list[Tensor] = []
         tables: list[dict[str, Tensor]] = []
-        for attention, found in zip(trace.attention, effective_layers(trace, self.keys), strict=True):
+        for attention, found in zip(trace.attention, compute_layers(trace, self.keys), strict=True):
             effective = found.part.weights if isinstance(found.part, Factored) else found.part
             rest = attention.to(effective) - effective
             size, whole = (torch.linalg.vector_norm(each, dim=(-2, -1)) for each in (rest, attention.to(effective)))

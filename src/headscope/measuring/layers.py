@@ -7,8 +7,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from headscope.core.maps import Factored, Maps
-from headscope.effective.lazily import Lazily
+from headscope.core.maps import Factored, LazyTensors, Maps
 
 MapsByLens = Mapping[tuple[str, str], Maps]
 """The maps of a batch, by role and lens."""
@@ -19,7 +18,7 @@ def select_layer(maps: MapsByLens, label: int) -> dict[tuple[str, str], Maps]:
     selected = {}
     for key, stack in maps.items():
         index = stack.layers.index(label)
-        tables = Lazily({name: partial(_select, stack.diagnostics, name, index) for name in stack.diagnostics})
+        tables = LazyTensors({name: partial(_select, stack.diagnostics, name, index) for name in stack.diagnostics})
         selected[key] = replace(
             stack, parts=[stack.layer(label)], layers=(label,), visible=[stack.visible[index]], diagnostics=tables
         )
@@ -46,7 +45,7 @@ def fold_layers(maps: MapsByLens) -> dict[tuple[str, str], Maps] | None:
             layers=(0,),
             heads=tuple(range(len(stack.layers) * len(stack.heads))),
             visible=stack.visible[:1],
-            diagnostics=Lazily({name: partial(_fold, stack.diagnostics, name) for name in stack.diagnostics}),
+            diagnostics=LazyTensors({name: partial(_fold, stack.diagnostics, name) for name in stack.diagnostics}),
         )
         for key, stack in maps.items()
     }

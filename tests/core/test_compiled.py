@@ -5,7 +5,7 @@ import sys
 
 import numpy as np
 
-from headscope.effective.compiled import compiled
+from headscope.core.compiled import compiled
 
 
 def total(numbers: np.ndarray) -> float:
