@@ -92,7 +92,7 @@ def picture() -> Figure:
     """Relative change by length, exact and published, for both models."""
     data = open_result(DOCS / "results" / "padding.nc")
     bins = [str(each) for each in data.length.values[LENGTHS]]
-    with theme.applied():
+    with theme.apply():
         figure = Figure(figsize=(5.4, 3.2), layout="constrained")
         ax = figure.subplots()
         for colour, model in zip(theme.heads, data.model.values, strict=False):

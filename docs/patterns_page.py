@@ -31,7 +31,7 @@ def _shares() -> xr.Dataset:
     return open_result(RESULTS / "pattern_shares.nc")
 
 
-@theme.applied()
+@theme.apply()
 def guide_picture() -> Figure:
     """The examples of the guide: two maps of each class, none of them part of the labelled set."""
     maps, labels = open_labelled(RESULTS / "labelling").chosen("guide")

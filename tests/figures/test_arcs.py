@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from headscope.core.errors import InputError
-from headscope.figures.arcs import kept
+from headscope.figures.arcs import select_mass
 from headscope.plotting.draw import draw
 from tests.figures.data import dataset
 
@@ -13,13 +13,13 @@ def lines(figure):
 
 def test_the_largest_weights_of_each_row_are_kept_until_the_mass_is_reached():
     weights = np.array([[0.6, 0.3, 0.1], [-0.5, 0.25, 0.25]])
-    assert kept(weights, 0.8).tolist() == [[0.6, 0.3, 0.0], [-0.5, 0.25, 0.25]]
-    assert kept(weights, 0.5).tolist() == [[0.6, 0.0, 0.0], [-0.5, 0.0, 0.0]]
-    assert kept(weights, 1.0).tolist() == weights.tolist()
+    assert select_mass(weights, 0.8).tolist() == [[0.6, 0.3, 0.0], [-0.5, 0.25, 0.25]]
+    assert select_mass(weights, 0.5).tolist() == [[0.6, 0.0, 0.0], [-0.5, 0.0, 0.0]]
+    assert select_mass(weights, 1.0).tolist() == weights.tolist()
 
 
 def test_a_row_of_zeros_has_no_lines():
-    assert not kept(np.zeros((2, 3)), 1.0).any()
+    assert not select_mass(np.zeros((2, 3)), 1.0).any()
 
 
 def test_every_weight_is_a_line_when_the_mass_is_all():

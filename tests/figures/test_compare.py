@@ -20,10 +20,10 @@ def test_three_panels_share_one_symmetric_scale():
 
 
 def test_the_third_panel_is_what_never_reaches_the_output():
-    standard, effective, difference = (
+    raw, effective, difference = (
         panel.images[0].get_array() for panel in panels(draw(dataset(shares=SHARES), "compare"))
     )
-    assert np.allclose(standard - effective, difference)
+    assert np.allclose(raw - effective, difference)
 
 
 def test_the_head_that_changes_most_is_chosen_and_the_title_says_so():
@@ -66,5 +66,5 @@ def test_one_lens_alone_cannot_be_compared():
 
 
 def test_raw_is_not_compared_with_itself():
-    with pytest.raises(InputError, match=r"compare standard attention with itself\. Give one of effective\."):
+    with pytest.raises(InputError, match=r"compare raw attention with itself\. Give effective\."):
         draw(dataset(), "compare", lens="raw")

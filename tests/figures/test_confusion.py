@@ -44,5 +44,5 @@ def test_what_cannot_be_drawn_is_said():
         draw(evaluated(), "confusion", subset="long")
     with pytest.raises(InputError, match="This figure needs the variable 'confusion', but the data has 'entropy'"):
         draw(measured(), "confusion")
-    with pytest.raises(InputError, match=r"A figure 1.0 inches wide has no room beside its labels"):
+    with pytest.raises(InputError, match=r"size=1 inches is too narrow for the labels of this figure"):
         draw(evaluated(), "confusion", size=1.0)

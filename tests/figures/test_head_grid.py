@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 from headscope.core.errors import InputError, UnknownName
-from headscope.figures.head_grid import pooled
+from headscope.figures.head_grid import max_pool
 from headscope.plotting.draw import draw
-from headscope.plotting.head_cells import written
+from headscope.plotting.head_cells import format_numbers
 from tests.figures.data import dataset, measured
 
 
@@ -36,27 +36,27 @@ def test_numbers_that_would_be_too_small_are_left_out():
 def test_pooling_keeps_the_largest_weight_and_its_sign():
     weights = np.zeros((1, 1, 200, 200))
     weights[0, 0, 150, 30] = -1.0
-    small = pooled(weights)
+    small = max_pool(weights)
     assert small.shape == (1, 1, 64, 64)
     assert small.min() == -1.0
     assert (small != 0).sum() == 1
 
 
 def test_pooling_leaves_out_what_is_hidden_unless_all_is():
-    assert pooled(np.array([[np.nan, 0.5], [np.nan, np.nan]]), largest=1) == 0.5
-    assert np.isnan(pooled(np.full((2, 2), np.nan), largest=1)).all()
+    assert max_pool(np.array([[np.nan, 0.5], [np.nan, np.nan]]), pixels=1) == 0.5
+    assert np.isnan(max_pool(np.full((2, 2), np.nan), pixels=1)).all()
 
 
 def test_whole_numbers_are_written_whole_and_tiny_ones_with_a_power_of_ten():
-    assert written(np.array([[3.0, np.nan]])) == [["3", "–"]]
-    assert written(np.array([[2.5e-7]])) == [["2.5e-07"]]
-    assert written(np.array([[np.nan]])) == [["–"]]
+    assert format_numbers(np.array([[3.0, np.nan]])) == [["3", "–"]]
+    assert format_numbers(np.array([[2.5e-7]])) == [["2.5e-07"]]
+    assert format_numbers(np.array([[np.nan]])) == [["–"]]
 
 
 def test_small_numbers_have_three_decimals_and_a_minus_is_no_hyphen():
-    assert written(np.array([[0.0124, -0.03, -0.0001]])) == [[".012", "−.030", ".000"]]
-    assert written(np.array([[1.5, -0.001, -2.0]])) == [["1.50", "0.00", "−2.00"]]
-    assert written(np.array([[123.45, 1.0]])) == [["123.5", "1.0"]]
+    assert format_numbers(np.array([[0.0124, -0.03, -0.0001]])) == [[".012", "−.030", ".000"]]
+    assert format_numbers(np.array([[1.5, -0.001, -2.0]])) == [["1.50", "0.00", "−2.00"]]
+    assert format_numbers(np.array([[123.45, 1.0]])) == [["123.5", "1.0"]]
 
 
 def test_an_unknown_value_is_said():
@@ -68,7 +68,7 @@ def test_an_unknown_value_is_said():
 
 def test_a_size_without_room_is_said():
     with pytest.raises(
-        InputError, match=r"A figure 1.0 inches wide has no room beside its labels. Give a larger size."
+        InputError, match=r"size=1 inches is too narrow for the labels of this figure. Give a larger size."
     ):
         draw(dataset(), "head_grid", size=1.0)
 

@@ -21,7 +21,7 @@ def test_a_bar_goes_from_the_least_to_the_greatest_weight():
         assert bar.get_x() + bar.get_width() == pytest.approx(float(greatest))
 
 
-def test_standard_and_effective_weights_are_marked_in_their_rows():
+def test_raw_and_effective_weights_are_marked_in_their_rows():
     data = intervals()
     drawn = draw(data, "identifiability")
     assert np.allclose(marks(drawn, "o").get_xdata(), data["standard"])
@@ -62,5 +62,5 @@ def test_maps_are_refused_in_words():
 
 
 def test_a_size_without_room_is_said():
-    with pytest.raises(InputError, match=r"A figure 0.5 inches wide has no room beside its labels"):
+    with pytest.raises(InputError, match=r"size=0.5 inches is too narrow for the labels of this figure"):
         draw(intervals(), "identifiability", size=0.5)

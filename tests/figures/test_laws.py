@@ -1,5 +1,7 @@
 """Laws of every figure in the catalog."""
 
+import inspect
+import re
 import subprocess
 import sys
 import warnings
@@ -84,7 +86,7 @@ SEVERAL_PANELS = {"compare", "heads", "stacked_bars", "typical_maps"}
 def test_a_figure_of_one_panel_draws_into_axes(name):
     where = Figure(layout="constrained")
     assert draw(data_for(name), name, ax=where.subplots()) is where
-    with pytest.raises(InputError, match=f"'{name}' has one panel, so it takes ax=, but got figure="):
+    with pytest.raises(InputError, match=f"'{name}' has one panel, so it takes ax=, but got canvas="):
         draw(data_for(name), name, canvas=where)
 
 
@@ -92,8 +94,19 @@ def test_a_figure_of_one_panel_draws_into_axes(name):
 def test_a_figure_of_several_panels_draws_into_a_figure_or_a_part_of_one(name):
     where = Figure(layout="constrained")
     assert draw(data_for(name), name, canvas=where.subfigures(1, 2)[0]) is where
-    with pytest.raises(InputError, match=f"'{name}' has several panels, so it takes figure=, but got ax="):
+    with pytest.raises(InputError, match=f"'{name}' has several panels, so it takes canvas=, but got ax="):
         draw(data_for(name), name, ax=where.subplots())
+
+
+@every_figure
+def test_an_argument_advised_by_an_error_exists(name):
+    where = Figure(layout="constrained")
+    wrong = {"ax": where.subplots()} if name in SEVERAL_PANELS else {"canvas": where}
+    with pytest.raises(InputError) as error:
+        draw(data_for(name), name, **wrong)
+    advised = set(re.findall(r"(\w+)=", str(error.value)))
+    assert advised == {"ax", "canvas"}
+    assert advised <= set(inspect.signature(draw).parameters)
 
 
 @every_figure
@@ -126,7 +139,7 @@ def test_figures_and_results_leave_torch_and_pyplot_unloaded():
     results = ("store", "compare", "tables", "measured")
     modules = [f"headscope.figures.{name}" for name in figures.names()]
     modules += [f"headscope.results.{name}" for name in results]
-    modules += [f"headscope.plotting.{name}" for name in ("draw", "theme", "heat", "pick", "canvas", "fonts")]
+    modules += [f"headscope.plotting.{name}" for name in ("draw", "theme", "heatmap", "selection", "canvas", "fonts")]
     code = f"import sys, {', '.join(modules)}; print({{'torch', 'matplotlib.pyplot'}} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"

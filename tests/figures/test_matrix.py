@@ -4,7 +4,7 @@ from matplotlib.figure import Figure
 
 from headscope.core.errors import InputError, UnknownName
 from headscope.plotting.draw import draw
-from headscope.plotting.fonts import Labels
+from headscope.plotting.fonts import TokenFormatter
 from tests.figures.data import dataset
 
 
@@ -18,7 +18,7 @@ def test_rows_are_queries_and_columns_are_keys():
     assert np.allclose(shown, data["weights"].sel(lens="raw", layer=1, head=2))
 
 
-def test_standard_attention_starts_at_zero():
+def test_raw_attention_starts_at_zero():
     assert image(draw(dataset(), "matrix", lens="raw")).get_clim()[0] == 0
 
 
@@ -46,7 +46,7 @@ def test_every_token_of_a_long_text_is_named_and_the_figure_grows():
     long = draw(dataset(" ".join(["word"] * 128), layers=1, heads=1), "matrix")
     axes = long.axes[0]
     assert len(axes.get_yticks()) == 128
-    assert isinstance(axes.yaxis.get_major_formatter(), Labels)
+    assert isinstance(axes.yaxis.get_major_formatter(), TokenFormatter)
     assert axes.get_yticklabels()[0].get_fontsize() > 6
     assert long.get_figwidth() > draw(dataset(), "matrix").get_figwidth()
 
@@ -82,7 +82,7 @@ def test_a_lens_that_is_not_there_is_said():
 
 def test_a_size_without_room_is_said():
     with pytest.raises(
-        InputError, match=r"A figure 1.0 inches wide has no room beside its labels. Give a larger size."
+        InputError, match=r"size=1 inches is too narrow for the labels of this figure. Give a larger size."
     ):
         draw(dataset(), "matrix", size=1.0)
 

@@ -3,7 +3,7 @@ import pytest
 from scipy import stats
 
 from headscope.core.errors import InputError, UnknownName
-from headscope.figures.scatter import apart, spearman
+from headscope.figures.scatter import select_apart, spearman
 from headscope.plotting.draw import draw
 from tests.figures.data import measured
 
@@ -65,7 +65,7 @@ def test_the_heads_farthest_from_equality_are_named():
 
 def test_names_do_not_lie_on_one_another():
     x = y = np.array([0.0, 0.01, 1.0])
-    assert apart(x, y, [0, 1, 2], many=3) == [0, 2]
+    assert select_apart(x, y, [0, 1, 2], count=3) == [0, 2]
 
 
 def test_layers_differ_in_shade_and_mark():

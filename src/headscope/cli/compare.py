@@ -50,7 +50,7 @@ def verb(
 
 def _of_lenses(first: "xr.Dataset", second: "xr.Dataset", lens: str | None) -> "tuple[xr.Dataset, xr.Dataset]":
     """What `raw` or `raw/effective` means."""
-    from headscope.plotting.pick import select_lens
+    from headscope.plotting.selection import select_lens
 
     if lens is None:
         return first, second

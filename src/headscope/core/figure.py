@@ -1,16 +1,67 @@
-"""A way to draw what was found."""
+"""The interface of a figure, and the canvas it draws on."""
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
+
+from headscope.core.errors import InputError
 
 if TYPE_CHECKING:
     import xarray as xr
-    from matplotlib import figure as matplotlib_figure
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as MatplotlibFigure
+    from matplotlib.figure import SubFigure
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where a figure draws: axes or a figure of the caller's, or else a new figure.
+
+    `name` is that of the figure in the catalog, for error messages.
+    """
+
+    name: str
+    new: "MatplotlibFigure"
+    ax: "Axes | None" = None
+    canvas: "MatplotlibFigure | SubFigure | None" = None
+
+    @property
+    def is_new(self) -> bool:
+        """Whether the caller gave neither axes nor a figure."""
+        return self.ax is None and self.canvas is None
+
+    @property
+    def figure(self) -> "MatplotlibFigure":
+        """The whole matplotlib figure."""
+        part = self.ax.figure if self.ax is not None else self.canvas if self.canvas is not None else self.new
+        return part.figure
+
+    def open_axes(self, width: float, height: float) -> "Axes":
+        """Return the axes for a figure of one panel; a new figure has this size in inches."""
+        if self.canvas is not None:
+            raise InputError(
+                f"The figure '{self.name}' has one panel, so it takes ax=, but got canvas=. Give ax=canvas.subplots()."
+            )
+        if self.ax is not None:
+            return self.ax
+        self.new.set_size_inches(width, height)
+        return self.new.subplots()
+
+    def open_panels(self, width: float, height: float) -> "MatplotlibFigure | SubFigure":
+        """Return the matplotlib figure for several panels; a new one has this size in inches."""
+        if self.ax is not None:
+            raise InputError(
+                f"The figure '{self.name}' has several panels, so it takes canvas=, but got ax=. "
+                "Give a matplotlib figure, or a part of one from Figure.subfigures, as canvas=."
+            )
+        if self.canvas is not None:
+            return self.canvas
+        self.new.set_size_inches(width, height)
+        return self.new
 
 
 class Figure(ABC):
-    """Frozen parameters and a call that turns a Dataset into a matplotlib figure.
+    """Frozen parameters and a call that draws a Dataset.
 
     A subclass is a frozen dataclass in a file of its own under `figures/`, named after it.
     """
@@ -19,15 +70,8 @@ class Figure(ABC):
     """The papers this figure comes from, as keys of `headscope cite`."""
 
     @abstractmethod
-    def __call__(
-        self,
-        data: "xr.Dataset",
-        *,
-        ax: "Axes | None" = None,
-        figure: "matplotlib_figure.Figure | matplotlib_figure.SubFigure | None" = None,
-    ) -> "matplotlib_figure.Figure":
-        """The figure, new or drawn where the caller says.
+    def __call__(self, data: "xr.Dataset", target: Target) -> None:
+        """Draw `data` on `target`, in axes from `open_axes` or in a figure from `open_panels`.
 
-        A figure of one panel draws into `ax`; one of several panels draws into `figure`, which may be part of
-        a larger one. Neither touches matplotlib's global style.
+        `headscope.draw` calls this with headscope's own style applied.
         """

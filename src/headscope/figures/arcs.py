@@ -5,25 +5,24 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from matplotlib import figure as canvases
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.colors import to_rgba
 from matplotlib.lines import Line2D
 
 from headscope.core.errors import InputError
-from headscope.core.figure import Figure
-from headscope.plotting import canvas, fonts, heat, pick, theme
+from headscope.core.figure import Figure, Target
+from headscope.plotting import canvas, fonts, heatmap, selection, theme
 
-PER_LINE = 4  # entries of the legend
+PER_LINE = 4  # legend entries
 
 
 @dataclass(frozen=True)
 class Arcs(Figure):
     """Queries on the left, keys on the right, and a line for each weight; darker is more.
 
-    Of each query only the largest weights are drawn, until they make up `mass` of its total. Several `heads`
-    have a colour each; weights below zero are dashed. `query` shows the lines of one token alone, counted
+    For each query only the largest weights are drawn, up to a share `mass` of its total. Each of several `heads`
+    has its own colour; negative weights are dashed. `query` draws the lines of one token only, counted
     from 0. `size` is the width in inches.
     """
 
@@ -37,40 +36,37 @@ class Arcs(Figure):
 
     def __post_init__(self) -> None:
         if not 0 < self.mass <= 1:
-            raise InputError(f"mass={self.mass} must be above 0 and at most 1, as a part of each row's weight.")
+            raise InputError(f"mass={self.mass} must be above 0 and at most 1, as a share of each row's weight.")
 
-    @theme.applied()
-    def __call__(
-        self,
-        data: xr.Dataset,
-        *,
-        ax: Axes | None = None,
-        figure: canvases.Figure | canvases.SubFigure | None = None,
-    ) -> canvases.Figure:
-        """The lines of one or several heads."""
-        maps = [pick.one_head(data, self.lens, self.layer, head) for head in _tuple(self.heads)]
+    def __call__(self, data: xr.Dataset, target: Target) -> None:
+        """Draw the lines of one or several heads."""
+        maps = [selection.select_head(data, self.lens, self.layer, head) for head in _check_heads(self.heads)]
         first = maps[0]
         _check_query(first, self.query)
-        weights = [kept(np.nan_to_num(pick.cells(one)), self.mass, self.query) for one in maps]
-        row, size = _room(first, self.size)
-        place = canvas.one_panel("arcs", ax, figure, size)
-        row = row if ax is None else canvas.inches(ax)[1] / max(first.sizes["query"], first.sizes["key"])
-        largest = max(float(np.abs(each).max()) for each in weights)
-        for index, each in enumerate(weights):
-            apart = 0.14 * (index - (len(maps) - 1) / 2)  # heads lie side by side, not on one another
-            _draw_lines(place, each, largest or 1.0, _palette(len(maps))[index], apart)
-        _name_tokens(place, first, row)
-        lines = _legend(place, maps, any((each < 0).any() for each in weights))
-        default = f"{first['lens'].values} · {', '.join(map(pick.label, maps))}"
-        place.set_title(self.title if self.title is not None else default, pad=6 + (14 + 14 * lines if lines else 0))
-        canvas.note(place, f"Darkest line: {largest:.2g}. {_caption(self.mass)}", wide=size[0] if ax is None else None)
-        return canvas.root(place.figure)
+        weights = [
+            select_mass(np.nan_to_num(selection.visible_weights(head_map)), self.mass, self.query) for head_map in maps
+        ]
+        rows = max(first.sizes["query"], first.sizes["key"])
+        row, size = _fit_rows(first, rows, self.size)
+        ax = target.open_axes(*size)
+        row = row if target.is_new else canvas.axes_size(ax)[1] / rows
+        largest = max(float(np.abs(head_weights).max()) for head_weights in weights)
+        for index, head_weights in enumerate(weights):
+            shift = 0.14 * (index - (len(maps) - 1) / 2)  # lines of several heads do not overlap
+            _draw_lines(ax, head_weights, largest or 1.0, _palette(len(maps))[index], shift)
+        _label_tokens(ax, first, rows, row)
+        lines = _add_legend(ax, maps, any((head_weights < 0).any() for head_weights in weights))
+        default = f"{first['lens'].values} · {', '.join(map(selection.head_label, maps))}"
+        ax.set_title(self.title if self.title is not None else default, pad=6 + (14 + 14 * lines if lines else 0))
+        canvas.add_note(
+            ax, f"Darkest line: {largest:.2g}. {_caption(self.mass)}", width=size[0] if target.is_new else None
+        )
 
 
-def kept(weights: heat.Cells, mass: float, query: int | None = None) -> heat.Cells:
-    """The largest weights of each row, until they make up `mass` of its absolute total; zero elsewhere.
+def select_mass(weights: heatmap.Cells, mass: float, query: int | None = None) -> heatmap.Cells:
+    """Keep the largest weights of each row, up to a share `mass` of its absolute total; set the others to 0.
 
-    >>> kept(np.array([[0.5, 0.4, 0.1]]), mass=0.8)
+    >>> select_mass(np.array([[0.5, 0.4, 0.1]]), mass=0.8)
     array([[0.5, 0.4, 0. ]])
     """
     sizes = np.abs(weights)
@@ -78,20 +74,20 @@ def kept(weights: heat.Cells, mass: float, query: int | None = None) -> heat.Cel
     ranked = np.take_along_axis(sizes, order, -1)
     before = ranked.cumsum(-1) - ranked
     total = sizes.sum(-1, keepdims=True)
-    chosen = np.zeros(weights.shape, bool)
-    np.put_along_axis(chosen, order, before < mass * total - 1e-9 * total, -1)
+    selected = np.zeros(weights.shape, bool)
+    np.put_along_axis(selected, order, before < mass * total - 1e-9 * total, -1)
     if query is not None:
-        chosen[np.arange(len(weights)) != query] = False
-    return np.where(chosen, weights, 0.0)
+        selected[np.arange(len(weights)) != query] = False
+    return np.where(selected, weights, 0.0)
 
 
-def _draw_lines(ax: Axes, weights: heat.Cells, largest: float, colours: tuple[str, str], apart: float) -> None:
-    """Faint lines first, so that strong ones lie on top; negative ones dashed."""
+def _draw_lines(ax: Axes, weights: heatmap.Cells, largest: float, colours: tuple[str, str], shift: float) -> None:
+    """Draw faint lines first, so that strong ones are on top; negative ones are dashed."""
     for sign, colour, dashes in ((1, colours[0], "solid"), (-1, colours[1], (0, (3, 2)))):
         rows, columns = np.nonzero(weights * sign > 0)
         sizes = np.abs(weights[rows, columns]) / largest
         order = np.argsort(sizes, kind="stable")
-        ends = np.stack([0 * rows, rows + apart, 0 * rows + 1, columns + apart], -1).reshape(-1, 2, 2)
+        ends = np.stack([0 * rows, rows + shift, 0 * rows + 1, columns + shift], -1).reshape(-1, 2, 2)
         paint = np.tile(to_rgba(colour), (len(order), 1))
         paint[:, 3] = 0.06 + 0.94 * sizes[order]
         lines = LineCollection(list(ends[order]), colors=paint, linestyles=[dashes], capstyle="butt")
@@ -99,36 +95,27 @@ def _draw_lines(ax: Axes, weights: heat.Cells, largest: float, colours: tuple[st
         ax.add_collection(lines)
 
 
-def _name_tokens(ax: Axes, one: xr.Dataset, row: float) -> None:
-    """Query tokens on the left, key tokens on the right."""
-    tall = max(one.sizes["query"], one.sizes["key"])
-    ax.set(xlim=(0, 1), ylim=(tall - 0.5, -0.5), xticks=[])
+def _label_tokens(ax: Axes, head_map: xr.Dataset, rows: int, row: float) -> None:
+    """Label query tokens on the left and key tokens on the right."""
+    ax.set(xlim=(0, 1), ylim=(rows - 0.5, -0.5), xticks=[])
     ax.spines[:].set_visible(False)
-    heat.name_tokens(ax.yaxis, one, "query", row)
+    heatmap.label_tokens(ax.yaxis, head_map, "query", row)
     right = ax.secondary_yaxis("right")
     right.spines[:].set_visible(False)
-    heat.name_tokens(right.yaxis, one, "key", row)
-    for x, side, where in ((0, "right", "query"), (1, "left", "key")):
-        ax.text(
-            x,
-            1.0,
-            where,
-            transform=ax.transAxes,
-            ha=side,
-            va="bottom",
-            color=theme.quiet,
-            fontsize=theme.NOTE,
-        )
+    heatmap.label_tokens(right.yaxis, head_map, "key", row)
+    for x, align, side in ((0, "right", "query"), (1, "left", "key")):
+        look: dict[str, Any] = {"ha": align, "va": "bottom", "color": theme.quiet, "fontsize": theme.NOTE}
+        ax.text(x, 1.0, side, transform=ax.transAxes, **look)
 
 
-def _legend(ax: Axes, maps: list[xr.Dataset], negative: bool) -> int:
-    """Which colour is which head, and that dashes are negative; gives back how many lines that takes."""
+def _add_legend(ax: Axes, maps: list[xr.Dataset], negative: bool) -> int:
+    """Add a legend of heads and of dashed lines, and return its number of lines."""
     handles = []
     palette = _palette(len(maps))
     if len(maps) > 1:
         handles = [
-            Line2D([], [], color=colours[0], label=f"H{int(one['head'])}")
-            for one, colours in zip(maps, palette, strict=False)
+            Line2D([], [], color=colours[0], label=f"H{int(head_map['head'])}")
+            for head_map, colours in zip(maps, palette, strict=False)
         ]
     if negative:
         colour = palette[0][1] if len(maps) == 1 else theme.quiet
@@ -139,9 +126,9 @@ def _legend(ax: Axes, maps: list[xr.Dataset], negative: bool) -> int:
     return -(-len(handles) // PER_LINE)
 
 
-def _palette(many: int) -> list[tuple[str, str]]:
-    """The colours of positive and negative weights, for each head."""
-    return [(theme.positive, theme.negative)] if many == 1 else [(colour, colour) for colour in theme.heads]
+def _palette(heads: int) -> list[tuple[str, str]]:
+    """Return the colours of positive and negative weights, for each head."""
+    return [(theme.positive, theme.negative)] if heads == 1 else [(colour, colour) for colour in theme.heads]
 
 
 def _caption(mass: float) -> str:
@@ -150,17 +137,15 @@ def _caption(mass: float) -> str:
     return f"Of each query the largest weights are drawn, up to {mass:.0%} of its total."
 
 
-def _room(one: xr.Dataset, size: float | None) -> tuple[float, tuple[float, float]]:
-    """The height of a row, and the size of the figure, in inches."""
-    tall = max(one.sizes["query"], one.sizes["key"])
-    row = min(max(4.2 / tall, 0.135), 0.24, 24.0 / tall)
-    points = max(heat.SMALLEST_TYPE, min(heat.LARGEST_TYPE, row * heat.PER_CELL))
-    labels = sum(fonts.width(pick.tokens(one, side)) for side in ("query", "key")) * points
-    return row, (size if size is not None else 2.6 + labels, row * tall + 1.2)
+def _fit_rows(head_map: xr.Dataset, rows: int, width: float | None) -> tuple[float, tuple[float, float]]:
+    """Return the height of a row and the size of the figure, in inches."""
+    row = heatmap.fit_rows(rows, 0.24)
+    labels = sum(fonts.label_width(selection.token_texts(head_map, side)) for side in ("query", "key"))
+    return row, (width if width is not None else 2.6 + labels * heatmap.font_size(row), row * rows + 1.2)
 
 
-def _tuple(heads: tuple[int, ...] | int | None) -> tuple[int | None, ...]:
-    """The heads asked for, or the first."""
+def _check_heads(heads: tuple[int, ...] | int | None) -> tuple[int | None, ...]:
+    """Return the requested heads (default: the first), if they are not too many."""
     if not isinstance(heads, tuple):
         return (heads,)
     if not heads:
@@ -173,7 +158,7 @@ def _tuple(heads: tuple[int, ...] | int | None) -> tuple[int | None, ...]:
     return heads
 
 
-def _check_query(one: xr.Dataset, query: int | None) -> None:
-    many: Any = one.sizes["query"]
-    if query is not None and not 0 <= query < many:
-        raise InputError(f"There is no query {query}: this text has {many} query tokens, 0 to {many - 1}.")
+def _check_query(head_map: xr.Dataset, query: int | None) -> None:
+    count = head_map.sizes["query"]
+    if query is not None and not 0 <= query < count:
+        raise InputError(f"There is no query {query}: this text has {count} query tokens, 0 to {count - 1}.")

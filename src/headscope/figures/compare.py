@@ -1,25 +1,25 @@
-"""Standard attention, what reaches the output, and what does not, side by side."""
+"""Raw attention, another lens and their difference, side by side."""
 
 from dataclasses import dataclass
 
 import numpy as np
 import xarray as xr
-from matplotlib import figure as canvases
-from matplotlib.axes import Axes
+from matplotlib import figure as mpl
 
 from headscope.core.errors import InputError
-from headscope.core.figure import Figure
+from headscope.core.figure import Figure, Target
+from headscope.core.prose import join_words
 from headscope.core.spec import check_choices
-from headscope.plotting import canvas, heat, pick, theme
+from headscope.plotting import canvas, heatmap, selection, theme
 
 
 @dataclass(frozen=True)
 class Compare(Figure):
-    """The standard map, the same head through another lens, and their difference, all on one scale.
+    """The raw map, the same head through another lens, and their difference, all on one scale.
 
-    The data needs the lens `raw` and another one; `lens` says which, where there are several. Without `layer`
-    and `head` it shows the head that changes most. Where nothing changes it draws one map and says why.
-    Colours follow the square root of a weight, so that small ones can be seen beside large ones;
+    The data needs the lens `raw` and another one; `lens` selects it where there are several. Without `layer`
+    and `head` it shows the head that changes most. Where the maps are equal it draws one of them and says why.
+    Colours follow the square root of a weight, so that small ones are visible beside large ones;
     `scale="linear"` changes that. `size` is the width in inches.
     """
 
@@ -28,128 +28,113 @@ class Compare(Figure):
     lens: str | None = None
     title: str | None = None
     size: float | None = None
-    scale: heat.Spacing = "root"
+    scale: heatmap.Spacing = "root"
 
     cites = ("brunner2020", "sun2021")
 
     def __post_init__(self) -> None:
         check_choices(self)
 
-    @theme.applied()
-    def __call__(
-        self,
-        data: xr.Dataset,
-        *,
-        ax: Axes | None = None,
-        figure: canvases.Figure | canvases.SubFigure | None = None,
-    ) -> canvases.Figure:
-        """Three panels, or one where they would be the same."""
-        lens = _other(data, self.lens)
-        layer, head = _changed_most(data, lens, self.layer, self.head)
-        standard, other = (pick.one_head(data, name, layer, head) for name in ("raw", lens))
-        maps = [pick.cells(standard), pick.cells(other)]
-        same = np.allclose(maps[0], maps[1], atol=1e-6, equal_nan=True)  # float32 weights
-        room = heat.room(other, self.size, panels=1 if same else 3, extra=0.55)
-        place = canvas.whole_figure("compare", ax, figure, room.size)
-        if same:
-            _draw_once(place, other, standard, room.cell)
+    def __call__(self, data: xr.Dataset, target: Target) -> None:
+        """Draw three panels, or one where the maps are equal."""
+        lens = _select_lens(data, self.lens)
+        layer, head = _select_head(data, lens, self.layer, self.head)
+        raw, other = (selection.select_head(data, name, layer, head) for name in ("raw", lens))
+        maps = [selection.visible_weights(raw), selection.visible_weights(other)]
+        equal = np.allclose(maps[0], maps[1], atol=1e-6, equal_nan=True)  # float32 weights
+        cell, size = heatmap.fit_heatmap(other, self.size, panels=1 if equal else 3, extra=0.55)
+        figure = target.open_panels(*size)
+        if equal:
+            _draw_one(figure, other, maps[0], cell)
         else:
-            _draw_three(place, other, [*maps, maps[0] - maps[1]], room.cell, self.scale)
-        chosen = None in (self.layer, self.head) and data.sizes["layer"] * data.sizes["head"] > 1
-        title = self.title if self.title is not None else _title(other, same=same, chosen=chosen)
-        wide = place.bbox.width / place.dpi
-        place.suptitle(canvas.wrapped(title, wide, theme.TITLE) + "\n")  # a line of air above the panels' own titles
-        return canvas.root(place)
+            _draw_three(figure, other, [*maps, maps[0] - maps[1]], cell, self.scale)
+        automatic = None in (self.layer, self.head) and data.sizes["layer"] * data.sizes["head"] > 1
+        title = self.title if self.title is not None else _title(other, equal=equal, automatic=automatic)
+        width = figure.bbox.width / figure.dpi
+        figure.suptitle(canvas.wrap_text(title, width, theme.TITLE) + "\n")  # a blank line above the panels' titles
 
 
 def _draw_three(
-    place: canvases.Figure | canvases.SubFigure,
+    figure: mpl.Figure | mpl.SubFigure,
     other: xr.Dataset,
-    maps: list[heat.Cells],
+    maps: list[heatmap.Cells],
     cell: float,
-    spacing: heat.Spacing,
+    spacing: heatmap.Spacing,
 ) -> None:
-    """Standard, effective and difference on one symmetric scale: a colour means the same in all three."""
+    """Draw raw, other and difference on one symmetric scale."""
     lens = str(other["lens"].values)
-    names = ("standard", lens, f"standard − {lens}")
-    scale = heat.scale(np.concatenate(maps), signed=True, spacing=spacing)
-    panels = place.subplots(1, 3)
-    for panel, weights, name in zip(panels, maps, names, strict=True):
-        heat.draw_cells(panel, weights, scale)
-        heat.name_sides(panel, other, cell, queries=panel is panels[0])
+    scale = heatmap.weight_scale(np.concatenate(maps), signed=True, spacing=spacing)
+    panels = figure.subplots(1, 3)
+    for panel, weights, name in zip(panels, maps, ("raw", lens, f"raw − {lens}"), strict=True):
+        heatmap.draw_cells(panel, weights, scale)
+        heatmap.label_axes(panel, other, cell, queries=panel is panels[0])
         panel.set_title(name)
     rows, columns = maps[0].shape
-    heat.bar(panels[-1], scale, "weight", (cell * columns, cell * rows))
+    heatmap.add_colour_bar(panels[-1], scale, "weight", (cell * columns, cell * rows))
 
 
-def _draw_once(
-    place: canvases.Figure | canvases.SubFigure, other: xr.Dataset, standard: xr.Dataset, cell: float
-) -> None:
-    """The standard map alone, with the reason: equal pictures would say less."""
-    weights = pick.cells(standard)
-    panel = place.subplots()
-    scale = heat.scale(weights, signed=False)
-    heat.draw_cells(panel, weights, scale)
-    heat.name_sides(panel, standard, cell)
+def _draw_one(figure: mpl.Figure | mpl.SubFigure, other: xr.Dataset, weights: heatmap.Cells, cell: float) -> None:
+    """Draw the raw map alone, with the reason why the other map is equal."""
+    panel = figure.subplots()
+    scale = heatmap.weight_scale(weights, signed=False)
+    heatmap.draw_cells(panel, weights, scale)
+    heatmap.label_axes(panel, other, cell)
     rows, columns = weights.shape
-    heat.bar(panel, scale, heat.quantity("raw"), (cell * columns, cell * rows))
-    canvas.note(panel, _why_same(other), wide=cell * columns)
+    heatmap.add_colour_bar(panel, scale, heatmap.weight_label("raw"), (cell * columns, cell * rows))
+    canvas.add_note(panel, _why_equal(other), width=cell * columns)
 
 
-def _why_same(other: xr.Dataset) -> str:
+def _why_equal(other: xr.Dataset) -> str:
     lens = str(other["lens"].values)
     if "null" in other and int(other["null"]) == 0:
         return (
             f"{int(other['n'])} tokens, rank {int(other['rank'])}: all of this attention reaches the output, "
             f"so {lens} attention is the same."
         )
-    return f"The lens {lens} gives the same map as standard attention here."
+    return f"The lens {lens} gives the same map as raw attention here."
 
 
-def _title(other: xr.Dataset, *, same: bool, chosen: bool) -> str:
-    where = pick.label(other)
-    if same:
-        return f"{where} · standard attention"
-    first = f"{where}, the head that changes most" if chosen else where
+def _title(other: xr.Dataset, *, equal: bool, automatic: bool) -> str:
+    head = selection.head_label(other)
+    if equal:
+        return f"{head} · raw attention"
+    first = f"{head}, the head that changes most" if automatic else head
     if "share" not in other or not np.isfinite(float(other["share"])):
         return first
-    share = float(other["share"])
     return (
-        f"{first}\n{int(other['n'])} tokens, rank {int(other['rank'])}: {share:.0%} of this attention is "
-        "effective "
-        f"(size of the {other['lens'].values} map ÷ size of the standard map)"
+        f"{first}\n{int(other['n'])} tokens, rank {int(other['rank'])}: {float(other['share']):.0%} of this attention "
+        f"is effective (size of the {other['lens'].values} map ÷ size of the raw map)"
     )
 
 
-def _other(data: xr.Dataset, lens: str | None) -> str:
-    """The lens to compare with standard attention."""
-    pick.need(data, "weights")
+def _select_lens(data: xr.Dataset, lens: str | None) -> str:
+    """Return the lens to compare with raw attention."""
+    selection.require_variables(data, "weights")
     names = [str(name) for name in data["lens"].values]
     others = [name for name in names if name != "raw"]
     if "raw" not in names or not others:
         raise InputError(
-            "The figure 'compare' needs the lens 'raw' and another one, but the data has "
-            f"{', '.join(names)}. View the same trace through both: "
-            "draw([view(trace, 'raw'), view(trace, 'effective')], 'compare')."
+            f"The figure 'compare' needs the lens 'raw' and another one, but the data has {', '.join(names)}. View the "
+            "same trace through both: draw([view(trace, 'raw'), view(trace, 'effective')], 'compare')."
         )
     if lens is None:
         return others[0]
     if lens == "raw":
-        raise InputError(f"lens='raw' would compare standard attention with itself. Give one of {', '.join(others)}.")
-    return str(pick.one_lens(data, lens)["lens"].values)
+        raise InputError(f"lens='raw' would compare raw attention with itself. Give {join_words(others, 'or')}.")
+    return str(selection.select_maps(data, lens)["lens"].values)
 
 
-def _changed_most(data: xr.Dataset, lens: str, layer: int | None, head: int | None) -> tuple[int, int]:
-    """The layer and head asked for; what is left open is where the smallest part reaches the output."""
-    other, standard = pick.one_lens(data, lens), pick.one_lens(data, "raw")
+def _select_head(data: xr.Dataset, lens: str, layer: int | None, head: int | None) -> tuple[int, int]:
+    """Return the requested layer and head; by default those with the smallest effective share."""
+    other, raw = selection.select_maps(data, lens), selection.select_maps(data, "raw")
     layers = [layer] if layer is not None else data["layer"].values
     heads = [head] if head is not None else data["head"].values
-    for what, label in (("layer", layer), ("head", head)):
-        pick.place(data, what, label)
+    for axis, label in (("layer", layer), ("head", head)):
+        selection.axis_index(data, axis, label)
     if "share" in other and bool(other["share"].notnull().any()):
-        kept = other["share"]
+        share = other["share"]
     else:
-        kept = -abs(standard["weights"] - other["weights"]).sum(("query", "key"))
-    kept = kept.sel(layer=layers, head=heads).fillna(np.inf)
-    row, column = np.unravel_index(int(kept.values.argmin()), kept.shape)
-    return int(kept["layer"][row]), int(kept["head"][column])
+        share = -abs(raw["weights"] - other["weights"]).sum(("query", "key"))
+    share = share.sel(layer=layers, head=heads).fillna(np.inf)
+    row, column = np.unravel_index(int(share.values.argmin()), share.shape)
+    return int(share["layer"][row]), int(share["head"][column])

@@ -5,154 +5,139 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from matplotlib import figure as canvases
 from matplotlib.axes import Axes
 from matplotlib.collections import PatchCollection
 from matplotlib.patches import Rectangle
 
-from headscope.core.errors import InputError, unknown_name
-from headscope.core.figure import Figure
+from headscope.core.errors import unknown_name
+from headscope.core.figure import Figure, Target
 from headscope.core.spec import check_choices
 from headscope.patterns.classes import LETTERS, NAMES
-from headscope.plotting import canvas, heat, pick, series, theme
-from headscope.plotting import head_cells as grid
+from headscope.plotting import head_cells, heatmap, selection, series, theme
 from headscope.results import measured
 
-LARGEST = 64
-"""A thumbnail has at most this many pixels a side; each shows the largest weight it stands for."""
+MAX_PIXELS = 64
+"""Side of a thumbnail; each pixel shows the weight of largest absolute value that it covers."""
 
 
 @dataclass(frozen=True)
 class HeadGrid(Figure):
-    """A thumbnail of every head, or with `colour` one coloured cell for each, by a value such as "share".
+    """A thumbnail of every head, or with `colour` a cell for each, coloured by a value such as "share".
 
-    With `colour="patterns"` each cell has the letter and the colour of the class that most examples have there; where
-    fewer have it, it is paler.
+    With `colour="patterns"` each cell has the letter and colour of its most frequent class, paler where fewer examples
+    belong to it.
 
     All thumbnails share one scale, on which colours follow the square root of a weight, or the weight itself
-    with `scale="linear"`. Numbers are printed in coloured cells wherever they can be set in 4 points or more,
-    and left out elsewhere. `size` is the width in inches.
+    with `scale="linear"`. Coloured cells have numbers where these fit in 4 points or more. `size` is the width in
+    inches.
     """
 
     colour: str | None = None
     lens: str | None = None
     title: str | None = None
     size: float | None = None
-    scale: heat.Spacing = "root"
+    scale: heatmap.Spacing = "root"
 
     def __post_init__(self) -> None:
         check_choices(self)
 
-    @theme.applied()
-    def __call__(
-        self,
-        data: xr.Dataset,
-        *,
-        ax: Axes | None = None,
-        figure: canvases.Figure | canvases.SubFigure | None = None,
-    ) -> canvases.Figure:
-        """The grid of heads."""
-        colour = self.colour if self.colour is not None or "weights" in data else _first(data)
-        one = (
-            pick.one_lens(data, self.lens) if colour is None else _measured(_lettered(data, colour), self.lens, colour)
-        )
-        lens = str(one["lens"].values)
-        cell, size = _room(one, self.size, thumbnails=colour is None, beside=2.55 if "letter" in one else 1.3)
-        place = canvas.one_panel("head_grid", ax, figure, size)
-        shape = (one.sizes["layer"], one.sizes["head"])
-        cell = cell if ax is None else heat.cell_in(place, shape)
+    def __call__(self, data: xr.Dataset, target: Target) -> None:
+        """Draw the grid of heads."""
+        colour = self.colour if self.colour is not None or "weights" in data else _first_variable(data)
         if colour is None:
-            scale, text = _draw_thumbnails(place, one, self.scale), heat.quantity(lens)
-        elif "letter" in one:
-            scale, text = None, ""
-            _draw_classes(place, one.transpose("layer", "head", ...), colour, cell)
+            chosen = selection.select_maps(data, self.lens)
         else:
-            table = one[colour].transpose("layer", "head").values.astype(float)
-            scale, text = grid.value_scale(table, signed=f"{colour}_p" in one), _meaning(one, colour)
-            texts = grid.written(table)
-            grid.draw_numbers(place, table, scale, texts, grid.number_size(texts, cell))
-        grid.name_heads(place, one)
+            chosen = _select_variable(_most_frequent(data, colour), self.lens, colour)
+        lens, shape = str(chosen["lens"].values), (chosen.sizes["layer"], chosen.sizes["head"])
+        margin = 2.55 if "letter" in chosen else 1.3
+        cell, size = _fit_cells(shape, self.size, largest=0.9 if colour is None else 0.45, margin=margin)
+        ax = target.open_axes(*size)
+        cell = cell if target.is_new else heatmap.cell_size(ax, shape)
+        scale: heatmap.ColourScale | None = None
+        if colour is None:
+            scale, text = _draw_thumbnails(ax, chosen, self.scale), heatmap.weight_label(lens)
+        elif "letter" in chosen:
+            _draw_classes(ax, chosen.transpose("layer", "head", ...), colour, cell)
+        else:
+            table = chosen[colour].transpose("layer", "head").values.astype(float)
+            scale = head_cells.value_scale(table, signed=f"{colour}_p" in chosen)
+            texts, text = head_cells.format_numbers(table), DIAGNOSTICS.get(colour) or measured.label(chosen, colour)
+            head_cells.draw_head_cells(ax, table, scale, texts, head_cells.fit_font_size(texts, cell))
+        head_cells.label_heads(ax, chosen)
         if scale is not None:
-            heat.bar(place, scale, text, (cell * shape[1], cell * shape[0]))
+            heatmap.add_colour_bar(ax, scale, text, (cell * shape[1], cell * shape[0]))
         default = f"{lens} · every head" if colour is None else f"{lens} · {colour} of every head"
-        place.set_title(self.title if self.title is not None else default)
-        return canvas.root(place.figure)
+        ax.set_title(self.title if self.title is not None else default)
 
 
-def pooled(weights: heat.Cells, largest: int = LARGEST) -> heat.Cells:
-    """The same map with at most `largest` pixels a side, each the weight of largest size that falls into it.
+def max_pool(weights: heatmap.Cells, pixels: int = MAX_PIXELS) -> heatmap.Cells:
+    """Shrink a map to at most `pixels` a side, each the weight of largest absolute value in its cell.
 
-    >>> pooled(np.array([[0.1, -0.4], [0.3, 0.2]]), largest=1)
+    >>> max_pool(np.array([[0.1, -0.4], [0.3, 0.2]]), pixels=1)
     array([[-0.4]])
     """
     for axis in (-1, -2):
-        many = weights.shape[axis]
-        if many > largest:
-            edges = np.arange(largest) * many // largest
+        size = weights.shape[axis]
+        if size > pixels:
+            edges = np.arange(pixels) * size // pixels
             high = np.fmax.reduceat(weights, edges, axis=axis)
             low = np.fmin.reduceat(weights, edges, axis=axis)
             weights = np.where(-low > high, low, high)
     return weights
 
 
-def _draw_thumbnails(ax: Axes, one: xr.Dataset, spacing: heat.Spacing) -> heat.Scale:
-    """All thumbnails as one picture, with white between them."""
-    weights = pooled(pick.cells(one.transpose(..., "head", "layer", "query", "key")))  # head layer query key
-    scale = heat.scale(weights, signed=pick.is_signed(one), spacing=spacing)
+def _draw_thumbnails(ax: Axes, maps: xr.Dataset, spacing: heatmap.Spacing) -> heatmap.ColourScale:
+    """Draw all thumbnails as one image, with white between them."""
+    weights = max_pool(selection.visible_weights(maps.transpose(..., "head", "layer", "query", "key")))
+    scale = heatmap.weight_scale(weights, signed=selection.is_signed(maps), spacing=spacing)
     heads, layers, rows, columns = weights.shape
     down, across = (max(1, round(side * 0.06)) for side in (rows, columns))
-    picture = np.zeros((layers, rows + 2 * down, heads, columns + 2 * across, 4))
-    painted = scale.paint(weights)
-    painted[np.isnan(weights)] = 0  # the ground shows through
-    picture[:, down:-down, :, across:-across] = painted.transpose(1, 2, 0, 3, 4)
-    picture = picture.reshape(layers * (rows + 2 * down), heads * (columns + 2 * across), 4)
-    _frame(
-        ax,
-        (layers, heads),
-        across / (columns + 2 * across),
-        down / (rows + 2 * down),
-        bool(np.isnan(weights).any()),
-    )
-    picture = (255 * picture).round().astype(np.uint8)
-    ax.imshow(picture, extent=(-0.5, heads - 0.5, layers - 0.5, -0.5), aspect="equal", interpolation="antialiased")
+    image = np.zeros((layers, rows + 2 * down, heads, columns + 2 * across, 4))
+    painted = scale.rgba(weights)
+    painted[np.isnan(weights)] = 0  # the background shows through
+    image[:, down:-down, :, across:-across] = painted.transpose(1, 2, 0, 3, 4)
+    image = image.reshape(layers * (rows + 2 * down), heads * (columns + 2 * across), 4)
+    borders = across / (columns + 2 * across), down / (rows + 2 * down)
+    _draw_frames(ax, (layers, heads), borders, masked=bool(np.isnan(weights).any()))
+    image = (255 * image).round().astype(np.uint8)
+    ax.imshow(image, extent=(-0.5, heads - 0.5, layers - 0.5, -0.5), aspect="equal", interpolation="antialiased")
     return scale
 
 
-def _draw_classes(ax: Axes, one: xr.Dataset, colour: str, cell: float) -> None:
-    """Every head in the colour and with the letter of its class, paler where fewer examples have it."""
-    names = [str(each) for each in one["pattern"].values]
+def _draw_classes(ax: Axes, chosen: xr.Dataset, colour: str, cell: float) -> None:
+    """Draw every head in the colour and with the letter of its class, paler where fewer examples have it."""
+    names = [str(name) for name in chosen["pattern"].values]
     areas = [{**style.area, "hatch": "", "edgecolor": theme.quiet} for style in series.styles(names, "classes")]
-    share, place = np.nan_to_num(one[colour].values.astype(float)), one["letter"].values.astype(int)
-    full = np.array([*(area["facecolor"] for area in areas), (1.0, 1.0, 1.0)])[place]
+    letters = [LETTERS.get(name, "?") for name in names]
+    share, classes = np.nan_to_num(chosen[colour].values.astype(float)), chosen["letter"].values.astype(int)
+    full = np.array([*(area["facecolor"] for area in areas), (1.0, 1.0, 1.0)])[classes]
     painted = 1 - share[..., None] * (1 - full)
-    texts = [[[*map(_letter, names), "–"][each] for each in row] for row in place]
-    size = grid.number_size(texts, cell)
-    heat.hide(ax, one[colour].values.astype(float))
-    ax.imshow(np.dstack([painted, place >= 0]), aspect="equal", interpolation="nearest")
-    for (row, column), paint in np.ndenumerate(place) if size >= grid.SMALLEST_NUMBER else ():
-        ink = theme.ink_on(painted[row, column]) if paint >= 0 else theme.quiet
+    texts = [[[*letters, "–"][index] for index in row] for row in classes]
+    size = head_cells.fit_font_size(texts, cell)
+    heatmap.hatch_missing(ax, chosen[colour].values.astype(float))
+    ax.imshow(np.dstack([painted, classes >= 0]), aspect="equal", interpolation="nearest")
+    for (row, column), index in np.ndenumerate(classes) if size >= head_cells.MIN_FONT_SIZE else ():
+        ink = theme.text_colour(painted[row, column]) if index >= 0 else theme.quiet
         ax.text(column, row, texts[row][column], ha="center", va="center", fontsize=size, color=ink)
-    handles = series.patches(areas, [f"{_letter(each)}  {NAMES.get(each, each)}" for each in names])
-    below = "paler: fewer examples\nare of this class"
-    ax.legend(handles=handles, loc="upper left", bbox_to_anchor=(1.0, 1.02), title=below, alignment="left")
+    labels = [f"{letter}  {NAMES.get(name, name)}" for letter, name in zip(letters, names, strict=True)]
+    handles = series.legend_patches(areas, labels)
+    title = "paler: fewer examples\nare of this class"
+    ax.legend(handles=handles, loc="upper left", bbox_to_anchor=(1.0, 1.02), title=title, alignment="left")
 
 
-def _letter(name: str) -> str:
-    return LETTERS.get(name, "?")
-
-
-def _frame(ax: Axes, shape: tuple[int, int], across: float, down: float, hidden: bool) -> None:
-    """A thin frame for each thumbnail, hatched inside where queries could not see every key."""
+def _draw_frames(ax: Axes, shape: tuple[int, int], borders: tuple[float, float], *, masked: bool) -> None:
+    """Draw a thin frame around each thumbnail, hatched inside where some cells are masked."""
+    across, down = borders
     boxes = [
         Rectangle((head - 0.5 + across, layer - 0.5 + down), 1 - 2 * across, 1 - 2 * down)
         for layer, head in np.ndindex(*shape)
     ]
-    ground: dict[str, Any] = {"facecolor": theme.hidden, "hatch": "//////"} if hidden else {"facecolor": "none"}
-    ax.add_collection(PatchCollection(boxes, edgecolor=theme.hatch, linewidth=0.6, zorder=0, **ground))
+    look: dict[str, Any] = {"facecolor": theme.hidden, "hatch": "//////"} if masked else {"facecolor": "none"}
+    ax.add_collection(PatchCollection(boxes, edgecolor=theme.hatch, linewidth=0.6, zorder=0, **look))
 
 
-_MEANINGS = {
-    "share": "effective share (size ÷ size of standard map)",
+DIAGNOSTICS = {
+    "share": "effective share (size ÷ size of raw map)",
     "rank": "rank of the values",
     "null": "dimensions that never reach the output",
     "n": "tokens",
@@ -160,28 +145,29 @@ _MEANINGS = {
 }
 
 
-def _room(one: xr.Dataset, size: float | None, *, thumbnails: bool, beside: float) -> tuple[float, tuple[float, float]]:
-    """The side of a cell, and the size of the figure, in inches."""
-    heads, layers = one.sizes["head"], one.sizes["layer"]
-    largest = 0.9 if thumbnails else 0.45
-    if size is not None and size <= beside:
-        raise InputError(f"A figure {size} inches wide has no room beside its labels. Give a larger size.")
-    cell = (size - beside) / heads if size is not None else min(largest, 16.0 / max(heads, layers))
-    return cell, (heads * cell + beside, layers * cell + 0.65)
+def _fit_cells(
+    shape: tuple[int, int], width: float | None, *, largest: float, margin: float
+) -> tuple[float, tuple[float, float]]:
+    """Return the side of a cell and the size of the figure, in inches."""
+    layers, heads = shape
+    if width is not None and width <= margin:
+        raise heatmap.too_narrow(width)
+    cell = (width - margin) / heads if width is not None else min(largest, 16.0 / max(shape))
+    return cell, (heads * cell + margin, layers * cell + 0.65)
 
 
-def _lettered(data: xr.Dataset, colour: str) -> xr.Dataset:
-    """The same data; but where the value is one for each pattern, that of the most frequent one, and which that is."""
+def _most_frequent(data: xr.Dataset, colour: str) -> xr.Dataset:
+    """Reduce a variable with an axis of patterns to its largest value, with the index of that pattern as `letter`."""
     if colour not in data or "pattern" not in data[colour].dims or f"{colour}_p" in data:
         return data
     table = data[colour]
-    most = table.fillna(-1).argmax("pattern").where(table.notnull().any("pattern"), -1)
-    return data.drop_vars(colour).assign({colour: table.max("pattern"), "letter": most})
+    index = table.fillna(-1).argmax("pattern").where(table.notnull().any("pattern"), -1)
+    return data.drop_vars(colour).assign({colour: table.max("pattern"), "letter": index})
 
 
-def _measured(data: xr.Dataset, lens: str | None, colour: str) -> xr.Dataset:
-    """The data of one lens, once it is sure that it has this value for every head."""
-    pick.need(data)
+def _select_variable(data: xr.Dataset, lens: str | None, colour: str) -> xr.Dataset:
+    """Return the data of one lens, after checking that it has a value of `colour` for every head."""
+    selection.require_variables(data)
     whole = measured.opened(data)
     whole = whole.isel(site=0) if whole.sizes.get("site") == 1 else whole
     known = [str(name) for name, table in whole.data_vars.items() if set(table.dims) == {"lens", "layer", "head"}]
@@ -189,18 +175,13 @@ def _measured(data: xr.Dataset, lens: str | None, colour: str) -> xr.Dataset:
         measured.closed("head_grid", measured.part(whole, colour), hint="Draw 'heads', with")
     if colour not in known:
         raise unknown_name("value of every head in this data", colour, known)
-    names = [str(name) for name in whole["lens"].values]
     if lens is None:  # the first lens that has the value
         has = whole[colour].notnull().any(("layer", "head")).values
-        lens = names[int(has.argmax())]
-    return pick.select_lens(whole, lens)
+        lens = str(whole["lens"].values[int(has.argmax())])
+    return selection.select_lens(whole, lens)
 
 
-def _first(data: xr.Dataset) -> str | None:
-    """What a Dataset without maps is coloured by."""
+def _first_variable(data: xr.Dataset) -> str | None:
+    """Return the variable that colours a Dataset without maps."""
     known = [name for name in measured.names(data) if set(data[name].dims) <= {"lens", "site", "layer", "head"}]
     return known[0] if known else "patterns" if "patterns" in data else None
-
-
-def _meaning(one: xr.Dataset, colour: str) -> str:
-    return _MEANINGS[colour] if colour in _MEANINGS else measured.label(one, colour)

@@ -4,28 +4,25 @@ from dataclasses import dataclass
 
 import numpy as np
 import xarray as xr
-from matplotlib import figure as canvases
-from matplotlib.axes import Axes
+from matplotlib import figure as mpl
 
-from headscope.core.errors import InputError
-from headscope.core.figure import Figure
-from headscope.plotting import canvas, fonts, heat, theme
-from headscope.plotting import head_cells as grid
+from headscope.core.figure import Figure, Target
+from headscope.plotting import canvas, fonts, head_cells, heatmap, theme
 from headscope.results import measured
 from headscope.results.stamp import read_provenance
 
-SMALLEST, LARGEST = 0.24, 0.36  # inches a cell, by default
-WIDEST = 8.5  # inches of cells side by side; further panels go below
-BESIDE = 1.25  # inches for the names of layers and the colour bar
+MIN_CELL, MAX_CELL = 0.24, 0.36  # inches, by default
+MAX_WIDTH = 8.5  # inches of cells side by side; further panels go below
+MARGIN = 1.25  # inches for layer labels and the colour bar
 
 
 @dataclass(frozen=True)
 class Heads(Figure):
-    """What was measured for every head, with the numbers, in panels that share one colour scale.
+    """A measured variable for every head, with the numbers, in panels that share one colour scale.
 
-    `variable` is the first by default; `lens` names some of the lenses, as raw+effective. `at` chooses places along
-    further axes, as role=sep+source=others. Differences that `hs.compare` gives are drawn on a symmetric scale, bold
-    where they are significant. Cells without a value are hatched. `size` is the width in inches.
+    `variable` is the first by default; `lens` selects lenses, as raw+effective. `at` selects labels along further
+    axes, as role=sep+source=others. Differences from `hs.compare` are drawn on a symmetric scale, bold where they are
+    significant. Cells without a value are hatched. `size` is the width in inches.
     """
 
     variable: str | None = None
@@ -34,95 +31,89 @@ class Heads(Figure):
     title: str | None = None
     size: float | None = None
 
-    @theme.applied()
-    def __call__(
-        self,
-        data: xr.Dataset,
-        *,
-        ax: Axes | None = None,
-        figure: canvases.Figure | canvases.SubFigure | None = None,
-    ) -> canvases.Figure:
-        """One panel for each lens."""
+    def __call__(self, data: xr.Dataset, target: Target) -> None:
+        """Draw one panel for each lens."""
         chosen = measured.part(data, self.variable, lens=self.lens, at=self.at)
         measured.closed("heads", chosen)
         chosen = chosen.transpose("lens", "layer", "head", ...)
-        columns, cell, size = _room(chosen, self.size)
-        place = canvas.whole_figure("heads", ax, figure, size)
-        if figure is not None:
-            columns, cell, size = _room(chosen, place.bbox.width / place.dpi)
-        _draw_panels(place, chosen, columns, cell)
-        wide = size[0] - BESIDE / 2
-        place.suptitle(canvas.wrapped(self.title if self.title is not None else _title(chosen), wide, theme.TITLE))
-        caption = canvas.wrapped(_caption(data, chosen, cell), wide, theme.NOTE)
-        place.supxlabel(caption, fontsize=theme.NOTE, color=theme.quiet)
-        return canvas.root(place)
+        columns, cell, size = _fit_panels(chosen, self.size)
+        figure = target.open_panels(*size)
+        if not target.is_new:
+            columns, cell, size = _fit_panels(chosen, figure.bbox.width / figure.dpi)
+        _draw_panels(figure, chosen, columns, cell)
+        width = size[0] - MARGIN / 2
+        figure.suptitle(canvas.wrap_text(self.title if self.title is not None else _title(chosen), width, theme.TITLE))
+        caption = canvas.wrap_text(_caption(data, chosen, cell), width, theme.NOTE)
+        figure.supxlabel(caption, fontsize=theme.NOTE, color=theme.quiet)
 
 
-def _draw_panels(place: canvases.Figure | canvases.SubFigure, chosen: xr.Dataset, columns: int, cell: float) -> None:
-    """Panels row by row, the colour bar beside the first row."""
-    many, layers, heads = (chosen.sizes[dim] for dim in ("lens", "layer", "head"))
+def _draw_panels(figure: mpl.Figure | mpl.SubFigure, chosen: xr.Dataset, columns: int, cell: float) -> None:
+    """Draw panels row by row, with the colour bar beside the first row."""
+    lenses, layers, heads = (chosen.sizes[dim] for dim in ("lens", "layer", "head"))
     table = chosen["value"].values.astype(float)  # lens layer head
-    scale, texts = grid.value_scale(table, signed="p" in chosen), _texts(chosen)
-    size = grid.number_size(texts, cell, bold="significant" in chosen)
-    panels = place.subplots(-(-many // columns), columns, squeeze=False).ravel()
+    scale, texts = head_cells.value_scale(table, signed="p" in chosen), _format_table(chosen)
+    size = head_cells.fit_font_size(texts, cell, bold="significant" in chosen)
+    panels = figure.subplots(-(-lenses // columns), columns, squeeze=False).ravel()
     for index, panel in enumerate(panels):
-        if index >= many:
+        if index >= lenses:
             panel.remove()
             continue
         marked = chosen["significant"].values[index].astype(np.int8) if "significant" in chosen else None
-        grid.draw_numbers(panel, table[index], scale, texts[index * layers : (index + 1) * layers], size, marked)
-        grid.name_heads(panel, chosen, cell, layers=index % columns == 0)
+        rows = texts[index * layers : (index + 1) * layers]
+        head_cells.draw_head_cells(panel, table[index], scale, rows, size, marked)
+        head_cells.label_heads(panel, chosen, cell, layers=index % columns == 0)
         panel.spines[:].set(visible=True, color=theme.hatch, linewidth=0.4)
         if lens := str(chosen["lens"].values[index]):
-            panel.set_title(_fitting(lens, cell * heads), fontsize=theme.LABEL)
-    heat.bar(panels[min(columns, many) - 1], scale, chosen.attrs["label"], (cell * heads, cell * layers))
+            panel.set_title(_break_lens(lens, cell * heads), fontsize=theme.LABEL)
+    heatmap.add_colour_bar(
+        panels[min(columns, lenses) - 1], scale, chosen.attrs["label"], (cell * heads, cell * layers)
+    )
 
 
-def _texts(chosen: xr.Dataset) -> list[list[str]]:
-    """The numbers of all panels one below the other, all in one form."""
-    return grid.written(chosen["value"].values.astype(float).reshape(-1, chosen.sizes["head"]))
+def _format_table(chosen: xr.Dataset) -> list[list[str]]:
+    """Format the numbers of all panels alike, one panel below the other."""
+    return head_cells.format_numbers(chosen["value"].values.astype(float).reshape(-1, chosen.sizes["head"]))
 
 
-def _fitting(lens: str, wide: float) -> str:
-    """A lens in lines that fit above a panel, broken after a comma or colon."""
-    if fonts.width([lens]) * theme.LABEL <= wide:
+def _break_lens(lens: str, width: float) -> str:
+    """Break the name of a lens after commas and the colon where it is wider than a panel."""
+    if fonts.label_width([lens]) * theme.LABEL <= width:
         return lens
     return lens.replace(",", ",\n").replace(":", ":\n", 1)
 
 
 def _title(chosen: xr.Dataset) -> str:
     name, at = chosen.attrs["variable"].replace("_", " "), chosen.attrs["at"]
-    what = f"difference in {name}" if "p" in chosen else name
-    return f"{what} · {at}" if at else what if "p" in chosen else f"{what} of every head"
+    text = f"difference in {name}" if "p" in chosen else name
+    return f"{text} · {at}" if at else text if "p" in chosen else f"{text} of every head"
 
 
 def _caption(data: xr.Dataset, chosen: xr.Dataset, cell: float) -> str:
-    """Over how many examples, what bold means, and what is missing."""
-    said = [f"{count} examples" if (count := measured.counted(chosen)) else ""]
+    """Return the number of examples, what bold means, and how many values are missing."""
+    texts = [f"{count} examples" if (count := measured.counted(chosen)) else ""]
     if "significant" in chosen:
         facts = read_provenance(data)
         rule = {"holm": "Holm", "benjamini_hochberg": "Benjamini–Hochberg"}.get(str(facts.get("correction")), "")
         after = f" after {rule} correction" if rule else ""
-        printed = grid.number_size(_texts(chosen), cell, bold=True) >= grid.SMALLEST_NUMBER
-        said.append(f"{'bold' if printed else 'dot'}: p < {facts.get('level', 0.05):g}{after}")
+        legible = head_cells.fit_font_size(_format_table(chosen), cell, bold=True) >= head_cells.MIN_FONT_SIZE
+        texts.append(f"{'bold' if legible else 'dot'}: p < {facts.get('level', 0.05):g}{after}")
     if missing := int(np.isnan(chosen["value"].values).sum()):
-        said.append(f"hatched: no value ({missing})")
-    return " · ".join(each for each in said if each)
+        texts.append(f"hatched: no value ({missing})")
+    return " · ".join(filter(None, texts))
 
 
-def _room(chosen: xr.Dataset, size: float | None) -> tuple[int, float, tuple[float, float]]:
-    """How many panels stand side by side, the side of a cell, and the size of the figure in inches."""
-    many, heads, layers = (chosen.sizes[dim] for dim in ("lens", "head", "layer"))
-    side_by_side = max(1, min(many, int(WIDEST / (heads * SMALLEST))))
-    texts, bold = _texts(chosen), "significant" in chosen
-    for columns in (*range(side_by_side, 0, -1), side_by_side):  # fewer, where only then numbers can be read
-        beside = BESIDE + 0.12 * (columns - 1)
-        fits = ((7.0 if size is None else size) - beside) / (columns * heads)
-        cell = max(SMALLEST, min(LARGEST, fits)) if size is None else fits
-        if grid.number_size(texts, cell, bold=bold) >= grid.SMALLEST_NUMBER:
+def _fit_panels(chosen: xr.Dataset, width: float | None) -> tuple[int, float, tuple[float, float]]:
+    """Return the number of panels side by side, the side of a cell, and the size of the figure in inches."""
+    lenses, heads, layers = (chosen.sizes[dim] for dim in ("lens", "head", "layer"))
+    most = max(1, min(lenses, int(MAX_WIDTH / (heads * MIN_CELL))))
+    texts, bold = _format_table(chosen), "significant" in chosen
+    for columns in (*range(most, 0, -1), most):  # fewer columns where only then the numbers are legible
+        margin = MARGIN + 0.12 * (columns - 1)
+        cell = ((7.0 if width is None else width) - margin) / (columns * heads)
+        cell = max(MIN_CELL, min(MAX_CELL, cell)) if width is None else cell
+        if head_cells.fit_font_size(texts, cell, bold=bold) >= head_cells.MIN_FONT_SIZE:
             break
     if cell < 0.02:
-        raise InputError(f"A figure {size:g} inches wide has no room beside its labels. Give a larger size.")
-    wide = max(2.4, columns * heads * cell + beside) if size is None else size
-    rows = -(-many // columns)
-    return columns, cell, (wide, rows * (layers * cell + 0.55) + 0.6)
+        raise heatmap.too_narrow(width)
+    total = max(2.4, columns * heads * cell + margin) if width is None else width
+    return columns, cell, (total, -(-lenses // columns) * (layers * cell + 0.55) + 0.6)

@@ -1,4 +1,4 @@
-"""One quantity against another, or one lens against another: a dot for every head."""
+"""One variable against another, or one lens against another: a dot for every head."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import xarray as xr
-from matplotlib import figure as canvases
 from matplotlib import patheffects
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
@@ -14,21 +13,21 @@ from matplotlib.colors import ListedColormap, Normalize
 from matplotlib.lines import Line2D
 
 from headscope.core.errors import InputError, unknown_name
-from headscope.core.figure import Figure
-from headscope.plotting import canvas, heat, pick, series, theme
+from headscope.core.figure import Figure, Target
+from headscope.plotting import heatmap, selection, series, theme
 from headscope.results import measured
 
-MARKS = "os^D"  # one layer after the other, so that neighbours differ without colour
-LISTED = 12  # layers in a legend; more have a colour bar
+MARKERS = "os^D"  # by layer, so that neighbours differ in grey print
+MAX_LEGEND = 12  # layers in a legend; for more there is a colour bar
 
 
 @dataclass(frozen=True)
 class Scatter(Figure):
-    """A dot for every head, coloured by layer: `x` against `y`, or one lens against the next.
+    """A dot for every head, coloured by layer: `x` against `y`, or one lens against another.
 
-    Without `y` it is the same variable through another lens, `against`, where there are two; otherwise the next
-    variable. `at` chooses places along further axes. The heads that lie farthest out are named, `labels` of them.
-    Where both axes are the same quantity a line shows where they are equal. `size` is the width in inches.
+    Without `y` it is the same variable through another lens, `against`, where there are two, and otherwise the next
+    variable. `at` selects labels along further axes. The `labels` outermost heads are labelled. Where both axes show
+    the same variable, a line marks equal values. `size` is the width in inches.
     """
 
     x: str | None = None
@@ -40,46 +39,41 @@ class Scatter(Figure):
     title: str | None = None
     size: float | None = None
 
-    @theme.applied()
-    def __call__(
-        self,
-        data: xr.Dataset,
-        *,
-        ax: Axes | None = None,
-        figure: canvases.Figure | canvases.SubFigure | None = None,
-    ) -> canvases.Figure:
-        """The dots of two quantities."""
-        first, second = self._sides(data)
-        table = xr.Dataset({"x": first["value"].isel(lens=0, drop=True), "y": second["value"].isel(lens=0, drop=True)})
+    def __call__(self, data: xr.Dataset, target: Target) -> None:
+        """Draw the dots of two variables."""
+        x, y = self._select_axes(data)
+        table = xr.Dataset({"x": x["value"].isel(lens=0, drop=True), "y": y["value"].isel(lens=0, drop=True)})
         table = table.transpose("layer", "head")
-        same = first.attrs["variable"] == second.attrs["variable"]
-        wide = self.size if self.size is not None else 3.9
-        place = canvas.one_panel("scatter", ax, figure, (wide, max(2.4, wide * 0.82)))
-        _draw_dots(place, table)
-        _name_outliers(place, table, self.labels, same=same)
+        same = x.attrs["variable"] == y.attrs["variable"]
+        width = self.size if self.size is not None else 3.9
+        ax = target.open_axes(width, max(2.4, width * 0.82))
+        _draw_dots(ax, table)
+        _label_outliers(ax, table, self.labels, same=same)
         if same:
-            _draw_equal(place)
-        series.plain(place, "both")
-        lenses = [str(each["lens"].values[0]) for each in (first, second)]
-        apart = lenses[0] != lenses[1]
-        place.set_xlabel(_axis(first, lenses[0] if apart else ""))
-        place.set_ylabel(_axis(second, lenses[1] if apart else ""))
-        title = measured.name(first, f"and {second.attrs['variable'].replace('_', ' ')}")
-        both = f"{_words(first)}: {lenses[1]} against {lenses[0]}"
-        place.set_title(self.title if self.title is not None else both if same else title)
-        _say(place, table, first)
-        return canvas.root(place.figure)
+            _draw_diagonal(ax)
+        series.style_axes(ax, "both")
+        lenses = [str(side["lens"].values[0]) for side in (x, y)]
+        differ = lenses[0] != lenses[1]
+        ax.set_xlabel(_axis_label(x, lenses[0] if differ else ""))
+        ax.set_ylabel(_axis_label(y, lenses[1] if differ else ""))
+        if same:
+            name = " · ".join(filter(None, (x.attrs["variable"].replace("_", " "), x.attrs["at"])))
+            title = f"{name}: {lenses[1]} against {lenses[0]}"
+        else:
+            title = measured.name(x, f"and {y.attrs['variable'].replace('_', ' ')}")
+        ax.set_title(self.title if self.title is not None else title)
+        _print_correlation(ax, table, x)
 
-    def _sides(self, data: xr.Dataset) -> tuple[xr.Dataset, xr.Dataset]:
-        """What lies along x and along y."""
-        pick.need(data)
+    def _select_axes(self, data: xr.Dataset) -> tuple[xr.Dataset, xr.Dataset]:
+        """Return the variables and lenses along x and y."""
+        selection.require_variables(data)
         whole = measured.opened(data)
         known = [name for name in measured.names(whole) if not measured.further(measured.part(whole, name, at=()))]
         x = self.x if self.x is not None else known[0] if known else None
-        lenses = [str(each) for each in whole["lens"].values]
+        lenses = [str(name) for name in whole["lens"].values]
         lens = self.lens if self.lens is not None else lenses[0]
-        others = [each for each in lenses if each != lens]
-        y = self.y if self.y is not None else x if others else next((each for each in known if each != x), None)
+        others = [name for name in lenses if name != lens]
+        y = self.y if self.y is not None else x if others else next((name for name in known if name != x), None)
         against = self.against if self.against is not None else others[0] if y == x and others else lens
         if y is None or (y, against) == (x, lens):
             raise InputError(
@@ -88,40 +82,42 @@ class Scatter(Figure):
             )
         _check_axes(whole, (x, y), self.at)
         sides = []
-        for variable, seen in ((x, lens), (y, against)):
-            chosen = measured.part(whole, variable, lens=seen, at=_that_apply(whole, variable, self.at))
-            measured.closed("scatter", chosen)
-            sides.append(chosen)
+        for variable, name in ((x, lens), (y, against)):
+            dims = set(whole[variable].dims) if variable in whole else set(whole.dims)
+            at = tuple(choice for choice in self.at if _axis_of(choice) in dims)
+            side = measured.part(whole, variable, lens=name, at=at)
+            measured.closed("scatter", side)
+            sides.append(side)
         return sides[0], sides[1]
 
 
-def spearman(x: heat.Cells, y: heat.Cells) -> float:
-    """The correlation of ranks, ties at their mean rank; NaN for fewer than three, or where one never changes.
+def spearman(x: heatmap.Cells, y: heatmap.Cells) -> float:
+    """Return the rank correlation, ties at their mean rank; NaN for fewer than three values or a constant.
 
     >>> spearman(np.array([1.0, 2.0, 3.0, 4.0]), np.array([1.0, 4.0, 9.0, 8.0]))
     0.8
     """
     both = np.isfinite(x) & np.isfinite(y)
-    ranks = np.stack([pd.Series(each[both]).rank().to_numpy() for each in (x, y)])
+    ranks = np.stack([pd.Series(values[both]).rank().to_numpy() for values in (x, y)])
     if both.sum() < 3 or (np.ptp(ranks, axis=1) == 0).any():
         return float("nan")
     return round(float(np.corrcoef(ranks)[0, 1]), 12)
 
 
 def _draw_dots(ax: Axes, table: xr.Dataset) -> None:
-    """Darker is deeper; shapes take turns."""
-    layers = [int(each) for each in table["layer"].values]
+    """Draw dots that are darker in deeper layers, with alternating markers."""
+    layers = [int(layer) for layer in table["layer"].values]
     shades = theme.weights(np.linspace(0.22, 0.95, len(layers)))
     handles = []
     for index, layer in enumerate(layers):
-        look: dict[str, Any] = {"marker": MARKS[index % len(MARKS)], "linestyle": "none", "markersize": 4.2}
+        look: dict[str, Any] = {"marker": MARKERS[index % len(MARKERS)], "linestyle": "none", "markersize": 4.2}
         look |= {"color": shades[index], "markeredgecolor": theme.ink, "markeredgewidth": 0.35}
         ax.plot(table["x"].values[index], table["y"].values[index], zorder=3, **look)
         handles.append(Line2D([], [], label=f"L{layer}", **look))
-    if 1 < len(layers) <= LISTED:
+    if 1 < len(layers) <= MAX_LEGEND:
         spacing = {"handletextpad": 0.1, "borderaxespad": 0.1, "labelspacing": 0.25, "handlelength": 1.4}
         ax.legend(handles=handles, loc="upper left", bbox_to_anchor=(1.0, 1.0), **spacing)
-    elif len(layers) > LISTED:
+    elif len(layers) > MAX_LEGEND:
         scale = ScalarMappable(Normalize(min(layers), max(layers)), ListedColormap(shades))
         bar = ax.figure.colorbar(scale, ax=ax, pad=0.02, aspect=30)
         bar.set_label("layer", fontsize=theme.LABEL)
@@ -129,8 +125,8 @@ def _draw_dots(ax: Axes, table: xr.Dataset) -> None:
         bar.outline.set_linewidth(0.5)
 
 
-def _draw_equal(ax: Axes) -> None:
-    """Where both are the same, over the range that both share."""
+def _draw_diagonal(ax: Axes) -> None:
+    """Draw the line of equal values, over the range that both axes share."""
     ends = [float(end) for end in (*ax.get_xlim(), *ax.get_ylim())]
     low, high = max(ends[0], ends[2]), min(ends[1], ends[3])
     if low < high:
@@ -138,21 +134,21 @@ def _draw_equal(ax: Axes) -> None:
         ax.plot([low, high], [low, high], color=theme.quiet, linewidth=0.7, linestyle=(0, (4, 2)), zorder=1)
 
 
-def _name_outliers(ax: Axes, table: xr.Dataset, many: int, *, same: bool) -> None:
-    """The heads farthest from equality, or else from the middle in units of the spread."""
+def _label_outliers(ax: Axes, table: xr.Dataset, count: int, *, same: bool) -> None:
+    """Label the heads farthest from the diagonal, or else from the medians in units of the spread."""
     x, y = (table[name].values.ravel() for name in ("x", "y"))
     if not np.isfinite(x + y).any():
         return
-    far = np.abs(y - x) if same else np.hypot(*(_spread(each) for each in (x, y)))
-    order = np.argsort(-np.nan_to_num(far, nan=-1.0), kind="stable")
+    distance = np.abs(y - x) if same else np.hypot(_standardize(x), _standardize(y))
+    order = np.argsort(-np.nan_to_num(distance, nan=-1.0), kind="stable")
     ax.margins(0.13, 0.08)
     halo = [patheffects.withStroke(linewidth=1.6, foreground="#ffffff")]
-    for place in apart(x, y, order[np.nan_to_num(far[order]) > 0], many):
-        layer, head = divmod(int(place), table.sizes["head"])
-        right = x[place] >= np.nanmedian(x)  # outwards, where fewer dots lie
+    for index in select_apart(x, y, order[np.nan_to_num(distance[order]) > 0], count):
+        layer, head = divmod(index, table.sizes["head"])
+        right = x[index] >= np.nanmedian(x)  # outwards, where there are fewer dots
         ax.annotate(
             f"L{int(table['layer'][layer])}H{int(table['head'][head])}",
-            (x[place], y[place]),
+            (x[index], y[index]),
             xytext=(4 if right else -4, 2),
             textcoords="offset points",
             ha="left" if right else "right",
@@ -162,51 +158,46 @@ def _name_outliers(ax: Axes, table: xr.Dataset, many: int, *, same: bool) -> Non
         )
 
 
-def apart(x: heat.Cells, y: heat.Cells, order: Any, many: int) -> list[int]:
-    """The first `many` places in order whose names would not lie on one another."""
-    wide, high = (float(np.nanmax(each) - np.nanmin(each)) or 1.0 for each in (x, y))
-    kept: list[int] = []
-    for place in order:
-        near = [abs(x[place] - x[each]) < 0.14 * wide and abs(y[place] - y[each]) < 0.05 * high for each in kept]
-        if len(kept) < many and not any(near):
-            kept.append(int(place))
-    return kept
+def select_apart(x: heatmap.Cells, y: heatmap.Cells, order: Any, count: int) -> list[int]:
+    """Return the first `count` indices in order whose labels would not overlap."""
+    width, height = (float(np.nanmax(values) - np.nanmin(values)) or 1.0 for values in (x, y))
+    chosen: list[int] = []
+    for index in order:
+        near = [abs(x[index] - x[k]) < 0.14 * width and abs(y[index] - y[k]) < 0.05 * height for k in chosen]
+        if len(chosen) < count and not any(near):
+            chosen.append(int(index))
+    return chosen
 
 
-def _spread(values: heat.Cells) -> heat.Cells:
-    apart = values - np.nanmedian(values)
-    return np.asarray(apart / (np.nanmedian(np.abs(apart)) or 1.0))
+def _standardize(values: heatmap.Cells) -> heatmap.Cells:
+    """Return deviations from the median in units of the median absolute deviation."""
+    deviation = values - np.nanmedian(values)
+    return np.asarray(deviation / (np.nanmedian(np.abs(deviation)) or 1.0))
 
 
-def _say(ax: Axes, table: xr.Dataset, first: xr.Dataset) -> None:
-    """How strongly the two go together, over how many heads."""
+def _print_correlation(ax: Axes, table: xr.Dataset, side: xr.Dataset) -> None:
+    """Print the rank correlation and the number of heads above the axes."""
     x, y = (table[name].values.ravel() for name in ("x", "y"))
-    rho, many = spearman(x, y), int(np.isfinite(x + y).sum())
-    count = f"; {measured.counted(first)} examples" if "n" in first else ""
-    corner = f"Spearman {rho:.2f}, {many} heads{count}" if np.isfinite(rho) else f"{many} heads{count}"
-    ax.text(0.0, 1.01, corner.replace("-", "−"), transform=ax.transAxes, fontsize=theme.NOTE, color=theme.quiet)
+    rho, heads = spearman(x, y), int(np.isfinite(x + y).sum())
+    count = f"; {measured.counted(side)} examples" if "n" in side else ""
+    text = f"Spearman {rho:.2f}, {heads} heads{count}" if np.isfinite(rho) else f"{heads} heads{count}"
+    ax.text(0.0, 1.01, text.replace("-", "−"), transform=ax.transAxes, fontsize=theme.NOTE, color=theme.quiet)
     ax.set_title(ax.get_title(), pad=16)
 
 
-def _axis(chosen: xr.Dataset, lens: str) -> str:
-    at = f", {chosen.attrs['at']}" if chosen.attrs["at"] else ""
-    return f"{chosen.attrs['label']}{at}" + (f" · {lens}" if lens else "")
-
-
-def _words(chosen: xr.Dataset) -> str:
-    return " · ".join(each for each in (chosen.attrs["variable"].replace("_", " "), chosen.attrs["at"]) if each)
+def _axis_label(side: xr.Dataset, lens: str) -> str:
+    at = f", {side.attrs['at']}" if side.attrs["at"] else ""
+    return f"{side.attrs['label']}{at}" + (f" · {lens}" if lens else "")
 
 
 def _check_axes(data: xr.Dataset, variables: tuple[str | None, ...], at: tuple[str, ...]) -> None:
-    """Refuse a choice along an axis that neither variable has."""
-    named = " or ".join(f"'{name}'" for name in dict.fromkeys(variables))
+    """Raise UnknownName for a choice along an axis that neither variable has."""
+    names = " or ".join(f"'{name}'" for name in dict.fromkeys(variables))
     axes = {str(dim) for name in variables if name in data for dim in data[name].dims}
-    for each in at:
-        if (axis := each.partition("=")[0].strip()) not in axes:
-            raise unknown_name(f"axis of {named}", axis, axes)
+    for choice in at:
+        if (axis := _axis_of(choice)) not in axes:
+            raise unknown_name(f"axis of {names}", axis, axes)
 
 
-def _that_apply(data: xr.Dataset, variable: str | None, at: tuple[str, ...]) -> tuple[str, ...]:
-    """Of the choices those along axes that this variable has."""
-    dims = set(data[variable].dims) if variable in data else set(data.dims)
-    return tuple(each for each in at if each.partition("=")[0].strip() in dims)
+def _axis_of(choice: str) -> str:
+    return choice.partition("=")[0].strip()

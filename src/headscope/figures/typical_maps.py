@@ -1,26 +1,25 @@
-"""Maps that a classifier is surest of, for each class."""
+"""The maps of each class that a classifier is most confident of."""
 
 from dataclasses import dataclass
 
 import numpy as np
 import xarray as xr
-from matplotlib import figure as canvases
 from matplotlib.axes import Axes
 
 from headscope.core.errors import InputError
-from headscope.core.figure import Figure
+from headscope.core.figure import Figure, Target
 from headscope.patterns.classes import NAMES
-from headscope.plotting import canvas, fonts, heat, pick, theme
+from headscope.plotting import canvas, fonts, heatmap, selection, theme
 
 PANEL = 1.35  # inches, by default
 
 
 @dataclass(frozen=True)
 class TypicalMaps(Figure):
-    """A column of maps for each class, the surest first, each on its own scale: darker is more of its row's weight.
+    """A column of maps for each class, the most confident first, each on its own scale.
 
-    It draws what `headscope patterns typical` gives. Colours follow the square root of a weight. `rows` is how many
-    maps of a class are shown, `size` the width in inches.
+    It draws the result of `headscope patterns typical`. Colours follow the square root of a weight's share of its
+    row; darker is more. `rows` is the number of maps per class, `size` the width in inches.
     """
 
     rows: int | None = None
@@ -29,52 +28,44 @@ class TypicalMaps(Figure):
 
     cites = ("kovaleva2019",)
 
-    @theme.applied()
-    def __call__(
-        self,
-        data: xr.Dataset,
-        *,
-        ax: Axes | None = None,
-        figure: canvases.Figure | canvases.SubFigure | None = None,
-    ) -> canvases.Figure:
-        """One panel for each map."""
-        pick.need(data, "weights", "label")
+    def __call__(self, data: xr.Dataset, target: Target) -> None:
+        """Draw one panel for each map."""
+        selection.require_variables(data, "weights", "label")
         if self.rows is not None and self.rows < 1:
             raise InputError(f"The parameter 'rows' of 'typical_maps' must be at least 1, but got {self.rows}.")
-        classes = list(dict.fromkeys(str(each) for each in data["label"].values))
-        places = {each: np.flatnonzero(data["label"].values == each)[: self.rows] for each in classes}
-        many = max(map(len, places.values()))
+        classes = list(dict.fromkeys(str(label) for label in data["label"].values))
+        indices = {name: np.flatnonzero(data["label"].values == name)[: self.rows] for name in classes}
+        rows = max(map(len, indices.values()))
         panel = PANEL if self.size is None else self.size / len(classes) - 0.12
-        size = (len(classes) * (panel + 0.12), many * (panel + 0.42) + 0.6)
-        place = canvas.whole_figure("typical_maps", ax, figure, size)
-        panels = place.subplots(many, len(classes), squeeze=False)
+        width = len(classes) * (panel + 0.12)
+        figure = target.open_panels(width, rows * (panel + 0.42) + 0.6)
+        panels = figure.subplots(rows, len(classes), squeeze=False)
         for column, name in enumerate(classes):
-            panels[0, column].set_title(fonts.shown(NAMES.get(name, name)), fontsize=theme.LABEL)
-            for row, cell in enumerate(panels[:, column]):
-                _draw(cell, data.isel(map=places[name][row]) if row < len(places[name]) else None)
-        place.suptitle(self.title if self.title is not None else "Maps of each class, the surest first")
+            panels[0, column].set_title(fonts.to_label(NAMES.get(name, name)), fontsize=theme.LABEL)
+            for row, ax in enumerate(panels[:, column]):
+                _draw_map(ax, data.isel(map=indices[name][row]) if row < len(indices[name]) else None)
+        figure.suptitle(self.title if self.title is not None else "Maps of each class, the surest first")
         note = "Rows are queries, columns are keys; darker is more of a row's weight, on a scale of each map's own."
-        place.supxlabel(canvas.wrapped(note, size[0], theme.NOTE), fontsize=theme.NOTE, color=theme.quiet)
-        return canvas.root(place)
+        figure.supxlabel(canvas.wrap_text(note, width, theme.NOTE), fontsize=theme.NOTE, color=theme.quiet)
 
 
-def _draw(ax: Axes, one: xr.Dataset | None) -> None:
-    """One map, its padding cut away, with where it is from and how sure the cnn is below."""
-    if one is None:
+def _draw_map(ax: Axes, example: xr.Dataset | None) -> None:
+    """Draw one map without its padding, with its source and confidence below."""
+    if example is None:
         ax.set_axis_off()
         return
-    weights = np.abs(one["weights"].transpose("query", "key").values.astype(float))
-    there = np.isfinite(weights)
-    weights = weights[there.any(1)][:, there.any(0)]
-    whole = weights.sum(-1, keepdims=True)
-    shares = np.divide(weights, whole, out=np.zeros_like(weights), where=whole > 0)
-    scale = heat.scale(shares, signed=False, spacing="root")
+    weights = np.abs(example["weights"].transpose("query", "key").values.astype(float))
+    finite = np.isfinite(weights)
+    weights = weights[finite.any(1)][:, finite.any(0)]
+    totals = weights.sum(-1, keepdims=True)
+    shares = np.divide(weights, totals, out=np.zeros_like(weights), where=totals > 0)
+    scale = heatmap.weight_scale(shares, signed=False, spacing="root")
     ax.imshow(shares, norm=scale.norm, cmap=scale.colours, aspect="equal", interpolation="antialiased")
     ax.set(xticks=[], yticks=[])
     ax.spines[:].set(color=theme.hatch, linewidth=0.4)
-    told = [fonts.shown(each) for each in str(one["source"].values).split(", ")] if "source" in one else []
-    if "confidence" in one:
-        sure = float(one["confidence"])
-        told.append("sure by > 0.99" if sure > 0.99 else f"sure by {sure:.2f}")
-    lines = told if len(told) < 3 else [told[0], ", ".join(told[1:-1]), told[-1]]
+    texts = [fonts.to_label(text) for text in str(example["source"].values).split(", ")] if "source" in example else []
+    if "confidence" in example:
+        confidence = float(example["confidence"])
+        texts.append("sure by > 0.99" if confidence > 0.99 else f"sure by {confidence:.2f}")
+    lines = texts if len(texts) < 3 else [texts[0], ", ".join(texts[1:-1]), texts[-1]]
     ax.set_xlabel("\n".join(lines), fontsize=theme.NOTE - 2, color=theme.quiet, labelpad=2, linespacing=1.05)

@@ -1,56 +1,29 @@
-"""Where a figure is drawn: a new one, or a place the caller gives."""
+"""New matplotlib figures, and text that is wrapped to a width."""
 
 import textwrap
 
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure, SubFigure
+from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-from headscope.core.errors import InputError
 from headscope.plotting import theme
 
 
-def one_panel(name: str, ax: Axes | None, figure: Figure | SubFigure | None, size: tuple[float, float]) -> Axes:
-    """The axes to draw in; new ones in a figure of that size, where the caller gives none."""
-    if figure is not None:
-        raise InputError(
-            f"The figure '{name}' has one panel, so it takes ax=, but got figure=. Give ax=figure.subplots()."
-        )
-    return ax if ax is not None else blank(size).subplots()
-
-
-def whole_figure(
-    name: str, ax: Axes | None, figure: Figure | SubFigure | None, size: tuple[float, float]
-) -> Figure | SubFigure:
-    """The figure to draw in; a new one of that size, where the caller gives none."""
-    if ax is not None:
-        raise InputError(
-            f"The figure '{name}' has several panels, so it takes figure=, but got ax=. "
-            "Give a figure, or a part of one made by Figure.subfigures."
-        )
-    return figure if figure is not None else blank(size)
-
-
-def blank(size: tuple[float, float]) -> Figure:
-    """An empty figure that pyplot knows nothing of."""
+def new_figure(size: tuple[float, float] | None = None) -> Figure:
+    """Return an empty figure of `size` inches that pyplot does not manage."""
     return Figure(figsize=size, layout=ConstrainedLayoutEngine(h_pad=0.08))
 
 
-def root(part: Figure | SubFigure) -> Figure:
-    """The whole figure that a part belongs to."""
-    return part.figure
-
-
-def inches(ax: Axes) -> tuple[float, float]:
-    """How wide and high the axes are."""
+def axes_size(ax: Axes) -> tuple[float, float]:
+    """Return the width and height of axes in inches."""
     box = ax.get_window_extent()
     return box.width / ax.figure.dpi, box.height / ax.figure.dpi
 
 
-def note(ax: Axes, text: str, *, wide: float | None = None) -> None:
-    """A sentence below the axes, wrapped to their width."""
+def add_note(ax: Axes, text: str, *, width: float | None = None) -> None:
+    """Write a note below the axes, wrapped to `width` inches (default: the width of the axes)."""
     ax.annotate(
-        wrapped(text, wide if wide is not None else inches(ax)[0], theme.NOTE),
+        wrap_text(text, width if width is not None else axes_size(ax)[0], theme.NOTE),
         (0.5, 0),
         xycoords="axes fraction",
         xytext=(0, -8),
@@ -62,7 +35,7 @@ def note(ax: Axes, text: str, *, wide: float | None = None) -> None:
     )
 
 
-def wrapped(text: str, wide: float, size: float) -> str:
-    """Text of that many points in lines that are about `wide` inches long; its own line breaks stay."""
-    letters = max(12, int(wide * 72 / (size * 0.55)))
+def wrap_text(text: str, width: float, size: float) -> str:
+    """Wrap text of font size `size` to lines of about `width` inches; existing line breaks stay."""
+    letters = max(12, int(width * 72 / (size * 0.55)))
     return "\n".join(textwrap.fill(line, letters) for line in text.split("\n"))

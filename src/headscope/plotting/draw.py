@@ -1,4 +1,4 @@
-"""Drawing what was found."""
+"""`hs.draw`: a figure of a Dataset or of Maps."""
 
 from collections.abc import Sequence
 from typing import Any, Protocol, runtime_checkable
@@ -10,14 +10,18 @@ from matplotlib.figure import Figure, SubFigure
 
 from headscope.core.catalog import figures
 from headscope.core.errors import InputError
+from headscope.core.figure import Target
+from headscope.core.spec import file_name
+from headscope.plotting import theme
+from headscope.plotting.canvas import new_figure
 
 
 @runtime_checkable
 class Drawable(Protocol):
-    """Anything that gives one example as a Dataset, as Maps do."""
+    """Anything that returns one example as a Dataset, as Maps do."""
 
     def dataset(self, example: int = 0) -> xr.Dataset:
-        """One example's maps."""
+        """Return the maps of one example."""
 
 
 def draw(
@@ -29,55 +33,55 @@ def draw(
     canvas: Figure | SubFigure | None = None,
     **options: Any,
 ) -> Figure:
-    """A figure of a Dataset, of Maps, or of several Maps of the same text.
+    """Draw a Dataset, Maps, or several Maps of the same text, and return the matplotlib figure.
 
     `figure` is a name, a spec such as "matrix:layer=3,head=7", or a figure entry; `options` are its fields.
-    It is drawn into `ax` (figures of one panel) or `canvas` (figures of several), or else into a new figure.
+    It is drawn into `ax` (figures of one panel) or `canvas` (figures of several panels), or else into a new figure.
+    The user's matplotlib style is neither used nor changed.
     """
     entry = figures.make(figure, **options)
-    drawn: Figure = entry(to_dataset(what, example), ax=ax, figure=canvas)
-    return drawn
+    data = to_dataset(what, example)
+    with theme.apply():
+        target = Target(file_name(type(entry)), new_figure(), ax, canvas)
+        entry(data, target)
+    return target.figure
 
 
 def to_dataset(what: Any, example: int = 0) -> xr.Dataset:
-    """One example as a Dataset; several Maps side by side along `lens`."""
+    """Return one example as a Dataset, with several Maps along `lens`."""
     if isinstance(what, xr.Dataset):
         return what
     if isinstance(what, Drawable):
         return what.dataset(example)
-    if not isinstance(what, Sequence) or not what or not all(isinstance(each, Drawable) for each in what):
-        raise InputError(f"Only a Dataset, Maps, or a list of Maps can be drawn, but got {_kind(what)}.")
-    return combine_lenses([each.dataset(example) for each in what])
+    if not isinstance(what, Sequence) or not what or not all(isinstance(maps, Drawable) for maps in what):
+        kind = "an empty list" if isinstance(what, Sequence) and not len(what) else f"a {type(what).__name__}"
+        raise InputError(f"Only a Dataset, Maps, or a list of Maps can be drawn, but got {kind}.")
+    return combine_lenses([maps.dataset(example) for maps in what])
 
 
 def combine_lenses(parts: Sequence[xr.Dataset]) -> xr.Dataset:
-    """Maps of the same text along `lens`; what a lens does not measure is NaN there."""
+    """Concatenate maps of the same text along `lens`; diagnostics that a lens does not have are NaN."""
     first = parts[0]
-    for other in parts[1:]:
-        for name in ("query_token", "key_token", "layer", "head"):
-            if not np.array_equal(first[name].values, other[name].values):
+    for part in parts[1:]:
+        for name, words in _SHARED.items():
+            if not np.array_equal(first[name].values, part[name].values):
                 raise InputError(
-                    f"Maps that are drawn together must have the same {_WORDS[name]}, but those of "
-                    f"{_lenses(first)} and {_lenses(other)} differ. View one trace through both lenses."
+                    f"Maps that are drawn together must have the same {words}, but those of "
+                    f"{_quote_lenses(first)} and {_quote_lenses(part)} differ. View one trace through both lenses."
                 )
-    measured = dict.fromkeys(name for part in parts for name in part.data_vars if "lens" in part[name].dims)
-    filled = [_filled(part, [name for name in measured if name not in part]) for part in parts]
+    diagnostics = dict.fromkeys(name for part in parts for name in part.data_vars if "lens" in part[name].dims)
+    filled = [_fill_missing(part, [name for name in diagnostics if name not in part]) for part in parts]
     return xr.concat(filled, "lens", data_vars="minimal", coords="minimal", compat="override", join="override")
 
 
-_WORDS = {"query_token": "query tokens", "key_token": "key tokens", "layer": "layers", "head": "heads"}
+_SHARED = {"query_token": "query tokens", "key_token": "key tokens", "layer": "layers", "head": "heads"}
 
 
-def _filled(part: xr.Dataset, missing: Sequence[Any]) -> xr.Dataset:
-    """The same maps, with NaN for every diagnostic that their lens does not have."""
+def _fill_missing(part: xr.Dataset, missing: Sequence[Any]) -> xr.Dataset:
     dims = ("lens", "layer", "head")
-    nothing = np.full([part.sizes[dim] for dim in dims], np.nan)
-    return part.assign(dict.fromkeys(missing, (dims, nothing)))
+    empty = np.full([part.sizes[dim] for dim in dims], np.nan)
+    return part.assign(dict.fromkeys(missing, (dims, empty)))
 
 
-def _lenses(data: xr.Dataset) -> str:
+def _quote_lenses(data: xr.Dataset) -> str:
     return ", ".join(f"'{name}'" for name in data["lens"].values)
-
-
-def _kind(what: Any) -> str:
-    return "an empty list" if isinstance(what, Sequence) and not len(what) else f"a {type(what).__name__}"

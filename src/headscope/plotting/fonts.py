@@ -1,4 +1,4 @@
-"""Tokens in any script: which fonts there are, and what to draw where none has the character."""
+"""Labels in any script: installed fonts, and code points for characters that no font has."""
 
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,55 +13,33 @@ from matplotlib.font_manager import FontProperties, findfont, fontManager, get_f
 from matplotlib.textpath import text_to_path
 from matplotlib.ticker import Formatter
 
-LONGEST = 24
-"""A label of more characters than this is shortened with …"""
+MAX_LABEL_LENGTH = 24  # characters; longer labels end in …
 
-KNOWN = (
-    *(f"Noto Sans CJK {place}" for place in ("SC", "TC", "JP", "KR", "HK")),
-    *(
-        "Source Han Sans SC",
-        "Source Han Sans",
-        "WenQuanYi Zen Hei",
-        "WenQuanYi Micro Hei",
-        "Droid Sans Fallback",
-    ),
-    *(
-        "Microsoft YaHei",
-        "SimHei",
-        "Yu Gothic",
-        "Malgun Gothic",
-        "PingFang SC",
-        "Hiragino Sans GB",
-        "Hiragino Sans",
-    ),
+FALLBACK_FONTS = (
+    *(f"Noto Sans CJK {region}" for region in ("SC", "TC", "JP", "KR", "HK")),
+    *("Source Han Sans SC", "Source Han Sans", "WenQuanYi Zen Hei", "WenQuanYi Micro Hei", "Droid Sans Fallback"),
+    *("Microsoft YaHei", "SimHei", "Yu Gothic", "Malgun Gothic", "PingFang SC", "Hiragino Sans GB", "Hiragino Sans"),
     *("Apple SD Gothic Neo", "IPAGothic", "NanumGothic", "Arial Unicode MS", "Noto Sans"),
     *(f"Noto Sans {script}" for script in ("Arabic", "Hebrew", "Devanagari", "Bengali", "Tamil", "Telugu", "Thai")),
     *(f"Noto Sans {script}" for script in ("Georgian", "Armenian", "Ethiopic", "Khmer", "Myanmar", "Sinhala")),
     *("Nirmala UI", "Leelawadee UI", "Lohit Devanagari", "FreeSans", "Unifont"),
-    *(
-        "Noto Emoji",
-        "Symbola",
-        "Segoe UI Emoji",
-        "Segoe UI Symbol",
-        "Noto Sans Symbols",
-        "Noto Sans Symbols 2",
-    ),
+    *("Noto Emoji", "Symbola", "Segoe UI Emoji", "Segoe UI Symbol", "Noto Sans Symbols", "Noto Sans Symbols 2"),
 )
-"""Fonts with outlines for scripts that DejaVu Sans lacks; fonts of coloured bitmaps cannot be drawn."""
+"""Outline fonts for scripts that DejaVu Sans lacks; matplotlib cannot draw colour bitmap fonts."""
 
 _in_browser: ContextVar[bool] = ContextVar("in_browser", default=False)
 
 
 @cache
-def families() -> tuple[str, ...]:
-    """DejaVu Sans, which comes with matplotlib, and those of the known fonts that are installed."""
+def font_families() -> tuple[str, ...]:
+    """Return DejaVu Sans, which matplotlib includes, and the fallback fonts that are installed."""
     installed = {font.name for font in fontManager.ttflist}
-    return ("DejaVu Sans", *(name for name in KNOWN if name in installed))
+    return ("DejaVu Sans", *(name for name in FALLBACK_FONTS if name in installed))
 
 
 @contextmanager
 def browser_fonts() -> Iterator[None]:
-    """Write every character as it is: the browser finds a font."""
+    """Keep every character in this block: the browser finds a font for it."""
     before = _in_browser.set(True)
     try:
         yield
@@ -69,41 +47,41 @@ def browser_fonts() -> Iterator[None]:
         _in_browser.reset(before)
 
 
-def shown(token: str) -> str:
-    """A token as its label: no line breaks, not too long, code points where no font has the character.
+def to_label(token: str) -> str:
+    """Return a token as a label: without line breaks, shortened, with code points for missing characters.
 
-    >>> shown("one\\ntwo"), shown("extraordinarily long-winded")
+    >>> to_label("one\\ntwo"), to_label("extraordinarily long-winded")
     ('one⏎two', 'extraordinarily long-wi…')
     """
     pieces = [_piece(letter) for letter in token]
-    while sum(map(len, pieces)) > LONGEST:
+    while sum(map(len, pieces)) > MAX_LABEL_LENGTH:
         pieces = [*pieces[: -2 if pieces[-1] == "…" else -1], "…"]
     return "".join(pieces)
 
 
-class Labels(Formatter):
-    """Tick labels that are tokens."""
+class TokenFormatter(Formatter):
+    """Format tick positions as tokens."""
 
     def __init__(self, tokens: Sequence[str]) -> None:
         self.tokens = tuple(map(str, tokens))
 
     def __call__(self, x: Any, pos: int | None = None) -> str:  # noqa: ARG002  (matplotlib gives both)
-        """The token at a place."""
-        place = round(x)
-        return shown(self.tokens[place]) if 0 <= place < len(self.tokens) else ""
+        """Return the token at a position."""
+        position = round(x)
+        return to_label(self.tokens[position]) if 0 <= position < len(self.tokens) else ""
 
 
-def missing(figure: Figure) -> set[str]:
-    """The characters of a figure's tokens that no installed font has."""
+def missing_glyphs(figure: Figure) -> set[str]:
+    """Return the characters of a figure's tokens that no installed font has."""
     formatters = [axis.get_major_formatter() for axis in figure.findobj(Axis) if isinstance(axis, Axis)]
-    tokens = [token for each in formatters if isinstance(each, Labels) for token in each.tokens]
+    tokens = [token for formatter in formatters if isinstance(formatter, TokenFormatter) for token in formatter.tokens]
     return {letter for token in tokens for letter in token if not _drawable(letter) and not _unprintable(letter)}
 
 
-def width(labels: Iterable[str]) -> float:
-    """How many inches the widest label takes for each point of its size."""
-    font = FontProperties(family=list(families()), size=10)
-    widths = [text_to_path.get_text_width_height_descent(shown(label), font, ismath=False)[0] for label in labels]
+def label_width(labels: Iterable[str]) -> float:
+    """Return the width of the widest label, in inches per point of font size."""
+    font = FontProperties(family=list(font_families()), size=10)
+    widths = [text_to_path.get_text_width_height_descent(to_label(label), font, ismath=False)[0] for label in labels]
     return float(max(widths, default=0.0)) / 10 / 72
 
 
@@ -119,7 +97,7 @@ _BREAKS = {"\n": "⏎", "\t": "⇥", "\r": "↵"}
 
 
 def _unprintable(letter: str) -> bool:
-    """Control characters, halves of a surrogate pair and non-characters, which no file format may hold."""
+    """Whether a character is a control character, a lone surrogate or a non-character."""
     return unicodedata.category(letter) in ("Cc", "Cs") or ord(letter) & 0xFFFE == 0xFFFE
 
 
@@ -129,6 +107,6 @@ def _drawable(letter: str) -> bool:
 
 @cache
 def _glyphs() -> frozenset[int]:
-    """Every code point that some installed font has."""
-    fonts = [get_font(findfont(name)) for name in families()]
+    """Return every code point that some installed font has."""
+    fonts = [get_font(findfont(name)) for name in font_families()]
     return frozenset(code for font in fonts for code in font.get_charmap())

@@ -1,4 +1,4 @@
-"""A coloured cell for each head, layers down and heads across, with its number where there is room."""
+"""One coloured cell for each head, layers down and heads across, with its number where the number fits."""
 
 from typing import Any
 
@@ -7,32 +7,28 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
 
-from headscope.plotting import heat, theme
+from headscope.plotting import heatmap, theme
+
+MIN_FONT_SIZE, MAX_FONT_SIZE = 4.0, 8.0  # points; smaller numbers are left out
 
 Marks = np.ndarray[Any, np.dtype[np.int8]]
 """1 for a cell to mark."""
 
-SMALLEST_NUMBER = 4.0
-"""Numbers of a smaller size than this, in points, are left out."""
 
-LARGEST_NUMBER = 8.0
-
-
-def draw_numbers(
+def draw_head_cells(
     ax: Axes,
-    table: heat.Cells,
-    scale: heat.Scale,
+    table: heatmap.Cells,
+    scale: heatmap.ColourScale,
     texts: list[list[str]],
     size: float,
     marked: Marks | None = None,
 ) -> None:
-    """The cells and their numbers of so many points, bold where marked; too small to read, marked cells have a dot."""
-    heat.hide(ax, table)
-    ax.imshow(table, norm=scale.norm, cmap=scale.colours, aspect="equal", interpolation="nearest")
+    """Draw cells with numbers of font size `size`, bold where marked; if too small to read, marked cells have a dot."""
+    heatmap.draw_image(ax, table, scale)
     for (row, column), value in np.ndenumerate(table):
         bold = marked is not None and bool(marked[row, column])
-        ink = theme.ink_on(scale.paint(np.array(value))) if np.isfinite(value) else theme.quiet
-        if size >= SMALLEST_NUMBER:
+        ink = theme.text_colour(scale.rgba(np.array(value))) if np.isfinite(value) else theme.quiet
+        if size >= MIN_FONT_SIZE:
             weight = "bold" if bold else "normal"
             text = texts[row][column]
             ax.text(column, row, text, ha="center", va="center", fontsize=size, color=ink, fontweight=weight)
@@ -40,25 +36,25 @@ def draw_numbers(
             ax.plot(column, row, marker="o", markersize=0.9 * size, color=ink, markeredgewidth=0)
 
 
-def number_size(texts: list[list[str]], cell: float, *, bold: bool = False) -> float:
-    """The points in which the longest number fits a cell of so many inches."""
+def fit_font_size(texts: list[list[str]], cell: float, *, bold: bool = False) -> float:
+    """Return the font size at which the longest number fits a cell of so many inches."""
     letters = max(len(text) for row in texts for text in row)
-    return min(LARGEST_NUMBER, cell * 72 / ((0.8 if bold else 0.7) * letters))
+    return min(MAX_FONT_SIZE, cell * 72 / ((0.8 if bold else 0.7) * letters))
 
 
-def written(table: heat.Cells) -> list[list[str]]:
-    """Numbers as short text: whole ones whole, small ones as .012, tiny ones with a power of ten, others as 0.12."""
+def format_numbers(table: heatmap.Cells) -> list[list[str]]:
+    """Format all numbers of a table alike: 12, 0.12, .012 or 1.2e-05, by the largest of them."""
     finite = table[np.isfinite(table)]
     largest = float(np.abs(finite).max()) if finite.size else 0.0
     if (finite == finite.round()).all() or largest >= 1000:
         form = ".0f"
     else:
         form = ".1f" if largest >= 100 else ".2f" if largest >= 0.1 else ".3f" if largest >= 0.01 else ".1e"
-    return [[_number(each, form) if np.isfinite(each) else "–" for each in row] for row in table]
+    return [[_format(value, form) if np.isfinite(value) else "–" for value in row] for row in table]
 
 
-def _number(value: float, form: str) -> str:
-    """With a minus as wide as a plus, and none before zero."""
+def _format(value: float, form: str) -> str:
+    """Format with a typographic minus, and without one for -0.00."""
     text = format(value, form)
     if form == ".1e":
         return text
@@ -67,19 +63,19 @@ def _number(value: float, form: str) -> str:
     return sign + (digits.removeprefix("0") if form == ".3f" else digits)
 
 
-def value_scale(table: heat.Cells, *, signed: bool = False) -> heat.Scale:
-    """From the smallest to the largest value; both ways from zero where some are negative."""
+def value_scale(table: heatmap.Cells, *, signed: bool = False) -> heatmap.ColourScale:
+    """Return a scale from the smallest to the largest value, symmetric around 0 where some are negative."""
     finite = table[np.isfinite(table)]
     if signed or (finite.size and finite.min() < 0):
-        return heat.scale(table, signed=True)
+        return heatmap.weight_scale(table, signed=True)
     low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
-    return heat.Scale(Normalize(low if low < high else 0.0, high if high > 0 else 1.0), theme.weights)
+    return heatmap.ColourScale(Normalize(low if low < high else 0.0, high if high > 0 else 1.0), theme.weights)
 
 
-def name_heads(ax: Axes, one: xr.Dataset, cell: float | None = None, *, layers: bool = True) -> None:
-    """Layers on the left, heads on top; only every second or so where they would run into each other."""
+def label_heads(ax: Axes, data: xr.Dataset, cell: float | None = None, *, layers: bool = True) -> None:
+    """Label layers on the left and heads on top; labels that would overlap are skipped."""
     for axis, letter, name in ((ax.xaxis, "H", "head"), (ax.yaxis, "L", "layer")):
-        labels = [f"{letter}{int(each)}" for each in one[name].values]
+        labels = [f"{letter}{int(label)}" for label in data[name].values]
         letters = max(map(len, labels)) if name == "head" else 1.6
         size = theme.NOTE if cell is None else max(5.0, min(theme.NOTE, cell * 72 / (0.8 * letters)))
         step = 1 if cell is None else int(np.ceil(size * 0.8 * letters / (cell * 72) - 1e-6))

@@ -1,4 +1,4 @@
-"""Colours by role and the local style of every figure: safe for colour-blind readers and for grey print."""
+"""Colours by role and matplotlib settings of every figure: safe for colour-blind readers and grey print."""
 
 import logging
 from collections.abc import Iterator
@@ -8,34 +8,34 @@ from typing import Any
 from matplotlib import style
 from matplotlib.colors import LinearSegmentedColormap, to_rgb
 
-from headscope.plotting.fonts import families
+from headscope.plotting.fonts import font_families
 
 ink = "#1a1a1a"
-quiet = "#5f5f5f"  # notes and guide lines that carry text
+quiet = "#5f5f5f"  # notes and axes
 faint = "#d9d9d9"
-hidden = "#ececec"  # cells a query could not see, hatched so that grey print tells them from zero
+hidden = "#ececec"  # masked cells, hatched so that they differ from zero in grey print
 hatch = "#bdbdbd"
 
 weights = LinearSegmentedColormap.from_list(
     "headscope_weights", ["#ffffff", "#cfe1f2", "#7fb2dc", "#2c76b8", "#0b3a75", "#041a3a"]
 )
-"""White is 0, and darker is more."""
+"""White is 0; darker is more."""
 
 signed = LinearSegmentedColormap.from_list(
     "headscope_signed",
     ["#5c2700", "#b65200", "#ee8f35", "#fbd3a5", "#ffffff", "#bcd8ef", "#5a9bd0", "#1b5fa6", "#06244f"],
 )
-"""Orange is below 0, white is 0, blue is above; both arms darken at the same pace."""
+"""Orange is negative, white is 0, blue is positive; both sides darken alike."""
 
 positive, negative = "#0b3a75", "#b65200"
 
 heads = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000", "#8c6d00")
-"""One colour per head, after Okabe & Ito."""
+"""One colour per head, from Okabe & Ito."""
 
 TITLE, LABEL, NOTE = 10.0, 9.0, 8.0  # points
 
-RULES: dict[str, Any] = {
-    "text.parse_math": False,  # a token may hold $ and _
+RC_PARAMS: dict[str, Any] = {
+    "text.parse_math": False,  # a token may contain $ and _
     "text.color": ink,
     "axes.labelcolor": ink,
     "axes.edgecolor": quiet,
@@ -49,32 +49,32 @@ RULES: dict[str, Any] = {
     "hatch.linewidth": 0.4,
     "hatch.color": hatch,
     "savefig.dpi": 200,
-    "svg.hashsalt": "headscope",  # the same picture has the same bytes
+    "svg.hashsalt": "headscope",  # the same figure gives the same bytes
     "svg.fonttype": "path",
     "pdf.fonttype": 42,
 }
 
 
 @contextmanager
-def applied() -> Iterator[None]:
-    """Our style for as long as this lasts; afterwards the user's own rcParams are back."""
-    rules = {**RULES, "font.family": [*families(), "sans-serif"]}
+def apply() -> Iterator[None]:
+    """Use headscope's style in this block; restore the user's rcParams on exit."""
+    params = {**RC_PARAMS, "font.family": [*font_families(), "sans-serif"]}
     logger = logging.getLogger("matplotlib.font_manager")
     before = logger.level
-    logger.setLevel(logging.ERROR)  # a fallback font need not come in every weight
+    logger.setLevel(logging.ERROR)  # a fallback font may lack a weight
     try:
-        with style.context(["default", rules]):
+        with style.context(["default", params]):
             yield
     finally:
         logger.setLevel(before)
 
 
-def ink_on(colour: Any) -> str:
-    """Ink that can be read on a colour: dark on light, white on dark."""
+def text_colour(colour: Any) -> str:
+    """Return a readable text colour on a background: dark on light, white on dark."""
     return ink if luminance(colour) > 0.2 else "#ffffff"
 
 
 def luminance(colour: Any) -> float:
-    """How light a colour is in grey print, from 0 to 1."""
-    red, green, blue = (((each + 0.055) / 1.055) ** 2.4 for each in to_rgb(colour))
+    """Return the relative luminance of a colour, from 0 to 1."""
+    red, green, blue = (((part + 0.055) / 1.055) ** 2.4 for part in to_rgb(colour))
     return float(0.2126 * red + 0.7152 * green + 0.0722 * blue)

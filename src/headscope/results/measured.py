@@ -6,7 +6,7 @@ import xarray as xr
 
 from headscope.core.errors import InputError, unknown_name
 from headscope.core.prose import join_words
-from headscope.plotting import pick
+from headscope.plotting import selection
 from headscope.uncertainty.intervals import student_margin
 
 COMPANIONS = ("sd", "n", "low", "high", "rows", "p", "p_adjusted", "significant")
@@ -31,7 +31,7 @@ def part(
     Its dims are lens, layer, head, and the further axes that `at` leaves open, such as `at=("role=sep",)`; an axis of
     one label is closed by itself. The attribute `variable` has its name, and `at` what was chosen.
     """
-    pick.need(data)
+    selection.require_variables(data)
     whole = opened(data)
     name = _known(whole, variable)
     held = {each: whole[f"{name}_{each}"] for each in COMPANIONS if f"{name}_{each}" in whole}
@@ -139,7 +139,7 @@ def _known(data: xr.Dataset, variable: str | None) -> str:
     known = names(data)
     if not known:
         raise InputError(
-            f"This figure draws what was measured for every head, but the data has {pick.quote_variables(data)}. "
+            f"This figure draws what was measured for every head, but the data has {selection.quote_variables(data)}. "
             "Measure first: hs.measure(model, texts, statistics=['entropy'])."
         )
     if variable is not None and variable not in known:

@@ -9,7 +9,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from headscope.core.errors import InputError, OutputError
-from headscope.plotting.export import UNDATED, write_figure, write_page
+from headscope.plotting.export import FIXED_METADATA, write_figure, write_page
 from headscope.results.atomic import atomic_path
 from headscope.results.tables import write_csv, write_parquet
 from headscope.results.zarr_folder import read_zarr, write_zarr
@@ -73,7 +73,7 @@ def _writer(what: Any, path: Path) -> Callable[[Path], None]:
             ".parquet": partial(write_parquet, what, path.name),
         }
     elif isinstance(what, Figure):
-        known = {f".{kind}": partial(write_figure, what, kind) for kind in UNDATED}
+        known = {f".{kind}": partial(write_figure, what, kind) for kind in FIXED_METADATA}
         known[".html"] = partial(write_page, what)
     else:
         raise InputError(f"Only a Dataset or a matplotlib figure can be saved, but got a {type(what).__name__}.")

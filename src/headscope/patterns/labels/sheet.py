@@ -31,7 +31,7 @@ def sheets(maps: Sequence[PatternMap], folder: str | Path) -> Iterator[Path]:
         yield path
 
 
-@theme.applied()
+@theme.apply()
 def sheet(maps: Sequence[PatternMap]) -> canvases.Figure:
     """Up to six maps, each with its id and nothing that tells its model, lens, layer or head."""
     page = canvases.Figure(figsize=(WIDE, HIGH))

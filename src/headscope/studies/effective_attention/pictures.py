@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from headscope.patterns.classes import NAMES
-from headscope.plotting import canvas, fonts, heat, series, theme
+from headscope.plotting import canvas, fonts, heatmap, series, theme
 from headscope.plotting import head_cells as grid
 from headscope.plotting.draw import draw
 from headscope.studies.effective_attention.names import ATTENTIONS, TYPES
@@ -24,7 +24,7 @@ WIDE = 7.0
 """Inches for the columns of a map."""
 
 
-@theme.applied()
+@theme.apply()
 def head_grids(table: xr.DataArray, label: str, *, signed: bool) -> Figure:
     """Layers down and heads across for every task, one row of panels for each attention, all on one scale.
 
@@ -33,24 +33,24 @@ def head_grids(table: xr.DataArray, label: str, *, signed: bool) -> Figure:
     cells = table.transpose("lens", "task", "layer", "head").values.astype(float)
     lenses, tasks, layers, heads = cells.shape
     cell = min(0.24, 7.4 / (tasks * heads))
-    scale = heat.scale(cells, signed=True) if signed else grid.value_scale(cells)
+    scale = heatmap.weight_scale(cells, signed=True) if signed else grid.value_scale(cells)
     box = (heads * cell, layers * cell)
     figure, panels = _panels((lenses, tasks), box, Room(left=0.75, right=1.3, top=0.45, across=0.15, down=0.3))
     for row, lens in enumerate(table["lens"].values):
         for column, task in enumerate(table["task"].values):
             panel = panels[row][column]
             _cells(panel, cells[row, column], scale)
-            grid.name_heads(panel, table.to_dataset(name="value"), cell, layers=column == 0)
+            grid.label_heads(panel, table.to_dataset(name="value"), cell, layers=column == 0)
             panel.spines[:].set(visible=True, color=theme.hatch, linewidth=0.4)
             if row == 0:
                 panel.set_title(str(task), fontsize=theme.LABEL)
             if column == 0:
                 panel.set_ylabel(ATTENTIONS[str(lens)], fontsize=theme.NOTE)
-    heat.bar(panels[0][-1], scale, label, (box[0], max(box[1], 1.2)))
+    heatmap.add_colour_bar(panels[0][-1], scale, label, (box[0], max(box[1], 1.2)))
     return figure
 
 
-@theme.applied()
+@theme.apply()
 def type_grids(table: xr.DataArray) -> Figure:
     """Types down and heads across: what [CLS] attends to in the last layer, a row of panels for each task."""
     cells = table.transpose("task", "lens", "type", "head").values.astype(float)
@@ -59,7 +59,7 @@ def type_grids(table: xr.DataArray) -> Figure:
     box = (heads * cell, types * cell)
     figure, panels = _panels((tasks, lenses), box, Room(left=1.3, right=1.0, top=0.5, across=0.15, down=0.3))
     for row, task in enumerate(table["task"].values):
-        scale = heat.scale(cells[row], signed=True)  # of one task, for all attentions
+        scale = heatmap.weight_scale(cells[row], signed=True)  # of one task, for all attentions
         for column, lens in enumerate(table["lens"].values):
             panel = panels[row][column]
             _cells(panel, cells[row, column], scale)
@@ -68,7 +68,7 @@ def type_grids(table: xr.DataArray) -> Figure:
                 panel.set_title(ATTENTIONS[str(lens)], fontsize=theme.LABEL)
             if column == 0:
                 panel.set_ylabel(str(task), fontsize=theme.LABEL)
-        heat.bar(panels[row][-1], scale, "weight", box)
+        heatmap.add_colour_bar(panels[row][-1], scale, "weight", box)
     return figure
 
 
@@ -83,7 +83,7 @@ def shares(table: xr.DataArray) -> Figure:
     return draw(named.expand_dims(layer=[0], head=[0]), "stacked_bars", **look)
 
 
-@theme.applied()
+@theme.apply()
 def one_head(maps: xr.Dataset, *, rows: int | None = None) -> Figure:
     """One head on one example, standard above effective, on one symmetric scale; or only its last rows.
 
@@ -98,22 +98,24 @@ def one_head(maps: xr.Dataset, *, rows: int | None = None) -> Figure:
     top = 0.7 + 0.055 * max(len(str(each)) for each in part["key_token"].values)
     room = Room(left=1.2, right=1.1, top=top, across=0.0, down=top - 0.2, below=0.55 if same else 0.1)
     figure, panels = _panels((len(shown), 1), (keys * cell, queries * cell), room)
-    scale = heat.scale(cells, signed=True, spacing="root")
+    scale = heatmap.weight_scale(cells, signed=True, spacing="root")
     for (panel,), weights, name in zip(panels, shown, ("standard", "effective"), strict=False):
-        heat.draw_cells(panel, weights, scale)
-        heat.name_sides(panel, part, cell)
+        heatmap.draw_cells(panel, weights, scale)
+        heatmap.label_axes(panel, part, cell)
         panel.set_title(name, fontsize=theme.LABEL)
-    heat.bar(panels[0][0], scale, "weight", (keys * cell, max(queries * cell, 1.2)))
+    heatmap.add_colour_bar(panels[0][0], scale, "weight", (keys * cell, max(queries * cell, 1.2)))
     if same:
-        canvas.note(panels[0][0], "All of this attention reaches the output: effective attention is the same.", wide=4)
+        canvas.add_note(
+            panels[0][0], "All of this attention reaches the output: effective attention is the same.", width=4
+        )
     return figure
 
 
-@theme.applied()
+@theme.apply()
 def intervals(table: xr.Dataset) -> Figure:
     """A panel for each pattern class: its share on every task with each attention, and the interval."""
     patterns = [NAMES[str(each)] for each in table["pattern"].values]
-    figure = canvas.blank((8.5, 2.6))
+    figure = canvas.new_figure((8.5, 2.6))
     panels = figure.subplots(1, len(patterns), squeeze=False, sharey=True)
     lenses, tasks = ([str(each) for each in table[name].values] for name in ("lens", "task"))
     for panel, name, place in zip(panels[0], patterns, range(len(patterns)), strict=True):
@@ -126,19 +128,19 @@ def intervals(table: xr.Dataset) -> Figure:
         panel.set_title(name, fontsize=theme.NOTE)
         panel.set_xticks(range(len(tasks)), labels=tasks, fontsize=6.5, rotation=40, ha="right", rotation_mode="anchor")
         panel.set_xlim(-0.6, len(tasks) - 0.4)
-        series.plain(panel)
+        series.style_axes(panel)
         panel.tick_params(axis="x", labelsize=6.5)
     panels[0][0].set_ylabel("share of maps (%)", fontsize=theme.NOTE)
     _legend(figure, panels[0, 0])
     return figure
 
 
-@theme.applied()
+@theme.apply()
 def by_length(table: Mapping[str, xr.Dataset], label: str) -> Figure:
     """Weights by length of the input, standard, exact and as published; a panel for each task and thing."""
     first = next(iter(table.values()))
     tasks = [str(each) for each in first["task"].values]
-    figure = canvas.blank((min(8.5, 1.0 + 1.75 * len(tasks)) if len(tasks) > 1 else 3.4, 1.0 + 1.6 * len(table)))
+    figure = canvas.new_figure((min(8.5, 1.0 + 1.75 * len(tasks)) if len(tasks) > 1 else 3.4, 1.0 + 1.6 * len(table)))
     panels = figure.subplots(len(table), len(tasks), squeeze=False, sharey="row")
     lenses = [str(each) for each in first["lens"].values]
     for row, (name, each) in enumerate(table.items()):
@@ -170,7 +172,7 @@ def _lines(panel: Axes, one: xr.Dataset, lenses: Sequence[str]) -> None:
     panel.set_xticks(places, labels=labels, fontsize=6.5, rotation=40, ha="right", rotation_mode="anchor")
     panel.axhline(0, color=theme.quiet, linewidth=0.5)
     panel.set_xlim(-0.3, len(labels) - 0.7)
-    series.plain(panel)
+    series.style_axes(panel)
     panel.tick_params(axis="x", labelsize=6.5)
 
 
@@ -205,13 +207,13 @@ def _panels(many: tuple[int, int], box: tuple[float, float], room: Room) -> tupl
     return figure, found
 
 
-def _cells(panel: Axes, cells: Array, scale: heat.Scale) -> None:
-    heat.hide(panel, cells)
+def _cells(panel: Axes, cells: Array, scale: heatmap.ColourScale) -> None:
+    heatmap.hatch_missing(panel, cells)
     panel.imshow(cells, norm=scale.norm, cmap=scale.colours, aspect="equal", interpolation="nearest")
 
 
 def _name_types(panel: Axes, table: xr.DataArray, *, named: bool, cell: float) -> None:
-    types = [fonts.shown(TYPES.get(str(each), str(each))) for each in table["type"].values]
+    types = [fonts.to_label(TYPES.get(str(each), str(each))) for each in table["type"].values]
     panel.set_yticks(range(len(types)), labels=types if named else [""] * len(types), fontsize=theme.NOTE)
     heads = [f"H{int(each)}" for each in table["head"].values]
     step = 1 if cell > 0.26 else 2

@@ -1,0 +1,93 @@
+"""Select the lens, layer and head of a Dataset of maps that a figure shows."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from headscope.core.errors import InputError, unknown_name
+from headscope.core.prose import join_words
+
+
+def select_maps(data: xr.Dataset, lens: str | None) -> xr.Dataset:
+    """Return the maps of one lens (default: the first)."""
+    require_variables(data, "weights")
+    return select_lens(data, lens)
+
+
+def select_lens(data: xr.Dataset, lens: str | None) -> xr.Dataset:
+    """Return the data of one lens (default: the first)."""
+    names = [str(name) for name in data["lens"].values]
+    if lens is not None and lens not in names:
+        raise unknown_name("lens in this data", lens, names)
+    return data.isel(lens=names.index(lens) if lens is not None else 0)
+
+
+def select_head(data: xr.Dataset, lens: str | None, layer: int | None, head: int | None) -> xr.Dataset:
+    """Return one map with its tokens; lens, layer and head default to the first."""
+    maps = select_maps(data, lens)
+    return maps.isel(layer=axis_index(data, "layer", layer), head=axis_index(data, "head", head))
+
+
+def axis_index(data: xr.Dataset, axis: str, label: int | None) -> int:
+    """Return the index of a layer or head along its axis (default: 0)."""
+    labels = [int(value) for value in data[axis].values]
+    if label is None:
+        return 0
+    if label not in labels:
+        raise InputError(f"There is no {axis} {label} in this data: it has {axis}s {format_range(labels)}.")
+    return labels.index(label)
+
+
+def require_variables(data: xr.Dataset, *names: str) -> None:
+    """Raise InputError for data that lacks a variable or has an empty axis."""
+    for name in names:
+        if name not in data:
+            raise InputError(f"This figure needs the variable '{name}', but the data has {quote_variables(data)}.")
+    if empty := [str(name) for name, size in data.sizes.items() if not size]:
+        raise InputError(f"There is nothing to draw: the data has no {' and no '.join(empty)}.")
+
+
+def visible_weights(head_map: xr.Dataset) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Return the weights of one map, NaN where the key is masked for the query."""
+    weights = head_map["weights"].values.astype(float)
+    return np.where(head_map["visible"].values, weights, np.nan) if "visible" in head_map else weights
+
+
+def is_signed(maps: xr.Dataset) -> bool:
+    """Whether weights may be negative."""
+    return bool(maps["signed"]) if "signed" in maps.coords else bool((maps["weights"] < 0).any())
+
+
+def token_texts(data: xr.Dataset, side: str) -> list[str]:
+    """Return the tokens of the `query` or `key` side; positions where the data has no tokens."""
+    known = f"{side}_token" in data.coords
+    return [str(token) for token in (data[f"{side}_token"].values if known else range(data.sizes[side]))]
+
+
+def special_tokens(data: xr.Dataset, side: str) -> list[bool]:
+    """Return which tokens of a side are special, such as [CLS]."""
+    known = f"{side}_special" in data.coords
+    return [bool(value) for value in data[f"{side}_special"].values] if known else [False] * data.sizes[side]
+
+
+def head_label(head_map: xr.Dataset) -> str:
+    """Return the layer and head of a map in short: `L3H7`."""
+    return f"L{int(head_map['layer'])}H{int(head_map['head'])}"
+
+
+def format_range(labels: Sequence[int]) -> str:
+    """Format integers, consecutive ones as a range.
+
+    >>> format_range([0, 1, 2, 3]), format_range([2, 5])
+    ('0 to 3', '2, 5')
+    """
+    if len(labels) > 2 and list(labels) == list(range(labels[0], labels[-1] + 1)):
+        return f"{labels[0]} to {labels[-1]}"
+    return ", ".join(map(str, labels))
+
+
+def quote_variables(data: xr.Dataset) -> str:
+    """Return the quoted names of the variables of a Dataset."""
+    return join_words(f"'{name}'" for name in data.data_vars)
