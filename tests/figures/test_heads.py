@@ -119,7 +119,7 @@ def test_one_selected_lens_or_layer_is_drawn_too():
         ({"at": "typ=noun"}, UnknownName, r"No axis of 'entropy' is called 'typ'"),
         ({"at": "layer=9"}, UnknownName, r"No layer in this data is called '9'\. Known: 0, 1\."),
         ({"at": "layer"}, InputError, r"Cannot read at='layer'\. Write axis=label, such as head=0\."),
-        ({"size": 1.2}, InputError, r"A figure 1.2 inches wide has no room beside its labels"),
+        ({"size": 1.2}, InputError, r"size=1.2 inches is too narrow for the labels of this figure"),
     ],
 )
 def test_a_wrong_choice_is_said(options, error, sentence):
