@@ -75,7 +75,7 @@ def test_a_missing_value_is_a_dash():
 def test_what_cannot_be_drawn_is_said():
     with pytest.raises(UnknownName, match="No axis of 'entropy' is called 'type'"):
         draw(measured(), "bars", along="type")
-    with pytest.raises(InputError, match=r"also has type \(noun, verb, sep\)\. Choose with at='type=noun'"):
+    with pytest.raises(InputError, match=r"also has type \(noun, verb and sep\)\. Choose with at='type=noun'"):
         draw(measured(), "bars", variable="token_types", along="layer")
     with pytest.raises(InputError, match=r"There are 8 lenses, but only 7 can be told apart in one figure"):
         draw(measured(lenses=[f"lens{each}" for each in range(8)]), "bars")

@@ -85,7 +85,7 @@ def test_a_measured_result_without_a_colour_shows_its_first_variable():
 
 
 def test_a_variable_with_a_further_axis_is_left_to_heads():
-    with pytest.raises(InputError, match=r"also has type \(noun, verb, sep\)\. Draw 'heads', with at='type=noun'\."):
+    with pytest.raises(InputError, match=r"also has type \(noun, verb and sep\)\. Draw 'heads', with at='type=noun'\."):
         draw(measured(), "head_grid", colour="token_types")
 
 

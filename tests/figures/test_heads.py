@@ -47,7 +47,7 @@ def test_a_place_along_a_further_axis_is_chosen():
 
 
 def test_an_axis_left_open_is_said_with_what_to_choose():
-    with pytest.raises(InputError, match=r"also has type \(noun, verb, sep\)\. Choose with at='type=noun'\."):
+    with pytest.raises(InputError, match=r"also has type \(noun, verb and sep\)\. Choose with at='type=noun'\."):
         draw(measured(), "heads", variable="token_types")
 
 
