@@ -2,6 +2,7 @@
 
 import io
 import itertools
+from contextlib import contextmanager
 from dataclasses import MISSING, fields, replace
 from functools import reduce
 from operator import add
@@ -19,6 +20,8 @@ from headscope.core.errors import InputError
 from headscope.core.spec import file_name, to_spec
 from headscope.core.state import State
 from headscope.maps.per_example import PerExample, make_state
+from headscope.maps.rows import BLOCK_CELLS
+from headscope.statistics import head_distance
 from tests.batches import maps_of, seen_in
 from tests.oracles.statistics import oracle
 
@@ -126,6 +129,45 @@ def test_a_statistic_rebuilds_from_its_spec(statistic):
 def test_a_statistic_equals_its_slow_literal_version(statistic, drawn):
     batch = made(drawn)
     assert_same_values(statistic.values(batch), oracle(statistic, batch), **FLOAT32)
+
+
+@contextmanager
+def block_size(cells):
+    """Let statistics process this many cells at a time, wherever they cut maps into blocks."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("headscope.maps.rows.BLOCK_CELLS", cells)
+        patch.setattr("headscope.patterns.classify.classify.PIECE", cells)
+        patch.setitem(head_distance.CELLS, "cpu", cells)
+        yield
+
+
+@each_of(EVERY)
+@given(drawn(), some.integers(1, 40))
+@few
+def test_in_blocks_of_any_size_a_statistic_equals_its_slow_literal_version(statistic, drawn, cells):
+    batch = made(drawn)
+    with block_size(cells):
+        found = statistic.values(batch)
+    assert_same_values(found, oracle(statistic, batch), **FLOAT32)
+
+
+def large_batch():
+    """Two texts whose maps have more cells than are processed at a time."""
+    random, lengths = torch.Generator().manual_seed(0), (230, 150)
+    rows = [["[CLS]", *itertools.islice(itertools.cycle(WORDS[:6]), length - 2), "[SEP]"] for length in lengths]
+    keys = [("model", "effective"), ("model", "norm"), ("model", "raw"), ("against", "effective")]
+    parts = {key: [torch.randn(1, 6, each, each, generator=random) for each in lengths] for key in keys}
+    return made({"rows": rows, "parts": parts, "lens": "effective", "causal": False, "merged": False})
+
+
+@each_of(EVERY)
+def test_maps_larger_than_a_block_give_the_same_values(statistic):
+    batch = large_batch()
+    assert batch.focus.parts[0].numel() > 2 * BLOCK_CELLS
+    found = statistic.values(batch)
+    with block_size(2**40):
+        whole = statistic.values(batch)
+    assert_same_values(found, whole, **FLOAT32)
 
 
 @each_of(EVERY)

@@ -12,7 +12,7 @@ from scipy.stats import rankdata, spearmanr
 from headscope.core.batch import Batch
 from headscope.core.catalog import lenses, statistics
 from headscope.core.errors import InputError
-from headscope.maps.similarity import ranks, spearman
+from headscope.maps.similarity import rank_cells, rank_correlation
 from headscope.statistics import head_distance
 from headscope.statistics.head_distance import HeadDistance
 from headscope.statistics.lens_agreement import LensAgreement
@@ -78,8 +78,8 @@ def test_the_other_lens_is_a_parameter():
 def test_ranks_and_their_correlation_are_scipys_with_and_without_ties(numbers, seen):
     left, there = torch.tensor(numbers).float(), torch.tensor(seen)
     right = torch.tensor(numbers[::-1]).float() ** 2
-    assert ranks(left, there)[there].tolist() == [each - 1 for each in rankdata(left[there])]
-    found = spearman(left.view(1, 1, 3, 3), right.view(1, 1, 3, 3), there.view(1, 3, 3)).item()
+    assert rank_cells(left, there)[there].tolist() == [each - 1 for each in rankdata(left[there])]
+    found = rank_correlation(left.view(1, 1, 3, 3), right.view(1, 1, 3, 3), there.view(1, 3, 3)).item()
     if len(set(left[there].tolist())) > 1 and len(set(right[there].tolist())) > 1:
         assert found == pytest.approx(spearmanr(left[there], right[there]).statistic)
     else:
@@ -91,7 +91,7 @@ def test_every_map_of_a_batch_is_ranked_among_its_own_cells():
     left, right = torch.randn(2, 3, 2, 5, 5)
     seen = torch.rand(3, 5, 5) < 0.7
     for other in (right, left, right.round()):  # among rounded ones are ties, and -0
-        found = spearman(left, other, seen)
+        found = rank_correlation(left, other, seen)
         for text in range(3):
             for head in range(2):
                 pair = (each[text, head][seen[text]] for each in (left, other))

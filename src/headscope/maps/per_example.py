@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -26,7 +27,10 @@ class PerExample(Statistic):
     """
 
     units: ClassVar[str] = ""
-    """The units of its values, for the labels of figures."""
+    """The units of its values, written into the result and shown by figures."""
+
+    quantities: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    """Readable names of its variables, where the variable's own name is not one; the result's `long_name`."""
 
     def axes(self, batch: Batch) -> Mapping[str, Sequence[Any]]:  # noqa: ARG002
         """Return further axes after layer and head, with their labels.
@@ -64,7 +68,7 @@ class PerExample(Statistic):
 
     def finish(self, state: State) -> xr.Dataset:
         """Return for each variable x its mean x, and x_sd, x_n, x_low and x_high."""
-        return summarize_state(state, units=self.units)
+        return summarize_state(state, units=self.units, quantities=self.quantities)
 
 
 def make_state(
@@ -85,7 +89,9 @@ def make_state(
     return State(to_spec(statistic), leaves, {name: list(axis) for name, axis in labels.items()})
 
 
-def summarize_state(state: State, *, units: str = "") -> xr.Dataset:
+def summarize_state(
+    state: State, *, units: str = "", quantities: Mapping[str, str] = MappingProxyType({})
+) -> xr.Dataset:
     """Return for each variable x its mean x, and x_sd, x_n, x_low, x_high (95 % interval) and any x_rows."""
     attributes = {"units": units} if units else {}
     dims = tuple(state.labels)
@@ -98,7 +104,11 @@ def summarize_state(state: State, *, units: str = "") -> xr.Dataset:
         elif isinstance(leaf, Rows):
             coords["example"] = leaf.ids.astype(object)
             variables[name] = (("example", *dims), leaf.values, attributes)
-    return xr.Dataset(variables, coords=coords)
+    data = xr.Dataset(variables, coords=coords)
+    for variable, quantity in quantities.items():
+        if variable in data:
+            data[variable].attrs["long_name"] = quantity
+    return data
 
 
 def _summarize(name: str, leaf: Moments) -> dict[str, Array]:

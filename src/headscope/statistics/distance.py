@@ -1,7 +1,8 @@
-"""How far each head looks, in tokens."""
+"""Mean distance between a query and the keys it attends to."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from jaxtyping import Float
 from torch import Tensor
@@ -15,29 +16,30 @@ from headscope.maps.rows import Weights, absolute_weights, map_rows, mean_over_r
 
 
 def row_distance(
-    weights: Weights, visible: Visible, apart: Float[Tensor, "batch query key"]
+    weights: Weights, visible: Visible, distances: Float[Tensor, "batch query key"]
 ) -> Float[Tensor, "batch head query"]:
-    """Σ p·|i − j| of every row, with p = |w| / Σ|w|; NaN where a row has no weight at all."""
+    """Return Σ p·|i − j| of every row, with p = |w| / Σ|w|; NaN where a row has no weight."""
     sizes = absolute_weights(weights, visible)
-    whole = sizes.sum(-1)
-    return sizes.mul_(apart[:, None].to(sizes.dtype)).sum(-1) / whole
+    total = sizes.sum(-1)
+    return sizes.mul_(distances[:, None].to(sizes.dtype)).sum(-1) / total
 
 
 @dataclass(frozen=True)
 class Distance(PerExample):
-    """The mean distance from a token to those it attends to, each counted by |w| / Σ|w|.
+    """Mean distance from a query to its keys in tokens, weighted by |w| / Σ|w|.
 
-    Distance is counted in real tokens. In cross attention it is that between the places in the two texts.
+    Padding is not counted. In cross attention it is the difference between the positions in the two texts.
     """
 
     units = "tokens"
+    quantities: ClassVar = {"distance": "attention distance"}
 
     def tokens(self, examples: Sequence[Example], queries: Tokens, keys: Tokens) -> tuple[Tensor, ...]:  # noqa: ARG002
-        """The place of each token."""
+        """Return the position of each token."""
         return token_positions(queries), token_positions(keys)
 
     def values(self, batch: Batch) -> Mapping[str, Tensor]:
-        """The mean over an example's rows."""
-        maps, (here, there) = batch.focus, self.known(batch)
-        apart = (here[:, :, None] - there[:, None]).abs().float()
-        return {"distance": mean_over_rows(map_rows(maps, row_distance, apart))}
+        """Return the mean over an example's rows."""
+        queries, keys = self.known(batch)
+        distances = (queries[:, :, None] - keys[:, None]).abs().float()
+        return {"distance": mean_over_rows(map_rows(batch.focus, row_distance, distances))}

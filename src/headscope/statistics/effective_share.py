@@ -1,4 +1,4 @@
-"""How much of a head's attention reaches its output."""
+"""Share of a head's attention that affects its output."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,29 +14,29 @@ from headscope.maps.per_example import PerExample
 
 
 def effective_for(lens: str) -> Lens:
-    """The effective lens that goes with a lens: itself, or that with the same keys as the null lens, or the default."""
+    """Return the effective lens with the `keys` of an effective or null lens; the default one for any other lens."""
     name, parameters = parse_spec(lens)
-    found: Lens = lenses.make("effective", **(parameters if name in ("effective", "null") else {}))
-    return found
+    lens_object: Lens = lenses.make("effective", **(parameters if name in ("effective", "null") else {}))
+    return lens_object
 
 
 @dataclass(frozen=True)
 class EffectiveShare(PerExample):
-    """‖A_eff‖ / ‖A‖ of every head, whichever lens is measured: 1 is a head all of whose attention counts."""
+    """‖A_eff‖ / ‖A‖ of every head, whichever lens is measured; 1 where effective and raw attention are equal."""
 
     cites = ("brunner2020", "sun2021")
 
     def lenses(self, lens: Lens) -> Sequence[Lens]:
-        """The effective lens, where that is not the one that is measured."""
+        """Return the effective lens, unless it is the measured lens."""
         wanted = effective_for(to_spec(lens))
         return () if wanted == lens else (wanted,)
 
     def axes(self, batch: Batch) -> Mapping[str, Sequence[int]]:
-        """The heads that the effective lens has, for the one that is measured may merge them."""
+        """Return the heads of the effective lens; the measured lens may merge heads."""
         return {"head": self._maps(batch).heads}
 
     def values(self, batch: Batch) -> Mapping[str, Tensor]:
-        """One share for each map, as the effective lens reports it."""
+        """Return the share of each map, a diagnostic of the effective lens."""
         return {"effective_share": self._maps(batch).diagnostics["share"]}
 
     def _maps(self, batch: Batch) -> Maps:

@@ -1,4 +1,4 @@
-"""How widely each head spreads its attention."""
+"""Entropy of attention rows."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,6 @@ from headscope.maps.per_example import PerExample
 from headscope.maps.rows import (
     Weights,
     absolute_weights,
-    gather_rows,
     map_rows,
     mean_over_rows,
     normalize_rows,
@@ -28,23 +27,22 @@ from headscope.maps.rows import (
 
 
 def row_entropy(weights: Weights, visible: Visible, smoothing: float = 0.0) -> Float[Tensor, "batch head query"]:
-    """The entropy of every row, in nats; NaN where a row has no weight at all.
+    """Return the entropy of every row in nats; NaN where a row has no weight.
 
-    With S = Σ|w|, −Σ p·log p is log S − Σ|w|·log|w| / S: the row is never divided.
+    With S = Σ|w|, −Σ p·log p is log S − Σ|w|·log|w| / S, which avoids normalizing the row.
     """
     if smoothing:
         return x_log_x(normalize_rows(weights, visible, smoothing)).sum(-1).neg_()
     sizes = absolute_weights(weights, visible)
-    whole = sizes.sum(-1)
-    return (whole.log() - x_log_x(sizes).sum(-1) / whole).clamp_min_(0)
+    total = sizes.sum(-1)
+    return (total.log() - x_log_x(sizes).sum(-1) / total).clamp_min_(0)
 
 
 @dataclass(frozen=True)
 class Entropy(PerExample):
-    """The entropy of a head's rows, in nats, of |w| / Σ|w|; log n is even attention to n keys, 0 is all on one.
+    """Mean entropy of a head's rows p = |w| / Σ|w|, in nats: log n for uniform attention to n keys, 0 for a single key.
 
-    `smoothing` s takes (1 − s)·p + s/n instead; Clark et al. (2019) have 0.0001. `rows="cls"` takes the row of [CLS]
-    alone.
+    `smoothing` s uses (1 − s)·p + s/n instead (Clark et al., 2019: 0.0001). `rows="cls"` uses the row of [CLS] only.
     """
 
     smoothing: float = 0.0
@@ -58,15 +56,10 @@ class Entropy(PerExample):
         check_fraction(self, "smoothing")
 
     def tokens(self, examples: Sequence[Example], queries: Tokens, keys: Tokens) -> tuple[Tensor, ...]:  # noqa: ARG002
-        """The rows that count, where not all do."""
+        """Return the indices of the selected rows; nothing for all rows."""
         return padded_indices(queries.roles == ROLES.index("cls")) if self.rows == "cls" else ()
 
     def values(self, batch: Batch) -> Mapping[str, Tensor]:
-        """The mean over an example's rows."""
-        maps = batch.focus
-        measure = partial(row_entropy, smoothing=self.smoothing)
-        if self.rows == "all":
-            return {"entropy": mean_over_rows(map_rows(maps, measure))}
-        index, there = self.known(batch)
-        rows = map_rows(maps, lambda weights, visible: measure(*gather_rows(weights, visible, index, there)))
-        return {"entropy": mean_over_rows(rows)}
+        """Return the mean over an example's rows."""
+        function = partial(row_entropy, smoothing=self.smoothing)
+        return {"entropy": mean_over_rows(map_rows(batch.focus, function, rows=self.known(batch)))}

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import torch
@@ -54,6 +54,11 @@ class Patterns(PerExample):
     classifier: str = "cnn"
 
     cites = ("kovaleva2019",)
+    quantities: ClassVar = {
+        "patterns": "share of examples",
+        "patterns_share": "share of maps",
+        "patterns_layer_share": "share of maps",
+    }
 
     def __post_init__(self) -> None:
         check(self.classifier)
@@ -93,6 +98,8 @@ class Patterns(PerExample):
             named = shares.named(each, self.classifier)
             found[f"patterns_layer_share{ending}"] = (("layer", "pattern"), named[:-1])
             found[f"patterns_share{ending}"] = (("pattern",), named[-1])
+        for name in ("patterns_layer_share", "patterns_share"):
+            found[name].attrs["long_name"] = self.quantities[name]
         return found
 
     def _nothing(self, maps: Maps) -> Tensor:

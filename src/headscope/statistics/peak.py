@@ -1,7 +1,8 @@
-"""The largest share that one key gets of a row."""
+"""Largest weight of attention rows."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 from jaxtyping import Float
 from torch import Tensor
@@ -13,17 +14,21 @@ from headscope.maps.rows import Weights, absolute_weights, map_rows, mean_over_r
 
 
 def row_peak(weights: Weights, visible: Visible) -> Float[Tensor, "batch head query"]:
-    """The largest of |w| / Σ|w| in every row; NaN where a row has no weight at all."""
+    """Return the maximum of |w| / Σ|w| in every row; NaN where a row has no weight."""
     sizes = absolute_weights(weights, visible)
     return sizes.amax(-1) / sizes.sum(-1)
 
 
 @dataclass(frozen=True)
 class Peak(PerExample):
-    """The largest share of a row, of |w| / Σ|w|; heads with at most 0.1 are the broad ones of Clark et al. (2019)."""
+    """Mean of the largest weight |w| / Σ|w| of a head's rows.
+
+    Heads with at most 0.1 are the "broad" heads of Clark et al. (2019).
+    """
 
     cites = ("clark2019",)
+    quantities: ClassVar = {"peak": "largest weight of a row"}
 
     def values(self, batch: Batch) -> Mapping[str, Tensor]:
-        """The mean over an example's rows."""
+        """Return the mean over an example's rows."""
         return {"peak": mean_over_rows(map_rows(batch.focus, row_peak))}

@@ -1,7 +1,8 @@
-"""How alike the same head is in two models."""
+"""Similarity of the same head in two models."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -10,24 +11,25 @@ from headscope.core.batch import Batch
 from headscope.core.errors import InputError
 from headscope.maps.per_example import PerExample
 from headscope.maps.rows import iterate_layers
-from headscope.maps.similarity import cosine
+from headscope.maps.similarity import cosine_similarity
 
 
 @dataclass(frozen=True)
 class Similarity(PerExample):
-    """The cosine of a head's maps in two models, each laid out as one vector: before and after fine-tuning, say.
+    """Cosine similarity of a head's flattened maps in two models, such as before and after fine-tuning.
 
-    Over the cells that a query sees; with `padded` over all that the maps hold, which differs for lenses that put
-    weight on padding (Kovaleva et al., 2019, and Sun & Marasović, 2021, lay out padded maps).
+    It covers the visible cells; with `padded`, all cells. The two differ for lenses that put weight on padding
+    (Kovaleva et al., 2019, and Sun & Marasović, 2021, use padded maps).
     """
 
     padded: bool = False
 
     needs = frozenset({"maps", "against"})
     cites = ("kovaleva2019", "sun2021")
+    quantities: ClassVar = {"similarity": "similarity of maps"}
 
     def values(self, batch: Batch) -> Mapping[str, Tensor]:
-        """One cosine for each head."""
+        """Return the cosine similarity of each head."""
         model, against = batch.focus, batch.maps["against", batch.lens]
         if (model.layers, model.heads) != (against.layers, against.heads):
             raise InputError(
@@ -35,8 +37,9 @@ class Similarity(PerExample):
                 f"{len(model.heads)} heads, the other {len(against.layers)} × {len(against.heads)}. Choose layers and "
                 "heads that both have."
             )
-        found = [
-            cosine(mine, theirs, torch.ones_like(visible) if self.padded else visible)
-            for (mine, visible), (theirs, _) in zip(iterate_layers(model), iterate_layers(against), strict=True)
+        layers = zip(iterate_layers(model), iterate_layers(against), strict=True)
+        cosines = [
+            cosine_similarity(left, right, torch.ones_like(visible) if self.padded else visible)
+            for (left, visible), (right, _) in layers
         ]
-        return {"similarity": torch.stack(found, dim=1)}
+        return {"similarity": torch.stack(cosines, dim=1)}

@@ -1,8 +1,8 @@
-"""Attention to kinds of words: nouns, pronouns, verbs, punctuation."""
+"""Attention to types of tokens: nouns, pronouns, verbs, punctuation."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 from torch import Tensor
 
@@ -11,17 +11,17 @@ from headscope.core.example import Example
 from headscope.core.spec import check_choices
 from headscope.core.tokens import ROLES, Tokens
 from headscope.maps.per_example import PerExample
-from headscope.maps.rows import Reduction, masked_mean, padded_indices, sum_columns
+from headscope.maps.rows import Reduction, masked_mean, padded_indices, reduce_columns
 from headscope.maps.token_types import DEFAULT_TYPES, check_types, type_masks
 
 
 @dataclass(frozen=True)
 class TokenTypes(PerExample):
-    """The weight from [CLS] to each type of token; a type that an example lacks is NaN there, not 0.
+    """Weight from [CLS] on each type of token; NaN for an example without a token of the type.
 
-    Several tokens of a type: the largest weight (Sun & Marasović, 2021), their sum or their mean. `source="all"` takes
-    the mean over all rows. A word of several tokens counts by its first, or by all. Proper nouns and auxiliaries are
-    nouns and verbs by option. Signed, and as `token_types_absolute` of |w|.
+    If an example has several tokens of a type: the largest weight (Sun & Marasović, 2021), their sum or their mean.
+    `source="all"` averages over all rows. Of a word of several tokens, the first counts, or all. Proper nouns and
+    auxiliaries can count as nouns and verbs. `token_types_absolute` is of |w|.
     """
 
     source: Literal["cls", "all"] = "cls"
@@ -33,17 +33,18 @@ class TokenTypes(PerExample):
 
     needs = frozenset({"maps", "tags"})
     cites = ("sun2021", "clark2019")
+    quantities: ClassVar = {"token_types": "attention weight", "token_types_absolute": "absolute attention weight"}
 
     def __post_init__(self) -> None:
         check_choices(self)
         check_types(self.types)
 
     def axes(self, batch: Batch) -> Mapping[str, Sequence[str]]:  # noqa: ARG002
-        """The types."""
+        """Return the types."""
         return {"type": self.types}
 
     def tokens(self, examples: Sequence[Example], queries: Tokens, keys: Tokens) -> tuple[Tensor, ...]:
-        """Where the keys of each type are, and the queries that count."""
+        """Return the indices of the keys of each type, and of the selected queries."""
         masks = type_masks(
             keys,
             examples,
@@ -56,11 +57,11 @@ class TokenTypes(PerExample):
         return *padded_indices(masks), *rows
 
     def values(self, batch: Batch) -> Mapping[str, Tensor]:
-        """The mean over those rows of an example that see a token of the type."""
-        index, held, *rows = self.known(batch)
-        found = sum_columns(batch.focus, (index, held), self.several, rows)
-        there = found.there[:, :, None]
+        """Return the mean over the rows of an example that see a token of the type."""
+        index, valid, *rows = self.known(batch)
+        weights = reduce_columns(batch.focus, (index, valid), self.several, rows)
+        mask = weights.visible[:, :, None]
         return {
-            "token_types": masked_mean(found.signed, there, dim=3),
-            "token_types_absolute": masked_mean(found.absolute, there, dim=3),
+            "token_types": masked_mean(weights.signed, mask, dim=3),
+            "token_types_absolute": masked_mean(weights.absolute, mask, dim=3),
         }
