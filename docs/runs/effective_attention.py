@@ -24,7 +24,7 @@ import numpy as np
 import xarray as xr
 
 import headscope as hs
-from headscope.results import arrays as plain
+from headscope.results.npz import read_npz, write_npz
 from headscope.results.stamp import read_provenance, stamp
 from headscope.studies.effective_attention import EffectiveAttention
 from headscope.studies.effective_attention.one_task import BATCHES, whole_of
@@ -47,7 +47,7 @@ def run(chosen: argparse.Namespace) -> None:
     label = Path(chosen.model or "all-MiniLM-L6-v2").name
     found = study.run(chosen.model, chosen.work / label, device=chosen.device)
     for part in PARTS:
-        plain.write(_named(found[part], label), chosen.out / f"{label}.{chosen.task}.{part}.npz")
+        write_npz(_named(found[part], label), chosen.out / f"{label}.{chosen.task}.{part}.npz")
 
 
 def clock(chosen: argparse.Namespace) -> None:
@@ -68,7 +68,7 @@ def clock(chosen: argparse.Namespace) -> None:
         "data": {task.name: fingerprint_of(task.dev[: max(sizes)]) for task in tasks},
         "n": max(sizes) * len(tasks),
     }
-    plain.write(stamp(found, **facts), chosen.out / f"{label}.times.npz")
+    write_npz(stamp(found, **facts), chosen.out / f"{label}.times.npz")
 
 
 def _of_shape(model: hs.Model) -> hs.Model:
@@ -104,18 +104,18 @@ def join(chosen: argparse.Namespace) -> None:
         hs.save(numbers, base.with_name(f"{base.name}.nc"))
         shown = stamp(shown.map(_single, keep_attrs=True), **facts, task_shown=SHOWN if SHOWN in tasks else tasks[0])
         hs.save(shown, base.with_name(f"{base.name}_maps.nc"))
-        hs.save(plain.read(chosen.found / f"{label}.times.npz"), base.with_name(f"{base.name}_times.nc"))
+        hs.save(read_npz(chosen.found / f"{label}.times.npz"), base.with_name(f"{base.name}_times.nc"))
     for path in sorted(chosen.found.glob(f"{SHAPE}_*.times.npz")):
         label = path.name.removesuffix(".times.npz")
-        hs.save(plain.read(path), chosen.out / f"effective_attention_{label}_times.nc")
+        hs.save(read_npz(path), chosen.out / f"effective_attention_{label}_times.nc")
 
 
 def _read(folder: Path, label: str, part: str) -> dict[str, xr.Dataset]:
     """The part of every task's run."""
     found = {}
     for path in sorted(folder.glob(f"{label}.*.{part}.npz")):
-        task = str(plain.read(path.with_name(path.name.replace(part, "numbers")))["task"].values[0])
-        found[task] = plain.read(path)
+        task = str(read_npz(path.with_name(path.name.replace(part, "numbers")))["task"].values[0])
+        found[task] = read_npz(path)
     return found
 
 

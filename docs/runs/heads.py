@@ -126,7 +126,11 @@ def join(chosen: argparse.Namespace) -> None:
 def _small(data: xr.Dataset) -> xr.Dataset:
     """Single precision, and of the distance between heads only its mean."""
     dropped = [f"head_distance_{end}" for end in ("sd", "n", "low", "high") if f"head_distance_{end}" in data]
-    return data.drop_vars(dropped).drop_attrs().map(lambda each: each.astype(np.float32), keep_attrs=True)
+    return (
+        data.drop_vars(dropped)
+        .map(lambda table: table.astype(np.float32), keep_attrs=True)
+        .assign_attrs(headscope="{}")
+    )
 
 
 def main() -> None:

@@ -8,7 +8,7 @@ from headscope.core.errors import InputError
 from headscope.core.example import Example
 from headscope.experiments.split import by_text
 from headscope.experiments.steps import Hashed, Steps
-from headscope.results import arrays as plain
+from headscope.results.npz import read_npz, write_npz
 
 DATA = xr.Dataset(
     {"value": (("task", "x"), [[1.0, np.nan]], {"units": "m"}), "kind": ("task", ["a b"]), "n": 3},
@@ -18,13 +18,13 @@ DATA = xr.Dataset(
 
 
 def test_a_dataset_comes_back_from_plain_arrays(tmp_path):
-    xr.testing.assert_identical(plain.read(plain.write(DATA, tmp_path / "a" / "b.npz")), DATA)
+    xr.testing.assert_identical(read_npz(write_npz(DATA, tmp_path / "a" / "b.npz")), DATA)
 
 
 def test_a_damaged_step_is_said(tmp_path):
     (tmp_path / "a.npz").write_bytes(b"PK nothing")
     with pytest.raises(InputError, match="it is no step of a study that headscope wrote, or it is damaged. Delete it"):
-        plain.read(tmp_path / "a.npz")
+        read_npz(tmp_path / "a.npz")
 
 
 def test_a_step_is_done_once(tmp_path):

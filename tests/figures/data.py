@@ -88,6 +88,12 @@ def intervals(tokens="the cat sat", *, certain=False) -> xr.Dataset:
 MEASURED = {"bars", "curve", "distribution", "heads", "scatter", "stacked_bars"}
 """Figures of what was measured over many examples."""
 
+LABELS = {
+    "entropy": {"units": "nats"},
+    "distance": {"units": "tokens", "long_name": "attention distance"},
+    "token_types": {"long_name": "attention weight"},
+}
+
 
 def measured(
     *,
@@ -115,7 +121,7 @@ def measured(
     for name, table in tables.items():
         axes = (*dims, "type") if name == "token_types" else dims
         half = stats.t.ppf(0.975, examples - 1) * table.std(0, ddof=1) / np.sqrt(examples)
-        found |= {name: (axes, table.mean(0)), f"{name}_sd": (axes, table.std(0, ddof=1))}
+        found |= {name: (axes, table.mean(0), LABELS[name]), f"{name}_sd": (axes, table.std(0, ddof=1))}
         found |= {f"{name}_n": (axes, np.full(table.shape[1:], examples))}
         found |= {f"{name}_low": (axes, table.mean(0) - half), f"{name}_high": (axes, table.mean(0) + half)}
         if rows:

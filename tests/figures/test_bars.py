@@ -3,7 +3,7 @@ import pytest
 
 from headscope.core.errors import InputError, UnknownName
 from headscope.plotting.draw import draw
-from headscope.results.measured import of_rows
+from headscope.results.summarize import summarize_rows
 from tests.figures.data import measured
 
 
@@ -34,7 +34,7 @@ def test_a_variable_with_an_axis_of_its_own_is_drawn_along_it():
 
 def test_with_rows_whiskers_are_the_interval_of_the_mean_over_heads():
     data = measured()
-    wanted = of_rows(data["entropy_rows"].mean("head"))
+    wanted = summarize_rows(data["entropy_rows"].mean("head"))
     ends = np.stack([wanted["low"].isel(lens=0).values.ravel(), wanted["high"].isel(lens=0).values.ravel()], -1)
     assert np.allclose(whiskers(draw(data, "bars"))[0], ends)
 

@@ -3,7 +3,7 @@ import pytest
 
 from headscope.core.errors import InputError
 from headscope.plotting.draw import draw
-from headscope.results.measured import of_rows
+from headscope.results.summarize import summarize_rows
 from tests.figures.data import measured
 
 
@@ -38,7 +38,7 @@ def test_every_head_is_a_dot_unless_asked_not_to_be():
 
 def test_the_band_is_the_interval_of_the_mean():
     data = measured(layers=4, lenses=("raw",))
-    wanted = of_rows(data["entropy_rows"].mean("head"))
+    wanted = summarize_rows(data["entropy_rows"].mean("head"))
     band = draw(data, "curve", heads=False).axes[0].collections[0].get_paths()[0].vertices
     for layer in range(4):
         there = band[band[:, 0] == layer, 1]

@@ -136,7 +136,7 @@ def test_both_arms_of_the_signed_scale_darken_at_the_same_pace_in_grey_print():
 
 
 def test_figures_and_results_leave_torch_and_pyplot_unloaded():
-    results = ("store", "compare", "tables", "measured")
+    results = ("store", "compare", "tables", "select", "summarize")
     modules = [f"headscope.figures.{name}" for name in figures.names()]
     modules += [f"headscope.results.{name}" for name in results]
     modules += [f"headscope.plotting.{name}" for name in ("draw", "theme", "heatmap", "selection", "canvas", "fonts")]

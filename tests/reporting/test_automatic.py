@@ -43,7 +43,7 @@ def test_a_real_measurement_has_a_section_for_each_statistic(small):
     assert made.runs[0]["n"] == 6
     assert made.references == ["vaswani2017", "brunner2020", "sun2021", "clark2019", "headscope"]
     assert "over 6 examples" in made.lead
-    assert "The entropy of a head's rows" in said(made)
+    assert "Mean entropy of a head's rows" in said(made)
 
 
 def test_layers_are_means_over_heads_with_the_interval_of_examples(small):

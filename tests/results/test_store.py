@@ -111,7 +111,9 @@ def test_a_new_file_may_be_read_by_others_as_usual(tmp_path):
 
 def test_a_full_disk_is_said(tmp_path, monkeypatch):
     monkeypatch.setattr(store, "_write_netcdf", unwritable(errno.ENOSPC))
-    with pytest.raises(OutputError, match=r"a\.nc: the disk is full\. Make room, or give a path on another disk\."):
+    with pytest.raises(
+        OutputError, match=r"a\.nc: the disk is full\. Free some space, or give a path on another disk\."
+    ):
         save(dataset(), tmp_path / "a.nc")
 
 

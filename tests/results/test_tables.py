@@ -9,7 +9,7 @@ import pytest
 from headscope.core.errors import DataWarning, OutputError
 from headscope.results.compare import compare
 from headscope.results.store import save
-from headscope.results.tables import table, table_of_rows
+from headscope.results.tables import means_table, rows_table
 from tests.figures.data import dataset, measured
 
 FIRST = ["lens", "site", "layer", "head", "type", "variable", "value", "sd", "n", "low", "high"]
@@ -17,7 +17,7 @@ FIRST = ["lens", "site", "layer", "head", "type", "variable", "value", "sd", "n"
 
 def test_every_cell_is_one_row():
     data = measured(layers=3, heads=4)
-    found = table(data)
+    found = means_table(data)
     assert list(found) == FIRST
     assert len(found) == 2 * (24 + 0) + 2 * 12 * 3
     row = found.query("lens == 'effective' and layer == 2 and head == 1 and type == 'verb'").squeeze()
@@ -30,20 +30,20 @@ def test_every_cell_is_one_row():
 
 
 def test_an_axis_that_a_variable_lacks_is_empty_and_labels_stay_whole():
-    found = table(measured())
+    found = means_table(measured())
     assert found.query("variable == 'entropy'")["type"].isna().all()
     assert str(found["layer"].dtype) == str(found["n"].dtype) == "Int64"
     wide = measured().rename(type="offset").assign_coords(offset=[-1, 0, 1])
-    assert table(wide)["offset"].dropna().unique().tolist() == [-1, 0, 1]
-    assert str(table(wide)["offset"].dtype) == "Int64"
+    assert means_table(wide)["offset"].dropna().unique().tolist() == [-1, 0, 1]
+    assert str(means_table(wide)["offset"].dtype) == "Int64"
 
 
 def test_a_csv_file_reads_back_to_the_last_bit(tmp_path):
     data = measured(rows=False)
     with save(data, tmp_path / "a.csv").open(encoding="utf-8", newline="") as file:
         back = list(csv.DictReader(file))
-    assert [float(row["value"]) for row in back] == table(data)["value"].tolist()
-    assert [int(row["layer"]) for row in back] == table(data)["layer"].tolist()
+    assert [float(row["value"]) for row in back] == means_table(data)["value"].tolist()
+    assert [int(row["layer"]) for row in back] == means_table(data)["layer"].tolist()
     assert (tmp_path / "a.csv").read_text(encoding="utf-8").startswith(",".join(FIRST) + "\nraw,self,0,0,,entropy,")
 
 
@@ -51,7 +51,7 @@ def test_a_parquet_file_carries_the_provenance(tmp_path):
     path = save(measured(rows=False), tmp_path / "a.parquet")
     stamp = json.loads(pyarrow.parquet.read_schema(path).metadata[b"headscope"])
     assert stamp == {"data": "texts", "model": "tiny", "n": 7}
-    assert pd.read_parquet(path).equals(table(measured(rows=False)))
+    assert pd.read_parquet(path).equals(means_table(measured(rows=False)))
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
@@ -61,7 +61,7 @@ def test_the_same_data_gives_the_same_bytes(ending, tmp_path):
 
 
 def test_a_comparison_has_its_p_values_in_the_table():
-    found = table(compare(measured(seed=1), measured(seed=2)))
+    found = means_table(compare(measured(seed=1), measured(seed=2)))
     assert list(found) == [*FIRST, "p", "p_adjusted", "significant"]
     assert found["p_adjusted"].between(0, 1).all()
     assert found["significant"].isin([0, 1]).all()
@@ -80,7 +80,7 @@ def test_single_examples_have_a_table_of_their_own(tmp_path):
 
 
 def test_a_selected_lens_is_still_a_column():
-    found = table(measured(rows=False).sel(lens="raw", layer=1))
+    found = means_table(measured(rows=False).sel(lens="raw", layer=1))
     assert set(found["lens"]) == {"raw"}
     assert set(found["layer"]) == {1}
 
@@ -98,7 +98,7 @@ def test_what_is_no_table_is_said(tmp_path):
     ):
         save(dataset(), tmp_path / "a.csv")
     with pytest.raises(OutputError, match=r"There is no value of single examples to write.*Measure with rows=True, or"):
-        table_of_rows(measured(rows=False))
+        rows_table(measured(rows=False))
     with pytest.raises(OutputError, match="There is nothing to write: this Dataset has no variables"):
-        table(measured()[[]])
+        means_table(measured()[[]])
     assert not list(tmp_path.iterdir())

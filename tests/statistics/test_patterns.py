@@ -7,7 +7,7 @@ from headscope.core.errors import InputError
 from headscope.maps.per_example import make_state
 from headscope.patterns.classes import CLASSES
 from headscope.patterns.shares import errors_of
-from headscope.results.tables import table
+from headscope.results.tables import means_table
 from headscope.statistics.patterns import Patterns
 from tests.batches import maps_of, one, seen_in
 
@@ -90,7 +90,7 @@ def test_patterns_are_measured_saved_and_compared(minilm, tmp_path):
     assert data["patterns_layer_share"].sizes["layer"] == 6
     assert data["patterns_share"].sum("pattern").values == pytest.approx(1)
     assert hs.open_result(hs.save(data, tmp_path / "a.nc")).identical(data)
-    rows = table(data)
+    rows = means_table(data)
     assert set(rows["variable"]) == {"patterns", "patterns_share", "patterns_layer_share"}
     apart = hs.compare(data.sel(lens="raw"), data.sel(lens="effective"))
     assert "patterns" in apart

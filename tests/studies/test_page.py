@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import xarray as xr
 
-from headscope.results import arrays as plain
+from headscope.results.npz import write_npz
 from tests.studies.data import found
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -22,11 +22,11 @@ def joined(tmp_path_factory):
     for task in ("RTE", "SST-2"):
         for part in ("numbers", "maps"):
             named = parts[part].assign_coords(task=[task]) if "task" in parts[part].dims else parts[part]
-            plain.write(named, folder / "found" / f"tiny.{task.lower()}.{part}.npz")
+            write_npz(named, folder / "found" / f"tiny.{task.lower()}.{part}.npz")
     timed = [parts["times"].assign_coords(task=[task]) for task in ("RTE", "SST-2")]
     for label in ("tiny", "bert-base-shape_cpu"):
         timed_as = xr.concat(timed, "task", combine_attrs="override")
-        plain.write(timed_as, folder / "found" / f"{label}.times.npz")
+        write_npz(timed_as, folder / "found" / f"{label}.times.npz")
     script = [sys.executable, DOCS / "runs" / "effective_attention.py", "join", folder / "found", "--out", folder]
     done = subprocess.run(script, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

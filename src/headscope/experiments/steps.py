@@ -10,8 +10,8 @@ from typing import Any
 import xarray as xr
 
 from headscope.core.errors import InputError
-from headscope.results import arrays as plain
 from headscope.results.atomic import atomic_path
+from headscope.results.npz import read_npz, write_npz
 
 FACTS = "study.json"
 
@@ -59,8 +59,8 @@ class Steps:
         """What a step found: read from the folder, or made now and put there."""
         path = self.folder / f"{name}.npz"
         if not path.is_file():
-            plain.write(make(), path)
-        return plain.read(path)
+            write_npz(make(), path)
+        return read_npz(path)
 
     def done(self, name: str) -> bool:
         """Whether a step is in the folder already."""

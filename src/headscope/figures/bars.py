@@ -9,7 +9,8 @@ from matplotlib.axes import Axes
 from headscope.core.errors import unknown_name
 from headscope.core.figure import Figure, Target
 from headscope.plotting import series, theme
-from headscope.results import measured
+from headscope.results.select import further_axes, require_shown_axes, select_variable
+from headscope.results.summarize import describe_mean, make_title, mean_over
 
 
 @dataclass(frozen=True)
@@ -30,21 +31,21 @@ class Bars(Figure):
 
     def __call__(self, data: xr.Dataset, target: Target) -> None:
         """Draw the bars of one variable."""
-        chosen = measured.part(data, self.variable, lens=self.lens, at=self.at)
+        chosen = select_variable(data, self.variable, lens=self.lens, at=self.at)
         along = _select_axis(chosen, self.along)
-        measured.closed("bars", chosen, along)
+        require_shown_axes("bars", chosen, along)
         over = [dim for dim in ("layer", "head") if dim != along]
-        means = measured.mean_over(chosen, over).transpose("lens", along, ...)
+        means = mean_over(chosen, over).transpose("lens", along, ...)
         lenses, labels = means["lens"].values, series.axis_labels(along, means[along].values)
         default = min(7.0, max(series.COLUMN_WIDTH, 0.8 + len(labels) * (0.1 + 0.13 * len(lenses))))
         ax, width = series.open_axes(target, lenses, self.size if self.size is not None else default)
         _draw_bars(ax, means)
         series.label_groups(ax, labels, (width - 0.8) / len(labels))
         texts = {
-            "title": self.title if self.title is not None else measured.name(chosen, f"by {along}"),
+            "title": self.title if self.title is not None else make_title(chosen, f"by {along}"),
             "x": along,
             "y": chosen.attrs["label"],
-            "note": measured.averaged(chosen, over, "Whiskers"),
+            "note": describe_mean(chosen, over, "Whiskers"),
         }
         series.label_series(ax, series.lens_patches(lenses), texts, width)
 
@@ -69,7 +70,7 @@ def _draw_bars(ax: Axes, means: xr.Dataset) -> None:
 
 def _select_axis(chosen: xr.Dataset, along: str | None) -> str:
     """Return the requested axis; by default the variable's own, or layer."""
-    axes = [*measured.further(chosen), "layer", "head"]
+    axes = [*further_axes(chosen), "layer", "head"]
     if along is not None and along not in axes:
         raise unknown_name(f"axis of '{chosen.attrs['variable']}'", along, axes)
     return along if along is not None else axes[0]

@@ -11,7 +11,8 @@ from matplotlib.ticker import MaxNLocator
 
 from headscope.core.figure import Figure, Target
 from headscope.plotting import series, theme
-from headscope.results import measured
+from headscope.results.select import require_shown_axes, select_variable
+from headscope.results.summarize import describe_mean, make_title, mean_over
 
 
 @dataclass(frozen=True)
@@ -31,20 +32,20 @@ class Curve(Figure):
 
     def __call__(self, data: xr.Dataset, target: Target) -> None:
         """Draw the lines of one variable."""
-        chosen = measured.part(data, self.variable, lens=self.lens, at=self.at)
-        measured.closed("curve", chosen)
+        chosen = select_variable(data, self.variable, lens=self.lens, at=self.at)
+        require_shown_axes("curve", chosen)
         chosen = chosen.transpose("lens", "layer", "head", ...)
-        means = measured.mean_over(chosen, ["head"])
+        means = mean_over(chosen, ["head"])
         default = min(7.0, max(series.COLUMN_WIDTH, 0.9 + 0.2 * means.sizes["layer"]))
         ax, width = series.open_axes(target, means["lens"].values, self.size if self.size is not None else default)
         dots = self.heads and chosen.sizes["head"] > 1
         handles = _draw_lines(ax, chosen, means, dots=dots)
         _label_layers(ax, means)
         texts = {
-            "title": self.title if self.title is not None else measured.name(chosen, "by layer"),
+            "title": self.title if self.title is not None else make_title(chosen, "by layer"),
             "x": "layer",
             "y": chosen.attrs["label"],
-            "note": ("Dots: single heads. " if dots else "") + measured.averaged(chosen, ["head"], "Band"),
+            "note": ("Dots: single heads. " if dots else "") + describe_mean(chosen, ["head"], "Band"),
         }
         series.label_series(ax, handles, texts, width)
 

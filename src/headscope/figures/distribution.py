@@ -10,7 +10,8 @@ from matplotlib.axes import Axes
 from headscope.core.errors import InputError, unknown_name
 from headscope.core.figure import Figure, Target
 from headscope.plotting import series, theme
-from headscope.results import measured
+from headscope.results.select import further_axes, require_shown_axes, select_variable
+from headscope.results.summarize import make_title
 
 MAX_DOTS = 40  # examples that are also drawn as dots
 
@@ -33,7 +34,7 @@ class Distribution(Figure):
 
     def __call__(self, data: xr.Dataset, target: Target) -> None:
         """Draw the violins of one variable."""
-        chosen = measured.part(data, self.variable, lens=self.lens, at=self.at)
+        chosen = select_variable(data, self.variable, lens=self.lens, at=self.at)
         rows = _average_heads(chosen, self.along)
         lenses, labels = rows["lens"].values, series.axis_labels(self.along, rows[self.along].values)
         default = min(7.0, max(series.COLUMN_WIDTH, 0.8 + len(labels) * (0.1 + 0.2 * len(lenses))))
@@ -41,7 +42,7 @@ class Distribution(Figure):
         _draw_violins(ax, rows)
         series.label_groups(ax, labels, (width - 0.8) / len(labels))
         texts = {
-            "title": self.title if self.title is not None else measured.name(chosen, "over examples"),
+            "title": self.title if self.title is not None else make_title(chosen, "over examples"),
             "x": self.along,
             "y": chosen.attrs["label"],
             "note": _caption(chosen, rows, self.along),
@@ -57,10 +58,10 @@ def _average_heads(chosen: xr.Dataset, along: str) -> xr.DataArray:
             f"The figure 'distribution' needs the value of every example, '{name}_rows', but this data has only means. "
             "Measure again with rows=True (in the shell: --rows)."
         )
-    axes = ["layer", "head", *measured.further(chosen)]
+    axes = ["layer", "head", *further_axes(chosen)]
     if along not in axes:
         raise unknown_name(f"axis of '{name}'", along, axes)
-    measured.closed("distribution", chosen, along)
+    require_shown_axes("distribution", chosen, along)
     return chosen["rows"].mean([dim for dim in ("layer", "head") if dim != along]).transpose("lens", along, "example")
 
 

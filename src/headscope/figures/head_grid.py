@@ -14,7 +14,8 @@ from headscope.core.figure import Figure, Target
 from headscope.core.spec import check_choices
 from headscope.patterns.classes import LETTERS, NAMES
 from headscope.plotting import head_cells, heatmap, selection, series, theme
-from headscope.results import measured
+from headscope.results.select import head_variables, require_shown_axes, restore_axes, select_variable
+from headscope.results.summarize import axis_label
 
 MAX_PIXELS = 64
 """Side of a thumbnail; each pixel shows the weight of largest absolute value that it covers."""
@@ -61,7 +62,7 @@ class HeadGrid(Figure):
         else:
             table = chosen[colour].transpose("layer", "head").values.astype(float)
             scale = head_cells.value_scale(table, signed=f"{colour}_p" in chosen)
-            texts, text = head_cells.format_numbers(table), DIAGNOSTICS.get(colour) or measured.label(chosen, colour)
+            texts, text = head_cells.format_numbers(table), DIAGNOSTICS.get(colour) or axis_label(chosen, colour)
             head_cells.draw_head_cells(ax, table, scale, texts, head_cells.fit_font_size(texts, cell))
         head_cells.label_heads(ax, chosen)
         if scale is not None:
@@ -168,11 +169,11 @@ def _most_frequent(data: xr.Dataset, colour: str) -> xr.Dataset:
 def _select_variable(data: xr.Dataset, lens: str | None, colour: str) -> xr.Dataset:
     """Return the data of one lens, after checking that it has a value of `colour` for every head."""
     selection.require_variables(data)
-    whole = measured.opened(data)
+    whole = restore_axes(data)
     whole = whole.isel(site=0) if whole.sizes.get("site") == 1 else whole
     known = [str(name) for name, table in whole.data_vars.items() if set(table.dims) == {"lens", "layer", "head"}]
-    if colour in measured.names(whole) and colour not in known:
-        measured.closed("head_grid", measured.part(whole, colour), hint="Draw 'heads', with")
+    if colour in head_variables(whole) and colour not in known:
+        require_shown_axes("head_grid", select_variable(whole, colour), hint="Draw 'heads', with")
     if colour not in known:
         raise unknown_name("value of every head in this data", colour, known)
     if lens is None:  # the first lens that has the value
@@ -183,5 +184,5 @@ def _select_variable(data: xr.Dataset, lens: str | None, colour: str) -> xr.Data
 
 def _first_variable(data: xr.Dataset) -> str | None:
     """Return the variable that colours a Dataset without maps."""
-    known = [name for name in measured.names(data) if set(data[name].dims) <= {"lens", "site", "layer", "head"}]
+    known = [name for name in head_variables(data) if set(data[name].dims) <= {"lens", "site", "layer", "head"}]
     return known[0] if known else "patterns" if "patterns" in data else None

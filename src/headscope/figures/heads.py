@@ -8,8 +8,9 @@ from matplotlib import figure as mpl
 
 from headscope.core.figure import Figure, Target
 from headscope.plotting import canvas, fonts, head_cells, heatmap, theme
-from headscope.results import measured
+from headscope.results.select import require_shown_axes, select_variable
 from headscope.results.stamp import read_provenance
+from headscope.results.summarize import format_count
 
 MIN_CELL, MAX_CELL = 0.24, 0.36  # inches, by default
 MAX_WIDTH = 8.5  # inches of cells side by side; further panels go below
@@ -33,8 +34,8 @@ class Heads(Figure):
 
     def __call__(self, data: xr.Dataset, target: Target) -> None:
         """Draw one panel for each lens."""
-        chosen = measured.part(data, self.variable, lens=self.lens, at=self.at)
-        measured.closed("heads", chosen)
+        chosen = select_variable(data, self.variable, lens=self.lens, at=self.at)
+        require_shown_axes("heads", chosen)
         chosen = chosen.transpose("lens", "layer", "head", ...)
         columns, cell, size = _fit_panels(chosen, self.size)
         figure = target.open_panels(*size)
@@ -90,7 +91,7 @@ def _title(chosen: xr.Dataset) -> str:
 
 def _caption(data: xr.Dataset, chosen: xr.Dataset, cell: float) -> str:
     """Return the number of examples, what bold means, and how many values are missing."""
-    texts = [f"{count} examples" if (count := measured.counted(chosen)) else ""]
+    texts = [f"{count} examples" if (count := format_count(chosen)) else ""]
     if "significant" in chosen:
         facts = read_provenance(data)
         rule = {"holm": "Holm", "benjamini_hochberg": "Benjamini–Hochberg"}.get(str(facts.get("correction")), "")

@@ -15,7 +15,8 @@ from matplotlib.lines import Line2D
 from headscope.core.errors import InputError, unknown_name
 from headscope.core.figure import Figure, Target
 from headscope.plotting import heatmap, selection, series, theme
-from headscope.results import measured
+from headscope.results.select import further_axes, head_variables, require_shown_axes, restore_axes, select_variable
+from headscope.results.summarize import format_count, make_title
 
 MARKERS = "os^D"  # by layer, so that neighbours differ in grey print
 MAX_LEGEND = 12  # layers in a legend; for more there is a colour bar
@@ -60,15 +61,15 @@ class Scatter(Figure):
             name = " · ".join(filter(None, (x.attrs["variable"].replace("_", " "), x.attrs["at"])))
             title = f"{name}: {lenses[1]} against {lenses[0]}"
         else:
-            title = measured.name(x, f"and {y.attrs['variable'].replace('_', ' ')}")
+            title = make_title(x, f"and {y.attrs['variable'].replace('_', ' ')}")
         ax.set_title(self.title if self.title is not None else title)
         _print_correlation(ax, table, x)
 
     def _select_axes(self, data: xr.Dataset) -> tuple[xr.Dataset, xr.Dataset]:
         """Return the variables and lenses along x and y."""
         selection.require_variables(data)
-        whole = measured.opened(data)
-        known = [name for name in measured.names(whole) if not measured.further(measured.part(whole, name, at=()))]
+        whole = restore_axes(data)
+        known = [name for name in head_variables(whole) if not further_axes(select_variable(whole, name, at=()))]
         x = self.x if self.x is not None else known[0] if known else None
         lenses = [str(name) for name in whole["lens"].values]
         lens = self.lens if self.lens is not None else lenses[0]
@@ -85,8 +86,8 @@ class Scatter(Figure):
         for variable, name in ((x, lens), (y, against)):
             dims = set(whole[variable].dims) if variable in whole else set(whole.dims)
             at = tuple(choice for choice in self.at if _axis_of(choice) in dims)
-            side = measured.part(whole, variable, lens=name, at=at)
-            measured.closed("scatter", side)
+            side = select_variable(whole, variable, lens=name, at=at)
+            require_shown_axes("scatter", side)
             sides.append(side)
         return sides[0], sides[1]
 
@@ -179,7 +180,7 @@ def _print_correlation(ax: Axes, table: xr.Dataset, side: xr.Dataset) -> None:
     """Print the rank correlation and the number of heads above the axes."""
     x, y = (table[name].values.ravel() for name in ("x", "y"))
     rho, heads = spearman(x, y), int(np.isfinite(x + y).sum())
-    count = f"; {measured.counted(side)} examples" if "n" in side else ""
+    count = f"; {format_count(side)} examples" if "n" in side else ""
     text = f"Spearman {rho:.2f}, {heads} heads{count}" if np.isfinite(rho) else f"{heads} heads{count}"
     ax.text(0.0, 1.01, text.replace("-", "−"), transform=ax.transAxes, fontsize=theme.NOTE, color=theme.quiet)
     ax.set_title(ax.get_title(), pad=16)

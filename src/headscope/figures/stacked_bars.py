@@ -14,7 +14,15 @@ from headscope.core.figure import Figure, Target
 from headscope.core.prose import join_words
 from headscope.patterns.classes import NAMES
 from headscope.plotting import canvas, fonts, series, theme
-from headscope.results import measured
+from headscope.results.select import (
+    SUFFIXES,
+    further_axes,
+    head_variables,
+    require_shown_axes,
+    restore_axes,
+    select_variable,
+)
+from headscope.results.summarize import describe_mean, make_title, mean_over
 
 SHARES = ("patterns_share", "patterns_layer_share")
 """Variables over all heads."""
@@ -43,21 +51,21 @@ class StackedBars(Figure):
     def __call__(self, data: xr.Dataset, target: Target) -> None:
         """Draw one panel for each lens."""
         variable = _select_variable(data, self.variable)
-        chosen = measured.part(_add_axes(data, variable), variable, lens=self.lens, at=self.at)
+        chosen = select_variable(_add_axes(data, variable), variable, lens=self.lens, at=self.at)
         parts = _select_parts(chosen, self.parts, self.along)
-        measured.closed("stacked_bars", chosen, parts, self.along)
+        require_shown_axes("stacked_bars", chosen, parts, self.along)
         over = [dim for dim in ("layer", "head") if dim not in (parts, self.along)]
         known = chosen["value"].notnull().any([dim for dim in chosen["value"].dims if dim != parts]).values
         missing, chosen = join_words(chosen[parts].values[~known], limit=8, empty=""), chosen.isel({parts: known})
-        means = measured.mean_over(chosen, over).transpose("lens", parts, self.along, ...)
+        means = mean_over(chosen, over).transpose("lens", parts, self.along, ...)
         width = self.size if self.size is not None else _default_width(means, parts, self.along)
         figure = target.open_panels(width, 2.9)
         width = width if target.is_new else figure.bbox.width / figure.dpi
         _draw_panels(figure, means, parts, self.along, width)
         overall = variable is not None and variable.endswith(SHARES)
-        title = measured.name(chosen.assign_attrs(variable="patterns") if overall else chosen, f"by {self.along}")
+        title = make_title(chosen.assign_attrs(variable="patterns") if overall else chosen, f"by {self.along}")
         figure.suptitle(canvas.wrap_text(self.title if self.title is not None else title, width, theme.TITLE))
-        note = measured.averaged(chosen.drop_vars(["low", "high"], errors="ignore"), over, "")
+        note = describe_mean(chosen.drop_vars(["low", "high"], errors="ignore"), over, "")
         note += " Over all heads, the classifier's errors taken out." if overall else ""
         note += f" No value: {missing}." if missing else ""
         figure.supxlabel(canvas.wrap_text(note.strip(), width, theme.NOTE), fontsize=theme.NOTE, color=theme.quiet)
@@ -110,7 +118,7 @@ def _add_axes(data: xr.Dataset, variable: str | None) -> xr.Dataset:
     missing = [axis for axis in ("layer", "head") if axis not in data[variable].coords]
     if not missing:
         return data
-    companions = [f"{variable}_{ending}" for ending in measured.COMPANIONS if f"{variable}_{ending}" in data]
+    companions = [f"{variable}_{ending}" for ending in SUFFIXES if f"{variable}_{ending}" in data]
     return data[[variable, *companions]].expand_dims({axis: [0] for axis in missing})
 
 
@@ -118,19 +126,19 @@ def _select_variable(data: xr.Dataset, variable: str | None) -> str | None:
     """Return the requested variable, or the first with an axis to stack."""
     if variable is not None:
         return variable
-    whole = measured.opened(data)
-    names = [name for name in measured.names(whole) if measured.further(measured.part(whole, name))]
+    whole = restore_axes(data)
+    names = [name for name in head_variables(whole) if further_axes(select_variable(whole, name))]
     return names[0] if names else None
 
 
 def _select_parts(chosen: xr.Dataset, parts: str | None, along: str) -> str:
     """Return the axis that is stacked."""
-    axes = [axis for axis in (*measured.further(chosen), "layer", "head") if axis != along]
+    axes = [axis for axis in (*further_axes(chosen), "layer", "head") if axis != along]
     if along not in chosen["value"].dims or along == "lens":
         raise unknown_name(f"axis of '{chosen.attrs['variable']}'", along, [*axes, "layer"])
     if parts is not None and parts not in axes:
         raise unknown_name(f"axis of '{chosen.attrs['variable']}'", parts, axes)
-    if parts is None and not measured.further(chosen):
+    if parts is None and not further_axes(chosen):
         raise InputError(
             f"The figure 'stacked_bars' stacks the parts along an axis, but '{chosen.attrs['variable']}' has none "
             "beside layer and head. Choose a variable such as special_tokens, or draw 'bars'."

@@ -16,7 +16,7 @@ from headscope.reporting.mapped import mapped_sections
 from headscope.reporting.measured import measured_sections
 from headscope.reporting.other import other_sections
 from headscope.reporting.parts import Place, distinct, slug
-from headscope.results import measured
+from headscope.results.select import AXES, head_variables, main_variables
 from headscope.results.stamp import read_provenance
 
 MANY = 12
@@ -72,10 +72,10 @@ def _of_kind(data: xr.Dataset, place: Place) -> list[Section]:
 
 def _shared(data: xr.Dataset) -> list[str]:
     """The axes beyond lens, site, layer and head that every measured variable has, if there are several variables."""
-    names = measured.names(data)
+    names = head_variables(data)
     if len(names) < 2 or "weights" in data:
         return []
-    usual = {*measured.AXES, "site"}
+    usual = {*AXES, "site"}
     common = set.intersection(*({str(dim) for dim in data[name].dims} for name in names)) - usual
     return [str(dim) for dim in data[names[0]].dims if dim in common]
 
@@ -100,14 +100,14 @@ def _lead(results: Mapping[str, xr.Dataset]) -> str:
     if len(results) > 1:
         return f"{len(results)} results: {join_words([f'**{each}**' for each in results])}."
     (data,) = results.values()
-    facts, names = read_provenance(data), [each.replace("_", " ") for each in measured.names(data)]
+    facts, names = read_provenance(data), [each.replace("_", " ") for each in head_variables(data)]
     lenses = join_words([f"`{each}`" for each in _lenses(data, facts)], empty="")
     if "weights" in data:
         return f"Attention maps of one text{f', seen through {lenses}' if lenses else ''}."
     if any(f"{name}_p_adjusted" in data for name in data.data_vars):
         return f"How two results differ, head by head, in {join_words(names)}."
     if not names:
-        return f"What one result holds: {join_words([str(each).replace('_', ' ') for each in _plain(data)])}."
+        return f"What one result holds: {join_words([str(each).replace('_', ' ') for each in main_variables(data)])}."
     n = facts.get("n")
     seen = f"seen through {lenses}" if lenses else ""
     over = f"over {n:,} example{'s' * (n != 1)}" if isinstance(n, int) else ""
@@ -121,10 +121,3 @@ def _lenses(data: xr.Dataset, facts: Mapping[str, Any]) -> list[str]:
     """The lenses that a result says it was seen through, or those along its axis."""
     held = facts.get("lenses") or facts.get("lens") or data.coords.get("lens", xr.DataArray([])).values.ravel().tolist()
     return [str(each) for each in ([held] if isinstance(held, str) else held) if each]
-
-
-def _plain(data: xr.Dataset) -> list[str]:
-    """The variables without what stands beside them."""
-    held = [str(name) for name in data.data_vars]
-    beside = {f"{name}_{each}" for name in held for each in measured.COMPANIONS}
-    return [name for name in held if name not in beside]

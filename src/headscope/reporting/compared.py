@@ -10,9 +10,10 @@ from headscope.core.document import Paragraph, Part, Section, Table
 from headscope.core.prose import join_words
 from headscope.reporting.measured import FEW, Sections
 from headscope.reporting.parts import Place, counted, described, slug, tried
-from headscope.results import measured
 from headscope.results.compare import LEVEL
+from headscope.results.select import further_axes, head_variables, select_variable
 from headscope.results.stamp import read_provenance
+from headscope.results.summarize import mean_over
 
 MOST = 10
 """Cells of a variable that are named."""
@@ -22,7 +23,7 @@ RULES = {"holm": "Holm's correction", "benjamini_hochberg": "the correction of B
 
 def compared_sections(data: xr.Dataset, place: Place) -> Sections:
     """A section for each variable."""
-    names = [name for name in measured.names(data) if f"{name}_p_adjusted" in data]
+    names = [name for name in head_variables(data) if f"{name}_p_adjusted" in data]
     found = [
         Section(place.title(f"difference in {name.replace('_', ' ')}"), _parts(data, name, place)) for name in names
     ]
@@ -30,7 +31,7 @@ def compared_sections(data: xr.Dataset, place: Place) -> Sections:
 
 
 def _parts(data: xr.Dataset, name: str, place: Place) -> list[Part]:
-    chosen = measured.part(data, name)
+    chosen = select_variable(data, name)
     n, facts = counted(chosen), read_provenance(data)
     parts: list[Part] = [Paragraph(_sentence(chosen, name, facts.get("level", LEVEL), facts.get("correction")))]
     if facts.get("unpaired_because"):
@@ -38,7 +39,7 @@ def _parts(data: xr.Dataset, name: str, place: Place) -> list[Part]:
     if len(largest := _largest(chosen)):
         caption = f"The {len(largest)} largest sure differences in {name.replace('_', ' ')}; p is corrected"
         parts.append(Table(place.name(name, "largest"), caption, largest, n))
-    if bool(chosen["p"].notnull().any()) and not measured.further(chosen):
+    if bool(chosen["p"].notnull().any()) and not further_axes(chosen):
         caption = f"Differences in {name.replace('_', ' ')} by layer: their mean, and how many heads differ. "
         caption += described(chosen, ["head"])
         parts.append(Table(place.name(name, "by_layer"), caption, _by_layer(chosen), n))
@@ -74,7 +75,7 @@ def _by_layer(chosen: xr.Dataset) -> pd.DataFrame:
     """One row for each lens and layer."""
     lenses, layers = (chosen[axis].values for axis in ("lens", "layer"))
     ordered = chosen.transpose("lens", "layer", "head", ...)
-    means = measured.mean_over(ordered, ["head"]).transpose("lens", "layer", ...)
+    means = mean_over(ordered, ["head"]).transpose("lens", "layer", ...)
     index = pd.MultiIndex.from_product([lenses, layers], names=["lens", "layer"])
     found = pd.DataFrame(
         {
@@ -91,7 +92,7 @@ def _by_layer(chosen: xr.Dataset) -> pd.DataFrame:
 
 def _pictures(data: xr.Dataset, chosen: xr.Dataset, name: str, place: Place) -> list[Part]:
     """Every head, for each place along further axes if these are few."""
-    n, further = counted(chosen), measured.further(chosen)
+    n, further = counted(chosen), further_axes(chosen)
     labels = list(product(*(chosen[axis].values for axis in further)))
     if len(labels) > FEW or not bool(chosen["value"].notnull().any()):
         why = f"it has {len(labels)} places along {join_words(further)}" if len(labels) > FEW else "no cell has a value"

@@ -6,7 +6,7 @@ import xarray as xr
 from headscope.core.document import Part, Section, Table
 from headscope.reporting.measured import MANY, Sections
 from headscope.reporting.parts import Place, tried
-from headscope.results import measured
+from headscope.results.select import head_variables, restore_axes
 
 MEANINGS = {
     "n": "n: tokens",
@@ -19,7 +19,7 @@ MEANINGS = {
 
 def mapped_sections(data: xr.Dataset, place: Place) -> Sections:
     """Standard and another lens side by side where both are there, every head, and numbers such as the share."""
-    whole = measured.opened(data)
+    whole = restore_axes(data)
     lenses = [str(each) for each in whole["lens"].values]
     parts: list[Part] = []
     if "raw" in lenses and len(lenses) > 1:
@@ -35,7 +35,7 @@ def mapped_sections(data: xr.Dataset, place: Place) -> Sections:
         if "share" in whole:
             caption = "How much of every head's attention is effective"
             parts.append(tried(whole, "head_grid", place.name("share"), caption, 1, colour="share"))
-    names = [name for name in measured.names(whole) if whole[name].notnull().any()]
+    names = [name for name in head_variables(whole) if whole[name].notnull().any()]
     if names:
         parts.append(_numbers(whole, names, place))
     return [Section(place.title("maps"), parts)], {"weights", "visible", "picture", *names}

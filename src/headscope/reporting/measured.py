@@ -11,8 +11,9 @@ from headscope.core.errors import InputError
 from headscope.core.prose import join_words
 from headscope.reporting.catalogued import about
 from headscope.reporting.parts import Place, counted, described, frame_of, slug, tried
-from headscope.results import measured
+from headscope.results.select import further_axes, head_variables, select_variable
 from headscope.results.stamp import read_provenance
+from headscope.results.summarize import format_count, mean_over
 
 FEW = 8
 """Labels that stand side by side in a table, or in panels one after the other."""
@@ -27,7 +28,7 @@ Sections = tuple[list[Section], set[str]]
 def measured_sections(data: xr.Dataset, place: Place) -> Sections:
     """A section for each statistic, with all of its variables."""
     groups: dict[str, list[str]] = {}
-    for name in measured.names(data):
+    for name in head_variables(data):
         groups.setdefault(_statistic(data, name), []).append(name)
     found = []
     for statistic, names in groups.items():
@@ -43,13 +44,13 @@ def variable_parts(data: xr.Dataset, name: str, place: Place) -> list[Part]:
     """The tables and figures of one variable."""
     try:
         data, said = _without_others(data, name)
-        chosen = measured.part(data, name)
+        chosen = select_variable(data, name)
     except InputError as error:
         return [Paragraph(f"`{name}` cannot be shown: {error}")]
     if not bool(chosen["value"].notnull().any()):
-        return [Paragraph(f"`{name}` has no value for any head ({measured.counted(chosen) or 'n is not known'}).")]
+        return [Paragraph(f"`{name}` has no value for any head ({format_count(chosen) or 'n is not known'}).")]
     parts: list[Part] = [Paragraph(said)] if said else []
-    if further := measured.further(chosen):
+    if further := further_axes(chosen):
         return [*parts, *_with_axes(data, chosen, name, further, place)]
     return [*parts, *_plain(data, chosen, name, place)]
 
@@ -57,8 +58,8 @@ def variable_parts(data: xr.Dataset, name: str, place: Place) -> list[Part]:
 def _plain(data: xr.Dataset, chosen: xr.Dataset, name: str, place: Place) -> list[Part]:
     """A number for each head: by layer, a curve, and every head."""
     n, label = counted(chosen), chosen.attrs["label"]
-    layers = frame_of(measured.mean_over(chosen, ["head"]), ["layer"], "lens", name)
-    whole = frame_of(measured.mean_over(chosen, ["layer", "head"]).expand_dims(layer=["all"]), ["layer"], "lens", name)
+    layers = frame_of(mean_over(chosen, ["head"]), ["layer"], "lens", name)
+    whole = frame_of(mean_over(chosen, ["layer", "head"]).expand_dims(layer=["all"]), ["layer"], "lens", name)
     frame = pd.concat([layers.set_axis(layers.index.astype(str)), whole]) if len(layers) > 1 else layers
     caption = f"{_capital(label)} by layer. {described(chosen, ['head'])}"
     parts: list[Part] = [Table(place.name(name), caption, frame.rename_axis("layer"), n)]
@@ -86,11 +87,11 @@ def _with_axes(data: xr.Dataset, chosen: xr.Dataset, name: str, further: Sequenc
                 "hs.save(result, 'result.csv')."
             )
         ]
-    whole = measured.mean_over(chosen, ["layer", "head"])
+    whole = mean_over(chosen, ["layer", "head"])
     caption = f"{label} by {by}. {described(chosen, ['layer', 'head'])}{absent}"
     parts: list[Part] = [Table(place.name(name), caption, frame_of(whole, further, "lens", name), n)]
     if chosen.sizes["layer"] > 1 and labels <= FEW:
-        joined = _joined(measured.mean_over(chosen, ["head"]), further)
+        joined = _joined(mean_over(chosen, ["head"]), further)
         frame = frame_of(joined, ["lens", "layer"], "label", name)
         frame = frame.droplevel("lens") if list(chosen["lens"].values) == [""] else frame
         caption = f"{label} by layer and {by}. {described(chosen, ['head'])}{absent}"
@@ -124,8 +125,8 @@ def _without_others(data: xr.Dataset, name: str) -> tuple[xr.Dataset, str]:
     others = [str(dim) for dim in data[name].dims if str(dim).startswith("other_")]
     if not others:
         return data, ""
-    chosen = measured.part(data, name)
-    means = measured.mean_over(chosen, others)
+    chosen = select_variable(data, name)
+    means = mean_over(chosen, others)
     kept = {f"{name}_{each}" if each != "value" else name: means[each] for each in means.data_vars}
     kept[name] = kept[name].assign_attrs(data[name].attrs)
     what = join_words([each.replace("_", " ") for each in others])

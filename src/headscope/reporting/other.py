@@ -8,7 +8,7 @@ from headscope.core.document import Part, Section, Table
 from headscope.core.prose import join_words
 from headscope.reporting.parts import Place, frame_of, tried
 from headscope.reporting.spread import spreads
-from headscope.results import measured
+from headscope.results.select import main_variables
 from headscope.results.stamp import read_provenance
 
 MOST = 200
@@ -22,9 +22,7 @@ Kept = tuple[list[Section], list[str]]
 
 def other_sections(data: xr.Dataset, place: Place, told: set[str]) -> Kept:
     """Scores in one table, other numbers in a table for each set of axes; what is told already is left out."""
-    held = [str(name) for name in data.data_vars]
-    beside = {f"{name}_{each}" for name in held for each in measured.COMPANIONS}
-    names = [name for name in held if name not in told | beside]
+    names = [name for name in main_variables(data) if name not in told]
     scores = [name for name in names if not data[name].dims and name != "n" and data[name].dtype.kind in "fiu"]
     rest = [name for name in names if name not in scores]
     parts: list[Part] = [_scores(data, scores, place)] if scores else []

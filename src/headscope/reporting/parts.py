@@ -13,7 +13,7 @@ from headscope.core.document import Paragraph, Part, Picture, Section
 from headscope.core.errors import InputError
 from headscope.core.prose import join_words
 from headscope.plotting.draw import draw
-from headscope.results import measured
+from headscope.results.summarize import format_count
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def distinct(sections: Sequence[Section]) -> list[Section]:
 
 def counted(chosen: xr.Dataset) -> int | str:
     """Over how many examples a part is: a number, a range in words, or nothing where it is not known."""
-    text = measured.counted(chosen).removeprefix("n = ")
+    text = format_count(chosen).removeprefix("n = ")
     return int(text.replace(",", "")) if text.replace(",", "").isdigit() else text
 
 

@@ -1,4 +1,4 @@
-"""Files and folders that appear whole or not at all."""
+"""Write files and folders atomically."""
 
 import errno
 import shutil
@@ -12,9 +12,9 @@ from headscope.core.errors import OutputError
 
 @contextmanager
 def atomic_path(path: Path) -> Iterator[Path]:
-    """A new file or folder beside `path` that takes its place at the end, or goes away if anything goes wrong.
+    """Yield a temporary path that replaces `path` on success, and is removed on failure.
 
-    An older one of that name stays as it is until then.
+    An existing file or folder is unchanged until then.
     """
     part = path.with_name(f".headscope-{uuid4().hex[:12]}")
     try:
@@ -34,7 +34,7 @@ def atomic_path(path: Path) -> Iterator[Path]:
 
 
 def _swap(part: Path, path: Path) -> None:
-    """Put a new folder in the place of an older one, which goes away last."""
+    """Replace a folder by a new one; restore it if that fails."""
     older = path.with_name(f".headscope-{uuid4().hex[:12]}")
     path.rename(older)
     try:
@@ -47,7 +47,7 @@ def _swap(part: Path, path: Path) -> None:
 
 def _reason(error: OSError) -> str:
     if error.errno == errno.ENOSPC:
-        return "the disk is full. Make room, or give a path on another disk"
+        return "the disk is full. Free some space, or give a path on another disk"
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
         return "you may not write there. Give a path in a folder that is yours"
     return f"{(error.strerror or str(error)).lower()}. Give another path"

@@ -1,4 +1,4 @@
-"""Where a result comes from, written into the result itself."""
+"""Provenance of results: versions, models, data and settings, stored in the Dataset."""
 
 import hashlib
 import json
@@ -12,7 +12,7 @@ from headscope.version import __version__
 
 
 def stamp(data: xr.Dataset, /, **facts: Any) -> xr.Dataset:
-    """The same Dataset with these facts in its provenance, beside those it has already.
+    """Add facts to the provenance of a Dataset.
 
     >>> read_provenance(stamp(xr.Dataset(), model="bert-base-uncased"))["model"]
     'bert-base-uncased'
@@ -22,13 +22,13 @@ def stamp(data: xr.Dataset, /, **facts: Any) -> xr.Dataset:
 
 
 def read_provenance(data: xr.Dataset) -> dict[str, Any]:
-    """What a Dataset says about where it comes from; NetCDF holds it as one line of JSON."""
+    """Return the provenance of a Dataset, which is stored as JSON in an attribute."""
     facts: dict[str, Any] = json.loads(data.attrs.get("headscope", "{}"))
     return facts
 
 
 def fingerprint(texts: Iterable[str]) -> str:
-    """A short name for exactly these texts in this order."""
+    """Return a short hash of these texts in this order."""
     digest = hashlib.sha256()
     for text in texts:
         digest.update(text.encode() + b"\x00")

@@ -1,4 +1,4 @@
-"""Files: Datasets as NetCDF, Zarr or tables, figures as PDF, SVG, PNG or a page."""
+"""Save and open results: Datasets as NetCDF, Zarr or tables, figures as PDF, SVG, PNG or HTML."""
 
 from collections.abc import Callable
 from functools import partial
@@ -18,21 +18,21 @@ TABLES = {".csv": "pandas.read_csv", ".parquet": "pandas.read_parquet"}
 
 
 def save(what: Any, path: str | Path) -> Path:
-    """Write a Dataset (.nc .zarr .csv .parquet) or a figure (.pdf .svg .png .html), and give the path back.
+    """Write a Dataset (.nc .zarr .csv .parquet) or a figure (.pdf .svg .png .html), and return the path.
 
-    The file appears whole or not at all, and the same content has the same bytes. An older file of that name
-    stays as it is until the new one is complete. Tables (.csv .parquet) hold measured numbers for other tools:
-    the means, or with a name such as heads.rows.csv the values of single examples.
+    The file is written atomically: an existing file is unchanged until the new one is complete. The same content
+    gives the same bytes. Tables (.csv .parquet) hold measured numbers for other tools: the means, or with a name such
+    as heads.rows.csv the values of single examples.
     """
     path = Path(path)
-    write = _writer(what, path)
+    write = _choose_writer(what, path)
     with atomic_path(path) as part:
         write(part)
     return path
 
 
 def open_result(path: str | Path) -> xr.Dataset:
-    """Read a Dataset that `save` wrote as .nc or .zarr; all of it, so that the file is free again."""
+    """Read a Dataset that `save` wrote as .nc or .zarr into memory, and close the file."""
     path = Path(path)
     if (ending := path.suffix.lower()) in TABLES:
         raise InputError(
@@ -63,32 +63,29 @@ def _read_netcdf(path: Path) -> xr.Dataset:
         raise InputError(f"Cannot open {path}: it is not a NetCDF file that headscope wrote.") from error
 
 
-def _writer(what: Any, path: Path) -> Callable[[Path], None]:
-    """What writes this kind of thing under this ending."""
+def _choose_writer(what: Any, path: Path) -> Callable[[Path], None]:
+    """Return the function that writes this kind of object with this file ending."""
     if isinstance(what, xr.Dataset):
-        known: dict[str, Callable[[Path], None]] = {
+        writers: dict[str, Callable[[Path], None]] = {
             ".nc": partial(_write_netcdf, what),
             ".zarr": partial(write_zarr, what, path),
             ".csv": partial(write_csv, what, path.name),
             ".parquet": partial(write_parquet, what, path.name),
         }
     elif isinstance(what, Figure):
-        known = {f".{kind}": partial(write_figure, what, kind) for kind in FIXED_METADATA}
-        known[".html"] = partial(write_page, what)
+        writers = {f".{kind}": partial(write_figure, what, kind) for kind in FIXED_METADATA}
+        writers[".html"] = partial(write_page, what)
     else:
         raise InputError(f"Only a Dataset or a matplotlib figure can be saved, but got a {type(what).__name__}.")
-    if path.suffix.lower() not in known:
+    if path.suffix.lower() not in writers:
         kind = "Dataset" if isinstance(what, xr.Dataset) else "figure"
         found = f"ends in '{path.suffix}'" if path.suffix else "has no ending"
-        raise OutputError(f"A {kind} is saved as {' '.join(known)}, but '{path.name}' {found}. Change the ending.")
-    return known[path.suffix.lower()]
+        raise OutputError(f"A {kind} is saved as {' '.join(writers)}, but '{path.name}' {found}. Change the ending.")
+    return writers[path.suffix.lower()]
 
 
 def _write_netcdf(data: xr.Dataset, part: Path) -> None:
     try:
         data.to_netcdf(part, engine="h5netcdf", format="NETCDF4")
-    except (
-        ValueError,
-        TypeError,
-    ) as error:  # text that HDF5 cannot hold, attributes that are no text or number
+    except (ValueError, TypeError) as error:  # text that HDF5 cannot hold, attributes other than text and numbers
         raise OutputError(f"This Dataset does not fit into a NetCDF file: {error}.") from error

@@ -1,4 +1,4 @@
-"""Datasets as Zarr: a folder of compressed pieces, which many tools and object stores read."""
+"""Read and write Datasets as Zarr folders."""
 
 from pathlib import Path
 from typing import Any
@@ -7,16 +7,16 @@ import xarray as xr
 
 from headscope.core.errors import InputError, OutputError, require_package
 
-MARKS = (".zgroup", "zarr.json")
-"""What lies in every Zarr folder, of format 2 and 3."""
+MARKER_FILES = (".zgroup", "zarr.json")
+"""Files that every Zarr folder has, in format 2 and 3."""
 
 
 def write_zarr(data: xr.Dataset, path: Path, part: Path) -> None:
-    """A Dataset as the new folder `part`, which may take the place of an older Zarr folder at `path`, and of no other.
+    """Write a Dataset to the new folder `part`, which will replace `path`; refuse to replace any other kind of folder.
 
-    Every piece is written, so that a lost one can be told from an empty one.
+    Empty chunks are written too, so that a missing chunk is detected on reading.
     """
-    require_package("zarr", "zarr", "A .zarr file", "   (or use .nc, which needs nothing more)")
+    _require_zarr()
     if path.is_dir() and any(path.iterdir()) and not _is_zarr(path):
         raise OutputError(f"Cannot write {path}: a folder of that name holds something else. Give another path.")
     try:
@@ -26,27 +26,31 @@ def write_zarr(data: xr.Dataset, path: Path, part: Path) -> None:
 
 
 def read_zarr(path: Path) -> xr.Dataset:
-    """A whole Dataset from a folder, or a sentence on what is wrong with it."""
-    zarr = require_package("zarr", "zarr", "A .zarr file", "   (or use .nc, which needs nothing more)")
+    """Read a whole Dataset from a folder."""
+    zarr = _require_zarr()
     if not path.is_dir() or not _is_zarr(path):
         found = "a file" if path.is_file() else "a folder without Zarr data" if path.exists() else "nothing"
         raise InputError(f"Cannot open {path}: there is {found} of that name. Give the path of a .zarr folder.")
     try:
-        lost = _lost(zarr.open_group(path, mode="r"))
+        missing = _count_missing_chunks(zarr.open_group(path, mode="r"))
         data: xr.Dataset = xr.open_zarr(path, consolidated=None).load()
     except PermissionError as error:
         raise InputError(f"Cannot open {path}: you may not read it. Ask its owner, or copy it.") from error
-    except Exception as error:  # every codec has its own kinds of errors
+    except Exception as error:  # every codec raises errors of its own
         raise InputError(f"Cannot open {path}: it is not a Zarr folder that headscope wrote.") from error
-    if lost:
-        raise InputError(f"Cannot open {path}: {lost} of its files are missing. Copy the whole folder again.")
+    if missing:
+        raise InputError(f"Cannot open {path}: {missing} of its files are missing. Copy the whole folder again.")
     return data
 
 
+def _require_zarr() -> Any:
+    return require_package("zarr", "zarr", "A .zarr file", "   (or use .nc, which needs nothing more)")
+
+
 def _is_zarr(path: Path) -> bool:
-    return any((path / mark).is_file() for mark in MARKS)
+    return any((path / name).is_file() for name in MARKER_FILES)
 
 
-def _lost(group: Any) -> int:
-    """How many pieces should be there and are not; Zarr would take them for empty ones."""
+def _count_missing_chunks(group: Any) -> int:
+    """Count the missing chunks, which Zarr would read as empty."""
     return sum(array.nchunks - array.nchunks_initialized for _, array in group.arrays())

@@ -1,0 +1,116 @@
+"""Select a variable of a measured Dataset, its lenses, and labels along its further axes."""
+
+from collections.abc import Sequence
+
+import xarray as xr
+
+from headscope.core.errors import InputError, unknown_name
+from headscope.core.prose import join_words
+from headscope.plotting import selection
+from headscope.results.summarize import axis_label
+
+SUFFIXES = ("sd", "n", "low", "high", "rows", "p", "p_adjusted", "significant")
+"""Suffixes of the variables that accompany a variable x: x_sd, x_n and so on."""
+
+AXES = ("lens", "layer", "head")
+"""The axes of every measured variable; all others are further axes."""
+
+
+def main_variables(data: xr.Dataset) -> list[str]:
+    """Return the variables that do not accompany another one, as x_sd accompanies x."""
+    names = [str(name) for name in data.data_vars]
+    accompanying = {f"{name}_{suffix}" for name in names for suffix in SUFFIXES}
+    return [name for name in names if name not in accompanying]
+
+
+def head_variables(data: xr.Dataset) -> list[str]:
+    """Return the main variables that have a value for each head."""
+    return [name for name in main_variables(data) if _per_head(data[name])]
+
+
+def select_variable(
+    data: xr.Dataset, variable: str | None = None, *, lens: Sequence[str] | str | None = None, at: Sequence[str] = ()
+) -> xr.Dataset:
+    """Return one variable as `value`, with those of `sd n low high rows p …` that accompany it.
+
+    Its dimensions are lens, layer, head, and the further axes that are not selected by `at`, such as
+    `at=("role=sep",)`; an axis with a single label is dropped. The attribute `variable` is the name of the variable,
+    `at` the selection in words, `label` the label of an axis that shows it.
+    """
+    selection.require_variables(data)
+    whole = restore_axes(data)
+    name = _find_variable(whole, variable)
+    beside = {suffix: whole[f"{name}_{suffix}"] for suffix in SUFFIXES if f"{name}_{suffix}" in whole}
+    selected = _select_lenses(xr.Dataset({"value": whole[name], **beside}), lens)
+    words = []
+    for choice in at:
+        axis, index = _read_choice(choice, selected, name)
+        selected = selected.isel({axis: [index]} if axis in AXES else {axis: index})
+        words.append(f"{axis} {selected[axis].values.ravel()[0]}")
+    single = {axis: 0 for axis in further_axes(selected) if selected.sizes[axis] == 1}
+    return selected.isel(single).assign_attrs(variable=name, at=", ".join(words), label=axis_label(whole, name))
+
+
+def further_axes(selected: xr.Dataset) -> list[str]:
+    """Return the axes beyond lens, layer and head."""
+    return [str(dim) for dim in selected["value"].dims if dim not in AXES]
+
+
+def require_shown_axes(figure: str, selected: xr.Dataset, *shown: str, hint: str = "Choose with") -> None:
+    """Raise InputError for further axes that a figure does not show."""
+    if hidden := [axis for axis in further_axes(selected) if axis not in shown]:
+        axes = join_words(f"{axis} ({join_words(selected[axis].values, limit=8)})" for axis in hidden)
+        example = "+".join(f"{axis}={selected[axis].values[0]!s}" for axis in hidden)
+        raise InputError(
+            f"The figure '{figure}' cannot show every axis of '{selected.attrs['variable']}', which also has {axes}. "
+            f"{hint} at='{example}'."
+        )
+
+
+def restore_axes(data: xr.Dataset) -> xr.Dataset:
+    """Make dimensions of lens, site, layer and head again, where a single label of them was selected."""
+    scalar = [name for name in ("lens", "site", "layer", "head") if name in data.coords and name not in data.dims]
+    whole = data.expand_dims(scalar) if scalar else data
+    return whole if "lens" in whole.dims else whole.expand_dims(lens=[""])
+
+
+def _per_head(table: xr.DataArray) -> bool:
+    return {"layer", "head"} <= {*table.dims, *table.coords} and not {"query", "key", "example"} & set(table.dims)
+
+
+def _find_variable(data: xr.Dataset, variable: str | None) -> str:
+    """Return the requested variable, or the first."""
+    known = head_variables(data)
+    if not known:
+        raise InputError(
+            f"This figure draws what was measured for every head, but the data has {selection.quote_variables(data)}. "
+            "Measure first: hs.measure(model, texts, statistics=['entropy'])."
+        )
+    if variable is not None and variable not in known:
+        raise unknown_name("measured variable in this data", variable, known)
+    return variable if variable is not None else known[0]
+
+
+def _select_lenses(data: xr.Dataset, lens: Sequence[str] | str | None) -> xr.Dataset:
+    """Return the requested lenses, in that order."""
+    known = [str(name) for name in data["lens"].values]
+    names = known if lens is None else [lens] if isinstance(lens, str) else list(lens)
+    for name in names:
+        if name not in known:
+            raise unknown_name("lens in this data", name, known)
+    return data.isel(lens=[known.index(name) for name in names])
+
+
+def _read_choice(choice: str, data: xr.Dataset, variable: str) -> tuple[str, int]:
+    """Return the axis and the index that a choice such as `role=sep` means."""
+    axis, equals, label = (part.strip() for part in choice.partition("="))
+    axes = [str(dim) for dim in data["value"].dims]
+    if not equals:
+        example = f"{axes[-1]}={data[axes[-1]].values[0]!s}"
+        raise InputError(f"Cannot read at={choice!r}. Write axis=label, such as {example}.")
+    if axis not in axes:
+        raise unknown_name(f"axis of '{variable}'", axis, axes)
+    labels = [str(known) for known in data[axis].values]
+    if label not in labels:
+        raise unknown_name(f"{axis} in this data", label, labels)
+    return axis, labels.index(label)

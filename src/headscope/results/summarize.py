@@ -1,0 +1,67 @@
+"""Means of a selected variable with their intervals, and the words for them in figures and reports."""
+
+from collections.abc import Sequence
+
+import xarray as xr
+
+from headscope.core.prose import join_words
+from headscope.uncertainty.intervals import student_margin
+
+
+def mean_over(selected: xr.Dataset, dims: Sequence[str]) -> xr.Dataset:
+    """Return the mean over dimensions, with `low` and `high` where they are known.
+
+    With rows, the mean is taken within each example, and the interval is exact. Without rows, the ends of the
+    intervals are averaged, which gives an upper bound: the interval of a mean is at most as wide as the mean interval.
+    """
+    dims = [dim for dim in dims if dim in selected["value"].dims]
+    if not dims:
+        return selected
+    if "rows" in selected:
+        return summarize_rows(selected["rows"].mean(dims)).assign_attrs(selected.attrs)
+    means = selected[[name for name in ("value", "low", "high") if name in selected]].mean(dims)
+    return means.assign(n=selected["n"].min(dims)) if "n" in selected else means
+
+
+def summarize_rows(rows: xr.DataArray) -> xr.Dataset:
+    """Return the mean over examples with its standard deviation, count and Student's interval."""
+    n = rows.count("example")
+    sd = rows.std("example", ddof=1).where(n > 1)
+    margin = xr.apply_ufunc(student_margin, sd, n)
+    mean = rows.mean("example")
+    return xr.Dataset({"value": mean, "sd": sd, "n": n, "low": mean - margin, "high": mean + margin, "rows": rows})
+
+
+def axis_label(data: xr.Dataset, variable: str) -> str:
+    """Return the name of a variable's quantity with its units, as the label of an axis."""
+    attributes = data[variable].attrs
+    words = str(attributes.get("long_name", variable.replace("_", " ")))
+    words = f"{words} ({attributes['units']})" if attributes.get("units") else words
+    return f"difference in {words}" if f"{variable}_p" in data else words
+
+
+def make_title(selected: xr.Dataset, suffix: str = "") -> str:
+    """Return a title: the lens if there is only one, the variable, and the labels that `at` selected."""
+    lenses = [str(lens) for lens in selected["lens"].values]
+    variable = f"{selected.attrs['variable'].replace('_', ' ')} {suffix}".strip()
+    return " · ".join(word for word in (lenses[0] if len(lenses) == 1 else "", variable, selected.attrs["at"]) if word)
+
+
+def format_count(selected: xr.Dataset) -> str:
+    """Return the number of examples as text, such as `n = 1,000`; empty where it is not known."""
+    if "n" not in selected:
+        return ""
+    least, most = int(selected["n"].min()), int(selected["n"].max())
+    return f"n = {most:,}" if least == most else f"n = {least:,} to {most:,}"
+
+
+def describe_mean(selected: xr.Dataset, dims: Sequence[str], marks: str) -> str:
+    """Return a note that says what a mean is over, and what the `marks` of its interval show."""
+    parts = [f"{selected.sizes[dim]} {dim}s" for dim in dims if selected.sizes.get(dim, 1) > 1]
+    mean = f"Mean over {join_words(parts)}. " if parts else ""
+    count = format_count(selected)
+    if "low" not in selected:
+        return f"{mean}{count} examples." if count else mean.strip()
+    examples = f" over examples ({count})" if count else ""
+    bound = "" if "rows" in selected or not parts else ", at most this wide"
+    return f"{mean}{marks}: 95 % interval{examples}{bound}."
