@@ -10,10 +10,10 @@ import transformers
 import headscope.families
 from headscope.core.errors import CaptureError
 from headscope.core.family import Family, Hooks
-from headscope.engine.capture import capture
+from headscope.engine.capture import capture, record_calls
 from headscope.engine.load import load
 from headscope.engine.model import Model
-from headscope.engine.record import check_heard, hearing, recorder_for
+from headscope.engine.recorder import check_recording, make_recorder
 from tests.models import KINDS, SIZE, SMALL, batch, network, text, tiny, tokenizer
 
 HEARD = [kind for kind in KINDS if tiny(kind).family.hooks]
@@ -180,15 +180,15 @@ def test_a_model_with_a_head_on_top_is_captured_the_same(kind):
 def test_values_kept_in_a_growing_cache_are_heard(kind):
     model, ids = fresh(kind), torch.tensor([[2, 7, 8, 9, 10, 3]])
     whole = capture(model, {"input_ids": ids})
-    recorder = recorder_for(model, "self")
-    with torch.no_grad(), hearing(model, recorder):
+    recorder = make_recorder(model, "self")
+    with torch.no_grad(), record_calls(model, recorder):
         past = model.network(ids[:, :4], use_cache=True).past_key_values
         model.network(ids[:, 4:], past_key_values=past, use_cache=True)
-    check_heard(model, recorder)
+    check_recording(model, recorder)
     for layer, call in enumerate(recorder.calls[2:]):
         torch.testing.assert_close(call.values, whole.values[layer], atol=1e-5, rtol=1e-5)
         torch.testing.assert_close(call.attention, whole.attention[layer][:, :, 4:], atol=1e-6, rtol=0)
-        assert torch.equal(call.seen()[0], whole.visible[layer][0, 4:])
+        assert torch.equal(call.visible()[0], whole.visible[layer][0, 4:])
 
 
 def test_values_cached_before_the_capture_are_an_error():
@@ -196,8 +196,8 @@ def test_values_cached_before_the_capture_are_an_error():
     with torch.no_grad():
         past = model.network(ids[:, :4], use_cache=True).past_key_values
         with (
-            pytest.raises(CaptureError, match=r"h\.0\.attn attends to 6 keys, but 2 values were heard.*cache"),
-            hearing(model, recorder_for(model, "self")),
+            pytest.raises(CaptureError, match=r"h\.0\.attn attends to 6 keys, but 2 values were recorded.*cache"),
+            record_calls(model, make_recorder(model, "self")),
         ):
             model.network(ids[:, 4:], past_key_values=past, use_cache=True)
 

@@ -9,11 +9,10 @@ import torch
 import transformers
 
 from headscope.core.errors import CaptureError, LoadError
-from headscope.engine.capture import capture, check_place
+from headscope.engine.capture import capture, check_device, record
 from headscope.engine.generate import generate
 from headscope.engine.load import load
 from headscope.engine.output_projection import find_projection, output_slices
-from headscope.engine.record import record
 from tests.models import batch, network, text, tiny, tokenizer
 
 LORA = {
@@ -138,7 +137,7 @@ def test_layers_on_several_devices_are_refused():
     here = record(tiny("bert"), {"input_ids": torch.tensor([[2, 7, 3]])}, "self").calls
     parts = {name: getattr(here[1], name).to("meta") for name in ("attention", "values", "context")}
     with pytest.raises(CaptureError, match=r"spread over cpu, meta, and a trace lies on one device.*layers=\[…\]"):
-        check_place([here[0], replace(here[1], **parts)])
+        check_device([here[0], replace(here[1], **parts)])
 
 
 class Int8Linear(torch.nn.Linear):

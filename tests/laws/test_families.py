@@ -11,10 +11,9 @@ from headscope.core.catalog import families
 from headscope.core.lens import view
 from headscope.data.tokenizing.encode import to_examples
 from headscope.engine.batch import inputs_from_tensors, make_batches
-from headscope.engine.capture import capture
+from headscope.engine.capture import capture, record
 from headscope.engine.load import load
 from headscope.engine.output_projection import find_projection
-from headscope.engine.record import record
 from tests.models import KINDS, batch, network, sites, tiny
 
 PLACES = [(kind, site) for kind in KINDS for site in sites(kind)]
@@ -35,7 +34,7 @@ def projections_in_plain_run(kind, site):
     model, seen = tiny(kind), []
     tensors = inputs_of(kind).tensors
     calls = record(model, tensors, site).calls
-    found = {id(each): each for each in (find_projection(model, call.module) for call in calls)}
+    found = {id(each): each for each in (find_projection(model, call.name) for call in calls)}
     hooks = [
         each.register_forward_hook(lambda module, given, made: seen.append((given[0].detach(), made.detach(), module)))
         for each in found.values()

@@ -1,8 +1,9 @@
-"""Attention and values of a model over texts."""
+"""Capture the attention and values of a model over texts."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from typing import Any, TypedDict, Unpack
 
 import torch
 from torch import Tensor
@@ -12,17 +13,28 @@ from headscope.core.trace import Trace, select_labels
 from headscope.core.transfer import copy_to_device
 from headscope.data.tokenizing.encode import to_examples
 from headscope.engine.batch import Inputs, inputs_from_tensors, make_batches
+from headscope.engine.hooks import record_hooks
 from headscope.engine.images import process_images
+from headscope.engine.interface import record_interface
 from headscope.engine.model import Model, check_model
 from headscope.engine.output_projection import output_slices
-from headscope.engine.record import Call, Recorder, record
+from headscope.engine.recorder import AttentionCall, Recorder, check_recording, make_recorder
 
-HOLDABLE = frozenset({"attention", "values", "output", "pads"})
+CAPTURABLE = frozenset({"attention", "values", "output", "pads"})
+
+
+class Selection(TypedDict, total=False):
+    """The options of `capture` that select what a trace holds."""
+
+    site: str | None
+    layers: Sequence[int] | int | None
+    heads: Sequence[int] | int | None
+    keep: Sequence[str]
 
 
 @dataclass(frozen=True)
 class Request:
-    """What of a forward pass is to be held."""
+    """What to capture, checked against what the model has."""
 
     site: str
     layers: Sequence[int] | int | None
@@ -42,22 +54,22 @@ def capture(
     max_length: int | None = None,
     pad_to: int | None = None,
 ) -> Trace:
-    """Run the model on a text, a pair, a list of either, or a tokenised batch, and hold what it attended to.
+    """Run the model on a text, a pair, a list of either, or a tokenised batch, and return its attention.
 
     Parameters
     ----------
     text, pair
-        A text or a list of texts, with a second text each where `pair` is given. For models that read and write
-        (T5, BART) `pair` is what the decoder reads. A mapping with `input_ids` or `pixel_values` goes in as it is.
-        For models that read pictures (ViT): a path, a PIL image, or a list of either.
+        A text or a list of texts, with a second text each where `pair` is given. For encoder-decoder models (T5,
+        BART) `pair` is what the decoder reads. A mapping with `input_ids` or `pixel_values` is passed to the model
+        unchanged. For vision models (ViT): a path, a PIL image, or a list of either.
     site
-        "encoder", "decoder" or "cross" where the model has several; the encoder by default.
+        "encoder", "decoder" or "cross" for an encoder-decoder model; the encoder by default.
     layers, heads
-        Which to hold, counted from 0; negative ones from the end. All by default.
+        Which to keep, counted from 0; negative ones from the end. All by default.
     keep
-        What to hold: "attention", "values", "output", "pads". By default all but the values of padding ("pads").
+        What to keep: "attention", "values", "output", "pads". By default all but the values of padding ("pads").
     max_length
-        Cut texts to this many tokens; by default to what the model can read. Cutting is always said.
+        Truncate texts to this many tokens, with a warning; by default to what the model can read.
     pad_to
         Pad to this many tokens instead of to the longest text.
     """
@@ -70,33 +82,30 @@ def stream(
     data: Any,
     *,
     batch_size: int = 8,
-    site: str | None = None,
-    layers: Sequence[int] | int | None = None,
-    heads: Sequence[int] | int | None = None,
-    keep: Sequence[str] = (),
     max_length: int | None = None,
     pad_to: int | None = None,
+    **selection: Unpack[Selection],
 ) -> Iterator[Trace]:
-    """Capture batch after batch, in order; only one batch is held at a time.
+    """Capture batch after batch, in order; only one batch is in memory at a time.
 
     `data` is a list of texts, of pairs or of examples; the rest is as for `capture`.
     """
-    request = make_request(model, site, layers, heads, keep)
+    request = make_request(model, **selection)
     if batch_size < 1:
         raise InputError(f"batch_size must be at least 1, but got {batch_size}.")
-    made = make_batches(model, to_examples(data), batch_size, max_length=max_length, pad_to=pad_to)
-    return (capture_batch(model, inputs, request) for inputs in made)
+    batches = make_batches(model, to_examples(data), batch_size, max_length=max_length, pad_to=pad_to)
+    return (capture_batch(model, inputs, request) for inputs in batches)
 
 
 def prepare_inputs(model: Model, text: Any, pair: Any, *, max_length: int | None, pad_to: int | None) -> Inputs:
-    """One batch, from whatever a user gives to be captured."""
-    plain = pair is None and max_length is None and pad_to is None
+    """Return one batch from the texts, the images or the tokenised batch that a user passes."""
+    has_options = pair is not None or max_length is not None or pad_to is not None
     if isinstance(text, Mapping):
-        if not plain:
+        if has_options:
             raise InputError("A tokenised batch goes in as it is: leave out pair, max_length and pad_to.")
         return inputs_from_tensors(model, text)
     if model.network.main_input_name == "pixel_values":
-        if not plain:
+        if has_options:
             raise InputError("A picture goes in whole and alone: leave out pair, max_length and pad_to.")
         return inputs_from_tensors(model, *process_images(model, text))
     examples = to_examples(text, pair)
@@ -104,38 +113,61 @@ def prepare_inputs(model: Model, text: Any, pair: Any, *, max_length: int | None
     return inputs
 
 
-def make_request(model: Any, site: str | None, layers: Any, heads: Any, keep: Sequence[str]) -> Request:
-    """What is to be held, checked against what can be."""
+def make_request(
+    model: Any, site: str | None = None, layers: Any = None, heads: Any = None, keep: Sequence[str] = ()
+) -> Request:
+    """Check the options of a capture and fill in the defaults."""
     check_model(model)
-    asked = frozenset([keep] if isinstance(keep, str) else keep)
-    if unknown := asked - HOLDABLE:
-        raise InputError(f"Cannot keep {', '.join(sorted(unknown))}. What can be kept: {', '.join(sorted(HOLDABLE))}.")
-    if not asked:
-        asked = HOLDABLE - {"pads"} - (set() if model.family.projection else {"output"})
-    if "pads" in asked:
-        asked |= {"values"}
-    main = "encoder" if model.network.config.is_encoder_decoder else "self"
-    return Request(site or main, layers, heads, asked | {"attention"})
+    names = frozenset([keep] if isinstance(keep, str) else keep)
+    if unknown := names - CAPTURABLE:
+        raise InputError(
+            f"Cannot keep {', '.join(sorted(unknown))}. What can be kept: {', '.join(sorted(CAPTURABLE))}."
+        )
+    if not names:
+        names = CAPTURABLE - {"pads"} - (set() if model.family.projection else {"output"})
+    if "pads" in names:
+        names |= {"values"}
+    main_site = "encoder" if model.network.config.is_encoder_decoder else "self"
+    return Request(site or main_site, layers, heads, names | {"attention"})
 
 
 def capture_batch(model: Model, inputs: Inputs, request: Request) -> Trace:
-    """One forward pass, and what it showed at the site that was asked for."""
-    recorder = record(model, inputs.tensors, request.site)
-    return make_trace(model, inputs, request, recorder)
+    """Run one forward pass, and return the trace of the requested site."""
+    return make_trace(model, inputs, request, record(model, inputs.tensors, request.site))
+
+
+def record(
+    model: Model, tensors: Mapping[str, Any], site: str, on_call: Callable[[Recorder], None] | None = None
+) -> Recorder:
+    """Run one forward pass, and record the attention calls at one site."""
+    recorder = make_recorder(model, site, on_call)
+    with torch.no_grad(), record_calls(model, recorder):
+        model.network(**tensors)
+    check_recording(model, recorder)
+    return recorder
+
+
+def record_calls(model: Model, recorder: Recorder) -> AbstractContextManager[None]:
+    """Record the attention calls of a block, through the attention interface or with hooks."""
+    family = model.family
+    if family.hooks:
+        return record_hooks(model.network, family.hooks, family.projection, recorder)
+    return record_interface(model.network, recorder)
 
 
 def make_trace(model: Model, inputs: Inputs, request: Request, recorder: Recorder) -> Trace:
-    """Build a trace of what was requested from all that was recorded."""
+    """Return the requested part of a recording as a trace."""
     layers = select_labels(range(len(recorder.calls)), request.layers, "layer")
     calls = [recorder.calls[label] for label in layers]
-    check_place(calls)
-    every = calls[0].attention.shape[1]
-    heads = select_labels(range(every), request.heads, "head")
+    check_device(calls)
+    head_count = calls[0].attention.shape[1]
+    heads = select_labels(range(head_count), request.heads, "head")
     queries, keys = inputs.tokens_at(request.site, *calls[0].attention.shape[-2:])
-    kept, visible = _cleaned(calls, (queries.real, keys.real), heads, keep_pads="pads" in request.keep)
+    kept, visible = _select_and_mask(calls, (queries.real, keys.real), heads, keep_pads="pads" in request.keep)
+    has_values = "values" in request.keep
     output = None
     if "output" in request.keep:
-        output = [output_slices(model, call.module, heads, every) for call in calls]
+        output = [output_slices(model, call.name, heads, head_count) for call in calls]
     return Trace(
         site=request.site,
         layers=layers,
@@ -145,61 +177,61 @@ def make_trace(model: Model, inputs: Inputs, request: Request, recorder: Recorde
         queries=queries,
         keys=keys,
         examples=inputs.examples,
-        values=[call.values for call in kept] if "values" in request.keep else None,
-        context=[call.context for call in kept] if "values" in request.keep else None,
+        values=[call.values for call in kept] if has_values else None,
+        context=[call.context for call in kept] if has_values else None,
         output=output,
         held=request.keep,
         sites=tuple(sorted(recorder.sites)),
-        group=calls[0].group if heads == tuple(range(every)) and len({call.group for call in calls}) == 1 else 1,
+        group=calls[0].group if heads == tuple(range(head_count)) and len({call.group for call in calls}) == 1 else 1,
     )
 
 
-def check_place(calls: Sequence[Call]) -> None:
-    """Refuse layers that lie on several devices: what is computed over layers could not be computed anywhere."""
-    places = sorted({str(call.attention.device) for call in calls})
-    if len(places) > 1:
+def check_device(calls: Sequence[AttentionCall]) -> None:
+    """Raise CaptureError if layers are on several devices: nothing could be computed over all of them."""
+    devices = sorted({str(call.attention.device) for call in calls})
+    if len(devices) > 1:
         raise CaptureError(
-            f"The layers of this model are spread over {', '.join(places)}, and a trace lies on one device. Load it on "
-            "one, or capture those of each device by themselves: layers=[…]."
+            f"The layers of this model are spread over {', '.join(devices)}, and a trace lies on one device. Load it "
+            "on one, or capture those of each device by themselves: layers=[…]."
         )
 
 
-def _cleaned(
-    calls: Sequence[Call], sides: tuple[Tensor, Tensor], heads: Sequence[int], *, keep_pads: bool
-) -> tuple[list[Call], list[Tensor]]:
-    """The calls with only the wanted heads and without what padding left in them, and who sees whom.
+def _select_and_mask(
+    calls: Sequence[AttentionCall], real: tuple[Tensor, Tensor], heads: Sequence[int], *, keep_pads: bool
+) -> tuple[list[AttentionCall], list[Tensor]]:
+    """Return the calls with only the wanted heads and zeros in place of padding, and which keys each query sees.
 
-    Tokens lie with the host: `sides` says which queries and keys are real, and is sent where the maps are.
+    `real` marks the queries and the keys that are not padding; both are on the host.
     """
-    full, device = all(bool(each.all()) for each in sides), calls[0].attention.device
-    queries, keys, index = copy_to_device(device, (*sides, torch.tensor(heads)))
-    real = queries[:, :, None] & keys[:, None, :]
+    padded, device = not all(bool(mask.all()) for mask in real), calls[0].attention.device
+    queries, keys, index = copy_to_device(device, (*real, torch.tensor(heads)))
+    both = queries[:, :, None] & keys[:, None, :]
     masks: dict[int, tuple[Tensor, Tensor]] = {}  # layers often share one mask
     for call in calls:
         if id(call.mask) not in masks:
-            seen = call.seen()
-            mask = real if seen is None else real & seen
+            seen = call.visible()
+            mask = both if seen is None else both & seen
             masks[id(call.mask)] = mask, ~mask.any(-1)[:, None, :, None]
-    visible, blank = map(list, zip(*(masks[id(call.mask)] for call in calls), strict=True))
+    visible, blind = map(list, zip(*(masks[id(call.mask)] for call in calls), strict=True))
     attention, values, context = (
         [getattr(call, name) for call in calls] for name in ("attention", "values", "context")
     )
     if list(heads) != list(range(calls[0].attention.shape[1])):
         attention, values, context = (
-            [each.index_select(1, index) for each in some] for some in (attention, values, context)
+            [layer.index_select(1, index) for layer in layers] for layers in (attention, values, context)
         )
-    if not full:  # the softmax of a row of padding is no attention, and its output none either
-        for each, rows in zip(attention, blank, strict=True):
-            each.masked_fill_(rows, 0)
-        context = _blanked(context, blank)
-        values = values if keep_pads else _blanked(values, [~keys[:, None, :, None]] * len(values))
+    if padded:  # the softmax of a row of padding is no attention
+        for layer, rows in zip(attention, blind, strict=True):
+            layer.masked_fill_(rows, 0)
+        context = _fill_zeros(context, blind)
+        values = values if keep_pads else _fill_zeros(values, [~keys[:, None, :, None]] * len(values))
     parts = zip(calls, attention, values, context, strict=True)
-    return [Call(call.module, maps, thin, made, None) for call, maps, thin, made in parts], visible
+    return [replace(call, attention=a, values=v, context=c, mask=None) for call, a, v, c in parts], visible
 
 
-def _blanked(layers: list[Tensor], blank: list[Tensor]) -> list[Tensor]:
-    """Layers without some of their rows; on a GPU at once where they are alike, for launches cost more than copies."""
-    alike = all(each.shape == layers[0].shape for each in layers) and len({id(each) for each in blank}) == 1
+def _fill_zeros(layers: list[Tensor], masks: list[Tensor]) -> list[Tensor]:
+    """Set masked rows to zero; on a GPU in one stacked tensor if layers are alike: a launch costs more than a copy."""
+    alike = all(layer.shape == layers[0].shape for layer in layers) and len({id(mask) for mask in masks}) == 1
     if layers[0].is_cuda and alike and len(layers) > 1:
-        return list(torch.stack(layers).masked_fill_(blank[0], 0))
-    return [each.masked_fill(rows, 0) for each, rows in zip(layers, blank, strict=True)]
+        return list(torch.stack(layers).masked_fill_(masks[0], 0))
+    return [layer.masked_fill(mask, 0) for layer, mask in zip(layers, masks, strict=True)]

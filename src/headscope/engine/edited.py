@@ -16,9 +16,9 @@ from headscope.core.errors import CaptureError, InputError
 from headscope.core.family import Family
 from headscope.core.spec import to_spec
 from headscope.core.trace import Visible, select_labels
-from headscope.engine.interface import calls_interface, editing, edits_here
+from headscope.engine.interface import calls_interface, edit_interface, is_active
 from headscope.engine.model import Model, check_model
-from headscope.engine.record import Call, repeated
+from headscope.engine.recorder import AttentionCall, repeat_value_heads
 
 
 def edited(model: Model, *edits: str | Edit) -> AbstractContextManager[Model]:
@@ -53,7 +53,7 @@ def _running(model: Model, edits: Sequence[Edit]) -> Iterator[Model]:
     editor = _Editor(model.network, model.family, edits, _attention_modules(model))
     handles: list[Any] = []
     try:
-        with editing(model.network, editor):
+        with edit_interface(model.network, editor):
             handles.extend(editor.register_hooks())
             yield replace(model, spec=f"{model.spec} with {', '.join(map(to_spec, edits))}")
     finally:
@@ -108,35 +108,22 @@ class _Editor:
     inside: dict[int, set[int]] = field(default_factory=dict)  # the modules inside each module with hooks
     current: _Pass = field(default_factory=_Pass)
 
-    def knows(self, module: Any) -> bool:
-        """Whether the module belongs to the model that is being edited."""
-        return id(module) in self.names
-
-    def change(
-        self,
-        module: Any,
-        attention: Tensor,
-        values: Tensor,
-        context: Tensor,
-        mask: Tensor | None,
-        product: Tensor | None,
-    ) -> Tensor:
+    def change(self, call: AttentionCall, product: Tensor | None) -> Tensor:
         """Return what the heads of the next layer at this module's site write."""
-        name, current = self.names[id(module)], self.current
-        site = self.family.site(name)
+        current, site = self.current, self.family.site(call.name)
         layer = current.calls[site]
         current.calls[site] += 1
         current.layers[site] = max(current.layers[site], layer + 1)
         edits = [edit for edit in self.edits if edit.layers is None or layer in edit.layers]
         if not edits:
-            return context
-        call = Call(name, attention, repeated(values, attention.shape[1]), context, mask)
-        heads = Heads(site, layer, attention, call.values, context, self._visible(call, site), product)
+            return call.context
+        values = repeat_value_heads(call.values, call.attention.shape[1])
+        heads = Heads(site, layer, call.attention, values, call.context, self._visible(call, site), product)
         for edit in edits:
             heads = _apply(edit, heads)
         return heads.context
 
-    def _visible(self, call: Call, site: str) -> Visible:
+    def _visible(self, call: AttentionCall, site: str) -> Visible:
         """Return which keys each query sees; layers with the same mask share one tensor."""
         key = site, id(call.mask), call.attention.shape, call.attention.device
         if key not in self.current.masks:
@@ -170,7 +157,7 @@ class _Editor:
         if id(module) not in self.inside or not running or running.pop() is not module or running:
             return
         self.current.masks.clear()
-        if output is not None and module is self.network and edits_here(self):  # None: an exception passes
+        if output is not None and module is self.network and is_active(self):  # None: an exception passes
             self._check()
 
     def _check(self) -> None:
@@ -197,10 +184,10 @@ def _apply(edit: Edit, heads: Heads) -> Heads:
     return replace(heads, context=torch.where(real, context.to(heads.context.dtype), heads.context), product=product)
 
 
-def _visible(call: Call, site: str) -> Visible:
+def _visible(call: AttentionCall, site: str) -> Visible:
     """Return which keys each query sees; a token that no query sees, not even itself, is padding and sees nothing."""
     batch, _, queries, keys = call.attention.shape
-    seen = call.seen()
+    seen = call.visible()
     if seen is None:
         return torch.ones((), dtype=torch.bool, device=call.attention.device).expand(batch, queries, keys)
     seen = seen.expand(batch, queries, keys)

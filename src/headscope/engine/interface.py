@@ -1,14 +1,14 @@
-"""Listening at the library's attention interface, and leaving every model as it was.
+"""Record and edit attention through the attention interface of transformers, and restore the model afterwards.
 
-transformers looks its attention function up by a name in the model's config, at each call. While a capture or an edit
-runs, that name is one of ours. Our function computes attention with the model file's own eager function, lets a
-listener note what it saw, and lets editors change what the heads write; called from elsewhere, by a thread that does
-neither, it hands on to the implementation the model had before.
+transformers looks up its attention function by a name in the model's config, at each call. During a capture or an edit
+that name is one of ours. Our function calls the eager attention function of the model's own file, records the result,
+and lets editors change the context. Called from another context, such as another thread, it calls the implementation
+that the model had before.
 """
 
 import inspect
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
@@ -18,171 +18,151 @@ from torch import Tensor
 
 from headscope.core.errors import CaptureError
 from headscope.engine.model import all_modules
-
-
-@runtime_checkable
-class Listener(Protocol):
-    """Someone who wants to see attention while a model runs."""
-
-    def knows(self, module: Any) -> bool:
-        """Whether this attention module belongs to the model that is being captured."""
-
-    def note(self, module: Any, attention: Tensor, values: Tensor, context: Tensor, mask: Tensor | None) -> None:
-        """What one attention module computed."""
+from headscope.engine.recorder import AttentionCall, Recorder
 
 
 @runtime_checkable
 class Editor(Protocol):
-    """Someone who wants to change what heads write while a model runs."""
+    """Changes the context of attention calls while a model runs."""
 
-    def knows(self, module: Any) -> bool:
-        """Whether this attention module belongs to the model that is being edited."""
+    @property
+    def names(self) -> Mapping[int, str]:
+        """Names of the attention modules to edit, by id."""
 
-    def change(
-        self,
-        module: Any,
-        attention: Tensor,
-        values: Tensor,
-        context: Tensor,
-        mask: Tensor | None,
-        product: Tensor | None,
-    ) -> Tensor:
-        """The context, batch head query value, that the module goes on with; `product` is A·V where it was changed."""
+    def change(self, call: AttentionCall, product: Tensor | None) -> Tensor:
+        """Return the context to go on with; `product` is A·V if an editor before this one changed the context."""
 
 
-_listener: ContextVar[Listener | None] = ContextVar("headscope_listener", default=None)
+_recorder: ContextVar[Recorder | None] = ContextVar("headscope_recorder", default=None)
 _editors: ContextVar[tuple[Editor, ...]] = ContextVar("headscope_editors", default=())
 _lock = threading.Lock()
-_names: dict[str, str] = {}  # the implementation a model had -> the name of ours that stands in for it
-_borrowed: dict[tuple[int, str], "_Loan"] = {}
+_names: dict[str, str] = {}  # our name for each implementation that we replace
+_replaced: dict[tuple[int, str], "_Replacement"] = {}
 
 
 @contextmanager
-def listening(network: Any, listener: Listener) -> Iterator[None]:
-    """Let `listener` see every attention call of `network` made in this context, with the model in evaluation mode."""
-    token = _listener.set(listener)
+def record_interface(network: Any, recorder: Recorder) -> Iterator[None]:
+    """Record every attention call of `network` made in this context, with the model in evaluation mode."""
+    token = _recorder.set(recorder)
     try:
-        with _standing_in(network, evaluating=True):
+        with _replace_implementation(network, evaluate=True):
             yield
     finally:
-        _listener.reset(token)
+        _recorder.reset(token)
 
 
 @contextmanager
-def editing(network: Any, editor: Editor) -> Iterator[None]:
-    """Let `editor` change every attention call of `network` made in this context, after the editors there already."""
+def edit_interface(network: Any, editor: Editor) -> Iterator[None]:
+    """Edit every attention call of `network` made in this context, after the editors that are already active."""
     token = _editors.set((*_editors.get(), editor))
     try:
-        with _standing_in(network, evaluating=False):
+        with _replace_implementation(network, evaluate=False):
             yield
     finally:
         _editors.reset(token)
 
 
-def edits_here(editor: Editor) -> bool:
-    """Whether the editor is at work in this context; it may be in another thread's only."""
+def is_active(editor: Editor) -> bool:
+    """Return True if the editor is active in this context; another thread is another context."""
     return editor in _editors.get()
 
 
-def heard_here(*, besides: Editor) -> bool:
-    """Whether anyone else listens or edits in this context."""
-    return _listener.get() is not None or any(each is not besides for each in _editors.get())
-
-
 @contextmanager
-def _standing_in(network: Any, *, evaluating: bool) -> Iterator[None]:
-    """Our function in place of the network's own."""
-    loans: list[_Loan] = []
+def _replace_implementation(network: Any, *, evaluate: bool) -> Iterator[None]:
+    """Replace the attention function of the network, switch off compiled code, and evaluate if asked to."""
+    replacements: list[_Replacement] = []
     try:
         modules = all_modules(network)
         with _lock:
-            for config in _configs(modules):
-                loans.append(_borrow(config, "_attn_implementation_internal", _stand_in))
-            lent = {owner for owner, _ in _borrowed}
+            for config in _find_configs(modules):
+                replacements.append(_replace(config, "_attn_implementation_internal", _register))
+            replaced = {owner for owner, _ in _replaced}
             for module in modules:
-                if not (module.training or module._compiled_call_impl or id(module) in lent):
+                if not (module.training or module._compiled_call_impl or id(module) in replaced):
                     continue
-                if evaluating and (module.training or (id(module), "training") in _borrowed):
-                    loans.append(_borrow(module, "training", lambda _: False))
-                if module._compiled_call_impl or (id(module), "_compiled_call_impl") in _borrowed:
-                    loans.append(_borrow(module, "_compiled_call_impl", lambda _: None))  # compiled code hears nobody
+                if evaluate and (module.training or (id(module), "training") in _replaced):
+                    replacements.append(_replace(module, "training", lambda _: False))
+                if module._compiled_call_impl or (id(module), "_compiled_call_impl") in _replaced:
+                    replacements.append(_replace(module, "_compiled_call_impl", lambda _: None))
         yield
     finally:
         with _lock:
-            for loan in reversed(loans):
-                loan.give_back()
+            for replacement in reversed(replacements):
+                replacement.release()
 
 
-class _Loan:
-    """An attribute changed for as long as any capture needs it; the last one to give it back restores it."""
+class _Replacement:
+    """A replaced attribute; the last of the captures that share it restores the original."""
 
     def __init__(self, owner: Any, attribute: str) -> None:
-        self.owner, self.attribute, self.count = owner, attribute, 0
-        self.before = getattr(owner, attribute)
+        self.owner, self.attribute, self.users = owner, attribute, 0
+        self.original = getattr(owner, attribute)
 
-    def give_back(self) -> None:
-        self.count -= 1
-        if self.count == 0:
-            del _borrowed[id(self.owner), self.attribute]
-            setattr(self.owner, self.attribute, self.before)
+    def release(self) -> None:
+        self.users -= 1
+        if self.users == 0:
+            del _replaced[id(self.owner), self.attribute]
+            setattr(self.owner, self.attribute, self.original)
 
 
-def _borrow(owner: Any, attribute: str, change: Callable[[Any], Any]) -> _Loan:
+def _replace(owner: Any, attribute: str, change: Callable[[Any], Any]) -> _Replacement:
     key = (id(owner), attribute)
-    if key not in _borrowed:
-        _borrowed[key] = _Loan(owner, attribute)
-        setattr(owner, attribute, change(_borrowed[key].before))
-    _borrowed[key].count += 1
-    return _borrowed[key]
+    if key not in _replaced:
+        _replaced[key] = _Replacement(owner, attribute)
+        setattr(owner, attribute, change(_replaced[key].original))
+    _replaced[key].users += 1
+    return _replaced[key]
 
 
-def _stand_in(implementation: str | None) -> str:
-    """The name of ours for a model that runs with `implementation`, registered at its first use.
+def _register(implementation: str | None) -> str:
+    """Return our name in place of `implementation`; it is registered on first use.
 
-    The name tells nothing of the old one: the library looks for "flash" or "paged" inside such names.
+    The name does not contain the old one: transformers looks for "flash" or "paged" in such names.
     """
     from transformers import AttentionInterface, AttentionMaskInterface
 
-    before = implementation or "eager"
-    if before not in _names:
-        _names[before] = f"headscope_{len(_names)}"
-        AttentionInterface.register(_names[before], partial(_attend, before))
-        AttentionMaskInterface.register(_names[before], partial(_mask, before))
-    return _names[before]
+    original = implementation or "eager"
+    if original not in _names:
+        _names[original] = f"headscope_{len(_names)}"
+        AttentionInterface.register(_names[original], partial(_attend, original))
+        AttentionMaskInterface.register(_names[original], partial(_make_mask, original))
+    return _names[original]
 
 
 def _attend(
-    before: str, module: Any, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, **rest: Any
+    original: str, module: Any, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, **options: Any
 ) -> tuple[Tensor, Tensor | None]:
-    listener = _listener.get()
-    heard = listener is not None and listener.knows(module)
-    editors = [each for each in _editors.get() if each.knows(module)]
-    if not heard and not editors:
-        function = _call_site(module, "ALL_ATTENTION_FUNCTIONS").get_interface(before, eager(module))
-        handed: tuple[Tensor, Tensor | None] = function(module, query, key, value, mask, **rest)
-        return handed
-    context, weights = eager(module)(module, query, key, value, mask, **rest)
-    if listener is not None and heard:
-        listener.note(module, weights, value, context.transpose(1, 2), mask)
-    product = written = context.transpose(1, 2)
+    recorder = _recorder.get()
+    if recorder is not None and id(module) not in recorder.names:
+        recorder = None
+    editors = [editor for editor in _editors.get() if id(module) in editor.names]
+    if recorder is None and not editors:
+        function = _caller_global(module, "ALL_ATTENTION_FUNCTIONS").get_interface(original, _eager_function(module))
+        result: tuple[Tensor, Tensor | None] = function(module, query, key, value, mask, **options)
+        return result
+    output, weights = _eager_function(module)(module, query, key, value, mask, **options)
+    context = product = output.transpose(1, 2)
+    if recorder is not None:
+        recorder.record(AttentionCall(recorder.names[id(module)], weights, value, product, mask))
     for editor in editors:
-        written = editor.change(module, weights, value, written, mask, None if written is product else product)
-    return (written.transpose(1, 2).contiguous() if editors else context), weights
+        call = AttentionCall(editor.names[id(module)], weights, value, context, mask)
+        context = editor.change(call, None if context is product else product)
+    return (context.transpose(1, 2).contiguous() if editors else output), weights
 
 
-def _mask(before: str, *arguments: Any, **rest: Any) -> Any:
-    """The mask for our function is the additive one of eager attention; registering none would mean no mask at all."""
+def _make_mask(original: str, *arguments: Any, **options: Any) -> Any:
+    """Make the additive mask of eager attention; an implementation that registers no mask function gets no mask."""
     from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS
 
-    wanted = "eager" if _listener.get() is not None or _editors.get() else before
-    if wanted not in ALL_MASK_ATTENTION_FUNCTIONS:
-        return None  # what the library itself does for an implementation that registered no mask
-    return ALL_MASK_ATTENTION_FUNCTIONS[wanted](*arguments, **rest)
+    name = "eager" if _recorder.get() is not None or _editors.get() else original
+    if name not in ALL_MASK_ATTENTION_FUNCTIONS:
+        return None  # as transformers does
+    return ALL_MASK_ATTENTION_FUNCTIONS[name](*arguments, **options)
 
 
-def eager(module: Any) -> Any:
-    """The eager attention function of the file that this module's class comes from."""
-    function = _call_site(module, "eager_attention_forward")
+def _eager_function(module: Any) -> Any:
+    """Return the eager attention function of the file that defines the module's forward."""
+    function = _caller_global(module, "eager_attention_forward")
     if function is None:
         raise CaptureError(
             f"{type(module).__name__} calls the attention interface, but {inspect.getmodule(type(module))} has no "
@@ -192,27 +172,27 @@ def eager(module: Any) -> Any:
 
 
 def calls_interface(module: Any) -> bool:
-    """Whether the module's forward, or one that it inherits, looks its attention function up by name."""
+    """Return True if the module's forward, or one that it inherits, looks up its attention function by name."""
     forwards = (inspect.unwrap(kind.__dict__["forward"]) for kind in type(module).__mro__ if "forward" in vars(kind))
     codes = (getattr(forward, "__code__", None) for forward in forwards)
     return any("ALL_ATTENTION_FUNCTIONS" in code.co_names for code in codes if code is not None)
 
 
-def _call_site(module: Any, name: str) -> Any:
-    """A global of the code that called us: a subclass may live elsewhere than the forward it inherits."""
+def _caller_global(module: Any, name: str) -> Any:
+    """Return a global of the code that called us: a subclass may be defined elsewhere than the forward it inherits."""
     return inspect.unwrap(type(module).forward).__globals__.get(name)
 
 
-def _configs(modules: Iterable[Any]) -> list[Any]:
-    """Every config that the modules or their configs hold, each once."""
+def _find_configs(modules: Iterable[Any]) -> list[Any]:
+    """Return every config of the modules, and the configs inside those, each once."""
     from transformers import PreTrainedConfig
 
-    found: dict[int, Any] = {}
-    held = (module.__dict__.get("config") for module in modules)
-    waiting = list({id(each): each for each in held if each is not None}.values())
-    while waiting:
-        config = waiting.pop()
-        if isinstance(config, PreTrainedConfig) and id(config) not in found:
-            found[id(config)] = config
-            waiting += [getattr(config, name, None) for name in config.sub_configs]
-    return list(found.values())
+    configs: dict[int, Any] = {}
+    own = (module.__dict__.get("config") for module in modules)
+    stack = list({id(config): config for config in own if config is not None}.values())
+    while stack:
+        config = stack.pop()
+        if isinstance(config, PreTrainedConfig) and id(config) not in configs:
+            configs[id(config)] = config
+            stack += [getattr(config, name, None) for name in config.sub_configs]
+    return list(configs.values())

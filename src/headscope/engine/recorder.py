@@ -1,0 +1,107 @@
+"""Record what a model's attention modules compute during a forward pass."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from headscope.core.errors import CaptureError, InputError
+from headscope.core.family import Family
+from headscope.engine.model import Model
+
+
+@dataclass(frozen=True)
+class AttentionCall:
+    """What one attention module computed in one call."""
+
+    name: str  # of the module
+    attention: Float[Tensor, "batch head query key"]
+    values: Float[Tensor, "batch _ key value"]  # _ is less than head where heads share values (GQA)
+    context: Float[Tensor, "batch head query value"]
+    mask: Tensor | None
+    group: int = 1  # number of consecutive heads whose values were repeated
+
+    def visible(self) -> Bool[Tensor, "#batch #query key"] | None:
+        """Return which keys each query may see, from the mask that the module was given; None means all."""
+        if self.mask is None:
+            return None
+        mask = self.mask[..., : self.attention.shape[-1]]
+        visible = mask if mask.dtype == torch.bool else mask > torch.finfo(mask.dtype).min / 2
+        if visible.shape[1] > 1 and not torch.equal(visible, visible[:, :1].expand_as(visible)):
+            raise CaptureError(f"In {self.name} heads differ in the keys they see, which a trace cannot hold.")
+        return visible[:, 0]
+
+
+def repeat_value_heads(
+    values: Float[Tensor, "batch _ key value"], heads: int
+) -> Float[Tensor, "batch {heads} key value"]:
+    """Repeat values that several heads share (grouped-query attention), so that each head has its own."""
+    groups = heads // values.shape[1]
+    return values.repeat_interleave(groups, dim=1) if groups > 1 else values
+
+
+@dataclass
+class Recorder:
+    """Keeps the attention calls at one site, in order, and counts those at every site.
+
+    The order of calls numbers the layers: one module may serve all of them (ALBERT), and some modules have no number.
+    """
+
+    names: dict[int, str]  # of the model's modules, by id
+    family: Family
+    site: str
+    on_call: Callable[["Recorder"], None] | None = None  # called after each call at the site
+    calls: list[AttentionCall] = field(default_factory=list)
+    sites: dict[str, int] = field(default_factory=dict)  # number of calls
+
+    def record(self, call: AttentionCall) -> None:
+        """Keep a call if it is at the requested site."""
+        site = self.family.site(call.name)
+        self.sites[site] = self.sites.get(site, 0) + 1
+        if site != self.site:
+            return
+        attention, context = call.attention.detach(), call.context.detach()
+        values = repeat_value_heads(call.values, attention.shape[1]).detach()
+        group = attention.shape[1] // call.values.shape[1]
+        self.calls.append(AttentionCall(call.name, attention, values, context, call.mask, group))
+        if self.on_call is not None:
+            self.on_call(self)
+
+
+def make_recorder(model: Model, site: str, on_call: Callable[[Recorder], None] | None = None) -> Recorder:
+    """Return an empty recorder of the model's modules."""
+    names = {id(module): name for name, module in model.network.named_modules()}
+    return Recorder(names, model.family, site, on_call)
+
+
+def check_recording(model: Model, recorder: Recorder) -> None:
+    """Raise an error if the site is missing, or if attention times values is not what the heads computed."""
+    model_type, site = model.network.config.model_type, recorder.site
+    if not recorder.sites:
+        raise CaptureError(
+            f"Models of type '{model_type}' compute attention without the library's attention interface, so nothing "
+            f"was captured. Add a file families/{_file_name(model_type)} that says where their attention and values "
+            "are; families/gptj.py is the shortest example."
+        )
+    if site not in recorder.sites:
+        raise InputError(f"This model has no attention site '{site}'. Its sites: {', '.join(sorted(recorder.sites))}.")
+    if model.family.hooks or not model.family.kinds:  # what no test has checked for this model type
+        for call in recorder.calls:
+            _check_context(call, model_type)
+
+
+def _check_context(call: AttentionCall, model_type: str) -> None:
+    product = (call.attention.float() @ call.values.float()).to(call.context.dtype)
+    tolerance = 1e-4 if call.context.dtype in (torch.float32, torch.float64) else 2e-2
+    if call.context.shape != product.shape or not torch.allclose(product, call.context, tolerance, tolerance):
+        raise CaptureError(
+            f"In {call.name} attention times values is not what the head computed, so models of type '{model_type}' "
+            f"need a file families/{_file_name(model_type)} that says what else happens there."
+        )
+
+
+def _file_name(model_type: Any) -> str:
+    return f"{model_type.replace('-', '_')}.py"
