@@ -27,7 +27,7 @@ from headscope.engine.model import Model
 from headscope.experiments.timing import race
 from headscope.measuring.job import make_inputs
 from headscope.measuring.observe import Observer
-from headscope.measuring.settings import make_settings
+from headscope.measuring.settings import make_measure_settings
 
 BAR = 1.5
 STATISTICS = ("entropy", "offsets", "special_tokens", "token_types", "effective_share")
@@ -58,8 +58,8 @@ def compare_with_forward(device: str, tokenizer: str | None, *, quick: bool) -> 
     model = _bert(device, tokenizer, quick=quick)
     batch, many = (2, 1) if quick else (64, 16) if device == "cuda" else (8, 1)
     batches = [_inputs(model, batch, place) for place in range(many)]
-    observers = {name: Observer(model, make_settings("effective", [name])) for name in STATISTICS}
-    observers["all five"] = Observer(model, make_settings("effective", list(STATISTICS)))
+    observers = {name: Observer(model, make_measure_settings("effective", [name])) for name in STATISTICS}
+    observers["all five"] = Observer(model, make_measure_settings("effective", list(STATISTICS)))
     rivals: dict[str, Callable[[], Any]] = {"forward": partial(_forward, model, batches)}
     rivals |= {name: partial(_observe, each, batches) for name, each in observers.items()}
     runs = race(rivals, turns=2 if quick else 9, clock=time.perf_counter)
@@ -112,7 +112,7 @@ def compare_workers(many: int) -> None:
     from headscope.measuring.ray import distribute
 
     torch.set_num_threads(1)
-    job = prepare_job(load(), _many(many), make_settings("effective", "entropy", batch_size=16))
+    job = prepare_job(load(), _many(many), make_measure_settings("effective", "entropy", batch_size=16))
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="error")
     times = {}
     for name, run in (("one process", job.observe), ("two Ray workers", distribute(job, 2))):

@@ -25,12 +25,11 @@ import xarray as xr
 
 import headscope as hs
 from headscope.results.npz import read_npz, write_npz
-from headscope.results.stamp import read_provenance, stamp
+from headscope.results.stamp import fingerprint_examples, read_provenance, stamp
 from headscope.studies.effective_attention import EffectiveAttention
 from headscope.studies.effective_attention.one_task import BATCHES, whole_of
 from headscope.studies.effective_attention.tasks import of_glue
 from headscope.studies.effective_attention.timing import times
-from headscope.training.job import fingerprint_of
 
 PARTS = ("numbers", "maps")
 ORDER = ("RTE", "MRPC", "QNLI", "SST-2", "STS-B")
@@ -65,7 +64,7 @@ def clock(chosen: argparse.Namespace) -> None:
         "command": "docs/runs/effective_attention.py time",
         "model": label,
         "weights_hash": model.weights_hash,
-        "data": {task.name: fingerprint_of(task.dev[: max(sizes)]) for task in tasks},
+        "data": {task.name: fingerprint_examples(task.dev[: max(sizes)], labels=True) for task in tasks},
         "n": max(sizes) * len(tasks),
     }
     write_npz(stamp(found, **facts), chosen.out / f"{label}.times.npz")

@@ -1,11 +1,11 @@
-"""`headscope finetune` and `headscope score`, on files that a user would bring."""
+"""The verbs `headscope finetune` and `headscope score`."""
 
 import json
 
 import pytest
 
 from headscope.results.store import open_result
-from headscope.training.trainer import Watch
+from headscope.training.trainer import Callbacks
 from tests.cli.test_cli import headscope  # noqa: F401  (a fixture)
 from tests.measuring.data import saved_model
 from tests.training.data import labelled
@@ -33,7 +33,7 @@ def test_a_model_is_tuned_and_scored(headscope, place, tmp_path):  # noqa: F811
     columns, command = asked(place)
     done = headscope(*command, *columns, "-o", tmp_path / "tuned")
     assert done.returncode == 0, done.stderr
-    assert "Task: classification, because labels are names of classes; 32 examples" in done.stderr
+    assert "Task: classification, because labels are names of classes; 32 training" in done.stderr
     assert done.stdout.splitlines()[0].split() == ["epoch", "accuracy", "f1", "matthews"]
     assert "The most common label is 50.0% of train." in done.stdout
     assert all(len(line) <= 80 for line in done.stdout.splitlines() if not line.startswith("Wrote"))
@@ -46,28 +46,28 @@ def test_a_model_is_tuned_and_scored(headscope, place, tmp_path):  # noqa: F811
     assert open_result(tmp_path / "score.nc").sizes == {"example": 12, "class": 2}
 
 
-def test_a_stopped_run_says_how_to_go_on(headscope, place, tmp_path, monkeypatch):  # noqa: F811
-    kept = Watch.step
+def test_an_interrupted_run_is_resumed(headscope, place, tmp_path, monkeypatch):  # noqa: F811
+    real = Callbacks.end_step
 
-    def step(self, arguments, state, control, **more):
+    def end_step(self, arguments, state, control, **more):
         if state.global_step == 5:  # one after the first epoch
             raise KeyboardInterrupt
-        return kept(self, arguments, state, control, **more)
+        return real(self, arguments, state, control, **more)
 
     columns, command = asked(place)
-    monkeypatch.setattr(Watch, "step", step)
+    monkeypatch.setattr(Callbacks, "end_step", end_step)
     done = headscope(*command, *columns, "-o", tmp_path / "tuned")
     assert done.returncode == 130
     assert "The first 4 of 8 steps are saved" in done.stderr
     assert "--resume" in done.stderr
-    monkeypatch.setattr(Watch, "step", kept)
+    monkeypatch.setattr(Callbacks, "end_step", real)
     assert headscope(*command, *columns, "-o", tmp_path / "tuned").returncode == 2
     done = headscope(*command, *columns, "-o", tmp_path / "tuned", "--resume")
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "tuned" / "config.json").is_file()
 
 
-def test_a_mistake_is_one_sentence(headscope, place, tmp_path):  # noqa: F811
+def test_a_model_without_a_head_is_refused(headscope, place, tmp_path):  # noqa: F811
     done = headscope("score", place / "dev.jsonl", "--model", place / "model", "--text", "review", "--label", "animal")
     assert done.returncode == 2
     assert "which has no head for any task. Tune it first" in done.stderr

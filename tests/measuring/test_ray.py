@@ -14,7 +14,7 @@ from headscope.measuring.checkpoint import add_states
 from headscope.measuring.job import prepare_job
 from headscope.measuring.merge import to_dataset
 from headscope.measuring.ray import distribute
-from headscope.measuring.settings import make_settings
+from headscope.measuring.settings import make_measure_settings
 from tests.measuring.data import LENSES, STATISTICS, examples, saved_model
 from tests.models import tiny
 
@@ -48,7 +48,7 @@ def test_two_workers_give_the_result_of_one_process(cluster, folder, tmp_path):
 
 
 def test_a_killed_worker_is_replaced_and_no_batch_is_lost(cluster, folder):
-    job = prepare_job(hs.load(folder), examples(24), make_settings(LENSES, STATISTICS, batch_size=2))
+    job = prepare_job(hs.load(folder), examples(24), make_measure_settings(LENSES, STATISTICS, batch_size=2))
     states = distribute(job, 2)(0)
     whole = next(states)
     for process in workers():

@@ -1,4 +1,4 @@
-"""The session on the page about tuning runs as it is written."""
+"""The code of docs/training.md runs."""
 
 import re
 from pathlib import Path

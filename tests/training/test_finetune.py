@@ -1,4 +1,4 @@
-"""Fine-tuning gives a model that has learned, in a folder that says where it comes from."""
+"""Fine-tuned models, their folders and their stamps."""
 
 import json
 from dataclasses import replace
@@ -43,7 +43,7 @@ def test_the_folder_is_a_complete_model(tuned):
     }  # fmt: skip
 
 
-def test_the_stamp_says_where_the_model_comes_from(tuned):
+def test_the_stamp_holds_the_base_model_settings_and_scores(tuned):
     found = stamp(tuned[1])
     facts = found["facts"]
     assert facts["weights_hash"] == tiny("bert").weights_hash
@@ -62,7 +62,7 @@ def test_a_model_learns_numbers(tmp_path):
     assert float(hs.score(model, paired(60), progress=False)["pearson"]) > 0.7
 
 
-def test_a_model_learns_masked_words(tmp_path):
+def test_a_model_learns_masked_language_modelling(tmp_path):
     model = hs.finetune(tiny("bert"), plain(40), out=tmp_path / "m", task="mlm", epochs=10, **FAST)
     tied = model.network.cls.predictions.decoder.weight is model.network.bert.embeddings.word_embeddings.weight
     assert tied
@@ -75,7 +75,7 @@ def test_a_model_learns_to_choose(tmp_path):
     assert float(hs.score(model, choosing(60), progress=False)["accuracy"]) > 0.9
 
 
-def test_choices_alone_are_read_where_no_text_is(tmp_path):
+def test_choices_are_read_alone_where_texts_are_empty(tmp_path):
     data = [replace(each, text="", columns={"choices": ("the cat", "a dog")}) for each in choosing(8)]
     model = hs.finetune(tiny("bert"), data, out=tmp_path / "m", epochs=1, **FAST)
     found = hs.score(model, data, progress=False)
@@ -97,16 +97,16 @@ def test_a_config_starts_from_scratch(tmp_path):
     assert hs.score(model, labelled(6), batch_size=4, progress=False).sizes["example"] == 6
 
 
-def test_a_pretrained_model_can_forget_its_weights(tmp_path):
-    settings = {"epochs": 1, **FAST, "learning_rate": 1e-9}  # so that what was there at the start is there at the end
+def test_a_pretrained_model_can_be_trained_from_scratch(tmp_path):
+    settings = {"epochs": 1, **FAST, "learning_rate": 1e-9}  # so that weights stay as initialised
     kept = hs.finetune(tiny("bert"), labelled(8), out=tmp_path / "kept", **settings)
     fresh = hs.finetune(tiny("bert"), labelled(8), out=tmp_path / "fresh", from_scratch=True, **settings)
     spread = [float(each.network.bert.encoder.layer[0].output.dense.weight.detach().std()) for each in (kept, fresh)]
-    assert spread[0] == pytest.approx(0.12, rel=0.1)  # six times as wide as BERT's own start
+    assert spread[0] == pytest.approx(0.12, rel=0.1)  # six times the standard deviation of BERT's initialisation
     assert spread[1] == pytest.approx(0.02, rel=0.1)
 
 
-def test_the_pooler_is_taken_from_the_folder_though_another_head_was_loaded(tmp_path):
+def test_the_pooler_is_loaded_from_the_folder_of_a_model_with_another_head(tmp_path):
     """The folder of bert-base-uncased says BertForMaskedLM, which has no pooler, though its weights are there."""
     whole = transformers.BertForPreTraining(network("bert").config)
     whole.save_pretrained(tmp_path / "base")
@@ -119,28 +119,28 @@ def test_the_pooler_is_taken_from_the_folder_though_another_head_was_loaded(tmp_
     torch.testing.assert_close(model.network.bert.pooler.dense.weight, whole.bert.pooler.dense.weight)
 
 
-def test_weights_changed_in_hand_are_those_that_are_tuned(tmp_path):
+def test_weights_changed_after_loading_are_tuned(tmp_path):
     network("bert").save_pretrained(tmp_path / "base")
     tokenizer().save_pretrained(tmp_path / "base")
-    held = load(tmp_path / "base", device="cpu")
+    base = load(tmp_path / "base", device="cpu")
     with torch.no_grad():
-        held.network.encoder.layer[0].output.dense.weight.zero_()
-    model = hs.finetune(held, labelled(8), out=tmp_path / "m", epochs=1, **{**FAST, "learning_rate": 1e-9})
+        base.network.encoder.layer[0].output.dense.weight.zero_()
+    model = hs.finetune(base, labelled(8), out=tmp_path / "m", epochs=1, **{**FAST, "learning_rate": 1e-9})
     assert float(model.network.bert.encoder.layer[0].output.dense.weight.detach().abs().max()) < 1e-6
 
 
-def test_a_part_of_the_data_is_chosen_at_random(tmp_path):
+def test_a_limit_samples_the_training_examples(tmp_path):
     hs.finetune(tiny("bert"), labelled(40), out=tmp_path / "m", epochs=1, limit=10, **FAST)
     facts = stamp(tmp_path / "m")["facts"]
     assert (facts["n"], facts["limit"]) == (10, 10)
 
 
-def test_what_was_guessed_is_said_beside_the_progress(tmp_path, capsys):
+def test_the_inferred_task_is_printed_with_the_progress(tmp_path, capsys):
     hs.finetune(tiny("bert"), labelled(8), out=tmp_path / "m", epochs=1, **{**FAST, "progress": True})
     said = capsys.readouterr()
     assert said.err.startswith(
-        "Task: classification, because labels are names of classes; 8 examples to learn from, 0 to score; classes: "
-        "cat, dog; the most common is 50.0% of them.\n"
+        "Task: classification, because labels are names of classes; 8 training and 0 dev examples; "
+        "classes: cat, dog; majority class: 50.0%.\n"
     )
     assert said.out == ""
 
@@ -153,14 +153,14 @@ def test_the_same_settings_give_the_same_weights(tmp_path):
     assert one == two != other
 
 
-def test_chance_elsewhere_goes_on_as_if_nothing_had_been(tmp_path):
+def test_random_states_are_restored(tmp_path):
     before = torch.get_rng_state(), np.random.get_state()[1].copy()
     hs.finetune(tiny("bert"), labelled(8), out=tmp_path / "m", epochs=1, **FAST)
     assert torch.equal(torch.get_rng_state(), before[0])
     assert (np.random.get_state()[1] == before[1]).all()
 
 
-def test_the_model_in_hand_is_left_as_it_was(tmp_path):
+def test_the_given_model_is_unchanged(tmp_path):
     before = tiny("bert").weights_hash
     hs.finetune(tiny("bert"), labelled(8), out=tmp_path / "m", epochs=1, **FAST)
     assert tiny("bert").weights_hash == before

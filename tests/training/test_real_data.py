@@ -1,4 +1,4 @@
-"""The tasks that studies tune on, as their files are; a few examples of each."""
+"""Fine-tuning on a few examples of real datasets."""
 
 import pytest
 
@@ -14,7 +14,7 @@ TASKS = {
 
 @real
 @pytest.mark.parametrize("source", TASKS)
-def test_a_handful_of_a_real_task_is_tuned_and_scored(source, minilm, tmp_path):
+def test_a_few_examples_of_a_real_task_are_tuned_and_scored(source, minilm, tmp_path):
     name, _, folder = source.partition("@")
     train, dev = (hs.read(f"{name.format(split)}@{DATA / folder}")[:6] for split in ("train", "dev"))
     model = hs.finetune(minilm, train, dev=dev, out=tmp_path / "m", epochs=1, device="cpu", progress=False)

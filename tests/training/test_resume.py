@@ -1,4 +1,4 @@
-"""A run that was stopped goes on, and ends as if it had never been."""
+"""An interrupted fine-tuning is resumed and ends with the same weights."""
 
 import json
 import shutil
@@ -9,7 +9,7 @@ import headscope as hs
 from headscope.core.errors import InputError, OutputError
 from headscope.engine.load import load
 from headscope.training import trainer
-from headscope.training.trainer import Watch
+from headscope.training.trainer import Callbacks
 from tests.models import tiny
 from tests.training.data import labelled, plain
 
@@ -18,20 +18,20 @@ FAST = {"learning_rate": 1e-3, "max_length": 32, "device": "cpu", "progress": Fa
 
 @pytest.fixture
 def stopped_after(monkeypatch):
-    """Let the next run stop after so many steps, as Ctrl-C would; checkpoints are written after every step."""
+    """Interrupt the next run after a number of steps; a checkpoint is written after every step."""
 
     def stop(steps, *, saving=True):
-        kept = Watch.step
+        real = Callbacks.end_step
 
-        def step(self, arguments, state, control, **more):
+        def end_step(self, arguments, state, control, **more):
             if state.global_step == steps:
-                monkeypatch.setattr(Watch, "step", kept)
+                monkeypatch.setattr(Callbacks, "end_step", real)
                 raise KeyboardInterrupt
-            return kept(self, arguments, state, control, **more)
+            return real(self, arguments, state, control, **more)
 
-        monkeypatch.setattr(Watch, "step", step)
-        monkeypatch.setattr(trainer, "PAUSE", 0.0 if saving else 1e9)
-        monkeypatch.setattr(trainer, "TIMES", 0)
+        monkeypatch.setattr(Callbacks, "end_step", end_step)
+        monkeypatch.setattr(trainer, "MIN_INTERVAL", 0.0 if saving else 1e9)
+        monkeypatch.setattr(trainer, "WRITE_FACTOR", 0)
 
     return stop
 
@@ -48,9 +48,9 @@ def test_a_resumed_run_gives_the_same_weights(task, steps, stopped_after, tmp_pa
         hs.finetune(tiny("bert"), data, out=tmp_path / "parts", **asked)
     resumed = hs.finetune(tiny("bert"), data, out=tmp_path / "parts", resume=True, **asked)
     assert resumed.weights_hash == whole.weights_hash
-    one, two = (json.loads((tmp_path / name / "finetune.json").read_text()) for name in ("whole", "parts"))
-    assert one["facts"] == two["facts"]
-    assert one["dev"] == two["dev"]
+    first, second = (json.loads((tmp_path / name / "finetune.json").read_text()) for name in ("whole", "parts"))
+    assert first["facts"] == second["facts"]
+    assert first["dev"] == second["dev"]
     assert not (tmp_path / "parts" / "checkpoints").exists()
 
 
@@ -60,13 +60,13 @@ def test_an_unfinished_folder_is_no_model_and_is_not_overwritten(stopped_after, 
         hs.finetune(tiny("bert"), labelled(8), out=tmp_path / "m", **FAST)
     with pytest.raises(InputError, match="is not a model: it holds no config.json"):
         load(tmp_path / "m")
-    with pytest.raises(InputError, match="holds a fine-tuning that was stopped. Go on with it .* or give another"):
+    with pytest.raises(InputError, match="holds an unfinished fine-tuning. Resume it .* or give another"):
         hs.finetune(tiny("bert"), labelled(8), out=tmp_path / "m", **FAST)
     hs.finetune(tiny("bert"), labelled(8), out=tmp_path / "m", resume=True, **FAST)
     assert load(tmp_path / "m").network.config.num_labels == 2
 
 
-def test_a_checkpoint_that_was_not_written_whole_is_left_out(stopped_after, tmp_path):
+def test_an_incomplete_checkpoint_is_ignored(stopped_after, tmp_path):
     stopped_after(4)
     with pytest.raises(KeyboardInterrupt):
         hs.finetune(tiny("bert"), labelled(14), out=tmp_path / "m", **FAST)
@@ -78,7 +78,7 @@ def test_a_checkpoint_that_was_not_written_whole_is_left_out(stopped_after, tmp_
     assert json.loads((tmp_path / "m" / "finetune.json").read_text())["loss"][-1][0] == 12
 
 
-def test_other_settings_or_data_do_not_resume(stopped_after, tmp_path):
+def test_other_settings_or_data_are_not_resumed(stopped_after, tmp_path):
     stopped_after(3)
     with pytest.raises(KeyboardInterrupt):
         hs.finetune(tiny("bert"), labelled(8), out=tmp_path / "m", **FAST)
@@ -90,16 +90,16 @@ def test_other_settings_or_data_do_not_resume(stopped_after, tmp_path):
         hs.finetune(tiny("roberta"), labelled(8), out=tmp_path / "m", resume=True, **FAST)
 
 
-def test_a_finished_run_is_resumed_at_once(tmp_path, monkeypatch):
+def test_resuming_a_finished_run_does_not_train(tmp_path, monkeypatch):
     first = hs.finetune(tiny("bert"), labelled(8), out=tmp_path / "m", **FAST)
-    monkeypatch.setattr("headscope.training.finetune.trainer_of", None)  # no training happens
+    monkeypatch.setattr("headscope.training.finetune.make_trainer", None)  # no training happens
     again = hs.finetune(tiny("bert"), labelled(8), out=tmp_path / "m", resume=True, **FAST)
     assert again.weights_hash == first.weights_hash
     with pytest.raises(InputError, match="holds a finished fine-tuning"):
         hs.finetune(tiny("bert"), labelled(8), out=tmp_path / "m", **FAST)
 
 
-def test_a_folder_with_other_files_is_left_alone(tmp_path):
+def test_a_folder_with_other_files_is_refused(tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
     with pytest.raises(InputError, match="holds other files. Give another folder."):
         hs.finetune(tiny("bert"), labelled(8), out=tmp_path, **FAST)
@@ -111,7 +111,7 @@ def test_a_folder_with_other_files_is_left_alone(tmp_path):
         hs.finetune(tiny("bert"), labelled(8), out=tmp_path / "notes.txt" / "m", **FAST)
 
 
-def test_the_models_of_all_epochs_can_be_kept(tmp_path):
+def test_the_model_of_every_epoch_can_be_kept(tmp_path):
     model = hs.finetune(tiny("bert"), labelled(8), out=tmp_path / "m", keep_checkpoints=True, **FAST)
     hashes = [load(tmp_path / "m" / f"epoch-{epoch}", device="cpu").weights_hash for epoch in (1, 2, 3)]
     assert len(set(hashes)) == 3

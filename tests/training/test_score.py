@@ -1,4 +1,4 @@
-"""Scores are what the answers come to, edited or not, and are kept with all that made them."""
+"""Scores, their intervals and their stamps."""
 
 import json
 import subprocess
@@ -29,7 +29,7 @@ def with_head(kind, auto, **changes):
     return hs.load(getattr(transformers, auto).from_config(config).eval(), tokenizer=tokenizer())
 
 
-def test_scores_are_what_the_answers_come_to(tuned):  # noqa: F811
+def test_metrics_are_those_of_the_answers(tuned):  # noqa: F811
     data = labelled(30, start=300)
     found = hs.score(tuned[0], data, **QUIET)
     assert float(found["accuracy"]) == float((found["prediction"] == found["label"]).mean())
@@ -41,7 +41,7 @@ def test_scores_are_what_the_answers_come_to(tuned):  # noqa: F811
     assert float(found["majority"]) == 0.5
 
 
-def test_the_answers_are_those_of_one_text_at_a_time(tuned):  # noqa: F811
+def test_the_logits_are_those_of_single_texts(tuned):  # noqa: F811
     model, data = tuned[0], labelled(9, start=300)
     found = hs.score(model, data, batch_size=4, **QUIET)
     for place, each in enumerate(data):
@@ -50,14 +50,14 @@ def test_the_answers_are_those_of_one_text_at_a_time(tuned):  # noqa: F811
         assert found["logits"][place].values == pytest.approx(alone.numpy(), abs=1e-5)  # padding moves float32 sums
 
 
-def test_the_dev_score_of_tuning_is_that_of_scoring(tuned):  # noqa: F811
+def test_the_dev_score_of_fine_tuning_equals_the_score(tuned):  # noqa: F811
     dev = json.loads((tuned[1] / "finetune.json").read_text())["dev"][-1]
     found = hs.score(str(tuned[1]), labelled(20, start=100), **QUIET)
     assert all(float(found[name]) == dev[name] for name in ("accuracy", "f1", "matthews"))
     assert read_provenance(found)["max_length"] == 32  # as it was tuned
 
 
-def test_effective_attention_answers_the_same(tuned):  # noqa: F811
+def test_effective_attention_does_not_change_the_logits(tuned):  # noqa: F811
     plainly, edited = (hs.score(tuned[0], labelled(8), edit=edit, **QUIET) for edit in (None, "effective_attention"))
     np.testing.assert_allclose(plainly["logits"], edited["logits"], atol=1e-5)
     assert read_provenance(edited)["edits"] == ["effective_attention"]
@@ -89,7 +89,7 @@ def test_masks_are_the_same_each_time():
     assert float(one["perplexity_low"]) < float(one["perplexity"]) < float(one["perplexity_high"])
 
 
-def test_a_text_is_chosen_by_its_logit():
+def test_the_choice_with_the_largest_logit_is_predicted():
     model, data = with_head("bert", "AutoModelForMultipleChoice"), choosing(6, ("the cat sat", "a dog"))
     found = hs.score(model, data, **QUIET)
     with torch.no_grad():
@@ -108,7 +108,7 @@ def test_a_model_without_a_head_for_the_task_is_refused(tuned):  # noqa: F811
         hs.score(tuned[0], labelled(4), task="class", **QUIET)
 
 
-def test_data_that_a_model_cannot_be_scored_on_is_refused(tuned):  # noqa: F811
+def test_data_that_does_not_fit_the_model_is_refused(tuned):  # noqa: F811
     with pytest.raises(InputError, match="In the data there are labels 2, but the classes are 0 to 1"):
         hs.score(tuned[0], [replace(each, label=2) for each in labelled(2)], **QUIET)
     with pytest.raises(InputError, match="The label 0 is 'sea' in the data, but 'cat' for the model"):

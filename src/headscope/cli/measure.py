@@ -90,10 +90,10 @@ def _print_estimate(
 ) -> None:
     from headscope.measuring.estimate import estimate
     from headscope.measuring.job import prepare_job
-    from headscope.measuring.settings import make_settings
+    from headscope.measuring.settings import make_measure_settings
 
     with Console(stderr=True).status("Measuring two batches"):
-        cost = estimate(prepare_job(model, examples, make_settings(**settings), **models))
+        cost = estimate(prepare_job(model, examples, make_measure_settings(**settings), **models))
     size = f"{count_noun(cost.examples, 'example')} in {count_noun(cost.batches, 'batch', 'batches')}"
     console.print(f"{size}: about {format_duration(cost.seconds)}")
     console.print(f"memory: about {_format_bytes(cost.memory)} ({_format_bytes(cost.free_memory)} free now)")

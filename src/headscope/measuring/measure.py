@@ -14,7 +14,7 @@ from headscope.measuring.checkpoint import Checkpoint, add_states, open_checkpoi
 from headscope.measuring.job import MeasureJob, prepare_job
 from headscope.measuring.merge import to_dataset
 from headscope.measuring.observe import States
-from headscope.measuring.settings import MeasureOptions, make_settings
+from headscope.measuring.settings import MeasureOptions, make_measure_settings
 from headscope.results.store import save
 
 ENGINES = ("local", "ray")
@@ -55,7 +55,7 @@ def measure(
     if engine not in ENGINES:
         raise InputError(f"No engine is called '{engine}'. Known: {', '.join(ENGINES)}.")
     path = _check_out(out)
-    job = prepare_job(model, data, make_settings(lens, statistics, **options), against=against, edit=edit)
+    job = prepare_job(model, data, make_measure_settings(lens, statistics, **options), against=against, edit=edit)
     batches = _start_engine(engine, job, workers)
     saved = None if path is None else path if path.suffix == ".state" else path.with_name(f"{path.name}.state")
     checkpoint = _run(job, batches, saved, resume=resume, quiet=not progress)

@@ -88,7 +88,7 @@ class MeasureSettings:
         }
 
 
-def make_settings(lens: Any, statistics: Any, **options: Any) -> MeasureSettings:
+def make_measure_settings(lens: Any, statistics: Any, **options: Any) -> MeasureSettings:
     """Return settings from what a user writes: names, specs, entries, or lists of them."""
     for name in options:
         if name not in MeasureOptions.__annotations__:

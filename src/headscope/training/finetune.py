@@ -1,6 +1,5 @@
-"""Fine-tuning a model on labelled examples, with the trainer that the field uses."""
+"""Fine-tune a model on labelled examples."""
 
-import re
 import sys
 import time
 from collections.abc import Iterator
@@ -11,18 +10,16 @@ from typing import Any, Unpack
 
 import torch
 
-from headscope.core.errors import HeadscopeError, InputError, require_package
+from headscope.core.errors import HeadscopeError, InputError, is_out_of_memory, require_package
 from headscope.engine.load import find_family, load
 from headscope.engine.model import Model
 from headscope.engine.progress import show_progress
-from headscope.training.folder import Folder
-from headscope.training.head import seeded
-from headscope.training.job import TrainingJob, job_of
-from headscope.training.options import TrainingOptions, settings_of
-from headscope.training.trainer import Watch, steps_of, trainer_of
+from headscope.training.folder import TrainingFolder
+from headscope.training.head import seed_all
+from headscope.training.job import TrainingJob, prepare_training
+from headscope.training.settings import TrainingOptions, make_training_settings
+from headscope.training.trainer import Callbacks, count_steps, make_trainer
 from headscope.version import __version__
-
-LACKING = "out of memory|not enough memory|can't allocate memory"  # how torch says that memory is short
 
 
 def finetune(
@@ -39,14 +36,14 @@ def finetune(
     progress: bool = True,
     **options: Unpack[TrainingOptions],
 ) -> Model:
-    """Tune a model for a task, and give it as `hs.load(out)` would.
+    """Fine-tune a model for a task, and return it as `hs.load(out)` would.
 
-    `model` is anything `hs.load` takes (None is the small default), a Model, or a config of transformers with a
-    `tokenizer`, which starts from scratch. `train` and `dev` are whatever `hs.read` gives or reads. `task` is
-    "classification", "regression", "choice" or "mlm"; "auto" sees it from the labels. `out` becomes a complete model
-    folder with `finetune.json`, which says where it comes from, how dev was scored and how the loss fell.
+    `model` is anything that `hs.load` takes (None is the small default), a Model, or a config of transformers with a
+    `tokenizer`, which starts from scratch. `train` and `dev` are examples, or anything that `hs.read` reads. `task` is
+    "classification", "regression", "choice" or "mlm"; "auto" infers it from the labels. `out` becomes a complete model
+    folder with `finetune.json`: the settings, fingerprints of the data, dev scores and the loss curve.
 
-    A run that is stopped goes on with `resume=True`. `keep_checkpoints` keeps the model of every epoch as
+    An interrupted run is resumed with `resume=True`. `keep_checkpoints` keeps the model of every epoch as
     `out/epoch-1` and so on.
 
     Options: `epochs`, `batch_size`, `max_length`, `learning_rate`, `warmup`, `weight_decay`, `seed`, `from_scratch`,
@@ -55,85 +52,86 @@ def finetune(
     require_package("accelerate", "train", "Fine-tuning")
     if device not in (None, "cpu", "cuda"):
         raise InputError(f"device={device!r} is neither 'cpu' nor 'cuda'. Leave it out for the GPU if there is one.")
-    folder, settings = Folder(Path(out)), settings_of(options)
+    folder, settings = TrainingFolder(Path(out)), make_training_settings(options)
     folder.check(resume=resume)
-    with _silent_library():
-        job = job_of(model, train, dev, task=task, tokenizer=tokenizer, settings=settings)
+    with _silence_transformers():
+        job = prepare_training(model, train, dev, task=task, tokenizer=tokenizer, settings=settings)
         if not folder.begin({**job.facts, "keep_checkpoints": keep_checkpoints}, resume=resume):
             if progress:
-                print(job.said, file=sys.stderr)  # noqa: T201  (it goes with the progress)
-            _run(job, folder, device=device, keep=keep_checkpoints, quiet=not progress)
+                print(job.summary, file=sys.stderr)  # noqa: T201  (part of the progress)
+            _train(job, folder, device=device, keep=keep_checkpoints, quiet=not progress)
         return load(folder.path, device=device)
 
 
-def _run(job: TrainingJob, folder: Folder, *, device: str | None, keep: bool, quiet: bool) -> None:
-    """Train from the last checkpoint or from the start, and put the model down."""
-    start, last = time.monotonic(), folder.last()
-    done = 0 if last is None else int(last.name.partition("-")[2])
-    epochs, many, steps = job.settings.epochs, len(job.train), steps_of(job)
-    seen = done // steps * many + done % steps * job.settings.batch_size
+def _train(job: TrainingJob, folder: TrainingFolder, *, device: str | None, keep: bool, quiet: bool) -> None:
+    """Train from the last checkpoint or from the start, and write the model."""
+    start = time.monotonic()
+    checkpoint, done = folder.find_checkpoint()
+    settings, steps = job.settings, count_steps(job)
+    seen = done // steps * len(job.train) + done % steps * settings.batch_size
     try:
-        with seeded(job.settings.seed), show_progress(epochs * many, done=seen, quiet=quiet) as advance:
-            watch = Watch(job, advance, saves=not keep)
-            trainer = trainer_of(job, folder, watch, device=device, keep=keep)
-            trainer.train(resume_from_checkpoint=None if last is None else str(last))
+        with (
+            seed_all(settings.seed),
+            show_progress(settings.epochs * len(job.train), done=seen, quiet=quiet) as advance,
+        ):
+            trainer = make_trainer(job, folder, Callbacks(job, advance, saves=not keep), device=device, keep=keep)
+            trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
     except (MemoryError, RuntimeError) as error:
-        if isinstance(error, MemoryError) or re.search(LACKING, str(error)):
-            raise HeadscopeError(
-                f"There is not enough memory for batches of {job.settings.batch_size} examples of up to "
-                f"{job.settings.max_length} tokens. Give a smaller batch_size or max_length."
-            ) from error
-        raise
+        if not is_out_of_memory(error):
+            raise
+        raise HeadscopeError(
+            f"There is not enough memory for batches of {settings.batch_size} examples of up to {settings.max_length} "
+            "tokens. Give a smaller batch_size or max_length."
+        ) from error
     except KeyboardInterrupt:
-        raise KeyboardInterrupt(_stopped(folder, steps * epochs)) from None
+        raise KeyboardInterrupt(_describe_stop(folder, steps * settings.epochs)) from None
     if keep:
         folder.keep_epochs(steps)
-    folder.finish(job.network, job.tokenizer, _stamp(job, folder, trainer.state.log_history, time.monotonic() - start))
+    stamp = _make_stamp(job, keep, trainer.state.log_history, time.monotonic() - start)
+    folder.finish(job.network, job.tokenizer, stamp)
 
 
-def _stamp(job: TrainingJob, folder: Folder, history: list[dict[str, Any]], seconds: float) -> dict[str, Any]:
-    """What the folder says about itself; what may differ between two equal runs stands apart."""
-    packages = ("torch", "transformers", "accelerate")
+def _make_stamp(job: TrainingJob, keep: bool, history: list[dict[str, Any]], seconds: float) -> dict[str, Any]:
+    """Return the content of `finetune.json`; what may differ between two equal runs is under "circumstances"."""
     tuned = Model(job.network, job.tokenizer, find_family(job.network.config.model_type), "")
     return {
         "command": "hs.finetune",
         "version": __version__,
         "finished": True,
-        "facts": (folder.stamp or {})["facts"],
+        "facts": {**job.facts, "keep_checkpoints": keep},
         "tuned_hash": tuned.weights_hash,
-        "dev": [{"epoch": each["epoch"], **each["dev"]} for each in history if "dev" in each],
-        "loss": [[each["step"], each["loss"]] for each in history if "loss" in each],
+        "dev": [{"epoch": entry["epoch"], **entry["dev"]} for entry in history if "dev" in entry],
+        "loss": [[entry["step"], entry["loss"]] for entry in history if "loss" in entry],
         "circumstances": {
             "seconds": round(seconds, 1),
             "device": job.network.device.type,
             "threads": torch.get_num_threads(),
-            **{name: version(name) for name in packages},
+            **{name: version(name) for name in ("torch", "transformers", "accelerate")},
         },
     }
 
 
-def _stopped(folder: Folder, steps: int) -> str:
-    last = folder.last()
-    if last is None:
+def _describe_stop(folder: TrainingFolder, steps: int) -> str:
+    checkpoint, done = folder.find_checkpoint()
+    if checkpoint is None:
         return f"Stopped before the first checkpoint. {folder.path} holds no model: start again with resume=True."
-    done = int(last.name.partition("-")[2])
     return (
-        f"Stopped. The first {done:,} of {steps:,} steps are saved in {folder.checkpoints}: go on with resume=True, in "
-        "the shell --resume."
+        f"Stopped. The first {done:,} of {steps:,} steps are saved in {folder.checkpoints}: resume with resume=True, "
+        "in the shell --resume."
     )
 
 
 @contextmanager
-def _silent_library() -> Iterator[None]:
-    """The library draws a bar for each file and reports each new weight; our bar and our stamp say it already."""
+def _silence_transformers() -> Iterator[None]:
+    """Disable the library's progress bars and reports of new weights, which ours replace."""
     from transformers.utils import logging
 
-    shown, level = logging.is_progress_bar_enabled(), logging.get_verbosity()
+    enabled, level = logging.is_progress_bar_enabled(), logging.get_verbosity()
     logging.disable_progress_bar()
     logging.set_verbosity_error()
     try:
         yield
     finally:
         logging.set_verbosity(level)
-        if shown:
+        if enabled:
             logging.enable_progress_bar()

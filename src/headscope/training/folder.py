@@ -1,4 +1,4 @@
-"""The folder a tuned model goes to: begun, resumed, finished."""
+"""The folder of a tuned model: checkpoints while it is trained, then the model and its stamp."""
 
 import json
 import shutil
@@ -12,114 +12,112 @@ from headscope.results.atomic import atomic_path
 from headscope.results.resume import check_resumable, to_plain
 
 STAMP = "finetune.json"
-LOOSE = ("optimizer.pt", "scheduler.pt", "rng_state.pth", "trainer_state.json", "training_args.bin")
-"""What a checkpoint holds only to go on from it."""
+TRAINER_FILES = ("optimizer.pt", "scheduler.pt", "rng_state.pth", "trainer_state.json", "training_args.bin")
+"""Files of a checkpoint that only resuming needs."""
 
-REASONS = frozenset({"guessed"})
+UNCOMPARED = frozenset({"guessed"})
 """Facts that may differ between two parts of one run."""
 
 
 @dataclass(frozen=True)
-class Folder:
-    """Where one fine-tuning lives: checkpoints while it runs, a model and its stamp when it is done."""
+class TrainingFolder:
+    """The output folder of one fine-tuning."""
 
     path: Path
 
     @property
-    def stamp(self) -> dict[str, Any] | None:
-        """What the folder says about itself, or None."""
-        return stamp_of(self.path)
-
-    @property
     def checkpoints(self) -> Path:
-        """Where the trainer saves what it needs to go on."""
+        """The folder of the trainer's checkpoints."""
         return self.path / "checkpoints"
 
     def check(self, *, resume: bool) -> None:
-        """Refuse a folder that holds something, or that cannot be written, before any work is done."""
+        """Raise an error for a path that is a file or, without `resume`, a folder that is not empty."""
         if self.path.exists() and not self.path.is_dir():
             raise OutputError(f"Cannot write the model to {self.path}: it is a file. Give the path of a folder.")
-        if not resume and self.path.is_dir() and any(self.path.iterdir()):
-            stamp = self.stamp
-            held = "other files" if stamp is None else _state(stamp)
-            todo = "" if stamp is None else "Go on with it (resume=True, in the shell --resume), delete it, or g"
-            raise InputError(f"{self.path} holds {held}. {todo or 'G'}ive another folder.")
+        if resume or not self._has_files():
+            return
+        stamp = read_stamp(self.path)
+        if stamp is None:
+            raise InputError(f"{self.path} holds other files. Give another folder.")
+        content = "a finished fine-tuning" if stamp["finished"] else "an unfinished fine-tuning"
+        raise InputError(
+            f"{self.path} holds {content}. Resume it (resume=True, in the shell --resume), delete it, or give another "
+            "folder."
+        )
 
     def begin(self, facts: Mapping[str, Any], *, resume: bool) -> bool:
-        """Write down what is about to run, or see that it is what ran before; whether that is finished already."""
-        stamp = self.stamp
+        """Write the facts of a new run, or check those of the run to resume; return whether that is finished."""
+        stamp = read_stamp(self.path)
         if stamp is None:
-            if resume and self.path.is_dir() and any(self.path.iterdir()):
+            if resume and self._has_files():
                 raise InputError(
-                    f"{self.path} cannot be resumed: it holds files, but no {STAMP} that says what they are. Give "
-                    "another folder."
+                    f"{self.path} cannot be resumed: it holds files, but no {STAMP} that describes them. Give another "
+                    "folder."
                 )
-            self.write({"command": "hs.finetune", "finished": False, "facts": to_plain(facts)})
+            self.write_stamp({"command": "hs.finetune", "finished": False, "facts": to_plain(facts)})
             return False
         remedy = "Tune as before, or give another folder."
-        check_resumable(self.path, stamp["facts"], facts, ignore=REASONS, remedy=remedy)
+        check_resumable(self.path, stamp["facts"], facts, ignore=UNCOMPARED, remedy=remedy)
         return bool(stamp["finished"])
 
-    def write(self, stamp: Mapping[str, Any]) -> None:
-        """Put the stamp down, whole."""
+    def write_stamp(self, stamp: Mapping[str, Any]) -> None:
+        """Write the stamp atomically."""
         with atomic_path(self.path / STAMP) as part:
             lines = (f"{json.dumps(name)}: {json.dumps(value, ensure_ascii=False)}" for name, value in stamp.items())
             part.write_text("{\n " + ",\n ".join(lines) + "\n}\n", encoding="utf-8")
 
-    def last(self) -> Path | None:
-        """The last checkpoint that was written whole; those that were not are removed."""
-        found = sorted(self.checkpoints.glob("checkpoint-*"), key=_step)
-        for each in reversed(found):
-            if _whole(each):
-                return each
-            shutil.rmtree(each)
-        return None
+    def find_checkpoint(self) -> tuple[Path | None, int]:
+        """Return the last complete checkpoint and its step, (None, 0) without one; delete incomplete ones."""
+        for path in sorted(self.checkpoints.glob("checkpoint-*"), key=_step, reverse=True):
+            if _is_complete(path):
+                return path, _step(path)
+            shutil.rmtree(path)
+        return None, 0
 
     def finish(self, network: Any, tokenizer: Any, stamp: Mapping[str, Any]) -> None:
-        """Put the model down; the config, by which a folder is known as a model, and the stamp come last."""
+        """Write the model; the config, which makes a folder a model, and the stamp come last."""
         part = self.path / ".part"
         try:
             network.save_pretrained(part)
             tokenizer.save_pretrained(part)
-            for each in sorted(part.iterdir(), key=lambda file: file.name == "config.json"):
-                each.replace(self.path / each.name)
+            for file in sorted(part.iterdir(), key=lambda file: file.name == "config.json"):
+                file.replace(self.path / file.name)
             part.rmdir()
         except OSError as error:
             raise OutputError(f"Cannot write the model to {self.path}: {error.strerror or error}.") from error
-        self.write(stamp)
+        self.write_stamp(stamp)
         shutil.rmtree(self.checkpoints, ignore_errors=True)
 
     def keep_epochs(self, steps: int) -> None:
-        """Name the checkpoints at the ends of epochs, and leave of them only what makes a model."""
-        for each in self.checkpoints.glob("checkpoint-*"):
-            epoch, rest = divmod(_step(each), steps)
-            if rest == 0:  # copied, so that a run that is stopped here can still go on
-                loose = shutil.ignore_patterns(*LOOSE)
-                shutil.copytree(each, self.path / f"epoch-{epoch}", ignore=loose, dirs_exist_ok=True)
+        """Copy the model of each epoch to `epoch-N`; the checkpoints stay, so that the run can still be resumed."""
+        for path in self.checkpoints.glob("checkpoint-*"):
+            epoch, rest = divmod(_step(path), steps)
+            if rest == 0:
+                ignore = shutil.ignore_patterns(*TRAINER_FILES)
+                shutil.copytree(path, self.path / f"epoch-{epoch}", ignore=ignore, dirs_exist_ok=True)
+
+    def _has_files(self) -> bool:
+        return self.path.is_dir() and any(self.path.iterdir())
 
 
-def stamp_of(path: Path) -> dict[str, Any] | None:
-    """What a tuned model's folder says about itself; None where it is no such folder."""
+def read_stamp(path: Path) -> dict[str, Any] | None:
+    """Return the stamp of a tuned model's folder; None for another folder."""
     file = path / STAMP
     if not file.is_file():
         return None
     try:
-        found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+        stamp: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
     except ValueError as error:
         raise InputError(f"{file} is damaged. Delete the folder, or give another.") from error
-    return found
-
-
-def _state(stamp: Mapping[str, Any]) -> str:
-    return "a finished fine-tuning" if stamp["finished"] else "a fine-tuning that was stopped"
+    return stamp
 
 
 def _step(path: Path) -> int:
     return int(path.name.partition("-")[2])
 
 
-def _whole(path: Path) -> bool:
-    """The trainer writes its own state last."""
+def _is_complete(path: Path) -> bool:
+    """Whether the trainer wrote its own state, which it does last."""
     try:
         json.loads((path / "trainer_state.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):

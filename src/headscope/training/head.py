@@ -1,4 +1,4 @@
-"""A network with the head that a task needs, in float32, from pretrained weights or from none."""
+"""Build a network with the head of a task, in float32, from pretrained or random weights."""
 
 import random
 from collections.abc import Iterator
@@ -15,11 +15,10 @@ from headscope.engine.model import Model
 from headscope.training.task import Task
 
 
-def headed(model: Model, task: Task, *, from_scratch: bool) -> tuple[Any, list[str]]:
-    """The network and the names of those of its weights that are new, and so random.
+def build_network(model: Model, task: Task, *, from_scratch: bool) -> tuple[Any, list[str]]:
+    """Return the network, and the names of its new, randomly initialised weights.
 
-    Where the model comes from a folder or a hub, the head is looked for there too, and the pooler, which a model
-    loaded for another task does not have.
+    Where the model comes from a folder or a hub, the head and the pooler are loaded from there if present.
     """
     import transformers
 
@@ -30,23 +29,21 @@ def headed(model: Model, task: Task, *, from_scratch: bool) -> tuple[Any, list[s
             "another model, such as a BERT."
         )
     task.configure(config)
-    if from_scratch:
-        network = auto.from_config(config)
-        return network.float(), [name for name, _ in network.named_parameters()]
-    if model.source is None:
+    if from_scratch or model.source is None:
         network = auto.from_config(config)
         new = {name for name, _ in network.named_parameters()}
     else:
-        network, new = _pretrained(auto, model.source or default_folder(), config)
+        network, new = _load_pretrained(auto, model.source or default_folder(), config)
     network = network.float()
-    taken = _take(network, model.network)
-    return network, sorted(new - taken)
+    if from_scratch:
+        return network, [name for name, _ in network.named_parameters()]
+    return network, sorted(new - _copy_weights(network, model.network))
 
 
 @contextmanager
-def seeded(seed: int) -> Iterator[None]:
-    """Chance as this seed has it, for as long as the block lasts; afterwards it goes on as if nothing had been."""
-    kept = random.getstate(), np.random.get_state()
+def seed_all(seed: int) -> Iterator[None]:
+    """Seed all random generators in this block; restore them on exit."""
+    python_state, numpy_state = random.getstate(), np.random.get_state()
     with torch.random.fork_rng():
         random.seed(seed)
         np.random.seed(seed)
@@ -54,35 +51,35 @@ def seeded(seed: int) -> Iterator[None]:
         try:
             yield
         finally:
-            random.setstate(kept[0])
-            np.random.set_state(kept[1])
+            random.setstate(python_state)
+            np.random.set_state(numpy_state)
 
 
-def _pretrained(auto: Any, place: str, config: Any) -> tuple[Any, set[str]]:
+def _load_pretrained(auto: Any, source: str, config: Any) -> tuple[Any, set[str]]:
     try:
         network, report = auto.from_pretrained(
-            place, config=config, dtype=torch.float32, ignore_mismatched_sizes=True, output_loading_info=True
+            source, config=config, dtype=torch.float32, ignore_mismatched_sizes=True, output_loading_info=True
         )
     except (OSError, ValueError) as error:
         raise LoadError(
-            f"The weights of {place} could not be read again: {error}. Is the folder still there?"
+            f"The weights of {source} could not be read again: {error}. Is the folder still there?"
         ) from None
-    return network, {*report["missing_keys"], *(each[0] for each in report["mismatched_keys"])}
+    return network, {*report["missing_keys"], *(key[0] for key in report["mismatched_keys"])}
 
 
-def _take(network: Any, old: Any) -> set[str]:
-    """Take over the weights that a model has now, which may differ from those it was loaded with; their names."""
-    same = type(network) is type(old) and all(
-        network.state_dict()[name].shape == each.shape for name, each in old.state_dict().items()
+def _copy_weights(network: Any, source: Any) -> set[str]:
+    """Copy the current weights of a model, which may differ from those it was loaded with; return their names."""
+    same = type(network) is type(source) and all(
+        network.state_dict()[name].shape == weights.shape for name, weights in source.state_dict().items()
     )
-    into, given = (network, old) if same else (network.base_model, old.base_model)
-    lacking, _ = into.load_state_dict(given.state_dict(), strict=False)
-    strange = [name for name in lacking if "pooler" not in name]
-    if strange:
+    target, source = (network, source) if same else (network.base_model, source.base_model)
+    missing, _ = target.load_state_dict(source.state_dict(), strict=False)
+    unexpected = [name for name in missing if "pooler" not in name]
+    if unexpected:
         raise InputError(
-            f"The model in hand does not hold the weights of a {type(into).__name__}: it lacks {strange[0]}"
-            f"{' and others' if len(strange) > 1 else ''}. Is it wrapped (PEFT, quantised)? Merge it first, or save it "
-            "to a folder and give that."
+            f"The model does not hold the weights of a {type(target).__name__}: it lacks {unexpected[0]}"
+            f"{' and others' if len(unexpected) > 1 else ''}. Is it wrapped (PEFT, quantised)? Merge it first, or save "
+            "it to a folder and give that."
         )
-    inside = {id(each) for name, each in into.named_parameters(remove_duplicate=False) if name not in lacking}
-    return {name for name, each in network.named_parameters(remove_duplicate=False) if id(each) in inside}
+    copied = {id(each) for name, each in target.named_parameters(remove_duplicate=False) if name not in missing}
+    return {name for name, each in network.named_parameters(remove_duplicate=False) if id(each) in copied}

@@ -1,4 +1,4 @@
-"""What a model says about every example."""
+"""Run a model on every example."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,15 +8,15 @@ import torch
 from torch import Tensor
 
 from headscope.engine.progress import show_progress
-from headscope.training.rows import EncodedExample, widened
-from headscope.training.task import Found, Task
+from headscope.training.encode import EncodedExample, pad_batch
+from headscope.training.task import Answers, Task
 
-FIXED = 0
-"""The epoch that scores are drawn as, where a task draws; training counts from 1."""
+SCORE_EPOCH = 0
+"""The epoch that seeds the random numbers of scores; training counts from 1."""
 
 
 @torch.no_grad()
-def predicted(
+def predict(
     network: Any,
     tokenizer: Any,
     task: Task,
@@ -26,30 +26,30 @@ def predicted(
     pad_to: int | None = None,
     seed: int = 0,
     quiet: bool = True,
-) -> Found:
-    """The answers in the order of the rows; rows of like length share a batch, longest first."""
-    was, draw = network.training, (seed, FIXED)
-    order = sorted(range(len(rows)), key=lambda place: (-_length(rows[place]), place))
+) -> Answers:
+    """Return the answers in the order of the rows; rows of similar length share a batch, longest first."""
+    was_training, draw = network.training, (seed, SCORE_EPOCH)
+    order = sorted(range(len(rows)), key=lambda index: (-_length(rows[index]), index))
     parts: list[dict[str, Any]] = []
     network.eval()
     try:
         with show_progress(len(rows), quiet=quiet) as advance:
             for start in range(0, len(order), batch_size):
-                places = order[start : start + batch_size]
-                batch = task.batch(tokenizer, [rows[place] for place in places], draw)
-                batch = batch if pad_to is None else widened(tokenizer, batch, pad_to)
-                here = {name: each.to(network.device) for name, each in batch.items()}
-                output = network(**{name: each for name, each in here.items() if name != "labels"})
-                parts.append(task.answers(output, here))
-                advance(len(places))
+                indices = order[start : start + batch_size]
+                batch = task.make_batch(tokenizer, [rows[index] for index in indices], draw)
+                batch = batch if pad_to is None else pad_batch(tokenizer, batch, pad_to)
+                batch = {name: tensor.to(network.device) for name, tensor in batch.items()}
+                output = network(**{name: tensor for name, tensor in batch.items() if name != "labels"})
+                parts.append(task.compute_answers(output, batch))
+                advance(len(indices))
     finally:
-        network.train(was)
-    back = np.argsort(order)
-    return {name: _plain(torch.cat([part[name] for part in parts]))[back] for name in parts[0]}
+        network.train(was_training)
+    inverse = np.argsort(order)
+    return {name: _to_numpy(torch.cat([part[name] for part in parts]))[inverse] for name in parts[0]}
 
 
-def _plain(values: Tensor) -> Any:
-    """As numpy holds it, which knows no bfloat16."""
+def _to_numpy(values: Tensor) -> Any:
+    """Convert to numpy, which has no bfloat16."""
     return (values.float() if values.dtype in (torch.float16, torch.bfloat16) else values).cpu().numpy()
 
 

@@ -1,4 +1,4 @@
-"""What a model is tuned for and scored on."""
+"""The interface of a task that a model is tuned for and scored on."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -6,68 +6,58 @@ from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+import torch
 from jaxtyping import Shaped
 from torch import Tensor
 
 from headscope.core.example import Example
-from headscope.training.rows import EncodedExample, padded, tokenised
+from headscope.training.encode import EncodedExample, pad_rows, tokenise_examples
+from headscope.training.metrics import Metric
 
-Found = dict[str, Shaped[np.ndarray, "..."]]
-"""What a model said about each example, by name; the first axis is the example."""
+Answers = dict[str, Shaped[np.ndarray, "..."]]
+"""Outputs of a model by name; the first axis is the example."""
 
 Draw = tuple[int, int]
-"""A seed and an epoch: where chance comes from, for tasks that need some."""
-
-
-@dataclass(frozen=True)
-class Score:
-    """A metric with its 95 % interval, and how that was found."""
-
-    value: float
-    low: float
-    high: float
-    interval: str
+"""A seed and an epoch, for tasks that draw random numbers."""
 
 
 @dataclass(frozen=True)
 class Task(ABC):
-    """One kind of task: which head a model needs, what it reads, and how good its answers are."""
+    """One kind of task: the head it needs, the inputs of the model, and the metrics of its answers."""
 
     name: ClassVar[str]
-    head: ClassVar[str]  # the class of transformers that makes models with such a head
-    main: ClassVar[str]  # the metric that stands for all
+    head: ClassVar[str]  # the auto class of transformers for models with this head
+    main: ClassVar[str]  # the main metric
+
+    @classmethod
+    @abstractmethod
+    def from_examples(cls, train: Sequence[Example]) -> "Task":
+        """Return the task of these training examples, which are checked."""
 
     @abstractmethod
     def check(self, examples: Sequence[Example], where: str) -> None:
-        """Refuse examples that this task cannot take; `where` is what they are, such as "dev"."""
+        """Raise InputError for examples that do not fit the task; `where` names them, such as "dev"."""
 
     @abstractmethod
-    def configure(self, config: Any) -> None:
-        """Tell a model's config about this task."""
+    def compute_answers(self, output: Any, batch: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Return the answers to one batch from the output of the model."""
 
     @abstractmethod
-    def answers(self, output: Any, batch: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """What one batch's output says about each example."""
+    def compute_metrics(self, answers: Answers) -> dict[str, Metric]:
+        """Return every metric that applies."""
 
-    @abstractmethod
-    def values(self, found: Found) -> dict[str, float]:
-        """Every metric that applies."""
-
-    @abstractmethod
-    def scores(self, found: Found) -> dict[str, Score]:
-        """The same with their intervals."""
+    def configure(self, config: Any) -> None:  # noqa: B027  (a hook; most heads need nothing)
+        """Set the fields of a model's config that the head needs."""
 
     def facts(self) -> dict[str, Any]:
-        """What is known of the task, as plain data."""
+        """Return the task as plain data."""
         return {"task": self.name, **asdict(self)}
 
-    def rows(self, tokenizer: Any, examples: Sequence[Example], longest: int | None) -> list[EncodedExample]:
-        """The examples as numbers, with their labels."""
-        rows = tokenised(tokenizer, examples, longest)
+    def encode(self, tokenizer: Any, examples: Sequence[Example], max_length: int | None) -> list[EncodedExample]:
+        """Return the examples as token ids, with their labels."""
+        rows = tokenise_examples(tokenizer, examples, max_length)
         return [{**row, "labels": example.label} for row, example in zip(rows, examples, strict=True)]
 
-    def batch(self, tokenizer: Any, rows: Sequence[EncodedExample], draw: Draw) -> dict[str, Tensor]:  # noqa: ARG002  (masks draw)
-        """One batch as a model takes it."""
-        import torch
-
-        return {**padded(tokenizer, rows), "labels": torch.tensor([row["labels"] for row in rows])}
+    def make_batch(self, tokenizer: Any, rows: Sequence[EncodedExample], draw: Draw) -> dict[str, Tensor]:  # noqa: ARG002  (for masks)
+        """Return one padded batch."""
+        return {**pad_rows(tokenizer, rows), "labels": torch.tensor([row["labels"] for row in rows])}

@@ -122,7 +122,7 @@ class EffectiveAttention(Study):
     def _plan(self, task: "TaskData", many: int, progress: bool) -> "Plan":
         from headscope.studies.effective_attention.looking import Look
         from headscope.studies.effective_attention.one_task import Plan
-        from headscope.training.options import TrainingOptions
+        from headscope.training.settings import TrainingOptions
 
         short: dict[str, Any] = SHORT if self.data is None and self.dev is None else {}
         tuning = TrainingOptions(

@@ -5,11 +5,11 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from headscope.core.errors import InputError
+from headscope.core.example import sample_examples
 from headscope.engine.load import load
 from headscope.engine.model import Model
 from headscope.studies.effective_attention.one_task import Plan
-from headscope.training.find import find_task, task_of_head
-from headscope.training.job import chosen
+from headscope.training.find_task import find_task, find_task_of_head
 
 SHAPE = {"model_type": "of type", "num_hidden_layers": "layers", "num_attention_heads": "heads in a layer"}
 
@@ -20,7 +20,7 @@ def check(plans: Sequence[Plan], base: Model, out: Path) -> None:
     for plan in plans:
         plan.steps(out).compare(plan.facts(base))
         if plan.tuned is None:
-            learned = chosen(plan.task.train, plan.tuning.get("limit"), plan.look.seed)
+            learned = sample_examples(plan.task.train, plan.tuning.get("limit"), plan.look.seed)
             found, _ = find_task("auto", learned)
             found.check(plan.studied, plan.task.name)
         else:
@@ -62,4 +62,4 @@ def _check_tuned(plan: Plan, folder: Path, base: Model) -> None:
                 f"The tuned model {folder} {has[0]}, but the model it is compared with, {base.spec}, {has[1]}. Give as "
                 "model the one that it was tuned from."
             )
-    task_of_head("auto", tuned.network, plan.studied).check(plan.studied, plan.task.name)
+    find_task_of_head("auto", tuned.network, plan.studied).check(plan.studied, plan.task.name)

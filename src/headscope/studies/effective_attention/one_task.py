@@ -17,13 +17,12 @@ from headscope.core.example import Example, sample_examples
 from headscope.engine.load import load
 from headscope.engine.model import Model
 from headscope.experiments.steps import Hashed, Steps
-from headscope.results.stamp import fingerprint, stamp
+from headscope.results.stamp import fingerprint, fingerprint_examples, stamp
 from headscope.studies.effective_attention import example, looking, reduce, scoring, timing
 from headscope.studies.effective_attention.looking import Look
 from headscope.studies.effective_attention.tasks import TaskData
 from headscope.training.finetune import finetune
-from headscope.training.job import fingerprint_of
-from headscope.training.options import TrainingOptions
+from headscope.training.settings import TrainingOptions
 
 STEPS = 7
 BATCHES = {"cpu": (8,), "cuda": (8, 64)}
@@ -69,8 +68,10 @@ class Plan:
             **tuning,
             "weights": Hashed(base.weights_hash),
             "tuned weights": None if self.tuned is None else Hashed(_weights(self.tuned)),
-            "examples to learn from": None if self.tuned is not None else Hashed(fingerprint_of(self.task.train)),
-            "inputs to study": Hashed(fingerprint_of(self.studied)),
+            "examples to learn from": None
+            if self.tuned is not None
+            else Hashed(fingerprint_examples(self.task.train, labels=True)),
+            "inputs to study": Hashed(_fingerprint(self.studied)),
         }
 
 
@@ -212,7 +213,7 @@ def _joined(
         join="outer",
     )
     texts = {"kind": plan.task.kind, "source": plan.task.source, "metric": str(scored.attrs["metric"])}
-    texts |= {"tuned_hash": tuned_hash, "data_hash": fingerprint_of(plan.studied), "tuning": _settings(plan)}
+    texts |= {"tuned_hash": tuned_hash, "data_hash": _fingerprint(plan.studied), "tuning": _settings(plan)}
     found = found.assign({name: ((), each) for name, each in texts.items()})
     return found.expand_dims(task=[plan.task.name]).drop_attrs()
 
@@ -232,3 +233,7 @@ def whole_of(parts: Sequence[xr.Dataset], **facts: Any) -> xr.Dataset:
     data = dict(zip(names, map(str, whole["data_hash"].values), strict=True))
     tuned = dict(zip(names, map(str, whole["tuned_hash"].values), strict=True))
     return stamp(whole, **{**facts, "data": data, "tuned": tuned, "n": int(whole["n"].sel(length="all").sum())})
+
+
+def _fingerprint(examples: Sequence[Example]) -> str:
+    return fingerprint_examples(examples, labels=True)

@@ -73,7 +73,7 @@ def _drawn_change(standard: xr.Dataset, other: xr.Dataset, main: str) -> Array:
     """The change of the score over draws of the same examples for both."""
     label = standard["label"].values
     random = np.random.default_rng(0)
-    places = random.integers(0, len(label), (metrics.TIMES, len(label)))
+    places = random.integers(0, len(label), (metrics.DRAWS, len(label)))
     measure = {"accuracy": _accuracy, "pearson": _pearson}[main]
     first, second = (measure(label, each["prediction"].values)(places) for each in (standard, other))
     found: Array = second - first

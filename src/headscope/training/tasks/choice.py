@@ -1,4 +1,4 @@
-"""The right one of several texts that go with a first one."""
+"""The correct one of several texts that follow a first text."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,18 +11,19 @@ from headscope.core.errors import InputError
 from headscope.core.example import Example
 from headscope.core.prose import join_words
 from headscope.data.tokenizing.encode import warn_truncated
+from headscope.training.encode import EncodedExample, pad_rows, tokenise
 from headscope.training.labels import check_labels
-from headscope.training.rows import EncodedExample, encoded, padded
-from headscope.training.task import Draw, Found, Score, Task
-from headscope.training.tasks.classification import chosen, share_right
+from headscope.training.metrics import Metric, make_accuracy
+from headscope.training.task import Answers, Draw, Task
+from headscope.training.tasks.classification import compare_logits
 
 
 @dataclass(frozen=True)
 class Choice(Task):
-    """Each choice (column choices) is read after the text, and the largest of their logits is the answer.
+    """Multiple choice: each choice (column choices) is read after the text, and the largest logit is the answer.
 
-    As Niven & Kao (2019) lay ARCT out: reason and claim are the first segment, a warrant the second. A text that is
-    empty in every example is left out, so that the choices stand alone.
+    As in Niven & Kao (2019) for ARCT: reason and claim are the first segment, a warrant is the second. Where the text
+    of every example is empty, choices are read alone.
     """
 
     choices: int
@@ -32,11 +33,11 @@ class Choice(Task):
     main = "accuracy"
 
     @classmethod
-    def of(cls, train: Sequence[Example]) -> "Choice":
-        """The task that these training examples set."""
+    def from_examples(cls, train: Sequence[Example]) -> "Choice":
+        """Return the task of these training examples, which are checked."""
         task = cls(len(train[0].columns.get("choices", ())))
         task.check(train, "train")
-        if len({each.label for each in train}) == 1:
+        if len({example.label for example in train}) == 1:
             raise InputError(
                 f"In all {len(train):,} training examples choice {train[0].label} is the right one, so there is "
                 "nothing to learn. Give examples with others."
@@ -44,61 +45,53 @@ class Choice(Task):
         return task
 
     def check(self, examples: Sequence[Example], where: str) -> None:
-        """As many choices everywhere, and a label that is one of them."""
+        """Raise InputError unless all examples have as many choices, and a label that is one of them."""
         check_labels(examples, where, int)
-        for each in examples:
-            found = each.columns.get("choices")
-            if not found:
+        for example in examples:
+            choices = example.columns.get("choices")
+            if not choices:
                 raise InputError(
-                    f"Example '{each.id}' of {where} has no choices. Name the columns that hold them: "
+                    f"Example '{example.id}' of {where} has no choices. Name the columns that hold them: "
                     "hs.read(…, choices=[…]), in the shell --choices."
                 )
-            if len(found) != self.choices:
+            if len(choices) != self.choices:
                 raise InputError(
-                    f"Example '{each.id}' of {where} has {len(found)} choices, but others have {self.choices}. All "
-                    "must have as many."
+                    f"Example '{example.id}' of {where} has {len(choices)} choices, but others have {self.choices}. "
+                    "All must have as many."
                 )
-            if each.pair is not None:
+            if example.pair is not None:
                 raise InputError(
-                    f"Example '{each.id}' of {where} has choices and a second text. Put both texts into one."
+                    f"Example '{example.id}' of {where} has choices and a second text. Put both texts into one."
                 )
-        strange = sorted({each.label for each in examples if each.label not in range(self.choices)}, key=str)
-        if strange:
+        unknown = sorted({example.label for example in examples if example.label not in range(self.choices)}, key=str)
+        if unknown:
             raise InputError(
-                f"In {where} there are labels {join_words(strange, limit=6)}, where 0 to {self.choices - 1} are "
-                "expected: which choice is right."
+                f"In {where} there are labels {join_words(unknown, limit=6)}, where 0 to {self.choices - 1} are "
+                "expected: the index of the right choice."
             )
 
-    def configure(self, config: Any) -> None:
-        """A config needs to know nothing more: there is one output, however many choices."""
+    def encode(self, tokenizer: Any, examples: Sequence[Example], max_length: int | None) -> list[EncodedExample]:
+        """Return the token ids of the text with each of its choices."""
+        alone = not any(example.text.strip() for example in examples)
+        inputs = [(example, choice) for example in examples for choice in example.columns["choices"]]
+        texts: list[str | list[str]] = [choice if alone else example.text for example, choice in inputs]
+        pairs = [None if alone else choice for _, choice in inputs]
+        lengths = [len(row["input_ids"]) for row in tokenise(tokenizer, texts, pairs)]
+        warn_truncated([example for example, _ in inputs], lengths, max_length, "were cut", stacklevel=4)
+        rows = tokenise(tokenizer, texts, pairs, max_length=max_length)
+        groups = [rows[start : start + self.choices] for start in range(0, len(rows), self.choices)]
+        return [{"parts": group, "labels": example.label} for group, example in zip(groups, examples, strict=True)]
 
-    def rows(self, tokenizer: Any, examples: Sequence[Example], longest: int | None) -> list[EncodedExample]:
-        """The text with each of its choices."""
-        alone = not any(each.text.strip() for each in examples)
-        pairs = [(each.text, choice) for each in examples for choice in each.columns["choices"]]
-        firsts: list[str | list[str]] = [choice if alone else text for text, choice in pairs]
-        seconds = [None if alone else choice for _, choice in pairs]
-        lengths = [len(row["input_ids"]) for row in encoded(tokenizer, firsts, seconds, longest=None)]
-        owners = [each for each in examples for _ in each.columns["choices"]]
-        warn_truncated(owners, lengths, longest, "were cut", stacklevel=4)
-        parts = encoded(tokenizer, firsts, seconds, longest=longest)
-        groups = [parts[start : start + self.choices] for start in range(0, len(parts), self.choices)]
-        return [{"parts": group, "labels": each.label} for group, each in zip(groups, examples, strict=True)]
+    def make_batch(self, tokenizer: Any, rows: Sequence[EncodedExample], draw: Draw) -> dict[str, Tensor]:  # noqa: ARG002  (as others)
+        """Return one padded batch with an axis for the choices."""
+        flat = pad_rows(tokenizer, [part for row in rows for part in row["parts"]])
+        batch = {name: tensor.view(len(rows), self.choices, -1) for name, tensor in flat.items()}
+        return {**batch, "labels": torch.tensor([row["labels"] for row in rows])}
 
-    def batch(self, tokenizer: Any, rows: Sequence[EncodedExample], draw: Draw) -> dict[str, Tensor]:  # noqa: ARG002  (as others)
-        """One batch with an axis for the choices."""
-        flat = padded(tokenizer, [part for row in rows for part in row["parts"]])
-        folded = {name: each.view(len(rows), self.choices, -1) for name, each in flat.items()}
-        return {**folded, "labels": torch.tensor([row["labels"] for row in rows])}
+    def compute_answers(self, output: Any, batch: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Return predictions, logits and margins."""
+        return compare_logits(output.logits, batch["labels"])
 
-    def answers(self, output: Any, batch: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """The choice with the largest logit, and by how much the right one leads."""
-        return chosen(output.logits, batch["labels"])
-
-    def values(self, found: Found) -> dict[str, float]:
-        """Accuracy."""
-        return {"accuracy": share_right(found).value}
-
-    def scores(self, found: Found) -> dict[str, Score]:
-        """With Wilson's interval."""
-        return {"accuracy": share_right(found)}
+    def compute_metrics(self, answers: Answers) -> dict[str, Metric]:
+        """Return the accuracy."""
+        return {"accuracy": make_accuracy(answers["label"], answers["prediction"])}

@@ -10,14 +10,14 @@ from torch import Tensor
 from headscope.core.errors import InputError
 from headscope.core.example import Example
 from headscope.core.prose import join_words
-from headscope.training import metrics
-from headscope.training.labels import check_labels, named
-from headscope.training.task import Found, Score, Task
+from headscope.training.labels import check_labels, read_class_names
+from headscope.training.metrics import Metric, count_confusions, f1, make_accuracy, make_count_metric, matthews
+from headscope.training.task import Answers, Task
 
 
 @dataclass(frozen=True)
 class Classification(Task):
-    """Whole numbers from 0 up as labels; `classes` are their names."""
+    """Integers from 0 as labels; `classes` are their names."""
 
     classes: tuple[str, ...]
 
@@ -26,34 +26,34 @@ class Classification(Task):
     main = "accuracy"
 
     @classmethod
-    def of(cls, train: Sequence[Example]) -> "Classification":
-        """The task that these training examples set."""
+    def from_examples(cls, train: Sequence[Example]) -> "Classification":
+        """Return the task of these training examples, which are checked."""
         check_labels(train, "train", int)
-        seen = sorted({int(each.label) for each in train if each.label is not None})
-        if len(seen) == 1:
+        labels = _distinct_labels(train)
+        if len(labels) == 1:
             raise InputError(
-                f"All {len(train):,} training examples have the label {seen[0]}, so there is nothing to tell apart. "
-                "Give examples of at least two classes."
+                f"All {len(train):,} training examples have the label {labels[0]}, so there is nothing to learn. Give "
+                "examples of at least two classes."
             )
-        if seen != list(range(len(seen))):
+        if labels != list(range(len(labels))):
             raise InputError(
-                f"The labels of train are {join_words(seen, limit=6)}, where 0 to {len(seen) - 1} are expected, each "
-                "at least once. Number the classes from 0 without gaps, or give more examples."
+                f"The labels of train are {join_words(labels, limit=6)}, where 0 to {len(labels) - 1} are expected, "
+                "each at least once. Number the classes from 0 without gaps, or give more examples."
             )
-        names = named(train, "train")
-        return cls(tuple(names.get(label, str(label)) for label in seen))
+        names = read_class_names(train, "train")
+        return cls(tuple(names.get(label, str(label)) for label in labels))
 
     def check(self, examples: Sequence[Example], where: str) -> None:
-        """Labels are there, known, and mean the same."""
+        """Raise InputError unless every label is a class of the task, under the same name."""
         check_labels(examples, where, int)
-        strange = sorted({int(each.label) for each in examples if each.label is not None} - {*range(len(self.classes))})
-        if strange:
+        unknown = [label for label in _distinct_labels(examples) if label not in range(len(self.classes))]
+        if unknown:
             raise InputError(
-                f"In {where} there are labels {join_words(strange, limit=6)}, but the classes are 0 to "
-                f"{len(self.classes) - 1} ({', '.join(self.classes)}). Leave such examples out, or "
-                "train with all classes."
+                f"In {where} there are labels {join_words(unknown, limit=6)}, but the classes are 0 to "
+                f"{len(self.classes) - 1} ({', '.join(self.classes)}). Leave such examples out, or train with all "
+                "classes."
             )
-        for label, name in named(examples, where).items():
+        for label, name in read_class_names(examples, where).items():
             if name != self.classes[label] and not self.classes[label].isdigit():
                 raise InputError(
                     f"The label {label} is '{name}' in {where}, but '{self.classes[label]}' for the model. Number the "
@@ -61,46 +61,32 @@ class Classification(Task):
                 )
 
     def configure(self, config: Any) -> None:
-        """The names of the classes."""
+        """Set the number and names of the classes."""
         config.num_labels = len(self.classes)
         config.id2label = dict(enumerate(self.classes))
-        config.label2id = {name: place for place, name in enumerate(self.classes)}
+        config.label2id = {name: label for label, name in enumerate(self.classes)}
         config.problem_type = "single_label_classification"
 
-    def answers(self, output: Any, batch: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """The class with the largest logit, and by how much the right one leads."""
-        return chosen(output.logits, batch["labels"])
+    def compute_answers(self, output: Any, batch: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Return predictions, logits and margins."""
+        return compare_logits(output.logits, batch["labels"])
 
-    def values(self, found: Found) -> dict[str, float]:
-        """Accuracy and Matthews' correlation; F1 of class 1 where there are two."""
-        counts = metrics.counted(found["label"], found["prediction"], len(self.classes))
-        return {name: float(metric(counts)) for name, metric in self._metrics().items()}
-
-    def scores(self, found: Found) -> dict[str, Score]:
-        """Wilson's interval for accuracy, the bootstrap's for the others."""
-        counts = metrics.counted(found["label"], found["prediction"], len(self.classes))
-        again = metrics.counts_drawn_again(counts)
-        scores = {
-            name: Score(value, *metrics.middle(self._metrics()[name](again)), "bootstrap")
-            for name, value in self.values(found).items()
-        }
-        return {**scores, "accuracy": share_right(found)}
-
-    def _metrics(self) -> dict[str, Any]:
-        two = {"f1": metrics.f1} if len(self.classes) == 2 else {}
-        return {"accuracy": metrics.accuracy, **two, "matthews": metrics.matthews}
+    def compute_metrics(self, answers: Answers) -> dict[str, Metric]:
+        """Return accuracy and Matthews' correlation; F1 of class 1 where there are two classes."""
+        counts = count_confusions(answers["label"], answers["prediction"], len(self.classes))
+        metrics = {"accuracy": make_accuracy(answers["label"], answers["prediction"])}
+        if len(self.classes) == 2:
+            metrics["f1"] = make_count_metric(f1, counts)
+        return {**metrics, "matthews": make_count_metric(matthews, counts)}
 
 
-def chosen(logits: Tensor, labels: Tensor) -> dict[str, Tensor]:
-    """Which class has the largest logit, and by how much the right one leads the best of the others."""
-    right = torch.nn.functional.one_hot(labels, logits.shape[-1]).bool()
-    rival = logits.masked_fill(right, -torch.inf).amax(-1)
-    own = logits.gather(-1, labels[:, None])[:, 0]
-    return {"prediction": logits.argmax(-1), "label": labels, "logits": logits, "margin": own - rival}
+def compare_logits(logits: Tensor, labels: Tensor) -> dict[str, Tensor]:
+    """Return the class with the largest logit, and the margin: the label's logit minus the largest of the others."""
+    is_label = torch.nn.functional.one_hot(labels, logits.shape[-1]).bool()
+    largest_other = logits.masked_fill(is_label, -torch.inf).amax(-1)
+    margin = logits.gather(-1, labels[:, None])[:, 0] - largest_other
+    return {"prediction": logits.argmax(-1), "label": labels, "logits": logits, "margin": margin}
 
 
-def share_right(found: Found) -> Score:
-    """Accuracy with Wilson's interval."""
-    right = int((found["label"] == found["prediction"]).sum())
-    total = len(found["label"])
-    return Score(right / total, *metrics.wilson(right, total), "Wilson")
+def _distinct_labels(examples: Sequence[Example]) -> list[int]:
+    return sorted({int(example.label) for example in examples if example.label is not None})

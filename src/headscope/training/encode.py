@@ -1,0 +1,115 @@
+"""Examples as token ids: tokenised once, padded batch by batch."""
+
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from headscope.core.errors import InputError
+from headscope.core.example import Example
+from headscope.data.tokenizing.encode import warn_truncated
+
+EncodedExample = Mapping[str, Any]
+"""The model inputs of one example as lists of integers, and `labels`."""
+
+IGNORED = -100  # label of a token that does not count, for every loss of torch
+
+
+def tokenise_examples(
+    tokenizer: Any, examples: Sequence[Example], max_length: int | None, *, stacklevel: int = 5
+) -> list[EncodedExample]:
+    """Return texts and pairs as the tokenizer encodes them; truncate long ones, and warn how many."""
+    texts = [list(example.words) if example.words is not None else example.text for example in examples]
+    pairs = [example.pair for example in examples]
+    rows = tokenise(tokenizer, texts, pairs)
+    lengths = [len(row["input_ids"]) for row in rows]
+    warn_truncated(examples, lengths, max_length, "were cut", stacklevel=stacklevel)
+    long = [index for index, length in enumerate(lengths) if max_length and length > max_length]
+    truncated = tokenise(
+        tokenizer, [texts[index] for index in long], [pairs[index] for index in long], max_length=max_length
+    )
+    for index, row in zip(long, truncated, strict=True):
+        rows[index] = row
+    return rows
+
+
+def tokenise(
+    tokenizer: Any,
+    texts: Sequence[str | list[str]],
+    pairs: Sequence[str | None],
+    *,
+    max_length: int | None = None,
+) -> list[EncodedExample]:
+    """Return what the tokenizer gives; texts of one kind are tokenised together, which is many times as fast."""
+    kinds = {(isinstance(text, list), pair is None) for text, pair in zip(texts, pairs, strict=True)}
+    if len(kinds) > 1:
+        return [
+            row
+            for text, pair in zip(texts, pairs, strict=True)
+            for row in tokenise(tokenizer, [text], [pair], max_length=max_length)
+        ]
+    if not kinds:
+        return []
+    ((split, single),) = kinds
+    encoding = tokenizer(
+        list(texts),
+        None if single else list(pairs),
+        is_split_into_words=split,
+        padding=False,
+        truncation=max_length is not None,
+        max_length=max_length,
+        return_special_tokens_mask=True,
+        verbose=False,
+    )
+    names = [name for name in encoding if name in (*tokenizer.model_input_names, "special_tokens_mask")]
+    return [{name: encoding[name][index] for name in names} for index in range(len(texts))]
+
+
+def pad_rows(tokenizer: Any, rows: Sequence[EncodedExample]) -> dict[str, Tensor]:
+    """Return one batch of model inputs, padded to its longest row."""
+    names = [name for name in rows[0] if name in tokenizer.model_input_names]
+    fill = _fill_values(tokenizer)
+    return {name: pad_lists([row[name] for row in rows], fill.get(name, 0), tokenizer.padding_side) for name in names}
+
+
+def pad_batch(tokenizer: Any, batch: Mapping[str, Tensor], width: int) -> dict[str, Tensor]:
+    """Return a batch padded to `width` tokens; labels of padding are ignored."""
+    current = batch["input_ids"].shape[-1]
+    if width < current:
+        raise InputError(f"pad_to={width} is less than the longest text, which has {current} tokens.")
+    fill = _fill_values(tokenizer)
+    padding = (width - current, 0) if tokenizer.padding_side == "left" else (0, width - current)
+    return {
+        name: torch.nn.functional.pad(tensor, padding, value=fill.get(name, 0))
+        if tensor.shape == batch["input_ids"].shape
+        else tensor
+        for name, tensor in batch.items()
+    }
+
+
+def pad_lists(rows: Sequence[Sequence[int]], value: int, side: str) -> Tensor:
+    """Return lists of different lengths as one tensor, padded on the left or right."""
+    longest = max(map(len, rows))
+    padding = [[value] * (longest - len(row)) for row in rows]
+    pairs = zip(padding, rows, strict=True) if side == "left" else zip(rows, padding, strict=True)
+    return torch.tensor([[*first, *second] for first, second in pairs])
+
+
+def require_padding(tokenizer: Any, config: Any) -> Any:
+    """Return a tokenizer that can pad; a copy that pads with the end token where there is no padding token."""
+    if tokenizer is None:
+        raise InputError("This model has no tokenizer, so no text can be read. Give one: hs.load(…, tokenizer=…).")
+    if tokenizer.pad_token_id is None:
+        if tokenizer.eos_token is None:
+            raise InputError("The tokenizer has neither a padding nor an end token. Set tokenizer.pad_token.")
+        tokenizer = deepcopy(tokenizer)
+        tokenizer.pad_token = tokenizer.eos_token
+    if getattr(config, "pad_token_id", None) is None:
+        config.pad_token_id = tokenizer.pad_token_id
+    return tokenizer
+
+
+def _fill_values(tokenizer: Any) -> dict[str, int]:
+    return {"input_ids": tokenizer.pad_token_id, "token_type_ids": tokenizer.pad_token_type_id, "labels": IGNORED}
