@@ -239,7 +239,7 @@ def _project_lost(
         weights, effective = (
             part.view(len(part), heads, group, *part.shape[2:]) for part in (attention[layer], result[layer])
         )
-        for rows in head_lost.nonzero().split(step):
+        for rows in head_lost.nonzero().split(step) if bool(head_lost.any()) else ():
             example, head, query = rows.unbind(-1)
             part = project(
                 weights[example, head, :, query].to(values.dtype), values[layer, example, head], visible[example, query]

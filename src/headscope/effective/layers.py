@@ -129,14 +129,14 @@ def _apply_basis(layer: _Layer, basis: Basis, counts: Tensor) -> EffectiveLayer:
     batch, heads, queries, keys = layer.attention.shape
     groups = layer.values.shape[1]
     count = counts[:, None].expand(-1, heads)
-    rank = basis.rank.view(batch, groups).repeat_interleave(heads // groups, 1)
     if basis.right is None:
         ones = torch.ones(count.shape, device=count.device)
         return EffectiveLayer(at_least_float32(layer.attention), describe(count, count, lambda: 0 * ones, lambda: ones))
     context = None if layer.context is None else layer.context.reshape(batch * groups, -1, layer.values.shape[-1])
     left = project_left(layer.attention.reshape(batch * groups, -1, keys), basis.inverse, basis.right, context)
     left = left.view(batch, heads, queries, -1)
-    right = basis.right.view(batch, groups, keys, -1).repeat_interleave(heads // groups, 1)
+    rank = _repeat(basis.rank.view(batch, groups), heads)
+    right = _repeat(basis.right.view(batch, groups, keys, -1), heads)
     return _describe_factored(layer, Factored(left, right), rank, count, left)  # ‖B·Qᵀ‖ = ‖B‖: Q is orthonormal
 
 
@@ -149,12 +149,20 @@ def _compute_rows(layers: Sequence[_Layer], structure: Visibility) -> Iterator[E
     count = structure.key_counts.to(visible.device)[:, None].expand(-1, heads)
     for layer, effective, ranks in zip(layers, rows.effective, rows.rank, strict=True):
         groups = ranks.shape[1]
-        rank = ranks.gather(-1, widest[:, None, None].expand(-1, groups, 1))[..., 0]
-        rank = rank.repeat_interleave(heads // groups, 1)
-        full = layer.values.repeat_interleave(heads // groups, 1)
-        residual = partial(dense_residual, effective, full, layer.attention)
+        rank = _repeat(ranks.gather(-1, widest[:, None, None].expand(-1, groups, 1))[..., 0], heads)
+        residual = partial(_row_residual, effective, layer)
         share = partial(_dense_share, effective, layer.attention)
         yield EffectiveLayer(effective, describe(count, rank, residual, share))
+
+
+def _row_residual(effective: Tensor, layer: _Layer) -> Tensor:
+    return dense_residual(effective, _repeat(layer.values, layer.attention.shape[1]), layer.attention)
+
+
+def _repeat(tensor: Float[Tensor, "batch value_head *shape"], heads: int) -> Float[Tensor, "batch head *shape"]:
+    """Repeat what belongs to a value head for each head that shares it."""
+    group = heads // tensor.shape[1]
+    return tensor if group == 1 else tensor.repeat_interleave(group, 1)
 
 
 def _dense_share(effective: Tensor, attention: Tensor) -> Tensor:
@@ -164,7 +172,7 @@ def _dense_share(effective: Tensor, attention: Tensor) -> Tensor:
 def _compute_as_published(layer: _Layer, shared: Tensor) -> EffectiveLayer:
     """Use one rank for the whole batch, an absolute cutoff, and padding among the keys; then remove its columns."""
     batch, heads, _, keys = layer.attention.shape
-    full = layer.values.repeat_interleave(heads // layer.values.shape[1], 1)
+    full = _repeat(layer.values, heads)
     everything = torch.ones(batch * heads, keys, dtype=torch.bool, device=full.device)
     flat = None if layer.context is None else layer.context.flatten(0, 1)
     part = project(layer.attention.flatten(0, 1), full.flatten(0, 1), everything, flat)
@@ -199,8 +207,7 @@ def _describe_factored(
         return effective_share(part.weights if norm_of is None else norm_of, layer.attention, count, rank)
 
     def residual() -> Tensor:
-        group = layer.attention.shape[1] // layer.values.shape[1]
-        values = at_least_float32(layer.values.repeat_interleave(group, 1))
+        values = at_least_float32(_repeat(layer.values, layer.attention.shape[1]))
         known = layer.context is not None and layer.context.dtype == values.dtype
         target = layer.context if known else at_least_float32(layer.attention) @ values
         assert target is not None
