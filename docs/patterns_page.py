@@ -1,17 +1,18 @@
-"""What the pages on patterns show: pictures and tables from the labelled maps and from committed results."""
+"""Figures and tables of the pages on patterns, from the labelled maps and from committed results."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 
 import xarray as xr
 from matplotlib.figure import Figure
 
-from headscope.patterns.classes import CLASSES, LETTERS, NAMES
-from headscope.patterns.labels.labelled import open_labelled
-from headscope.patterns.labels.sheet import draw_map
-from headscope.patterns.labels.typical import typical
+from headscope.core.prose import join_words
+from headscope.patterns import CLASSES, LETTERS, NAMES
+from headscope.patterns.labels.labelled_maps import read_labelled_maps
+from headscope.patterns.labels.render import draw_map
+from headscope.patterns.labels.typical import select_typical
 from headscope.plotting import theme
 from headscope.plotting.draw import draw
 from headscope.results.stamp import read_provenance
@@ -33,21 +34,21 @@ def _shares() -> xr.Dataset:
 
 @theme.apply()
 def guide_picture() -> Figure:
-    """The examples of the guide: two maps of each class, none of them part of the labelled set."""
-    maps, labels = open_labelled(RESULTS / "labelling").chosen("guide")
+    """Draw the examples of the guide: two maps of each class, none of them part of the labelled set."""
+    maps, labels = read_labelled_maps(RESULTS / "labelling").select("guide")
     page = Figure(figsize=(11, 4.9), layout="constrained")
     axes = page.subplots(2, len(NAMES))
-    for place, name in enumerate(NAMES):
-        chosen = [each for each, label in zip(maps, labels, strict=True) if label == name]
-        for each, ax in zip(chosen, axes[:, place], strict=True):
-            draw_map(each, ax)
+    for column, name in enumerate(NAMES):
+        examples = [item for item, label in zip(maps, labels, strict=True) if label == name]
+        for item, ax in zip(examples, axes[:, column], strict=True):
+            draw_map(item, ax)
             ax.set_box_aspect(1)
-        axes[0, place].set_title(NAMES[name])
+        axes[0, column].set_title(NAMES[name])
     return page
 
 
 def page() -> bytes:
-    """The page on patterns, with its tables."""
+    """Return the page on patterns with its tables."""
     text = (Path(__file__).parent / "patterns.md").read_text(encoding="utf-8")
     for name, table in (("labels", labels_table()), ("evaluation", evaluation_table()), ("shares", shares_table())):
         before, rest = text.split(f"<!-- {name} -->\n")
@@ -56,108 +57,105 @@ def page() -> bytes:
 
 
 def pictures() -> dict[str, Figure]:
-    """Every picture by the name of its file."""
+    """Return every figure by the name of its file."""
     layers = _shares().sel(run="rte tuned e5-small")
     title = "e5-small fine-tuned on RTE, dev set"
     return {
         "labelling.svg": guide_picture(),
-        "patterns-typical.svg": draw(typical(open_labelled(), _evaluation(), many=2), "typical_maps"),
+        "patterns-typical.svg": draw(select_typical(read_labelled_maps(), _evaluation(), count=2), "typical_maps"),
         "patterns-confusion.svg": draw(_evaluation(), "confusion"),
         "patterns-layers.svg": draw(layers, "stacked_bars", variable="patterns_layer_share", title=title),
     }
 
 
 def labels_table() -> str:
-    """How many maps of what, and how far the passes agree."""
-    held, data = open_labelled(), _evaluation()
-    sources = [each.source for each in held.maps]
-    chosen = {each.id for each in sources if each.part == "random"}
-    lines = [f"| | {' | '.join(NAMES[each] for each in CLASSES)} | all |", "|---" * (len(CLASSES) + 2) + "|"]
-    for name, given in held.passes.items():
-        lines.append(_counts(f"{name} pass, random part", [label for each, label in given.items() if each in chosen]))
-        lines.append(_counts(f"{name} pass, all", list(given.values())))
-    texts = {f"{each.data} {each.text}" for each in sources}
-    lengths = [len(each.tokens) for each in sources]
-    lenses = Counter(each.lens for each in sources)
-    said = (
-        f"{len(sources):,} maps of {len({each.group for each in sources})} heads of "
-        f"{len({each.model for each in sources})} models, pretrained and fine-tuned on MRPC, RTE and SST-2, over "
-        f"{len(texts)} texts and pairs of GAP,\nARCT, Winogender and EWT, {min(lengths)} to {max(lengths)} tokens "
-        f"long; {lenses['raw']} raw and {lenses['effective']} effective; {len(chosen):,} drawn at random. Both passes\n"
-        f"labelled all of them. Between the passes: Cohen's kappa {_with_ends(data, 'passes_kappa')}, macro-F1 "
-        f"{_with_ends(data, 'passes_f1')}.\n"
+    """Return the number of maps of each class, and the agreement between the passes."""
+    labelled, data = read_labelled_maps(), _evaluation()
+    sources = [item.source for item in labelled.maps]
+    sampled = {source.id for source in sources if source.part == "random"}
+    rows = []
+    for name, labels in labelled.passes.items():
+        rows.append(_counts(f"{name} pass, random part", [labels[map_id] for map_id in labels if map_id in sampled]))
+        rows.append(_counts(f"{name} pass, all", list(labels.values())))
+    lengths = [len(source.tokens) for source in sources]
+    lenses = Counter(source.lens for source in sources)
+    text = (
+        f"{len(sources):,} maps of {len({source.head_group for source in sources})} heads of "
+        f"{len({source.model for source in sources})} models, pretrained and fine-tuned on MRPC, RTE and SST-2, over "
+        f"{len({source.text_group for source in sources})} texts and pairs of GAP,\nARCT, Winogender and EWT, "
+        f"{min(lengths)} to {max(lengths)} tokens long; {lenses['raw']} raw and {lenses['effective']} effective; "
+        f"{len(sampled):,} sampled at random. Both passes\nlabelled all of them. Between the passes: Cohen's kappa "
+        f"{_interval(data, 'passes_kappa')}, macro-F1 {_interval(data, 'passes_f1')}.\n"
     )
-    return "\n".join(lines) + f"\n\n{said}"
+    return f"{_table(['', *NAMES.values(), 'all'], rows)}\n{text}"
 
 
 def evaluation_table() -> str:
-    """Every classifier, every class, and the parts of the set."""
+    """Return the scores of every classifier, of every class and of the subsets."""
     data, facts = _evaluation(), read_provenance(_evaluation())
-    subsets = [str(each) for each in data["subset"].values if each != "topped_up"]
-    lines = [f"| macro-F1 | {' | '.join(subsets)} |", "|---" * (len(subsets) + 1) + "|"]
-    for name in ("cnn", "rules", "both", "nearest", "majority"):
-        one = data.sel(classifier=name)
-        lines.append(f"| `{name}` | {' | '.join(_with_ends(one.sel(subset=each), 'macro_f1') for each in subsets)} |")
-    lines += ["", "| `cnn` | precision | recall | F1 | maps |", "|---|---|---|---|---|"]
-    own = data.sel(classifier="cnn")
-    own = own.sel(subset="all") if "subset" in own["f1"].dims else own
+    subsets = [str(name) for name in data["subset"].values if name != "topped_up"]
+    by_subset = [
+        [f"`{name}`", *(_interval(data.sel(classifier=name, subset=subset), "macro_f1") for subset in subsets)]
+        for name in ("cnn", "rules", "both", "nearest", "majority")
+    ]
+    by_class = []
     for name in CLASSES:
-        row = own.sel(pattern=name)
-        numbers = " | ".join(f"{float(row[each]):.2f}" for each in ("precision", "recall", "f1"))
-        lines.append(f"| {NAMES[name]} | {numbers} | {int(row['maps'])} |")
-    gains = ", ".join(f"`{name}` {_with_ends(data.sel(rival=name), 'gain')}" for name in ("rules", "nearest"))
-    ratios = " and ".join(
-        f"{_with_ends(data.sel(labels=name), 'cnn_ratio')} for the {name}" for name in map(str, data["labels"].values)
+        row = data.sel(classifier="cnn", subset="all", pattern=name)
+        scores = [f"{float(row[score]):.2f}" for score in ("precision", "recall", "f1")]
+        by_class.append([NAMES[name], *scores, str(int(row["maps"]))])
+    gains = [f"`{name}` by {_interval(data.sel(rival=name), 'gain')}" for name in ("rules", "nearest")]
+    ratios = [f"{_interval(data.sel(labels=name), 'cnn_ratio')} for the {name}" for name in data["labels"].values]
+    calibration_error = float(data["calibration_error"].sel(said_by="cnn"))
+    text = (
+        f"`cnn` is ahead of {join_words(gains)}. Its F1, relative to the F1\nbetween the passes, is "
+        f"{join_words(ratios)} pass.\nIts expected calibration error is {calibration_error:.3f}.\n"
+        f"{facts['labelled_maps']:,} maps, {facts['trainings']} trainings on at least {facts['training_maps_least']} "
+        f"maps each; labels {facts['labels_hash']}, seed {facts['seed']}.\n"
     )
-    said = (
-        f"`cnn` is ahead of {gains}. Its F1 is {ratios} pass,\nas a part of the F1 between the passes, which is the "
-        f"ceiling. Its confidence is off by {float(data['calibration_error'].sel(said_by='cnn')):.3f} in the mean "
-        f"(expected calibration error).\n{facts['labelled_maps']:,} maps, {facts['trainings']} trainings on at least "
-        f"{facts['training_maps_least']} maps each; labels {facts['labels_hash']}, seed {facts['seed']}.\n"
-    )
-    return "\n".join(lines) + f"\n\n{said}"
+    tables = _table(["macro-F1", *subsets], by_subset), _table(["`cnn`", "precision", "recall", "F1", "maps"], by_class)
+    return "\n".join([*tables, text])
 
 
 def shares_table() -> str:
-    """The shares of every class on two dev sets, before and after fine-tuning."""
+    """Return the shares of every class on two dev sets, before and after fine-tuning."""
     data = _shares()
     data = data.isel(site=0) if "site" in data.dims else data
-    lines = [
-        f"| task | model | | lens | {' | '.join(LETTERS[each] for each in CLASSES)} | n |",
-        "|---" * (len(CLASSES) + 5) + "|",
-    ]
+    rows = []
     for task, title in TASKS.items():
-        for run in data["run"].values:
-            one = data.sel(run=run)
-            if str(one["task"].values) == task:
-                lines += _share_lines(title, one)
-    facts = read_provenance(data)
-    return (
-        "\n".join(lines) + f"\n\nPer cent of all maps, with 95 % intervals; n examples. Made by {facts['command']}.\n"
-    )
+        runs = data.isel(run=(data["task"] == task).values)
+        rows += [
+            _share_row(title, runs.sel(run=run, lens=lens))
+            for run in runs["run"].values
+            for lens in data["lens"].values
+        ]
+    table = _table(["task", "model", "", "lens", *LETTERS.values(), "n"], rows)
+    command = read_provenance(data)["command"]
+    return f"{table}\nPer cent of all maps, with 95 % intervals; n examples. Made by {command}.\n"
 
 
-def _share_lines(title: str, one: xr.Dataset) -> list[str]:
-    state = {"base": "pretrained", "tuned": "fine-tuned"}[str(one["tuned"].values)]
-    lines = []
-    for lens in one["lens"].values:
-        seen = one.sel(lens=lens)
-        n = int(seen["patterns_n"].max())
-        cells = []
-        for name in CLASSES:
-            value, low, high = (
-                100 * float(seen[f"patterns_share{end}"].sel(pattern=name)) for end in ("", "_low", "_high")
-            )
-            cells.append(f"{value:.0f} [{low:.0f}, {high:.0f}]")
-        lines.append(f"| {title} | {one['model'].values} | {state} | {lens} | {' | '.join(cells)} | {n} |")
-    return lines
+def _share_row(title: str, data: xr.Dataset) -> list[str]:
+    state = {"base": "pretrained", "tuned": "fine-tuned"}[str(data["tuned"].values)]
+    shares = [_interval(100 * data.sel(pattern=name), "patterns_share", digits=0) for name in CLASSES]
+    return [
+        title,
+        str(data["model"].values),
+        state,
+        str(data["lens"].values),
+        *shares,
+        str(int(data["patterns_n"].max())),
+    ]
 
 
-def _counts(title: str, labels: Sequence[str]) -> str:
+def _counts(title: str, labels: Sequence[str]) -> list[str]:
     count = Counter(labels)
-    return f"| {title} | {' | '.join(str(count[each]) for each in CLASSES)} | {len(labels):,} |"
+    return [title, *(str(count[name]) for name in CLASSES), f"{len(labels):,}"]
 
 
-def _with_ends(data: xr.Dataset, name: str) -> str:
+def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [f"| {' | '.join(row)} |".replace("|  |", "| |") for row in (header, *rows)]
+    return "\n".join([lines[0], "|---" * len(header) + "|", *lines[1:]]) + "\n"
+
+
+def _interval(data: xr.Dataset, name: str, digits: int = 2) -> str:
     value, low, high = (float(data[f"{name}{end}"]) for end in ("", "_low", "_high"))
-    return f"{value:.2f} [{low:.2f}, {high:.2f}]"
+    return f"{value:.{digits}f} [{low:.{digits}f}, {high:.{digits}f}]"

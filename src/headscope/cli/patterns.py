@@ -9,46 +9,45 @@ import typer
 from headscope.cli.patterns_label import label, sheet
 
 Folder = Annotated[
-    Path | None, typer.Option("--labels", help="A folder of labelled maps; nothing: those that come with headscope.")
+    Path | None, typer.Option("--labels", help="A folder of labelled maps; by default those bundled with headscope.")
 ]
-Pass = Annotated[str | None, typer.Option("--pass", help="Whose labels, where there are several; nothing: the first.")]
-Seed = Annotated[int, typer.Option("--seed", help="Of the split, the networks and the training.")]
+Pass = Annotated[str | None, typer.Option("--pass", help="The annotation pass to use; by default the first.")]
+Seed = Annotated[int, typer.Option("--seed", help="Random seed of the folds, the networks and the training.")]
 
 
 def train(
-    out: Annotated[Path, typer.Option("--out", "-o", help="Where to: a .safetensors file.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The .safetensors file to write.")],
     labels: Folder = None,
     of: Pass = None,
     seed: Seed = 0,
     evaluation: Annotated[
-        Path | None, typer.Option("--evaluation", help="Also write how it did in cross-validation: .nc or .zarr")
+        Path | None, typer.Option("--evaluation", help="Also write the cross-validation results: .nc or .zarr")
     ] = None,
 ) -> None:
-    """Train a classifier of patterns on labelled maps, and try it on maps that it has not seen.
+    """Train a pattern classifier on labelled maps, and evaluate it by cross-validation.
 
     headscope patterns train --labels my_labels -o my.safetensors
     """
     from headscope.core.errors import OutputError
     from headscope.engine.progress import show_progress
     from headscope.patterns.classify.cnn import write_cnn
-    from headscope.patterns.classify.settings import USUAL
-    from headscope.patterns.labels.labelled import open_labelled
-    from headscope.patterns.train.summary import summary
-    from headscope.patterns.train.train import epochs
-    from headscope.patterns.train.train import train as trained
+    from headscope.patterns.labels.labelled_maps import read_labelled_maps
+    from headscope.patterns.train.evaluation import format_evaluation
+    from headscope.patterns.train.train import train as train_classifier
+    from headscope.patterns.train.training_set import select_training_set
     from headscope.results.stamp import stamp
     from headscope.results.store import save
 
     if out.suffix != ".safetensors":
         raise OutputError(f"A classifier is saved as .safetensors, but '{out.name}' is not. Change the ending.")
-    held = open_labelled(labels)
-    with show_progress(epochs(held, labels=of, seed=seed) + USUAL.epochs, unit="epochs") as said:
-        cnn, data = trained(held, labels=of, seed=seed, said=said)
+    training = select_training_set(read_labelled_maps(labels), of, seed=seed)
+    with show_progress(training.epochs + training.settings.epochs, unit="epochs") as progress:
+        cnn, data = train_classifier(training, progress)
     write_cnn(cnn, out)
     if evaluation is not None:
-        found = hashlib.sha256(out.read_bytes()).hexdigest()
-        save(stamp(data, model=out.name, weights_hash=found), evaluation)
-    typer.echo(summary(data))
+        digest = hashlib.sha256(out.read_bytes()).hexdigest()
+        save(stamp(data, model=out.name, weights_hash=digest), evaluation)
+    typer.echo(format_evaluation(data))
     typer.echo(f"Wrote {out}; use it as patterns:classifier={out}")
 
 
@@ -57,44 +56,44 @@ def evaluate(
     of: Pass = None,
     seed: Seed = 0,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Where to, for 'headscope draw': .nc or .zarr")
+        Path | None, typer.Option("--out", "-o", help="The file to write, for 'headscope draw': .nc or .zarr")
     ] = None,
 ) -> None:
-    """Try classifiers on labelled maps of heads and texts that they have not seen.
+    """Evaluate classifiers by cross-validation on labelled maps, with unseen heads and texts in each fold.
 
     headscope patterns evaluate -o patterns.nc
     """
     from headscope.engine.progress import show_progress
-    from headscope.patterns.labels.labelled import open_labelled
-    from headscope.patterns.train.summary import summary
-    from headscope.patterns.train.train import epochs
-    from headscope.patterns.train.train import evaluate as evaluated
+    from headscope.patterns.labels.labelled_maps import read_labelled_maps
+    from headscope.patterns.train.evaluation import format_evaluation
+    from headscope.patterns.train.train import evaluate as evaluate_classifiers
+    from headscope.patterns.train.training_set import select_training_set
     from headscope.results.store import save
 
-    held = open_labelled(labels)
-    with show_progress(epochs(held, labels=of, seed=seed), unit="epochs") as said:
-        data = evaluated(held, labels=of, seed=seed, said=said)
-    typer.echo(summary(data))
+    training = select_training_set(read_labelled_maps(labels), of, seed=seed)
+    with show_progress(training.epochs, unit="epochs") as progress:
+        data = evaluate_classifiers(training, progress)
+    typer.echo(format_evaluation(data))
     if out is not None:
         save(data, out)
         typer.echo(f"Wrote {out}")
 
 
 def typical(
-    evaluation: Annotated[Path, typer.Argument(help="What 'headscope patterns evaluate' wrote.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="Where to, for 'headscope draw': .nc or .zarr")],
+    evaluation: Annotated[Path, typer.Argument(help="A file written by 'headscope patterns evaluate'.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The file to write, for 'headscope draw': .nc or .zarr")],
     labels: Folder = None,
-    many: Annotated[int, typer.Option("--many", min=1, help="How many maps of each class.")] = 3,
+    many: Annotated[int, typer.Option("--many", min=1, help="Number of maps of each class.")] = 3,
 ) -> None:
-    """Choose the labelled maps of each class that the cnn is surest of.
+    """Select the labelled maps of each class that the cnn is most confident about.
 
     headscope patterns typical patterns.nc -o typical.nc; headscope draw typical.nc typical_maps -o typical.pdf
     """
-    from headscope.patterns.labels.labelled import open_labelled
-    from headscope.patterns.labels.typical import typical as found
+    from headscope.patterns.labels.labelled_maps import read_labelled_maps
+    from headscope.patterns.labels.typical import select_typical
     from headscope.results.store import open_result, save
 
-    save(found(open_labelled(labels), open_result(evaluation), many), out)
+    save(select_typical(read_labelled_maps(labels), open_result(evaluation), many), out)
     typer.echo(f"Wrote {out}")
 
 

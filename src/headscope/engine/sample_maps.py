@@ -1,4 +1,4 @@
-"""A random sample of a model's attention maps, to look at and label."""
+"""Random samples of a model's attention maps, for labelling."""
 
 import random
 from collections.abc import Iterator, Sequence
@@ -10,7 +10,7 @@ from headscope.core.maps import Maps
 from headscope.data.tokenizing.encode import to_examples
 from headscope.engine.capture import capture
 from headscope.engine.model import Model
-from headscope.patterns.labels.labelled import PatternMap, Source
+from headscope.patterns.labels.labelled_maps import PatternMap, Source
 
 
 def sample_maps(
@@ -22,40 +22,31 @@ def sample_maps(
     seed: int = 0,
     max_length: int | None = None,
 ) -> Iterator[PatternMap]:
-    """Draw `count` maps without replacement, uniformly over texts, lenses, layers and heads."""
-    examples, generator = to_examples(data), random.Random(seed)
+    """Sample maps without replacement, uniformly over texts, lenses, layers and heads."""
+    examples = to_examples(data)
     first = capture(model, [examples[0]], keep="attention", max_length=max_length)
     heads = [(layer, head) for layer in first.layers for head in first.heads]
     total = len(examples) * len(lenses) * len(heads)
     if not 0 < count <= total:
-        raise InputError(f"Cannot draw {count:,} maps: there are {total:,} of these texts, lenses, layers and heads.")
-    chosen: dict[int, list[tuple[int, tuple[int, int]]]] = {}  # by text
-    for number in generator.sample(range(total), count):
-        rest, head_index = divmod(number, len(heads))
+        raise InputError(f"Cannot sample {count:,} maps: there are {total:,} of these texts, lenses, layers and heads.")
+    by_text: dict[int, list[tuple[int, tuple[int, int]]]] = {}
+    for index in random.Random(seed).sample(range(total), count):
+        rest, head_index = divmod(index, len(heads))
         text, lens = divmod(rest, len(lenses))
-        chosen.setdefault(text, []).append((lens, heads[head_index]))
+        by_text.setdefault(text, []).append((lens, heads[head_index]))
     number = 0
-    for text, choices in sorted(chosen.items()):
+    for text, sampled in sorted(by_text.items()):
         trace = capture(model, [examples[text]], keep=("attention", "values"), max_length=max_length)
-        maps = {lens: view(trace, lenses[lens]) for lens in sorted({lens for lens, _ in choices})}
-        for lens, (layer, head) in choices:
+        maps = {lens: view(trace, lenses[lens]) for lens in sorted({lens for lens, _ in sampled})}
+        for lens, (layer, head) in sampled:
             number += 1
-            yield pattern_map(maps[lens], layer, head, id=f"m{number:04}", model=model.spec)
+            yield make_pattern_map(maps[lens], layer, head, id=f"m{number:04}", model=model.spec)
 
 
-def pattern_map(maps: Maps, layer: int, head: int, **origin: str) -> PatternMap:
-    """Return the map of one layer and head of a single text; `origin` holds the other fields of its Source."""
+def make_pattern_map(maps: Maps, layer: int, head: int, **origin: str) -> PatternMap:
+    """Return the map of one head over a single text; `origin` are the other fields of its Source."""
     keys = maps.keys
-    facts: dict[str, Any] = {
-        "part": "random",
-        "lens": maps.lens,
-        "tuned": "",
-        "data": "",
-        "text": maps.examples[0].id,
-        **origin,
-        "layer": layer,
-        "head": head,
-        "tokens": tuple(keys.text[0]),
-        "segments": tuple(max(0, int(segment)) for segment in keys.segment[0]),
-    }
-    return PatternMap(Source(**facts), maps.layer(layer)[0, maps.heads.index(head)].float().cpu().numpy())
+    known: dict[str, Any] = {"part": "random", "lens": maps.lens, "tuned": "", "data": "", "text": maps.examples[0].id}
+    segments = tuple(max(0, int(segment)) for segment in keys.segment[0])
+    source = Source(**{**known, **origin}, layer=layer, head=head, tokens=tuple(keys.text[0]), segments=segments)
+    return PatternMap(source, maps.layer(layer)[0, maps.heads.index(head)].float().cpu().numpy())

@@ -9,7 +9,7 @@ from matplotlib.colors import Normalize
 
 from headscope.core.errors import unknown_name
 from headscope.core.figure import Figure, Target
-from headscope.patterns.classes import NAMES
+from headscope.patterns import NAMES
 from headscope.plotting import fonts, heatmap, selection, theme
 
 CELL = 0.62  # inches, by default

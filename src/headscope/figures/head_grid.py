@@ -12,7 +12,7 @@ from matplotlib.patches import Rectangle
 from headscope.core.errors import unknown_name
 from headscope.core.figure import Figure, Target
 from headscope.core.spec import check_choices
-from headscope.patterns.classes import LETTERS, NAMES
+from headscope.patterns import LETTERS, NAMES
 from headscope.plotting import head_cells, heatmap, selection, series, theme
 from headscope.results.select import head_variables, require_shown_axes, restore_axes, select_variable
 from headscope.results.summarize import axis_label

@@ -12,7 +12,7 @@ from matplotlib.colors import to_hex
 from headscope.core.errors import InputError, unknown_name
 from headscope.core.figure import Figure, Target
 from headscope.core.prose import join_words
-from headscope.patterns.classes import NAMES
+from headscope.patterns import NAMES
 from headscope.plotting import canvas, fonts, series, theme
 from headscope.results.select import (
     SUFFIXES,

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 
 from headscope.core.errors import InputError
 from headscope.core.figure import Figure, Target
-from headscope.patterns.classes import NAMES
+from headscope.patterns import NAMES
 from headscope.plotting import canvas, fonts, heatmap, selection, theme
 
 PANEL = 1.35  # inches, by default

@@ -1,24 +1,25 @@
-"""From maps to the probabilities of their patterns, by the classifier of any name."""
+"""Class probabilities of attention maps, by the classifier of a given name."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
+from torch.nn.functional import pad
 
 from headscope.core.errors import InputError
-from headscope.patterns.classes import CLASSES
+from headscope.patterns import CLASSES
 from headscope.patterns.classify.cnn import BUNDLED, read_cnn
-from headscope.patterns.classify.row_weights import Real, Segments, Sizes, sizes_of
-from headscope.patterns.classify.rules import rules
+from headscope.patterns.classify.normalize import NormalizedMaps, Real, Segments, normalize_maps
+from headscope.patterns.classify.rules import classify_by_rules
 
 UNSURE = "unsure"
-NAMED = ("cnn", "rules", "both")
-PIECE = 2**20
-"""How many cells a processor takes at a time: enough for several cores, and not much more than its cache holds."""
+CLASSIFIERS = ("cnn", "rules", "both")
+CHUNK_CELLS = 2**20
+"""Cells classified at a time on a CPU: enough work for several cores, and little more than its cache holds."""
 
-Classifier = Callable[[Sizes], Tensor]
+Classifier = Callable[[NormalizedMaps], Tensor]
 
 
 def classify(
@@ -27,52 +28,47 @@ def classify(
     segments: Segments | None = None,
     classifier: str = "cnn",
 ) -> Float[Tensor, "map pattern"]:
-    """How likely each class is for each map; NaN for maps of fewer than four tokens or without any weight.
+    """Return class probabilities of maps; NaN for maps of fewer than four tokens or without any weight.
 
-    Weights may have any sign and any padding; `segments` says 0 or 1 for the texts of a pair. The classifier is "cnn",
-    "rules", the path of networks that `headscope patterns train` wrote, or "both": what the first two agree on, and a
-    last class `unsure` where they do not.
+    Weights may have any sign and any padding; `segments` is 0 or 1 for the texts of a pair. The classifier is "cnn",
+    "rules", the path of networks written by `headscope patterns train`, or "both": the mean of the first two where they
+    agree, and a last class `unsure` where they do not.
     """
-    decide = found(classifier, weights.device)
-    given = segments if segments is not None else torch.zeros_like(real, dtype=torch.long)
+    predict = load_classifier(classifier, weights.device)
+    if not len(weights):
+        return weights.new_zeros(0, len(class_names(classifier)))
+    segments = segments if segments is not None else torch.zeros_like(real, dtype=torch.long)
+    chunk = max(1, CHUNK_CELLS * (64 if weights.is_cuda else 1) // max(1, weights.shape[1] * weights.shape[2]))
     with torch.no_grad():
-        pieces = [decide(sizes_of(weights[part], real[part], given[part])) for part in _pieces(weights)]
-    return torch.cat(pieces) if pieces else weights.new_zeros(0, len(patterns(classifier)))
+        chunks = zip(*(torch.split(tensor, chunk) for tensor in (weights, real, segments)), strict=True)
+        return torch.cat([predict(normalize_maps(*parts)) for parts in chunks])
 
 
-def patterns(classifier: str) -> tuple[str, ...]:
-    """The classes that a classifier gives."""
+def class_names(classifier: str) -> tuple[str, ...]:
+    """Return the classes that a classifier predicts."""
     return (*CLASSES, UNSURE) if classifier == "both" else CLASSES
 
 
-def check(classifier: str) -> None:
-    """Refuse what names no classifier."""
-    if classifier not in NAMED and not classifier.endswith(".safetensors"):
+def check_classifier(classifier: str) -> None:
+    """Raise InputError unless this is the name or the path of a classifier."""
+    if classifier not in CLASSIFIERS and not classifier.endswith(".safetensors"):
         raise InputError(
             f"No classifier of patterns is called '{classifier}'. Name 'cnn', 'rules' or 'both', or give the path of a "
-            ".safetensors file that headscope patterns train wrote."
+            ".safetensors file written by headscope patterns train."
         )
 
 
-def found(classifier: str, device: torch.device) -> Classifier:
-    """The classifier of a name."""
-    check(classifier)
+def load_classifier(classifier: str, device: torch.device) -> Classifier:
+    """Return the classifier of a name or path."""
+    check_classifier(classifier)
     if classifier == "rules":
-        return rules
-    cnn = read_cnn(BUNDLED if classifier in NAMED else Path(classifier), device)
-    return (lambda sizes: agreed(cnn(sizes), rules(sizes))) if classifier == "both" else cnn
+        return classify_by_rules
+    cnn = read_cnn(BUNDLED if classifier in CLASSIFIERS else Path(classifier), device)
+    return (lambda maps: combine(cnn(maps), classify_by_rules(maps))) if classifier == "both" else cnn
 
 
-def agreed(one: Float[Tensor, "map pattern"], other: Float[Tensor, "map pattern"]) -> Float[Tensor, "map more"]:
-    """The mean where both hold the same class the likeliest; all on a further class, `unsure`, elsewhere."""
-    same = (one.argmax(-1) == other.argmax(-1))[:, None]
-    mean = (one + other) / 2
-    further = torch.nn.functional.pad(mean * same, (0, 1))
-    return further + torch.nn.functional.pad((~same).to(mean) + 0 * mean[:, :1], (mean.shape[1], 0))
-
-
-def _pieces(weights: Float[Tensor, "map token token"]) -> Iterator[slice]:
-    """Some maps at a time; a GPU takes many."""
-    most = 64 * PIECE if weights.is_cuda else PIECE
-    step = max(1, most // max(1, weights.shape[1] * weights.shape[2]))
-    return (slice(start, start + step) for start in range(0, len(weights), step))
+def combine(first: Float[Tensor, "map pattern"], second: Float[Tensor, "map pattern"]) -> Float[Tensor, "map more"]:
+    """Average two classifiers where they predict the same class; elsewhere all probability goes to `unsure`."""
+    same = (first.argmax(-1) == second.argmax(-1))[:, None]
+    mean = (first + second) / 2
+    return pad(mean * same, (0, 1)) + pad((~same).to(mean) + 0 * mean[:, :1], (mean.shape[1], 0))

@@ -1,4 +1,4 @@
-"""A small network that tells patterns apart: eight convolutions with ReLU, after Kovaleva et al. (2019)."""
+"""A small convolutional classifier of patterns: eight convolutions with ReLU, after Kovaleva et al. (2019)."""
 
 import json
 from collections.abc import Mapping
@@ -16,125 +16,159 @@ from torch import Tensor, nn
 from torch.nn.utils.fusion import fuse_conv_bn_eval
 
 from headscope.core.errors import InputError
-from headscope.patterns.classes import CLASSES
-from headscope.patterns.classify.profiles import profiles_of
-from headscope.patterns.classify.resize import CHANNELS, pictures
-from headscope.patterns.classify.row_weights import Sizes
-from headscope.patterns.classify.rules import scores_of
-from headscope.patterns.classify.settings import USUAL, CnnSettings
+from headscope.patterns import CLASSES
+from headscope.patterns.classify.normalize import NormalizedMaps
+from headscope.patterns.classify.profiles import compute_profiles
+from headscope.patterns.classify.resize import CHANNELS, resize_maps
+from headscope.patterns.classify.rules import compute_scores
 from headscope.results.atomic import atomic_path
 
 SCORES = 4
 BUNDLED = Path(__file__).with_name("cnn.safetensors")
 
 
-class Net(nn.Module):
-    """From pictures, and the four scores that rules go by, to a score for each class.
+@dataclass(frozen=True)
+class CnnSettings:
+    """Hyperparameters of the networks and their training; none was chosen on test maps.
 
-    While it is trained, its convolutions are normalised over a batch; `fused` puts that into their weights.
+    The names of the fields are part of the file format.
     """
 
-    def __init__(self, settings: CnnSettings = USUAL, *, normalised: bool = False) -> None:
+    side: int = 32  # pixels of an image
+    widths: tuple[int, ...] = (16, 24, 24, 24, 32, 32, 32, 32)
+    strides: tuple[int, ...] = (2, 1, 2, 1, 1, 2, 1, 1)
+    middle: int = 32  # hidden features between convolutions and classes
+    nets: int = 2  # networks in the ensemble; they differ in their initial weights
+    epochs: int = 30
+    batch: int = 64
+    rate: float = 1e-2  # maximum learning rate
+    decay: float = 0.02  # weight decay
+    memory: float = 0.98  # decay of the exponential moving average of weights
+    dropout: float = 0.2
+    smoothing: float = 0.05  # label smoothing
+    balance: float = 0.5  # classes are weighted by frequency ** −balance
+    power: float = 0.2  # augmentation: weights are raised to a power between exp(−power) and exp(power)
+    jitter: float = 0.2  # augmentation: largest standard deviation of multiplicative noise, in logarithms
+    mixed: float = 0.1  # augmentation: largest share of random rows mixed in
+    cut: float = 0.2  # augmentation: largest share of the tokens cut out
+    hand_built: int = 300  # synthetic maps added to the training set
+    hand_built_weight: float = 0.3  # sample weight of a synthetic map; that of a labelled one is 1
+    folds: int = 5
+
+
+DEFAULT_SETTINGS = CnnSettings()
+
+
+class PatternNet(nn.Module):
+    """Logits of the classes from images of maps and the four scores of the rules.
+
+    With `batch_norm`, for training, each convolution is normalised; `fuse_batch_norm` folds that into its weights.
+    """
+
+    def __init__(self, settings: CnnSettings = DEFAULT_SETTINGS, *, batch_norm: bool = False) -> None:
         super().__init__()
         layers: list[nn.Module] = []
-        before = len(CHANNELS)
+        channels = len(CHANNELS)
         for width, stride in zip(settings.widths, settings.strides, strict=True):
-            layers += [nn.Conv2d(before, width, 3, stride, 1), *[nn.BatchNorm2d(width)] * normalised, nn.ReLU()]
-            before = width
+            layers += [nn.Conv2d(channels, width, 3, stride, 1), *[nn.BatchNorm2d(width)] * batch_norm, nn.ReLU()]
+            channels = width
         self.layers = nn.Sequential(*layers)
         self.dropout = nn.Dropout(settings.dropout)
-        self.middle = nn.Linear(2 * before + SCORES, settings.middle)
+        self.middle = nn.Linear(2 * channels + SCORES, settings.middle)
         self.last = nn.Linear(settings.middle, len(CLASSES))
 
     def forward(
-        self, seen: Float[Tensor, "map channel side side"], scores: Float[Tensor, "map score"]
+        self, images: Float[Tensor, "map channel side side"], scores: Float[Tensor, "map score"]
     ) -> Float[Tensor, "map pattern"]:
-        """The scores, from the mean and the largest value of every feature."""
-        found = self.layers(seen).flatten(2)
-        features = self.dropout(torch.cat([found.mean(-1), found.amax(-1)], dim=-1))
-        decided: Tensor = self.last(torch.relu(self.middle(torch.cat([features, scores], dim=-1))))
-        return decided
+        """Return the logits, from the mean and the maximum of every feature."""
+        features = self.layers(images).flatten(2)
+        pooled = self.dropout(torch.cat([features.mean(-1), features.amax(-1)], dim=-1))
+        logits: Tensor = self.last(torch.relu(self.middle(torch.cat([pooled, scores], dim=-1))))
+        return logits
 
 
-def seen_by_net(sizes: Sizes, side: int) -> tuple[Tensor, Tensor]:
-    """The pictures of maps, and their scores, spread to about −1 to 3."""
-    profiles = profiles_of(sizes)
-    found = scores_of(sizes, profiles)
-    scores = torch.stack([found.column, found.band, found.uniform, found.blocks], dim=-1)
-    return pictures(sizes, side, profiles).contiguous(memory_format=torch.channels_last), 4 * scores - 1
+def make_inputs(maps: NormalizedMaps, side: int) -> tuple[Tensor, Tensor]:
+    """Return the images of maps, and their scores scaled to about −1 to 3."""
+    profiles = compute_profiles(maps)
+    scores = compute_scores(maps, profiles)
+    columns = torch.stack([scores.column, scores.band, scores.uniform, scores.blocks], dim=-1)
+    return resize_maps(maps, side, profiles).contiguous(memory_format=torch.channels_last), 4 * columns - 1
 
 
-def fused(net: Net, settings: CnnSettings) -> Net:
-    """The same network without normalisation, ready for use."""
-    plain, parts = Net(settings), list(net.eval().layers)
-    pairs = [(one, other) for one, other in pairwise(parts) if isinstance(one, nn.Conv2d)]
-    whole = [fuse_conv_bn_eval(conv, norm) for conv, norm in pairs if isinstance(norm, nn.BatchNorm2d)]
-    plain.layers = nn.Sequential(*(each for conv in whole for each in (conv, nn.ReLU())))
-    plain.middle, plain.last = net.middle, net.last
-    return ready(plain, torch.device("cpu"))
+def fuse_batch_norm(net: PatternNet, settings: CnnSettings) -> PatternNet:
+    """Return an equal network without batch normalisation, ready for inference."""
+    convolutions = [
+        fuse_conv_bn_eval(conv, norm)
+        for conv, norm in pairwise(net.eval().layers)
+        if isinstance(conv, nn.Conv2d) and isinstance(norm, nn.BatchNorm2d)
+    ]
+    fused = PatternNet(settings)
+    fused.layers = nn.Sequential(*(layer for conv in convolutions for layer in (conv, nn.ReLU())))
+    fused.middle, fused.last = net.middle, net.last
+    return _prepare_inference(fused, torch.device("cpu"))
 
 
-def ready(net: Net, device: torch.device) -> Net:
-    """A network that only answers."""
-    found: Net = cast(Any, net.eval().requires_grad_(False)).to(
-        device, non_blocking=True, memory_format=torch.channels_last
-    )
-    return found
+def _prepare_inference(net: PatternNet, device: torch.device) -> PatternNet:
+    frozen = cast(Any, net.eval().requires_grad_(False))
+    return cast(PatternNet, frozen.to(device, non_blocking=True, memory_format=torch.channels_last))
 
 
 @dataclass(frozen=True, eq=False)
-class Cnn:
-    """Some networks whose mean decides, and what is known of how they were made."""
+class CnnEnsemble:
+    """Networks whose mean logits decide, with their metadata."""
 
-    nets: tuple[Net, ...]
+    nets: tuple[PatternNet, ...]
     side: int
     temperature: float
-    about: Mapping[str, Any]
+    metadata: Mapping[str, Any]
 
-    def __call__(self, sizes: Sizes) -> Float[Tensor, "map pattern"]:
-        """How likely each class is; NaN for maps that can have no pattern."""
-        return (self.scores(sizes) / self.temperature).softmax(-1).masked_fill(~sizes.known[:, None], torch.nan)
+    def __call__(self, maps: NormalizedMaps) -> Float[Tensor, "map pattern"]:
+        """Return class probabilities; NaN for maps that cannot have a pattern."""
+        return (self.logits(maps) / self.temperature).softmax(-1).masked_fill(~maps.valid[:, None], torch.nan)
 
-    def scores(self, sizes: Sizes) -> Float[Tensor, "map pattern"]:
-        """The mean of the networks' scores."""
+    def logits(self, maps: NormalizedMaps) -> Float[Tensor, "map pattern"]:
+        """Return the mean logits of the networks."""
         with torch.inference_mode():
-            seen = seen_by_net(sizes, self.side)
-            return torch.stack([net(*seen) for net in self.nets]).mean(0)
+            inputs = make_inputs(maps, self.side)
+            return torch.stack([net(*inputs) for net in self.nets]).mean(0)
 
 
-def read_cnn(path: Path, device: torch.device) -> Cnn:
-    """The networks of a file, read once for each device."""
-    changed = path.stat().st_mtime_ns if path.is_file() else 0
-    return _read(path.resolve(), changed, device)
+def read_cnn(path: Path, device: torch.device) -> CnnEnsemble:
+    """Read the networks of a file, once for each device."""
+    modified = path.stat().st_mtime_ns if path.is_file() else 0
+    return _read(path.resolve(), modified, device)
 
 
 @cache
-def _read(path: Path, changed: int, device: torch.device) -> Cnn:  # noqa: ARG001  (a new file is read anew)
-    about, tensors = _opened(path)
-    settings = CnnSettings(**{name: _plain(each) for name, each in about["settings"].items()})
+def _read(path: Path, modified: int, device: torch.device) -> CnnEnsemble:  # noqa: ARG001  (part of the cache key)
+    metadata, tensors = _open(path)
+    values: dict[str, Any] = metadata["settings"]
+    settings = CnnSettings(**values | {name: tuple(values[name]) for name in ("widths", "strides")})
     nets = []
-    for place in range(settings.nets):
-        net = Net(settings)
-        start = f"{place}."
-        net.load_state_dict({key.removeprefix(start): each for key, each in tensors.items() if key.startswith(start)})
-        nets.append(ready(net, device))
-    return Cnn(tuple(nets), settings.side, about["temperature"], about)
+    for prefix in (f"{index}." for index in range(settings.nets)):
+        net = PatternNet(settings)
+        net.load_state_dict({key.removeprefix(prefix): tensors[key] for key in tensors if key.startswith(prefix)})
+        nets.append(_prepare_inference(net, device))
+    return CnnEnsemble(tuple(nets), settings.side, metadata["temperature"], metadata)
 
 
-def write_cnn(cnn: Cnn, path: Path) -> None:
-    """The networks in one file; what is known of them is its one line of metadata."""
-    tensors = {f"{place}.{key}": each for place, net in enumerate(cnn.nets) for key, each in net.state_dict().items()}
-    whole = {key: each.detach().cpu().contiguous() for key, each in tensors.items()}
-    with atomic_path(path) as part:  # as bytes: what safetensors itself writes, only its owner may read
-        part.write_bytes(save(whole, {"headscope": json.dumps(dict(cnn.about), sort_keys=True)}))
+def write_cnn(cnn: CnnEnsemble, path: Path) -> None:
+    """Write the networks to one safetensors file, with their metadata as JSON."""
+    tensors = {
+        f"{index}.{key}": tensor.detach().cpu().contiguous()
+        for index, net in enumerate(cnn.nets)
+        for key, tensor in net.state_dict().items()
+    }
+    with atomic_path(path) as part:  # safetensors.save_file would make the file readable by its owner only
+        part.write_bytes(save(tensors, {"headscope": json.dumps(dict(cnn.metadata), sort_keys=True)}))
 
 
-def about_cnn(path: Path = BUNDLED) -> dict[str, Any]:
-    """What a file of networks says of itself: seed, settings, labels, temperature, and how it erred."""
-    return _opened(path)[0]
+def read_metadata(path: Path = BUNDLED) -> dict[str, Any]:
+    """Read the metadata of a file: seed, settings, labels, temperature and confusion matrices."""
+    return _open(path)[0]
 
 
-def _opened(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
+def _open(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
     if not path.is_file():
         raise InputError(
             f"There is no classifier of patterns at {path}. Name 'cnn', 'rules' or 'both', or train one: "
@@ -142,13 +176,9 @@ def _opened(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
         )
     try:
         with safe_open(path, "pt") as file:
-            about = json.loads((file.metadata() or {})["headscope"])
-            return about, {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118  (no dict)
+            metadata = json.loads((file.metadata() or {})["headscope"])
+            return metadata, {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118  (no dict)
     except (SafetensorError, KeyError) as error:
         raise InputError(
-            f"{path} is no classifier of patterns that headscope wrote. Train one: headscope patterns train."
+            f"{path} is not a pattern classifier written by headscope. Train one: headscope patterns train."
         ) from error
-
-
-def _plain(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value

@@ -1,4 +1,4 @@
-"""The labelled maps that a classifier is surest of, for each class, to be drawn."""
+"""Typical maps of each class: those that a classifier is most confident about."""
 
 from collections.abc import Sequence
 
@@ -6,60 +6,62 @@ import numpy as np
 import xarray as xr
 
 from headscope.core.errors import InputError
-from headscope.patterns.classes import CLASSES
-from headscope.patterns.labels.labelled import Labelled, PatternMap
+from headscope.patterns import CLASSES
+from headscope.patterns.labels.labelled_maps import LabelledMaps, PatternMap
 from headscope.results.stamp import read_provenance, stamp
 
+Row = tuple[PatternMap, str, float]
 
-def typical(labelled: Labelled, evaluation: xr.Dataset, many: int = 3) -> xr.Dataset:
-    """For each class the maps of that label to which the cnn, which had not seen them, gives it the most.
 
-    They are of different heads where there are as many.
+def select_typical(labelled: LabelledMaps, evaluation: xr.Dataset, count: int = 3) -> xr.Dataset:
+    """Select for each class the maps with this label and the highest cross-validated probability of the cnn.
+
+    They are of different heads where there are enough.
 
     Dims: map query key, padded with NaN to the longest; `label`, `confidence` and `source` of each map.
     """
-    known = {each.source.id: each for each in labelled.maps}
-    if strange := [str(each) for each in evaluation["map"].values if each not in known]:
+    by_id = {item.source.id: item for item in labelled.maps}
+    if unknown := [str(name) for name in evaluation["map"].values if name not in by_id]:
         raise InputError(
-            f"This evaluation is of other maps: '{strange[0]}' is not among the {len(known)} labelled ones. Evaluate "
+            f"This evaluation is of other maps: '{unknown[0]}' is not among the {len(by_id)} labelled ones. Evaluate "
             "the same folder of labels first."
         )
-    rows: list[tuple[PatternMap, str, float]] = []
+    rows: list[Row] = []
     for label in CLASSES:
-        held = evaluation.isel(map=(evaluation["label"] == label).values)
-        given = held["probability"].sel(pattern=label).values
-        found = [(known[str(held["map"].values[each])], label, float(given[each])) for each in np.argsort(-given)]
-        rows += _of_different_heads(found)[:many]
-    maps, labels, sure = zip(*rows, strict=True)
+        data = evaluation.isel(map=(evaluation["label"] == label).values)
+        probability = data["probability"].sel(pattern=label).values
+        ranked = [(by_id[str(data["map"].values[i])], label, float(probability[i])) for i in np.argsort(-probability)]
+        rows += _distinct_heads_first(ranked)[:count]
+    maps, labels, confidence = zip(*rows, strict=True)
     data = xr.Dataset(
-        {"weights": (("map", "query", "key"), _padded(maps))},
+        {"weights": (("map", "query", "key"), _pad(maps))},
         coords={
-            "map": np.array([each.source.id for each in maps], dtype=object),
+            "map": np.array([item.source.id for item in maps], dtype=object),
             "label": ("map", np.array(labels, dtype=object)),
-            "confidence": ("map", np.array(sure)),
-            "source": ("map", np.array([_told(each) for each in maps], dtype=object)),
+            "confidence": ("map", np.array(confidence)),
+            "source": ("map", np.array([_describe(item) for item in maps], dtype=object)),
         },
     )
     return stamp(data, command="headscope patterns typical", evaluation=read_provenance(evaluation))
 
 
-def _of_different_heads(rows: Sequence[tuple[PatternMap, str, float]]) -> list[tuple[PatternMap, str, float]]:
-    """The same rows, but each head's second and later ones at the end."""
+def _distinct_heads_first(rows: Sequence[Row]) -> list[Row]:
+    """Move all but the first map of each head to the end."""
     first: dict[str, int] = {}
-    for place, (each, _, _) in enumerate(rows):
-        first.setdefault(each.source.group, place)
-    return sorted(rows, key=lambda row: rows[first[row[0].source.group]] is not row)
+    for index, (item, _, _) in enumerate(rows):
+        first.setdefault(item.source.head_group, index)
+    return sorted(rows, key=lambda row: rows[first[row[0].source.head_group]] is not row)
 
 
-def _padded(maps: Sequence[PatternMap]) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
-    wide = max(len(each.weights) for each in maps)
-    found = np.full((len(maps), wide, wide), np.nan, dtype=np.float32)
-    for place, each in enumerate(maps):
-        found[place, : len(each.weights), : len(each.weights)] = each.weights
-    return found
+def _pad(maps: Sequence[PatternMap]) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
+    width = max(len(item.weights) for item in maps)
+    padded = np.full((len(maps), width, width), np.nan, dtype=np.float32)
+    for row, item in zip(padded, maps, strict=True):
+        row[: len(item.weights), : len(item.weights)] = item.weights
+    return padded
 
 
-def _told(each: PatternMap) -> str:
-    source = each.source
+def _describe(item: PatternMap) -> str:
+    source = item.source
     name = source.model.rpartition("/")[2] + (f" ({source.tuned})" if source.tuned else "")
     return f"{name} L{source.layer}H{source.head}, {source.lens}, {len(source.tokens)} tokens"

@@ -1,121 +1,87 @@
-"""Training the networks on labelled maps."""
+"""Training of the networks."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
-from typing import Any
 
-import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from headscope.patterns.classes import CLASSES
-from headscope.patterns.classify.cnn import Net, fused, seen_by_net
-from headscope.patterns.classify.row_weights import Real, Segments, Sizes, sizes_of
-from headscope.patterns.classify.settings import CnnSettings
-from headscope.patterns.train.augment import augmented
-from headscope.patterns.train.hand_built import hand_built
-
-Array = np.ndarray[Any, np.dtype[Any]]
-Said = Callable[[int], None]
+from headscope.patterns import CLASSES
+from headscope.patterns.classify.cnn import CnnSettings, PatternNet, fuse_batch_norm, make_inputs
+from headscope.patterns.classify.normalize import normalize_maps
+from headscope.patterns.train.augment import augment
+from headscope.patterns.train.synthetic import make_synthetic_maps
+from headscope.patterns.train.training_set import Progress, TrainingMap, pad_maps
 
 
-@dataclass(frozen=True)
-class Taught:
-    """One map to learn from."""
+def fit_networks(
+    maps: Sequence[TrainingMap], settings: CnnSettings, *, seed: int, progress: Progress | None = None
+) -> tuple[PatternNet, ...]:
+    """Train networks on these maps and on synthetic ones; call `progress` with 1 after every epoch.
 
-    weights: Array  # query key
-    segments: Sequence[int]
-    label: str
-    counts: float = 1.0  # how much it counts
-
-    @property
-    def place(self) -> int:
-        """The place of its class."""
-        return CLASSES.index(self.label)
-
-
-def padded(maps: Sequence[Any]) -> tuple[Float[Tensor, "map token token"], Real, Segments]:
-    """Anything with `weights` and `segments`, side by side."""
-    wide = max(len(each.segments) for each in maps)
-    weights = torch.zeros(len(maps), wide, wide)
-    segments, real = torch.zeros(len(maps), wide, dtype=torch.long), torch.zeros(len(maps), wide, dtype=torch.bool)
-    for place, each in enumerate(maps):
-        n = len(each.segments)
-        weights[place, :n, :n] = torch.from_numpy(np.ascontiguousarray(each.weights))
-        segments[place, :n] = torch.tensor(each.segments)
-        real[place, :n] = True
-    return weights, real, segments
-
-
-def batches(maps: Sequence[Any], many: int = 64) -> Sequence[Sizes]:
-    """Maps as a classifier sees them, some at a time, in their order."""
-    return [sizes_of(*padded(maps[start : start + many])) for start in range(0, len(maps), many)]
-
-
-def fitted(maps: Sequence[Taught], settings: CnnSettings, *, seed: int, said: Said | None = None) -> tuple[Net, ...]:
-    """Networks trained on these maps and on some built by hand; `said` hears 1 after every epoch.
-
-    All see the same batches and begin with other weights. AdamW, a rate that rises and falls, and in the end the
-    running mean of weights over the last steps.
+    All networks see the same batches and differ in their initial weights. AdamW with a one-cycle learning rate; the
+    result is an exponential moving average of the weights.
     """
-    built = hand_built(settings.hand_built, seed=seed)
-    extra = [Taught(each.weights, each.segments, each.label, settings.hand_built_weight) for each in built]
-    every, random = [*maps, *extra], torch.Generator().manual_seed(seed)
+    synthetic = make_synthetic_maps(settings.hand_built, seed=seed, sample_weight=settings.hand_built_weight)
+    random = torch.Generator().manual_seed(seed)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        nets = nn.ModuleList([Net(settings, normalised=True) for _ in range(settings.nets)])
-        return tuple(fused(net, settings) for net in _means(nets, every, settings, random, said))
+        nets = nn.ModuleList([PatternNet(settings, batch_norm=True) for _ in range(settings.nets)])
+        averages = _fit(nets, [*maps, *synthetic], settings, random, progress)
+        return tuple(fuse_batch_norm(net, settings) for net in averages if isinstance(net, PatternNet))
 
 
-def _means(
-    nets: nn.ModuleList, maps: Sequence[Taught], settings: CnnSettings, random: torch.Generator, said: Said | None
-) -> list[Net]:
-    """Train the networks, and give the running means of their weights."""
-    means = deepcopy(nets)
+def _fit(
+    nets: nn.ModuleList,
+    maps: Sequence[TrainingMap],
+    settings: CnnSettings,
+    random: torch.Generator,
+    progress: Progress | None,
+) -> nn.ModuleList:
+    """Train the networks, and return the moving averages of their weights."""
+    averages = deepcopy(nets)
     steps = settings.epochs * -(-len(maps) // settings.batch)
-    way = torch.optim.AdamW(nets.parameters(), lr=settings.rate, weight_decay=settings.decay)
-    rates = torch.optim.lr_scheduler.OneCycleLR(way, settings.rate, total_steps=steps, pct_start=0.2)
-    places = torch.tensor([each.place for each in maps])
-    counts = torch.tensor([each.counts for each in maps]) * _balance(places, settings)[places]
+    optimizer = torch.optim.AdamW(nets.parameters(), lr=settings.rate, weight_decay=settings.decay)
+    scheduler = torch.optim.lr_scheduler.OneCycleLR(optimizer, settings.rate, total_steps=steps, pct_start=0.2)
+    targets = torch.tensor([item.target for item in maps])
+    sample_weight = torch.tensor([item.sample_weight for item in maps]) * _class_weight(targets, settings)[targets]
     for _ in range(settings.epochs):
-        for chosen in _batches([len(each.segments) for each in maps], settings.batch, random):
-            given = augmented(*padded([maps[each] for each in chosen]), random, settings)
-            seen = seen_by_net(sizes_of(*given), settings.side)
-            losses = [_loss(net(*seen), places[chosen], counts[chosen], settings.smoothing) for net in nets]
-            way.zero_grad()
+        for batch in _shuffle_batches([len(item.segments) for item in maps], settings.batch, random):
+            augmented = augment(*pad_maps([maps[index] for index in batch]), random, settings)
+            inputs = make_inputs(normalize_maps(*augmented), settings.side)
+            losses = [_loss(net(*inputs), targets[batch], sample_weight[batch], settings.smoothing) for net in nets]
+            optimizer.zero_grad()
             torch.autograd.backward(torch.stack(losses).sum())
-            way.step()
-            rates.step()
-            _follow(means, nets, 1 - settings.memory)
-        if said is not None:
-            said(1)
-    return [each for each in means if isinstance(each, Net)]
+            optimizer.step()
+            scheduler.step()
+            _update_averages(averages, nets, 1 - settings.memory)
+        if progress is not None:
+            progress(1)
+    return averages
 
 
-def _batches(lengths: Sequence[int], many: int, random: torch.Generator) -> Iterator[list[int]]:
-    """All places in random order, but in each few batches those of like length together: there is less to pad."""
-    order, few = torch.randperm(len(lengths), generator=random).tolist(), 4 * many
-    for start in range(0, len(order), few):
-        alike = sorted(order[start : start + few], key=lambda place: lengths[place])
-        yield from (alike[first : first + many] for first in range(0, len(alike), many))
+def _shuffle_batches(lengths: Sequence[int], size: int, random: torch.Generator) -> Iterator[list[int]]:
+    """Yield batches of indices in random order; within every four batches, sort by length to reduce padding."""
+    order, window = torch.randperm(len(lengths), generator=random).tolist(), 4 * size
+    for start in range(0, len(order), window):
+        indices = sorted(order[start : start + window], key=lambda index: lengths[index])
+        yield from (indices[first : first + size] for first in range(0, len(indices), size))
 
 
-def _follow(means: nn.Module, nets: nn.Module, step: float) -> None:
-    """Move the running means a step towards the weights of now."""
-    for mean, now in zip(means.state_dict().values(), nets.state_dict().values(), strict=True):
-        if mean.is_floating_point():
-            mean.lerp_(now, step)
+def _update_averages(averages: nn.Module, nets: nn.Module, step: float) -> None:
+    for average, current in zip(averages.state_dict().values(), nets.state_dict().values(), strict=True):
+        if average.is_floating_point():
+            average.lerp_(current, step)
 
 
-def _loss(found: Tensor, places: Tensor, counts: Tensor, smoothing: float) -> Tensor:
-    each = nn.functional.cross_entropy(found, places, label_smoothing=smoothing, reduction="none")
-    return (each * counts).mean()
+def _loss(logits: Tensor, targets: Tensor, sample_weight: Tensor, smoothing: float) -> Tensor:
+    losses = nn.functional.cross_entropy(logits, targets, label_smoothing=smoothing, reduction="none")
+    return (losses * sample_weight).mean()
 
 
-def _balance(places: Tensor, settings: CnnSettings) -> Float[Tensor, " pattern"]:
-    """What a map of each class counts; rare classes more, all maps together as many as they are."""
-    often = torch.bincount(places, minlength=len(CLASSES)).clamp_min(1).float()
-    weight = often.pow(-settings.balance)
-    return weight / weight[places].mean()
+def _class_weight(targets: Tensor, settings: CnnSettings) -> Float[Tensor, " pattern"]:
+    """Return the weight of each class: higher for rare ones, 1 in the mean over maps."""
+    frequency = torch.bincount(targets, minlength=len(CLASSES)).clamp_min(1).float()
+    weight = frequency.pow(-settings.balance)
+    return weight / weight[targets].mean()

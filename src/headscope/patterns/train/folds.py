@@ -1,52 +1,49 @@
-"""Cross-validation in which no test map shares its head or its text with a training map."""
+"""Cross-validation folds in which no test map shares its head or its text with a training map."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from headscope.core.errors import InputError
-from headscope.patterns.labels.labelled import Source
+from headscope.patterns.labels.labelled_maps import Array, Source
 
-Array = np.ndarray[Any, np.dtype[Any]]
-ENOUGH = 0.6
-"""The share of all maps that should be left to train on."""
+MIN_TRAINING = 0.6
+"""The share of all maps that should be left for training."""
 
 
 @dataclass(frozen=True)
 class Fold:
-    """The places of the maps to test on, and of those to train on, which have other heads and other texts."""
+    """Indices of the test maps and of the training maps, which have other heads and other texts."""
 
     test: Array
     train: Array
 
 
-def folds(sources: Sequence[Source], labels: Sequence[str], many: int = 5, *, seed: int = 0) -> list[Fold]:
-    """About `many` folds in which every map is tested once; more where texts are shared between many heads.
+def split_folds(sources: Sequence[Source], labels: Sequence[str], count: int = 5, *, seed: int = 0) -> list[Fold]:
+    """Return about `count` folds in which every map is tested once; more where many heads share texts.
 
-    Maps that hang together by heads and texts stay together where that leaves folds of like size. Otherwise folds have
-    heads of their own, or texts, whichever leaves more to train on, and training maps of a tested text, or head, are
-    dropped. Where that would drop too many, a fold is tested in parts, each with a training of its own.
+    Maps connected by heads and texts stay together where that leaves folds of similar size. Otherwise folds have
+    disjoint heads, or disjoint texts, whichever leaves more training maps, and training maps that share a text (head)
+    with a test map are dropped. Where that would drop too many, a fold is tested in parts, each with its own training.
     """
-    heads, texts = (_numbers(each) for each in (head_names(sources), text_names(sources)))
-    if min(heads.max(), texts.max()) + 1 < many:
+    heads, texts = (_encode(groups) for groups in ([s.head_group for s in sources], [s.text_group for s in sources]))
+    if min(heads.max(), texts.max()) + 1 < count:
         raise InputError(
-            f"{many} folds need maps of {many} heads and {many} texts at least, but these are of {heads.max() + 1} "
+            f"{count} folds need maps of at least {count} heads and {count} texts, but these are of {heads.max() + 1} "
             f"heads and {texts.max() + 1} texts. Ask for fewer folds, or label maps of more."
         )
     best: list[Fold] = []
-    for pieces in (1, 2, 3, 5):
+    for parts in (1, 2, 3, 5):
         for own, other in ((heads, texts), (texts, heads)):
-            parts = _assigned(_units(own, other, many), _numbers(labels), many, seed)
-            tests = [each for part in range(many) for each in _pieces(np.flatnonzero(parts == part), other, pieces)]
-            found = [_fold(test, heads, texts) for test in tests]
-            best = max(best, found, key=left)
-        if left(best) >= ENOUGH * len(sources):
+            fold = _assign_folds(_group(own, other, count), _encode(labels), count, seed)
+            tests = [part for index in range(count) for part in _split(np.flatnonzero(fold == index), other, parts)]
+            best = max(best, [_make_fold(test, heads, texts) for test in tests], key=mean_training_size)
+        if mean_training_size(best) >= MIN_TRAINING * len(sources):
             break
-    if min(len(each.train) for each in best) == 0:
+    if min(len(fold.train) for fold in best) == 0:
         raise InputError(
             "These maps cannot be split so that test and training share no head and no text: some head or text is in "
             "nearly all of them. Label maps of more heads and more texts."
@@ -54,60 +51,50 @@ def folds(sources: Sequence[Source], labels: Sequence[str], many: int = 5, *, se
     return best
 
 
-def head_names(sources: Sequence[Source]) -> list[str]:
-    """Which head of which model each map is of."""
-    return [each.group for each in sources]
+def mean_training_size(folds: Sequence[Fold]) -> float:
+    """Return the mean number of training maps over folds."""
+    return float(np.mean([len(fold.train) for fold in folds])) if folds else 0.0
 
 
-def text_names(sources: Sequence[Source]) -> list[str]:
-    """Which text each map is of."""
-    return [f"{each.data} {each.text}" for each in sources]
+def _encode(names: Sequence[str]) -> Array:
+    codes: Array = np.unique(np.array(names, dtype=np.str_), return_inverse=True)[1]
+    return codes
 
 
-def left(found: Sequence[Fold]) -> float:
-    """How many maps are left to train on, in the mean over folds."""
-    return float(np.mean([len(each.train) for each in found])) if found else 0.0
+def _group(own: Array, other: Array, count: int) -> Array:
+    """Group maps that stay together: connected components, or one head (text) where a component exceeds a fold."""
+    size = own.max() + 1
+    links = coo_array((np.ones(len(own)), (own, size + other)), shape=(size + other.max() + 1,) * 2)
+    component = connected_components(links, directed=False)[1][own]
+    large = np.bincount(component)[component] > len(own) / count
+    return np.unique(np.where(large, component.max() + 1 + own, component), return_inverse=True)[1]
 
 
-def _numbers(names: Sequence[str]) -> Array:
-    found: Array = np.unique(np.array(names, dtype=np.str_), return_inverse=True)[1]
-    return found
-
-
-def _units(own: Array, other: Array, many: int) -> Array:
-    """What stays together: all that hangs together, or one head (text) where that is more than a fold holds."""
-    ends = own.max() + 1
-    links = coo_array((np.ones(len(own)), (own, ends + other)), shape=(ends + other.max() + 1,) * 2)
-    whole = connected_components(links, directed=False)[1][own]
-    large = np.bincount(whole)[whole] > len(own) / many
-    return np.unique(np.where(large, whole.max() + 1 + own, whole), return_inverse=True)[1]
-
-
-def _assigned(units: Array, labels: Array, many: int, seed: int) -> Array:
-    """The fold of every map; the largest units first, each where its classes are rarest."""
-    counts = np.zeros((units.max() + 1, labels.max() + 1))
-    np.add.at(counts, (units, labels), 1)
+def _assign_folds(groups: Array, labels: Array, count: int, seed: int) -> Array:
+    """Return the fold of every map; the largest groups first, each to the fold where its classes are rarest."""
+    counts = np.zeros((groups.max() + 1, labels.max() + 1))
+    np.add.at(counts, (groups, labels), 1)
     order = np.random.default_rng(seed).permutation(len(counts))
     order = order[np.argsort(-counts[order].sum(1), kind="stable")]
-    held, place = np.zeros((many, counts.shape[1])), np.zeros(len(counts), dtype=int)
-    for unit in order:
-        more = ((held + counts[unit]) ** 2 - held**2) / counts.sum(0)
-        place[unit] = int(more.sum(1).argmin())
-        held[place[unit]] += counts[unit]
-    return place[units]
+    totals, fold = np.zeros((count, counts.shape[1])), np.zeros(len(counts), dtype=int)
+    for group in order:
+        cost = ((totals + counts[group]) ** 2 - totals**2) / counts.sum(0)
+        fold[group] = int(cost.sum(1).argmin())
+        totals[fold[group]] += counts[group]
+    return fold[groups]
 
 
-def _pieces(test: Array, other: Array, many: int) -> list[Array]:
-    """A fold's maps in so many parts, each with texts (heads) of its own."""
-    given, counts = np.unique(other[test], return_counts=True)
-    sizes, place = np.zeros(many), {}
-    for each in np.argsort(-counts, kind="stable"):
-        place[given[each]] = smallest = int(sizes.argmin())
-        sizes[smallest] += counts[each]
-    part = np.array([place[each] for each in other[test]])
-    return [test[part == each] for each in range(many) if (part == each).any()]
+def _split(test: Array, other: Array, count: int) -> list[Array]:
+    """Split the test maps of a fold into parts with disjoint texts (heads)."""
+    values, counts = np.unique(other[test], return_counts=True)
+    sizes, part_of_value = np.zeros(count), np.zeros(len(values), dtype=int)
+    for index in np.argsort(-counts, kind="stable"):
+        part_of_value[index] = sizes.argmin()
+        sizes[part_of_value[index]] += counts[index]
+    part = part_of_value[np.searchsorted(values, other[test])]
+    return [test[part == index] for index in range(count) if (part == index).any()]
 
 
-def _fold(test: Array, heads: Array, texts: Array) -> Fold:
-    apart = ~np.isin(heads, heads[test]) & ~np.isin(texts, texts[test])
-    return Fold(test, np.flatnonzero(apart))
+def _make_fold(test: Array, heads: Array, texts: Array) -> Fold:
+    separate = ~np.isin(heads, heads[test]) & ~np.isin(texts, texts[test])
+    return Fold(test, np.flatnonzero(separate))

@@ -9,7 +9,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from headscope.patterns.classes import NAMES
+from headscope.patterns import NAMES
 from headscope.plotting import canvas, fonts, heatmap, series, theme
 from headscope.plotting import head_cells as grid
 from headscope.plotting.draw import draw

@@ -106,13 +106,11 @@ def _patterns(rows: xr.Dataset, chosen: Chosen, classifier: str) -> xr.Dataset:
 
 def _without_errors(every: Array, counted: Array, classifier: str) -> tuple[Array, Array]:
     """The likeliest true shares, and those of every draw: lens pattern, draw lens pattern."""
-    errors = shares.errors_of(classifier)
-    table = errors + shares.PRIOR / errors.shape[1]
-    drawn, random = bootstrap_means(every), np.random.default_rng(1)
-    again = np.stack([random.dirichlet(row, size=len(drawn)).T for row in table])  # class prediction draw
-    exact = shares.likeliest(counted[..., None], (table / table.sum(-1, keepdims=True))[..., None])[..., 0]
-    found = np.moveaxis(shares.likeliest(np.moveaxis(drawn, 0, -1), again), -1, 0)
-    return shares.named(exact, classifier), shares.named(found, classifier)
+    drawn = bootstrap_means(every)
+    rates, drawn_rates = shares.draw_rates(shares.read_confusion(classifier), len(drawn), np.random.default_rng(1))
+    exact = shares.estimate_shares(counted[..., None], rates[..., None])[..., 0]
+    found = np.moveaxis(shares.estimate_shares(np.moveaxis(drawn, 0, -1), drawn_rates), -1, 0)
+    return shares.append_unsure(exact, classifier), shares.append_unsure(found, classifier)
 
 
 def _weights(rows: xr.Dataset, chosen: Chosen) -> xr.Dataset:

@@ -1,0 +1,145 @@
+"""Cross-validated predictions: every map is classified without training on its head or its text."""
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing import get_context
+from typing import Any
+
+import numpy as np
+import torch
+from scipy.optimize import minimize_scalar
+
+from headscope.patterns import CLASSES
+from headscope.patterns.classify.classify import combine
+from headscope.patterns.classify.cnn import CnnEnsemble, CnnSettings
+from headscope.patterns.classify.resize import CHANNELS, resize_maps
+from headscope.patterns.classify.rules import classify_by_rules
+from headscope.patterns.labels.labelled_maps import Array
+from headscope.patterns.train.fit import fit_networks
+from headscope.patterns.train.folds import Fold
+from headscope.patterns.train.training_set import Progress, TrainingMap, TrainingSet, normalized_batches
+
+MIN_PARALLEL = 300
+"""Folds are trained in parallel from this number of maps on."""
+
+NEIGHBOUR_CHANNELS = [CHANNELS.index(name) for name in ("mean", "max")]
+"""The channels by which nearest neighbours are compared."""
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """Cross-validated probabilities of every classifier for each map."""
+
+    probabilities: Mapping[str, Array]  # classifier → map pattern; `both` has `unsure` as its last class
+    targets: Array  # the index of each map's class
+    temperature: float  # fitted on all maps
+
+    @property
+    def classes(self) -> dict[str, Array]:
+        """The index of the most probable class, for every classifier."""
+        return {name: probabilities.argmax(-1) for name, probabilities in self.probabilities.items()}
+
+
+def cross_validate(training: TrainingSet, progress: Progress | None = None) -> Predictions:
+    """Train and test in folds; call `progress` with the epochs of each fold when it is done."""
+    maps, folds, settings = training.training_maps, training.folds, training.settings
+    targets = np.array([item.target for item in maps])
+    logits = np.zeros((len(maps), len(CLASSES)))
+    baselines = {name: np.zeros_like(logits) for name in ("nearest", "majority")}
+    pixels = _pixels(maps, settings.side)
+    jobs = [
+        ([maps[index] for index in fold.train], [maps[index] for index in fold.test], settings, training.seed + number)
+        for number, fold in enumerate(folds)
+    ]
+    results = map_parallel(_train_and_test, jobs, in_process=len(maps) < MIN_PARALLEL)
+    for fold, fold_logits in zip(folds, results, strict=True):
+        logits[fold.test] = fold_logits
+        if progress is not None:
+            progress(settings.epochs)
+        majority = np.full(len(fold.test), np.bincount(targets[fold.train]).argmax())
+        baselines["nearest"][fold.test] = np.eye(len(CLASSES))[_nearest_neighbour(pixels, fold, targets)]
+        baselines["majority"][fold.test] = np.eye(len(CLASSES))[majority]
+    cnn = _calibrate(logits, targets, folds)
+    rules = torch.cat([classify_by_rules(batch) for batch in normalized_batches(maps)]).double().numpy()
+    both = combine(torch.from_numpy(cnn), torch.from_numpy(rules)).numpy()
+    probabilities = {"cnn": cnn, "rules": rules, "both": both, **baselines}
+    return Predictions(probabilities, targets, fit_temperature(logits, targets))
+
+
+def _train_and_test(train: list[TrainingMap], test: list[TrainingMap], settings: CnnSettings, seed: int) -> Array:
+    """Return the logits of the test maps."""
+    cnn = CnnEnsemble(fit_networks(train, settings, seed=seed), settings.side, 1.0, {})
+    logits: Array = torch.cat([cnn.logits(batch) for batch in normalized_batches(test)]).double().numpy()
+    return logits
+
+
+def fit_temperature(logits: Array, targets: Array) -> float:
+    """Return the temperature that minimises the cross-entropy, so that confidence matches accuracy."""
+
+    def cross_entropy(log_temperature: float) -> float:
+        probabilities = softmax(logits, np.exp(log_temperature))
+        return float(-np.log(probabilities[np.arange(len(targets)), targets] + 1e-12).mean())
+
+    return float(np.exp(minimize_scalar(cross_entropy, bounds=(-2.5, 2.5), method="bounded").x))
+
+
+def softmax(logits: Array, temperature: float) -> Array:
+    """Return probabilities from logits at a temperature."""
+    probabilities: Array = torch.from_numpy(logits / temperature).softmax(-1).numpy()
+    return probabilities
+
+
+def _calibrate(logits: Array, targets: Array, folds: Sequence[Fold]) -> Array:
+    """Return the probabilities of each fold, at the temperature of the other folds."""
+    probabilities = np.zeros_like(logits)
+    for fold in folds:
+        others = np.setdiff1d(np.arange(len(targets)), fold.test)
+        probabilities[fold.test] = softmax(logits[fold.test], fit_temperature(logits[others], targets[others]))
+    return probabilities
+
+
+def _pixels(maps: Sequence[TrainingMap], side: int) -> torch.Tensor:
+    images = [resize_maps(batch, side)[:, NEIGHBOUR_CHANNELS] for batch in normalized_batches(maps)]
+    return torch.cat(images).flatten(1)
+
+
+def _nearest_neighbour(pixels: torch.Tensor, fold: Fold, targets: Array) -> Array:
+    """Return the class of the training map with the nearest image."""
+    distances = torch.cdist(pixels[fold.test], pixels[fold.train])
+    classes: Array = targets[fold.train][distances.argmin(-1).numpy()]
+    return classes
+
+
+def map_parallel(
+    function: Callable[..., Any], jobs: Sequence[tuple[Any, ...]], *, in_process: bool = False
+) -> Iterator[Any]:
+    """Yield the function's result for each job, in order; run on all cores unless `in_process`.
+
+    Every job runs on one thread, so that its result does not depend on the number of cores.
+
+    >>> list(map_parallel(divmod, [(7, 2), (9, 4)], in_process=True))
+    [(3, 1), (2, 1)]
+    """
+    workers = min(len(jobs), os.cpu_count() or 1)
+    if in_process or workers < 2:
+        with single_thread():
+            yield from (function(*job) for job in jobs)
+        return
+    with ProcessPoolExecutor(
+        workers, mp_context=get_context("spawn"), initializer=torch.set_num_threads, initargs=(1,)
+    ) as pool:
+        yield from pool.map(function, *zip(*jobs, strict=True))
+
+
+@contextmanager
+def single_thread() -> Iterator[None]:
+    """Run torch on one thread in this block."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

@@ -1,0 +1,175 @@
+"""The evaluation of pattern classifiers, as one Dataset and as text."""
+
+from collections.abc import Mapping, Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from headscope.core.prose import count_noun
+from headscope.patterns import CLASSES, NAMES
+from headscope.patterns.classify.classify import UNSURE
+from headscope.patterns.labels.labelled_maps import Array, Source
+from headscope.patterns.train import metrics
+from headscope.patterns.train.agreement import measure_agreement
+from headscope.patterns.train.cross_validate import Predictions
+from headscope.patterns.train.training_set import TrainingSet
+from headscope.results.stamp import read_provenance
+
+PREDICTED = (*CLASSES, UNSURE)
+SHAPE = (len(CLASSES), len(PREDICTED))
+LENGTHS = {"1–40 tokens": (1, 40), "41–80 tokens": (41, 80), "over 80 tokens": (81, np.inf)}
+RIVALS = ("rules", "both", "nearest", "majority")
+
+
+def build_evaluation(training: TrainingSet, predictions: Predictions) -> xr.Dataset:
+    """Return all results that follow from cross-validated predictions.
+
+    F1, precision and recall by classifier, subset and class, with 95 % bootstrap intervals over heads or over texts,
+    whichever is wider; confusion matrices; calibration; the gain of the cnn over its rivals; inter-annotator agreement.
+    """
+    sources = training.sources
+    groups = [source.head_group for source in sources], [source.text_group for source in sources]
+    resampled = [metrics.resample_clusters(names) for names in groups]
+    return xr.merge(
+        [
+            xr.Dataset({"temperature": predictions.temperature}),
+            _maps(sources, predictions),
+            _by_subset(_subsets(sources), predictions, resampled),
+            _calibration(predictions),
+            _gains(predictions, resampled),
+            measure_agreement(training, predictions.classes["cnn"], resampled),
+        ]
+    )
+
+
+def _names(values: Sequence[str]) -> Array:
+    return np.array(values, dtype=object)
+
+
+def _maps(sources: Sequence[Source], predictions: Predictions) -> xr.Dataset:
+    """Return the label and the predictions of every map."""
+    classes = predictions.classes
+    return xr.Dataset(
+        {
+            "label": ("map", _names(CLASSES)[predictions.targets]),
+            "said": (("classifier", "map"), _names(PREDICTED)[np.stack(list(classes.values()))]),
+            "probability": (("map", "pattern"), predictions.probabilities["cnn"]),
+        },
+        coords={
+            "classifier": _names(list(classes)),
+            "pattern": _names(CLASSES),
+            "map": _names([source.id for source in sources]),
+        },
+    )
+
+
+def _subsets(sources: Sequence[Source]) -> dict[str, Array]:
+    """Return masks of all maps and of the subsets that are reported; empty subsets are left out."""
+    parts, lenses = np.array([source.part for source in sources]), np.array([source.lens for source in sources])
+    lengths = np.array([len(source.tokens) for source in sources])
+    masks = {"all": np.ones(len(sources), dtype=bool)}
+    masks |= {part: parts == part for part in ("random", "topped_up")}
+    masks |= {lens: lenses == lens for lens in dict.fromkeys(lenses.tolist())}
+    masks |= {name: (low <= lengths) & (lengths <= high) for name, (low, high) in LENGTHS.items()}
+    return {name: mask for name, mask in masks.items() if mask.any()}
+
+
+def _by_subset(subsets: Mapping[str, Array], predictions: Predictions, resampled: Sequence[Array]) -> xr.Dataset:
+    """Return confusion matrices and the metrics from them, by classifier and subset."""
+    targets, classes = predictions.targets, predictions.classes
+    confusion = np.zeros((len(classes), len(subsets), *SHAPE))
+    interval = np.zeros((2, len(classes), len(subsets)))
+    for (row, predicted), (column, mask) in product(enumerate(classes.values()), enumerate(subsets.values())):
+        pair = targets[mask], predicted[mask], SHAPE
+        confusion[row, column] = metrics.confusion_matrix(*pair)
+        draws = (metrics.macro_f1(metrics.confusion_matrix(*pair, counts[:, mask])) for counts in resampled)
+        interval[:, row, column] = metrics.widest_interval(draws)
+    by_classifier, by_class = ("classifier", "subset"), ("classifier", "subset", "pattern")
+    scores = dict(zip(("precision", "recall", "f1"), metrics.precision_recall_f1(confusion), strict=True))
+    return xr.Dataset(
+        {
+            "macro_f1": (by_classifier, metrics.macro_f1(confusion)),
+            "macro_f1_low": (by_classifier, interval[0]),
+            "macro_f1_high": (by_classifier, interval[1]),
+            **{name: (by_class, values) for name, values in scores.items()},
+            "maps": (("subset", "pattern"), confusion[0].sum(-1).astype(int)),
+            "confusion": ((*by_class, "predicted"), confusion.astype(int)),
+        },
+        coords={
+            "classifier": _names(list(classes)),
+            "subset": _names(list(subsets)),
+            "pattern": _names(CLASSES),
+            "predicted": _names(PREDICTED),
+        },
+    )
+
+
+def _calibration(predictions: Predictions) -> xr.Dataset:
+    """Return the accuracy of the cnn and of the rules at each level of confidence."""
+    names, dims = ("cnn", "rules"), ("said_by", "bin")
+    pairs = [
+        (predictions.probabilities[name].max(-1), predictions.classes[name] == predictions.targets) for name in names
+    ]
+    curves = zip(*(metrics.calibration_curve(*pair) for pair in pairs), strict=True)
+    variables: dict[str, Any] = {
+        name: (dims, np.stack(curve)) for name, curve in zip(("confidence", "right", "in_bin"), curves, strict=True)
+    }
+    variables["calibration_error"] = ("said_by", [metrics.calibration_error(*pair) for pair in pairs])
+    bins = (np.arange(metrics.BINS) + 0.5) / metrics.BINS
+    return xr.Dataset(variables, coords={"said_by": _names(names), "bin": bins})
+
+
+def _gains(predictions: Predictions, resampled: Sequence[Array]) -> xr.Dataset:
+    """Return the macro-F1 of the cnn minus that of each rival, on the same bootstrap draws."""
+
+    def scores(counts: Array) -> dict[str, Array]:
+        return {
+            name: metrics.macro_f1(metrics.confusion_matrix(predictions.targets, predicted, SHAPE, counts))
+            for name, predicted in predictions.classes.items()
+        }
+
+    (estimate, *draws) = (scores(counts) for counts in (np.ones((1, len(predictions.targets))), *resampled))
+    gains = [(estimate["cnn"] - estimate[rival])[0] for rival in RIVALS]
+    intervals = [metrics.widest_interval(draw["cnn"] - draw[rival] for draw in draws) for rival in RIVALS]
+    low, high = zip(*intervals, strict=True)
+    return xr.Dataset(
+        {"gain": ("rival", gains), "gain_low": ("rival", list(low)), "gain_high": ("rival", list(high))},
+        coords={"rival": _names(RIVALS)},
+    )
+
+
+def format_evaluation(data: xr.Dataset) -> str:
+    """Return an evaluation as text: scores, the classes of the cnn, its gains, calibration and agreement."""
+    facts = read_provenance(data)
+    lines = [
+        f"{count_noun(data.sizes['map'], 'map')}, {facts['trainings']} trainings on at least "
+        f"{facts['training_maps_least']} of them, each without {facts['dropped_maps_mean']:.0f} that share a head or a "
+        "text with the test maps",
+        "",
+    ]
+    lines += [
+        f"macro-F1 {name:>9} {_interval(data, 'macro_f1', classifier=name, subset='all')}"
+        for name in data["classifier"].values
+    ]
+    lines += [f"cnn − {name:>12} {_interval(data, 'gain', rival=name)}" for name in data["rival"].values]
+    lines.append("")
+    for label in CLASSES:
+        row = data.sel(classifier="cnn", subset="all", pattern=label)
+        scores = ", ".join(f"{name} {float(row[name]):.2f}" for name in ("precision", "recall", "f1"))
+        lines.append(f"{NAMES[label]:>19} {scores}, {count_noun(int(row['maps']), 'map')}")
+    lines += ["", f"calibration error of the cnn {float(data['calibration_error'].sel(said_by='cnn')):.3f}"]
+    if "passes_f1" in data:
+        lines.append(f"between passes: F1 {_interval(data, 'passes_f1')}, kappa {_interval(data, 'passes_kappa')}")
+        lines += [
+            f"cnn against '{name}': F1 {_interval(data, 'cnn_f1', labels=name)}, "
+            f"ratio {_interval(data, 'cnn_ratio', labels=name)}"
+            for name in data["labels"].values
+        ]
+    return "\n".join(lines)
+
+
+def _interval(data: xr.Dataset, name: str, **at: str) -> str:
+    value, low, high = (float(data[f"{name}{ending}"].sel(at)) for ending in ("", "_low", "_high"))
+    return f"{value:.3f} ({low:.3f} to {high:.3f})"
