@@ -19,7 +19,7 @@ import torch
 
 from benchmarks.timing import ratio, show
 from headscope.core.example import Example
-from headscope.data.bundled.sample import paragraphs
+from headscope.data.reading.read import read
 from headscope.data.tagging.tag import tag_examples
 from headscope.engine.batch import Inputs
 from headscope.engine.load import load
@@ -74,7 +74,7 @@ def compare_with_forward(device: str, tokenizer: str | None, *, quick: bool) -> 
 
 def compare_with_obvious_way(many: int) -> None:
     """One text at a time, all maps of all texts kept, then stacked and averaged."""
-    model, texts = load(), [each.text for each in paragraphs()[:many]]
+    model, texts = load(), [each.text for each in read("sample")[:many]]
     model.network.set_attn_implementation("eager")  # the only one that gives attentions
 
     def obvious() -> Any:
@@ -138,7 +138,7 @@ def _bert(device: str, tokenizer: str | None, *, quick: bool) -> Model:
 
 def _inputs(model: Model, many: int, seed: int) -> Inputs:
     """Tagged paragraphs of exactly LENGTH tokens."""
-    texts = [each.text for each in paragraphs()]
+    texts = [each.text for each in read("sample")]
     pairs = [f"{texts[(seed * many + place) % 100]} {texts[(seed + place + 50) % 100]}" for place in range(many)]
     examples = tag_examples([Example(str(place), text) for place, text in enumerate(pairs)])
     return make_inputs(model, tuple(examples), LENGTH)
@@ -164,7 +164,7 @@ def _wait(model: Model) -> None:
 
 def _many(many: int) -> list[Example]:
     """Different sentences, as many as asked for."""
-    texts = [each.text for each in paragraphs()]
+    texts = [each.text for each in read("sample")]
     return [Example(str(place), f"{place}. {texts[place % 100]}") for place in range(many)]
 
 

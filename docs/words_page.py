@@ -7,26 +7,24 @@ from headscope.results.store import open_result
 
 DOCS = Path(__file__).parent
 TREEBANKS = {"ewt": "EWT dev", "gum": "GUM dev"}
-WORDS = {"gold": "words of the treebank", "own": "words found in the text", "small": "all in small letters"}
+WORDS = {"gold": "words of the treebank", "own": "words split by headscope", "small": "lower case"}
 TAGS = {"strict": "", "wide": ", wide"}
 
 
 def table() -> str:
-    """F1 of every type on both treebanks, with what the model file is called by its contents."""
+    """Return the F1 of every type on both treebanks, and the hash of the model file."""
     data = open_result(DOCS / "results" / "tagger.nc")
     lines = [
         f"| treebank | words | {' | '.join(map(str, data.type.values))} |",
         "|---" * (2 + data.sizes["type"]) + "|",
     ]
     for treebank, title in TREEBANKS.items():
-        for words, given in WORDS.items():
-            for tags, wide in TAGS.items():
-                cells = " | ".join(
-                    f"{each:.3f}" for each in data.f1.sel(treebank=treebank, words=words, tags=tags).values
-                )
-                lines.append(f"| {title} | {given}{wide} | {cells} |")
+        for words, label in WORDS.items():
+            for tags, suffix in TAGS.items():
+                scores = data.f1.sel(treebank=treebank, words=words, tags=tags).values
+                lines.append(f"| {title} | {label}{suffix} | {' | '.join(f'{score:.3f}' for score in scores)} |")
     counts = ", ".join(f"{title} {int(data.n.sel(treebank=name)):,} words" for name, title in TREEBANKS.items())
     facts = read_provenance(data)
     size = (DOCS.parent / "src" / "headscope" / "data" / "bundled" / facts["model"]).stat().st_size / 1e6
-    made = f"{facts['model']}, {size:.2f} MB, {facts['weights_hash'][:12]}, by {facts['command']}"
-    return "\n".join(lines) + f"\n\n{counts}; {made}.\n"
+    model = f"{facts['model']}, {size:.2f} MB, {facts['weights_hash'][:12]}, by {facts['command']}"
+    return "\n".join(lines) + f"\n\n{counts}; {model}.\n"

@@ -15,7 +15,6 @@ from rich.progress import track
 from rich.table import Table
 
 import headscope as hs
-from headscope.data.bundled.sample import paragraphs
 from headscope.results.stamp import fingerprint, stamp
 
 options = argparse.ArgumentParser(description=__doc__)
@@ -25,7 +24,7 @@ options.add_argument("--limit", type=int, default=None, help="read only so many 
 chosen = options.parse_args()
 
 model = hs.load(chosen.model)
-texts = paragraphs()[: chosen.limit]
+texts = hs.read("sample")[: chosen.limit]
 tokens = [token for token in (model.tokenizer.cls_token, model.tokenizer.sep_token) if token]
 
 

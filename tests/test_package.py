@@ -109,7 +109,7 @@ def in_environment(installed, *command):
 def test_the_wheel_works_outside_the_clone(installed):
     code = (
         "import headscope; print(headscope.__file__);"
-        "from headscope.data.bundled.sample import paragraphs; print(len(paragraphs()))"
+        "from headscope.data.reading.read import read; print(len(read('sample')))"
     )
     where, many = in_environment(installed, installed / "bin" / "python", "-c", code).stdout.split()
     assert Path(where).is_relative_to(installed)

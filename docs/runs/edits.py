@@ -11,7 +11,6 @@ import torch
 import xarray as xr
 
 import headscope as hs
-from headscope.data.bundled.sample import paragraphs
 from headscope.results.stamp import fingerprint, stamp
 
 WIDTH = 128
@@ -33,7 +32,7 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--out", type=Path, required=True)
     out = options.parse_args().out
-    model, texts = hs.load(), [each.text for each in paragraphs()]
+    model, texts = hs.load(), [each.text for each in hs.read("sample")]
     roads = {"visible": {"padding": True, "truncation": True},
              "paper": {"padding": "max_length", "truncation": True, "max_length": WIDTH}}  # fmt: skip
     rows = {"relative": [], "largest": []}
@@ -46,7 +45,7 @@ def main() -> None:
         rows["largest"].append([float((a - b).abs().max()) for a, b in pairs])
     data = xr.Dataset(
         {name: (("keys", "example"), np.array(each)) for name, each in rows.items()},
-        coords={"keys": list(roads), "example": [each.id for each in paragraphs()]},
+        coords={"keys": list(roads), "example": [each.id for each in hs.read("sample")]},
     )
     facts = {"command": "docs/runs/edits.py", "model": model.spec, "weights_hash": model.weights_hash}
     hs.save(stamp(data, **facts, data=fingerprint(texts), n=len(texts)), out)

@@ -79,7 +79,7 @@ def test_a_short_text_is_said_to_lose_nothing(headscope):
 def test_cutting_a_text_is_said_on_the_terminal(headscope):
     done = headscope("show", "word " * 600)
     assert done.returncode == 0
-    assert "Note: 1 of 1 texts are longer than 512 tokens and were cut" in done.stderr
+    assert "Note: 1 of 1 texts are longer than 512 tokens and were truncated" in done.stderr
 
 
 @pytest.mark.parametrize(

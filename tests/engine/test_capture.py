@@ -127,7 +127,7 @@ def test_a_stream_keeps_the_order_and_equals_one_capture():
 
 
 def test_cutting_a_text_is_said():
-    with pytest.warns(DataWarning, match=r"1 of 2 texts are longer than 64 tokens and were cut: '1' \(92\)\."):
+    with pytest.warns(DataWarning, match=r"1 of 2 texts are longer than 64 tokens and were truncated: '1' \(92\)\."):
         trace = capture(BERT, [text(5), text(90)])
     assert trace.keys.counts.tolist() == [7, 64]
     assert trace.keys.text[1][-1] == "[SEP]"
@@ -160,7 +160,7 @@ def test_padding_to_a_width_is_possible():
     [
         (("",), r"The text of example '0' is empty\. Give it at least one word\."),
         (("  \n",), r"The text of example '0' is empty"),
-        (([],), r"There is no text: the list is empty"),
+        (([],), r"The list of texts is empty"),
         ((["the cat", ""],), r"The text of example '1' is empty"),
         ((["the cat"], ["a", "b"]), r"There are 1 texts but 2 second texts"),
         (([3],), r"Cannot read item 0, 3: it must be a text, a pair of texts or an Example"),
@@ -190,7 +190,7 @@ def test_bad_options_are_refused_in_words(options, sentence):
 
 
 def test_a_text_of_special_tokens_only_is_refused():
-    with pytest.raises(InputError, match="has no tokens but special ones"):
+    with pytest.raises(InputError, match="has only special tokens"):
         capture(BERT, "[SEP]")
 
 

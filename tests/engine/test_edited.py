@@ -13,7 +13,7 @@ import transformers
 from headscope.core.edit import Edit
 from headscope.core.errors import CaptureError, InputError, UnknownName
 from headscope.core.lens import view
-from headscope.data.bundled.sample import paragraphs
+from headscope.data.reading.read import read
 from headscope.data.tokenizing.encode import to_examples
 from headscope.edits.effective_attention import EffectiveAttention
 from headscope.engine.batch import make_batches
@@ -86,7 +86,7 @@ def padded_to_128(model):
 
 def test_the_real_model_computes_the_same_with_effective_attention(minilm):
     worst = 0.0
-    for inputs in make_batches(minilm, paragraphs(), 8):
+    for inputs in make_batches(minilm, read("sample"), 8):
         plain = hidden(minilm, inputs.tensors)
         with edited(minilm, "effective_attention") as changed:
             made = hidden(changed, inputs.tensors)
@@ -131,7 +131,7 @@ def test_the_papers_variant_equals_a_literal_version_and_changes_the_output():
 
 
 def test_the_papers_variant_changes_a_real_model_and_the_padded_one_does_not(minilm):
-    (inputs,) = make_batches(minilm, paragraphs()[:4], 4, pad_to=128)
+    (inputs,) = make_batches(minilm, read("sample")[:4], 4, pad_to=128)
     plain = hidden(minilm, inputs.tensors)
     real = inputs.tensors["attention_mask"].bool()
     apart = {}

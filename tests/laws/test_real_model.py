@@ -4,12 +4,12 @@ import pytest
 import torch
 
 from headscope.core.lens import view
-from headscope.data.bundled.sample import paragraphs
+from headscope.data.reading.read import read
 from headscope.engine.capture import capture
 from headscope.engine.output_projection import find_projection
 from tests.oracles import effective as literal
 
-TEXTS = [each.text for each in paragraphs()[:6]]
+TEXTS = [each.text for each in read("sample")[:6]]
 BATCH = [*TEXTS[:3], "A short one."]
 
 

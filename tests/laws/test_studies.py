@@ -47,6 +47,6 @@ def test_a_study_makes_a_report_in_which_everything_says_its_n(name):
 
 @every
 def test_a_study_names_its_papers(name):
-    from headscope.data.bundled.references import read_bibtex
+    from headscope.data.bundled.files import read_bibtex
 
     assert read_bibtex(name).startswith("@")

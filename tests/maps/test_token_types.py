@@ -82,7 +82,7 @@ def test_a_pair_is_tagged_on_both_sides():
 def test_examples_without_tags_are_refused():
     tokens = replace(Tokens.of(ROW), word=torch.tensor([WORDS]))
     with pytest.raises(
-        InputError, match=r"Example 'one' has no tags.*hs.measure.*headscope.data.tagging.tag.tagged\(examples\)"
+        InputError, match=r"Example 'one' has no tags.*hs.measure.*headscope.data.tagging.tag.tag_examples\(examples\)"
     ):
         type_masks(tokens, [Example("one", "He runs.")], ["noun"])
 

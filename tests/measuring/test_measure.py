@@ -315,7 +315,7 @@ def test_an_unknown_file_ending_is_refused(tmp_path):
 
 
 def test_truncated_texts_give_one_warning():
-    with pytest.warns(hs.DataWarning, match="2 of 3 texts are longer than 8 tokens and will be cut") as warnings:
+    with pytest.warns(hs.DataWarning, match="2 of 3 texts are longer than 8 tokens and will be truncated") as warnings:
         measured([text(20), text(3), text(30)], max_length=8)
     assert len(warnings) == 1
 

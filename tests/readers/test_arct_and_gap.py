@@ -1,4 +1,4 @@
-"""Argument reasoning comprehension, and pronouns of Wikipedia; real treebanks and texts beside them."""
+"""The readers of ARCT and GAP, and real data in all formats."""
 
 import subprocess
 import sys
@@ -6,7 +6,6 @@ import sys
 import pytest
 
 from headscope.core.errors import InputError
-from headscope.data.bundled.sample import paragraphs
 from headscope.data.reading.read import read
 from tests.readers.shared import DATA, real
 
@@ -16,7 +15,7 @@ GAP = "ID\tText\tPronoun\tPronoun-offset\tA\tA-offset\tA-coref\tB\tB-offset\tB-c
 ROW = "d-1\tAnn told Eve that she won.\tshe\t18\tAnn\t0\tTRUE\tEve\t9\tFALSE\thttp://x"
 
 
-def test_an_argument_is_reason_and_claim_with_two_warrants_to_choose_from(tmp_path):
+def test_an_arct_example_has_reason_and_claim_as_text_and_warrants_as_choices(tmp_path):
     (tmp_path / "dev.tsv").write_text(f"{ARCT}\n7_A\tyes\tno\t1\tIt rains.\tStay in.\tWeather\tInfo\n")
     (found,) = read(f"arct:dev@{tmp_path}")
     assert (found.id, found.text, found.pair, found.label) == ("7_A", "It rains. Stay in.", None, 1)
@@ -26,7 +25,7 @@ def test_an_argument_is_reason_and_claim_with_two_warrants_to_choose_from(tmp_pa
     }  # fmt: skip
 
 
-def test_the_label_of_an_adversarial_argument_may_stand_elsewhere(tmp_path):
+def test_the_label_column_of_adversarial_sets_may_be_elsewhere(tmp_path):
     (tmp_path / "test-adv-negated.csv").write_text(f"{MOVED}\n7_A\tyes\tno\tIt rains.\tStay in.\tW\tI\t0\tTrue\n")
     (found,) = read(f"arct:test-adv-negated@{tmp_path}")
     assert (found.label, found.columns["choices"], found.columns["adversarial"]) == (0, ("yes", "no"), True)
@@ -36,16 +35,19 @@ def test_the_label_of_an_adversarial_argument_may_stand_elsewhere(tmp_path):
     ("row", "problem"),
     [
         ("7_A\t \tno\t1\tR\tC\tT\tI", r"the warrant0 \(column 'warrant0'\) is empty"),
-        ("7_A\tyes\tno\t2\tR\tC\tT\tI", r"the label \(column 'correctLabelW0orW1'\) is '2', which is not one of warr"),
+        (
+            "7_A\tyes\tno\t2\tR\tC\tT\tI",
+            r"the label \(column 'correctLabelW0orW1'\) is '2', but warrant0 or warrant1 is",
+        ),
     ],
 )
-def test_a_broken_argument_says_what_is_wrong(tmp_path, row, problem):
+def test_the_error_for_a_malformed_arct_row_has_its_problem(tmp_path, row, problem):
     (tmp_path / "dev.tsv").write_text(f"{ARCT}\n{row}\n")
     with pytest.raises(InputError, match=rf"dev\.tsv, line 2: {problem}"):
         read(f"arct:dev@{tmp_path}")
 
 
-def test_a_paragraph_of_gap_has_typed_columns(tmp_path):
+def test_gap_columns_have_types(tmp_path):
     (tmp_path / "gap-validation.tsv").write_text(f"{GAP}\n{ROW}\n")
     (found,) = read(f"gap:validation@{tmp_path}")
     assert (found.id, found.text, found.label) == ("d-1", "Ann told Eve that she won.", None)
@@ -58,27 +60,26 @@ def test_a_paragraph_of_gap_has_typed_columns(tmp_path):
 @pytest.mark.parametrize(
     ("old", "new", "problem"),
     [
-        ("\t18\t", "\tx\t", "the column 'Pronoun-offset' is 'x', where a whole number is expected"),
-        ("\t18\t", "\t17\t", r"at letter 17 of the text stands ' sh', not 'she' \(column 'Pronoun'\)"),
-        ("TRUE", "yes", "the column 'A-coref' is 'yes', where TRUE or FALSE is expected"),
+        ("\t18\t", "\tx\t", "the column 'Pronoun-offset' is 'x', but an integer is expected"),
+        ("\t18\t", "\t17\t", r"the text has ' sh' at offset 17, not 'she' \(column 'Pronoun'\)"),
+        ("TRUE", "yes", "the column 'A-coref' is 'yes', but TRUE or FALSE is expected"),
     ],
 )
-def test_a_broken_paragraph_of_gap_says_what_is_wrong(tmp_path, old, new, problem):
+def test_the_error_for_a_malformed_gap_row_has_its_problem(tmp_path, old, new, problem):
     (tmp_path / "a.tsv").write_text(f"{GAP}\n{ROW.replace(old, new)}\n")
     with pytest.raises(InputError, match=rf"a\.tsv, line 2: {problem}"):
         read(f"gap@{tmp_path}/a.tsv")
 
 
-def test_the_bundled_paragraphs_are_gaps():
-    found = paragraphs()
-    assert found == read("sample")
-    assert len(found) == 100
-    assert all(each.text[each.columns["B-offset"] :].startswith(each.columns["B"]) for each in found)
+def test_the_sample_is_from_gap():
+    examples = read("sample")
+    assert len(examples) == 100
+    assert all(each.text[each.columns["B-offset"] :].startswith(each.columns["B"]) for each in examples)
 
 
 @real
 @pytest.mark.parametrize(
-    ("source", "many"),
+    ("source", "count"),
     [
         ("arct:train@{}/arct", 1210), ("arct:dev@{}/arct/original", 316), ("arct:test@{}/arct", 444),
         ("arct:train-adv-negated@{}/arct", 2420), ("arct:dev-adv-negated@{}/arct", 632),
@@ -89,14 +90,14 @@ def test_the_bundled_paragraphs_are_gaps():
         ("{}/coreference/winogender/all_sentences.tsv", 720),
     ],
 )  # fmt: skip
-def test_real_sets_are_read_whole(source, many):
-    found = read(source.format(DATA))
-    assert len(found) == many == len({each.id for each in found})
+def test_real_data_are_read_completely(source, count):
+    examples = read(source.format(DATA))
+    assert len(examples) == count == len({example.id for example in examples})
 
 
 @real
-def test_the_largest_real_sets_are_read_in_seconds():
-    """Without the shape checks of these tests, which would take most of the time."""
+def test_large_real_data_are_read_in_seconds():
+    """In a new process, because the shape checks of these tests take most of the time."""
     code = "import sys, headscope; print(*(len(headscope.read(source)) for source in sys.argv[1:]))"
     sources = (f"glue:sst-2:train@{DATA / 'glue'}", DATA / "treebank" / "en_ewt-train.conllu")
     done = subprocess.run([sys.executable, "-c", code, *sources], capture_output=True, text=True, timeout=60)
@@ -104,22 +105,22 @@ def test_the_largest_real_sets_are_read_in_seconds():
 
 
 @real
-def test_adversarial_arguments_are_balanced_whatever_their_split():
+def test_the_labels_of_adversarial_sets_are_balanced():
     for split in ("train", "dev", "test"):
         labels = [each.label for each in read(f"arct:{split}-adv-negated@{DATA / 'arct'}")]
         assert labels.count(0) == labels.count(1)
 
 
 @real
-def test_the_trees_and_mentions_of_gum_fit_their_sentences():
-    for each in read(DATA / "treebank" / "en_gum-dev.conllu"):
-        many = len(each.words)
-        assert each.columns["heads"].count(-1) == 1
-        assert all(-1 <= head < many for head in each.columns["heads"])
-        assert all(0 <= start <= end < many and kind for start, end, _, kind in each.columns["mentions"])
+def test_heads_and_mentions_of_gum_are_within_their_sentences():
+    for example in read(DATA / "treebank" / "en_gum-dev.conllu"):
+        length = len(example.words)
+        assert example.columns["heads"].count(-1) == 1
+        assert all(-1 <= head < length for head in example.columns["heads"])
+        assert all(0 <= start <= end < length and kind for start, end, _, kind in example.columns["mentions"])
 
 
 @real
-def test_the_lines_of_real_articles_that_hold_text_are_examples():
+def test_every_non_empty_line_of_real_articles_is_an_example():
     path = DATA / "text" / "valid.txt"
     assert len(read(path)) == sum(bool(line.strip()) for line in path.read_text(encoding="utf-8").split("\n"))

@@ -1,4 +1,4 @@
-"""Datasets of a hub, and those in hand; no hub is reached here."""
+"""Datasets of a hub and of the package `datasets`, without network."""
 
 import datasets
 import pytest
@@ -20,28 +20,28 @@ def dataset(label=(1, 0)):
     return datasets.Dataset.from_dict(columns, features=FEATURES)
 
 
-def loading(monkeypatch, found):
-    """A hub that has this, or fails with it, and notes what it was asked for."""
-    asked = []
+def mock_hub(monkeypatch, result):
+    """Make a hub return or raise this, and return the list of its calls."""
+    calls = []
 
-    def load(*given, **options):
-        asked.append((*given, options["split"]))
-        if isinstance(found, Exception):
-            raise found
-        return found
+    def load(*arguments, **options):
+        calls.append((*arguments, options["split"]))
+        if isinstance(result, Exception):
+            raise result
+        return result
 
     monkeypatch.setattr(datasets, "load_dataset", load)
-    return asked
+    return calls
 
 
-def test_a_dataset_in_hand_gives_words_labels_and_the_names_of_classes():
+def test_a_dataset_object_has_words_labels_and_class_names():
     first, second = read(dataset())
     assert (first.id, first.text, first.words, first.label) == ("0", "Ann won", ("Ann", "won"), 1)
     assert dict(first.columns) == {"ner": ("PER", "O"), "label_name": "pos"}
     assert second.label == 0
 
 
-def test_the_order_of_classes_is_the_datasets_own_and_minus_one_is_no_label():
+def test_classes_keep_their_order_and_minus_one_is_no_label():
     first, second = read(dataset(label=(1, -1)))
     assert (first.label, second.label) == (1, None)
 
@@ -54,20 +54,20 @@ def test_a_format_set_on_a_dataset_does_not_matter():
     assert read(dataset().with_format("numpy")) == read(dataset())
 
 
-def test_a_row_of_a_dataset_is_named_by_its_place():
+def test_the_error_for_a_row_of_a_dataset_has_its_number():
     rows = datasets.Dataset.from_dict({"text": ["One.", " "]})
     with pytest.raises(InputError, match=r"the dataset, row 1: the text \(column 'text'\) is empty"):
         read(rows)
 
 
-def test_several_splits_in_hand_are_refused():
+def test_several_splits_are_refused():
     several = datasets.DatasetDict({"train": dataset(), "test": dataset()})
-    with pytest.raises(InputError, match=r"the dataset has several splits \(train, test\), where one is expected"):
+    with pytest.raises(InputError, match=r"the dataset has several splits \(train and test\). Choose one"):
         read(several)
 
 
 @pytest.mark.parametrize(
-    ("source", "asked"),
+    ("source", "call"),
     [
         ("hub:glue:rte:validation", ("glue", "rte", "validation")),
         ("hub:owner/name", ("owner/name", None, None)),
@@ -76,41 +76,43 @@ def test_several_splits_in_hand_are_refused():
         ("hub:imdb:split=train", ("imdb", None, "train")),
     ],
 )
-def test_a_hub_is_asked_for_id_config_and_split(monkeypatch, source, asked):
-    seen = loading(monkeypatch, dataset())
+def test_a_hub_is_called_with_id_config_and_split(monkeypatch, source, call):
+    calls = mock_hub(monkeypatch, dataset())
     assert len(read(source)) == 2
-    assert seen == [asked]
+    assert calls == [call]
 
 
-def test_the_only_split_is_taken_and_one_of_several_must_be_named(monkeypatch):
-    loading(monkeypatch, datasets.DatasetDict({"train": dataset()}))
+def test_the_only_split_is_read_and_one_of_several_must_be_named(monkeypatch):
+    mock_hub(monkeypatch, datasets.DatasetDict({"train": dataset()}))
     assert len(read("hub:owner/name")) == 2
-    loading(monkeypatch, datasets.DatasetDict({"train": dataset(), "test": dataset()}))
-    with pytest.raises(InputError, match="'owner/name' has the splits train, test. Name one: hub:owner/name:split=…"):
+    mock_hub(monkeypatch, datasets.DatasetDict({"train": dataset(), "test": dataset()}))
+    with pytest.raises(
+        InputError, match="'owner/name' has the splits train and test. Name one: hub:owner/name:split=…"
+    ):
         read("hub:owner/name")
 
 
-def test_a_hub_that_cannot_be_reached_says_so():
+def test_the_error_for_an_unreachable_hub_says_so():
     with pytest.raises(
-        InputError, match="The hub cannot be reached for the dataset 'nobody/nothing', and no copy of it"
+        InputError, match="The hub cannot be reached for the dataset 'nobody/nothing', and there is no local copy"
     ):
         read("hub:nobody/nothing")
 
 
-def test_what_the_hub_answers_is_passed_on(monkeypatch):
-    loading(monkeypatch, ValueError("Unknown split 'dev'.\nmore"))
+def test_the_message_of_the_hub_is_passed_on(monkeypatch):
+    mock_hub(monkeypatch, ValueError("Unknown split 'dev'.\nmore"))
     with pytest.raises(InputError, match=r"The dataset 'imdb' cannot be read: Unknown split 'dev'\.$"):
         read("hub:imdb:dev")
 
 
-def test_a_hub_without_its_package_says_how_to_get_it(monkeypatch):
+def test_without_datasets_the_error_names_the_pip_command(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "datasets", None)
-    with pytest.raises(MissingExtra, match=r"needs the package datasets. .* pip install 'headscope\[datasets\]'"):
+    with pytest.raises(MissingExtra, match=r"needs the package datasets, .* pip install 'headscope\[datasets\]'"):
         read("hub:imdb")
 
 
-def test_a_hub_needs_an_id_and_takes_no_place():
+def test_a_hub_needs_an_id_and_takes_no_path():
     with pytest.raises(InputError, match="Which dataset"):
         read("hub:")
-    with pytest.raises(InputError, match="names a place, 'DIR', but the reader 'hub' takes none. Write hub:imdb."):
+    with pytest.raises(InputError, match="has a path, 'DIR', but the reader 'hub' takes none. Write hub:imdb."):
         read("hub:imdb@DIR")

@@ -65,7 +65,7 @@ def test_dev_examples_that_are_in_train_are_counted(tmp_path):
 
 
 def test_truncated_texts_are_counted(tmp_path):
-    with pytest.warns(DataWarning, match="of 8 texts are longer than 6 tokens and were cut"):
+    with pytest.warns(DataWarning, match="of 8 texts are longer than 6 tokens and were truncated"):
         hs.finetune(tiny("bert"), DATA, out=tmp_path / "m", device="cpu", progress=False, max_length=6, epochs=1)
 
 

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from headscope.data.bundled.references import read_bibtex
+from headscope.data.bundled.files import read_bibtex
 
 
 def verb(name: Annotated[str, typer.Argument(help="A lens, a figure, 'gap' or 'headscope'.")] = "headscope") -> None:

@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from headscope.cli.columns import Choices, Label, Pair, SkipMalformed, Text, read
+from headscope.cli.columns import Choices, Label, Pair, SkipMalformed, Text, read_examples
 
 
 def verb(
@@ -58,8 +58,8 @@ def _finetune(asked: dict[str, Any]) -> None:
     with Console(stderr=True).status("Loading"):
         import headscope as hs
 
-        train = read(asked["train"], asked)
-        dev = None if asked["dev"] is None else read(asked["dev"], asked)
+        train = read_examples(asked["train"], asked)
+        dev = None if asked["dev"] is None else read_examples(asked["dev"], asked)
     hs.finetune(train=train, dev=dev, **{name: asked[name] for name in PASSED})
     _summary(console, json.loads((asked["out"] / "finetune.json").read_text(encoding="utf-8")))
     console.print(f"Wrote {asked['out']}", soft_wrap=True)

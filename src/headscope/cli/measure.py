@@ -7,7 +7,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from headscope.cli.columns import Label, Pair, SkipMalformed, Text, read
+from headscope.cli.columns import Label, Pair, SkipMalformed, Text, read_examples
 from headscope.core.prose import count_noun
 from headscope.engine.progress import format_duration
 
@@ -73,7 +73,7 @@ def _measure(options: dict[str, Any]) -> None:
         loading = {name: options[name] for name in LOAD_OPTIONS}
         model = hs.load(options["model"], **loading)
         against = None if options["against"] is None else hs.load(options["against"], **loading)
-        examples = read(options["data"], options)
+        examples = read_examples(options["data"], options)
     models = {"against": against, "edit": options["edit"]}
     settings = {"lens": options["lens"] or ["raw"], "statistics": options["stat"]}
     settings |= {name: options[name] for name in MEASURE_OPTIONS}

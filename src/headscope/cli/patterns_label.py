@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from headscope.cli.columns import Pair, Text, read
+from headscope.cli.columns import Pair, Text, read_examples
 
 KEYS = {"v": "vertical", "d": "diagonal", "m": "vertical_diagonal", "b": "block", "h": "heterogeneous"}
 
@@ -38,7 +38,7 @@ def sheet(
         raise OutputError(f"The folder {out} is not empty. Give the path of a new folder.")
     with Console(stderr=True).status("Drawing maps"):
         transformers.utils.logging.disable_progress_bar()
-        loaded, texts = hs.load(model), read(data, {"text": text, "pair": pair})
+        loaded, texts = hs.load(model), read_examples(data, {"text": text, "pair": pair})
         maps = list(sample_maps(loaded, texts, many, lenses=lens or ["raw"], seed=seed, max_length=max_length))
         save_maps(maps, out)
         sheets = list(save_sheets(maps, out))

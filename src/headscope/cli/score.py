@@ -7,7 +7,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from headscope.cli.columns import Choices, Label, Pair, SkipMalformed, Text, read
+from headscope.cli.columns import Choices, Label, Pair, SkipMalformed, Text, read_examples
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -46,7 +46,7 @@ def _score(asked: dict[str, Any]) -> None:
         import headscope as hs
 
         transformers.utils.logging.disable_progress_bar()
-        examples = read(asked["data"], asked)
+        examples = read_examples(asked["data"], asked)
         model = hs.load(asked["model"], device=asked["device"])
     found = hs.score(model, examples, **{name: asked[name] for name in PASSED})
     _summary(console, found)

@@ -12,9 +12,9 @@ from headscope.core.lazy import LazyFields
 
 @dataclass(frozen=True)
 class Example(LazyFields):
-    """A text or a pair of texts, with what is known about it.
+    """A text or a pair of texts, with its words, label and further columns.
 
-    For a model that reads and writes (T5, BART), `pair` is what the decoder reads.
+    For encoder-decoder models (T5, BART), `pair` is the decoder's input.
 
     >>> Example(id="0", text="The cat sat.").pair is None
     True
@@ -28,7 +28,7 @@ class Example(LazyFields):
     columns: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """So that other processes can be sent examples: columns that cannot be written to cannot be sent."""
+        """Pickle the columns as a dict, because a read-only mapping cannot be pickled."""
         return type(self), (self.id, self.text, self.pair, self.words, self.label, dict(self.columns))
 
 

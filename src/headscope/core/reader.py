@@ -1,4 +1,4 @@
-"""A format that examples are read from."""
+"""The interface of readers, and the rows that they return."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
@@ -9,28 +9,28 @@ from typing import Any, ClassVar, Literal
 
 
 class Unreadable(Exception):  # noqa: N818  (not an error yet: the row may be skipped)
-    """What is wrong with one row, as a sentence without its stop."""
+    """One row cannot be read; the message is a sentence without its full stop."""
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One row that could be read: where it stands, and its values by column."""
+    """One row: its line or row number, and its values by column."""
 
-    line: int
+    number: int
     values: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Malformed:
-    """One row that could not be read: where it stands, and what is wrong with it, as a sentence without its stop."""
+    """One row that cannot be read: its line or row number, and the problem as a sentence without its full stop."""
 
-    line: int
+    number: int
     problem: str
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Which column is what; None where nobody said.
+    """The name of the column for each field of an example; None where it is not known.
 
     >>> Columns(text="review", label="stars").used
     ('review', 'stars')
@@ -43,46 +43,46 @@ class Columns:
     id: str | None = None
     choices: str | tuple[str, ...] | None = None
     labels: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
-    """The names of a column's labels in their order, where it is known."""
+    """The ordered class names of a label column, where they are known."""
 
     @cached_property
     def used(self) -> tuple[str, ...]:
-        """Every column that is something."""
+        """All columns that have a name here."""
         choices = (self.choices,) if isinstance(self.choices, str) else self.choices or ()
         return tuple(name for name in (self.text, self.pair, self.label, self.words, self.id, *choices) if name)
 
 
 @dataclass(frozen=True)
 class RecordTable:
-    """What a reader found: rows, and what the format says about their columns.
+    """The rows that a reader returns, and what the format says about their columns.
 
-    `header` lists the columns where all rows have the same; `counts` is what the numbers of its rows count: lines of
-    a file from 1, or rows from 0.
+    `header` lists the columns where all rows have the same ones. `unit` says what `Record.number` counts: lines of a
+    file from 1, or rows from 0.
     """
 
     name: str
     rows: Iterable[Record | Malformed]
     columns: Columns = field(default_factory=Columns)
     header: tuple[str, ...] | None = None
-    counts: Literal["line", "row"] = "line"
+    unit: Literal["line", "row"] = "line"
 
 
 class Reader(ABC):
-    """Frozen parameters and a call that turns a place into a Table.
+    """A data format: frozen parameters, and a call that reads a path into a RecordTable.
 
-    A subclass is a frozen dataclass in a file of its own under `readers/`, named after it. A row that cannot be read
-    is given as Malformed, so that whoever reads can stop or go on.
+    A subclass is a frozen dataclass in its own file under `readers/`. It yields Malformed for a row that cannot be
+    read, so that the caller can stop or skip it.
     """
 
     endings: ClassVar[tuple[str, ...]] = ()
-    """The endings of files in this format, such as "csv", by which a path finds its reader."""
+    """File endings of this format, such as "csv"; a path without a format is read by its ending."""
 
-    needs_place: ClassVar[bool] = True
-    """Whether the data lie at a path, `name:parameters@PATH`; if not, the parameters say where they are."""
+    needs_path: ClassVar[bool] = True
+    """Whether the data are at a path, `name:parameters@PATH`; if not, the parameters identify them."""
 
     cites: ClassVar[tuple[str, ...]] = ()
-    """The papers that the format or its data come from, as keys of `headscope cite`."""
+    """The papers to cite for the format or its data, as keys of the bundled bibliography."""
 
     @abstractmethod
-    def __call__(self, place: str) -> RecordTable:
-        """The rows at a place: a file, or a folder for formats that know their files' names."""
+    def __call__(self, path: str) -> RecordTable:
+        """Read the rows of a file, or of a folder for formats that know the names of their files."""

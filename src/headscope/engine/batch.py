@@ -55,7 +55,7 @@ def make_batches(
     """Tokenise all examples at once, so that truncation is reported once, and split them into batches."""
     is_encoder_decoder = model.network.config.is_encoder_decoder
     longest = max_length or max_input_length(model)
-    sources = encode(model.tokenizer, examples, longest=longest, paired=not is_encoder_decoder)
+    sources = encode(model.tokenizer, examples, max_length=longest, use_pair=not is_encoder_decoder)
     targets = _encode_targets(model, examples, longest) if is_encoder_decoder else None
 
     def batches() -> Iterator[Inputs]:
@@ -183,7 +183,7 @@ def _encode_targets(model: Model, examples: Sequence[Example], longest: int | No
         return [start] * len(examples)
     if len(targets) != len(examples):
         raise InputError(f"{len(targets)} of {len(examples)} examples have a second text. Give one to all or to none.")
-    encoded = encode(model.tokenizer, targets, longest=longest - 1 if longest else None)
+    encoded = encode(model.tokenizer, targets, max_length=longest - 1 if longest else None)
     word_counts = [len(example.columns.get("spans", ())) for example in examples]  # words of the first text come first
     return [_shift_right(start, row, count) for row, count in zip(encoded, word_counts, strict=True)]
 

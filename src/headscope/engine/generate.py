@@ -149,7 +149,7 @@ def _encode_prompts(model: Model, examples: Sequence[Example], chat: bool) -> li
     options = {"tokenize": False, "add_generation_prompt": True}
     texts = [model.tokenizer.apply_chat_template(message, **options) for message in messages]
     chats = [Example(example.id, text) for example, text in zip(examples, texts, strict=True)]
-    return encode(model.tokenizer, chats, framed=False)
+    return encode(model.tokenizer, chats, add_special=False)
 
 
 def _check_prompts(model: Model, prompts: Tokens, plan: _Plan, max_new_tokens: int) -> None:

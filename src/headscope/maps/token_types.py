@@ -121,7 +121,8 @@ def _tags(example: Example) -> tuple[str, ...]:
     if "tags" not in example.columns:
         raise InputError(
             f"Example '{example.id}' has no tags, which types of words need. Give it a column 'tags', or measure with "
-            "a tagger: hs.measure(…, tagger='auto'), or headscope.data.tagging.tag.tagged(examples) before the capture."
+            "a tagger: hs.measure(…, tagger='auto'), or call headscope.data.tagging.tag.tag_examples(examples) before "
+            "the capture."
         )
     return (*example.columns["tags"], *example.columns.get("pair_tags", ()))
 

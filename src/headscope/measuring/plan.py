@@ -92,7 +92,7 @@ def count_tokens(model: Model, examples: Sequence[Example], max_length: int | No
     longest = max_length or max_input_length(model)
     chunks = (examples[start : start + CHUNK] for start in range(0, len(examples), CHUNK))
     lengths = [length for chunk in chunks for length in _count_chunk(model, chunk)]
-    warn_truncated(examples, lengths, longest, "will be cut", stacklevel=4)
+    warn_truncated(examples, lengths, longest, "will be truncated", stacklevel=4)
     return [min(length, longest) if longest else length for length in lengths]
 
 

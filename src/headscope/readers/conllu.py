@@ -8,29 +8,28 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from headscope.core.reader import Columns, Malformed, Reader, Record, RecordTable, Unreadable
-from headscope.data.reading.entities import Entities
-from headscope.data.reading.lines import read_lines
-from headscope.data.reading.locate import find_file
+from headscope.data.reading.entities import EntityParser
+from headscope.data.reading.files import find_file, read_lines
 
 COLUMNS = (1, 2, 3, 5, 6, 7)
-"""Where form, lemma, universal tag, features, head and relation stand."""
+"""Indices of form, lemma, universal tag, features, head and relation."""
 
 
 @dataclass(frozen=True)
 class Conllu(Reader):
-    """CoNLL-U: one example a sentence, its syntactic words as `words`.
+    """CoNLL-U: one example per sentence, with its syntactic words as `words`.
 
     Columns: `tags` (universal parts of speech), `heads` (index of each word's head from 0, -1 for the root),
-    `relations`, `lemmas`, `features`, and `mentions` where `Entity=` marks them: (first word, last word, entity,
-    type). Tags and heads that a file leaves blank are left out. Multiword tokens and empty nodes are not words.
+    `relations`, `lemmas`, `features`, and where `Entity=` marks them `mentions`: (first word, last word, entity,
+    type). Tags and heads that are blank in the file are left out. Multiword tokens and empty nodes are not words.
     """
 
     endings: ClassVar[tuple[str, ...]] = ("conllu", "conll")
 
-    def __call__(self, place: str) -> RecordTable:
-        """The sentences of a file."""
-        path = find_file(place)
-        return RecordTable(str(path), _sentences(path), Columns(text="text", words="words"))
+    def __call__(self, path: str) -> RecordTable:
+        """Read the sentences of a file."""
+        file = find_file(path)
+        return RecordTable(str(file), _sentences(file), Columns(text="text", words="words"))
 
 
 @dataclass
@@ -40,7 +39,7 @@ class _Block:
     start: int = 0
     comments: dict[str, str] = field(default_factory=dict)
     lines: list[tuple[int, list[str]]] = field(default_factory=list)
-    wrong: Malformed | None = None
+    malformed: Malformed | None = None
 
     @property
     def new_document(self) -> bool:
@@ -48,100 +47,98 @@ class _Block:
 
 
 def _sentences(path: Path) -> Iterator[Record | Malformed]:
-    """Sentence by sentence; the last one of a document answers for mentions that are still open."""
-    entities, marked, held = Entities(), False, None
+    """Yield the sentences; the last sentence of a document is malformed if a mention is still open."""
+    entities, marked, row = EntityParser(), False, None
     for block in chain(_blocks(path), [None]):
-        if held is not None:
+        if row is not None:
             if entities.open and (block is None or block.new_document):
-                held = Malformed(held.line, f"the mention '{entities.open[0][1]}' is open at the end of the document")
-            yield held
+                row = Malformed(row.number, f"the mention '{entities.open[0][1]}' is open at the end of the document")
+            yield row
         if block is None:
             return
         if block.new_document:
-            entities = Entities(entities.order)
+            entities = EntityParser(entities.order)
         if "global.Entity" in block.comments:
             marked, entities.order = True, tuple(block.comments["global.Entity"].split("-"))
-        held = block.wrong or _sentence(block, entities, marked)
+        row = block.malformed or _parse_sentence(block, entities, marked)
 
 
 def _blocks(path: Path) -> Iterator[_Block]:
     block = _Block()
-    for number, text, problem in read_lines(path):
+    for number, text, problem in chain(read_lines(path), [(0, "", None)]):
         if not text.strip():
-            if block.lines or block.wrong:
+            if block.lines or block.malformed:
                 yield block
                 block = _Block()
             continue
         block.start = block.start or number
         if problem:
-            block.wrong = block.wrong or Malformed(number, problem)
+            block.malformed = block.malformed or Malformed(number, problem)
         elif text.startswith("#"):
             name, _, value = text[1:].partition("=")
             block.comments[name.strip()] = value.strip()
         else:
             block.lines.append((number, text.split("\t")))
-    if block.lines or block.wrong:
-        yield block
 
 
-def _sentence(block: _Block, entities: Entities, marked: bool) -> Record | Malformed:
+def _parse_sentence(block: _Block, entities: EntityParser, marked: bool) -> Record | Malformed:
     number, mentions = block.start, []
     words: list[list[str]] = []
+    length = sum(cells[0].isdecimal() for _, cells in block.lines)
     try:
-        many = sum(cells[0].isdecimal() for _, cells in block.lines)
-        for number, cells in block.lines:  # noqa: B007  (the error names the line it came to)
+        for number, cells in block.lines:  # noqa: B007  (the error names the current line)
             if len(cells) != 10:
                 raise Unreadable(f"it has {len(cells)} columns, but a word of CoNLL-U has 10")
             if _is_word(cells[0], len(words) + 1):
-                _check_head(cells, many)
+                _check_head(cells, length)
                 words.append(cells)
             if "Entity=" in cells[9]:
                 if "-" in cells[0]:
-                    raise Unreadable(f"Entity= stands on the multiword token {cells[0]}, where a word is expected")
+                    raise Unreadable(f"the multiword token {cells[0]} has Entity=, which belongs to words")
                 first = len(words) - 1 if "." not in cells[0] else len(words)
-                mentions += entities.read(_misc(cells[9], "Entity"), first, len(words) - 1)
+                mentions += entities.parse(_entity(cells[9]), first, len(words) - 1)
         if not words:
             raise Unreadable("the sentence has no words")
-    except Unreadable as wrong:
-        return Malformed(number, str(wrong))
-    found = _values(block.comments, words)
-    mentions += entities.cut(len(words))
+    except Unreadable as error:
+        return Malformed(number, str(error))
+    values = _values(block.comments, words)
+    mentions += entities.end_sentence(len(words))
     if marked or mentions:
-        found["mentions"] = tuple(sorted(mentions))
-    return Record(block.start, found)
+        values["mentions"] = tuple(sorted(mentions))
+    return Record(block.start, values)
 
 
 def _is_word(name: str, expected: int) -> bool:
-    """Whether a line is a word, with the number that comes next; `3-4` is a multiword token, `3.1` an empty node."""
+    """Return whether a line is the next word; `3-4` is a multiword token and `3.1` an empty node."""
     if name == str(expected):
         return True
     if not all(part.isdecimal() for part in re.split(r"[-.]", name, maxsplit=1)) or name.isdecimal():
-        raise Unreadable(f"the word's number is '{name}', where {expected} is expected")
+        raise Unreadable(f"the word's number is '{name}', but {expected} is expected")
     return False
 
 
-def _check_head(cells: list[str], many: int) -> None:
+def _check_head(cells: list[str], length: int) -> None:
     name, head = cells[0], cells[6]
     if head == "_":
         return
-    if not head.isdecimal() or int(head) > many:
-        raise Unreadable(f"the head of word {name} is '{head}', but the words are 1 to {many} (0 is the root)")
+    if not head.isdecimal() or int(head) > length:
+        raise Unreadable(f"the head of word {name} is '{head}', but the words are 1 to {length} (0 is the root)")
     if head == name:
         raise Unreadable(f"word {name} is its own head")
 
 
 def _values(comments: dict[str, str], words: list[list[str]]) -> dict[str, Any]:
-    forms, lemmas, tags, features, heads, relations = (tuple(each[place] for each in words) for place in COLUMNS)
-    found: dict[str, Any] = {"text": comments.get("text") or " ".join(forms), "words": forms, "lemmas": lemmas}
-    found["features"] = tuple("" if each == "_" else each for each in features)
+    forms, lemmas, tags, features, heads, relations = (tuple(cells[index] for cells in words) for index in COLUMNS)
+    values: dict[str, Any] = {"text": comments.get("text") or " ".join(forms), "words": forms, "lemmas": lemmas}
+    values["features"] = tuple("" if feature == "_" else feature for feature in features)
     if name := comments.get("sent_id"):
-        found["sent_id"] = name
+        values["sent_id"] = name
     if set(tags) != {"_"}:
-        found["tags"] = tags
+        values["tags"] = tags
     if "_" not in heads:
-        found |= {"heads": tuple(int(head) - 1 for head in heads), "relations": relations}
-    return found
+        values |= {"heads": tuple(int(head) - 1 for head in heads), "relations": relations}
+    return values
 
 
-def _misc(cell: str, name: str) -> str:
-    return next((part[len(name) + 1 :] for part in cell.split("|") if part.startswith(f"{name}=")), "")
+def _entity(cell: str) -> str:
+    return next((part.removeprefix("Entity=") for part in cell.split("|") if part.startswith("Entity=")), "")

@@ -8,20 +8,19 @@ from pathlib import Path
 from typing import ClassVar, Literal
 
 from headscope.core.errors import InputError
-from headscope.core.reader import Malformed, Reader, Record, RecordTable, Unreadable
+from headscope.core.reader import Malformed, Reader, RecordTable
 from headscope.core.spec import check_choices
-from headscope.data.reading.lines import read_lines
-from headscope.data.reading.locate import find_file
-from headscope.data.reading.tab_separated import check_header, match_columns
+from headscope.data.reading.files import find_file, read_lines
+from headscope.data.reading.tab_separated import check_header, parse_row
 
 DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|"}
 
 
 @dataclass(frozen=True)
 class Csv(Reader):
-    """Comma-separated values, quoted where needed; other delimiters by name.
+    """Comma-separated values with quoting; other delimiters by name.
 
-    The first row names the columns; with header=false they are called 1, 2, 3, …
+    The first row names the columns; with header=false the columns are called 1, 2, 3, …
     """
 
     delimiter: Literal["comma", "semicolon", "tab", "pipe"] = "comma"
@@ -32,44 +31,44 @@ class Csv(Reader):
     def __post_init__(self) -> None:
         check_choices(self)
 
-    def __call__(self, place: str) -> RecordTable:
-        """The rows of a file."""
-        path = find_file(place)
-        found = _parsed(path, DELIMITERS[self.delimiter])
-        first = next(found, None)
+    def __call__(self, path: str) -> RecordTable:
+        """Read the rows of a file."""
+        file = find_file(path)
+        rows = _parse(file, DELIMITERS[self.delimiter])
+        first = next(rows, None)
         if first is None:
-            raise InputError(f"{path} holds nothing but empty lines. Was it written to its end?")
+            raise InputError(f"{file} has only empty lines. Was it written completely?")
         line, fields = first
         if isinstance(fields, Malformed):
-            if self.header:
-                raise InputError(f"{path}, line {line}: {fields.problem}. It should name the columns.")
-            raise InputError(f"{path}, line {line}: {fields.problem}. It should show how many columns there are.")
+            purpose = "name the columns" if self.header else "show how many columns there are"
+            raise InputError(f"{file}, line {line}: {fields.problem}. The first row must {purpose}.")
         if self.header:
-            names = check_header(path, fields)
-            _check_delimiter(path, names)
+            names = check_header(file, fields)
+            _check_delimiter(file, names)
         else:
-            names = tuple(str(place + 1) for place in range(len(fields)))
-            found = chain([first], found)
-        return RecordTable(str(path), (_row(line, each, names) for line, each in found), header=names)
+            names = tuple(str(number) for number in range(1, len(fields) + 1))
+            rows = chain([first], rows)
+        records = (row if isinstance(row, Malformed) else parse_row(line, row, names) for line, row in rows)
+        return RecordTable(str(file), records, header=names)
 
 
 def _check_delimiter(path: Path, names: Sequence[str]) -> None:
-    for name, sign in DELIMITERS.items():
-        if len(names) == 1 and sign in names[0]:
+    for name, delimiter in DELIMITERS.items():
+        if len(names) == 1 and delimiter in names[0]:
             raise InputError(
-                f"{path} has one column, {names[0]!r}. Are its fields separated by another sign? "
+                f"{path} has one column, {names[0]!r}. Does it have another delimiter? "
                 f"Write 'csv:delimiter={name}@{path}'."
             )
 
 
-def _parsed(path: Path, delimiter: str) -> Iterator[tuple[int, list[str] | Malformed]]:
-    """The line where each row starts, and its fields or what is wrong."""
-    broken: dict[int, str] = {}
+def _parse(path: Path, delimiter: str) -> Iterator[tuple[int, list[str] | Malformed]]:
+    """Yield the first line of each row, and its fields or what is wrong."""
+    problems: dict[int, str] = {}
 
     def texts() -> Iterator[str]:
-        for number, text, problem in read_lines(path, ends=True):
+        for number, text, problem in read_lines(path, keep_ends=True):
             if problem:
-                broken[number] = problem
+                problems[number] = problem
             yield text
 
     rows = csv.reader(texts(), delimiter=delimiter, strict=True)
@@ -80,27 +79,19 @@ def _parsed(path: Path, delimiter: str) -> Iterator[tuple[int, list[str] | Malfo
         except StopIteration:
             return
         except csv.Error as error:
-            yield start, Malformed(start, _problem(str(error), rows.line_num - start + 1))
+            yield start, Malformed(start, _describe(str(error), rows.line_num - start + 1))
             continue
-        if wrong := next((line for line in range(start, rows.line_num + 1) if line in broken), 0) if broken else 0:
-            yield wrong, Malformed(wrong, broken.pop(wrong))
+        line = next(filter(problems.__contains__, range(start, rows.line_num + 1)), None)
+        if line is not None:
+            yield line, Malformed(line, problems.pop(line))
         elif fields:
             yield start, fields
 
 
-def _row(line: int, fields: list[str] | Malformed, names: Sequence[str]) -> Record | Malformed:
-    if isinstance(fields, Malformed):
-        return fields
-    try:
-        return Record(line, match_columns(fields, names))
-    except Unreadable as wrong:
-        return Malformed(line, str(wrong))
-
-
-def _problem(error: str, many: int) -> str:
+def _describe(error: str, lines: int) -> str:
     if "unexpected end of data" in error:
-        rest = "is one field" if many == 1 else f"({many} lines) is one field"
+        rest = "is one field" if lines == 1 else f"({lines} lines) is one field"
         return f"a quotation mark that opens here is never closed, so that the rest of the file {rest}"
     if "field larger" in error:
         return f"a {error.replace('field', 'field is', 1)}; raise it with csv.field_size_limit"
-    return f"its quotation is broken: {error}"
+    return f"its quoting is broken: {error}"

@@ -1,55 +1,55 @@
-"""GAP as pairs: does the pronoun mean this name?"""
+"""GAP as text pairs: does the pronoun refer to this name?"""
 
 import bz2
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from typing import Any, ClassVar, Literal
 
 from headscope.core.reader import Columns, Reader, Record, RecordTable
 from headscope.core.spec import check_choices
+from headscope.data.bundled.files import bundled_file
 
-NAMES = ("no", "yes")
-AROUND = 3
-"""Words that are quoted on each side of the pronoun, to say which of several is meant."""
+CLASSES = ("no", "yes")
+CONTEXT = 3
+"""Words to quote on each side of the pronoun, because a paragraph may have several."""
 
 
 @dataclass(frozen=True)
 class GapPairs(Reader):
-    """GAP's development or validation set (Webster et al., 2018), which comes with the package, as pairs of texts.
+    """The bundled development or validation set of GAP (Webster et al., 2018) as pairs of texts.
 
-    Each paragraph makes two: those of its sentences in which the pronoun and both names stand, with all between them,
-    and a claim such as 'In "He lost when his car broke", his means Bob.' The label says whether that is so. GAP is
-    Apache-2.0; its licence lies beside the data as GAP_LICENSE.
+    Each paragraph gives two pairs. The text is the sentences from the first to the last of the pronoun and both names;
+    the pair is a claim such as 'In "He lost when his car broke", his means Bob.' The label says whether the claim is
+    true. GAP is licensed under Apache-2.0, see GAP_LICENSE beside the data.
     """
 
     split: Literal["development", "validation"] = "development"
 
-    needs_place: ClassVar[bool] = False
+    needs_path: ClassVar[bool] = False
     cites: ClassVar[tuple[str, ...]] = ("webster2018",)
 
     def __post_init__(self) -> None:
         check_choices(self)
 
-    def __call__(self, place: str) -> RecordTable:  # noqa: ARG002  (the data lie in the package)
-        """Two rows for each paragraph."""
+    def __call__(self, path: str) -> RecordTable:  # noqa: ARG002  (the data are in the package)
+        """Return two rows for each paragraph."""
         name = f"gap_{self.split}.tsv.bz2"
-        text = bz2.decompress((files("headscope.data.bundled") / name).read_bytes()).decode()
-        columns = Columns(text="Text", pair="claim", label="truth", id="ID", labels={"truth": NAMES})
+        text = bz2.decompress(bundled_file(name).read_bytes()).decode()
+        columns = Columns(text="Text", pair="claim", label="truth", id="ID", labels={"truth": CLASSES})
         header = ("ID", "Text", "claim", "truth", "Pronoun", "name", "URL")
         return RecordTable(name, _rows(text), columns, header)
 
 
-def sentences(text: str, places: Sequence[int]) -> str:
-    """The part of a text from the sentence with the first of these places to the one with the last.
+def crop_to_sentences(text: str, offsets: Sequence[int]) -> str:
+    """Return the sentences from the one with the first offset to the one with the last.
 
-    >>> sentences("It rained. Ann met Eve. She won. All went home.", [11, 24])
+    >>> crop_to_sentences("It rained. Ann met Eve. She won. All went home.", [11, 24])
     'Ann met Eve. She won.'
     """
-    ends = [0, *(found.end() for found in re.finditer(r"[.!?][\"”')]*\s+(?=[\"“'(]?[A-Z0-9])", text)), len(text)]
-    first = max(end for end in ends[:-1] if end <= min(places))
-    last = min(end for end in ends if end > max(places))
+    ends = [0, *(match.end() for match in re.finditer(r"[.!?][\"”')]*\s+(?=[\"“'(]?[A-Z0-9])", text)), len(text)]
+    first = max(end for end in ends[:-1] if end <= min(offsets))
+    last = min(end for end in ends if end > max(offsets))
     return text[first:last].strip()
 
 
@@ -57,22 +57,21 @@ def _rows(text: str) -> Iterator[Record]:
     header, *lines = text.splitlines()
     for number, line in enumerate(lines, 2):
         row = dict(zip(header.split("\t"), line.split("\t"), strict=True))
-        for which in ("A", "B"):
-            yield Record(number, _pair(row, which))
+        for name in ("A", "B"):
+            yield Record(number, _make_pair(row, name))
 
 
-def _pair(row: Mapping[str, str], which: str) -> dict[str, Any]:
-    """The paragraph and a claim about its pronoun."""
+def _make_pair(row: Mapping[str, str], name: str) -> dict[str, Any]:
+    """Return the paragraph with a claim that its pronoun refers to the name A or B."""
     start, pronoun = int(row["Pronoun-offset"]), row["Pronoun"]
-    before, after = row["Text"][:start].split()[-AROUND:], row["Text"][start + len(pronoun) :].split()[:AROUND]
-    places = [int(row[f"{each}-offset"]) for each in ("Pronoun", "A", "B")]
-    quoted = " ".join([*before, pronoun, *after])
+    before, after = row["Text"][:start].split()[-CONTEXT:], row["Text"][start + len(pronoun) :].split()[:CONTEXT]
+    quote = " ".join([*before, pronoun, *after])
     return {
-        "ID": f"{row['ID']}-{which}",
-        "Text": sentences(row["Text"], places),
-        "claim": f'In "{quoted}", {pronoun} means {row[which]}.',
-        "truth": NAMES[row[f"{which}-coref"] == "TRUE"],
+        "ID": f"{row['ID']}-{name}",
+        "Text": crop_to_sentences(row["Text"], [int(row[f"{mention}-offset"]) for mention in ("Pronoun", "A", "B")]),
+        "claim": f'In "{quote}", {pronoun} means {row[name]}.',
+        "truth": CLASSES[row[f"{name}-coref"] == "TRUE"],
         "Pronoun": pronoun,
-        "name": row[which],
+        "name": row[name],
         "URL": row["URL"],
     }

@@ -1,4 +1,4 @@
-"""The nine tasks of GLUE, from a folder as its download makes it."""
+"""The nine tasks of GLUE, from a folder laid out like its download."""
 
 import re
 from collections.abc import Mapping
@@ -9,35 +9,35 @@ from typing import Any
 
 from headscope.core.errors import InputError, unknown_name
 from headscope.core.reader import Columns, Reader, RecordTable, Unreadable
-from headscope.data.reading.locate import find_file
-from headscope.data.reading.tab_separated import expect_columns, read_tab_table
+from headscope.data.reading.files import find_file, list_folder
+from headscope.data.reading.tab_separated import read_tab_table
 
 
 @dataclass(frozen=True)
-class Task:
-    """One task: its folder, its columns, the names of its labels in their order."""
+class GlueTask:
+    """One task: its folder, its columns, and its ordered class names."""
 
     folder: str
     text: str
     pair: str | None
     label: str
-    names: tuple[str, ...] = ()
-    unnamed: tuple[str, ...] | None = None  # its columns, where train and dev have no header
+    classes: tuple[str, ...] = ()
+    header: tuple[str, ...] | None = None  # the columns of train and dev, if these files have no header
 
 
 ENTAILMENT = ("entailment", "not_entailment")
 TASKS = {
-    "cola": Task(
+    "cola": GlueTask(
         "CoLA", "sentence", None, "label", ("unacceptable", "acceptable"), ("source", "label", "star", "sentence")
     ),
-    "sst2": Task("SST-2", "sentence", None, "label", ("negative", "positive")),
-    "mrpc": Task("MRPC", "#1 String", "#2 String", "Quality", ("not_equivalent", "equivalent")),
-    "stsb": Task("STS-B", "sentence1", "sentence2", "score"),
-    "qqp": Task("QQP", "question1", "question2", "is_duplicate", ("not_duplicate", "duplicate")),
-    "mnli": Task("MNLI", "sentence1", "sentence2", "gold_label", ("entailment", "neutral", "contradiction")),
-    "qnli": Task("QNLI", "question", "sentence", "label", ENTAILMENT),
-    "rte": Task("RTE", "sentence1", "sentence2", "label", ENTAILMENT),
-    "wnli": Task("WNLI", "sentence1", "sentence2", "label", ("not_entailment", "entailment")),
+    "sst2": GlueTask("SST-2", "sentence", None, "label", ("negative", "positive")),
+    "mrpc": GlueTask("MRPC", "#1 String", "#2 String", "Quality", ("not_equivalent", "equivalent")),
+    "stsb": GlueTask("STS-B", "sentence1", "sentence2", "score"),
+    "qqp": GlueTask("QQP", "question1", "question2", "is_duplicate", ("not_duplicate", "duplicate")),
+    "mnli": GlueTask("MNLI", "sentence1", "sentence2", "gold_label", ("entailment", "neutral", "contradiction")),
+    "qnli": GlueTask("QNLI", "question", "sentence", "label", ENTAILMENT),
+    "rte": GlueTask("RTE", "sentence1", "sentence2", "label", ENTAILMENT),
+    "wnli": GlueTask("WNLI", "sentence1", "sentence2", "label", ("not_entailment", "entailment")),
 }
 
 
@@ -45,30 +45,30 @@ TASKS = {
 class Glue(Reader):
     """A task of GLUE (Wang et al., 2019): cola, sst-2, mrpc, sts-b, qqp, mnli, qnli, rte or wnli.
 
-    `split` is train, dev or test; for MNLI these are the matched ones, beside dev-mismatched and test-mismatched.
-    Labels are numbers with their names in the column `label_name`; test sets have none.
+    `split` is train, dev or test; for MNLI, dev and test are the matched sets, beside dev-mismatched and
+    test-mismatched. Labels are class indices, with their names in the column `label_name`; test sets have no labels.
     """
 
     task: str = ""
     split: str = "dev"
 
-    def __call__(self, place: str) -> RecordTable:
-        """The rows of one split; the place is GLUE's folder, the task's own, or the file."""
-        task = _task(self.task)
+    def __call__(self, path: str) -> RecordTable:
+        """Read one split; the path is GLUE's folder, the task's own folder, or the file."""
+        task = _find_task(self.task)
         split = self.split.lower().replace("_", "-").replace("validation", "dev")
-        path = _file(place, task, split)
         unlabelled = split.startswith("test")
-        header = None if unlabelled else task.unnamed
-        labels = {task.label: task.names} if task.names else {}
-        columns = Columns(text=task.text, pair=task.pair, label=task.label, labels=labels)
-        table = read_tab_table(path, columns, header=header, typed=partial(_typed, task))
-        wanted = (task.text, task.pair, None if unlabelled else task.label)
-        expect_columns(path, table, [name for name in wanted if name])
-        return table
+        labels = {task.label: task.classes} if task.classes else {}
+        return read_tab_table(
+            _find_split(path, task, split),
+            Columns(text=task.text, pair=task.pair, label=task.label, labels=labels),
+            header=None if unlabelled else task.header,
+            convert=partial(_convert, task),
+            required=(task.text, task.pair, None if unlabelled else task.label),
+        )
 
 
-def _task(name: str) -> Task:
-    key = re.sub(r"[-_\s]", "", name.lower())
+def _find_task(name: str) -> GlueTask:
+    key = _normalise(name)
     if not key:
         raise InputError("Which task of GLUE? Write glue:TASK:SPLIT@DIR, such as glue:rte:dev@glue_data.")
     if key not in TASKS:
@@ -76,32 +76,37 @@ def _task(name: str) -> Task:
     return TASKS[key]
 
 
-def _file(place: str, task: Task, split: str) -> Path:
-    """The split's file: in the task's folder under this one, or in this one, or the file itself."""
-    path = Path(place).expanduser()
-    if not path.is_dir():
-        return find_file(path)
+def _find_split(path: str, task: GlueTask, split: str) -> Path:
+    """Return the file of a split: in the task's folder below `path`, in `path`, or `path` itself."""
+    folder = Path(path).expanduser()
+    if not folder.is_dir():
+        return find_file(folder)
     if task.folder == "MNLI" and split in ("dev", "test"):
         split += "-matched"
-    spelled = re.sub(r"[-_]", "", task.folder.lower())
-    inner = (each for each in sorted(path.iterdir()) if re.sub(r"[-_]", "", each.name.lower()) == spelled)
-    folder, name = next((each for each in inner if each.is_dir()), None), f"{split.replace('-', '_')}.tsv"
-    if folder is None and not (path / name).is_file():
-        held = ", ".join(sorted(each.name for each in path.iterdir())[:12]) or "nothing"
+    name, key = f"{split.replace('-', '_')}.tsv", _normalise(task.folder)
+    inner = next(
+        (child for child in sorted(folder.iterdir()) if child.is_dir() and _normalise(child.name) == key), None
+    )
+    if inner is None and not (folder / name).is_file():
         raise InputError(
-            f"{path} has no folder {task.folder}, as GLUE's download makes it, and no {name} either. It holds: {held}."
+            f"{folder} has no folder {task.folder}, as in GLUE's download, and no {name}. It holds: "
+            f"{list_folder(folder)}."
         )
-    return find_file((folder or path) / name)
+    return find_file((inner or folder) / name)
 
 
-def _typed(task: Task, row: dict[str, Any]) -> Mapping[str, Any]:
-    """Test sets have no labels; where labels have no names (STS-B), they are scores from 0 to 5."""
+def _normalise(name: str) -> str:
+    return re.sub(r"[-_\s]", "", name.lower())
+
+
+def _convert(task: GlueTask, row: dict[str, Any]) -> Mapping[str, Any]:
+    """Add the missing label of a test set; parse the scores of STS-B, which run from 0 to 5."""
     label = row.setdefault(task.label, None)
-    if label is not None and not task.names:
+    if label is not None and not task.classes:
         try:
             row[task.label] = float(label)
         except ValueError:
             row[task.label] = -1.0
         if not 0 <= row[task.label] <= 5:
-            raise Unreadable(f"the label (column '{task.label}') is {label!r}, where a number from 0 to 5 is expected")
+            raise Unreadable(f"the label (column '{task.label}') is {label!r}, but a number from 0 to 5 is expected")
     return row

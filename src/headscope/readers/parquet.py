@@ -2,47 +2,43 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib import import_module
+from itertools import chain
 from typing import Any, ClassVar
 
-from headscope.core.errors import InputError, MissingExtra
+from headscope.core.errors import InputError, require_package
 from headscope.core.reader import Reader, Record, RecordTable
-from headscope.data.reading.locate import find_file
+from headscope.data.reading.files import find_file
 
 
 @dataclass(frozen=True)
 class Parquet(Reader):
-    """Parquet, as hubs and data frames store tables."""
+    """Parquet, the table format of hubs and data frames."""
 
     endings: ClassVar[tuple[str, ...]] = ("parquet",)
 
-    def __call__(self, place: str) -> RecordTable:
-        """The rows of a file, batch by batch."""
-        path = find_file(place)
+    def __call__(self, path: str) -> RecordTable:
+        """Read the rows of a file, batch by batch."""
+        name = str(find_file(path))
+        parquet = require_package("pyarrow.parquet", "parquet", f"Reading {name}")
         try:
-            parquet = import_module("pyarrow.parquet")
-        except ImportError:
-            raise MissingExtra(
-                f"Reading {path} needs the package pyarrow. Install it with: pip install 'headscope[parquet]'"
-            ) from None
-        try:
-            file = parquet.ParquetFile(path)
-        except Exception as error:  # pyarrow raises several kinds, some of them its own
-            raise InputError(f"{path} is no whole Parquet file: {_first(error)}. Was it written to its end?") from error
-        return RecordTable(str(path), _rows(file, str(path)), header=tuple(file.schema_arrow.names), counts="row")
+            file = parquet.ParquetFile(name)
+        except Exception as error:  # pyarrow raises errors of many types
+            raise InputError(
+                f"{name} is not a complete Parquet file: {_first_line(error)}. Was it written completely?"
+            ) from error
+        return RecordTable(name, _rows(file, name), header=tuple(file.schema_arrow.names), unit="row")
 
 
 def _rows(file: Any, name: str) -> Iterator[Record]:
-    place = 0
+    count = 0
     with file:
+        rows = chain.from_iterable(batch.to_pylist() for batch in file.iter_batches())
         try:
-            for batch in file.iter_batches():
-                for values in batch.to_pylist():
-                    yield Record(place, values)
-                    place += 1
+            for count, values in enumerate(rows, 1):
+                yield Record(count - 1, values)
         except OSError as error:
-            raise InputError(f"{name}, row {place}: what follows cannot be read: {_first(error)}.") from error
+            raise InputError(f"{name} cannot be read from row {count} on: {_first_line(error)}.") from error
 
 
-def _first(error: Exception) -> str:
+def _first_line(error: Exception) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")

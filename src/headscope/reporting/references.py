@@ -5,13 +5,11 @@ import re
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
-from importlib.resources import files
 
 from headscope.core.errors import UnknownName, unknown_name
 from headscope.core.prose import join_words
-from headscope.data.bundled.references import read_bibtex
+from headscope.data.bundled.files import citation_keys, read_references
 
-_ENTRY = re.compile(r"@\w+\{([\w-]+),\n.*?\n\}", re.DOTALL)
 _FIELD = re.compile(r"^\s*(\w+)\s*=\s*[{\"](.*)[}\"],?\s*$", re.MULTILINE)
 _ACCENTS = {"'": "́", "`": "̀", "^": "̂", '"': "̈", "~": "̃", "c": "̧", "v": "̌"}
 _LETTERS = {"L": "Ł", "l": "ł", "O": "Ø", "o": "ø", "ss": "ß", "ae": "æ", "aa": "å"}
@@ -28,8 +26,7 @@ class Reference:
 
 def references(names: Iterable[str]) -> list[Reference]:
     """The entries behind keys such as "sun2021" or things to cite such as "effective", each once, in that order."""
-    text = (files("headscope.data.bundled") / "references.bib").read_text(encoding="utf-8")
-    known = {found[1]: found[0] for found in _ENTRY.finditer(text)}
+    known = read_references()
     chosen: dict[str, str] = {}
     for name in names:
         chosen |= {name: known[name]} if name in known else _of_a_thing(name, known)
@@ -54,10 +51,9 @@ def citation(entry: str) -> str:
 def _of_a_thing(name: str, known: dict[str, str]) -> dict[str, str]:
     """What `headscope cite` prints for a lens, a figure or the data."""
     try:
-        found = read_bibtex(name)
+        return {key: known[key] for key in citation_keys(name)}
     except UnknownName:
         raise unknown_name("reference", name, known) from None
-    return {entry[1]: entry[0] for entry in _ENTRY.finditer(f"{found}\n")}
 
 
 def _read(value: str) -> str:

@@ -1,4 +1,4 @@
-"""Examples with tags: found, given, or kept from before."""
+"""Tagged examples: new tags, gold tags and cached tags."""
 
 import sys
 import warnings
@@ -11,16 +11,15 @@ import pytest
 from headscope.core.errors import DataWarning, InputError, MissingExtra
 from headscope.core.example import Example
 from headscope.data.tagging import cache as tag_cache
-from headscope.data.tagging.english import EnglishTags
 from headscope.data.tagging.tag import tag_examples
-from headscope.data.tagging.tagger import words_at
+from headscope.data.tagging.tagger import EnglishTagger, words_at
 
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
-    """A cache of this test's own, worth its while for any text."""
+    """A cache folder for each test, used for texts of any length."""
     monkeypatch.setenv("HEADSCOPE_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(tag_cache, "WORTH", 1)
+    monkeypatch.setattr(tag_cache, "MINIMUM", 1)
     return tmp_path / "cache"
 
 
@@ -28,66 +27,64 @@ DATA = [Example("a", "She didn't sleep."), Example("b", "Paris is big.", pair="I
 
 
 def test_texts_get_words_and_tags():
-    one = tag_examples([Example("a", "She didn't sleep.")])[0]
-    assert words_at(one.text, one.columns["spans"]) == ("She", "did", "n't", "sleep", ".")
-    assert one.columns["tags"] == ("PRON", "AUX", "PART", "VERB", "PUNCT")
-    assert "pair_spans" not in one.columns
+    (example,) = tag_examples([Example("a", "She didn't sleep.")])
+    assert words_at(example.text, example.columns["spans"]) == ("She", "did", "n't", "sleep", ".")
+    assert example.columns["tags"] == ("PRON", "AUX", "PART", "VERB", "PUNCT")
+    assert "pair_spans" not in example.columns
 
 
 def test_the_tags_of_a_pair_follow_those_of_the_text():
-    one = tag_examples([Example("b", "Paris is big.", pair="Is it?", label=1, columns={"source": "web"})])[0]
-    assert one.columns["tags"] == ("PROPN", "AUX", "ADJ", "PUNCT", "AUX", "PRON", "PUNCT")
-    assert words_at(one.pair, one.columns["pair_spans"]) == ("Is", "it", "?")
-    assert (one.label, one.columns["source"]) == (1, "web")
+    (example,) = tag_examples([Example("b", "Paris is big.", pair="Is it?", label=1, columns={"source": "web"})])
+    assert example.columns["tags"] == ("PROPN", "AUX", "ADJ", "PUNCT", "AUX", "PRON", "PUNCT")
+    assert words_at(example.pair, example.columns["pair_spans"]) == ("Is", "it", "?")
+    assert (example.label, example.columns["source"]) == (1, "web")
 
 
-def test_words_given_are_the_words_tagged():
-    one = tag_examples([Example("a", "dont go", words=("dont", "go"))])[0]
-    assert len(one.columns["tags"]) == 2
-    assert "spans" not in one.columns
-    two = tag_examples([Example("a", "New York slept", columns={"spans": ((0, 8), (9, 14))})])[0]
-    assert (two.columns["spans"], len(two.columns["tags"])) == (((0, 8), (9, 14)), 2)
+def test_words_of_an_example_are_tagged_as_they_are():
+    (example,) = tag_examples([Example("a", "dont go", words=("dont", "go"))])
+    assert len(example.columns["tags"]) == 2
+    assert "spans" not in example.columns
+    (spanned,) = tag_examples([Example("a", "New York slept", columns={"spans": ((0, 8), (9, 14))})])
+    assert (spanned.columns["spans"], len(spanned.columns["tags"])) == (((0, 8), (9, 14)), 2)
 
 
 @pytest.mark.parametrize("tagger", ["auto", "english", "gold"])
-def test_tags_that_are_there_stay(tagger):
-    given = [Example("a", "He ran", words=("He", "ran"), columns={"tags": ("X", "X")})]
-    assert tag_examples(given, tagger) == given
+def test_existing_tags_are_kept(tagger):
+    examples = [Example("a", "He ran", words=("He", "ran"), columns={"tags": ("X", "X")})]
+    assert tag_examples(examples, tagger) == examples
 
 
-def test_gold_tags_that_are_missing_are_refused():
-    given = [Example("a", "b", columns={"tags": ("X",)}), Example("c", "d")]
-    with pytest.raises(
-        InputError, match="tagger='gold' takes tags from the data, but 1 of 2 .* first is 'c'. Give them"
-    ):
-        tag_examples(given, "gold")
+def test_missing_gold_tags_are_refused():
+    examples = [Example("a", "b", columns={"tags": ("X",)}), Example("c", "d")]
+    with pytest.raises(InputError, match="tagger='gold' needs tags in the data, but 1 of 2 .* first is 'c'. Give them"):
+        tag_examples(examples, "gold")
 
 
-def test_a_tagger_that_there_is_not_is_refused():
+def test_an_unknown_tagger_is_refused():
     with pytest.raises(InputError, match="No tagger is called 'nltk'. Use 'auto' or 'english' .* 'spacy:MODEL'"):
         tag_examples(DATA, "nltk")
 
 
-def test_tags_are_kept_and_used_again(folder, monkeypatch):
+def test_tags_are_cached_and_used_again(folder, monkeypatch):
     first = tag_examples(DATA)
     (file,) = (folder / "tags").iterdir()
-    monkeypatch.setattr(EnglishTags, "__call__", None)  # nobody tags any more
+    monkeypatch.setattr(EnglishTagger, "__call__", None)  # nothing can be tagged any more
     assert tag_examples(DATA) == first
     assert list((folder / "tags").iterdir()) == [file]
 
 
-def test_other_data_and_other_taggers_have_files_of_their_own(folder, monkeypatch):
+def test_other_data_and_other_taggers_have_their_own_files(folder, monkeypatch):
     tag_examples(DATA)
     tag_examples(DATA[:2])
     tag_examples([Example("a", "She did", words=("She", "did"))])
     tag_examples([Example("a", "She", pair="did")])
-    monkeypatch.setattr("headscope.data.tagging.english._version", lambda: "another")
+    monkeypatch.setattr("headscope.data.tagging.tagger._version", lambda: "another")
     tag_examples(DATA)
     assert len(list((folder / "tags").iterdir())) == 5
 
 
 @pytest.mark.parametrize("damage", ["empty", "cut", "other", "short"])
-def test_a_damaged_file_is_made_again(folder, damage):
+def test_a_damaged_file_is_written_again(folder, damage):
     first = tag_examples(DATA)
     (file,) = (folder / "tags").iterdir()
     whole = file.read_bytes()
@@ -98,19 +95,19 @@ def test_a_damaged_file_is_made_again(folder, damage):
     elif damage == "other":
         np.savez(file, names=np.array(["X"]))
     else:
-        with np.load(file) as held:
-            np.savez(file, **{**held, "tags": held["tags"][:-1]})
+        with np.load(file) as arrays:
+            np.savez(file, **{**arrays, "tags": arrays["tags"][:-1]})
     assert tag_examples(DATA) == first
     assert file.read_bytes() == whole
 
 
-def test_a_folder_that_cannot_be_written_is_no_trouble(tmp_path, monkeypatch):
+def test_tagging_works_without_a_writable_folder(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("in the way")
     monkeypatch.setenv("HEADSCOPE_CACHE", str(tmp_path / "file"))
     assert tag_examples(DATA)[0].columns["tags"][0] == "PRON"
 
 
-def test_a_write_that_fails_leaves_nothing_behind(folder, monkeypatch):
+def test_a_failed_write_leaves_no_file(folder, monkeypatch):
     def fail(file, **_):
         file.write(b"half")
         raise OSError(28, "No space left on device")
@@ -120,23 +117,23 @@ def test_a_write_that_fails_leaves_nothing_behind(folder, monkeypatch):
     assert list((folder / "tags").iterdir()) == []
 
 
-def test_the_folder_is_the_users(tmp_path, monkeypatch):
+def test_the_cache_is_in_the_users_folder(tmp_path, monkeypatch):
     monkeypatch.delenv("HEADSCOPE_CACHE")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
-    assert tag_cache.place_of(["a"], "b").parent == tmp_path / "xdg" / "headscope" / "tags"
+    assert tag_cache.cache_path(["a"], "b").parent == tmp_path / "xdg" / "headscope" / "tags"
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert tag_cache.place_of(["a"], "b").parent == tmp_path / ".cache" / "headscope" / "tags"
+    assert tag_cache.cache_path(["a"], "b").parent == tmp_path / ".cache" / "headscope" / "tags"
 
 
-def test_a_few_words_take_no_file(folder, monkeypatch):
-    monkeypatch.setattr(tag_cache, "WORTH", 20_000)
+def test_short_texts_are_not_cached(folder, monkeypatch):
+    monkeypatch.setattr(tag_cache, "MINIMUM", 20_000)
     tag_examples(DATA)
     assert not folder.exists()
 
 
-def test_text_in_another_script_is_warned_about():
-    with pytest.warns(DataWarning, match="9 of 10 letters are not Latin, but the built-in tagger knows English only"):
+def test_text_in_another_script_gives_a_warning():
+    with pytest.warns(DataWarning, match="9 of 10 letters are not Latin, but the built-in tagger is for English only"):
         tag_examples([Example("a", "Кот спит!!"), Example("b", "東京 b 12")])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -145,7 +142,7 @@ def test_text_in_another_script_is_warned_about():
 
 @dataclass
 class Token:
-    """A word as spaCy has it."""
+    """A token of spaCy."""
 
     text: str
     idx: int
@@ -190,27 +187,28 @@ def spacy(monkeypatch):
 
 @pytest.mark.usefixtures("spacy")
 def test_spacy_tags_its_own_words():
-    one, two = tag_examples(
+    split, words = tag_examples(
         [Example("a", "Kim \n sleeps", pair="now"), Example("b", "", words=("a b", "C"))], "spacy:en_core_web_sm"
     )
-    assert (one.columns["tags"], one.columns["spans"]) == (("PROPN", "NOUN", "NOUN"), ((0, 3), (6, 12)))
-    assert one.columns["pair_spans"] == ((0, 3),)
-    assert two.columns["tags"] == ("NOUN", "PROPN")
+    assert (split.columns["tags"], split.columns["spans"]) == (("PROPN", "NOUN", "NOUN"), ((0, 3), (6, 12)))
+    assert split.columns["pair_spans"] == ((0, 3),)
+    assert words.columns["tags"] == ("NOUN", "PROPN")
 
 
 @pytest.mark.usefixtures("spacy")
-def test_a_spacy_pipeline_that_is_missing_or_tags_nothing_is_refused():
+def test_a_spacy_pipeline_that_is_missing_or_does_not_tag_is_refused():
     with pytest.raises(
-        InputError, match="spaCy has no pipeline called 'missing' here. Run python -m spacy download missing"
+        InputError, match="There is no spaCy pipeline 'missing'. Install it with: python -m spacy download missing"
     ):
         tag_examples(DATA, "spacy:missing")
     with pytest.raises(InputError, match="The spaCy pipeline 'stub' gives no parts of speech. Use one that does"):
         tag_examples(DATA, "spacy:blank")
 
 
-def test_without_spacy_a_sentence_says_how_to_get_it(monkeypatch):
+def test_without_spacy_the_error_names_the_pip_command(monkeypatch):
     monkeypatch.setitem(sys.modules, "spacy", None)
     with pytest.raises(
-        MissingExtra, match=r"tagger='spacy:en_core_web_sm' needs spaCy, .* pip install 'headscope\[spacy\]'"
+        MissingExtra,
+        match=r"tagger='spacy:en_core_web_sm' needs the package spacy, .* pip install 'headscope\[spacy\]'",
     ):
         tag_examples(DATA, "spacy")

@@ -1,4 +1,4 @@
-"""Tokens of any alphabet, readable."""
+"""Readable tokens for all kinds of tokenizers."""
 
 import pytest
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
@@ -8,10 +8,10 @@ from headscope.data.tokenizing.readable import make_readable
 
 
 def byte_level():
-    """A byte-level tokenizer whose pieces are single bytes, but for a few words."""
+    """A byte-level tokenizer with single bytes and a few merges."""
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
     merged = ["Ġt", "he", "Ġthe"]
-    vocab = {piece: place for place, piece in enumerate([*alphabet, *merged, "<s>"])}
+    vocab = {piece: index for index, piece in enumerate([*alphabet, *merged, "<s>"])}
     backend = Tokenizer(models.BPE(vocab, [("Ġ", "t"), ("h", "e"), ("Ġt", "he")]))
     backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     backend.decoder = decoders.ByteLevel()
@@ -20,7 +20,7 @@ def byte_level():
 
 def metaspace():
     pieces = ["<unk>", "▁the", "▁", "ing", "<0xE4>", "<0xB8>", "<0xAD>", "中", "שלום", "\n"]
-    backend = Tokenizer(models.WordLevel({piece: place for place, piece in enumerate(pieces)}, unk_token="<unk>"))
+    backend = Tokenizer(models.WordLevel({piece: index for index, piece in enumerate(pieces)}, unk_token="<unk>"))
     backend.decoder = decoders.Metaspace()
     return PreTrainedTokenizerFast(tokenizer_object=backend, unk_token="<unk>"), pieces
 
@@ -37,7 +37,7 @@ def metaspace():
         ("\t", ["⇥"]),
     ],
 )
-def test_byte_level_pieces_are_shown_as_the_characters_they_make(text, shown):
+def test_byte_level_pieces_are_shown_as_characters(text, shown):
     tokenizer = byte_level()
     assert make_readable(tokenizer, tokenizer(text)["input_ids"]) == shown
 
@@ -55,5 +55,5 @@ def test_special_tokens_stay_as_they_are():
 
 def test_sentencepiece_marks_and_byte_pieces_are_read():
     tokenizer, pieces = metaspace()
-    ids = [pieces.index(each) for each in ("▁the", "▁", "ing", "<0xE4>", "<0xB8>", "<0xAD>", "中", "שלום")]
+    ids = [pieces.index(piece) for piece in ("▁the", "▁", "ing", "<0xE4>", "<0xB8>", "<0xAD>", "中", "שלום")]
     assert make_readable(tokenizer, ids) == ["·the", "·", "ing", "中(1/3)", "中(2/3)", "中(3/3)", "中", "שלום"]

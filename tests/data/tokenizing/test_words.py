@@ -1,19 +1,19 @@
-"""Words, cut as the treebanks cut them."""
+"""Words and sentences, split as in the treebanks."""
 
 from itertools import pairwise
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as some
+from hypothesis import strategies as st
 
-from headscope.data.tokenizing.words import sentences, split
+from headscope.data.tokenizing.words import split_sentences, split_words
 from tests.readers.shared import DATA, real
 
 TREEBANK = DATA / "treebank"
 
 
 def words(text):
-    return [text[start:end] for start, end in split(text)]
+    return [text[start:end] for start, end in split_words(text)]
 
 
 @pytest.mark.parametrize(
@@ -38,44 +38,44 @@ def words(text):
         ("  \n", ""),
     ],
 )  # fmt: skip
-def test_words_are_cut_like_those_of_a_treebank(text, expected):
+def test_words_are_split_as_in_a_treebank(text, expected):
     assert "|".join(words(text)) == expected
 
 
-@given(some.text(max_size=60))
-def test_words_hold_every_letter_once_and_in_order(text):
-    spans = split(text)
+@given(st.text(max_size=60))
+def test_words_contain_every_character_once_and_in_order(text):
+    spans = split_words(text)
     assert "".join(words(text)) == "".join(text.split())
     assert all(end <= start for (_, end), (start, _) in pairwise(spans))
 
 
-def test_sentences_end_after_what_closes_them():
+def test_sentences_end_after_closing_quotes():
     text = "He ran . “ Stop ! ” She said ... why ? ! No".split()
-    assert [" ".join(text[start:end]) for start, end in sentences(text)] == [
+    assert [" ".join(text[start:end]) for start, end in split_sentences(text)] == [
         "He ran .",
         "“ Stop ! ”",
         "She said ... why ? !",
         "No",
     ]
-    assert sentences([]) == []
+    assert split_sentences([]) == []
 
 
 def spans_of(text, forms):
-    at = 0
+    end = 0
     for form in forms:
-        start = text.index(form, at)
-        at = start + len(form)
-        yield start, at
+        start = text.index(form, end)
+        end = start + len(form)
+        yield start, end
 
 
 @real
-@pytest.mark.parametrize(("name", "least"), [("en_ewt-dev.conllu", 0.985), ("en_gum-dev.conllu", 0.995)])
-def test_words_are_those_of_real_treebanks(name, least):
+@pytest.mark.parametrize(("name", "minimum"), [("en_ewt-dev.conllu", 0.985), ("en_gum-dev.conllu", 0.995)])
+def test_words_agree_with_real_treebanks(name, minimum):
     both = total = 0
     for block in (TREEBANK / name).read_text(encoding="utf-8").strip().split("\n\n"):
         text = next(line[9:] for line in block.split("\n") if line.startswith("# text = "))
         rows = [line.split("\t") for line in block.split("\n") if line[0] != "#"]
         gold = set(spans_of(text, [row[1] for row in rows if row[0].isdigit()]))
-        found = set(split(text))
-        both, total = both + 2 * len(gold & found), total + len(gold) + len(found)
-    assert both / total >= least
+        words = set(split_words(text))
+        both, total = both + 2 * len(gold & words), total + len(gold) + len(words)
+    assert both / total >= minimum

@@ -1,13 +1,14 @@
-"""Which column is the text, the pair, the label, the words, the id."""
+"""Choose the columns for the text, the pair, the label, the words and the id."""
 
 from collections.abc import Mapping
 from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any
 
+from headscope.core.prose import join_words
 from headscope.core.reader import Columns, Unreadable
 
-TEXTS = (
+TEXT_PAIRS = (
     ("text", "pair"),
     ("sentence1", "sentence2"),
     ("premise", "hypothesis"),
@@ -18,71 +19,70 @@ TEXTS = (
     ("question", "context"),
     ("question", "passage"),
 )
-"""Names of texts and their seconds, the first that is there; a text may stand alone."""
+"""Common names of text and pair; the first that both exist are used, before any of SINGLE_TEXTS."""
 
-ALONE = ("text", "sentence", "question", "content", "document")
+SINGLE_TEXTS = ("text", "sentence", "question", "content", "document")
 WORDS = ("words", "tokens")
 LABELS = ("label", "gold_label")
 IDS = ("id", "idx", "index", "sent_id")
 
 
-def choose(asked: Columns, known: Columns, values: Mapping[str, Any]) -> Columns:
-    """The columns that were asked for, else those that the format knows, else those with well-known names."""
-    by_number = asked.id == "row" and "row" not in values
-    asked = replace(asked, id=None) if by_number else asked
-    for name in asked.used:
+def choose_columns(requested: Columns, known: Columns, values: Mapping[str, Any]) -> Columns:
+    """Return the requested columns, otherwise those that the format knows, otherwise those with common names."""
+    by_number = requested.id == "row" and "row" not in values
+    requested = replace(requested, id=None) if by_number else requested
+    for name in requested.used:
         if name not in values:
-            raise Unreadable(absent(name, values))
-    said = {field: getattr(asked, field) or getattr(known, field) for field in ("label", "id", "choices")}
-    free = {name.lower(): name for name in reversed(list(values)) if name not in asked.used}
-    if asked.text or asked.words:
-        texts = {"text": asked.text, "words": asked.words, "pair": asked.pair}
+            raise Unreadable(describe_missing(name, values))
+    free = {name.lower(): name for name in reversed(list(values)) if name not in requested.used}
+    if requested.text or requested.words:
+        texts = requested
     else:
-        source = known if known.text or known.words else _guessed(free, values)
-        texts = {"text": source.text, "words": source.words, "pair": asked.pair or source.pair}
-    label = said["label"] or _first(free, LABELS)
-    row_id = None if by_number else said["id"] or _first(free, IDS)
-    return Columns(**texts, label=label, id=row_id, choices=said["choices"], labels=known.labels)
+        texts = known if known.text or known.words else _guess_texts(free, values)
+        texts = replace(texts, pair=requested.pair or texts.pair)
+    return Columns(
+        text=texts.text,
+        pair=texts.pair,
+        words=texts.words,
+        label=requested.label or known.label or _first(free, LABELS),
+        id=None if by_number else requested.id or known.id or _first(free, IDS),
+        choices=requested.choices or known.choices,
+        labels=known.labels,
+    )
 
 
-def differs(first: Columns, here: Columns) -> str:
-    """How the columns of a row are read differently from those of the first."""
+def describe_difference(first: Columns, columns: Columns) -> str:
+    """Say how the columns of a row differ from those of the first row."""
     for field in ("text", "pair", "label", "words", "id"):
-        then, now = getattr(first, field), getattr(here, field)
-        if then != now:
-            before = f"is '{then}'" if then else "is not there"
-            return (
-                f"its {field} would be the column '{now}', but in the first row it {before}; name it: {field}='{now}'"
-            )
-    return "its columns are read differently from those of the first row"
+        before, name = getattr(first, field), getattr(columns, field)
+        if before != name:
+            was = f"is '{before}'" if before else "is missing"
+            return f"its {field} would be the column '{name}', but in the first row it {was}; name it: {field}='{name}'"
+    return "its columns differ from those of the first row"
 
 
-def absent(name: str, values: Mapping[str, Any]) -> str:
-    """Say that a column is not there, with the nearest and all others."""
+def describe_missing(name: str, values: Mapping[str, Any]) -> str:
+    """Say that a column is missing, with the closest name and all names."""
     near = get_close_matches(name, list(values), n=1)
     guess = f"did you mean '{near[0]}'? " if near else ""
-    return f"there is no column '{name}' ({guess}there are: {', '.join(values) or 'none'})"
+    return f"there is no column '{name}' ({guess}columns: {', '.join(values) or 'none'})"
 
 
-def _guessed(free: Mapping[str, str], values: Mapping[str, Any]) -> Columns:
-    words = next((free[name] for name in WORDS if _listed(values.get(free.get(name, "")))), None)
-    for text, pair in TEXTS:
+def _guess_texts(free: Mapping[str, str], values: Mapping[str, Any]) -> Columns:
+    lists = {name for name in free if isinstance(values[free[name]], list | tuple)}
+    words = next((free[name] for name in WORDS if name in lists), None)
+    for text, pair in TEXT_PAIRS:
         if text in free and pair in free:
             return Columns(text=free[text], pair=free[pair], words=words)
-    if alone := _first(free, ALONE):
-        return Columns(text=alone, words=words)
+    if single := _first(free, SINGLE_TEXTS):
+        return Columns(text=single, words=words)
     if words := words or _first(free, WORDS):
         return Columns(words=words)
-    some = next(iter(values), "name")
     raise Unreadable(
-        f"no column has a name that texts usually have ({', '.join((*ALONE, *WORDS))}, sentence1, premise, …). "
-        f"There are: {', '.join(values) or 'none'}. Name one: text='{some}'"
+        f"no column has a common name of a text ({', '.join((*SINGLE_TEXTS, *WORDS))}, sentence1, premise, …). "
+        f"Columns: {join_words(values)}. Name one: text='{next(iter(values), 'name')}'"
     )
 
 
 def _first(free: Mapping[str, str], names: tuple[str, ...]) -> str | None:
     return next((free[name] for name in names if name in free), None)
-
-
-def _listed(value: Any) -> bool:
-    return isinstance(value, list | tuple)

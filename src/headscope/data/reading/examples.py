@@ -1,4 +1,4 @@
-"""From the rows of a table to examples; a row that cannot be read stops it, or is skipped and counted."""
+"""Make examples from the rows of a table."""
 
 import warnings
 from collections.abc import Sequence
@@ -8,14 +8,14 @@ from typing import Any, NamedTuple
 from headscope.core.errors import DataWarning, InputError
 from headscope.core.example import Example
 from headscope.core.reader import Columns, Malformed, Record, RecordTable, Unreadable
-from headscope.data.reading.columns import absent, choose, differs
-from headscope.data.reading.values import choices_in, id_in, label_in, rest_of, text_in, words_in
+from headscope.data.reading.columns import choose_columns, describe_difference, describe_missing
+from headscope.data.reading.values import parse_choices, parse_id, parse_label, parse_rest, parse_text, parse_words
 
 Label = int | float | str | None
 
 
-class Draft(NamedTuple):
-    """An example whose label may still be a name."""
+class _Draft(NamedTuple):
+    """An example whose label may still be a class name."""
 
     id: str
     text: str
@@ -25,126 +25,113 @@ class Draft(NamedTuple):
     columns: dict[str, Any]
 
 
-def examples_of(table: RecordTable, asked: Columns, *, skip: bool = False) -> list[Example]:
-    """Every row as an example; `skip` leaves out those that cannot be read, and a warning counts them."""
+def make_examples(table: RecordTable, columns: Columns, *, skip: bool = False) -> list[Example]:
+    """Return each row as an example; with `skip`, rows that cannot be read are skipped and counted in a warning.
+
+    `columns` are the columns that the user named.
+    """
     if table.header is not None:
-        _check_header(table, asked)
-    reading = _Reading(table, asked)
-    drafts: list[Draft] = []
-    bad: list[str] = []
-    for number, row in enumerate(table.rows):
         try:
-            drafts.append(reading.draft(number, row))
+            choose_columns(columns, table.columns, dict.fromkeys(table.header))
+        except Unreadable as problem:
+            raise InputError(f"{table.name}: {problem}.") from None
+    parser = _RowParser(table, columns)
+    drafts: list[_Draft] = []
+    problems: list[str] = []
+    for index, row in enumerate(table.rows):
+        try:
+            drafts.append(parser.parse(index, row))
         except Unreadable as problem:
             if not skip:
                 raise InputError(
-                    f"{table.name}, {table.counts} {row.line}: {problem}. "
-                    "Mend it, or leave such rows out and count them: malformed='skip', in the shell --skip-malformed."
+                    f"{table.name}, {table.unit} {row.number}: {problem}. Correct it, or skip and count such rows: "
+                    "malformed='skip', in the shell --skip-malformed."
                 ) from None
-            bad.append(f"{table.counts} {row.line}: {problem}")
+            problems.append(f"{table.unit} {row.number}: {problem}")
+    shown = "; ".join(problems[:3]) + ("; …" if len(problems) > 3 else "")
     if not drafts:
-        many = f"none of its {len(bad):,} rows can be read: {_some(bad)}" if bad else "it holds no rows"
-        raise InputError(f"There are no examples in {table.name}: {many}.")
-    if bad:
-        total = len(bad) + len(drafts)
-        note = f"skipped {len(bad):,} of {total:,} rows of {table.name}: {_some(bad)}."
-        warnings.warn(note, DataWarning, stacklevel=3)
-    return _finished(drafts)
+        reason = f"none of its {len(problems):,} rows can be read: {shown}" if problems else "it has no rows"
+        raise InputError(f"There are no examples in {table.name}: {reason}.")
+    if problems:
+        total = len(problems) + len(drafts)
+        message = f"skipped {len(problems):,} of {total:,} rows of {table.name}: {shown}."
+        warnings.warn(message, DataWarning, stacklevel=3)
+    return _number_labels(drafts)
 
 
-class _Reading:
-    """What later rows are held against: the columns of the first, the kind of its label, the ids so far."""
+class _RowParser:
+    """Parses rows, and checks each against those before: the same columns, the same kind of label, a new id."""
 
-    def __init__(self, table: RecordTable, asked: Columns) -> None:
-        self.table, self.asked = table, asked
+    def __init__(self, table: RecordTable, requested: Columns) -> None:
+        self.table, self.requested = table, requested
         self.columns: Columns | None = None
-        self.known: set[tuple[str, ...]] = set()
+        self.headers: set[tuple[str, ...]] = set()
         self.ids: dict[str, int] = {}
         self.label: tuple[int, str] | None = None
 
-    def draft(self, number: int, row: Record | Malformed) -> Draft:
+    def parse(self, index: int, row: Record | Malformed) -> _Draft:
         if isinstance(row, Malformed):
             raise Unreadable(row.problem)
         columns, values = self._columns(row), row.values
-        words = words_in(values, columns.words) if columns.words else None
-        text = text_in(values, columns.text, "text") if columns.text else " ".join(words or ())
-        second = columns.pair is not None and values[columns.pair] is not None
-        pair = text_in(values, columns.pair, "second text") if columns.pair and second else None
-        rest = rest_of(values, columns, words)
+        words = parse_words(values, columns.words) if columns.words else None
+        text = parse_text(values, columns.text, "text") if columns.text else " ".join(words or ())
+        has_pair = columns.pair is not None and values[columns.pair] is not None
+        pair = parse_text(values, columns.pair, "second text") if columns.pair and has_pair else None
+        rest = parse_rest(values, columns, words)
         if columns.choices:
-            rest["choices"] = choices_in(values, columns.choices)
+            rest["choices"] = parse_choices(values, columns.choices)
         label = self._label(row, columns, rest)
-        name = id_in(values, columns.id) if columns.id else str(number)
-        self._keep_id(name, row.line)
+        name = parse_id(values, columns.id) if columns.id else str(index)
+        if name in self.ids:
+            first = f"{self.table.unit} {self.ids[name]}"
+            raise Unreadable(f"the id '{name}' is already that of {first}; to number the rows instead: id='row'")
+        self.ids[name] = row.number
         self.columns = columns
-        return Draft(name, text, pair, words, label, rest)
+        return _Draft(name, text, pair, words, label, rest)
 
     def _columns(self, row: Record) -> Columns:
-        """How this row is read, which must be how the first one was."""
-        shape = tuple(row.values)
-        if self.columns is not None and shape in self.known:
-            return self.columns
+        """Return the columns of this row, which must be those of the first row."""
+        header = tuple(row.values)
         if self.columns is not None:
+            if header in self.headers:
+                return self.columns
             for name in self.columns.used:
                 if name not in row.values:
-                    raise Unreadable(absent(name, row.values))
-        found = choose(self.asked, self.table.columns, row.values)
-        if self.columns is not None and found != self.columns:
-            raise Unreadable(differs(self.columns, found))
-        self.known.add(shape)
-        return found
+                    raise Unreadable(describe_missing(name, row.values))
+        columns = choose_columns(self.requested, self.table.columns, row.values)
+        if self.columns is not None and columns != self.columns:
+            raise Unreadable(describe_difference(self.columns, columns))
+        self.headers.add(header)
+        return columns
 
     def _label(self, row: Record, columns: Columns, rest: dict[str, Any]) -> Label:
         if columns.label is None:
             return None
-        order = columns.labels.get(columns.label)
-        label = label_in(row.values[columns.label], columns.label, order)
+        classes = columns.labels.get(columns.label)
+        label = parse_label(row.values[columns.label], columns.label, classes)
         if label is None:
             return None
-        if order is not None:
-            rest.setdefault("label_name", order[int(label)])
+        if classes is not None:
+            rest.setdefault("label_name", classes[int(label)])
         kind = "a name" if isinstance(label, str) else "a number"
-        line, first = self.label or (row.line, kind)
+        number, first = self.label or (row.number, kind)
         if first != kind:
-            raise Unreadable(
-                f"the label {label!r} is {kind}, but the first one, on {self.table.counts} {line}, is {first}"
-            )
-        self.label = line, first
+            raise Unreadable(f"the label {label!r} is {kind}, but that of {self.table.unit} {number} is {first}")
+        self.label = number, first
         return label
 
-    def _keep_id(self, name: str, line: int) -> None:
-        if name in self.ids:
-            raise Unreadable(
-                f"the id '{name}' is that of {self.table.counts} {self.ids[name]} already; ids by row number: id='row'"
-            )
-        self.ids[name] = line
 
-
-def _check_header(table: RecordTable, asked: Columns) -> None:
-    try:
-        choose(asked, table.columns, dict.fromkeys(table.header or ()))
-    except Unreadable as problem:
-        raise InputError(f"{table.name}: {problem}.") from None
-
-
-def _finished(drafts: Sequence[Draft]) -> list[Example]:
-    """Names of labels become numbers, in their sorted order."""
-    labels = [each.label for each in drafts]
-    names = sorted({label for label in labels if isinstance(label, str)})
-    order = {name: place for place, name in enumerate(names)}
-    real = any(isinstance(label, float) for label in labels)
-    found = []
-    for each in drafts:
-        label = each.label
+def _number_labels(drafts: Sequence[_Draft]) -> list[Example]:
+    """Replace class names by their index in sorted order, and make all labels floats if one is."""
+    names = sorted({draft.label for draft in drafts if isinstance(draft.label, str)})
+    index = {name: number for number, name in enumerate(names)}
+    real = any(isinstance(draft.label, float) for draft in drafts)
+    examples = []
+    for name, text, pair, words, label, columns in drafts:
         if isinstance(label, str):
-            each.columns.setdefault("label_name", label)
-            label = order[label]
+            columns.setdefault("label_name", label)
+            label = index[label]
         elif real and label is not None:
             label = float(label)
-        columns = MappingProxyType(each.columns)
-        found.append(Example(each.id, each.text, each.pair, each.words, label, columns))
-    return found
-
-
-def _some(bad: Sequence[str]) -> str:
-    return "; ".join(bad[:3]) + ("; …" if len(bad) > 3 else "")
+        examples.append(Example(name, text, pair, words, label, MappingProxyType(columns)))
+    return examples

@@ -1,88 +1,84 @@
-"""Data that Python holds already: lists, pandas frames, `datasets` objects."""
+"""Read Python objects: lists, pandas DataFrames and objects of the package `datasets`."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from headscope.core.errors import InputError
 from headscope.core.example import Example
+from headscope.core.prose import join_words
 from headscope.core.reader import Columns, Malformed, Record, RecordTable
 from headscope.data.reading.values import type_name
 
 
 def table_from_object(source: Any) -> RecordTable:
-    """The rows of a list, a frame or a dataset."""
-    owner = type(source).__module__.partition(".")[0]
-    if owner == "pandas" and hasattr(source, "columns"):
-        return frame_table(source)
-    if owner == "datasets":
+    """Return the rows of a list, a DataFrame or a dataset."""
+    package = type(source).__module__.partition(".")[0]
+    if package == "pandas" and hasattr(source, "columns"):
+        return table_from_frame(source)
+    if package == "datasets":
         return table_from_dataset(source, "the dataset")
     if isinstance(source, Iterable) and not isinstance(source, Mapping | str | bytes):
-        return RecordTable("the list", _items(source), counts="row")
+        return RecordTable("the list", _parse_items(source), unit="row")
     raise InputError(
         f"Cannot read {type_name(source)}. Give a path, 'format:parameters@PATH', a list of texts, pairs, dicts or "
-        "examples, a pandas frame, or a dataset of the package datasets."
+        "examples, a pandas DataFrame, or a dataset of the package datasets."
     )
 
 
-def frame_table(frame: Any, name: str = "the frame") -> RecordTable:
-    """The rows of a pandas frame; what pandas calls missing is None."""
+def table_from_frame(frame: Any) -> RecordTable:
+    """Return the rows of a pandas DataFrame, with missing values as None."""
     header = tuple(map(str, frame.columns))
     if len(set(header)) < len(header):
-        raise InputError(f"Two columns of {name} have the same name: {', '.join(header)}. Give every column its own.")
-    held = [frame.iloc[:, place] for place in range(len(header))]
-    lists = [[_plain(each) for each in column.astype(object).where(column.notna(), None)] for column in held]
-    rows = (
-        Record(place, dict(zip(header, values, strict=True))) for place, values in enumerate(zip(*lists, strict=True))
-    )
-    return RecordTable(name, rows, header=header, counts="row")
+        raise InputError(f"Two columns of the DataFrame have the same name: {join_words(header)}. Rename one of them.")
+    columns = (frame.iloc[:, index] for index in range(len(header)))
+    lists = [map(_to_python, column.astype(object).where(column.notna(), None)) for column in columns]
+    rows = (Record(row, dict(zip(header, values, strict=True))) for row, values in enumerate(zip(*lists, strict=True)))
+    return RecordTable("the DataFrame", rows, header=header, unit="row")
 
 
 def table_from_dataset(dataset: Any, name: str) -> RecordTable:
-    """The rows of a dataset of the package `datasets`; class labels by their names, whose order is kept."""
+    """Return the rows of a dataset of the package `datasets`, with class labels as names."""
     if isinstance(dataset, Mapping):
-        splits = ", ".join(map(str, dataset))
-        raise InputError(f"{name} has several splits ({splits}), where one is expected. Take one: dataset['…'].")
+        raise InputError(f"{name} has several splits ({join_words(dataset)}). Choose one: dataset['…'].")
     features = getattr(dataset, "features", None) or {}
-    orders = {column: tuple(names) for column, each in features.items() if (names := _class_names(each))}
+    classes = {column: tuple(names) for column, feature in features.items() if (names := _class_names(feature))}
     plain = dataset.with_format(None) if hasattr(dataset, "with_format") else dataset
     rows = (
-        Record(place, {column: _named(value, orders.get(column)) for column, value in values.items()})
-        for place, values in enumerate(plain)
+        Record(row, {column: _to_names(value, classes.get(column)) for column, value in values.items()})
+        for row, values in enumerate(plain)
     )
-    return RecordTable(name, rows, Columns(labels=orders), tuple(features) or None, "row")
+    return RecordTable(name, rows, Columns(labels=classes), tuple(features) or None, "row")
 
 
-def _items(source: Iterable[Any]) -> Iterator[Record | Malformed]:
-    for place, item in enumerate(source):
+def _parse_items(source: Iterable[Any]) -> Iterator[Record | Malformed]:
+    for row, item in enumerate(source):
         if isinstance(item, str):
-            yield Record(place, {"text": item, "pair": None})
+            yield Record(row, {"text": item, "pair": None})
         elif isinstance(item, Mapping):
-            yield Record(place, {str(name): value for name, value in item.items()})
+            yield Record(row, {str(name): value for name, value in item.items()})
         elif isinstance(item, tuple | list) and len(item) == 2 and all(isinstance(part, str) for part in item):
-            yield Record(place, {"text": item[0], "pair": item[1]})
+            yield Record(row, {"text": item[0], "pair": item[1]})
         elif isinstance(item, Example):
-            yield Malformed(place, "it is an Example among other things; give a list of examples only")
+            yield Malformed(row, "it is an Example, but other items are not; give a list of examples only")
         else:
-            shown = f"{item!r:.60}"
-            yield Malformed(place, f"{shown} is neither a text nor a pair of texts nor a dict of named columns")
+            yield Malformed(row, f"{item!r:.60} is neither a text nor a pair of texts nor a dict of columns")
 
 
 def _class_names(feature: Any) -> list[str] | None:
-    """The names of a class label, or of a list of them."""
-    feature = getattr(feature, "feature", feature)
-    names: list[str] | None = getattr(feature, "names", None)
+    """Return the names of a class label, or of a list of class labels."""
+    names: list[str] | None = getattr(getattr(feature, "feature", feature), "names", None)
     return names
 
 
-def _named(value: Any, names: tuple[str, ...] | None) -> Any:
-    """Class numbers as names; -1 stands for none."""
+def _to_names(value: Any, names: tuple[str, ...] | None) -> Any:
+    """Replace class indices by names; -1 means that there is no label."""
     if names is None or value is None:
         return value
     if isinstance(value, list):
-        return [_named(each, names) for each in value]
+        return [_to_names(item, names) for item in value]
     return names[value] if 0 <= value < len(names) else None
 
 
-def _plain(value: Any) -> Any:
-    """A value of numpy's as Python's own."""
+def _to_python(value: Any) -> Any:
+    """Convert a numpy value to a Python one."""
     return value.tolist() if hasattr(value, "tolist") else value

@@ -1,16 +1,23 @@
-"""Reading examples from files, folders, hubs and Python objects."""
+"""Read examples from files, folders, hubs and Python objects."""
 
 import os
+import re
 from collections.abc import Iterator, Sequence
-from importlib.resources import as_file, files
+from dataclasses import fields
+from importlib.resources import as_file
+from pathlib import Path
 from typing import Any, Literal
 
+from headscope.core.catalog import readers
 from headscope.core.errors import InputError
 from headscope.core.example import Example
-from headscope.core.reader import Columns
-from headscope.data.reading.examples import examples_of
+from headscope.core.prose import count_noun, join_words
+from headscope.core.reader import Columns, Reader, RecordTable
+from headscope.core.spec import canonical_name
+from headscope.data.bundled.files import bundled_file
+from headscope.data.reading.examples import make_examples
+from headscope.data.reading.files import find_file
 from headscope.data.reading.in_memory import table_from_object
-from headscope.data.reading.locate import find_table
 
 
 def read(
@@ -24,40 +31,86 @@ def read(
     choices: str | Sequence[str] | None = None,
     malformed: Literal["error", "skip"] = "error",
 ) -> list[Example]:
-    """Examples from a path, from `format:parameters@PATH`, from a list, a pandas frame or a dataset in hand.
+    """Read examples from a path, from `format:parameters@PATH`, or from a list, a pandas DataFrame or a dataset.
 
-    `text`, `pair`, `label`, `words`, `id` and `choices` name columns; without them, well-known names are looked for.
-    All other columns travel in `Example.columns`. A row that cannot be read is an error that says its file, its line
-    and what is wrong; with `malformed="skip"` it is left out, and a warning counts such rows. "sample" is a hundred
+    `text`, `pair`, `label`, `words`, `id` and `choices` name columns; if they are not given, common names are tried.
+    All other columns are kept in `Example.columns`. A row that cannot be read raises an error with its file, line and
+    problem; with `malformed="skip"` such rows are skipped, and a warning counts them. "sample" reads a hundred
     paragraphs that come with the package.
 
     >>> rows = [{"review": "Good.", "stars": 5}, {"review": "Bad.", "stars": 1}]
-    >>> [(each.id, each.text, each.label) for each in read(rows, text="review", label="stars")]
+    >>> [(example.id, example.text, example.label) for example in read(rows, text="review", label="stars")]
     [('0', 'Good.', 5), ('1', 'Bad.', 1)]
     """
     if malformed not in ("error", "skip"):
         raise InputError(f"malformed must be 'error' or 'skip', but got {malformed!r}.")
-    several = choices if choices is None or isinstance(choices, str) else tuple(choices)
-    asked = Columns(text, pair, label, words, id, several)
+    choices = choices if choices is None or isinstance(choices, str) else tuple(choices)
+    columns, skip = Columns(text, pair, label, words, id, choices), malformed == "skip"
     if isinstance(source, Iterator):
         source = list(source)
-    if isinstance(source, list | tuple) and source and all(isinstance(each, Example) for each in source):
-        return _ready(source, asked)
+    if isinstance(source, list | tuple) and source and all(isinstance(item, Example) for item in source):
+        return _check_examples(source, columns)
     if isinstance(source, str) and source == "sample":
-        with as_file(files("headscope.data.bundled") / "gap_sample.tsv") as path:
-            return examples_of(find_table(f"gap@{path}"), asked, skip=malformed == "skip")
-    at = isinstance(source, str | os.PathLike)
-    table = find_table(os.fspath(source)) if at else table_from_object(source)
-    return examples_of(table, asked, skip=malformed == "skip")
+        with as_file(bundled_file("gap_sample.tsv")) as path:
+            return make_examples(find_table(f"gap@{path}"), columns, skip=skip)
+    named = isinstance(source, str | os.PathLike)
+    return make_examples(find_table(os.fspath(source)) if named else table_from_object(source), columns, skip=skip)
 
 
-def _ready(examples: Sequence[Example], asked: Columns) -> list[Example]:
-    """Examples that are examples already, if their ids are unique."""
-    if asked.used:
-        raise InputError(f"Columns are named ({', '.join(asked.used)}), but the list holds examples. Leave them out.")
-    seen: dict[str, int] = {}
-    for place, each in enumerate(examples):
-        if each.id in seen:
-            raise InputError(f"The list, row {place}: the id '{each.id}' is that of row {seen[each.id]} already.")
-        seen[each.id] = place
+def find_table(source: str) -> RecordTable:
+    """Read the table at a path or behind `name:parameters@PATH`; an existing path is always read as a path."""
+    if not Path(source).exists() and (parsed := _parse(source)):
+        reader, path = parsed
+        return reader(path)
+    file = find_file(source)
+    return _reader_for(file)(str(file))
+
+
+def _check_examples(examples: Sequence[Example], columns: Columns) -> list[Example]:
+    """Check that the ids of examples are unique, and that no columns are named for them."""
+    if columns.used:
+        raise InputError(f"Columns are named ({', '.join(columns.used)}), but the list holds examples. Leave them out.")
+    rows: dict[str, int] = {}
+    for row, example in enumerate(examples):
+        if example.id in rows:
+            raise InputError(f"The list, row {row}: the id '{example.id}' is already that of row {rows[example.id]}.")
+        rows[example.id] = row
     return list(examples)
+
+
+def _parse(source: str) -> tuple[Reader, str] | None:
+    """Return the reader and the path of `name:parameters@PATH`, or None for a source of another form."""
+    spec, at, path = source.partition("@")
+    name, *parts = re.split("[:,]", spec)
+    if not (at or parts) or not canonical_name(name).isidentifier() or (len(name) == 1 and not at):  # C:\\ is a drive
+        return None
+    if " " in source and canonical_name(name) not in readers.names():  # the source is a text
+        return None
+    kind = readers.find(name)
+    reader: Reader = readers.make(kind, **_parameters(kind, name, parts))
+    if reader.needs_path and not (at and path):
+        raise InputError(f"'{source}' does not say where the data are. Write {spec}@PATH, with a folder or a file.")
+    if not reader.needs_path and at:
+        raise InputError(f"'{source}' has a path, '{path}', but the reader '{name}' takes none. Write {spec}.")
+    return reader, path
+
+
+def _parameters(kind: Any, name: str, parts: Sequence[str]) -> dict[str, str]:
+    """Parse parameters by position or by name: `rte:dev` or `task=rte:split=dev`."""
+    names = [field.name for field in fields(kind)]
+    if len(parts) > len(names):
+        takes = f"{len(names)} ({', '.join(names)})" if names else "no parameters"
+        raise InputError(f"The reader '{name}' takes {takes}, but got {count_noun(len(parts), 'parameter')}: {parts}.")
+    pairs = (part.split("=", 1) if "=" in part else (key, part) for key, part in zip(names, parts, strict=False))
+    return {canonical_name(key): value for key, value in pairs if value}
+
+
+def _reader_for(path: Path) -> Reader:
+    kinds = {f".{ending}": kind for kind in readers for ending in kind.endings}
+    if path.suffix.lower() not in kinds:
+        raise InputError(
+            f"The format of {path} is not known from its ending '{path.suffix}'. Known: {join_words(sorted(kinds))}. "
+            f"Or name the format: 'jsonl@{path}'."
+        )
+    reader: Reader = kinds[path.suffix.lower()]()
+    return reader

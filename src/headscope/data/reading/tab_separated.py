@@ -1,12 +1,13 @@
-"""Tables whose fields are separated by tabs, without quotation."""
+"""Tab-separated tables without quoting."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from headscope.core.errors import InputError
+from headscope.core.prose import count_noun, join_words
 from headscope.core.reader import Columns, Malformed, Record, RecordTable, Unreadable
-from headscope.data.reading.lines import read_lines
+from headscope.data.reading.files import read_lines
 
 
 def read_tab_table(
@@ -14,64 +15,51 @@ def read_tab_table(
     columns: Columns | None = None,
     *,
     header: Sequence[str] | None = None,
-    typed: Callable[[dict[str, Any]], Mapping[str, Any]] = dict,
+    convert: Callable[[dict[str, Any]], Mapping[str, Any]] = dict,
+    required: Sequence[str | None] = (),
 ) -> RecordTable:
-    """The rows of a file, one a line; `header` names the columns where the first line does not.
+    """Return the rows of a file, one per line; `header` names the columns of a file without a header line.
 
-    `typed` makes the values of a row from its texts, or raises Unreadable.
+    `convert` turns the texts of a row into its values, or raises Unreadable. `required` columns must exist.
     """
-    found = read_lines(path)
-    names = tuple(header) if header is not None else _header(path, found)
-    return RecordTable(str(path), _rows(found, names, typed), columns or Columns(), names)
-
-
-def expect_columns(path: Path, table: RecordTable, names: Sequence[str]) -> None:
-    """Refuse a table that has not all of these columns."""
-    if missing := [name for name in names if name not in (table.header or ())]:
-        raise InputError(
-            f"{path} has no column '{missing[0]}'. Its columns are: {', '.join(table.header or ())}. "
-            "Is it the right file?"
-        )
+    lines = read_lines(path)
+    names = tuple(header) if header is not None else _read_header(path, lines)
+    if missing := [name for name in required if name and name not in names]:
+        raise InputError(f"{path} has no column '{missing[0]}'. It has: {join_words(names)}. Is it the right file?")
+    rows = (
+        Malformed(number, problem) if problem else parse_row(number, text.split("\t"), names, convert)
+        for number, text, problem in lines
+        if problem or text
+    )
+    return RecordTable(str(path), rows, columns or Columns(), names)
 
 
 def check_header(path: Path, names: Sequence[str]) -> tuple[str, ...]:
-    """The names of the columns, each there once."""
-    for place, name in enumerate(names):
-        if name in names[:place]:
-            raise InputError(f"{path}, line 1: the header names the column '{name}' twice. Give every column its name.")
+    """Return the names of the columns, and raise an error if one occurs twice."""
+    for index, name in enumerate(names):
+        if name in names[:index]:
+            raise InputError(f"{path}, line 1: the header has the column '{name}' twice. Rename one of them.")
     return tuple(names)
 
 
-def match_columns(fields: Sequence[str], names: Sequence[str]) -> dict[str, Any]:
-    """The values of a row by column, if it has as many as there are columns."""
-    if len(fields) != len(names):
-        raise Unreadable(f"it has {_many(len(fields), 'field')}, but there are {_many(len(names), 'column')}")
-    return dict(zip(names, fields, strict=True))
-
-
-def _header(path: Path, found: Iterator[tuple[int, str, str | None]]) -> tuple[str, ...]:
-    number, text, problem = next(found, (1, "", None))
-    if problem:
-        raise InputError(f"{path}, line {number}: {problem}. It should name the columns; save the file as UTF-8.")
-    if not text.strip():
-        raise InputError(f"{path}, line 1: there is no header. The first line names the columns.")
-    return check_header(path, text.split("\t"))
-
-
-def _rows(
-    found: Iterator[tuple[int, str, str | None]],
+def parse_row(
+    number: int,
+    fields: Sequence[str],
     names: Sequence[str],
-    typed: Callable[[dict[str, Any]], Mapping[str, Any]],
-) -> Iterator[Record | Malformed]:
-    for number, text, problem in found:
-        if problem:
-            yield Malformed(number, problem)
-        elif text:
-            try:
-                yield Record(number, typed(match_columns(text.split("\t"), names)))
-            except Unreadable as wrong:
-                yield Malformed(number, str(wrong))
+    convert: Callable[[dict[str, Any]], Mapping[str, Any]] = dict,
+) -> Record | Malformed:
+    """Return a row by column, or Malformed if it has not one field for each column."""
+    if len(fields) != len(names):
+        columns = count_noun(len(names), "column")
+        return Malformed(number, f"it has {count_noun(len(fields), 'field')}, but there are {columns}")
+    try:
+        return Record(number, convert(dict(zip(names, fields, strict=True))))
+    except Unreadable as error:
+        return Malformed(number, str(error))
 
 
-def _many(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
+def _read_header(path: Path, lines: Iterator[tuple[int, str, str | None]]) -> tuple[str, ...]:
+    _, text, problem = next(lines, (1, "", None))
+    if problem or not text.strip():
+        raise InputError(f"{path}, line 1: {problem or 'it is empty'}. The first line must name the columns, in UTF-8.")
+    return check_header(path, text.split("\t"))

@@ -1,37 +1,89 @@
-"""What a tagger is given and what it gives."""
+"""The interface of taggers, and the built-in English tagger."""
 
+import hashlib
+import re
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
 
-from headscope.data.tokenizing.words import Span
+from headscope.core.errors import DataWarning
+from headscope.data.tagging.linear_model import load_english
+from headscope.data.tokenizing.words import Span, split_words
 
 Item = str | tuple[str, ...]
-"""A text whose words are to be found, or the words themselves."""
+"""A text to split into words, or its words."""
+
+TAGGER_FILES = ("bundled/english_tagger.npz", "tokenizing/words.py", "tagging/linear_model.py", "tagging/features.py")
+"""The files that determine a tag; when one changes, cached tags are not used again."""
 
 
 @dataclass(frozen=True)
-class Tagged:
-    """The universal part of speech of every word, and where the words stand if they were found in a text."""
+class Tags:
+    """The universal part of speech of every word, and the spans of the words if the text was split."""
 
     tags: tuple[str, ...]
     spans: tuple[Span, ...] | None = None
 
 
-class Tagging(ABC):
-    """Something that tags words. `name` changes with everything that can change a tag: tags are kept under it."""
+class Tagger(ABC):
+    """Tags words. `name` identifies everything that can change a tag; tags are cached by it."""
 
     name: str
 
     @abstractmethod
-    def __call__(self, items: Sequence[Item]) -> list[Tagged]:
-        """The tags of every item."""
+    def __call__(self, items: Sequence[Item]) -> list[Tags]:
+        """Return the tags of every item."""
+
+
+class EnglishTagger(Tagger):
+    """Splits words by rules, and tags them by the bundled linear model."""
+
+    def __init__(self) -> None:
+        self.name = f"english {_version()}"
+
+    def __call__(self, items: Sequence[Item]) -> list[Tags]:
+        """Split the texts, and tag all words."""
+        model, tagged = load_english(), []
+        for item in items:
+            spans = tuple(split_words(item)) if isinstance(item, str) else None
+            words = item if isinstance(item, tuple) else words_at(item, spans or ())
+            tagged.append(Tags(tuple(model.tag(words)), spans))
+        return tagged
 
 
 def words_at(text: str, spans: Sequence[Span]) -> tuple[str, ...]:
-    """The words of a text.
+    """Return the words of a text at these spans.
 
     >>> words_at("It rained.", [(0, 2), (3, 9), (9, 10)])
     ('It', 'rained', '.')
     """
     return tuple(text[start:end] for start, end in spans)
+
+
+def warn_non_latin(items: Sequence[Item]) -> None:
+    """Warn if most letters are not Latin; other languages in Latin script are not detected."""
+    text = " ".join(item if isinstance(item, str) else " ".join(item) for item in items)
+    letters, latin = len(_LETTER.findall(text)), len(_LATIN.findall(text))
+    if latin < letters / 2:
+        warnings.warn(
+            f"{letters - latin} of {letters} letters are not Latin, but the built-in tagger is for English only: its "
+            "tags will be wrong. Give the examples a column 'tags', or use tagger='spacy:MODEL' with a model for "
+            "their language.",
+            DataWarning,
+            stacklevel=3,
+        )
+
+
+@cache
+def _version() -> str:
+    digest = hashlib.sha256()
+    for name in TAGGER_FILES:
+        digest.update((files("headscope.data") / name).read_bytes())
+    return digest.hexdigest()[:16]
+
+
+_LETTER = re.compile(r"[^\W\d_]")
+_LATIN = re.compile(r"[A-Za-zª-ɏḀ-ỿ]")  # up to Latin Extended-B, and Latin Extended Additional

@@ -1,60 +1,61 @@
-"""The tagger's weights, as they lie beside this file."""
+"""The weights of the linear tagger, and their file format."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from headscope.data.bundled.files import bundled_file
 
 Table = np.ndarray[Any, np.dtype[np.int8]]
 
 
 @dataclass(frozen=True, eq=False)
 class Weights:
-    """A linear model: what each name that holds adds to the score of each tag."""
+    """A linear model: what each feature adds to the score of each tag."""
 
     tags: tuple[str, ...]
-    rows: Mapping[str, int]  # the row of each name
+    rows: Mapping[str, int]  # the row of each feature
     table: Table  # row tag
     classes: Mapping[str, str]  # the tags that a word can have
-    sure: Mapping[str, int]  # words that always have the same tag
+    fixed_tags: Mapping[str, int]  # the tag of words that always have the same one
 
-    def places(self, names: Iterable[str]) -> list[int]:
-        """The rows of those names that have any."""
+    def find_rows(self, names: Iterable[str]) -> list[int]:
+        """Return the rows of the features that have one."""
         rows = self.rows
         return [rows[name] for name in names if name in rows]
 
-    def total(self, names: Iterable[str]) -> list[int]:
-        """The score of every tag, if these names hold and no others."""
-        found: list[int] = self.table[self.places(names)].sum(0).tolist()
-        return found
+    def sum_rows(self, names: Iterable[str]) -> list[int]:
+        """Return the score of every tag for these features."""
+        scores: list[int] = self.table[self.find_rows(names)].sum(0).tolist()
+        return scores
 
 
 def read_weights(path: Path | None = None) -> Weights:
-    """The weights that come with the package, or those of another file."""
-    place = path if path is not None else files("headscope.data.bundled") / "english_tagger.npz"
-    with place.open("rb") as file, np.load(file, allow_pickle=False) as held:
-        given = {name: held[name] for name in held.files}
-    tags, names = _words(given["tags"]), _words(given["names"])
+    """Read the bundled weights, or those of another file."""
+    source = path if path is not None else bundled_file("english_tagger.npz")
+    with source.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+        arrays = {name: archive[name] for name in archive.files}
+    tags, names = _words(arrays["tags"]), _words(arrays["names"])
     table = np.zeros((len(names), len(tags)), dtype=np.int8)
-    table[np.repeat(np.arange(len(names)), given["counts"]), given["columns"]] = given["weights"]
+    table[np.repeat(np.arange(len(names)), arrays["counts"]), arrays["columns"]] = arrays["weights"]
     return Weights(
         tags=tuple(tags),
         rows={name: row for row, name in enumerate(names)},
         table=table,
-        classes=dict(zip(_words(given["words"]), _words(given["classes"]), strict=True)),
-        sure=dict(zip(_words(given["sure"]), given["sure_tags"].tolist(), strict=True)),
+        classes=dict(zip(_words(arrays["words"]), _words(arrays["classes"]), strict=True)),
+        fixed_tags=dict(zip(_words(arrays["sure"]), arrays["sure_tags"].tolist(), strict=True)),
     )
 
 
 def write_weights(weights: Weights, path: Path) -> None:
-    """The same weights have the same bytes."""
-    names, words, sure = (sorted(each) for each in (weights.rows, weights.classes, weights.sure))
+    """Write weights; equal weights give equal files."""
+    names, words, fixed = sorted(weights.rows), sorted(weights.classes), sorted(weights.fixed_tags)
     table = weights.table[[weights.rows[name] for name in names]]
     rows, columns = table.nonzero()
-    given: dict[str, Any] = {
+    arrays: dict[str, Any] = {
         "tags": _bytes(weights.tags),
         "names": _bytes(names),
         "counts": np.bincount(rows, minlength=len(names)).astype(np.uint8),
@@ -62,10 +63,10 @@ def write_weights(weights: Weights, path: Path) -> None:
         "weights": table[rows, columns],
         "words": _bytes(words),
         "classes": _bytes([weights.classes[word] for word in words]),
-        "sure": _bytes(sure),
-        "sure_tags": np.array([weights.sure[word] for word in sure], dtype=np.uint8),
+        "sure": _bytes(fixed),
+        "sure_tags": np.array([weights.fixed_tags[word] for word in fixed], dtype=np.uint8),
     }
-    np.savez_compressed(path, allow_pickle=False, **given)
+    np.savez_compressed(path, allow_pickle=False, **arrays)
 
 
 def _bytes(words: Iterable[str]) -> "np.ndarray[Any, np.dtype[np.uint8]]":

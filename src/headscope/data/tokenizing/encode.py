@@ -1,6 +1,7 @@
-"""From texts to what a model reads: tokenising, cutting and padding, nothing of it silent."""
+"""Tokenise, truncate and pad texts, with a warning when texts are truncated."""
 
 import warnings
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,39 +12,40 @@ from torch import Tensor
 from headscope.core.errors import DataWarning, InputError
 from headscope.core.example import Example
 from headscope.core.lazy import LazyFields
+from headscope.core.prose import join_words
 from headscope.core.tokens import ROLES, Tokens
-from headscope.data.tokenizing.align import words_of_tokens
 from headscope.data.tokenizing.readable import make_readable
+from headscope.data.tokenizing.words import Span
 
 
 @dataclass(frozen=True)
 class Encoded(LazyFields):
-    """One example as a tokenizer made it: what the model reads, and what each token is."""
+    """One tokenised example: the inputs of the model, and what each token is."""
 
     inputs: Mapping[str, Sequence[int]]
     text: Sequence[str]
     special: Sequence[bool]
     segment: Sequence[int]
     word: Sequence[int]
-    role: Sequence[int]  # places in ROLES
+    role: Sequence[int]  # indices into ROLES
 
 
 def to_examples(text: Any, pair: Any = None) -> list[Example]:
-    """Examples from a text, a list of texts or of pairs, or examples themselves."""
+    """Return examples from a text, a list of texts or pairs, or a list of examples."""
     if isinstance(text, str | Example):
         text, pair = [text], None if pair is None else [pair]
     texts, pairs = list(text), list(pair) if pair is not None else None
     if not texts:
-        raise InputError("There is no text: the list is empty. Give at least one text.")
+        raise InputError("The list of texts is empty. Give at least one text.")
     if pairs is not None and len(pairs) != len(texts):
         raise InputError(f"There are {len(texts)} texts but {len(pairs)} second texts. Give one for each.")
-    examples = [_example(each, str(place)) for place, each in enumerate(texts)]
+    examples = [_to_example(item, str(index)) for index, item in enumerate(texts)]
     if pairs is not None:
-        examples = [Example(each.id, each.text, str(other)) for each, other in zip(examples, pairs, strict=True)]
-    for each in examples:
-        for part in (each.text, each.pair):
+        examples = [Example(first.id, first.text, str(second)) for first, second in zip(examples, pairs, strict=True)]
+    for example in examples:
+        for part in (example.text, example.pair):
             if part is not None and not part.strip():
-                raise InputError(f"The text of example '{each.id}' is empty. Give it at least one word.")
+                raise InputError(f"The text of example '{example.id}' is empty. Give it at least one word.")
     return examples
 
 
@@ -51,39 +53,39 @@ def encode(
     tokenizer: Any,
     examples: Sequence[Example],
     *,
-    longest: int | None = None,
-    paired: bool = True,
-    framed: bool = True,
+    max_length: int | None = None,
+    use_pair: bool = True,
+    add_special: bool = True,
 ) -> list[Encoded]:
-    """Tokenise every example; those longer than `longest` are cut, and a warning says how many.
+    """Tokenise every example; those longer than `max_length` are truncated, and a warning says how many.
 
-    `paired=False` reads the text alone, for models whose second text goes to the decoder; `framed=False` adds no
-    special tokens, for texts that hold theirs already.
+    `use_pair=False` tokenises the text alone, for models whose decoder reads the pair; `add_special=False` adds no
+    special tokens, for texts that contain them already.
     """
     if tokenizer is None:
         raise InputError("This model has no tokenizer. Give one to hs.load(…, tokenizer=…), or pass a tokenised batch.")
-    found = [_encode(tokenizer, each, None, paired, framed) for each in examples]
-    long = [place for place, each in enumerate(found) if longest and len(each.special) > longest]
-    warn_truncated(examples, [len(each.special) for each in found], longest, "were cut", stacklevel=5)
-    for place in long:
-        found[place] = _encode(tokenizer, examples[place], longest, paired, framed)
-    _check(tokenizer, examples, found)
-    return found
+    rows = [_encode(tokenizer, example, None, use_pair, add_special) for example in examples]
+    lengths = [len(row.special) for row in rows]
+    for index in warn_truncated(examples, lengths, max_length, "were truncated", stacklevel=5):
+        rows[index] = _encode(tokenizer, examples[index], max_length, use_pair, add_special)
+    _check(tokenizer, examples, rows)
+    return rows
 
 
 def warn_truncated(
-    examples: Sequence[Example], lengths: Sequence[int], longest: int | None, happens: str, *, stacklevel: int
-) -> None:
-    """Say how many texts are longer than `longest` tokens, and which, if any are."""
-    long = [place for place, length in enumerate(lengths) if longest and length > longest]
+    examples: Sequence[Example], lengths: Sequence[int], max_length: int | None, verb: str, *, stacklevel: int
+) -> list[int]:
+    """Warn of texts with more than `max_length` tokens, and return their indices."""
+    long = [index for index, length in enumerate(lengths) if max_length and length > max_length]
     if long:
-        named = ", ".join(f"'{examples[place].id}' ({lengths[place]})" for place in long[:3])
+        names = join_words((f"'{examples[index].id}' ({lengths[index]})" for index in long), limit=3)
         warnings.warn(
-            f"{len(long)} of {len(examples)} texts are longer than {longest} tokens and {happens}: "
-            f"{named}{', …' if len(long) > 3 else ''}. What is cut takes no part in any number.",
+            f"{len(long)} of {len(examples)} texts are longer than {max_length} tokens and {verb}: {names}. Truncated "
+            "tokens are not part of any result.",
             DataWarning,
             stacklevel=stacklevel,
         )
+    return long
 
 
 def pad_sequences(
@@ -94,16 +96,16 @@ def pad_sequences(
     device: Any = None,
     left: bool = False,
 ) -> tuple[dict[str, Tensor], Tokens]:
-    """One batch, filled on the right (or the left) up to its longest row or to `width`; tokens stay with the host."""
+    """Pad rows on the right (or the left) to the longest or to `width`; the Tokens stay on the CPU."""
     longest = max(len(row.special) for row in rows)
     if width is not None and width < longest:
         raise InputError(f"pad_to={width} is less than the longest text, which has {longest} tokens.")
     width = width or longest
 
     def table(columns: Sequence[Sequence[Any]], empty: Any, device: Any = None) -> Tensor:
-        gaps = [[empty] * (width - len(column)) for column in columns]
-        lines = zip(gaps, columns, strict=True) if left else zip(columns, gaps, strict=True)
-        return torch.tensor([[*first, *second] for first, second in lines]).to(device, non_blocking=True)
+        padding = [[empty] * (width - len(column)) for column in columns]
+        padded = zip(padding, columns, strict=True) if left else zip(columns, padding, strict=True)
+        return torch.tensor([[*first, *second] for first, second in padded]).to(device, non_blocking=True)
 
     inputs = {name: table([row.inputs[name] for row in rows], fill.get(name, 0), device) for name in rows[0].inputs}
     tokens = Tokens.lazy(
@@ -117,92 +119,107 @@ def pad_sequences(
     return inputs, tokens
 
 
-def _example(given: Any, name: str) -> Example:
-    if isinstance(given, Example):
-        return given
-    if isinstance(given, str):
-        return Example(name, given)
-    if isinstance(given, tuple | list) and len(given) == 2 and all(isinstance(part, str) for part in given):
-        return Example(name, given[0], given[1])
-    raise InputError(f"Cannot read item {name}, {given!r}: it must be a text, a pair of texts or an Example.")
+def _to_example(item: Any, name: str) -> Example:
+    if isinstance(item, Example):
+        return item
+    if isinstance(item, str):
+        return Example(name, item)
+    if isinstance(item, tuple | list) and len(item) == 2 and all(isinstance(part, str) for part in item):
+        return Example(name, item[0], item[1])
+    raise InputError(f"Cannot read item {name}, {item!r}: it must be a text, a pair of texts or an Example.")
 
 
-def _encode(tokenizer: Any, example: Example, longest: int | None, paired: bool, framed: bool) -> Encoded:
+def _encode(tokenizer: Any, example: Example, max_length: int | None, use_pair: bool, add_special: bool) -> Encoded:
     first = list(example.words) if example.words is not None else example.text
     aligned = "spans" in example.columns and example.words is None
     if aligned and not tokenizer.is_fast:
         raise InputError(
-            f"The words of example '{example.id}' cannot be matched with tokens: {type(tokenizer).__name__} is a slow "
-            "tokenizer, which does not say where in the text its tokens stand. Load the fast one (use_fast=True)."
+            f"The words of example '{example.id}' cannot be aligned with tokens: {type(tokenizer).__name__} is a slow "
+            "tokenizer, which gives no offsets. Load the fast one (use_fast=True)."
         )
-    found = tokenizer(
+    encoding = tokenizer(
         first,
-        example.pair if paired else None,
+        example.pair if use_pair else None,
         is_split_into_words=example.words is not None,
         padding=False,
-        truncation=longest is not None,
-        max_length=longest,
-        add_special_tokens=framed,
+        truncation=max_length is not None,
+        max_length=max_length,
+        add_special_tokens=add_special,
         return_offsets_mapping=aligned,
         verbose=False,
     )
-    ids = found["input_ids"]
-    many, roles = len(ids), special_roles(tokenizer)
-    words = found.word_ids() if tokenizer.is_fast else [None] * many
-    sides = found.sequence_ids() if tokenizer.is_fast else [0] * many
+    ids, roles = encoding["input_ids"], special_roles(tokenizer)
+    words = encoding.word_ids() if tokenizer.is_fast else [None] * len(ids)
+    sides = encoding.sequence_ids() if tokenizer.is_fast else [0] * len(ids)
     return Encoded.lazy(
-        inputs={name: found[name] for name in found if name in tokenizer.model_input_names},
-        text=lambda _: make_readable(tokenizer, ids),  # decoding is slow, and often nobody reads it
-        special=[each in roles for each in ids],
+        inputs={name: encoding[name] for name in encoding if name in tokenizer.model_input_names},
+        text=lambda _: make_readable(tokenizer, ids),  # decoding is slow, and the text is often not used
+        special=[token in roles for token in ids],
         segment=_segments(sides),
-        word=words_of_tokens(example, found["offset_mapping"], sides) if aligned else _counted(words, sides),
-        role=[roles.get(each, 0) for each in ids],
+        word=align_words(example, encoding["offset_mapping"], sides) if aligned else _number_words(words, sides),
+        role=[roles.get(token, 0) for token in ids],
     )
 
 
-def _counted(words: Sequence[int | None], sides: Sequence[int | None]) -> list[int]:
-    """The words as the tokenizer counts them, those of a second text on from the first's."""
-    own = [word for word, side in zip(words, sides, strict=True) if word is not None and side == 0]
-    before = 1 + max(own, default=-1)
-    return [
-        -1 if word is None else word + (before if side == 1 else 0) for word, side in zip(words, sides, strict=True)
-    ]
+def _number_words(words: Sequence[int | None], sides: Sequence[int | None]) -> list[int]:
+    """Return the tokenizer's word indices, those of the pair after those of the text."""
+    tokens = list(zip(words, sides, strict=True))
+    first = 1 + max((word for word, side in tokens if word is not None and side == 0), default=-1)
+    return [-1 if word is None else word + (first if side == 1 else 0) for word, side in tokens]
+
+
+def align_words(example: Example, offsets: Sequence[Span], sides: Sequence[int | None]) -> list[int]:
+    """Return the word index of each token, or -1; the words of the pair are numbered after those of the text.
+
+    The columns `spans` and `pair_spans` hold the start and end of each word. A token belongs to the word that contains
+    its first character, so that a token across two words belongs to the first.
+    """
+    first, second = (tuple(example.columns.get(name, ())) for name in ("spans", "pair_spans"))
+    words = []
+    for (start, end), side in zip(offsets, sides, strict=True):
+        spans, text = (second, example.pair or "") if side else (first, example.text)
+        piece = text[start:end]
+        if piece.strip():  # byte-level tokenizers include the space before a word
+            start += len(piece) - len(piece.lstrip())
+        index = bisect_right(spans, start, key=lambda span: span[0]) - 1
+        inside = side is not None and bool(piece) and index >= 0 and start < spans[index][1]
+        words.append(index + (len(first) if side else 0) if inside else -1)
+    return words
 
 
 def special_roles(tokenizer: Any) -> dict[int, int]:
-    """The tokens that have a role instead of a meaning, with its place in ROLES.
+    """Return the ids of special tokens, with the index of their role in ROLES.
 
-    An unknown word is still a word, also where the same token starts and ends texts (GPT-2).
+    The token for unknown words is not special, even if it also starts and ends texts (GPT-2).
     """
-    named = {
+    known = {
         "mask": [tokenizer.mask_token_id],
         "sep": [tokenizer.sep_token_id, tokenizer.eos_token_id],
         "cls": [tokenizer.cls_token_id, tokenizer.bos_token_id],
     }
-    found = dict.fromkeys(set(tokenizer.all_special_ids) - {tokenizer.unk_token_id}, ROLES.index("other"))
-    return found | {each: ROLES.index(role) for role, ids in named.items() for each in ids if each in found}
+    roles = dict.fromkeys(set(tokenizer.all_special_ids) - {tokenizer.unk_token_id}, ROLES.index("other"))
+    return roles | {token: ROLES.index(role) for role, ids in known.items() for token in ids if token in roles}
 
 
 def _segments(sides: Sequence[int | None]) -> list[int]:
-    """The text each token belongs to; a special token belongs to the text it closes."""
-    now, segments = 0, []
+    """Return the text of each token, 0 or 1; a special token belongs to the text that it closes."""
+    segments: list[int] = []
     for side in sides:
-        now = now if side is None else side
-        segments.append(now)
+        segments.append(side if side is not None else segments[-1] if segments else 0)
     return segments
 
 
-def _check(tokenizer: Any, examples: Sequence[Example], found: Sequence[Encoded]) -> None:
+def _check(tokenizer: Any, examples: Sequence[Example], rows: Sequence[Encoded]) -> None:
     unknown, total = 0, 0
-    for example, row in zip(examples, found, strict=True):
+    for example, row in zip(examples, rows, strict=True):
         if all(row.special):
             raise InputError(
-                f"The text of example '{example.id}', {example.text[:40]!r}, has no tokens but special ones. "
+                f"The text of example '{example.id}', {example.text[:40]!r}, has only special tokens. "
                 "Give it at least one word."
             )
         ids = row.inputs["input_ids"]
         total += len(ids) - sum(row.special)
-        unknown += sum(each == tokenizer.unk_token_id for each in ids)
+        unknown += sum(token == tokenizer.unk_token_id for token in ids)
     if tokenizer.unk_token_id is not None and unknown > total / 2:
         warnings.warn(
             f"{unknown} of {total} tokens are unknown to this tokenizer ({tokenizer.unk_token}). "

@@ -1,71 +1,65 @@
-"""Tokens as a person reads them, whatever alphabet a tokenizer hides them in."""
+"""Readable tokens for byte-level, SentencePiece and WordPiece tokenizers."""
 
 from collections.abc import Sequence
-from typing import Any
+from contextlib import suppress
+from itertools import takewhile
+from typing import Any, cast
 
 SPACE = "·"
-"""Stands for the space before a word."""
+"""Shown for the space before a word."""
 
 
 def make_readable(tokenizer: Any, ids: Sequence[int]) -> list[str]:
-    """The text of each token: bytes decoded, spaces and line breaks made visible.
+    """Return the text of each token, with bytes decoded, and spaces and line breaks made visible.
 
-    A character that is spread over several tokens is shown on each of them with its place: `中(1/3)`.
+    A character that is split into several tokens is shown on each of them with its part: `中(1/3)`.
     """
     pieces = tokenizer.convert_ids_to_tokens(list(ids))
     special = set(tokenizer.all_special_tokens)
     decoder = repr(getattr(getattr(tokenizer, "backend_tokenizer", None), "decoder", ""))
-    spelling = _BYTES if "ByteLevel" in decoder else None
-    raw = [piece if piece in special else _bytes_of(piece, spelling) for piece in pieces]
-    return _joined(raw)
+    alphabet = _BYTES if "ByteLevel" in decoder else None
+    return _decode([piece if piece in special else _to_bytes(piece, alphabet) for piece in pieces])
 
 
-def _bytes_of(piece: str, spelling: dict[str, int] | None) -> bytes:
-    """The bytes a piece stands for: byte-level alphabets, SentencePiece's ▁ and <0xE4>, or plain text."""
-    if spelling is not None and all(letter in spelling for letter in piece):
-        return bytes(spelling[letter] for letter in piece)
+def _to_bytes(piece: str, alphabet: dict[str, int] | None) -> bytes:
+    """Return the bytes of a piece in a byte-level alphabet, of SentencePiece's ▁ and <0xE4>, or of plain text."""
+    if alphabet is not None and all(letter in alphabet for letter in piece):
+        return bytes(alphabet[letter] for letter in piece)
     if len(piece) == 6 and piece.startswith("<0x") and piece.endswith(">"):
         return bytes([int(piece[3:5], 16)])
     return piece.replace("▁", " ").encode()
 
 
-def _joined(pieces: Sequence[str | bytes]) -> list[str]:
-    """Decode each piece, taking the next ones along where a character goes on in them."""
+def _decode(pieces: Sequence[str | bytes]) -> list[str]:
+    """Decode each piece, together with the next ones if a character continues in them."""
     shown: list[str] = []
     while len(shown) < len(pieces):
-        start = len(shown)
-        if isinstance(piece := pieces[start], str):
+        piece = pieces[len(shown)]
+        if isinstance(piece, str):
             shown.append(piece)
             continue
-        for end in range(start + 1, min(start + 4, len(pieces)) + 1):  # UTF-8 needs at most four bytes
-            run = [each for each in pieces[start:end] if isinstance(each, bytes)]
-            text = _decoded(b"".join(run))
-            if text is not None and len(run) == end - start:
-                many = end - start
-                shown += [_visible(text) + (f"({place}/{many})" if many > 1 else "") for place in range(1, many + 1)]
+        parts = takewhile(lambda part: isinstance(part, bytes), pieces[len(shown) : len(shown) + 4])
+        run = cast("list[bytes]", list(parts))
+        for size in range(1, len(run) + 1):  # a character has at most four bytes in UTF-8
+            with suppress(UnicodeDecodeError):
+                text = _make_visible(b"".join(run[:size]).decode())
+                shown += [f"{text}({part}/{size})" for part in range(1, size + 1)] if size > 1 else [text]
                 break
         else:
             shown.append("⟨" + piece.hex(" ").upper() + "⟩")
     return shown
 
 
-def _decoded(raw: bytes) -> str | None:
-    try:
-        return raw.decode()
-    except UnicodeDecodeError:
-        return None
-
-
-def _visible(text: str) -> str:
+def _make_visible(text: str) -> str:
     marked = text.replace("\n", "⏎").replace("\t", "⇥").replace("\r", "␍")
     return SPACE * (len(marked) - len(marked.lstrip(" "))) + marked.lstrip(" ") or "∅"
 
 
 def _byte_alphabet() -> dict[str, int]:
-    """The alphabet of byte-level tokenizers: printable bytes stand for themselves, the rest from U+0100 on."""
+    """Return the alphabet of byte-level tokenizers: printable bytes as themselves, the others from U+0100 on."""
     plain = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
     rest = [byte for byte in range(256) if byte not in plain]
-    return {chr(byte): byte for byte in plain} | {chr(256 + place): byte for place, byte in enumerate(rest)}
+    return {chr(byte): byte for byte in plain} | {chr(256 + index): byte for index, byte in enumerate(rest)}
 
 
 _BYTES = _byte_alphabet()

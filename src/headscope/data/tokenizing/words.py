@@ -1,4 +1,4 @@
-"""Where the words of an English text begin and end, cut as the Universal Dependencies treebanks cut them."""
+"""Split English text into words and sentences by the rules of the Universal Dependencies treebanks."""
 
 import re
 from collections.abc import Sequence
@@ -15,10 +15,10 @@ _NOT = "do|does|did|is|was|were|are|has|have|had|would|could|should|ca|ai|must|n
 
 _WORD = re.compile(
     r"""
-      (?:https?://|ftp://|www\.)[^\s<>"'()\[\]]*[\w/=&\#]                  # an address on the web
-    | [\w.+%-]+@[\w-]+(?:\.[\w-]+)*\.[A-Za-z]{2,}                         # by mail
+      (?:https?://|ftp://|www\.)[^\s<>"'()\[\]]*[\w/=&\#]                  # a web address
+    | [\w.+%-]+@[\w-]+(?:\.[\w-]+)*\.[A-Za-z]{2,}                         # a mail address
     | [a-z\d-]{3,}(?:\.[a-z\d-]{2,})*\.(?:com|org|net|edu|gov|co\.uk|html?|pdf|docx?|xls|jpe?g|exe|txt)\b
-    | (?:[:;=][-'^o]?[)(\]\[DPp/\\|*]|<3|[xX]D|\^_*\^|;_;)(?![\w(])        # a face
+    | (?:[:;=][-'^o]?[)(\]\[DPp/\\|*]|<3|[xX]D|\^_*\^|;_;)(?![\w(])        # an emoticon
     | (?:[A-Za-z]\.){2,}                                                    # U.S., e.g.
     | \b(?:SHORT)\.                                                         # Mr., etc.
     | \b[A-Z]\.(?=\s*[A-Z])                                                 # an initial
@@ -44,29 +44,29 @@ _WORD = re.compile(
 )
 
 
-def split(text: str) -> list[Span]:
-    """Where each word starts and ends; punctuation and clitics (n't, 's) are words of their own.
+def split_words(text: str) -> list[Span]:
+    """Return the start and end of each word; punctuation marks and clitics (n't, 's) are words.
 
     >>> text = "Mr. Fox didn't pay $3.50."
-    >>> [text[start:end] for start, end in split(text)]
+    >>> [text[start:end] for start, end in split_words(text)]
     ['Mr.', 'Fox', 'did', "n't", 'pay', '$', '3.50', '.']
     """
     return [match.span() for match in _WORD.finditer(text)]
 
 
-def sentences(words: Sequence[str]) -> list[Span]:
-    """Where each sentence starts and ends, counted in words: after ., ! or ? and what closes a quotation.
+def split_sentences(words: Sequence[str]) -> list[Span]:
+    """Return the first and the past-the-end word of each sentence, which ends after ., ! or ? and closing quotes.
 
-    >>> sentences(["Stop", "!", '"', "He", "ran", "."])
+    >>> split_sentences(["Stop", "!", '"', "He", "ran", "."])
     [(0, 3), (3, 6)]
     """
-    found, start, ended = [], 0, False
-    for place, word in enumerate(words):
+    spans, start, ended = [], 0, False
+    for index, word in enumerate(words):
         if ended and word not in _CLOSING:
-            found.append((start, place))
-            start, ended = place, False
+            spans.append((start, index))
+            start, ended = index, False
         ended = ended or word == "." or (word != "" and not word.strip("!?"))
-    return [*found, (start, len(words))] if words else []
+    return [*spans, (start, len(words))] if words else []
 
 
 _CLOSING = frozenset(('"', "'", "''", "”", "’", "’’", ")", "]", ".", "!", "?"))

@@ -77,7 +77,7 @@ class Choice(Task):
         texts: list[str | list[str]] = [choice if alone else example.text for example, choice in inputs]
         pairs = [None if alone else choice for _, choice in inputs]
         lengths = [len(row["input_ids"]) for row in tokenise(tokenizer, texts, pairs)]
-        warn_truncated([example for example, _ in inputs], lengths, max_length, "were cut", stacklevel=4)
+        warn_truncated([example for example, _ in inputs], lengths, max_length, "were truncated", stacklevel=4)
         rows = tokenise(tokenizer, texts, pairs, max_length=max_length)
         groups = [rows[start : start + self.choices] for start in range(0, len(rows), self.choices)]
         return [{"parts": group, "labels": example.label} for group, example in zip(groups, examples, strict=True)]

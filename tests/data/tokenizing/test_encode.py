@@ -1,4 +1,4 @@
-"""Tokens and the words they belong to, for every way of cutting text into tokens."""
+"""Tokens and their words, for all kinds of tokenizers."""
 
 from functools import cache
 
@@ -9,9 +9,8 @@ from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers,
 from headscope.core.errors import InputError
 from headscope.core.example import Example
 from headscope.data.tagging.tag import tag_examples
-from headscope.data.tokenizing.align import words_of_tokens
-from headscope.data.tokenizing.encode import encode
-from headscope.data.tokenizing.words import split
+from headscope.data.tokenizing.encode import align_words, encode
+from headscope.data.tokenizing.words import split_words
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 TEXT = "Mr. O'Hara didn't read the well-known book; unbelievably, naïve 東京 readers (e.g. Kim's) loved it 😀!"
@@ -31,7 +30,7 @@ def fast(backend, decoder=None, **options):
 
 @cache
 def wordpiece():
-    """As BERT: lower case, accents stripped, punctuation apart, pieces with ##."""
+    """As BERT: lower case, no accents, punctuation apart, pieces with ##."""
     backend = Tokenizer(models.WordPiece(unk_token="[UNK]"))
     backend.normalizer = normalizers.BertNormalizer(lowercase=True)
     backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
@@ -53,9 +52,8 @@ def byte_level(space=False):
 
 @cache
 def byte_level_trimmed():
-    """As RoBERTa says it: offsets without the space."""
-    made = byte_level()
-    backend = Tokenizer.from_str(made.backend_tokenizer.to_str())
+    """As RoBERTa: offsets without the space."""
+    backend = Tokenizer.from_str(byte_level().backend_tokenizer.to_str())
     return fast(backend, decoders.ByteLevel(), after=processors.RobertaProcessing(("[SEP]", 3), ("[CLS]", 2)))
 
 
@@ -85,26 +83,29 @@ TOKENIZERS = {
 
 
 def with_words(text, pair=None):
-    columns = {"spans": tuple(split(text))}
-    return Example("0", text, pair, columns=columns if pair is None else columns | {"pair_spans": tuple(split(pair))})
+    columns = {"spans": tuple(split_words(text))}
+    return Example(
+        "0", text, pair, columns=columns if pair is None else columns | {"pair_spans": tuple(split_words(pair))}
+    )
 
 
 @pytest.mark.parametrize("kind", TOKENIZERS)
-def test_every_token_belongs_to_the_word_that_its_first_letter_stands_in(kind):
-    """Letter by letter: the literal way."""
+def test_every_token_belongs_to_the_word_of_its_first_character(kind):
+    """Compare with a lookup of every character."""
     example = with_words(TEXT)
     (row,) = encode(TOKENIZERS[kind](), [example])
-    found = TOKENIZERS[kind]()(TEXT, return_offsets_mapping=True)
-    letters = [next((n for n, (a, b) in enumerate(split(TEXT)) if a <= place < b), -1) for place in range(len(TEXT))]
-    for word, special, (start, end) in zip(row.word, row.special, found["offset_mapping"], strict=True):
-        first = next((place for place in range(start, end) if not TEXT[place].isspace()), None)
+    encoding = TOKENIZERS[kind]()(TEXT, return_offsets_mapping=True)
+    spans = split_words(TEXT)
+    letters = [next((n for n, (a, b) in enumerate(spans) if a <= index < b), -1) for index in range(len(TEXT))]
+    for word, special, (start, end) in zip(row.word, row.special, encoding["offset_mapping"], strict=True):
+        first = next((index for index in range(start, end) if not TEXT[index].isspace()), None)
         assert word == (-1 if special or first is None else letters[first])
 
 
 @pytest.mark.parametrize("kind", ["wordpiece", "byte level", "byte level, trimmed"])
 def test_every_word_has_a_token(kind):
     (row,) = encode(TOKENIZERS[kind](), [with_words(TEXT)])
-    assert {word for word in row.word if word >= 0} == set(range(len(split(TEXT))))
+    assert {word for word in row.word if word >= 0} == set(range(len(split_words(TEXT))))
     assert [word for word in row.word if word >= 0] == sorted(word for word in row.word if word >= 0)
 
 
@@ -118,7 +119,7 @@ def test_punctuation_and_clitics_are_words_of_their_own():
 
 
 @pytest.mark.parametrize("kind", TOKENIZERS)
-def test_the_words_of_a_pair_are_counted_on(kind):
+def test_the_words_of_a_pair_are_numbered_after_those_of_the_text(kind):
     example = with_words("the cats read.", "it did; unbelievably!")
     (row,) = encode(TOKENIZERS[kind](), [example])
     middle = row.special.index(True, 1)
@@ -130,13 +131,13 @@ def test_the_words_of_a_pair_are_counted_on(kind):
 
 def test_a_token_across_two_words_belongs_to_the_first():
     example = Example("0", "of the sea", columns={"spans": ((0, 2), (3, 6), (7, 10))})
-    assert words_of_tokens(example, [(0, 4), (4, 6), (6, 10)], [0, 0, 0]) == [0, 1, 2]
+    assert align_words(example, [(0, 4), (4, 6), (6, 10)], [0, 0, 0]) == [0, 1, 2]
 
 
-def test_tokens_outside_all_words_belong_to_none():
+def test_tokens_outside_all_words_have_no_word():
     example = Example("0", "a - b", columns={"spans": ((0, 1), (4, 5))})
-    found = words_of_tokens(example, [(0, 0), (0, 1), (1, 2), (2, 3), (3, 5), (0, 0)], [None, 0, 0, 0, 0, None])
-    assert found == [-1, 0, -1, -1, 1, -1]
+    words = align_words(example, [(0, 0), (0, 1), (1, 2), (2, 3), (3, 5), (0, 0)], [None, 0, 0, 0, 0, None])
+    assert words == [-1, 0, -1, -1, 1, -1]
 
 
 def test_tagged_examples_have_one_tag_for_each_word_of_their_tokens():
@@ -145,20 +146,20 @@ def test_tagged_examples_have_one_tag_for_each_word_of_their_tokens():
         assert max(row.word) == len(example.columns["tags"]) - 1
 
 
-def test_words_given_ready_are_those_of_the_tokenizer():
+def test_words_of_an_example_are_those_of_the_tokens():
     example = Example("0", "it didn't", words=("it", "did", "n't"), columns={"tags": ("PRON", "AUX", "PART")})
     (row,) = encode(wordpiece(), [example])
     assert sorted({word for word in row.word if word >= 0}) == [0, 1, 2]
 
 
-def test_a_text_that_is_cut_keeps_the_words_of_what_is_left():
-    with pytest.warns(UserWarning, match="were cut"):
-        (row,) = encode(wordpiece(), [with_words(TEXT)], longest=8)
+def test_a_truncated_text_keeps_the_words_of_its_tokens():
+    with pytest.warns(UserWarning, match="were truncated"):
+        (row,) = encode(wordpiece(), [with_words(TEXT)], max_length=8)
     (whole,) = encode(wordpiece(), [with_words(TEXT)])
     assert row.word[:-1] == whole.word[:7]
 
 
-def test_a_slow_tokenizer_is_refused_with_a_sentence(tmp_path):
+def test_a_slow_tokenizer_is_refused(tmp_path):
     class Slow(transformers.PreTrainedTokenizer):
         def __init__(self, **options):
             super().__init__(unk_token="[UNK]", pad_token="[PAD]", **options)
@@ -177,5 +178,5 @@ def test_a_slow_tokenizer_is_refused_with_a_sentence(tmp_path):
         def _convert_id_to_token(self, index):
             return "[UNK]"
 
-    with pytest.raises(InputError, match="words of example '0' cannot be matched .* Slow is a slow tokenizer, .* fast"):
+    with pytest.raises(InputError, match="words of example '0' cannot be aligned .* Slow is a slow tokenizer, .* fast"):
         encode(Slow(), [with_words("the cat")])
