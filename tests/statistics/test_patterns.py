@@ -92,9 +92,9 @@ def test_patterns_are_measured_saved_and_compared(minilm, tmp_path):
     assert hs.open_result(hs.save(data, tmp_path / "a.nc")).identical(data)
     rows = means_table(data)
     assert set(rows["variable"]) == {"patterns", "patterns_share", "patterns_layer_share"}
-    apart = hs.compare(data.sel(lens="raw"), data.sel(lens="effective"))
-    assert "patterns" in apart
-    assert "patterns_share" not in apart
+    comparison = hs.compare(data.sel(lens="raw"), data.sel(lens="effective"))
+    assert "patterns" in comparison
+    assert "patterns_share" not in comparison
 
 
 def test_an_unknown_classifier_raises():

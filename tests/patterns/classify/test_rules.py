@@ -10,21 +10,17 @@ from headscope.patterns.train.synthetic import make_synthetic_maps
 from headscope.patterns.train.training_set import pad_maps
 from tests.oracles import patterns as oracle
 
+COLUMN, BLOCKS = 0, 3  # indices of scores
+
 
 def normalize(weights, segments=None):
     return normalize_maps(weights, torch.ones(weights.shape[:2], dtype=torch.bool), segments)
 
 
-def stack(scores):
-    return torch.stack([scores.column, scores.band, scores.uniform, scores.blocks], dim=-1)
-
-
 def test_scores_and_probabilities_equal_the_oracle():
     synthetic = [item for item in make_synthetic_maps(80, seed=3) if len(item.segments) < 32]
     maps = normalize_maps(*pad_maps(synthetic))
-    for item, scores, probabilities in zip(
-        synthetic, stack(compute_scores(maps)), classify_by_rules(maps), strict=True
-    ):
+    for item, scores, probabilities in zip(synthetic, compute_scores(maps), classify_by_rules(maps), strict=True):
         absolute = np.abs(item.weights).astype(float)
         table = (absolute / absolute.sum(-1, keepdims=True)).tolist()
         np.testing.assert_allclose(scores, oracle.scores(table, item.segments), atol=2e-5)  # float32 sums of roots
@@ -32,9 +28,7 @@ def test_scores_and_probabilities_equal_the_oracle():
 
 
 def test_a_uniform_map_is_even_without_columns_or_band():
-    assert stack(compute_scores(normalize(torch.full((1, 10, 10), 0.1))))[0].tolist() == pytest.approx(
-        [0, 0, 1, 0], abs=5e-5
-    )
+    assert compute_scores(normalize(torch.full((1, 10, 10), 0.1)))[0].tolist() == pytest.approx([0, 0, 1, 0], abs=5e-5)
 
 
 def test_a_column_shared_by_half_of_the_rows_counts_a_quarter():
@@ -52,7 +46,7 @@ def test_a_column_shared_by_half_of_the_rows_counts_a_quarter():
 def test_rows_without_weight_do_not_count():
     weights = torch.zeros(1, 12, 12)
     weights[0, :6, 0] = 1
-    assert float(compute_scores(normalize(weights)).column) == pytest.approx(1 - 1 / 12)
+    assert float(compute_scores(normalize(weights))[0, COLUMN]) == pytest.approx(1 - 1 / 12)
 
 
 def test_two_squares_are_found_without_segments_and_refused_with_other_ones():
@@ -60,7 +54,7 @@ def test_two_squares_are_found_without_segments_and_refused_with_other_ones():
 
     def blocks(cut=None):
         segments = None if cut is None else (torch.arange(20) >= cut).long()[None]
-        return float(compute_scores(normalize(weights, segments)).blocks)
+        return float(compute_scores(normalize(weights, segments))[0, BLOCKS])
 
     assert blocks() == pytest.approx(1, abs=1e-4)
     assert blocks(cut=8) == pytest.approx(1, abs=1e-4)

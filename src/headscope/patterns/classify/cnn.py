@@ -90,9 +90,8 @@ class PatternNet(nn.Module):
 def make_inputs(maps: NormalizedMaps, side: int) -> tuple[Tensor, Tensor]:
     """Return the images of maps, and their scores scaled to about −1 to 3."""
     profiles = compute_profiles(maps)
-    scores = compute_scores(maps, profiles)
-    columns = torch.stack([scores.column, scores.band, scores.uniform, scores.blocks], dim=-1)
-    return resize_maps(maps, side, profiles).contiguous(memory_format=torch.channels_last), 4 * columns - 1
+    images = resize_maps(maps, side, profiles).contiguous(memory_format=torch.channels_last)
+    return images, 4 * compute_scores(maps, profiles) - 1
 
 
 def fuse_batch_norm(net: PatternNet, settings: CnnSettings) -> PatternNet:

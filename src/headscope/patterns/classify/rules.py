@@ -1,7 +1,5 @@
 """An interpretable pattern classifier: thresholds on the mass of columns, of a band and of blocks."""
 
-from dataclasses import dataclass
-
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -20,46 +18,18 @@ BLOCKS = 0.4  # contrast times evenness from which a map has two blocks
 SOFTNESS = 0.05  # distance from a threshold at which the odds are e to one
 
 
-@dataclass(frozen=True)
-class PatternScores:
-    """Four numbers from 0 to about 1 for each map; all thresholds apply to these."""
+def compute_scores(maps: NormalizedMaps, profiles: Profiles | None = None) -> Float[Tensor, "map score"]:
+    """Return four scores from 0 to about 1 for each map; all thresholds apply to these.
 
-    column: Float[Tensor, " map"]  # mass in columns that most rows share, above the uniform weight
-    band: Float[Tensor, " map"]  # mass in a narrow band, beyond columns and the uniform weight
-    uniform: Float[Tensor, " map"]  # evenness of the rows without the columns' excess; 1 for the uniform map
-    blocks: Float[Tensor, " map"]  # how far two even blocks hold all mass: the texts of a pair, or any two halves
-
-
-@dataclass(frozen=True)
-class Sums:
-    """Row and column sums of maps, in full and up to the diagonal."""
-
-    rows: Float[Tensor, "map token"]
-    columns: Float[Tensor, "map token"]
-    row_lower: Float[Tensor, "map token"]  # of each row, up to the diagonal
-    column_lower: Float[Tensor, "map token"]  # of each column, from the diagonal down
-
-    @classmethod
-    def from_cells(cls, cells: Float[Tensor, "map token token"]) -> "Sums":
-        """Sum maps."""
-        lower = cells * torch.ones_like(cells[0]).tril()  # several times faster than a batched tril
-        return cls(cells.sum(-1), cells.sum(-2), lower.sum(-1), lower.sum(-2))
-
-    def quadrants(self) -> Float[Tensor, "map cut quadrant"]:
-        """Sum the four quadrants of every cut: first to first, first to second, second to first, second to second."""
-        corner = (self.row_lower + self.columns - self.column_lower).cumsum(-1)[:, :-1]
-        top, left = (sums.cumsum(-1)[:, :-1] for sums in (self.rows, self.columns))
-        total = self.rows.sum(-1, keepdim=True)
-        return torch.stack([corner, top - corner, left - corner, total - top - left + corner], dim=-1).clamp_min(0)
-
-
-def compute_scores(maps: NormalizedMaps, profiles: Profiles | None = None) -> PatternScores:
-    """Compute the four scores of maps."""
+    - column: mass in columns that most rows share, above the uniform weight
+    - band: mass in a narrow band, beyond columns and the uniform weight
+    - uniform: evenness of the rows without the columns' excess; 1 for the uniform map
+    - blocks: how far two even blocks hold all mass: the texts of a pair, or any two halves
+    """
     profiles = profiles if profiles is not None else compute_profiles(maps)
-    mass, root = (Sums.from_cells(cells) for cells in (profiles.rest, profiles.roots))
-    return PatternScores(
-        profiles.excess.sum(-1), _band(profiles, maps), _evenness(mass, root, maps), _blocks(mass, root, maps)
-    )
+    mass, root = profiles.rest.sum(-1), profiles.roots.sum(-1)
+    blocks = _blocks(_sum_quadrants(profiles.rest, mass), _sum_quadrants(profiles.roots, root), maps)
+    return torch.stack([profiles.excess.sum(-1), _band(profiles, maps), _evenness(mass, root, maps), blocks], dim=-1)
 
 
 def classify_by_rules(maps: NormalizedMaps) -> Float[Tensor, "map pattern"]:
@@ -67,12 +37,12 @@ def classify_by_rules(maps: NormalizedMaps) -> Float[Tensor, "map pattern"]:
 
     At a threshold the odds are even: structure against none, then columns against band, or blocks against neither.
     """
-    scores = compute_scores(maps)
-    structure = scores.column + scores.band
-    column_part = scores.column / structure.clamp_min(1e-6)
+    column, band, uniform, blocks = compute_scores(maps).unbind(-1)
+    structure = column + band
+    column_part = column / structure.clamp_min(1e-6)
     structured = _soft_step(structure - STRUCTURE)
     vertical, diagonal = _soft_step(column_part - (1 - PART)), _soft_step(PART - column_part)
-    block = _soft_step(torch.maximum(scores.uniform - UNIFORM, scores.blocks - BLOCKS))
+    block = _soft_step(torch.maximum(uniform - UNIFORM, blocks - BLOCKS))
     probabilities = [
         structured * vertical,
         structured * diagonal,
@@ -99,13 +69,29 @@ def _band(profiles: Profiles, maps: NormalizedMaps) -> Float[Tensor, " map"]:
     return (above.gather(1, last) - above.gather(1, first)).amax(-1)
 
 
-def _evenness(mass: Sums, root: Sums, maps: NormalizedMaps) -> Float[Tensor, " map"]:
+def _evenness(
+    mass: Float[Tensor, "map token"], root: Float[Tensor, "map token"], maps: NormalizedMaps
+) -> Float[Tensor, " map"]:
     """Return the mean over rows of (Σ√p)² / nΣp."""
-    row = root.rows.square() / (maps.counts[:, None] * mass.rows).clamp_min(1e-9)
+    row = root.square() / (maps.counts[:, None] * mass).clamp_min(1e-9)
     return (row * maps.nonzero_rows).sum(-1) / maps.nonzero_rows.sum(-1).clamp_min(1)
 
 
-def _blocks(mass: Sums, root: Sums, maps: NormalizedMaps) -> Float[Tensor, " map"]:
+def _sum_quadrants(
+    cells: Float[Tensor, "map token token"], rows: Float[Tensor, "map token"]
+) -> Float[Tensor, "map cut quadrant"]:
+    """Sum the four quadrants of every cut: first to first, first to second, second to first, second to second."""
+    lower = cells * torch.ones_like(cells[0]).tril()  # several times faster than a batched tril
+    columns = cells.sum(-2)
+    corner = (lower.sum(-1) + columns - lower.sum(-2)).cumsum(-1)[:, :-1]
+    top, left = (sums.cumsum(-1)[:, :-1] for sums in (rows, columns))
+    total = rows.sum(-1, keepdim=True)
+    return torch.stack([corner, top - corner, left - corner, total - top - left + corner], dim=-1).clamp_min(0)
+
+
+def _blocks(
+    mass: Float[Tensor, "map cut quadrant"], root: Float[Tensor, "map cut quadrant"], maps: NormalizedMaps
+) -> Float[Tensor, " map"]:
     """Score the best cut into two parts: between the texts of a pair; without a pair, anywhere but near the ends."""
     counts = maps.counts[:, None]
     cut = torch.arange(1, maps.nonzero_rows.shape[1], device=counts.device)
@@ -114,9 +100,8 @@ def _blocks(mass: Sums, root: Sums, maps: NormalizedMaps) -> Float[Tensor, " map
     allowed = torch.where((second > 0) & (second < counts), cut == counts - second, anywhere)
     sides = torch.stack([cut.expand_as(allowed), counts - cut], dim=-1).clamp_min(0)
     cells = (sides[..., :, None] * sides[..., None, :]).flatten(-2)  # map cut quadrant
-    quadrants = mass.quadrants()
-    evenness = root.quadrants().square() / (cells * quadrants).clamp_min(1e-9)
-    share = quadrants / quadrants.sum(-1, keepdim=True).clamp_min(1e-9)
+    evenness = root.square() / (cells * mass).clamp_min(1e-9)
+    share = mass / mass.sum(-1, keepdim=True).clamp_min(1e-9)
     expected = cells / cells.sum(-1, keepdim=True).clamp_min(1)
     contrasts = [_contrast(share, expected, evenness, pair) for pair in (WITHIN, ACROSS)]
     return (torch.maximum(*contrasts) * allowed).amax(-1)

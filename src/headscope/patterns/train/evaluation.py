@@ -20,7 +20,11 @@ from headscope.results.stamp import read_provenance
 PREDICTED = (*CLASSES, UNSURE)
 SHAPE = (len(CLASSES), len(PREDICTED))
 LENGTHS = {"1–40 tokens": (1, 40), "41–80 tokens": (41, 80), "over 80 tokens": (81, np.inf)}
+CALIBRATED = ("cnn", "rules")
 RIVALS = ("rules", "both", "nearest", "majority")
+
+
+Variables = dict[str, Any]
 
 
 def build_evaluation(training: TrainingSet, predictions: Predictions) -> xr.Dataset:
@@ -29,40 +33,31 @@ def build_evaluation(training: TrainingSet, predictions: Predictions) -> xr.Data
     F1, precision and recall by classifier, subset and class, with 95 % bootstrap intervals over heads or over texts,
     whichever is wider; confusion matrices; calibration; the gain of the cnn over its rivals; inter-annotator agreement.
     """
-    sources = training.sources
+    sources, subsets = training.sources, _subsets(training.sources)
     groups = [source.head_group for source in sources], [source.text_group for source in sources]
     resampled = [metrics.resample_clusters(names) for names in groups]
-    return xr.merge(
-        [
-            xr.Dataset({"temperature": predictions.temperature}),
-            _maps(sources, predictions),
-            _by_subset(_subsets(sources), predictions, resampled),
-            _calibration(predictions),
-            _gains(predictions, resampled),
-            measure_agreement(training, predictions.classes["cnn"], resampled),
-        ]
-    )
-
-
-def _names(values: Sequence[str]) -> Array:
-    return np.array(values, dtype=object)
-
-
-def _maps(sources: Sequence[Source], predictions: Predictions) -> xr.Dataset:
-    """Return the label and the predictions of every map."""
     classes = predictions.classes
-    return xr.Dataset(
-        {
-            "label": ("map", _names(CLASSES)[predictions.targets]),
-            "said": (("classifier", "map"), _names(PREDICTED)[np.stack(list(classes.values()))]),
-            "probability": (("map", "pattern"), predictions.probabilities["cnn"]),
-        },
-        coords={
-            "classifier": _names(list(classes)),
-            "pattern": _names(CLASSES),
-            "map": _names([source.id for source in sources]),
-        },
-    )
+    variables = {
+        "temperature": predictions.temperature,
+        "label": ("map", np.array(CLASSES, dtype=object)[predictions.targets]),
+        "said": (("classifier", "map"), np.array(PREDICTED, dtype=object)[np.stack(list(classes.values()))]),
+        "probability": (("map", "pattern"), predictions.probabilities["cnn"]),
+        **_by_subset(subsets, predictions, resampled),
+        **_calibration(predictions),
+        **_gains(predictions, resampled),
+    }
+    labels: dict[str, Sequence[str]] = {
+        "map": [source.id for source in sources],
+        "classifier": list(classes),
+        "subset": list(subsets),
+        "pattern": CLASSES,
+        "predicted": PREDICTED,
+        "rival": RIVALS,
+        "said_by": CALIBRATED,
+    }
+    coords = {axis: np.array(names, dtype=object) for axis, names in labels.items()}
+    bins = {"bin": (np.arange(metrics.BINS) + 0.5) / metrics.BINS}
+    return xr.Dataset(variables, coords | bins).merge(measure_agreement(training, classes["cnn"], resampled))
 
 
 def _subsets(sources: Sequence[Source]) -> dict[str, Array]:
@@ -76,7 +71,7 @@ def _subsets(sources: Sequence[Source]) -> dict[str, Array]:
     return {name: mask for name, mask in masks.items() if mask.any()}
 
 
-def _by_subset(subsets: Mapping[str, Array], predictions: Predictions, resampled: Sequence[Array]) -> xr.Dataset:
+def _by_subset(subsets: Mapping[str, Array], predictions: Predictions, resampled: Sequence[Array]) -> Variables:
     """Return confusion matrices and the metrics from them, by classifier and subset."""
     targets, classes = predictions.targets, predictions.classes
     confusion = np.zeros((len(classes), len(subsets), *SHAPE))
@@ -88,56 +83,42 @@ def _by_subset(subsets: Mapping[str, Array], predictions: Predictions, resampled
         interval[:, row, column] = metrics.widest_interval(draws)
     by_classifier, by_class = ("classifier", "subset"), ("classifier", "subset", "pattern")
     scores = dict(zip(("precision", "recall", "f1"), metrics.precision_recall_f1(confusion), strict=True))
-    return xr.Dataset(
-        {
-            "macro_f1": (by_classifier, metrics.macro_f1(confusion)),
-            "macro_f1_low": (by_classifier, interval[0]),
-            "macro_f1_high": (by_classifier, interval[1]),
-            **{name: (by_class, values) for name, values in scores.items()},
-            "maps": (("subset", "pattern"), confusion[0].sum(-1).astype(int)),
-            "confusion": ((*by_class, "predicted"), confusion.astype(int)),
-        },
-        coords={
-            "classifier": _names(list(classes)),
-            "subset": _names(list(subsets)),
-            "pattern": _names(CLASSES),
-            "predicted": _names(PREDICTED),
-        },
-    )
-
-
-def _calibration(predictions: Predictions) -> xr.Dataset:
-    """Return the accuracy of the cnn and of the rules at each level of confidence."""
-    names, dims = ("cnn", "rules"), ("said_by", "bin")
-    pairs = [
-        (predictions.probabilities[name].max(-1), predictions.classes[name] == predictions.targets) for name in names
-    ]
-    curves = zip(*(metrics.calibration_curve(*pair) for pair in pairs), strict=True)
-    variables: dict[str, Any] = {
-        name: (dims, np.stack(curve)) for name, curve in zip(("confidence", "right", "in_bin"), curves, strict=True)
+    return {
+        "macro_f1": (by_classifier, metrics.macro_f1(confusion)),
+        "macro_f1_low": (by_classifier, interval[0]),
+        "macro_f1_high": (by_classifier, interval[1]),
+        **{name: (by_class, values) for name, values in scores.items()},
+        "maps": (("subset", "pattern"), confusion[0].sum(-1).astype(int)),
+        "confusion": ((*by_class, "predicted"), confusion.astype(int)),
     }
-    variables["calibration_error"] = ("said_by", [metrics.calibration_error(*pair) for pair in pairs])
-    bins = (np.arange(metrics.BINS) + 0.5) / metrics.BINS
-    return xr.Dataset(variables, coords={"said_by": _names(names), "bin": bins})
 
 
-def _gains(predictions: Predictions, resampled: Sequence[Array]) -> xr.Dataset:
+def _calibration(predictions: Predictions) -> Variables:
+    """Return the accuracy of the cnn and of the rules at each level of confidence."""
+    confidence = [predictions.probabilities[name].max(-1) for name in CALIBRATED]
+    right = [predictions.classes[name] == predictions.targets for name in CALIBRATED]
+    curves = zip(*map(metrics.calibration_curve, confidence, right), strict=True)
+    variables = {
+        name: (("said_by", "bin"), np.stack(curve))
+        for name, curve in zip(("confidence", "right", "in_bin"), curves, strict=True)
+    }
+    return variables | {"calibration_error": ("said_by", [*map(metrics.calibration_error, confidence, right)])}
+
+
+def _gains(predictions: Predictions, resampled: Sequence[Array]) -> Variables:
     """Return the macro-F1 of the cnn minus that of each rival, on the same bootstrap draws."""
 
-    def scores(counts: Array) -> dict[str, Array]:
-        return {
-            name: metrics.macro_f1(metrics.confusion_matrix(predictions.targets, predicted, SHAPE, counts))
-            for name, predicted in predictions.classes.items()
-        }
+    def score(name: str, counts: Array) -> Array:
+        confusion = metrics.confusion_matrix(predictions.targets, predictions.classes[name], SHAPE, counts)
+        return metrics.macro_f1(confusion)
 
-    (estimate, *draws) = (scores(counts) for counts in (np.ones((1, len(predictions.targets))), *resampled))
-    gains = [(estimate["cnn"] - estimate[rival])[0] for rival in RIVALS]
-    intervals = [metrics.widest_interval(draw["cnn"] - draw[rival] for draw in draws) for rival in RIVALS]
+    def subtract(rival: str, counts: Array) -> Array:
+        return np.asarray(score("cnn", counts) - score(rival, counts))
+
+    gains = [float(subtract(rival, np.ones(len(predictions.targets)))) for rival in RIVALS]
+    intervals = [metrics.widest_interval(subtract(rival, counts) for counts in resampled) for rival in RIVALS]
     low, high = zip(*intervals, strict=True)
-    return xr.Dataset(
-        {"gain": ("rival", gains), "gain_low": ("rival", list(low)), "gain_high": ("rival", list(high))},
-        coords={"rival": _names(RIVALS)},
-    )
+    return {"gain": ("rival", gains), "gain_low": ("rival", list(low)), "gain_high": ("rival", list(high))}
 
 
 def format_evaluation(data: xr.Dataset) -> str:
