@@ -64,4 +64,4 @@ def describe_mean(selected: xr.Dataset, dims: Sequence[str], marks: str) -> str:
         return f"{mean}{count} examples." if count else mean.strip()
     examples = f" over examples ({count})" if count else ""
     bound = "" if "rows" in selected or not parts else ", at most this wide"
-    return f"{mean}{marks}: 95 % interval{examples}{bound}."
+    return f"{mean}{marks}: 95\N{NO-BREAK SPACE}% interval{examples}{bound}."
