@@ -71,6 +71,12 @@ def test_padding_as_keys_is_refused_where_queries_see_different_keys():
         view(trace, "effective:keys=paper")
 
 
+def test_a_dataset_says_what_its_weights_are():
+    assert maps("norm:merge=true").dataset()["quantity"].item() == "norm of the weighted value"
+    unknown = replace(maps(), lens="mine:power=2").dataset()
+    assert unknown["quantity"].item() == "weight (mine:power=2)"
+
+
 def test_a_dataset_holds_one_example_without_its_padding():
     data = maps().dataset(2)
     assert dict(data.sizes) == {"lens": 1, "layer": 2, "head": 4, "query": 11, "key": 11}

@@ -33,6 +33,7 @@ def dataset(tokens="the cat sat", *, layers=2, heads=3, causal=False, shares=Non
         coords={
             "lens": ["raw", "effective"],
             "signed": ("lens", [False, True]),
+            "quantity": ("lens", np.array(["attention weight", "effective attention"], dtype=object)),
             "layer": list(range(layers)),
             "head": list(range(heads)),
             "query_token": ("query", words),

@@ -8,6 +8,7 @@ import torch
 from headscope.core.errors import InputError
 from headscope.statistics.distance import Distance
 from headscope.statistics.entropy import Entropy
+from headscope.statistics.offsets import Offsets
 from headscope.statistics.peak import Peak
 from tests.batches import maps_of, one
 
@@ -111,3 +112,10 @@ def test_entropy_says_that_it_is_in_nats():
     result = Entropy().finish(Entropy().observe(one(maps_of([even(4)[None, None]], [WORDS]))))
     assert result.entropy.attrs == result.entropy_sd.attrs == {"units": "nats"}
     assert result.entropy_n.attrs == {}
+
+
+def test_a_result_has_readable_names_of_its_quantities():
+    result = Offsets().finish(Offsets().observe(one(maps_of([even(4)[None, None]], [WORDS]))))
+    assert result.offsets.attrs == {"long_name": "attention weight"}
+    assert result.offsets_absolute.attrs == {"long_name": "absolute attention weight"}
+    assert result.offsets_sd.attrs == {}

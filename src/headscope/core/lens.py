@@ -25,6 +25,9 @@ class Lens(ABC):
     cites: ClassVar[tuple[str, ...]] = ()
     """The papers this lens comes from, as keys of `headscope cite`."""
 
+    quantity: ClassVar[str] = ""
+    """What its weights are, for a colour bar; by default `weight (spec)`."""
+
     @property
     def needs(self) -> frozenset[str]:
         """What the trace must hold: attention, values, output, pads."""

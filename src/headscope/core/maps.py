@@ -14,8 +14,10 @@ import xarray as xr
 from jaxtyping import Float, Num
 from torch import Tensor
 
+from headscope.core.catalog import lenses
 from headscope.core.errors import InputError
 from headscope.core.example import Example
+from headscope.core.spec import parse_spec
 from headscope.core.tokens import Tokens, token_labels
 from headscope.core.trace import Trace, Visible, select_labels
 
@@ -149,6 +151,7 @@ class Maps:
             coords={
                 "lens": [self.lens],
                 "signed": ("lens", [self.signed]),
+                "quantity": ("lens", np.array([_quantity(self.lens)], dtype=object)),
                 "layer": list(self.layers),
                 "head": list(self.heads),
                 **_side("query", self.queries, example),
@@ -183,6 +186,13 @@ def make_maps(
         examples=trace.examples,
         diagnostics=diagnostics or {},
     )
+
+
+def _quantity(lens: str) -> str:
+    """Return what the weights of a lens are, as its class says it."""
+    name = parse_spec(lens)[0]
+    quantity = getattr(lenses.find(name), "quantity", "") if name in lenses.names() else ""
+    return quantity or f"weight ({lens})"
 
 
 def _side(name: str, tokens: Tokens, example: int) -> dict[str, Any]:

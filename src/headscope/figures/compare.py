@@ -80,7 +80,7 @@ def _draw_one(figure: mpl.Figure | mpl.SubFigure, other: xr.Dataset, weights: he
     heatmap.draw_cells(panel, weights, scale)
     heatmap.label_axes(panel, other, cell)
     rows, columns = weights.shape
-    heatmap.add_colour_bar(panel, scale, heatmap.weight_label("raw"), (cell * columns, cell * rows))
+    heatmap.add_colour_bar(panel, scale, "attention weight", (cell * columns, cell * rows))
     canvas.add_note(panel, _why_equal(other), width=cell * columns)
 
 

@@ -56,7 +56,7 @@ class HeadGrid(Figure):
         cell = cell if target.is_new else heatmap.cell_size(ax, shape)
         scale: heatmap.ColourScale | None = None
         if colour is None:
-            scale, text = _draw_thumbnails(ax, chosen, self.scale), heatmap.weight_label(lens)
+            scale, text = _draw_thumbnails(ax, chosen, self.scale), heatmap.weight_label(chosen)
         elif "letter" in chosen:
             _draw_classes(ax, chosen.transpose("layer", "head", ...), colour, cell)
         else:

@@ -42,7 +42,7 @@ class Matrix(Figure):
         heatmap.draw_cells(ax, weights, scale)
         heatmap.label_axes(ax, head_map, cell)
         box = (cell * weights.shape[1], cell * weights.shape[0])
-        heatmap.add_colour_bar(ax, scale, heatmap.weight_label(lens), box)
+        heatmap.add_colour_bar(ax, scale, heatmap.weight_label(head_map), box)
         ax.set_title(self.title if self.title is not None else f"{lens} · {selection.head_label(head_map)}")
         if self.numbers:
             _print_weights(ax, weights, scale, min(8.0, cell * 72 * 0.3))

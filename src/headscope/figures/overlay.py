@@ -56,7 +56,7 @@ class Overlay(Figure):
         if query is not None:
             _outline_query(ax, head_map, query, patches.shape)
         lens = str(head_map["lens"].values)
-        heatmap.add_colour_bar(ax, scale, heatmap.weight_label(lens), box)
+        heatmap.add_colour_bar(ax, scale, heatmap.weight_label(head_map), box)
         source = "mean over queries" if query is None else f"from {selection.token_texts(head_map, 'query')[query]}"
         default = f"{lens} · {selection.head_label(head_map)} · {source}"
         ax.set_title(self.title if self.title is not None else default)

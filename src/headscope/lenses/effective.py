@@ -22,6 +22,7 @@ class Effective(Lens):
     keys: Keys = "visible"
 
     cites = ("brunner2020", "sun2021")
+    quantity = "effective attention"
 
     def __post_init__(self) -> None:
         check_choices(self)

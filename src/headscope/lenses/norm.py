@@ -1,4 +1,4 @@
-"""How much each token's vector really adds, by its length."""
+"""Norm of the vector that each key adds to the output."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ from headscope.core.spec import to_spec
 from headscope.core.trace import Trace
 
 ROWS = 64
-"""How many queries are summed over heads at a time."""
+"""Number of queries whose heads are summed at a time."""
 
 
 def head_norms(
@@ -20,13 +20,13 @@ def head_norms(
     values: Float[Tensor, "batch head key value"],
     output: Float[Tensor, "head value hidden"],
 ) -> Float[Tensor, "batch head query key"]:
-    """‖α·f(x)‖ for each head, with f(x) the value through the head's slice of W_O.
+    """Return ‖α·f(x)‖ of each head, where f(x) is the value times the head's slice of W_O.
 
-    ‖α·f‖ = α·‖f‖, and with Wᵀ = Q·R, ‖v·W‖ = ‖v·Rᵀ‖: no vector of the hidden size is ever made.
+    ‖α·f‖ = α·‖f‖, and with Wᵀ = Q·R, ‖v·W‖ = ‖v·Rᵀ‖, so no vector of the hidden size is computed.
     """
     triangle = torch.linalg.qr(output.mT, mode="r").R  # head value value
-    lengths: Tensor = torch.linalg.vector_norm(values @ triangle.mT, dim=-1)  # batch head key
-    return attention * lengths[:, :, None]
+    norms: Tensor = torch.linalg.vector_norm(values @ triangle.mT, dim=-1)  # batch head key
+    return attention * norms[:, :, None]
 
 
 def summed_norms(
@@ -34,15 +34,14 @@ def summed_norms(
     values: Float[Tensor, "batch head key value"],
     output: Float[Tensor, "head value hidden"],
 ) -> Float[Tensor, "batch 1 query key"]:
-    """‖Σ_h α_h·f_h(x)‖: heads summed as vectors before the length is taken.
+    """Return ‖Σ_h α_h·f_h(x)‖, the norm of the sum over heads.
 
-    The squared length is a quadratic form of the head weights in the Gram matrix of the key's own vectors, one
+    The squared norm is a quadratic form of the head weights in the Gram matrix of the vectors of a key, one
     head × head matrix per key, so memory grows with query · key and not with the hidden size.
     """
     batch, _, queries, keys = attention.shape
     between = torch.einsum("avx,bwx->avbw", output.double(), output.double())  # W_a · W_bᵀ for heads a, b
-    wide = values.double()
-    gram = torch.stack([torch.einsum("akv,avbw,bkw->kab", each, between, each) for each in wide])
+    gram = torch.stack([torch.einsum("akv,avbw,bkw->kab", example, between, example) for example in values.double()])
     norms = attention.new_empty(batch, 1, queries, keys)
     for start in range(0, queries, ROWS):
         rows = attention[:, :, start : start + ROWS].double().permute(0, 3, 2, 1)  # batch key row head
@@ -53,27 +52,28 @@ def summed_norms(
 
 @dataclass(frozen=True)
 class Norm(Lens):
-    """Norm-based attention (Kobayashi et al., 2020): the length of the vector each key adds, ‖α·f(x)‖.
+    """Norm-based attention (Kobayashi et al., 2020): the norm of the vector that each key adds, ‖α·f(x)‖.
 
-    The value with its bias goes through the head's slice of the output projection; the projection's own bias is left
-    out. `merge` sums the heads as vectors first, which gives one map per layer. Rows do not sum to 1.
+    f(x) is the value, with its bias, times the head's slice of the output projection; the bias of the projection is
+    left out. `merge` sums the vectors of all heads first, which gives one map per layer. Rows do not sum to 1.
     """
 
     merge: bool = False
 
     cites = ("kobayashi2020",)
+    quantity = "norm of the weighted value"
 
     @property
     def needs(self) -> frozenset[str]:
-        """The values and the output projection."""
+        """Require the values and the output projection."""
         return frozenset({"attention", "values", "output"})
 
     def __call__(self, trace: Trace) -> Maps:
-        """The norms of every layer, per head or merged."""
+        """Return the norms of every layer, per head or merged."""
         assert trace.values is not None
         assert trace.output is not None
-        exact = torch.float64 if trace.attention[0].dtype == torch.float64 else torch.float32
-        road = summed_norms if self.merge else head_norms
+        dtype = torch.float64 if trace.attention[0].dtype == torch.float64 else torch.float32
+        compute = summed_norms if self.merge else head_norms
         layers = zip(trace.attention, trace.values, trace.output, strict=True)
-        parts = [road(weights.to(exact), values.to(exact), output.to(exact)) for weights, values, output in layers]
+        parts = [compute(*(tensor.to(dtype) for tensor in layer)) for layer in layers]
         return make_maps(trace, parts, to_spec(self), merged=self.merge)

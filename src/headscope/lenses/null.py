@@ -22,6 +22,7 @@ class Null(Lens):
     keys: Keys = "visible"
 
     cites = ("brunner2020", "sun2021")
+    quantity = "attention that never reaches the output"
 
     def __post_init__(self) -> None:
         check_choices(self)

@@ -12,12 +12,13 @@ from headscope.core.trace import Trace
 
 @dataclass(frozen=True)
 class Raw(Lens):
-    """Standard attention: the weights after the softmax, unchanged."""
+    """Raw attention: the weights after the softmax, unchanged."""
 
     cites = ("vaswani2017",)
+    quantity = "attention weight"
 
     def __call__(self, trace: Trace) -> Maps:
-        """The trace's own attention."""
-        count = torch.stack([each.sum(-1).amax(-1) for each in trace.visible], dim=1)  # batch layer
-        diagnostics = {"n": count[..., None].expand(-1, -1, len(trace.heads))}
+        """Return the trace's own attention, with the largest number of visible keys as `n`."""
+        n = torch.stack([visible.sum(-1).amax(-1) for visible in trace.visible], dim=1)  # batch layer
+        diagnostics = {"n": n[..., None].expand(-1, -1, len(trace.heads))}
         return make_maps(trace, trace.attention, to_spec(self), diagnostics=diagnostics)

@@ -131,18 +131,9 @@ def add_colour_bar(ax: Axes, scale: ColourScale, text: str, box: tuple[float, fl
         bar.formatter = StrMethodFormatter("{x:.1e}")  # by default the power of ten overlaps the key labels
 
 
-def weight_label(lens: str) -> str:
-    """Return what the weights of a lens are, for a colour bar."""
-    name = lens.partition(":")[0]
-    return _QUANTITIES.get(name, f"weight ({lens})")
-
-
-_QUANTITIES = {
-    "raw": "attention weight",
-    "effective": "effective attention",
-    "null": "attention that never reaches the output",
-    "norm": "norm of the weighted value",
-}
+def weight_label(maps: xr.Dataset) -> str:
+    """Return what the weights of one lens are, for a colour bar."""
+    return str(maps["quantity"].item()) if "quantity" in maps.coords else f"weight ({maps['lens'].item()})"
 
 
 def cell_size(ax: Axes, shape: tuple[int, ...]) -> float:
