@@ -1,4 +1,4 @@
-"""The shell command, as one types it."""
+"""The shell command."""
 
 import re
 import sys
@@ -19,22 +19,22 @@ LONG = (
 
 @pytest.fixture
 def headscope(monkeypatch, capfd):
-    """Run the command in a terminal 80 columns wide: its exit code, what it printed and what it complained of."""
+    """Run the command in a terminal of 80 columns; return its exit code and output."""
 
-    def type_in(*words):
+    def run_command(*words):
         for name, value in {"COLUMNS": "80", "NO_COLOR": "1", "TERM": "dumb"}.items():
             monkeypatch.setenv(name, value)
         monkeypatch.setattr(sys, "argv", ["headscope", *map(str, words)])
-        with warnings.catch_warnings(), pytest.raises(SystemExit) as ended:
+        with warnings.catch_warnings(), pytest.raises(SystemExit) as stop:
             warnings.simplefilter("default")
             run()
-        said = capfd.readouterr()
-        return SimpleNamespace(returncode=ended.value.code or 0, stdout=said.out, stderr=said.err)
+        output = capfd.readouterr()
+        return SimpleNamespace(returncode=stop.value.code or 0, stdout=output.out, stderr=output.err)
 
-    return type_in
+    return run_command
 
 
-def test_the_version_is_said(headscope):
+def test_the_version_is_shown(headscope):
     assert re.fullmatch(r"headscope \d+\.\d+\.\d+\n", headscope("--version").stdout)
 
 
@@ -57,7 +57,7 @@ def test_a_lens_is_cited(headscope):
     assert "@software{headscope," in headscope("cite").stdout
 
 
-def test_a_text_is_shown_and_drawn_and_drawn_again(headscope, tmp_path):
+def test_a_text_is_shown_drawn_saved_and_drawn_again(headscope, tmp_path):
     done = headscope("show", LONG, "-o", tmp_path / "a.pdf", "-o", tmp_path / "a.nc")
     assert done.returncode == 0, done.stderr
     assert "6 layers × 12 heads" in done.stdout
@@ -69,14 +69,14 @@ def test_a_text_is_shown_and_drawn_and_drawn_again(headscope, tmp_path):
     assert (tmp_path / "b.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_short_text_is_said_to_lose_nothing(headscope):
+def test_a_short_text_has_no_null_space(headscope):
     done = headscope("show", "The cat sat down.")
     assert "all attention reaches" in " ".join(done.stdout.split())
     assert "effective attention is the same as standard attention" in " ".join(done.stdout.split())
     assert "Add -o picture.pdf" in done.stdout
 
 
-def test_cutting_a_text_is_said_on_the_terminal(headscope):
+def test_a_truncated_text_prints_a_note(headscope):
     done = headscope("show", "word " * 600)
     assert done.returncode == 0
     assert "Note: 1 of 1 texts are longer than 512 tokens and were truncated" in done.stderr
@@ -102,7 +102,7 @@ def test_cutting_a_text_is_said_on_the_terminal(headscope):
         (("draw", "x.nc", "matrix", "--layer"), 2, "Missing option '--out'"),
     ],
 )
-def test_a_mistake_is_one_sentence_and_exit_code_2(headscope, words, code, sentence, tmp_path, monkeypatch):
+def test_invalid_input_prints_one_sentence_and_exits_with_2(headscope, words, code, sentence, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     done = headscope(*words)
     assert done.returncode == code
@@ -111,7 +111,7 @@ def test_a_mistake_is_one_sentence_and_exit_code_2(headscope, words, code, sente
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_one_may_not_write_to_is_said_and_nothing_is_left(headscope, tmp_path):
+def test_a_path_that_cannot_be_written_is_an_error(headscope, tmp_path):
     (tmp_path / "file").write_text("kept")
     done = headscope("show", "the cat", "-o", tmp_path / "file" / "x.pdf")  # a file where a folder would have to be
     assert done.returncode == 1
@@ -121,13 +121,13 @@ def test_a_folder_one_may_not_write_to_is_said_and_nothing_is_left(headscope, tm
 
 # Tests may run as root, who may write nearly everywhere; other systems have the test above.
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="only Linux has /proc, a folder that refuses even root")
-def test_a_read_only_folder_is_said(headscope):
+def test_a_read_only_folder_is_an_error(headscope):
     done = headscope("show", "the cat", "-o", "/proc/self/x.pdf")
     assert done.returncode == 1
     assert "Error: Cannot write /proc/self/x.pdf" in done.stderr
 
 
-def test_stopping_in_the_middle_leaves_no_half_file(headscope, tmp_path, monkeypatch):
+def test_an_interruption_leaves_no_partial_file(headscope, tmp_path, monkeypatch):
     def stop(self, target, **_):
         target.write(b"half")
         raise KeyboardInterrupt  # what Ctrl-C does to the main thread

@@ -41,7 +41,7 @@ def test_a_model_is_tuned_and_scored(headscope, place, tmp_path):  # noqa: F811
     scored = headscope("score", *data, "-o", tmp_path / "score.nc", "--edit", "effective_attention")
     assert scored.returncode == 0, scored.stderr
     assert scored.stdout.splitlines()[0].split() == ["metric", "value", "95", "%", "interval", "n"]
-    assert "Always giving the most common label would be right in 50.0%." in scored.stdout
+    assert "Accuracy of always predicting the most common label: 50.0%." in scored.stdout
     assert all(len(line) <= 80 for line in scored.stdout.splitlines() if not line.startswith("Wrote"))
     assert open_result(tmp_path / "score.nc").sizes == {"example": 12, "class": 2}
 

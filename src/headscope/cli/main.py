@@ -1,4 +1,4 @@
-"""The shell command: one verb, one file in this folder."""
+"""The shell command; each verb is one file in this folder."""
 
 import sys
 import warnings
@@ -16,7 +16,7 @@ from headscope.version import __version__
 
 VERBS = ("show", "measure", "merge", "compare", "finetune", "score", "draw", "report", "study", "list", "cite")
 GROUPS = ("patterns",)
-"""Verbs with verbs of their own."""
+"""Verbs that have subcommands."""
 
 app = typer.Typer(
     name="headscope",
@@ -28,18 +28,20 @@ app = typer.Typer(
 )
 
 
-def _version(asked: bool) -> bool:
-    if asked:
+def _show_version(value: bool) -> bool:
+    if value:
         typer.echo(f"headscope {__version__}")
         raise typer.Exit
-    return asked
+    return value
 
 
 @app.callback()
 def headscope(
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Say which.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
 ) -> None:
-    """Which part of a transformer's attention really reaches the output."""
+    """Analyse attention in transformers, and how much of it reaches the output."""
 
 
 def run() -> None:
@@ -47,45 +49,46 @@ def run() -> None:
     app()
 
 
-def polite(verb: Callable[..., None]) -> Callable[..., None]:
-    """A verb that turns whatever goes wrong into one sentence and an exit code."""
+def report_errors(verb: Callable[..., None]) -> Callable[..., None]:
+    """Wrap a verb: print errors as one sentence, and exit with 2 for invalid input, 1 for other failures."""
 
     @wraps(verb)
-    def run_politely(*arguments: Any, **options: Any) -> None:
-        problems = Console(stderr=True, soft_wrap=True, highlight=False)
+    def wrapped(*arguments: Any, **options: Any) -> None:
+        console = Console(stderr=True, soft_wrap=True, highlight=False)
         with warnings.catch_warnings():
-            warnings.showwarning = _say(problems, warnings.showwarning)
+            warnings.showwarning = _print_warnings(console, warnings.showwarning)
             try:
                 verb(*arguments, **options)
             except HeadscopeError as error:
-                problems.print(f"[bold red]Error:[/] {escape(str(error))}")
+                console.print(f"[bold red]Error:[/] {escape(str(error))}")
                 sys.exit(2 if isinstance(error, InputError) else 1)
             except KeyboardInterrupt as stop:
-                problems.print(escape(str(stop) or "Stopped. No file was left half-written."))
+                console.print(escape(str(stop) or "Stopped. No file was left half-written."))
                 sys.exit(130)
 
-    return run_politely
+    return wrapped
 
 
-def _say(problems: Console, otherwise: Any) -> Any:
-    """Warnings about the user's data in one plain line; all others as Python shows them."""
+def _print_warnings(console: Console, default: Any) -> Any:
+    """Return a handler that prints a DataWarning as one line, and passes all others to `default`."""
 
-    def shown(message: Any, category: type[Warning], *rest: Any, **more: Any) -> None:
+    def print_warning(message: Any, category: type[Warning], *rest: Any, **more: Any) -> None:
         if issubclass(category, DataWarning):
-            problems.print(f"[yellow]Note:[/] {escape(str(message))}")
+            console.print(f"[yellow]Note:[/] {escape(str(message))}")
         else:
-            otherwise(message, category, *rest, **more)
+            default(message, category, *rest, **more)
 
-    return shown
+    return print_warning
 
 
 for _verb in VERBS:
     _module = import_module(f"headscope.cli.{_verb}")
-    app.command(_verb, **getattr(_module, "SETTINGS", {}))(polite(_module.verb))
+    app.command(_verb, **getattr(_module, "SETTINGS", {}))(report_errors(_module.verb))
 
 for _group in GROUPS:
     _module = import_module(f"headscope.cli.{_group}")
-    _verbs = typer.Typer(no_args_is_help=True, help=(_module.__doc__ or "").partition(": ")[2])
-    for _name, _verb_of_group in _module.VERBS.items():
-        _verbs.command(_name)(polite(_verb_of_group))
-    app.add_typer(_verbs, name=_group)
+    _help = (_module.__doc__ or "").partition(": ")[2]
+    _subcommands = typer.Typer(no_args_is_help=True, help=_help[:1].upper() + _help[1:])
+    for _name, _subcommand in _module.VERBS.items():
+        _subcommands.command(_name)(report_errors(_subcommand))
+    app.add_typer(_subcommands, name=_group)

@@ -1,22 +1,23 @@
-"""`headscope merge`: the shards of one measurement, put together."""
+"""`headscope merge`: merge the shards of one measurement."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from headscope.core.prose import count_noun
+
 
 def verb(
     states: Annotated[list[Path], typer.Argument(help="The .state files of all shards.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="Where to: .nc .zarr .csv or .parquet")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Output file: .nc .zarr .csv or .parquet.")],
 ) -> None:
-    """Put the shards of one measurement together.
+    """Merge the shards of one measurement.
 
     headscope merge s*.state -o heads.nc
     """
     from headscope.measuring.merge import merge
     from headscope.results.store import save
 
-    found = merge(*states)
-    save(found, out)
-    typer.echo(f"Wrote {out}: {len(states)} shards")
+    save(merge(*states), out)
+    typer.echo(f"Wrote {out}: {count_noun(len(states), 'shard')}")
