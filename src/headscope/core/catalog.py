@@ -1,4 +1,4 @@
-"""Finding lenses, statistics, edits, figures, readers, studies and families by name."""
+"""Find lenses, statistics, edits, figures, readers, studies and families by name."""
 
 import pkgutil
 from collections.abc import Iterator
@@ -13,42 +13,42 @@ from headscope.core.errors import InputError, unknown_name
 
 @dataclass(frozen=True)
 class Catalog:
-    """A folder in which one file is one named thing, plus what other packages offer under the same entry point.
+    """A folder with one class per file, plus the entry points of other packages in the group of the same name.
 
-    A file `head_grid.py` holds the class `HeadGrid`, and its name everywhere is `head_grid`.
+    The file `head_grid.py` holds the class `HeadGrid`, whose name in specs and in the shell is `head_grid`.
     """
 
     kind: str  # "lens"
     folder: str  # "lenses"
 
     def names(self) -> list[str]:
-        """Every name there is, built in or offered by another installed package."""
-        return sorted({*self._files(), *self._offers()})
+        """Return all names, built in or from other installed packages."""
+        return sorted({*self._files(), *self._entry_points()})
 
     def find(self, name: str) -> type:
-        """The class behind a name."""
+        """Return the class of a name."""
         name = spec.canonical_name(name)
         if name in self._files():
-            return _held(import_module(f"headscope.{self.folder}.{name}"), name)
-        if name in (offers := self._offers()):
-            found = offers[name].load()
-            if not isinstance(found, type):
+            return _catalog_class(import_module(f"headscope.{self.folder}.{name}"), name)
+        if entry_point := self._entry_points().get(name):
+            loaded = entry_point.load()
+            if not isinstance(loaded, type):
                 raise InputError(
                     f"The entry point '{name}' of the group 'headscope.{self.folder}' must name a class, "
-                    f"but {offers[name].value} is {found!r}."
+                    f"but {entry_point.value} is {loaded!r}."
                 )
-            return found
+            return loaded
         raise unknown_name(self.kind, name, self.names())
 
     def make(self, what: Any, **parameters: Any) -> Any:
-        """An entry from a name, a spec, a class, or an entry itself.
+        """Build an entry from a name, a spec or a class; an entry itself is returned unchanged.
 
         >>> Catalog("lens", "lenses").make("effective:keys=paper").keys
         'paper'
         """
         if isinstance(what, str):
-            name, read = spec.parse_spec(what)
-            return spec.build_entry(self.find(name), name, {**read, **parameters})
+            name, own = spec.parse_spec(what)
+            return spec.build_entry(self.find(name), name, {**own, **parameters})
         if isinstance(what, type):
             return spec.build_entry(what, spec.file_name(what), parameters)
         if parameters:
@@ -59,24 +59,26 @@ class Catalog:
         return what
 
     def __iter__(self) -> Iterator[Any]:
-        """Every class; what its kind has beyond a plain class (a family's kinds, a reader's endings) is its own."""
+        """Iterate over the classes, by name."""
         return map(self.find, self.names())
 
     def _files(self) -> set[str]:
         folder = import_module(f"headscope.{self.folder}")
         return {module.name for module in pkgutil.iter_modules(folder.__path__)}
 
-    def _offers(self) -> dict[str, EntryPoint]:
-        found = entry_points(group=f"headscope.{self.folder}")
-        return {spec.canonical_name(each.name): each for each in found}
+    def _entry_points(self) -> dict[str, EntryPoint]:
+        points = entry_points(group=f"headscope.{self.folder}")
+        return {spec.canonical_name(point.name): point for point in points}
 
 
-def _held(module: Any, name: str) -> type:
-    """The one class that a catalog file must hold."""
-    wanted = spec.class_name(name)
-    if not isinstance(held := getattr(module, wanted, None), type):
-        raise InputError(f"The file {module.__file__} must hold a class '{wanted}': a catalog file is named after it.")
-    return held
+def _catalog_class(module: Any, name: str) -> type:
+    """Return the class that a catalog file is named after."""
+    expected = spec.class_name(name)
+    if not isinstance(entry := getattr(module, expected, None), type):
+        raise InputError(
+            f"The file {module.__file__} must hold a class '{expected}': a catalog file is named after it."
+        )
+    return entry
 
 
 lenses = Catalog("lens", "lenses")

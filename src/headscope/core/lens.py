@@ -1,4 +1,4 @@
-"""A way to look at attention."""
+"""The interface of lenses, and `view`, which applies one."""
 
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, ClassVar, Literal
@@ -20,10 +20,10 @@ class Lens(ABC):
     """
 
     scope: ClassVar[Literal["layer", "stack"]] = "layer"
-    """Whether each layer is looked at alone, or the whole stack at once."""
+    """Whether the lens reads each layer alone, or all layers together."""
 
     cites: ClassVar[tuple[str, ...]] = ()
-    """The papers this lens comes from, as keys of `headscope cite`."""
+    """The papers that define this lens, as keys of `headscope cite`."""
 
     quantity: ClassVar[str] = ""
     """What its weights are, for a colour bar; by default `weight (spec)`."""
@@ -40,23 +40,23 @@ class Lens(ABC):
 
     @abstractmethod
     def __call__(self, trace: "Trace") -> "Maps":
-        """The maps of every layer and head of the trace."""
+        """Return the maps of every layer and head of the trace."""
 
     @classmethod
     def from_spec(cls, spec: str) -> "Lens":
-        """A lens from its spec, so that a field of a lens can hold another lens."""
-        made: Lens = lenses.make(spec)
-        return made
+        """Build a lens from its spec; a field of a lens can hold another lens."""
+        lens: Lens = lenses.make(spec)
+        return lens
 
 
 def view(trace: "Trace", lens: "str | Lens" = "effective") -> "Maps":
-    """See a trace through a lens.
+    """Apply a lens to a trace.
 
     `lens` is a name, a spec such as "effective:keys=paper", or a lens.
     """
     chosen: Lens = lenses.make(lens)
     if missing := chosen.needs - trace.held:
-        keep = ", ".join(f"'{each}'" for each in sorted(trace.held | chosen.needs))
+        keep = ", ".join(f"'{name}'" for name in sorted(trace.held | chosen.needs))
         raise NotCaptured(
             f"The lens '{to_spec(chosen)}' needs {_quote(missing)}, but this trace holds {_quote(trace.held)}. "
             f"Capture again with keep=({keep}), or give it to Trace.of."

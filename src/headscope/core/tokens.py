@@ -1,4 +1,4 @@
-"""One side of an attention map: its tokens."""
+"""The tokens along one axis of an attention map."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -13,14 +13,14 @@ from headscope.core.errors import InputError
 from headscope.core.lazy import LazyFields
 
 ROLES = ("", "cls", "sep", "mask", "other")
-"""What a special token is there for: to stand for the text, to close it, to be guessed; "" is no special token."""
+"""Roles of special tokens: class token, separator, mask, any other; "" means that a token is not special."""
 
 
 @dataclass(frozen=True)
 class Tokens(LazyFields):
-    """The tokens of every row of a batch, as a person reads them.
+    """The tokens of every row of a batch, in readable form.
 
-    Rows are as wide as the widest example; `real` says which places hold a token and which are padding.
+    Rows are as wide as the longest example; `real` is False for padding.
     """
 
     text: Sequence[Sequence[str]]  # the real tokens of each row, in order
@@ -32,54 +32,50 @@ class Tokens(LazyFields):
 
     @property
     def counts(self) -> Int[Tensor, " batch"]:
-        """How many real tokens each row has."""
+        """Number of tokens in each row, without padding."""
         return self.real.sum(-1)
 
     @property
     def roles(self) -> Int[Tensor, "batch token"]:
-        """What each token is there for, as a place in ROLES; from its spelling where no tokenizer said so."""
+        """Role of each token, as an index in ROLES; from its spelling if no tokenizer gave it."""
         if self.role is not None:
             return self.role
-        spelled = torch.zeros_like(self.segment)
+        roles = torch.zeros_like(self.segment)
         for row, text in enumerate(self.text):
-            places = self.real[row].nonzero()[:, 0].cpu()
-            spelled[row, places.to(spelled.device)] = torch.tensor([_spelled(each) for each in text]).to(spelled)
-        return spelled * self.special
+            roles[row, self.real[row]] = torch.tensor([_role_from_spelling(token) for token in text]).to(roles)
+        return roles * self.special
 
     @classmethod
     def of(cls, text: Sequence[str] | Sequence[Sequence[str]], *, width: int | None = None) -> "Tokens":
-        """Tokens from bare strings: one list, or one list per row of the batch.
+        """Build tokens from strings: one list, or one list per row of the batch.
 
         >>> Tokens.of(["[CLS]", "hello", "[SEP]"]).special.tolist()
         [[True, False, True]]
         """
-        rows = [[str(piece) for piece in row] for row in ([text] if _flat(text) else text)]
+        is_flat = len(text) == 0 or isinstance(text[0], str)
+        rows = [[str(token) for token in row] for row in ([text] if is_flat else text)]
         if not rows or not all(rows):
             raise InputError(f"tokens must not be empty, but got {rows!r}. Give one string per position of the map.")
         width = width or max(map(len, rows))
-        real = torch.tensor([[place < len(row) for place in range(width)] for row in rows])
-        special = torch.tensor([[_looks_special(row, place) for place in range(width)] for row in rows])
-        nothing = torch.full(real.shape, -1)
-        return cls(rows, real, special, torch.where(real, 0, nothing), nothing)
+        real = torch.tensor([[column < len(row) for column in range(width)] for row in rows])
+        special = torch.zeros_like(real)
+        for index, row in enumerate(rows):
+            special[index, : len(row)] = torch.tensor([_looks_special(token) for token in row[:width]])
+        word = torch.full(real.shape, -1)
+        return cls(rows, real, special, torch.where(real, 0, -1), word)
 
 
-def token_labels(pieces: Sequence[str]) -> np.ndarray[Any, np.dtype[Any]]:
-    """Tokens as labels of a Dataset; half a surrogate pair, which no table or file can hold, becomes U+FFFD."""
-    whole = [each.encode("utf-16", "surrogatepass").decode("utf-16", "replace") for each in pieces]
-    return np.array(whole, dtype=object)
+def token_labels(tokens: Sequence[str]) -> np.ndarray[Any, np.dtype[Any]]:
+    """Return tokens as coordinates of a Dataset; a lone surrogate, which no file can hold, becomes U+FFFD."""
+    labels = [token.encode("utf-16", "surrogatepass").decode("utf-16", "replace") for token in tokens]
+    return np.array(labels, dtype=object)
 
 
-def _flat(text: Sequence[str] | Sequence[Sequence[str]]) -> bool:
-    return len(text) == 0 or isinstance(text[0], str)
-
-
-def _spelled(piece: str) -> int:
+def _role_from_spelling(token: str) -> int:
     known = {"[CLS]": 1, "<s>": 1, "<cls>": 1, "[SEP]": 2, "</s>": 2, "<sep>": 2, "[MASK]": 3, "<mask>": 3}
-    return known.get(piece, ROLES.index("other"))
+    return known.get(token, ROLES.index("other"))
 
 
-def _looks_special(row: Sequence[str], place: int) -> bool:
-    """Bare strings carry no role, so only the usual spellings are recognised: [SEP], <s>, <|endoftext|>."""
-    if place >= len(row) or len(row[place]) < 3:
-        return False
-    return (row[place][0], row[place][-1]) in {("[", "]"), ("<", ">")}
+def _looks_special(token: str) -> bool:
+    """Return True for the usual spellings of special tokens: [SEP], <s>, <|endoftext|>."""
+    return len(token) > 2 and (token[0], token[-1]) in {("[", "]"), ("<", ">")}

@@ -1,4 +1,4 @@
-"""What one batch attended to, at one attention site."""
+"""The attention of one batch at one attention site."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,18 +18,17 @@ Visible = Bool[Tensor, "batch query key"]
 
 @dataclass(frozen=True)
 class Trace:
-    """Attention, values and who may see whom, layer by layer, for one batch.
+    """Attention, values and masks of one batch, layer by layer.
 
-    Layers stay separate tensors: their masks may differ, and so may how many value dimensions a head has (Gemma 4);
-    stacking would copy them all. `output` shares memory with the model's weights, so view a trace before you train the
-    model further.
+    Layers are separate tensors: their masks may differ, and so may the number of value dimensions (Gemma 4); stacking
+    would copy them all. `output` shares memory with the model's weights: view a trace before you train the model.
     """
 
     site: str  # "self" | "encoder" | "decoder" | "cross"
     layers: tuple[int, ...]  # 0-based labels, shown as L3H7
     heads: tuple[int, ...]
     attention: Sequence[Float[Tensor, "batch head query key"]]  # A, one per layer
-    visible: Sequence[Visible]
+    visible: Sequence[Visible]  # True where a query may attend to a key
     queries: Tokens
     keys: Tokens
     examples: tuple[Example, ...]
@@ -37,7 +36,7 @@ class Trace:
     context: Sequence[Float[Tensor, "batch head query _"]] | None = None  # Z = A·V as the model computed it
     output: Sequence[Float[Tensor, "head _ hidden"]] | None = None  # slices of W_O
     held: frozenset[str] = frozenset({"attention"})
-    sites: tuple[str, ...] = ("self",)  # every site that the model has
+    sites: tuple[str, ...] = ("self",)  # all sites of the model
     group: int = 1  # consecutive heads that share their values (grouped-query attention)
 
     def __repr__(self) -> str:
@@ -60,7 +59,7 @@ class Trace:
         output: Any = None,
         keys: Any = None,
     ) -> "Trace":
-        """A trace from tensors you already hold, such as a model's `attentions`.
+        """Build a trace from tensors, such as a model's `attentions`.
 
         `attentions` has one `[batch, head, query, key]` (or `[head, query, key]`) tensor per layer, `values` one
         `[batch, head, key, value]`, `output` one `[head, value, hidden]`. `visible` is "all", "causal", or a boolean
@@ -103,5 +102,5 @@ def _select_label(labels: Sequence[int], number: int, what: str) -> int:
 
 
 def at_least_float32(tensor: Tensor) -> Tensor:
-    """At least float32: half precision is for storing weights, not for projecting them."""
+    """Convert half precision to float32; float64 stays."""
     return tensor if tensor.dtype == torch.float64 else tensor.float()

@@ -1,4 +1,4 @@
-"""Small tensors on their way between the host and where the maps lie, in one parcel, so that nobody waits."""
+"""Copy small tensors between host and GPU in one transfer, without making the host wait."""
 
 from collections.abc import Callable, Iterable, Sequence
 
@@ -8,42 +8,46 @@ from torch import Tensor
 
 
 def copy_to_device(device: torch.device, tensors: Iterable[Tensor]) -> tuple[Tensor, ...]:
-    """Small tensors of the host, sent where the maps lie; the host does not wait for a GPU to take them."""
-    given = tuple(tensors)
-    if device.type != "cuda" or not given:
-        return tuple(each.to(device) for each in given)
-    return unpack_bytes(pack_bytes(given).pin_memory().to(device, non_blocking=True), given)
+    """Copy small tensors to a device; the host does not wait for a GPU."""
+    sources = tuple(tensors)
+    if device.type != "cuda" or not sources or any(tensor.is_cuda for tensor in sources):
+        return tuple(tensor.to(device) for tensor in sources)
+    return unpack_bytes(pack_bytes(sources).pin_memory().to(device, non_blocking=True), sources)
 
 
 def copy_to_host_async(tensors: Iterable[Tensor]) -> Callable[[], tuple[Tensor, ...]]:
-    """A promise of small tensors with the host: a GPU sends them when they are computed, not after what follows."""
-    given = tuple(tensors)
-    if not given or not given[0].is_cuda:
-        return lambda: given
-    there = pack_bytes(given)
-    here = torch.empty(there.shape, dtype=there.dtype, pin_memory=True)
-    here.copy_(there, non_blocking=True)
-    sent = torch.cuda.current_stream(there.device).record_event()
-    like = [each.to("meta") for each in given]
+    """Start copying small tensors to the host; the returned function waits for the copies.
+
+    It waits for what the GPU was given before this call, not for what follows.
+    """
+    sources = tuple(tensors)
+    if not sources or not sources[0].is_cuda:
+        return lambda: sources
+    on_gpu = pack_bytes(sources)
+    on_host = torch.empty(on_gpu.shape, dtype=on_gpu.dtype, pin_memory=True)
+    on_host.copy_(on_gpu, non_blocking=True)
+    copied = torch.cuda.current_stream(on_gpu.device).record_event()
+    like = [tensor.to("meta") for tensor in sources]
 
     def wait() -> tuple[Tensor, ...]:
-        sent.synchronize()
-        return unpack_bytes(here, like)
+        copied.synchronize()
+        return unpack_bytes(on_host, like)
 
     return wait
 
 
 def pack_bytes(tensors: Sequence[Tensor]) -> Num[Tensor, " byte"]:
-    """All tensors as one row of bytes, those of large numbers first, so that each begins where it may."""
-    return torch.cat([each.contiguous().view(-1).view(torch.uint8) for each in _by_size(tensors)])
+    """Concatenate the bytes of all tensors, larger dtypes first, so that each is aligned."""
+    return torch.cat([tensor.contiguous().view(-1).view(torch.uint8) for tensor in _sort_by_dtype(tensors)])
 
 
 def unpack_bytes(packed: Num[Tensor, " byte"], like: Sequence[Tensor]) -> tuple[Tensor, ...]:
-    """The tensors of a parcel, which are like these."""
-    sizes = [each.numel() * each.element_size() for each in _by_size(like)]
-    parts = {id(each): part for each, part in zip(_by_size(like), torch.split(packed, sizes), strict=True)}
-    return tuple(parts[id(each)].view(each.dtype).view(each.shape) for each in like)
+    """Undo `pack_bytes` for tensors of the shapes and dtypes of `like`."""
+    ordered = _sort_by_dtype(like)
+    sizes = [tensor.numel() * tensor.element_size() for tensor in ordered]
+    parts = {id(tensor): part for tensor, part in zip(ordered, torch.split(packed, sizes), strict=True)}
+    return tuple(parts[id(tensor)].view(tensor.dtype).view(tensor.shape) for tensor in like)
 
 
-def _by_size(tensors: Sequence[Tensor]) -> list[Tensor]:
-    return sorted(tensors, key=lambda each: -each.element_size())
+def _sort_by_dtype(tensors: Sequence[Tensor]) -> list[Tensor]:
+    return sorted(tensors, key=lambda tensor: -tensor.element_size())
