@@ -10,24 +10,24 @@ from torch import Tensor
 
 
 def split_heads(projected: Float[Tensor, "batch token _"], heads: int) -> Float[Tensor, "batch head token value"]:
-    """A projection's output cut into heads that lie side by side, as most kinds have it."""
+    """Split the output of a projection into heads, which are adjacent in most models."""
     return projected.reshape(*projected.shape[:-1], heads, -1).transpose(1, 2)
 
 
-def last_returned(returned: Any) -> Tensor | None:
-    """The weights, where a module returns them last and as [batch, head, query, key]; None where it returns none."""
-    weights: Tensor | None = returned[-1]
+def last_output(outputs: Any) -> Tensor | None:
+    """Return the weights [batch, head, query, key] of a module that returns them last; None if it returns none."""
+    weights: Tensor | None = outputs[-1]
     return weights
 
 
-def as_given(module: Any, mask: Tensor | None, query: int, key: int) -> Tensor | None:  # noqa: ARG001  # one signature
-    """The mask as the module got it: additive, or None where every query sees every key."""
+def same_mask(module: Any, mask: Tensor | None, query: int, key: int) -> Tensor | None:  # noqa: ARG001  # one signature
+    """Return the mask that the module was given: additive, or None if every query sees every key."""
     return mask
 
 
 @dataclass(frozen=True)
 class Hooks:
-    """Where forward hooks find what a kind computes without the library's attention interface."""
+    """Where forward hooks find attention and values in models that bypass the library's attention interface."""
 
     module: str
     """The class of the attention modules."""
@@ -39,39 +39,39 @@ class Hooks:
     """The argument of the module's forward that hides keys."""
 
     split: Callable[[Tensor, int], Tensor] = split_heads
-    """From what the value projection gave and the number of heads to [batch, head, key, value]."""
+    """From the value projection's output and the number of heads to [batch, head, key, value]."""
 
-    weights: Callable[[Any], Tensor | None] = last_returned
-    """From what the module returned, asked for its weights, to [batch, head, query, key]."""
+    weights: Callable[[Any], Tensor | None] = last_output
+    """From the module's outputs, with output_attentions=True, to [batch, head, query, key]."""
 
-    visible: Callable[[Any, Tensor | None, int, int], Tensor | None] = as_given
-    """From the module, its mask and the numbers of queries and keys to a mask that is additive, or true where seen."""
+    visible: Callable[[Any, Tensor | None, int, int], Tensor | None] = same_mask
+    """From the module, its mask and the numbers of queries and keys to an additive or boolean (True: visible) mask."""
 
 
 class Family(ABC):
-    """The few facts one kind of model needs beyond the common mechanism.
+    """The facts about one kind of model that capturing needs.
 
-    Attention and values come through the library's own attention interface and need no facts at all. A family says
-    where the output projection stands, which module belongs to which site, and how many positions go unused; and for
-    a kind that bypasses the interface, where hooks find its attention and values.
+    Attention and values come through the library's attention interface and need no facts. A family says where the
+    output projection is, which module belongs to which site, and how many positions are unused; and for models that
+    bypass the interface, where hooks find attention and values.
     """
 
     kinds: ClassVar[tuple[str, ...]]
-    """The `config.model_type` values this family covers."""
+    """The `config.model_type` values of this family."""
 
     projection: ClassVar[str | None]
-    """The way from the attention module to its output projection, `..` going up; None = not known."""
+    """The path from the attention module to its output projection, `..` for the parent; None if it is not known."""
 
     hooks: ClassVar[Hooks | None] = None
-    """How to capture a kind that bypasses the library's attention interface; None = it goes through it."""
+    """How to capture models that bypass the library's attention interface; None for those that use it."""
 
     sites: ClassVar[tuple[tuple[str, str], ...]] = ()
-    """Which part of a module's name means which site, first match wins; no match means "self"."""
+    """Pairs of a part of a module's name and its site; the first match counts, and no match means "self"."""
 
     unused_positions: ClassVar[int] = 0
     """How many of `max_position_embeddings` no token can have (RoBERTa counts from the padding index)."""
 
     def site(self, module: str) -> str:
-        """The attention site that a module of this name belongs to."""
+        """Return the attention site of a module."""
         parts = module.split(".")
         return next((site for part, site in self.sites if part in parts), "self")

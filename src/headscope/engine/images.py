@@ -17,9 +17,9 @@ from headscope.core.tokens import Tokens
 from headscope.engine.model import Model
 
 
-def process_images(model: Model, given: Any) -> tuple[Mapping[str, Any], list[str]]:
+def process_images(model: Model, images: Any) -> tuple[Mapping[str, Any], list[str]]:
     """Return the pixel values of a path, a PIL image or a list of either, and a name for each image."""
-    sources = [given] if isinstance(given, str | os.PathLike) or _is_image(given) else list(given)
+    sources = [images] if isinstance(images, str | os.PathLike) or _is_image(images) else list(images)
     if not sources:
         raise InputError("There is no picture: the list is empty. Give at least one.")
     if model.processor is None:
@@ -27,9 +27,9 @@ def process_images(model: Model, given: Any) -> tuple[Mapping[str, Any], list[st
             "This model has no image processor. Give one to hs.load(…, processor=…), or pass what yours makes: "
             "{'pixel_values': …}."
         )
-    images = [_open_image(source, index) for index, source in enumerate(sources)]
+    opened = [_open_image(source, index) for index, source in enumerate(sources)]
     names = ["image" if _is_image(source) else Path(source).name for source in sources]
-    pixels = model.processor(images, return_tensors="pt")["pixel_values"]
+    pixels = model.processor(opened, return_tensors="pt")["pixel_values"]
     return {"pixel_values": pixels.to(model.network.dtype)}, names
 
 
@@ -68,8 +68,8 @@ def image_columns(model: Model, pixels: Tensor, grid: tuple[int, int] | None) ->
     """
     if model.processor is None or grid is None:
         return [{} for _ in pixels]
-    kept = pixels.detach().clone()  # the caller may change the tensor before anyone looks
-    return [partial(_image_column, model.processor, kept[row], grid) for row in range(len(kept))]
+    pixels = pixels.detach().clone()  # the caller may change the tensor before anyone looks
+    return [partial(_image_column, model.processor, pixels[row], grid) for row in range(len(pixels))]
 
 
 def _image_column(processor: Any, pixels: Tensor, grid: tuple[int, int], _: Example) -> dict[str, Any]:
@@ -86,20 +86,20 @@ def _denormalise(processor: Any, pixels: Float[Tensor, "colour row column"]) -> 
     return shades.round().clamp(0, 255).to(torch.uint8).numpy()
 
 
-def _is_image(given: Any) -> bool:
-    return hasattr(given, "convert") and hasattr(given, "getbands")  # a PIL image, recognised without importing PIL
+def _is_image(source: Any) -> bool:
+    return hasattr(source, "convert") and hasattr(source, "getbands")  # a PIL image, recognised without importing PIL
 
 
-def _open_image(given: Any, index: int) -> Any:
+def _open_image(source: Any, index: int) -> Any:
     from transformers.image_utils import load_image
 
-    if _is_image(given):
-        return given.convert("RGB")
-    if not isinstance(given, str | os.PathLike):
-        raise InputError(f"Cannot read item {index}, a {type(given).__name__}: it must be a path or a PIL image.")
-    if not Path(given).is_file():
-        raise InputError(f"There is no picture {given}. Give the path of a file here.")
+    if _is_image(source):
+        return source.convert("RGB")
+    if not isinstance(source, str | os.PathLike):
+        raise InputError(f"Cannot read item {index}, a {type(source).__name__}: it must be a path or a PIL image.")
+    if not Path(source).is_file():
+        raise InputError(f"There is no picture {source}. Give the path of a file here.")
     try:
-        return load_image(str(given))
+        return load_image(str(source))
     except Exception as error:
-        raise InputError(f"{given} is not a picture that PIL can read. Give a PNG or JPEG.") from error
+        raise InputError(f"{source} is not a picture that PIL can read. Give a PNG or JPEG.") from error

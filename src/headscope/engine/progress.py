@@ -1,4 +1,4 @@
-"""How far a long run is, how fast it goes and how long it will take."""
+"""Progress, rate and remaining time of a long run."""
 
 import sys
 import time
@@ -6,27 +6,27 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 Advance = Callable[[int], None]
-PAUSE = 10.0
-"""Seconds between two lines where there is no terminal to draw on."""
+INTERVAL = 10.0
+"""Seconds between two lines if stderr is no terminal."""
 
 
 @contextmanager
 def show_progress(total: int, *, done: int = 0, unit: str = "examples", quiet: bool = False) -> Iterator[Advance]:
-    """A bar in a terminal or a notebook, lines elsewhere; always on stderr. Call what it gives with what was done."""
+    """Show a bar in a terminal or a notebook, lines elsewhere, always on stderr; yield the function that advances it."""
     if quiet:
         yield lambda _: None
     elif _in_notebook():
-        with _notebook(total, done, unit) as advance:
+        with _notebook_bar(total, done, unit) as advance:
             yield advance
     elif sys.stderr.isatty():
-        with _terminal(total, done, unit) as advance:
+        with _terminal_bar(total, done, unit) as advance:
             yield advance
     else:
-        yield _lines(total, done, unit)
+        yield _print_lines(total, done, unit)
 
 
 def format_duration(seconds: float) -> str:
-    """A time as a person says it.
+    """Return a duration in its two largest units.
 
     >>> format_duration(3.2), format_duration(190.0), format_duration(7300.0)
     ('3 s', '3 min 10 s', '2 h 1 min')
@@ -46,7 +46,7 @@ def _in_notebook() -> bool:
 
 
 @contextmanager
-def _notebook(total: int, done: int, unit: str) -> Iterator[Advance]:
+def _notebook_bar(total: int, done: int, unit: str) -> Iterator[Advance]:
     from tqdm.notebook import tqdm
 
     with tqdm(total=total, initial=done, unit=f" {unit}") as bar:
@@ -54,7 +54,7 @@ def _notebook(total: int, done: int, unit: str) -> Iterator[Advance]:
 
 
 @contextmanager
-def _terminal(total: int, done: int, unit: str) -> Iterator[Advance]:
+def _terminal_bar(total: int, done: int, unit: str) -> Iterator[Advance]:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -66,27 +66,28 @@ def _terminal(total: int, done: int, unit: str) -> Iterator[Advance]:
         TextColumn("left"),
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task, start, new = bar.add_task("", total=total, completed=done, rate="starting"), time.monotonic(), 0
+        task, start, finished = bar.add_task("", total=total, completed=done, rate="starting"), time.monotonic(), 0
 
-        def advance(many: int) -> None:
-            nonlocal new
-            new += many
-            rate = new / max(time.monotonic() - start, 1e-9)
-            bar.update(task, advance=many, rate=f"{rate:.3g}/s")
+        def advance(count: int) -> None:
+            nonlocal finished
+            finished += count
+            rate = finished / max(time.monotonic() - start, 1e-9)
+            bar.update(task, advance=count, rate=f"{rate:.3g}/s")
 
         yield advance
 
 
-def _lines(total: int, done: int, unit: str) -> Advance:
-    start, said, now = time.monotonic(), time.monotonic(), done
+def _print_lines(total: int, done: int, unit: str) -> Advance:
+    start = last = time.monotonic()
+    finished = done
 
-    def advance(many: int) -> None:
-        nonlocal said, now
-        now += many
-        moment = time.monotonic()
-        if moment - said >= PAUSE:
-            said, rate = moment, (now - done) / (moment - start)
-            left = format_duration((total - now) / rate)
-            print(f"{now:,} of {total:,} {unit}, {rate:.3g}/s, {left} left", file=sys.stderr, flush=True)  # noqa: T201
+    def advance(count: int) -> None:
+        nonlocal last, finished
+        finished += count
+        now = time.monotonic()
+        if now - last >= INTERVAL:
+            last, rate = now, (finished - done) / (now - start)
+            left = format_duration((total - finished) / rate)
+            print(f"{finished:,} of {total:,} {unit}, {rate:.3g}/s, {left} left", file=sys.stderr, flush=True)  # noqa: T201
 
     return advance

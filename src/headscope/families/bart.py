@@ -1,4 +1,4 @@
-"""BART and the translators built like it."""
+"""BART and similar translation models."""
 
 from headscope.core.family import Family
 

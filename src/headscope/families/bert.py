@@ -4,7 +4,7 @@ from headscope.core.family import Family
 
 
 class Bert(Family):
-    """The output projection stands in a sibling of the attention module."""
+    """The output projection is in a sibling of the attention module."""
 
     kinds = ("bert",)
     projection = "../output/dense"

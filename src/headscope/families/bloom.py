@@ -5,8 +5,8 @@ from torch import Tensor
 from headscope.core.family import Family, Hooks
 
 
-def last_of_three(projected: Tensor, heads: int) -> Tensor:
-    """Each head's query, key and value lie side by side."""
+def split_values(projected: Tensor, heads: int) -> Tensor:
+    """Return the values; each head's query, key and value are adjacent."""
     return projected.reshape(*projected.shape[:-1], heads, 3, -1)[..., -1, :].transpose(1, 2)
 
 
@@ -15,4 +15,4 @@ class Bloom(Family):
 
     kinds = ("bloom",)
     projection = "dense"
-    hooks = Hooks("BloomAttention", values="query_key_value", split=last_of_three)
+    hooks = Hooks("BloomAttention", values="query_key_value", split=split_values)

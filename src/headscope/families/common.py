@@ -1,10 +1,10 @@
-"""Any kind of model that goes through the attention interface and that no other file describes."""
+"""Models that use the attention interface and that no other file describes."""
 
 from headscope.core.family import Family
 
 
 class Common(Family):
-    """Attention and values, checked against the head's output at each capture; the output projection is not known."""
+    """Attention and values, checked against the head's context at each capture; the output projection is unknown."""
 
     kinds = ()
     projection = None

@@ -4,7 +4,7 @@ from headscope.core.family import Family
 
 
 class Distilbert(Family):
-    """The output projection stands in the attention module."""
+    """The output projection is in the attention module."""
 
     kinds = ("distilbert",)
     projection = "out_lin"

@@ -4,7 +4,7 @@ from headscope.core.family import Family
 
 
 class Electra(Family):
-    """As BERT."""
+    """The same as BERT."""
 
     kinds = ("electra",)
     projection = "../output/dense"

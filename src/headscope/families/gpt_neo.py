@@ -8,15 +8,15 @@ from torch import Tensor
 from headscope.core.family import Family, Hooks
 
 
-def through_window(module: Any, mask: Tensor | None, query: int, key: int) -> Tensor:
-    """What the module's own buffer lets through (causal, in local layers a window too) and the mask does not hide."""
+def add_window(module: Any, mask: Tensor | None, query: int, key: int) -> Tensor:
+    """Combine the mask with the module's own buffer: causal, and a sliding window in local layers."""
     window: Tensor = module.bias[..., key - query : key, :key]
     return window if mask is None else window & (mask[..., :key] > torch.finfo(mask.dtype).min / 2)
 
 
 class GptNeo(Family):
-    """Every other layer looks through a sliding window, which its mask argument does not tell."""
+    """Every other layer has a sliding window, which is not in its mask argument."""
 
     kinds = ("gpt_neo",)
     projection = "out_proj"
-    hooks = Hooks("GPTNeoSelfAttention", values="v_proj", visible=through_window)
+    hooks = Hooks("GPTNeoSelfAttention", values="v_proj", visible=add_window)

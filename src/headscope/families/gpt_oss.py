@@ -4,7 +4,7 @@ from headscope.core.family import Family
 
 
 class GptOss(Family):
-    """A learned sink takes part of every row, so rows sum to less than 1."""
+    """A learned sink takes part of each row, so rows sum to less than 1."""
 
     kinds = ("gpt_oss",)
     projection = "o_proj"

@@ -4,7 +4,7 @@ from headscope.core.family import Family, Hooks
 
 
 class Gptj(Family):
-    """Attention and the feed-forward block read the same input side by side."""
+    """Attention and the feed-forward block read the same input."""
 
     kinds = ("gptj",)
     projection = "out_proj"

@@ -1,4 +1,4 @@
-"""Llama and the decoders built like it."""
+"""Llama and similar decoders."""
 
 from headscope.core.family import Family
 

@@ -4,7 +4,7 @@ from headscope.core.family import Family
 
 
 class Modernbert(Family):
-    """Layers differ in what they see: some look through a sliding window."""
+    """Some layers have a sliding window."""
 
     kinds = ("modernbert",)
     projection = "Wo"

@@ -4,7 +4,7 @@ from headscope.core.family import Family, Hooks
 
 
 class Mpnet(Family):
-    """Positions are a bias on the scores, and counted from the padding index as well."""
+    """Positions are a bias on the scores, and count from the padding index."""
 
     kinds = ("mpnet",)
     projection = "o"

@@ -1,10 +1,10 @@
-"""RoBERTa and its translations."""
+"""RoBERTa and its multilingual versions."""
 
 from headscope.core.family import Family
 
 
 class Roberta(Family):
-    """As BERT, with positions counted from the padding index."""
+    """The same as BERT, with positions that count from the padding index."""
 
     kinds = ("roberta", "xlm-roberta", "camembert")
     projection = "../output/dense"

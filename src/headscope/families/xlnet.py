@@ -7,26 +7,26 @@ from torch import Tensor
 from headscope.core.family import Family, Hooks
 
 
-def heads_first(projected: Tensor, heads: int) -> Tensor:  # noqa: ARG001  # the parameter has the heads already
-    """From key batch head value."""
+def heads_first(projected: Tensor, heads: int) -> Tensor:  # noqa: ARG001  # heads are an axis of the parameter
+    """Permute from [key, batch, head, value]."""
     return projected.permute(1, 2, 0, 3)
 
 
-def content_stream(returned: Any) -> Tensor | None:
-    """From query key batch head; with two streams (`target_mapping`) the content stream, which comes first."""
-    if len(returned) < 3:
+def content_stream(outputs: Any) -> Tensor | None:
+    """Permute from [query, key, batch, head]; of two streams (`target_mapping`) take the content stream, the first."""
+    if len(outputs) < 3:
         return None
-    weights: Tensor = returned[2][0] if isinstance(returned[2], tuple) else returned[2]
+    weights: Tensor = outputs[2][0] if isinstance(outputs[2], tuple) else outputs[2]
     return weights.permute(2, 3, 0, 1)
 
 
-def where_zero(module: Any, mask: Tensor | None, query: int, key: int) -> Tensor | None:  # noqa: ARG001  # one signature
-    """Its mask is query key batch head, and 1 where a key is hidden."""
+def invert_mask(module: Any, mask: Tensor | None, query: int, key: int) -> Tensor | None:  # noqa: ARG001  # one signature
+    """Permute from [query, key, batch, head] and invert: the mask is 1 where a key is hidden."""
     return None if mask is None else mask.permute(2, 3, 0, 1) == 0
 
 
 class Xlnet(Family):
-    """Time stands before the batch, and projections are bare parameters."""
+    """The token axis is before the batch axis, and projections are bare parameters."""
 
     kinds = ("xlnet",)
     projection = "o"
@@ -36,5 +36,5 @@ class Xlnet(Family):
         mask="attn_mask_h",
         split=heads_first,
         weights=content_stream,
-        visible=where_zero,
+        visible=invert_mask,
     )
