@@ -12,7 +12,7 @@ INTERVAL = 10.0
 
 @contextmanager
 def show_progress(total: int, *, done: int = 0, unit: str = "examples", quiet: bool = False) -> Iterator[Advance]:
-    """Show a bar in a terminal or a notebook, lines elsewhere, always on stderr; yield the function that advances it."""
+    """Show a bar in a terminal or notebook, lines elsewhere, always on stderr; yield a function that advances it."""
     if quiet:
         yield lambda _: None
     elif _in_notebook():
