@@ -233,16 +233,15 @@ def _project_lost(
 ) -> None:
     """Project each row that is lost as a problem of its own, in place; any mask will do."""
     heads, width, value = values.shape[2:]
-    group = attention[0].shape[1] // heads
-    step = max(1, ROW_BYTES // (8 * width * value))
-    for layer, head_lost in enumerate(lost):
-        weights, effective = (
-            part.view(len(part), heads, group, *part.shape[2:]) for part in (attention[layer], result[layer])
-        )
-        for rows in head_lost.nonzero().split(step) if bool(head_lost.any()) else ():
-            example, head, query = rows.unbind(-1)
-            part = project(
-                weights[example, head, :, query].to(values.dtype), values[layer, example, head], visible[example, query]
-            )
-            effective[example, head, :, query] = part.left @ part.right.mT
-            rank[layer, example, head, query] = part.rank
+    shape = (len(attention[0]), heads, -1, *attention[0].shape[2:])
+    weights, effective = ([layer.view(shape) for layer in layers] for layers in (attention, result))
+    for rows in torch.split(lost.nonzero(), max(1, ROW_BYTES // (8 * width * value))):
+        layer, example, head, query = rows.unbind(-1)
+        number = torch.bincount(layer.cpu(), minlength=len(attention)).tolist()  # rows are sorted by layer
+        indices = [(part[:, 1], part[:, 2], slice(None), part[:, 3]) for part in torch.split(rows, number)]
+        own = torch.cat([source[index] for source, index in zip(weights, indices, strict=True)])
+        part = project(own.to(values.dtype), values[layer, example, head], visible[example, query])
+        rank[layer, example, head, query] = part.rank
+        maps = torch.split(part.left @ part.right.mT, number)
+        for target, index, own_maps in zip(effective, indices, maps, strict=True):
+            target[index] = own_maps

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Literal
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Num
 from torch import Tensor
 
 from headscope.core.edit import Heads
@@ -159,7 +159,7 @@ def _row_residual(effective: Tensor, layer: _Layer) -> Tensor:
     return dense_residual(effective, _repeat(layer.values, layer.attention.shape[1]), layer.attention)
 
 
-def _repeat(tensor: Float[Tensor, "batch value_head *shape"], heads: int) -> Float[Tensor, "batch head *shape"]:
+def _repeat(tensor: Num[Tensor, "batch value_head *shape"], heads: int) -> Num[Tensor, "batch head *shape"]:
     """Repeat what belongs to a value head for each head that shares it."""
     group = heads // tensor.shape[1]
     return tensor if group == 1 else tensor.repeat_interleave(group, 1)

@@ -222,11 +222,15 @@ def _replace_lost(basis: Basis, lost: Tensor | None, values: Tensor, keys: Tenso
 def _svd_basis(values: Tensor, keys: Tensor) -> Basis:
     """Path 2: a float64 singular value decomposition on the CPU, whose error is about eps64 · σ_max / gap."""
     check_finite(values)
-    left, sizes, _ = (part.to(values.device) for part in torch.linalg.svd(values.double().cpu(), full_matrices=False))
-    counted = sizes > sizes[..., :1] * rank_tolerance(keys.sum(-1), values.shape[-1], values.dtype)[..., None]
-    exact = left * counted[..., None, :] * keys[..., None]  # rows of hidden keys are zero up to rounding
-    right = torch.nn.functional.pad(exact, (0, values.shape[-1] - exact.shape[-1])).to(values.dtype)
-    return Basis(right, counted.sum(-1))
+    wide, seen = values.double().cpu(), keys.cpu()
+    index, filled = move_to_front(seen, max(1, int(seen.sum(-1).max())))
+    rows = wide.gather(1, index[..., None].expand(-1, -1, wide.shape[-1])) * filled[..., None]
+    left, sizes, _ = torch.linalg.svd(rows, full_matrices=False)
+    counted = sizes > sizes[..., :1] * rank_tolerance(seen.sum(-1), wide.shape[-1], values.dtype)[..., None]
+    exact = left * counted[..., None, :] * filled[..., None]  # rows of hidden keys are zero up to rounding
+    right = torch.zeros_like(wide)
+    right[..., : exact.shape[-1]].scatter_(1, index[..., None].expand_as(exact), exact)
+    return Basis(right.to(values), counted.sum(-1).to(values.device))
 
 
 def check_finite(values: Tensor | Sequence[Tensor]) -> None:
