@@ -12,22 +12,22 @@ def test_each_cell_has_its_count_and_its_share_of_the_labels_maps():
     axes = draw(data, "confusion").axes[0]
     shares = table / table.sum(1, keepdims=True)
     assert np.allclose(axes.images[0].get_array(), shares)
-    wanted = [f"{n}\n{100 * part:.0f} %" for n, part in zip(table.ravel(), shares.ravel(), strict=True) if n]
-    assert [text.get_text() for text in axes.texts] == wanted
+    expected = [f"{n}\n{100 * part:.0f} %" for n, part in zip(table.ravel(), shares.ravel(), strict=True) if n]
+    assert [text.get_text() for text in axes.texts] == expected
 
 
-def test_unsure_is_shown_where_a_classifier_says_it():
+def test_unsure_is_shown_where_a_classifier_predicts_it():
     data = evaluated(("vertical_diagonal", "block"))
-    plain, both = (draw(data, "confusion", classifier=each).axes[0] for each in ("cnn", "both"))
+    plain, both = (draw(data, "confusion", classifier=name).axes[0] for name in ("cnn", "both"))
     labels = [label.get_text() for label in both.get_xticklabels()]
     assert [label.get_text() for label in plain.get_xticklabels()] == ["vertical + diagonal", "block"]
     assert labels == ["vertical + diagonal", "block", "unsure"]
 
 
-def test_the_title_says_who_how_many_and_how_well():
-    many = int(evaluated()["confusion"].sel(classifier="both", subset="random").sum())
+def test_the_title_has_classifier_count_subset_and_macro_f1():
+    count = int(evaluated()["confusion"].sel(classifier="both", subset="random").sum())
     axes = draw(evaluated(), "confusion", classifier="both", subset="random").axes[0]
-    assert axes.get_title() == f"both · {many} maps, random\nmacro-F1 0.70 (0.60 to 0.80)"
+    assert axes.get_title() == f"both · {count} maps, random\nmacro-F1 0.70 (0.60 to 0.80)"
 
 
 def test_a_class_without_labels_is_hatched_and_has_no_numbers():
@@ -37,7 +37,7 @@ def test_a_class_without_labels_is_hatched_and_has_no_numbers():
     assert not [text for text in axes.texts if text.get_position()[1] == 1]
 
 
-def test_what_cannot_be_drawn_is_said():
+def test_unknown_names_missing_variables_and_small_sizes_raise():
     with pytest.raises(UnknownName, match="No classifier in this data is called 'cnm'. Did you mean 'cnn'"):
         draw(evaluated(), "confusion", classifier="cnm")
     with pytest.raises(UnknownName, match="No subset in this data is called 'long'"):

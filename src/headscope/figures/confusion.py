@@ -49,7 +49,7 @@ class Confusion(Figure):
         ax.set_xticks(range(len(columns)), columns, rotation=35, ha="right", rotation_mode="anchor")
         ax.set_yticks(range(len(rows)), rows)
         ax.tick_params(length=0, labelsize=theme.NOTE)
-        ax.set(xlabel=f"said by {self.classifier}", ylabel="label")
+        ax.set(xlabel=f"predicted by {self.classifier}", ylabel="label")
         heatmap.add_colour_bar(ax, scale, "share of the label's maps", (cell * len(columns), cell * len(rows)))
         ax.set_title(self.title if self.title is not None else _title(chosen, int(table.sum())))
 

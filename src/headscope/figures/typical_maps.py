@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from headscope.core.errors import InputError
 from headscope.core.figure import Figure, Target
 from headscope.patterns import NAMES
+from headscope.patterns.labels.render import normalize_rows
 from headscope.plotting import canvas, fonts, heatmap, selection, theme
 
 PANEL = 1.35  # inches, by default
@@ -44,8 +45,8 @@ class TypicalMaps(Figure):
             panels[0, column].set_title(fonts.to_label(NAMES.get(name, name)), fontsize=theme.LABEL)
             for row, ax in enumerate(panels[:, column]):
                 _draw_map(ax, data.isel(map=indices[name][row]) if row < len(indices[name]) else None)
-        figure.suptitle(self.title if self.title is not None else "Maps of each class, the surest first")
-        note = "Rows are queries, columns are keys; darker is more of a row's weight, on a scale of each map's own."
+        figure.suptitle(self.title if self.title is not None else "Maps of each class, the most confident first")
+        note = "Rows are queries, columns are keys; darker is a larger share of the row; each map has its own scale."
         figure.supxlabel(canvas.wrap_text(note, width, theme.NOTE), fontsize=theme.NOTE, color=theme.quiet)
 
 
@@ -57,8 +58,7 @@ def _draw_map(ax: Axes, example: xr.Dataset | None) -> None:
     weights = np.abs(example["weights"].transpose("query", "key").values.astype(float))
     finite = np.isfinite(weights)
     weights = weights[finite.any(1)][:, finite.any(0)]
-    totals = weights.sum(-1, keepdims=True)
-    shares = np.divide(weights, totals, out=np.zeros_like(weights), where=totals > 0)
+    shares = normalize_rows(weights)
     scale = heatmap.weight_scale(shares, signed=False, spacing="root")
     ax.imshow(shares, norm=scale.norm, cmap=scale.colours, aspect="equal", interpolation="antialiased")
     ax.set(xticks=[], yticks=[])
@@ -66,6 +66,6 @@ def _draw_map(ax: Axes, example: xr.Dataset | None) -> None:
     texts = [fonts.to_label(text) for text in str(example["source"].values).split(", ")] if "source" in example else []
     if "confidence" in example:
         confidence = float(example["confidence"])
-        texts.append("sure by > 0.99" if confidence > 0.99 else f"sure by {confidence:.2f}")
+        texts.append("confidence > 0.99" if confidence > 0.99 else f"confidence {confidence:.2f}")
     lines = texts if len(texts) < 3 else [texts[0], ", ".join(texts[1:-1]), texts[-1]]
     ax.set_xlabel("\n".join(lines), fontsize=theme.NOTE - 2, color=theme.quiet, labelpad=2, linespacing=1.05)
