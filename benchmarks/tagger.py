@@ -11,8 +11,7 @@ from statistics import median
 
 from benchmarks.timing import show
 from headscope.data.reading.read import read
-from headscope.data.tagging.linear_model import LinearTagger
-from headscope.data.tagging.weights import read_weights
+from headscope.data.tagging.linear_model import LinearTagger, read_weights
 from headscope.data.tokenizing.words import split_words
 
 BAR = 20_000  # words a second

@@ -23,8 +23,7 @@ import xarray as xr
 
 import headscope as hs
 from headscope.data.tagging.features import END, START, Features, sentence_style
-from headscope.data.tagging.linear_model import NO_TAG, LinearTagger
-from headscope.data.tagging.weights import Weights, read_weights, write_weights
+from headscope.data.tagging.linear_model import NO_TAG, LinearTagger, Weights, read_weights, write_weights
 from headscope.data.tokenizing.words import split_words
 from headscope.results.stamp import fingerprint, stamp
 

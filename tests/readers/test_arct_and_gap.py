@@ -17,18 +17,18 @@ ROW = "d-1\tAnn told Eve that she won.\tshe\t18\tAnn\t0\tTRUE\tEve\t9\tFALSE\tht
 
 def test_an_arct_example_has_reason_and_claim_as_text_and_warrants_as_choices(tmp_path):
     (tmp_path / "dev.tsv").write_text(f"{ARCT}\n7_A\tyes\tno\t1\tIt rains.\tStay in.\tWeather\tInfo\n")
-    (found,) = read(f"arct:dev@{tmp_path}")
-    assert (found.id, found.text, found.pair, found.label) == ("7_A", "It rains. Stay in.", None, 1)
-    assert found.columns["choices"] == ("yes", "no")
-    assert {found.columns[name] for name in ("warrant0", "warrant1", "reason", "claim", "debateTitle")} == {
+    (example,) = read(f"arct:dev@{tmp_path}")
+    assert (example.id, example.text, example.pair, example.label) == ("7_A", "It rains. Stay in.", None, 1)
+    assert example.columns["choices"] == ("yes", "no")
+    assert {example.columns[name] for name in ("warrant0", "warrant1", "reason", "claim", "debateTitle")} == {
         "yes", "no", "It rains.", "Stay in.", "Weather",
     }  # fmt: skip
 
 
 def test_the_label_column_of_adversarial_sets_may_be_elsewhere(tmp_path):
     (tmp_path / "test-adv-negated.csv").write_text(f"{MOVED}\n7_A\tyes\tno\tIt rains.\tStay in.\tW\tI\t0\tTrue\n")
-    (found,) = read(f"arct:test-adv-negated@{tmp_path}")
-    assert (found.label, found.columns["choices"], found.columns["adversarial"]) == (0, ("yes", "no"), True)
+    (example,) = read(f"arct:test-adv-negated@{tmp_path}")
+    assert (example.label, example.columns["choices"], example.columns["adversarial"]) == (0, ("yes", "no"), True)
 
 
 @pytest.mark.parametrize(
@@ -49,9 +49,9 @@ def test_the_error_for_a_malformed_arct_row_has_its_problem(tmp_path, row, probl
 
 def test_gap_columns_have_types(tmp_path):
     (tmp_path / "gap-validation.tsv").write_text(f"{GAP}\n{ROW}\n")
-    (found,) = read(f"gap:validation@{tmp_path}")
-    assert (found.id, found.text, found.label) == ("d-1", "Ann told Eve that she won.", None)
-    assert dict(found.columns) == {
+    (example,) = read(f"gap:validation@{tmp_path}")
+    assert (example.id, example.text, example.label) == ("d-1", "Ann told Eve that she won.", None)
+    assert dict(example.columns) == {
         "Pronoun": "she", "Pronoun-offset": 18, "A": "Ann", "A-offset": 0, "A-coref": True, "B": "Eve", "B-offset": 9,
         "B-coref": False, "URL": "http://x",
     }  # fmt: skip
@@ -107,7 +107,7 @@ def test_large_real_data_are_read_in_seconds():
 @real
 def test_the_labels_of_adversarial_sets_are_balanced():
     for split in ("train", "dev", "test"):
-        labels = [each.label for each in read(f"arct:{split}-adv-negated@{DATA / 'arct'}")]
+        labels = [example.label for example in read(f"arct:{split}-adv-negated@{DATA / 'arct'}")]
         assert labels.count(0) == labels.count(1)
 
 

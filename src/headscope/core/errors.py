@@ -1,15 +1,15 @@
-"""Everything headscope raises on purpose.
+"""All exceptions and warnings of headscope.
 
     HeadscopeError
-    ├── InputError        what was asked for cannot be done with what was given
+    ├── InputError        an argument or its data cannot be used
     │   ├── UnknownName   no catalog entry of that name
-    │   ├── LoadError     a model that cannot be loaded
-    │   ├── NotCaptured   a lens asked a trace for something it does not hold
+    │   ├── LoadError     a model cannot be loaded
+    │   ├── NotCaptured   a trace lacks what a lens needs
     │   └── MissingExtra  an optional package is not installed
-    ├── CaptureError      a model whose attention cannot be captured
-    └── OutputError       a file that cannot be written
+    ├── CaptureError      the attention of a model cannot be captured
+    └── OutputError       a file cannot be written
 
-Every text says what was asked, what was found, and what to do.
+Every message says what was requested, what the problem is, and what to do.
 """
 
 from collections.abc import Iterable
@@ -19,23 +19,23 @@ from typing import Any
 
 
 class HeadscopeError(Exception):
-    """Any error that headscope raises on purpose."""
+    """Base class of all errors of headscope."""
 
 
 class InputError(HeadscopeError, ValueError):
-    """What was asked for cannot be done with what was given."""
+    """An argument or its data cannot be used."""
 
 
 class UnknownName(InputError):  # noqa: N818  (the name says what is wrong)
-    """No entry of that name."""
+    """There is no entry of that name."""
 
 
 class LoadError(InputError):
-    """A model that cannot be loaded."""
+    """A model cannot be loaded."""
 
 
 class NotCaptured(InputError):  # noqa: N818  (the name says what is wrong)
-    """A lens asked a trace for something it does not hold."""
+    """A trace lacks what a lens needs."""
 
 
 class MissingExtra(InputError):  # noqa: N818  (the name says what is wrong)
@@ -43,19 +43,19 @@ class MissingExtra(InputError):  # noqa: N818  (the name says what is wrong)
 
 
 class CaptureError(HeadscopeError):
-    """A model whose attention cannot be captured."""
+    """The attention of a model cannot be captured."""
 
 
 class OutputError(HeadscopeError):
-    """A file that cannot be written."""
+    """A file cannot be written."""
 
 
 class DataWarning(UserWarning):
-    """Something about the user's data or model that changes what the numbers mean."""
+    """A property of the user's data or model that affects the results."""
 
 
 def unknown_name(what: str, name: str, known: Iterable[str]) -> UnknownName:
-    """Say that `name` is not one of `known`, with the nearest ones.
+    """Return an error that `name` is not one of `known`, with the closest name.
 
     >>> str(unknown_name("lens", "rolout", ["raw", "rollout"]))
     "No lens is called 'rolout'. Did you mean 'rollout'? Known: raw, rollout."
@@ -64,6 +64,11 @@ def unknown_name(what: str, name: str, known: Iterable[str]) -> UnknownName:
     near = get_close_matches(name, choices, n=1)
     guess = f" Did you mean '{near[0]}'?" if near else ""
     return UnknownName(f"No {what} is called '{name}'.{guess} Known: {', '.join(choices) or 'none'}.")
+
+
+def first_line(error: Exception) -> str:
+    """Return the first line of an error's message without its full stop, or the type of an error without a message."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
 
 
 def require_package(package: str, extra: str, purpose: str, hint: str = "") -> Any:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from headscope.core.errors import InputError, require_package
+from headscope.core.errors import InputError, first_line, require_package
 from headscope.core.prose import join_words
 from headscope.core.reader import Reader, RecordTable
 from headscope.data.reading.in_memory import table_from_dataset
@@ -51,5 +51,4 @@ class Hub(Reader):
                 "Check the network, or give a file: hs.read('data.parquet')."
             ) from error
         except Exception as error:  # the package raises errors of many types
-            first = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
-            raise InputError(f"The dataset '{self.name}' cannot be read: {first}.") from error
+            raise InputError(f"The dataset '{self.name}' cannot be read: {first_line(error)}.") from error

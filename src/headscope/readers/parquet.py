@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any, ClassVar
 
-from headscope.core.errors import InputError, require_package
+from headscope.core.errors import InputError, first_line, require_package
 from headscope.core.reader import Reader, Record, RecordTable
 from headscope.data.reading.files import find_file
 
@@ -24,7 +24,7 @@ class Parquet(Reader):
             file = parquet.ParquetFile(name)
         except Exception as error:  # pyarrow raises errors of many types
             raise InputError(
-                f"{name} is not a complete Parquet file: {_first_line(error)}. Was it written completely?"
+                f"{name} is not a complete Parquet file: {first_line(error)}. Was it written completely?"
             ) from error
         return RecordTable(name, _rows(file, name), header=tuple(file.schema_arrow.names), unit="row")
 
@@ -37,8 +37,4 @@ def _rows(file: Any, name: str) -> Iterator[Record]:
             for count, values in enumerate(rows, 1):
                 yield Record(count - 1, values)
         except OSError as error:
-            raise InputError(f"{name} cannot be read from row {count} on: {_first_line(error)}.") from error
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
+            raise InputError(f"{name} cannot be read from row {count} on: {first_line(error)}.") from error

@@ -163,13 +163,13 @@ class Pipeline:
         self.blank = blank
 
     def pipe(self, documents):
-        for each in documents:
-            words = each.split(" ") if isinstance(each, str) else each
-            starts = [sum(len(word) + 1 for word in words[:place]) for place in range(len(words))]
+        for document in documents:
+            words = document.split(" ") if isinstance(document, str) else document
+            starts = [sum(len(word) + 1 for word in words[:index]) for index in range(len(words))]
             tags = [
                 "SPACE" if not w.strip() else "" if self.blank else "PROPN" if w[0].isupper() else "NOUN" for w in words
             ]
-            yield [Token(*each) for each in zip(words, starts, tags, strict=True)]
+            yield list(map(Token, words, starts, tags))
 
 
 @pytest.fixture

@@ -9,16 +9,10 @@ from headscope.core.prose import join_words
 from headscope.core.reader import Columns, Unreadable
 
 TEXT_PAIRS = (
-    ("text", "pair"),
-    ("sentence1", "sentence2"),
-    ("premise", "hypothesis"),
-    ("question1", "question2"),
-    ("text1", "text2"),
-    ("text_a", "text_b"),
-    ("question", "sentence"),
-    ("question", "context"),
-    ("question", "passage"),
-)
+    ("text", "pair"), ("sentence1", "sentence2"), ("premise", "hypothesis"), ("question1", "question2"),
+    ("text1", "text2"), ("text_a", "text_b"),
+    ("question", "sentence"), ("question", "context"), ("question", "passage"),
+)  # fmt: skip
 """Common names of text and pair; the first that both exist are used, before any of SINGLE_TEXTS."""
 
 SINGLE_TEXTS = ("text", "sentence", "question", "content", "document")

@@ -1,9 +1,9 @@
 """Make examples from the rows of a table."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 from headscope.core.errors import DataWarning, InputError
 from headscope.core.example import Example
@@ -12,17 +12,6 @@ from headscope.data.reading.columns import choose_columns, describe_difference, 
 from headscope.data.reading.values import parse_choices, parse_id, parse_label, parse_rest, parse_text, parse_words
 
 Label = int | float | str | None
-
-
-class _Draft(NamedTuple):
-    """An example whose label may still be a class name."""
-
-    id: str
-    text: str
-    pair: str | None
-    words: tuple[str, ...] | None
-    label: Label
-    columns: dict[str, Any]
 
 
 def make_examples(table: RecordTable, columns: Columns, *, skip: bool = False) -> list[Example]:
@@ -36,7 +25,7 @@ def make_examples(table: RecordTable, columns: Columns, *, skip: bool = False) -
         except Unreadable as problem:
             raise InputError(f"{table.name}: {problem}.") from None
     parser = _RowParser(table, columns)
-    drafts: list[_Draft] = []
+    drafts: list[dict[str, Any]] = []
     problems: list[str] = []
     for index, row in enumerate(table.rows):
         try:
@@ -56,7 +45,8 @@ def make_examples(table: RecordTable, columns: Columns, *, skip: bool = False) -
         total = len(problems) + len(drafts)
         message = f"skipped {len(problems):,} of {total:,} rows of {table.name}: {shown}."
         warnings.warn(message, DataWarning, stacklevel=3)
-    return _number_labels(drafts)
+    convert = _label_converter([draft["label"] for draft in drafts])
+    return [Example(**draft | {"label": convert(draft["label"])}) for draft in drafts]
 
 
 class _RowParser:
@@ -69,7 +59,7 @@ class _RowParser:
         self.ids: dict[str, int] = {}
         self.label: tuple[int, str] | None = None
 
-    def parse(self, index: int, row: Record | Malformed) -> _Draft:
+    def parse(self, index: int, row: Record | Malformed) -> dict[str, Any]:
         if isinstance(row, Malformed):
             raise Unreadable(row.problem)
         columns, values = self._columns(row), row.values
@@ -87,7 +77,8 @@ class _RowParser:
             raise Unreadable(f"the id '{name}' is already that of {first}; to number the rows instead: id='row'")
         self.ids[name] = row.number
         self.columns = columns
-        return _Draft(name, text, pair, words, label, rest)
+        fields = {"id": name, "text": text, "pair": pair, "words": words, "label": label}
+        return fields | {"columns": MappingProxyType(rest)}
 
     def _columns(self, row: Record) -> Columns:
         """Return the columns of this row, which must be those of the first row."""
@@ -111,8 +102,8 @@ class _RowParser:
         label = parse_label(row.values[columns.label], columns.label, classes)
         if label is None:
             return None
-        if classes is not None:
-            rest.setdefault("label_name", classes[int(label)])
+        if name := label if isinstance(label, str) else classes and classes[int(label)]:
+            rest.setdefault("label_name", name)
         kind = "a name" if isinstance(label, str) else "a number"
         number, first = self.label or (row.number, kind)
         if first != kind:
@@ -121,17 +112,12 @@ class _RowParser:
         return label
 
 
-def _number_labels(drafts: Sequence[_Draft]) -> list[Example]:
-    """Replace class names by their index in sorted order, and make all labels floats if one is."""
-    names = sorted({draft.label for draft in drafts if isinstance(draft.label, str)})
-    index = {name: number for number, name in enumerate(names)}
-    real = any(isinstance(draft.label, float) for draft in drafts)
-    examples = []
-    for name, text, pair, words, label, columns in drafts:
-        if isinstance(label, str):
-            columns.setdefault("label_name", label)
-            label = index[label]
-        elif real and label is not None:
-            label = float(label)
-        examples.append(Example(name, text, pair, words, label, MappingProxyType(columns)))
-    return examples
+def _label_converter(labels: Sequence[Label]) -> Callable[[Label], Any]:
+    """Return a function from class names to their index in sorted order, or to floats if any label is one."""
+    names = sorted({label for label in labels if isinstance(label, str)})
+    if names:
+        index = {name: number for number, name in enumerate(names)}
+        return lambda label: None if label is None else index[str(label)]
+    if any(isinstance(label, float) for label in labels):
+        return lambda label: None if label is None else float(label)
+    return lambda label: label

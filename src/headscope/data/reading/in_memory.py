@@ -31,7 +31,8 @@ def table_from_frame(frame: Any) -> RecordTable:
     if len(set(header)) < len(header):
         raise InputError(f"Two columns of the DataFrame have the same name: {join_words(header)}. Rename one of them.")
     columns = (frame.iloc[:, index] for index in range(len(header)))
-    lists = [map(_to_python, column.astype(object).where(column.notna(), None)) for column in columns]
+    objects = (column.astype(object).where(column.notna(), None) for column in columns)
+    lists = [[value.tolist() if hasattr(value, "tolist") else value for value in column] for column in objects]
     rows = (Record(row, dict(zip(header, values, strict=True))) for row, values in enumerate(zip(*lists, strict=True)))
     return RecordTable("the DataFrame", rows, header=header, unit="row")
 
@@ -77,8 +78,3 @@ def _to_names(value: Any, names: tuple[str, ...] | None) -> Any:
     if isinstance(value, list):
         return [_to_names(item, names) for item in value]
     return names[value] if 0 <= value < len(names) else None
-
-
-def _to_python(value: Any) -> Any:
-    """Convert a numpy value to a Python one."""
-    return value.tolist() if hasattr(value, "tolist") else value

@@ -8,8 +8,7 @@ from typing import Any
 from headscope.core.errors import InputError
 from headscope.core.example import Example
 from headscope.data.tagging.cache import tag_cached
-from headscope.data.tagging.spacy_pipeline import SpacyTagger
-from headscope.data.tagging.tagger import EnglishTagger, Item, Tagger, Tags, warn_non_latin, words_at
+from headscope.data.tagging.tagger import EnglishTagger, Item, SpacyTagger, Tagger, Tags, warn_non_latin, words_at
 
 
 def tag_examples(examples: Sequence[Example], tagger: str = "auto") -> list[Example]:
