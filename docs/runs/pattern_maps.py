@@ -27,7 +27,7 @@ import numpy as np
 import headscope as hs
 from headscope.engine.sample_maps import make_pattern_map
 from headscope.patterns.labels.labelled_maps import PatternMap, read_labelled_maps, save_maps
-from headscope.patterns.labels.render import normalize_rows
+from headscope.patterns.labels.render import row_shares
 
 SEED = 2021
 RANDOM, POOL = 1000, 2000
@@ -158,7 +158,7 @@ def choose(options: argparse.Namespace) -> None:
 
 def is_rare(item: PatternMap) -> bool:
     """Return whether three neighbouring offsets hold much weight, or the texts of a pair far more than uniform."""
-    weights, segments = normalize_rows(item.weights), np.array(item.source.segments)
+    weights, segments = row_shares(item.weights), np.array(item.source.segments)
     offsets = [np.trace(weights, offset) / len(weights) for offset in range(-5, 6)]
     band = max(sum(offsets[start : start + 3]) for start in range(9))
     same = segments[:, None] == segments

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from headscope.core.errors import InputError
 from headscope.core.figure import Figure, Target
 from headscope.patterns import NAMES
-from headscope.patterns.labels.render import normalize_rows
+from headscope.patterns.labels.render import row_shares
 from headscope.plotting import canvas, fonts, heatmap, selection, theme
 
 PANEL = 1.35  # inches, by default
@@ -58,7 +58,7 @@ def _draw_map(ax: Axes, example: xr.Dataset | None) -> None:
     weights = np.abs(example["weights"].transpose("query", "key").values.astype(float))
     finite = np.isfinite(weights)
     weights = weights[finite.any(1)][:, finite.any(0)]
-    shares = normalize_rows(weights)
+    shares = row_shares(weights)
     scale = heatmap.weight_scale(shares, signed=False, spacing="root")
     ax.imshow(shares, norm=scale.norm, cmap=scale.colours, aspect="equal", interpolation="antialiased")
     ax.set(xticks=[], yticks=[])

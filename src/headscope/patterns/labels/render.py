@@ -58,7 +58,7 @@ def draw_map(pattern_map: PatternMap, ax: Axes) -> None:
 
 def draw_margins(pattern_map: PatternMap, top: Axes, side: Axes) -> None:
     """Draw the mean weight of each key above the map, and that of each offset from query to key beside it."""
-    weights = normalize_rows(pattern_map.weights)
+    weights = row_shares(pattern_map.weights)
     n = len(weights)
     top.bar(range(n), weights.mean(0), width=1.0, color=theme.ink)
     top.set(xlim=(-0.5, n - 0.5), ylim=(0, BAR_MAX), xticks=[], yticks=[])
@@ -100,12 +100,12 @@ def downsample(cells: Array, width: int) -> Array:
 
 def darkness(weights: Array) -> Array:
     """Return how dark each cell is drawn; 1 and above is black."""
-    roots = np.sqrt(normalize_rows(weights))
+    roots = np.sqrt(row_shares(weights))
     dark: Array = roots / max(float(np.quantile(roots, BLACK_QUANTILE)), np.sqrt(CONTRAST / len(roots)))
     return dark
 
 
-def normalize_rows(weights: Array) -> Array:
+def row_shares(weights: Array) -> Array:
     """Return |w| / Σ|w| of every row, and 0 in rows without weight."""
     absolute = np.abs(weights)
     total = absolute.sum(-1, keepdims=True)
