@@ -60,10 +60,14 @@ def unknown_name(what: str, name: str, known: Iterable[str]) -> UnknownName:
     >>> str(unknown_name("lens", "rolout", ["raw", "rollout"]))
     "No lens is called 'rolout'. Did you mean 'rollout'? Known: raw, rollout."
     """
-    choices = sorted(known)
-    near = get_close_matches(name, choices, n=1)
-    guess = f" Did you mean '{near[0]}'?" if near else ""
-    return UnknownName(f"No {what} is called '{name}'.{guess} Known: {', '.join(choices) or 'none'}.")
+    names = sorted(known)
+    return UnknownName(f"No {what} is called '{name}'. {suggest_name(name, names)}Known: {', '.join(names) or 'none'}.")
+
+
+def suggest_name(name: str, known: Iterable[str]) -> str:
+    """Return "Did you mean …? " with the closest known name, or an empty text if no name is close."""
+    near = get_close_matches(name, list(known), n=1)
+    return f"Did you mean '{near[0]}'? " if near else ""
 
 
 def first_line(error: Exception) -> str:

@@ -25,8 +25,7 @@ def tokenise_examples(
     pairs = [example.pair for example in examples]
     rows = tokenise(tokenizer, texts, pairs)
     lengths = [len(row["input_ids"]) for row in rows]
-    warn_truncated(examples, lengths, max_length, "were truncated", stacklevel=stacklevel)
-    long = [index for index, length in enumerate(lengths) if max_length and length > max_length]
+    long = warn_truncated(examples, lengths, max_length, "were truncated", stacklevel=stacklevel)
     truncated = tokenise(
         tokenizer, [texts[index] for index in long], [pairs[index] for index in long], max_length=max_length
     )

@@ -191,7 +191,7 @@ def test_the_error_for_a_missing_column_suggests_the_closest(tmp_path):
     path = table(tmp_path, "review,stars\nA.,1\n")
     with pytest.raises(InputError) as error:
         read(path, text="revew")
-    assert str(error.value) == f"{path}: there is no column 'revew' (did you mean 'review'? columns: review, stars)."
+    assert str(error.value) == f"{path}: there is no column 'revew'. Did you mean 'review'? Columns: review and stars."
     with pytest.raises(InputError, match=r"no column has a common name of a text .* Name one: text='review'"):
         read(path)
 

@@ -36,7 +36,7 @@ ROWS = [  # ending, the row, what is wrong with it
         b'{"id": "b", "text": 2, "label": 1}',
         "the text (column 'text') is the number 2, but a text is expected",
     ),
-    ("jsonl", b'{"id": "b", "label": 1}', "there is no column 'text' (columns: id, label)"),
+    ("jsonl", b'{"id": "b", "label": 1}', "there is no column 'text'. Columns: id and label"),
     (
         "jsonl",
         b'{"id": "b", "text": "Two.", "label": NaN}',

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from difflib import get_close_matches
 from typing import Any
 
+from headscope.core.errors import suggest_name
 from headscope.core.prose import join_words
 from headscope.core.reader import Columns, Unreadable
 
@@ -57,9 +57,7 @@ def describe_difference(first: Columns, columns: Columns) -> str:
 
 def describe_missing(name: str, values: Mapping[str, Any]) -> str:
     """Say that a column is missing, with the closest name and all names."""
-    near = get_close_matches(name, list(values), n=1)
-    guess = f"did you mean '{near[0]}'? " if near else ""
-    return f"there is no column '{name}' ({guess}columns: {', '.join(values) or 'none'})"
+    return f"there is no column '{name}'. {suggest_name(name, values)}Columns: {join_words(values)}"
 
 
 def _guess_texts(free: Mapping[str, str], values: Mapping[str, Any]) -> Columns:
