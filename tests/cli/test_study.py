@@ -13,7 +13,9 @@ def run(*arguments):
 
 
 def test_a_study_ends_by_naming_its_report(tmp_path, monkeypatch):
-    monkeypatch.setattr("headscope.reporting.report.write", lambda _, out: out / "report.html")  # drawing takes long
+    monkeypatch.setattr(
+        "headscope.reporting.report.write_document", lambda _, out: out / "report.html"
+    )  # drawing takes long
     found("effective_attention")  # done already: the shell takes its steps
     shutil.copytree(place() / "effective_attention-0", tmp_path / "out")
     options = ["--dev", place() / "dev.jsonl", "--train", place() / "train.jsonl", "--epochs", 1]

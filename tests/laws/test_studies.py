@@ -8,7 +8,7 @@ import xarray as xr
 from headscope.core.catalog import studies
 from headscope.core.document import Document, Picture, Table
 from headscope.core.study import Study
-from headscope.reporting.latex import latex
+from headscope.reporting.latex_table import table_to_latex
 from headscope.results.stamp import read_provenance
 from tests.studies.data import found, tiny
 
@@ -42,7 +42,7 @@ def test_a_study_makes_a_report_in_which_everything_says_its_n(name):
             part.figure.savefig(file, format="png", dpi=20)
             assert file.tell() > 500
         else:
-            assert latex(part)
+            assert table_to_latex(part)
 
 
 @every

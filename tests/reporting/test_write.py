@@ -177,7 +177,7 @@ def test_a_file_or_the_folder_one_is_in_is_no_place_for_a_report(tmp_path, monke
     with pytest.raises(OutputError, match="A report is a folder, but .*a.txt is a file. Give the name of a folder"):
         report(document(), tmp_path / "a.txt")
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(OutputError, match="'.' is the folder that you are in. Name a new one"):
+    with pytest.raises(OutputError, match="'.' is the current folder. Give a new name"):
         report(document(), ".")
 
 
@@ -185,7 +185,7 @@ def test_nothing_is_left_where_something_goes_wrong(tmp_path, monkeypatch):
     def fails(*_):
         raise RuntimeError("no")
 
-    monkeypatch.setattr("headscope.reporting.write.page", fails)
+    monkeypatch.setattr("headscope.reporting.write.document_to_html", fails)
     with pytest.raises(RuntimeError):
         report(document(), tmp_path / "out")
     assert not list(tmp_path.iterdir())

@@ -14,8 +14,8 @@ from headscope.core.document import Picture, Table
 from headscope.core.errors import InputError
 from headscope.core.lens import view
 from headscope.engine.capture import capture
-from headscope.reporting.grid import grid
-from headscope.reporting.latex import latex
+from headscope.reporting.html_page import table_to_html
+from headscope.reporting.latex_table import table_to_latex
 from headscope.studies.effective_attention import EffectiveAttention, one_task, reduce, scoring, tables, timing
 from headscope.studies.effective_attention.check import check
 from headscope.studies.effective_attention.claims import claims
@@ -55,10 +55,10 @@ def test_every_table_and_figure_of_the_paper_is_there():
 def test_every_table_is_printed_in_full():
     tables = [part for part in whole().values() if isinstance(part, Table)]
     for table in tables:
-        for text in (latex(table), grid(table, "Table")):
+        for text in (table_to_latex(table), table_to_html(table, "Table")):
             assert "nan" not in text.lower()
             assert "<NA>" not in text
-    assert any("longtable" in latex(table) for table in tables)
+    assert any("longtable" in table_to_latex(table) for table in tables)
 
 
 def test_outputs_are_the_same_with_exact_effective_attention_in_place(numbers):

@@ -66,10 +66,10 @@ def _study(name: str, model: str | None, out: Path, device: str | None, options:
         import transformers
 
         import headscope as hs
-        from headscope.reporting.write import check_place
+        from headscope.reporting.write import check_folder
 
         transformers.utils.logging.disable_progress_bar()
-        check_place(out / "report")
+        check_folder(out / "report")
     found = hs.study(name, model, out=out, device=device, **options)
     page = hs.report(found.document, out / "report")
     _verdicts(console, found.document)

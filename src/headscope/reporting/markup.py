@@ -1,51 +1,72 @@
-"""The little markup that texts of a report may have, as HTML, LaTeX or plain text."""
+"""Texts and captions of a report, with `code` and **bold**, as HTML, LaTeX or plain text."""
 
 import html
 import re
 from collections.abc import Callable
 
+from headscope.core.document import Picture, Table
+
 _MARKS = re.compile(r"`([^`]+)`|\*\*(.+?)\*\*")
 
 
-def as_html(text: str) -> str:
-    """Text for a page, `code` and **bold** marked up and everything else escaped.
+def full_caption(part: Table | Picture) -> str:
+    """Return the caption of a table or picture with its number of examples, and why that was reduced."""
+    n = f"{part.n:,}" if isinstance(part.n, int) else part.n
+    sentences = [_end_sentence(part.caption), _end_sentence(f"n = {n}") if n else ""]
+    if part.reduced:
+        sentences.append(f"**Reduced:** {_end_sentence(part.reduced)}")
+    return " ".join(filter(None, sentences))
 
-    >>> as_html("**Mind** `a < b` & c")
+
+def _end_sentence(text: str) -> str:
+    """Add a full stop where the text has none.
+
+    >>> _end_sentence("Entropy by layer"), _end_sentence("Which one?")
+    ('Entropy by layer.', 'Which one?')
+    """
+    text = text.strip()
+    return text if not text or text[-1] in ".?!" else f"{text}."
+
+
+def to_html(text: str) -> str:
+    """Return text as HTML, with `code` and **bold** marked up and everything else escaped.
+
+    >>> to_html("**Mind** `a < b` & c")
     '<strong>Mind</strong> <code>a &lt; b</code> &amp; c'
     """
-    return _marked(text, html.escape, lambda code: f"<code>{code}</code>", lambda bold: f"<strong>{bold}</strong>")
+    return _convert(text, html.escape, lambda code: f"<code>{code}</code>", lambda bold: f"<strong>{bold}</strong>")
 
 
-def as_latex(text: str) -> str:
-    """Text for LaTeX, with the same marks.
+def to_latex(text: str) -> str:
+    """Return text as LaTeX, with the same markup.
 
-    >>> as_latex("**5 %** of `a_b`")
+    >>> to_latex("**5 %** of `a_b`")
     '\\\\textbf{5 \\\\%} of \\\\texttt{a\\\\_b}'
     """
-    return _marked(text, latex_escaped, lambda code: f"\\texttt{{{code}}}", lambda bold: f"\\textbf{{{bold}}}")
+    return _convert(text, escape_latex, lambda code: f"\\texttt{{{code}}}", lambda bold: f"\\textbf{{{bold}}}")
 
 
-def as_text(text: str) -> str:
-    """Text alone.
+def to_text(text: str) -> str:
+    """Return text without markup.
 
-    >>> as_text("**5 %** of `a_b`")
+    >>> to_text("**5 %** of `a_b`")
     '5 % of a_b'
     """
-    return _marked(text, str, str, str)
+    return _convert(text, str, str, str)
 
 
-def latex_escaped(text: str) -> str:
-    """Text in which no character means anything to LaTeX, and none is unknown to it without further packages."""
+def escape_latex(text: str) -> str:
+    """Replace characters that are special in LaTeX, or unknown to it without further packages."""
     return "".join(_LATEX.get(letter, letter) for letter in text)
 
 
-def _marked(text: str, plain: Callable[[str], str], code: Callable[[str], str], bold: Callable[[str], str]) -> str:
-    found, done = [], 0
+def _convert(text: str, plain: Callable[[str], str], code: Callable[[str], str], bold: Callable[[str], str]) -> str:
+    pieces, end = [], 0
     for mark in _MARKS.finditer(text):
-        found.append(plain(text[done : mark.start()]))
-        found.append(code(plain(mark[1])) if mark[1] is not None else bold(plain(mark[2])))
-        done = mark.end()
-    return "".join([*found, plain(text[done:])])
+        pieces.append(plain(text[end : mark.start()]))
+        pieces.append(code(plain(mark[1])) if mark[1] is not None else bold(plain(mark[2])))
+        end = mark.end()
+    return "".join([*pieces, plain(text[end:])])
 
 
 _LATEX = {
@@ -56,7 +77,7 @@ _LATEX = {
     "<": "$<$",
     ">": "$>$",
     "|": r"\textbar{}",
-    "[": "{[}",  # after \\ it would open an option
+    "[": "{[}",  # after \\ it would begin an optional argument
     "]": "{]}",
     "−": "$-$",
     "×": r"$\times$",

@@ -1,4 +1,4 @@
-"""What to cite: entries of `references.bib`, as BibTeX and as a reader sees them."""
+"""References of a report: entries of `references.bib`, as BibTeX and as formatted citations."""
 
 import html
 import re
@@ -17,52 +17,53 @@ _LETTERS = {"L": "Ł", "l": "ł", "O": "Ø", "o": "ø", "ss": "ß", "ae": "æ", 
 
 @dataclass(frozen=True)
 class Reference:
-    """One entry: its key, its BibTeX, and a citation in HTML."""
+    """The key of an entry, its BibTeX, and a citation in HTML."""
 
     key: str
     bibtex: str
     citation: str
 
 
-def references(names: Iterable[str]) -> list[Reference]:
-    """The entries behind keys such as "sun2021" or things to cite such as "effective", each once, in that order."""
+def find_references(names: Iterable[str]) -> list[Reference]:
+    """Return the entries of keys such as "sun2021" or catalog entries such as "effective", each once and in order."""
     known = read_references()
-    chosen: dict[str, str] = {}
+    entries: dict[str, str] = {}
     for name in names:
-        chosen |= {name: known[name]} if name in known else _of_a_thing(name, known)
-    return [Reference(key, entry, citation(entry)) for key, entry in chosen.items()]
+        entries |= {name: known[name]} if name in known else _read_entry(name, known)
+    return [Reference(key, entry, format_citation(entry)) for key, entry in entries.items()]
 
 
-def citation(entry: str) -> str:
-    """Authors, year, title and where it appeared, in HTML.
+def format_citation(entry: str) -> str:
+    """Return authors, year, title and venue in HTML.
 
-    >>> citation("@misc{x,\\n  title = {On {BERT}},\\n  author = {Doe, Jo and Roe, Al},\\n  year = {2020},\\n}")
+    >>> format_citation("@misc{x,\\n  title = {On {BERT}},\\n  author = {Doe, Jo and Roe, Al},\\n  year = {2020},\\n}")
     'Jo Doe and Al Roe (2020). <cite>On BERT</cite>.'
     """
-    fields = {name.lower(): _read(value) for name, value in _FIELD.findall(entry)}
-    people = [" ".join(reversed(each.split(", ", 1))) for each in fields.get("author", "").split(" and ") if each]
+    fields = {name.lower(): _read_field(value) for name, value in _FIELD.findall(entry)}
+    people = [" ".join(reversed(name.split(", ", 1))) for name in fields.get("author", "").split(" and ") if name]
     who = join_words(people, empty="")
-    where = next((fields[each] for each in ("journal", "booktitle", "publisher", "howpublished") if each in fields), "")
+    venues = ("journal", "booktitle", "publisher", "howpublished")
+    venue = next((fields[name] for name in venues if name in fields), "")
     dated = " ".join(filter(None, [html.escape(who), f"({html.escape(fields['year'])})" if "year" in fields else ""]))
     title = f"<cite>{html.escape(fields.get('title', ''))}</cite>"
-    return ". ".join(filter(None, [dated, title, html.escape(where)])) + "."
+    return ". ".join(filter(None, [dated, title, html.escape(venue)])) + "."
 
 
-def _of_a_thing(name: str, known: dict[str, str]) -> dict[str, str]:
-    """What `headscope cite` prints for a lens, a figure or the data."""
+def _read_entry(name: str, known: dict[str, str]) -> dict[str, str]:
+    """Return the references that `headscope cite` prints for a catalog entry or the data."""
     try:
         return {key: known[key] for key in citation_keys(name)}
     except UnknownName:
         raise unknown_name("reference", name, known) from None
 
 
-def _read(value: str) -> str:
-    r"""A field as a reader sees it.
+def _read_field(value: str) -> str:
+    r"""Return a BibTeX field as plain text.
 
-    >>> _read(r"Mind the {GAP}, Dami{\'a}n {\L}ukasz")
+    >>> _read_field(r"Mind the {GAP}, Dami{\'a}n {\L}ukasz")
     'Mind the GAP, Damián Łukasz'
     """
-    value = re.sub(r"\\(['`^\"~cv])\s*\{?\\?(\w)\}?", lambda each: each[2] + _ACCENTS[each[1]], value)
-    value = re.sub(r"\\(L|l|O|o|ss|ae|aa)\b\s*", lambda each: _LETTERS[each[1]], value)
+    value = re.sub(r"\\(['`^\"~cv])\s*\{?\\?(\w)\}?", lambda match: match[2] + _ACCENTS[match[1]], value)
+    value = re.sub(r"\\(L|l|O|o|ss|ae|aa)\b\s*", lambda match: _LETTERS[match[1]], value)
     value = value.replace("\\&", "&").replace("--", "–").replace("~", " ")
     return unicodedata.normalize("NFC", re.sub(r"[{}]", "", value)).strip()

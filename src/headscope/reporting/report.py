@@ -1,36 +1,65 @@
-"""One page from any result: tables, figures, what was run and what to cite."""
+"""`hs.report`: a page with tables, figures, provenance and references from any results."""
 
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import xarray as xr
 
-from headscope.core.document import Document
+from headscope.core.document import Document, Paragraph, Section
 from headscope.core.errors import InputError
-from headscope.reporting.automatic import document_of
-from headscope.reporting.write import write
+from headscope.core.prose import count_noun, join_words
+from headscope.reporting.entry_summary import collect_citations
+from headscope.reporting.section_parts import SectionContext, make_names_unique, slug, spaced
+from headscope.reporting.sections_of_comparisons import comparison_sections
+from headscope.reporting.sections_of_maps import map_sections
+from headscope.reporting.sections_of_measurements import measurement_sections
+from headscope.reporting.sections_of_scores import score_sections
+from headscope.reporting.write import write_document
+from headscope.results.select import AXES, head_variables, main_variables
 from headscope.results.stamp import read_provenance
 from headscope.results.store import open_result
 
+MAX_GROUPS = 12
+"""Labels along axes that all variables share; up to this many, each label has sections of its own."""
+
 
 def report(what: Any, out: str | Path = "report", *, title: str | None = None) -> Path:
-    """Write a page that needs nothing else, with every table and figure as files beside it, and give its path.
+    """Write a report as a folder, and return the path of its self-contained HTML page.
 
-    `what` is a Dataset, a path of a saved one, several of these in a list or under names in a mapping, or a Document
-    such as a study makes. `out` becomes a folder with report.html, figures/ (PDF, SVG) and tables/ (CSV, LaTeX); an
-    older report there is replaced. The same input gives the same bytes.
+    `what` is a Dataset, the path of a saved one, a list or a mapping of these, or a Document, such as a study
+    returns. The folder `out` has report.html, figures/ (PDF, SVG) and tables/ (CSV, LaTeX); an older report in its
+    place is replaced. The same input gives the same bytes.
     """
     if isinstance(what, Document):
-        made = what if title is None else replace(what, title=title)
+        document = what if title is None else replace(what, title=title)
     else:
-        made = document_of(_named(what), title=title)
-    return write(made, out)
+        document = build_document(_name_results(what), title=title)
+    return write_document(document, out)
 
 
-def _named(what: Any) -> dict[str, xr.Dataset]:
-    """The results under names that tell them apart."""
+def build_document(results: Mapping[str, xr.Dataset], *, title: str | None = None) -> Document:
+    """Return a Document with the usual tables and figures of each result."""
+    sections, runs = [], []
+    for name, data in results.items():
+        if not data.data_vars:
+            raise InputError(f"There is nothing to report: '{name}' has no variables. Measure first: hs.measure(…).")
+        context = SectionContext(name, f"{slug(name)}_") if len(results) > 1 else SectionContext()
+        sections += _result_sections(data, context)
+        runs.append({**({"name": name} if len(results) > 1 else {}), **read_provenance(data)})
+    return Document(
+        title if title is not None else _title(results),
+        _lead(results),
+        make_names_unique(sections),
+        references=[*collect_citations(spec for data in results.values() for spec in _entry_specs(data)), "headscope"],
+        runs=[run for run in runs if set(run) - {"name"}],
+    )
+
+
+def _name_results(what: Any) -> dict[str, xr.Dataset]:
+    """Return the results under unique names."""
     if isinstance(what, xr.Dataset | str | Path):
         what = [what]
     if not isinstance(what, Mapping | list | tuple):
@@ -41,27 +70,114 @@ def _named(what: Any) -> dict[str, xr.Dataset]:
     if not what:
         raise InputError("There is nothing to report: no result was given. Give at least one Dataset or path.")
     if isinstance(what, Mapping):
-        return {str(name): _opened(each) for name, each in what.items()}
-    found: dict[str, xr.Dataset] = {}
-    for place, each in enumerate(what, 1):
-        data = _opened(each)
-        name = Path(each).stem if isinstance(each, str | Path) else _name(data)
-        found[f"{name} ({place})" if name in found or not name else name] = data
-    return found
+        return {str(name): _open(source) for name, source in what.items()}
+    results: dict[str, xr.Dataset] = {}
+    for number, source in enumerate(what, 1):
+        data = _open(source)
+        model = read_provenance(data).get("model")
+        name = Path(source).stem if isinstance(source, str | Path) else _model_name(model) or "result"
+        results[f"{name} ({number})" if name in results or not name else name] = data
+    return results
 
 
-def _opened(each: Any) -> xr.Dataset:
-    if isinstance(each, str | Path):
-        return open_result(each)
-    if not isinstance(each, xr.Dataset):
+def _open(source: Any) -> xr.Dataset:
+    if isinstance(source, str | Path):
+        return open_result(source)
+    if not isinstance(source, xr.Dataset):
         raise InputError(
-            f"A report is made of Datasets and paths of saved ones, but one of them is a {type(each).__name__}. Take "
+            f"A report is made of Datasets and paths of saved ones, but one of them is a {type(source).__name__}. Take "
             "it out, or give maps as maps.dataset()."
         )
-    return each
+    return source
 
 
-def _name(data: xr.Dataset) -> str:
-    """The model's name, without the folders it lies in."""
-    model = read_provenance(data).get("model")
-    return Path(model).name if isinstance(model, str) else "result"
+def _model_name(model: Any) -> str | None:
+    """Return the last part of a model's path or hub id."""
+    return Path(model).name if isinstance(model, str) else None
+
+
+def _result_sections(data: xr.Dataset, context: SectionContext) -> list[Section]:
+    """Return the sections of one Dataset, for each label along further axes that all variables share."""
+    shared = _shared_axes(data)
+    groups = list(product(*(range(data.sizes[axis]) for axis in shared)))
+    if not 1 < len(groups) <= MAX_GROUPS:
+        return _sections_by_kind(data, context)
+    sections = []
+    for group in groups:
+        index = dict(zip(shared, group, strict=True))
+        labels = [str(data[axis].values[k]) if axis in data.coords else f"{axis} {k}" for axis, k in index.items()]
+        sections += _sections_by_kind(data.isel(index, drop=True), context.narrow(" ".join(labels)))
+    return sections
+
+
+def _sections_by_kind(data: xr.Dataset, context: SectionContext) -> list[Section]:
+    if {"query", "key"} <= set(data.dims) and "weights" in data:
+        sections, shown = map_sections(data, context)
+    elif _is_comparison(data):
+        sections, shown = comparison_sections(data, context)
+    else:
+        sections, shown = measurement_sections(data, context)
+    more, hidden = score_sections(data, context, shown)
+    if hidden:
+        text = f"Not shown here: {join_words(f'`{name}`' for name in hidden)}. The result file holds all of it."
+        more.append(Section(context.title("other variables"), [Paragraph(text)]))
+    return [*sections, *more]
+
+
+def _is_comparison(data: xr.Dataset) -> bool:
+    return any(f"{name}_p_adjusted" in data for name in data.data_vars)
+
+
+def _shared_axes(data: xr.Dataset) -> list[str]:
+    """Return the axes beyond lens, site, layer and head that all of several measured variables have."""
+    names = head_variables(data)
+    if len(names) < 2 or "weights" in data:
+        return []
+    usual = {*AXES, "site"}
+    common = set.intersection(*({str(dim) for dim in data[name].dims} for name in names)) - usual
+    return [str(dim) for dim in data[names[0]].dims if dim in common]
+
+
+def _entry_specs(data: xr.Dataset) -> list[tuple[str, str]]:
+    """Return the lenses, statistics and edits behind a result, also those of both sides of a comparison."""
+    facts = read_provenance(data)
+    sides = [facts, *(facts[side] for side in ("a", "b") if isinstance(facts.get(side), Mapping))]
+    specs = [("lenses", lens) for lens in _lenses(data, facts)]
+    for folder in ("lenses", "statistics", "edits"):
+        specs += [(folder, str(spec)) for side in sides for spec in side.get(folder) or []]
+    return specs
+
+
+def _title(results: Mapping[str, xr.Dataset]) -> str:
+    models = {_model_name(read_provenance(data).get("model")) for data in results.values()} - {None}
+    return f"Attention of {models.pop()}" if len(models) == 1 else "What was measured"
+
+
+def _lead(results: Mapping[str, xr.Dataset]) -> str:
+    """Return a summary of the report in one or two sentences."""
+    if len(results) > 1:
+        return f"{len(results)} results: {join_words(f'**{name}**' for name in results)}."
+    (data,) = results.values()
+    facts, names = read_provenance(data), list(map(spaced, head_variables(data)))
+    lenses = join_words((f"`{lens}`" for lens in _lenses(data, facts)), empty="")
+    if "weights" in data:
+        return f"Attention maps of one text{f', seen through {lenses}' if lenses else ''}."
+    if _is_comparison(data):
+        return f"How two results differ, head by head, in {join_words(names)}."
+    if not names:
+        return f"What one result holds: {join_words(map(spaced, main_variables(data)))}."
+    n = facts.get("n")
+    seen = f"seen through {lenses}" if lenses else ""
+    over = f"over {count_noun(n, 'example')}" if isinstance(n, int) else ""
+    return (
+        ", ".join(filter(None, [f"What was measured for every head: {join_words(names)}", f"{seen} {over}".strip()]))
+        + "."
+    )
+
+
+def _lenses(data: xr.Dataset, facts: Mapping[str, Any]) -> list[str]:
+    """Return the lenses in the provenance of a result, or those along its axis."""
+    lenses = (
+        facts.get("lenses") or facts.get("lens") or data.coords.get("lens", xr.DataArray([])).values.ravel().tolist()
+    )
+    return [str(lens) for lens in ([lenses] if isinstance(lenses, str) else lenses) if lens]

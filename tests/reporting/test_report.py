@@ -8,8 +8,7 @@ import xarray as xr
 
 from headscope.core.document import Paragraph, Picture, Table
 from headscope.core.errors import InputError
-from headscope.reporting.automatic import document_of
-from headscope.reporting.report import report
+from headscope.reporting.report import build_document, report
 from headscope.results.compare import compare
 from headscope.results.stamp import stamp
 from headscope.results.store import save
@@ -38,7 +37,7 @@ def small():
 
 
 def test_a_real_measurement_has_a_section_for_each_statistic(small):
-    made = document_of({"small": small})
+    made = build_document({"small": small})
     assert [each.title for each in made.sections] == ["Entropy", "Special tokens", "Head distance"]
     assert made.runs[0]["n"] == 6
     assert made.references == ["vaswani2017", "brunner2020", "sun2021", "clark2019", "headscope"]
@@ -47,7 +46,7 @@ def test_a_real_measurement_has_a_section_for_each_statistic(small):
 
 
 def test_layers_are_means_over_heads_with_the_interval_of_examples(small):
-    table = parts(document_of({"small": small[[name for name in small if name.startswith("entropy")]]}), Table)[
+    table = parts(build_document({"small": small[[name for name in small if name.startswith("entropy")]]}), Table)[
         "entropy"
     ]
     rows = small["entropy_rows"].sel(lens="effective", site="self", layer=1).mean("head")
@@ -59,7 +58,7 @@ def test_layers_are_means_over_heads_with_the_interval_of_examples(small):
 
 
 def test_labels_without_any_value_are_left_out_and_named(small):
-    made = document_of({"small": small})
+    made = build_document({"small": small})
     table = parts(made, Table)["special_tokens"]
     assert set(table.frame.index.get_level_values("role")) == {"cls", "sep"}
     assert "No value: role mask and role other." in table.caption
@@ -67,7 +66,7 @@ def test_labels_without_any_value_are_left_out_and_named(small):
 
 
 def test_numbers_between_two_heads_are_shown_as_means_over_the_other(small):
-    made = document_of({"small": small})
+    made = build_document({"small": small})
     frame = parts(made, Table)["head_distance"].frame
     assert frame.loc["0", "raw"] == pytest.approx(float(small["head_distance"].sel(lens="raw", layer=0).mean()))
     assert "shown is its mean over other layer and other head" in said(made)
@@ -75,7 +74,7 @@ def test_numbers_between_two_heads_are_shown_as_means_over_the_other(small):
 
 def test_results_under_names_do_not_mix(tmp_path):
     one = measured(rows=False)[["entropy", "entropy_n", "entropy_low", "entropy_high"]]
-    made = document_of({"a b": one, "c": one})
+    made = build_document({"a b": one, "c": one})
     assert [each.title for each in made.sections] == ["a b: entropy", "c: entropy"]
     assert set(parts(made, Table)) == {"a_b_entropy", "c_entropy"}
     assert [run["name"] for run in made.runs] == ["a b", "c"]
@@ -93,7 +92,7 @@ def test_files_and_datasets_are_named_by_what_they_are(tmp_path):
 def test_axes_that_all_variables_have_set_results_apart():
     one = measured(rows=False)
     both = xr.concat([one, one + 1], xr.Variable("corpus", ["sst2", "wiki"])).assign_attrs(one.attrs)
-    made = document_of({"x": both[["entropy", "entropy_n", "distance", "distance_n"]]})
+    made = build_document({"x": both[["entropy", "entropy_n", "distance", "distance_n"]]})
     titles = ["sst2: entropy", "sst2: distance", "wiki: entropy", "wiki: distance"]
     assert [each.title for each in made.sections] == titles
     first, second = (parts(made, Table)[f"{name}_entropy"].frame for name in ("sst2", "wiki"))
@@ -102,7 +101,7 @@ def test_axes_that_all_variables_have_set_results_apart():
 
 def test_comparisons_say_how_many_cells_differ_and_which_most():
     found = compare(measured(seed=1), measured(seed=2), variable="entropy")
-    made = document_of({"x": found})
+    made = build_document({"x": found})
     many = int(found["entropy_significant"].sum())
     assert f"**{many} of 12** cells of `entropy` differ (p < 0.05 after Holm's correction)." in said(made)
     largest = parts(made, Table)["entropy_largest"].frame
@@ -113,7 +112,7 @@ def test_comparisons_say_how_many_cells_differ_and_which_most():
 
 
 def test_a_comparison_in_which_nothing_differs_has_no_empty_table():
-    made = document_of({"x": compare(measured(), measured())})
+    made = build_document({"x": compare(measured(), measured())})
     assert "**0 of 12** cells of `entropy` differ" in said(made)
     assert "entropy_largest" not in parts(made, Table)
 
@@ -131,7 +130,7 @@ def scored():
 
 
 def test_scores_have_their_intervals_and_who_was_taken_for_whom():
-    made = document_of({"x": scored()})
+    made = build_document({"x": scored()})
     tables = parts(made, Table)
     assert list(tables["scores"].frame.loc["accuracy", ["value", "value_low", "value_high"]]) == [0.75, 0.3, 0.95]
     assert tables["scores"].frame.loc["majority", "interval"] == "share of the most common label, cat"
@@ -142,7 +141,7 @@ def test_scores_have_their_intervals_and_who_was_taken_for_whom():
 
 
 def test_maps_are_drawn_side_by_side():
-    made = document_of({"x": dataset()})
+    made = build_document({"x": dataset()})
     assert {"compare", "every_head_raw", "every_head_effective"} <= set(parts(made, Picture))
     known = parts(made, Table)["known"].frame
     assert known.loc[("effective", 1, 2), "share"] == 0.5
@@ -150,21 +149,21 @@ def test_maps_are_drawn_side_by_side():
 
 
 def test_the_intervals_of_one_row_are_drawn():
-    made = document_of({"x": intervals()})
+    made = build_document({"x": intervals()})
     assert "identifiability" in parts(made, Picture)
     assert "by_key" in parts(made, Table)
 
 
 def test_what_cannot_be_drawn_is_said_with_the_reason():
     lenses = [f"lens{place}" for place in range(8)]
-    made = document_of({"x": measured(lenses=lenses)[["entropy", "entropy_n"]]})
+    made = build_document({"x": measured(lenses=lenses)[["entropy", "entropy_n"]]})
     assert "There are 8 lenses, but only 7 can be told apart in one figure." in said(made)
     assert "entropy" in parts(made, Table)
 
 
 def test_a_variable_without_any_value_is_said_and_not_drawn():
     one = measured(rows=False)[["entropy", "entropy_n"]]
-    made = document_of({"x": one.assign(entropy=one["entropy"] * np.nan, entropy_n=one["entropy_n"] * 0)})
+    made = build_document({"x": one.assign(entropy=one["entropy"] * np.nan, entropy_n=one["entropy_n"] * 0)})
     assert "`entropy` has no value for any head (n = 0)." in said(made)
     assert not parts(made, Table)
     assert not parts(made, Picture)
@@ -172,7 +171,7 @@ def test_a_variable_without_any_value_is_said_and_not_drawn():
 
 def test_numbers_of_single_examples_are_summed_up():
     held = {"change": (("keys", "example"), [[1.0, 2.0, 3.0], [np.nan] * 3])}
-    made = document_of({"x": xr.Dataset(held, {"keys": ["visible", "paper"]})})
+    made = build_document({"x": xr.Dataset(held, {"keys": ["visible", "paper"]})})
     frame = parts(made, Table)["spread"].frame
     assert list(frame["mean"]) == [2.0]
     assert frame.index[0] == ("change", "keys visible")
@@ -207,13 +206,13 @@ def test_unpaired_comparisons_say_why():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = compare(measured(rows=False), measured(rows=False, seed=2), variable="distance")
-    assert "Not paired by example: neither holds the values of single examples" in said(document_of({"x": found}))
+    assert "Not paired by example: neither holds the values of single examples" in said(build_document({"x": found}))
 
 
 def test_rows_are_named_by_what_lies_along_them():
     held = {"accuracy": ("run", [0.5, np.nan, 0.75])}
     data = xr.Dataset(held, {"task": ("run", ["rte", "mnli", "sst2"]), "model": ("run", ["a", "a", "b"])})
-    table = parts(document_of({"x": data}), Table)["by_run"]
+    table = parts(build_document({"x": data}), Table)["by_run"]
     assert list(table.frame.index) == [("rte", "a"), ("sst2", "b")]
     assert "Left out: rows without any value (1)" in table.caption
 
@@ -230,4 +229,4 @@ def test_rows_are_named_by_what_lies_along_them():
     ],
 )
 def test_the_lead_says_what_there_is(data, sentence):
-    assert document_of({"x": data}).lead == sentence
+    assert build_document({"x": data}).lead == sentence

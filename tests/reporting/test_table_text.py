@@ -5,15 +5,15 @@ import pandas as pd
 import pytest
 
 from headscope.core.document import Table
-from headscope.reporting.cells import printed
-from headscope.reporting.grid import grid
-from headscope.reporting.latex import latex
-from headscope.reporting.markup import as_html, latex_escaped
+from headscope.reporting.html_page import table_to_html
+from headscope.reporting.latex_table import table_to_latex
+from headscope.reporting.markup import escape_latex, to_html
+from headscope.reporting.table_text import format_table
 from tests.reporting.data import accuracy, published
 
 
 def columns(frame, **more):
-    return {each.name: each for each in printed(Table("x", "x", frame, 1, **more))[0]}
+    return {each.name: each for each in format_table(Table("x", "x", frame, 1, **more))[0]}
 
 
 def test_ends_of_an_interval_go_into_one_cell():
@@ -43,8 +43,8 @@ def test_what_has_no_more_digits_gets_none_and_nothing_keeps_those_of_its_column
 
 def test_sentences_are_broken_into_lines():
     table = Table("t", "T.", pd.DataFrame({"claim": ["Short."], "words": ["a sentence " * 6]}), 1)
-    assert '<td class="long">' in grid(table, "Table 1")
-    assert latex(table).count("\\linewidth}") == 2
+    assert '<td class="long">' in table_to_html(table, "Table 1")
+    assert table_to_latex(table).count("\\linewidth}") == 2
 
 
 def test_beside_an_interval_nothing_is_a_nought():
@@ -83,14 +83,14 @@ def test_their_numbers_stand_beside_ours_by_row():
     ],
 )
 def test_their_numbers_stand_below_where_they_do_not_fit(theirs):
-    ours, below = printed(Table("x", "x", accuracy(), 1, theirs=theirs))
+    ours, below = format_table(Table("x", "x", accuracy(), 1, theirs=theirs))
     assert [each.name for each in ours] == ["task", "standard", "effective", "n"]
     assert all(each.theirs for each in below)
     assert below[0].cells == list(theirs["task"])
 
 
 def test_latex_escapes_every_character_that_means_something():
-    assert latex_escaped("a_b & 5 % $x$ #1 {y} \\z ~ ^ < > | − ×") == (
+    assert escape_latex("a_b & 5 % $x$ #1 {y} \\z ~ ^ < > | − ×") == (
         r"a\_b \& 5 \% \$x\$ \#1 \{y\} \textbackslash{}z \textasciitilde{} \textasciicircum{} $<$ $>$ \textbar{} $-$ "
         r"$\times$"
     )
@@ -98,7 +98,7 @@ def test_latex_escapes_every_character_that_means_something():
 
 def test_a_latex_table_is_booktabs_with_as_many_cells_in_every_row():
     frame = pd.DataFrame({"a_b": ["50 %", "x & y"], "d": [-0.5, 0.25], "d_low": [-0.6, 0.2], "d_high": [-0.4, 0.3]})
-    text = latex(Table("some-table", "With `a_b` and **5 %**", frame, 1200, reduced="1 of 2"))
+    text = table_to_latex(Table("some-table", "With `a_b` and **5 %**", frame, 1200, reduced="1 of 2"))
     caption = r"\caption{With \texttt{a\_b} and \textbf{5 \%}. n = 1,200. \textbf{Reduced:} 1 of 2.}"
     assert caption in text
     assert r"\label{tab:some-table}" in text
@@ -109,7 +109,7 @@ def test_a_latex_table_is_booktabs_with_as_many_cells_in_every_row():
 
 
 def test_latex_has_both_tables_where_theirs_do_not_fit():
-    text = latex(Table("x", "x", accuracy(), 1, theirs=pd.DataFrame({"size": ["s"], "loss": [1.0]})))
+    text = table_to_latex(Table("x", "x", accuracy(), 1, theirs=pd.DataFrame({"size": ["s"], "loss": [1.0]})))
     assert text.count(r"\begin{tabular}") == 2
     assert "Printed in the paper:" in text
 
@@ -117,27 +117,29 @@ def test_latex_has_both_tables_where_theirs_do_not_fit():
 def test_wide_latex_tables_have_intervals_below_their_values():
     wide = {f"column {at}": [0.123] for at in range(9)}
     ends = {f"{name}{end}": [0.1] for name in wide for end in ("_low", "_high")}
-    text = latex(Table("x", "x", pd.DataFrame({"task": ["RTE"], **wide, **ends}), 1))
+    text = table_to_latex(Table("x", "x", pd.DataFrame({"task": ["RTE"], **wide, **ends}), 1))
     assert text.count(r"\shortstack[r]{0.123\\{\scriptsize {[}0.100, 0.100{]}}}") == 9
 
 
 def test_latex_tables_of_sentences_run_over_pages():
     said = "A sentence that is longer than forty letters, as those of verdicts are."
-    text = latex(Table("x", "x", pd.DataFrame({"claim": ["one", "two"], "in words": [said, said]}), 1))
+    text = table_to_latex(Table("x", "x", pd.DataFrame({"claim": ["one", "two"], "in words": [said, said]}), 1))
     assert [text.count(part) for part in (r"\begin{longtable}", r"\endfirsthead", r"\endhead")] == [1, 1, 1]
     assert r"\begin{table}" not in text
     assert r"\resizebox" not in text
 
 
 def test_whole_numbers_may_be_missing():
-    (columns,) = printed(Table("x", "x", pd.DataFrame({"task": ["a", "b"], "n": pd.array([2490, None], "Int64")}), 1))
+    (columns,) = format_table(
+        Table("x", "x", pd.DataFrame({"task": ["a", "b"], "n": pd.array([2490, None], "Int64")}), 1)
+    )
     assert [list(each.cells) for each in columns] == [["a", "b"], ["2,490", "–"]]
 
 
 def test_numbers_without_end_hide_no_others():
     frame = pd.DataFrame({"x": [float("inf"), 0.5], "x_low": [0.1, 0.4], "x_high": [0.3, 0.6]}, index=["a", "b"])
     assert columns(frame)["x"].cells == ["∞", "0.500"]
-    assert r"$\infty$" in latex(Table("x", "x", frame, 1))
+    assert r"$\infty$" in table_to_latex(Table("x", "x", frame, 1))
     gone = pd.DataFrame(
         {"x": pd.array([None, None], "Int64"), "x_low": [1.0, 2.0], "x_high": [2.0, 3.0]}, index=["a", "b"]
     )
@@ -146,12 +148,12 @@ def test_numbers_without_end_hide_no_others():
 
 def test_sentences_beside_many_numbers_stay_in_one_table():
     many = {f"column {at}": [0.5] for at in range(12)}
-    text = latex(
+    text = table_to_latex(
         Table("x", "x", pd.DataFrame({"claim": ["A sentence that is longer than forty letters, surely."], **many}), 1)
     )
     assert r"\resizebox" in text
     assert text.count(r"p{") == 1
-    assert r"lens\_agreement\_rank" in latex(
+    assert r"lens\_agreement\_rank" in table_to_latex(
         Table("x", "x", pd.DataFrame({"a": ["b"], "lens_agreement_rank": [1.0]}), 1)
     )
 
@@ -159,8 +161,8 @@ def test_sentences_beside_many_numbers_stay_in_one_table():
 def test_theirs_stand_below_where_rows_have_other_names():
     ours = pd.DataFrame({"task": ["a"], "batch": [8], "ratio": [1.5]}).set_index(["task", "batch"])
     theirs = pd.DataFrame({"task": ["a"], "ratio": [2.0]}).set_index("task")
-    assert len(printed(Table("x", "x", ours, 1, theirs=theirs))) == 2
+    assert len(format_table(Table("x", "x", ours, 1, theirs=theirs))) == 2
 
 
 def test_marks_do_not_let_html_through():
-    assert as_html("`<b>` **<i>** <u>") == "<code>&lt;b&gt;</code> <strong>&lt;i&gt;</strong> &lt;u&gt;"
+    assert to_html("`<b>` **<i>** <u>") == "<code>&lt;b&gt;</code> <strong>&lt;i&gt;</strong> &lt;u&gt;"

@@ -1,0 +1,114 @@
+"""Sections of a report about `hs.compare`: how many heads differ, the largest differences, and every head."""
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from headscope.core.document import Paragraph, Part, Section, Table
+from headscope.core.prose import join_words
+from headscope.reporting.section_parts import (
+    SectionContext,
+    describe_means,
+    describe_place,
+    example_count,
+    slug,
+    spaced,
+    try_figure,
+)
+from headscope.reporting.sections_of_measurements import MAX_PANELS, Sections
+from headscope.results.compare import LEVEL
+from headscope.results.select import further_axes, head_variables, select_variable
+from headscope.results.stamp import read_provenance
+from headscope.results.summarize import mean_over
+
+MAX_LARGEST = 10
+"""Rows in the table of the largest differences."""
+
+CORRECTIONS = {"holm": "Holm's correction", "benjamini_hochberg": "the correction of Benjamini and Hochberg"}
+
+
+def comparison_sections(data: xr.Dataset, context: SectionContext) -> Sections:
+    """Return a section for each variable."""
+    names = [name for name in head_variables(data) if f"{name}_p_adjusted" in data]
+    sections = [
+        Section(context.title(f"difference in {spaced(name)}"), _variable_parts(data, name, context)) for name in names
+    ]
+    return sections, set(names)
+
+
+def _variable_parts(data: xr.Dataset, name: str, context: SectionContext) -> list[Part]:
+    chosen = select_variable(data, name)
+    n, facts = example_count(chosen), read_provenance(data)
+    parts: list[Part] = [Paragraph(_summarize(chosen, name, facts))]
+    if facts.get("unpaired_because"):
+        parts.append(Paragraph(f"Not paired by example: {facts['unpaired_because']}."))
+    if len(largest := _largest_differences(chosen)):
+        caption = f"The {len(largest)} largest significant differences in {spaced(name)}; p is corrected"
+        parts.append(Table(context.name(name, "largest"), caption, largest, n))
+    if bool(chosen["p"].notnull().any()) and not further_axes(chosen):
+        caption = f"Differences in {spaced(name)} by layer: their mean, and how many heads differ. "
+        caption += describe_means(chosen, ["head"])
+        parts.append(Table(context.name(name, "by_layer"), caption, _layer_table(chosen), n))
+    return [*parts, *_head_figures(data, chosen, name, context)]
+
+
+def _summarize(chosen: xr.Dataset, name: str, facts: dict[str, Any]) -> str:
+    """Return how many cells differ, of how many that could be tested."""
+    tested, cells = int(chosen["p"].notnull().sum()), chosen["p"].size
+    significant = int((chosen["significant"] == 1).sum())
+    rule = CORRECTIONS.get(str(facts.get("correction")))
+    level = f"p < {facts.get('level', LEVEL):g}" + (f" after {rule}" if rule else ", not corrected")
+    untested = f" {cells - tested:,} more could not be tested." if tested < cells else ""
+    return f"**{significant:,} of {tested:,}** cells of `{name}` differ ({level}).{untested}"
+
+
+def _largest_differences(chosen: xr.Dataset) -> pd.DataFrame:
+    """Return the significant differences of largest absolute value."""
+    dims = list(chosen["value"].dims)
+    flat = chosen.drop_vars("rows", errors="ignore").stack(cell=dims, create_index=False)
+    significant = np.flatnonzero(flat["significant"].values == 1)
+    order = significant[np.argsort(-abs(flat["value"].values[significant]), kind="stable")][:MAX_LARGEST]
+    largest = flat.isel(cell=order)
+    heads = [f"L{layer}H{head}" for layer, head in zip(largest["layer"].values, largest["head"].values, strict=True)]
+    axes = {str(dim): largest[dim].values for dim in dims if dim not in ("layer", "head") and chosen.sizes[dim] > 1}
+    columns = {"difference": "value", "difference_low": "low", "difference_high": "high", "p": "p_adjusted"}
+    values = {column: largest[part].values for column, part in columns.items()}
+    return pd.DataFrame({**axes, **values}, index=pd.Index(heads, name="head"))
+
+
+def _layer_table(chosen: xr.Dataset) -> pd.DataFrame:
+    """Return one row for each lens and layer."""
+    lenses, layers = (chosen[axis].values for axis in ("lens", "layer"))
+    ordered = chosen.transpose("lens", "layer", "head", ...)
+    means = mean_over(ordered, ["head"]).transpose("lens", "layer", ...)
+    columns = {
+        "mean difference": means["value"],
+        "mean difference_low": means["low"],
+        "mean difference_high": means["high"],
+        "differ": (ordered["significant"] == 1).sum("head"),
+        "tested": ordered["p"].notnull().sum("head"),
+    }
+    index = pd.MultiIndex.from_product([lenses, layers], names=["lens", "layer"])
+    frame = pd.DataFrame({name: values.values.ravel() for name, values in columns.items()}, index=index)
+    return frame.droplevel("lens") if len(lenses) == 1 else frame
+
+
+def _head_figures(data: xr.Dataset, chosen: xr.Dataset, name: str, context: SectionContext) -> list[Part]:
+    """Return a figure of every head, for each label along further axes if these are few."""
+    n, further = example_count(chosen), further_axes(chosen)
+    places = list(product(*(chosen[axis].values for axis in further)))
+    if len(places) > MAX_PANELS or not bool(chosen["value"].notnull().any()):
+        many = f"it has {len(places)} places along {join_words(further)}"
+        return [Paragraph(f"`{name}` is not drawn: {many if len(places) > MAX_PANELS else 'no cell has a value'}.")]
+    parts: list[Part] = []
+    for labels in places:
+        if not bool(chosen["value"].sel(dict(zip(further, labels, strict=True))).notnull().any()):
+            continue  # the paragraph above counts these cells as not tested
+        at = tuple(f"{axis}={label}" for axis, label in zip(further, labels, strict=True))
+        caption = f"Difference in {spaced(name)} of every head{describe_place(at)}; bold or dotted where significant"
+        file = context.name(name, *(slug(str(label)) for label in labels), "heads")
+        parts.append(try_figure(data, "heads", file, caption, n, variable=name, at=at))
+    return parts

@@ -1,0 +1,55 @@
+"""Sections of a report about maps of one text: the maps, and the diagnostics of each lens."""
+
+import pandas as pd
+import xarray as xr
+
+from headscope.core.document import Part, Section, Table
+from headscope.reporting.section_parts import SectionContext, try_figure
+from headscope.reporting.sections_of_measurements import MAX_ROWS, Sections
+from headscope.results.select import head_variables, restore_axes
+
+DIAGNOSTICS = {
+    "n": "n: tokens",
+    "rank": "rank: rank of the values",
+    "null": "null: dimensions that never reach the output",
+    "share": "share: size of the map ÷ size of the raw map",
+    "residual": "residual: relative difference of the output",
+}
+
+
+def map_sections(data: xr.Dataset, context: SectionContext) -> Sections:
+    """Return a section with raw attention beside another lens, every head, and diagnostics such as the share."""
+    whole = restore_axes(data)
+    lenses = [str(lens) for lens in whole["lens"].values]
+    parts: list[Part] = []
+    if "raw" in lenses and len(lenses) > 1:
+        caption = "Raw attention, another lens, and their difference"
+        parts.append(try_figure(whole, "compare", context.name("compare"), caption, 1))
+    else:
+        caption = f"The map of one head, {lenses[0]}"
+        parts.append(try_figure(whole, "matrix", context.name("matrix"), caption, 1, lens=lenses[0]))
+    if whole.sizes["layer"] * whole.sizes["head"] > 1:
+        for lens in lenses:
+            name = context.name("every_head", lens)
+            parts.append(try_figure(whole, "head_grid", name, f"Every head, {lens}", 1, lens=lens))
+        if "share" in whole:
+            caption = "How much of every head's attention is effective"
+            parts.append(try_figure(whole, "head_grid", context.name("share"), caption, 1, colour="share"))
+    names = [name for name in head_variables(whole) if whole[name].notnull().any()]
+    if names:
+        parts.append(_diagnostics_table(whole, names, context))
+    return [Section(context.title("maps"), parts)], {"weights", "visible", "picture", *names}
+
+
+def _diagnostics_table(data: xr.Dataset, names: list[str], context: SectionContext) -> Table:
+    """Return the diagnostics of every map, as means over heads where there are too many rows."""
+    axes, means = ["lens", "layer", "head"], ""
+    part = data[names].squeeze([axis for axis in data[names].dims if axis not in axes], drop=True)
+    if part.sizes["layer"] * part.sizes["head"] * part.sizes["lens"] > MAX_ROWS:
+        means = f" Means over {part.sizes['head']} heads."
+        axes, part = axes[:2], part.mean("head")
+    frame = part.reset_coords(drop=True).to_dataframe(dim_order=axes)[names]
+    integers = {name: pd.Int64Dtype() for name in names if (frame[name].dropna() % 1 == 0).all()}
+    known = "; ".join(DIAGNOSTICS[name] for name in names if name in DIAGNOSTICS)
+    caption = f"Diagnostics of the maps{f' ({known})' if known else ''}.{means}"
+    return Table(context.name("known"), caption, frame.astype(integers), 1)
