@@ -136,7 +136,7 @@ def block_size(cells):
     """Let statistics process this many cells at a time, wherever they cut maps into blocks."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("headscope.maps.rows.BLOCK_CELLS", cells)
-        patch.setattr("headscope.patterns.classify.classify.PIECE", cells)
+        patch.setattr("headscope.patterns.classify.classify.BLOCK_CELLS", cells)
         patch.setitem(head_distance.CELLS, "cpu", cells)
         yield
 

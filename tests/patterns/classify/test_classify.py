@@ -104,8 +104,8 @@ def test_an_unknown_classifier_raises():
 
 
 @pytest.mark.parametrize("classifier", ["rules", "cnn", "both"])
-def test_chunks_of_a_batch_hold_whole_maps(classifier, monkeypatch):
+def test_blocks_of_a_batch_hold_whole_maps(classifier, monkeypatch):
     weights, real = torch.rand(5, 12, 12), torch.ones(5, 12, dtype=torch.bool)
     expected = classify(weights, real, None, classifier)
-    monkeypatch.setattr("headscope.patterns.classify.classify.CHUNK_CELLS", 1)
+    monkeypatch.setattr("headscope.patterns.classify.classify.BLOCK_CELLS", 1)
     torch.testing.assert_close(classify(weights, real, None, classifier), expected)

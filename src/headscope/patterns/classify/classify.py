@@ -16,7 +16,7 @@ from headscope.patterns.classify.rules import classify_by_rules
 
 UNSURE = "unsure"
 CLASSIFIERS = ("cnn", "rules", "both")
-CHUNK_CELLS = 2**20
+BLOCK_CELLS = 2**20
 """Cells classified at a time on a CPU: enough work for several cores, and little more than its cache holds."""
 
 Classifier = Callable[[NormalizedMaps], Tensor]
@@ -38,10 +38,10 @@ def classify(
     if not len(weights):
         return weights.new_zeros(0, len(class_names(classifier)))
     segments = segments if segments is not None else torch.zeros_like(real, dtype=torch.long)
-    chunk = max(1, CHUNK_CELLS * (64 if weights.is_cuda else 1) // max(1, weights.shape[1] * weights.shape[2]))
+    size = max(1, BLOCK_CELLS * (64 if weights.is_cuda else 1) // max(1, weights.shape[1] * weights.shape[2]))
     with torch.no_grad():
-        chunks = zip(*(torch.split(tensor, chunk) for tensor in (weights, real, segments)), strict=True)
-        return torch.cat([predict(normalize_maps(*parts)) for parts in chunks])
+        blocks = zip(*(torch.split(tensor, size) for tensor in (weights, real, segments)), strict=True)
+        return torch.cat([predict(normalize_maps(*parts)) for parts in blocks])
 
 
 def class_names(classifier: str) -> tuple[str, ...]:
