@@ -51,7 +51,7 @@ def test_shards_are_measured_and_merged(headscope, model, reviews, tmp_path):  #
     xr.testing.assert_allclose(merged, whole, atol=1e-6)
     missing = headscope("merge", tmp_path / "s1.state", "-o", tmp_path / "one.nc")
     assert missing.returncode == 2
-    assert "2 of 3 shards are missing: 2/3, 3/3" in missing.stderr
+    assert "2 of 3 shards are missing: 2/3 and 3/3" in missing.stderr
 
 
 def test_a_dry_run_prints_an_estimate_and_writes_nothing(headscope, model, reviews, tmp_path):  # noqa: F811

@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 
 from headscope.core.errors import InputError, unknown_name
 from headscope.core.figure import Figure, Target
+from headscope.core.prose import join_words
 from headscope.plotting import series, theme
 from headscope.results.select import further_axes, require_shown_axes, select_variable
 from headscope.results.summarize import make_title
@@ -99,5 +100,5 @@ def _caption(chosen: xr.Dataset, rows: xr.DataArray, along: str) -> str:
     low, high = int(counts.min()), int(counts.max())
     count = f"{high:,}" if low == high else f"{low:,} to {high:,}"
     over = [f"{chosen.sizes[dim]} {dim}s" for dim in ("layer", "head") if dim != along and chosen.sizes[dim] > 1]
-    mean = f", each its mean over {' and '.join(over)}" if over else ""
+    mean = f", each its mean over {join_words(over)}" if over else ""
     return f"{count} examples{mean}. Dot: median; bar: the middle half."

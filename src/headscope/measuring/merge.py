@@ -9,6 +9,7 @@ import xarray as xr
 
 from headscope.core.catalog import statistics
 from headscope.core.errors import InputError
+from headscope.core.prose import join_words
 from headscope.measuring.checkpoint import ENVIRONMENT, Checkpoint, add_states, read_checkpoint
 from headscope.measuring.observe import States
 from headscope.results.resume import find_difference, shorten
@@ -73,5 +74,5 @@ def _check_shards(shards: list[tuple[int, int]]) -> None:
         raise InputError(f"Shard {repeated[0]}/{total} was given twice. Give every shard once.")
     missing = sorted(set(range(1, total + 1)) - {part for part, _ in shards})
     if missing:
-        names = ", ".join(f"{part}/{total}" for part in missing[:5])
+        names = join_words((f"{part}/{total}" for part in missing), limit=5)
         raise InputError(f"{len(missing)} of {total} shards are missing: {names}. Measure them, then merge all.")

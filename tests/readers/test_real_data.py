@@ -1,0 +1,58 @@
+"""Real data in all formats, where available."""
+
+import subprocess
+import sys
+
+import pytest
+
+from headscope.data.reading.read import read
+from tests.readers.shared import DATA, real
+
+
+@real
+@pytest.mark.parametrize(
+    ("source", "count"),
+    [
+        ("arct:train@{}/arct", 1210), ("arct:dev@{}/arct/original", 316), ("arct:test@{}/arct", 444),
+        ("arct:train-adv-negated@{}/arct", 2420), ("arct:dev-adv-negated@{}/arct", 632),
+        ("arct:test-adv-negated@{}/arct/adversarial", 888), ("arct:train-swapped@{}/arct", 2420),
+        ("gap:development@{}/coreference/gap", 2000), ("gap:validation@{}/coreference/gap", 454),
+        ("gap:test@{}/coreference/gap", 2000),
+        ("{}/treebank/en_ewt-dev.conllu", 2001), ("{}/treebank/en_gum-dev.conllu", 1575),
+        ("{}/coreference/winogender/all_sentences.tsv", 720),
+    ],
+)  # fmt: skip
+def test_real_data_are_read_completely(source, count):
+    examples = read(source.format(DATA))
+    assert len(examples) == count == len({example.id for example in examples})
+
+
+@real
+def test_large_real_data_are_read_in_seconds():
+    """In a new process, because the shape checks of these tests take most of the time."""
+    code = "import sys, headscope; print(*(len(headscope.read(source)) for source in sys.argv[1:]))"
+    sources = (f"glue:sst-2:train@{DATA / 'glue'}", DATA / "treebank" / "en_ewt-train.conllu")
+    done = subprocess.run([sys.executable, "-c", code, *sources], capture_output=True, text=True, timeout=60)
+    assert done.stdout.split() == ["67349", "12544"], done.stderr
+
+
+@real
+def test_the_labels_of_adversarial_sets_are_balanced():
+    for split in ("train", "dev", "test"):
+        labels = [example.label for example in read(f"arct:{split}-adv-negated@{DATA / 'arct'}")]
+        assert labels.count(0) == labels.count(1)
+
+
+@real
+def test_heads_and_mentions_of_gum_are_within_their_sentences():
+    for example in read(DATA / "treebank" / "en_gum-dev.conllu"):
+        length = len(example.words)
+        assert example.columns["heads"].count(-1) == 1
+        assert all(-1 <= head < length for head in example.columns["heads"])
+        assert all(0 <= start <= end < length and kind for start, end, _, kind in example.columns["mentions"])
+
+
+@real
+def test_every_non_empty_line_of_real_articles_is_an_example():
+    path = DATA / "text" / "valid.txt"
+    assert len(read(path)) == sum(bool(line.strip()) for line in path.read_text(encoding="utf-8").split("\n"))
