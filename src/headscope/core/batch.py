@@ -1,4 +1,4 @@
-"""What a statistic observes: examples, and the maps that were seen for them."""
+"""What a statistic observes: examples and their maps."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,19 +11,19 @@ from headscope.core.maps import Maps
 
 @dataclass(frozen=True)
 class Batch:
-    """Some examples with their maps, by role and lens.
+    """Examples with their maps, by role and lens.
 
-    The role is "model", or "against" for the second model of a comparison. `lens` is the one that is being measured;
-    others are there for statistics that compare it with them.
+    The role is "model", or "against" for the second model of a comparison. `lens` is the measured lens; `maps` may
+    hold others for statistics that compare lenses.
     """
 
     examples: tuple[Example, ...]
     maps: Mapping[tuple[str, str], Maps]
     lens: str
     known: Mapping[str, tuple[Tensor, ...]] = field(default_factory=dict)
-    """What statistics, by their spec, know of the tokens already, where the maps lie."""
+    """The results of `PerExample.tokens` by spec, on the device of the maps, where they are computed already."""
 
     @property
     def focus(self) -> Maps:
-        """The maps that are being measured."""
+        """Return the maps of the measured lens."""
         return self.maps["model", self.lens]

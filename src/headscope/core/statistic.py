@@ -1,4 +1,4 @@
-"""A number about attention that adds up over examples."""
+"""Interface of statistics of attention, which accumulate over examples."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -17,41 +17,42 @@ if TYPE_CHECKING:
 
 
 class Statistic(ABC):
-    """Frozen parameters, what one batch contributes, and what all of it comes to.
+    """Parameters of a statistic, the state that one batch contributes, and the result of a state.
 
-    A subclass is a frozen dataclass in a file of its own under `statistics/`, named after it. Most are `PerExample`.
+    A subclass is a frozen dataclass in a file of its own under `statistics/`, named after it. Most are
+    `maps.per_example.PerExample`.
     """
 
     needs: ClassVar[frozenset[str]] = frozenset({"maps"})
-    """What it observes: maps; tags of words; against, a second model; text alone, for which no model is loaded."""
+    """What it observes: "maps"; "tags" of words; "against", a second model; "text" alone, for which no model is loaded."""
 
     scope: ClassVar[Literal["layer", "stack"]] = "layer"
-    """Whether each layer is measured alone, or the whole stack at once."""
+    """Whether it measures each layer separately, or all layers at once."""
 
     cites: ClassVar[tuple[str, ...]] = ()
     """The papers it comes from, as keys of `headscope cite`."""
 
     def lenses(self, lens: Lens) -> Sequence[Lens]:  # noqa: ARG002
-        """Other lenses whose maps it needs beside those of the lens that is measured."""
+        """Return other lenses whose maps it needs, beside the measured lens."""
         return ()
 
     @abstractmethod
     def observe(self, batch: "Batch") -> State:
-        """What one batch contributes."""
+        """Return the state of one batch."""
 
     @abstractmethod
     def finish(self, state: State) -> "xr.Dataset":
-        """What a state comes to; nothing seen is NaN with n = 0."""
+        """Return the result of a state; without examples it is NaN with n = 0."""
 
     @classmethod
     def from_spec(cls, spec: str) -> "Statistic":
-        """A statistic from its spec."""
-        made: Statistic = statistics.make(spec)
-        return made
+        """Build a statistic from its spec."""
+        statistic: Statistic = statistics.make(spec)
+        return statistic
 
 
 def check_fraction(statistic: Statistic, name: str) -> None:
-    """Refuse a parameter that is no fraction of one, 0 ≤ x < 1; for use in `__post_init__`."""
+    """Raise InputError unless a parameter is in [0, 1); for use in `__post_init__`."""
     if not 0 <= (value := getattr(statistic, name)) < 1:
         kind = file_name(type(statistic))
         raise InputError(f"The parameter '{name}' of '{kind}' must be at least 0 and less than 1, but got {value}.")

@@ -1,4 +1,4 @@
-"""What kind of word or token stands where: noun, verb, punctuation, [SEP]."""
+"""Types of tokens: parts of speech of words, and roles of special tokens."""
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -13,7 +13,7 @@ from headscope.core.example import Example
 from headscope.core.tokens import ROLES, Tokens
 
 SPECIAL: Mapping[str, str] = MappingProxyType({"cls": "cls", "sep": "sep", "mask": "mask", "other_special": "other"})
-"""Types of special tokens, with their role."""
+"""Types of special tokens, and their roles."""
 
 WORDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
@@ -35,11 +35,10 @@ WORDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "punctuation": ("PUNCT",),
     }
 )
-"""Types of words, with their universal parts of speech; each of these is a type in small letters too."""
+"""Types of words, and their universal parts of speech; each part of speech in lower case is a type too."""
 
 TAGS = tuple(tag for tags in WORDS.values() for tag in tags)
-NUMBERS = {tag: place for place, tag in enumerate(TAGS)} | {"": -1, "_": -1}
-"""A treebank may leave a word's tag blank."""
+TAG_INDEX = {tag: index for index, tag in enumerate(TAGS)} | {"": -1, "_": -1}  # treebanks leave some tags blank
 
 TYPES: Mapping[str, tuple[str, ...]] = MappingProxyType({tag.lower(): (tag,) for tag in TAGS} | dict(WORDS))
 
@@ -56,10 +55,10 @@ def type_masks(
     auxiliaries: bool = False,
     subtokens: str = "first",
 ) -> Bool[Tensor, "batch type token"]:
-    """Which tokens are of each type; special tokens by their role, others by the tag of their word.
+    """Return which tokens are of each type: special tokens by their role, others by the tag of their word.
 
-    `proper_nouns` counts names as nouns, `auxiliaries` counts be, have and modal verbs as verbs. Of a word that is
-    split, the first token counts, or all of them.
+    `proper_nouns` counts proper nouns as nouns, `auxiliaries` counts be, have and modal verbs as verbs. Of a word of
+    several tokens, the first is marked, or all of them.
 
     >>> tokens = Tokens.of(["[CLS]", "hello", "[SEP]"])
     >>> type_masks(tokens, [Example("0", "hello")], ["cls", "sep"])[0].int().tolist()
@@ -68,23 +67,22 @@ def type_masks(
     check_types(types)
     if subtokens not in ("first", "all"):
         raise InputError(f"subtokens must be 'first' or 'all', but got {subtokens!r}. Leave it out for the first.")
-    more = {"noun": ("PROPN",) if proper_nouns else (), "verb": ("AUX",) if auxiliaries else ()}
+    merged = {"noun": ("PROPN",) if proper_nouns else (), "verb": ("AUX",) if auxiliaries else ()}
     real, roles = tokens.real.cpu(), tokens.roles.cpu()
-    counted = first_of_word(tokens) if subtokens == "first" else real
-    numbers = _numbers(tokens, examples) if any(name in TYPES for name in types) else None
+    marked = first_tokens(tokens) if subtokens == "first" else real
+    tags = _tag_indices(tokens, examples) if any(name in TYPES for name in types) else torch.full_like(roles, -1)
     masks = []
     for name in types:
         if name in SPECIAL:
             masks.append((roles == ROLES.index(SPECIAL[name])) & real)
         else:
-            assert numbers is not None
-            wanted = [TAGS.index(tag) for tag in (*TYPES[name], *more.get(name, ()))]
-            masks.append(torch.isin(numbers, torch.tensor(wanted)) & counted)
+            indices = [TAGS.index(tag) for tag in (*TYPES[name], *merged.get(name, ()))]
+            masks.append(torch.isin(tags, torch.tensor(indices)) & marked)
     return torch.stack(masks, dim=1).to(tokens.real.device)
 
 
 def check_types(types: Sequence[str]) -> None:
-    """Refuse names that are no types, and an empty list of them."""
+    """Raise an error for unknown types, and for an empty list."""
     for name in types:
         if name not in TYPES and name not in SPECIAL:
             raise unknown_name("type of token", name, [*TYPES, *SPECIAL])
@@ -92,18 +90,18 @@ def check_types(types: Sequence[str]) -> None:
         raise InputError("There are no types: the list is empty. Name at least one, such as 'noun'.")
 
 
-def first_of_word(tokens: Tokens) -> Bool[Tensor, "batch token"]:
-    """The first token of every word."""
+def first_tokens(tokens: Tokens) -> Bool[Tensor, "batch token"]:
+    """Return which tokens are the first of their word."""
     word = tokens.word.cpu()
-    before = torch.cummax(torch.nn.functional.pad(word, (1, 0), value=-1)[:, :-1], dim=-1).values  # words go upwards
-    return (word > before) & tokens.real.cpu()
+    previous = torch.cummax(torch.nn.functional.pad(word, (1, 0), value=-1)[:, :-1], dim=-1).values  # indices increase
+    return (word > previous) & tokens.real.cpu()
 
 
-def _numbers(tokens: Tokens, examples: Sequence[Example]) -> Int[Tensor, "batch token"]:
-    """The place in TAGS of each token's tag, -1 for none."""
+def _tag_indices(tokens: Tokens, examples: Sequence[Example]) -> Int[Tensor, "batch token"]:
+    """Return the index in TAGS of each token's tag, -1 for none."""
     rows = []
     for example, words in zip(examples, tokens.word.tolist(), strict=True):
-        tags = list(map(NUMBERS.get, _tags(example)))
+        tags = list(map(TAG_INDEX.get, _read_tags(example)))
         if None in tags:
             raise _unknown_tag(example)
         if max(words) >= len(tags):
@@ -111,13 +109,13 @@ def _numbers(tokens: Tokens, examples: Sequence[Example]) -> Int[Tensor, "batch 
                 f"Example '{example.id}' has {len(tags)} tags, but {max(words) + 1} words. Give one tag for each word "
                 "of the text and of the pair, before the capture."
             )
-        tags.append(-1)  # where -1, which is no word, finds it
+        tags.append(-1)  # the tag of word -1, which is no word
         rows.append([tags[word] for word in words])
-    return torch.from_numpy(np.array(rows, dtype=np.int64))  # many times as quick as torch.tensor
+    return torch.from_numpy(np.array(rows, dtype=np.int64))  # much faster than torch.tensor
 
 
-def _tags(example: Example) -> tuple[str, ...]:
-    """The tags of the text's words and of the pair's, in one column or in two."""
+def _read_tags(example: Example) -> tuple[str, ...]:
+    """Return the tags of the words of the text and of the pair, from one column or two."""
     if "tags" not in example.columns:
         raise InputError(
             f"Example '{example.id}' has no tags, which types of words need. Give it a column 'tags', or measure with "
@@ -128,7 +126,7 @@ def _tags(example: Example) -> tuple[str, ...]:
 
 
 def _unknown_tag(example: Example) -> InputError:
-    wrong = next(tag for tag in _tags(example) if tag not in NUMBERS)
+    wrong = next(tag for tag in _read_tags(example) if tag not in TAG_INDEX)
     return InputError(
         f"Example '{example.id}' has the tag {wrong!r}, which is no universal part of speech. Use these: "
         f"{', '.join(sorted(TAGS))}; '_' for none."

@@ -1,4 +1,4 @@
-"""From maps between tokens to maps between words."""
+"""Convert maps between tokens to maps between words."""
 
 import re
 from collections.abc import Sequence
@@ -15,115 +15,113 @@ from headscope.core.trace import Visible
 
 
 def to_words(maps: Maps, query: str = "mean") -> Maps:
-    """The same maps between words: weight *to* a split word is summed over its tokens, weight *from* it is averaged.
+    """Return the maps between words: the weight *to* a word is summed over its tokens, the weight *from* it averaged.
 
-    That is what Clark et al. (2019) write; their code takes the row of a word's first token (`query="first"`). Rows
-    that sum to one still do. Special tokens, and tokens of no word, stay as they are. A word sees a word if one of its
-    tokens (with "first": its first) sees one of the other's. Diagnostics remain those of the maps between tokens.
+    This is the definition of Clark et al. (2019); their code uses the row of a word's first token (`query="first"`).
+    Rows that sum to one still do. Special tokens, and tokens of no word, stay as they are. A word sees a word if one
+    of its tokens (with "first": its first) sees one of the other's. Diagnostics remain those of the token maps.
     """
     if query not in ("mean", "first"):
         raise InputError(f"query must be 'mean' or 'first', but got {query!r}. Leave it out for the mean.")
-    asking = _units(maps.queries)
-    asked = asking if maps.keys is maps.queries else _units(maps.keys)
+    queries = _group_tokens(maps.queries)
+    keys = queries if maps.keys is maps.queries else _group_tokens(maps.keys)
     device = maps.visible[0].device
-    rows, columns = asking.rows(query).to(device), asked.member.to(device)
-    seen: dict[int, Visible] = {}  # layers often share one mask
-    for each in maps.visible:
-        if id(each) not in seen:
-            seen[id(each)] = merged_mask(each, rows > 0, columns)
+    rows, columns = queries.row_shares(query).to(device), keys.member.to(device)
+    masks: dict[int, Visible] = {}  # layers often share one mask
+    for mask in maps.visible:
+        if id(mask) not in masks:
+            masks[id(mask)] = merge_mask(mask, rows > 0, columns)
     return replace(
         maps,
-        parts=[_merged_part(part, rows, columns) for part in maps.parts],
-        queries=asking.tokens,
-        keys=asked.tokens,
-        visible=[seen[id(each)] for each in maps.visible],
+        parts=[_merge_part(part, rows, columns) for part in maps.parts],
+        queries=queries.words,
+        keys=keys.words,
+        visible=[masks[id(mask)] for mask in maps.visible],
     )
 
 
-def merged(
+def merge_weights(
     weights: Float[Tensor, "batch head query key"],
-    rows: Float[Tensor, "batch unit query"],
+    rows: Float[Tensor, "batch word query"],
     columns: Bool[Tensor, "batch other key"],
-) -> Float[Tensor, "batch head unit other"]:
-    """Rows of a unit taken together by their shares, columns of a unit added up; half precision is added in single."""
-    wide = torch.promote_types(weights.dtype, torch.float32)
-    found = rows[:, None].to(wide) @ weights.to(wide) @ columns[:, None].to(wide).mT
-    return found.to(weights.dtype)
+) -> Float[Tensor, "batch head word other"]:
+    """Average the rows and sum the columns of each word; half precision is added in float32."""
+    dtype = torch.promote_types(weights.dtype, torch.float32)
+    merged = rows[:, None].to(dtype) @ weights.to(dtype) @ columns[:, None].to(dtype).mT
+    return merged.to(weights.dtype)
 
 
-def merged_mask(
-    visible: Visible, rows: Bool[Tensor, "batch unit query"], columns: Bool[Tensor, "batch other key"]
-) -> Bool[Tensor, "batch unit other"]:
-    """Whether any token of the one sees any token of the other."""
+def merge_mask(
+    visible: Visible, rows: Bool[Tensor, "batch word query"], columns: Bool[Tensor, "batch other key"]
+) -> Bool[Tensor, "batch word other"]:
+    """Return whether any token of one word sees any token of the other."""
     return (rows.float() @ visible.float() @ columns.float().mT) > 0
 
 
-def _merged_part(part: Tensor | Factored, rows: Tensor, columns: Tensor) -> Tensor | Factored:
-    """The two factors of a map stay apart: rows of the left are averaged, rows of the right are added up."""
+def _merge_part(part: Tensor | Factored, rows: Tensor, columns: Tensor) -> Tensor | Factored:
+    """Merge one layer; a factored map stays factored."""
     if not isinstance(part, Factored):
-        return merged(part, rows, columns)
+        return merge_weights(part, rows, columns)
     left, right = rows[:, None].to(part.left.dtype), columns[:, None].to(part.right.dtype)
     return Factored(left @ part.left, right @ part.right)
 
 
 @dataclass(frozen=True)
-class _Units:
-    """The words of one side, and which tokens make up each."""
+class _Words:
+    """The words of one side, and the tokens of each."""
 
-    tokens: Tokens
-    member: Bool[Tensor, "batch unit token"]
+    words: Tokens
+    member: Bool[Tensor, "batch word token"]
 
-    def rows(self, query: str) -> Float[Tensor, "batch unit token"]:
-        """How much of each token's row goes into its word's."""
-        chosen = self.member if query == "mean" else self.member & (self.member.cumsum(-1) == 1)
-        return chosen.double() / chosen.sum(-1, keepdim=True).clamp(min=1)
+    def row_shares(self, query: str) -> Float[Tensor, "batch word token"]:
+        """Return the share of each token's row in the row of its word."""
+        selected = self.member if query == "mean" else self.member & (self.member.cumsum(-1) == 1)
+        return selected.double() / selected.sum(-1, keepdim=True).clamp(min=1)
 
 
-def _units(tokens: Tokens) -> _Units:
-    """The words in the order of their first tokens, filled up on the right to the widest row."""
+def _group_tokens(tokens: Tokens) -> _Words:
+    """Group tokens into words, in the order of their first tokens, padded on the right."""
     rows = zip(tokens.word.tolist(), tokens.real.tolist(), strict=True)
-    number = [_numbered(words, real) for words, real in rows]
-    width = 1 + max(max(row) for row in number)
-    member = torch.tensor(number)[:, None] == torch.arange(width)[:, None]  # batch unit token
-    there, first = member.any(-1), member.int().argmax(-1)  # batch unit
+    indices = [_word_indices(words, real) for words, real in rows]
+    width = 1 + max(max(row) for row in indices)
+    member = torch.tensor(indices)[:, None] == torch.arange(width)[:, None]  # batch word token
+    real, first = member.any(-1), member.int().argmax(-1)  # batch word
 
-    def led(table: Tensor, empty: int) -> Tensor:
-        """What is said of the first token of each word."""
-        return table.cpu().gather(1, first).masked_fill(~there, empty)
+    def take_first(table: Tensor, padding: int) -> Tensor:
+        return table.cpu().gather(1, first).masked_fill(~real, padding)
 
-    named = Tokens(
-        text=[_spelled(text, row) for text, row in zip(tokens.text, number, strict=True)],
-        real=there,
-        special=led(tokens.special, 0),
-        segment=led(tokens.segment, -1),
-        word=led(tokens.word, -1),
-        role=None if tokens.role is None else led(tokens.role, 0),
+    words = Tokens(
+        text=[_spell_words(text, row) for text, row in zip(tokens.text, indices, strict=True)],
+        real=real,
+        special=take_first(tokens.special, 0),
+        segment=take_first(tokens.segment, -1),
+        word=take_first(tokens.word, -1),
+        role=None if tokens.role is None else take_first(tokens.role, 0),
     )
-    return _Units(named, member)
+    return _Words(words, member)
 
 
-def _numbered(words: Sequence[int], real: Sequence[bool]) -> list[int]:
-    """The place of each token's word among the words of its row, -1 for padding."""
-    places: dict[tuple[str, int], int] = {}
-    found = []
-    for token, (word, kept) in enumerate(zip(words, real, strict=True)):
+def _word_indices(words: Sequence[int], real: Sequence[bool]) -> list[int]:
+    """Return the index of each token's word among the words of its row, -1 for padding."""
+    known: dict[tuple[str, int], int] = {}
+    indices = []
+    for token, (word, is_real) in enumerate(zip(words, real, strict=True)):
         key = ("word", word) if word >= 0 else ("token", token)
-        found.append(places.setdefault(key, len(places)) if kept else -1)
-    return found
+        indices.append(known.setdefault(key, len(known)) if is_real else -1)
+    return indices
 
 
-def _spelled(pieces: Sequence[str], number: Sequence[int]) -> list[str]:
-    """The words as their tokens spell them, without the marks of where a word starts or goes on."""
+def _spell_words(pieces: Sequence[str], indices: Sequence[int]) -> list[str]:
+    """Return the words as their tokens spell them, without the markers of word starts and continuations."""
     words: dict[int, list[str]] = {}
-    for piece, place in zip(pieces, (each for each in number if each >= 0), strict=True):
-        words.setdefault(place, []).append(piece)
-    return [_joined(each) for _, each in sorted(words.items())]
+    for piece, index in zip(pieces, (index for index in indices if index >= 0), strict=True):
+        words.setdefault(index, []).append(piece)
+    return [_join_pieces(word) for _, word in sorted(words.items())]
 
 
-def _joined(pieces: Sequence[str]) -> str:
-    """One word from its pieces; a character spread over several tokens is shown once."""
+def _join_pieces(pieces: Sequence[str]) -> str:
+    """Join the tokens of one word; a character split over several tokens is shown once."""
     if len(pieces) == 1:
         return pieces[0].lstrip("·") or pieces[0]
-    rest = [piece.removeprefix("##") for piece in pieces[1:]]
-    text = "".join([pieces[0], *rest])
+    text = "".join([pieces[0], *(piece.removeprefix("##") for piece in pieces[1:])])
     return re.sub(r"(.)\(1/(\d)\)(?:\1\(\d/\2\))*", r"\1", text).lstrip("·")
