@@ -79,8 +79,8 @@ class Rows:
         ids = ids[order]
         if len(duplicates := ids[1:][ids[1:] == ids[:-1]]):
             raise InputError(
-                f"The values of every example are kept by its id, but the id '{duplicates[0]}' comes twice. Measure every "
-                "example once, or give the examples ids of their own."
+                f"The values of every example are kept by its id, but the id '{duplicates[0]}' comes twice. Measure "
+                "every example once, or give the examples ids of their own."
             )
         return cls(ids, values[order])
 

@@ -24,7 +24,7 @@ class Statistic(ABC):
     """
 
     needs: ClassVar[frozenset[str]] = frozenset({"maps"})
-    """What it observes: "maps"; "tags" of words; "against", a second model; "text" alone, for which no model is loaded."""
+    """What it observes: "maps", "tags" of words, "against" (a second model), or "text" alone, which loads no model."""
 
     scope: ClassVar[Literal["layer", "stack"]] = "layer"
     """Whether it measures each layer separately, or all layers at once."""
