@@ -137,6 +137,7 @@ def block_size(cells):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("headscope.maps.rows.BLOCK_CELLS", cells)
         patch.setattr("headscope.patterns.classify.classify.BLOCK_CELLS", cells)
+        patch.setattr("headscope.patterns.classify.profiles.CACHE_CELLS", cells)
         patch.setitem(head_distance.CELLS, "cpu", cells)
         yield
 
