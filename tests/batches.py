@@ -23,13 +23,13 @@ def tokens_of(rows, *, width=None, left=False):
     width = width or max(map(len, rows))
     real, word, role = torch.zeros(len(rows), width, dtype=torch.bool), torch.full((len(rows), width), -1), []
     role = torch.zeros(len(rows), width, dtype=torch.long)
-    for place, row in enumerate(rows):
+    for index, row in enumerate(rows):
         start = width - len(row) if left else 0
         stop, plain = start + len(row), [each not in ROLE for each in row]
-        real[place, start:stop] = True
-        role[place, start:stop] = torch.tensor([ROLE.get(each, 0) for each in row])
+        real[index, start:stop] = True
+        role[index, start:stop] = torch.tensor([ROLE.get(each, 0) for each in row])
         counted = torch.tensor(plain).cumsum(0) - 1
-        word[place, start:stop] = torch.where(torch.tensor(plain), counted, -1)
+        word[index, start:stop] = torch.where(torch.tensor(plain), counted, -1)
     assert len(ROLES) == len(ROLE) + 1
     return Tokens(rows, real, role > 0, torch.where(real, 0, -1), word, role)
 
@@ -41,16 +41,16 @@ def maps_of(weights, rows, *, lens="raw", signed=False, causal=False, merged=Fal
     layers, heads = weights[0].shape[:2]
     whole = torch.zeros(len(rows), layers, heads, width, width, dtype=weights[0].dtype)
     visible = torch.zeros(len(rows), width, width, dtype=torch.bool)
-    for place, each in enumerate(weights):
-        there = tokens.real[place].nonzero()[:, 0]
+    for index, each in enumerate(weights):
+        there = tokens.real[index].nonzero()[:, 0]
         seen = torch.ones(each.shape[-2:], dtype=torch.bool)
         seen = seen.tril() if causal else seen
-        whole[place][..., there[:, None], there] = each * seen
-        visible[place][there[:, None], there] = seen
+        whole[index][..., there[:, None], there] = each * seen
+        visible[index][there[:, None], there] = seen
     return Maps(
         parts=list(whole.unbind(1)), lens=lens, signed=signed, merged=merged, site="self",
         layers=tuple(range(layers)), heads=tuple(range(heads)), queries=tokens, keys=tokens,
-        visible=[visible] * layers, examples=tuple(example_of(row, place) for place, row in enumerate(rows)),
+        visible=[visible] * layers, examples=tuple(example_of(row, index) for index, row in enumerate(rows)),
         diagnostics={"share": (whole**2).sum((-2, -1)).sqrt()},
     )  # fmt: skip
 
@@ -73,9 +73,9 @@ def one(maps):
 
 def seen_in(kind, site, lenses, focus, *, pad_to=None):
     """What a tiny model attends to, through several lenses; the second model is the same with its layers swapped."""
-    found = {("model", lens): looked_at(kind, site, lens, pad_to) for lens in lenses}
-    swapped = {("against", lens): replace(maps, parts=list(maps.parts)[::-1]) for (_, lens), maps in found.items()}
-    return Batch(found["model", focus].examples, {**found, **swapped}, focus)
+    result = {("model", lens): looked_at(kind, site, lens, pad_to) for lens in lenses}
+    swapped = {("against", lens): replace(maps, parts=list(maps.parts)[::-1]) for (_, lens), maps in result.items()}
+    return Batch(result["model", focus].examples, {**result, **swapped}, focus)
 
 
 @cache

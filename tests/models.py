@@ -80,14 +80,14 @@ def network(kind: str, **changes: Any) -> Any:
     config = transformers.AutoConfig.for_model(kind, **{**KINDS[kind], **changes})
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", ".torch.jit", DeprecationWarning)  # what DeBERTa's file does on import
-        made = transformers.AutoModel.from_config(config)
+        built = transformers.AutoModel.from_config(config)
     with torch.no_grad():
-        for name, weight in made.named_parameters():
+        for name, weight in built.named_parameters():
             if weight.ndim > 1 and "embed" not in name.lower() and not kind.endswith("t5"):
                 weight.mul_(6)  # T5's own start is wide enough
             if name.endswith("sinks"):
                 weight.normal_()
-    return made.eval()
+    return built.eval()
 
 
 @cache
@@ -99,7 +99,7 @@ def tiny(kind: str) -> Model:
 @cache
 def tokenizer() -> Any:
     """A word-level tokenizer over a handful of words, with BERT's special tokens."""
-    backend = Tokenizer(models.WordLevel({word: place for place, word in enumerate(VOCAB)}, unk_token="[UNK]"))
+    backend = Tokenizer(models.WordLevel({word: index for index, word in enumerate(VOCAB)}, unk_token="[UNK]"))
     backend.normalizer = normalizers.Lowercase()
     backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     backend.post_processor = processors.TemplateProcessing(
@@ -117,7 +117,7 @@ def tokenizer() -> Any:
 def text(words: int, seed: int = 0) -> str:
     """A text of that many words, drawn at random."""
     draw = torch.randint(0, len(WORDS), (words,), generator=torch.Generator().manual_seed(seed))
-    return " ".join(WORDS[place] for place in draw)
+    return " ".join(WORDS[index] for index in draw)
 
 
 def batch(kind: str, lengths: tuple[int, ...] = (5, 14, 9)) -> Any:
@@ -126,4 +126,4 @@ def batch(kind: str, lengths: tuple[int, ...] = (5, 14, 9)) -> Any:
         pixels = torch.randn(len(lengths), 3, 12, 12, generator=torch.Generator().manual_seed(1))
         return {"pixel_values": pixels}
     texts = [text(words, seed=words) for words in lengths]
-    return [(each, text(7 + place, seed=place)) for place, each in enumerate(texts)] if kind in SITES else texts
+    return [(each, text(7 + index, seed=index)) for index, each in enumerate(texts)] if kind in SITES else texts

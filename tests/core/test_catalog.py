@@ -1,4 +1,4 @@
-"""Finding things by name, also those of other packages."""
+"""Find catalog entries by name, including those of other packages."""
 
 import sys
 from pathlib import Path
@@ -20,11 +20,11 @@ EXTERNAL = Path(__file__).parents[1] / "external"
 @pytest.fixture(scope="module")
 def external(tmp_path_factory):
     """The sample package, really built and installed, beside this environment."""
-    place = tmp_path_factory.mktemp("site")
-    pip("install", "--target", place, EXTERNAL)
-    sys.path.append(str(place))
-    yield place
-    sys.path.remove(str(place))
+    folder = tmp_path_factory.mktemp("site")
+    pip("install", "--target", folder, EXTERNAL)
+    sys.path.append(str(folder))
+    yield folder
+    sys.path.remove(str(folder))
 
 
 @pytest.mark.parametrize("folder", catalogs)
@@ -41,7 +41,7 @@ def test_an_entry_comes_from_a_name_a_spec_a_class_or_itself():
     assert lenses.make("effective:keys=paper") == lenses.make("effective", keys="paper") == lenses.make(entry) == entry
 
 
-def test_parameters_cannot_be_set_on_an_entry_that_is_made():
+def test_parameters_cannot_be_set_on_an_instance():
     with pytest.raises(InputError, match=r"keys cannot be set on Effective\(keys='visible'\), which is made already"):
         lenses.make(Effective(), keys="paper")
 
@@ -62,7 +62,7 @@ def test_a_statistic_of_another_package_works_like_any_other(external):
     assert result.largest_n.values.tolist() == [[3]]
 
 
-def test_a_file_without_its_class_is_an_error_that_says_so(tmp_path, monkeypatch):
+def test_a_catalog_file_without_its_class_is_an_error(tmp_path, monkeypatch):
     package = tmp_path / "broken"
     package.mkdir()
     (package / "__init__.py").touch()

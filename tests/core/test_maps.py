@@ -1,4 +1,4 @@
-"""Maps, and the Dataset that leaves torch behind."""
+"""Maps, and their xarray Dataset."""
 
 import gc
 import json
@@ -21,17 +21,17 @@ def maps(lens="effective"):
     return view(capture(tiny("bert"), batch("bert")), lens)
 
 
-def test_effective_maps_are_held_as_thin_factors():
+def test_effective_maps_are_stored_as_low_rank_factors():
     assert all(isinstance(part, Factored) for part in maps().parts)
     assert torch.equal(maps().layer(1), maps().weights[:, 1])
 
 
-def test_where_nothing_is_lost_effective_attention_is_attention_to_the_last_bit():
+def test_effective_attention_is_bitwise_equal_to_attention_if_values_have_full_rank():
     trace = capture(tiny("bert"), "the cat sat")
-    found = view(trace, "effective")
-    assert torch.equal(found.weights, view(trace, "raw").weights)
-    assert found.diagnostics["null"].unique().tolist() == [0]
-    assert found.diagnostics["share"].unique().tolist() == [1]
+    result = view(trace, "effective")
+    assert torch.equal(result.weights, view(trace, "raw").weights)
+    assert result.diagnostics["null"].unique().tolist() == [0]
+    assert result.diagnostics["share"].unique().tolist() == [1]
 
 
 def test_raw_is_effective_plus_null():
@@ -45,13 +45,13 @@ def test_the_null_part_gives_no_output():
     assert view(trace, "null").layer(1).norm() > 0.1 * trace.attention[1].norm()
 
 
-def test_diagnostics_are_what_they_say():
+def test_diagnostics_are_token_count_rank_and_share():
     trace = capture(tiny("bert"), batch("bert"))
-    found = view(trace, "effective")
-    assert found.diagnostics["n"][:, 0, 0].tolist() == [7, 16, 11]
-    assert found.diagnostics["rank"].amax((1, 2)).tolist() == [7, 8, 8]
-    share = found.weights.norm(dim=(-2, -1)) / view(trace, "raw").weights.norm(dim=(-2, -1))
-    torch.testing.assert_close(found.diagnostics["share"], share)
+    result = view(trace, "effective")
+    assert result.diagnostics["n"][:, 0, 0].tolist() == [7, 16, 11]
+    assert result.diagnostics["rank"].amax((1, 2)).tolist() == [7, 8, 8]
+    share = result.weights.norm(dim=(-2, -1)) / view(trace, "raw").weights.norm(dim=(-2, -1))
+    torch.testing.assert_close(result.diagnostics["share"], share)
 
 
 def test_the_papers_variant_reports_that_it_changes_the_output():
@@ -59,13 +59,13 @@ def test_the_papers_variant_reports_that_it_changes_the_output():
     paper, padded = view(trace, "effective:keys=paper"), view(trace, "effective:keys=padded")
     assert padded.diagnostics["residual"].max() <= 1e-5
     assert padded.diagnostics["n"].unique().tolist() == [30]
-    found = paper.layer(1) @ trace.values[1]
-    residual = (found - trace.context[1]).norm(dim=(-2, -1)) / trace.context[1].norm(dim=(-2, -1))
+    result = paper.layer(1) @ trace.values[1]
+    residual = (result - trace.context[1]).norm(dim=(-2, -1)) / trace.context[1].norm(dim=(-2, -1))
     assert residual.min() > 0.01
     torch.testing.assert_close(paper.diagnostics["residual"][:, 1], residual)
 
 
-def test_padding_as_keys_is_refused_where_queries_see_different_keys():
+def test_padding_as_keys_is_an_error_if_queries_see_different_keys():
     trace = capture(tiny("llama"), batch("llama"), keep=("values", "pads"))
     with pytest.raises(InputError, match="keys='paper' treats padding as keys that every query sees.*layer 0.*causal"):
         view(trace, "effective:keys=paper")
@@ -88,7 +88,7 @@ def test_a_dataset_holds_one_example_without_its_padding():
     )
 
 
-def test_an_example_that_is_not_there_is_refused():
+def test_an_example_out_of_range_is_an_error():
     with pytest.raises(InputError, match="There is no example 3: these maps hold 3"):
         maps().dataset(3)
 
@@ -107,7 +107,7 @@ def test_a_left_padded_batch_keeps_its_tokens_in_place():
     assert data.weights.values.sum(-1) == pytest.approx(1)
 
 
-def test_the_published_cut_bites_where_values_are_tiny():
+def test_the_rank_threshold_of_the_paper_removes_tiny_values():
     tiny_values = 1e-7 * torch.randn(1, 2, 12, 4, generator=torch.Generator().manual_seed(0))
     attention = torch.softmax(torch.randn(1, 2, 12, 12, generator=torch.Generator().manual_seed(1)), -1)
     trace = replace(

@@ -32,9 +32,9 @@ def made(text):
     return build_entry(Sample, name, parameters)
 
 
-def test_every_type_of_parameter_is_read():
-    found = made("sample:residual=0.3,inner=(effective:keys=paper),many=7,normal=false,kind=max,top=3,some=1+2")
-    assert found == Sample(0.3, Effective("paper"), 7, False, "max", 3, (1, 2))
+def test_parameters_of_every_type_are_parsed():
+    result = made("sample:residual=0.3,inner=(effective:keys=paper),many=7,normal=false,kind=max,top=3,some=1+2")
+    assert result == Sample(0.3, Effective("paper"), 7, False, "max", 3, (1, 2))
 
 
 def test_a_spec_says_only_what_differs_from_the_defaults():
@@ -43,7 +43,7 @@ def test_a_spec_says_only_what_differs_from_the_defaults():
     assert to_spec(Sample(inner=Effective("paper"))).endswith(":inner=(effective:keys=paper)")
 
 
-def test_a_spec_rebuilds_what_it_was_written_from():
+def test_a_spec_rebuilds_its_entry():
     for entry in (Sample(), Sample(0.25, Effective("padded"), 2, False, "max", None, (3,)), Sample(top=4)):
         assert build_entry(Sample, "sample", parse_spec(to_spec(entry))[1]) == entry
 
@@ -71,7 +71,7 @@ def test_parentheses_nest():
         ("sample:inner=(rew)", r"No lens is called 'rew'\. Did you mean 'raw'\? Known: effective, norm, null, raw\."),
     ],
 )
-def test_what_cannot_be_read_is_said(text, sentence):
+def test_an_invalid_spec_is_an_error(text, sentence):
     with pytest.raises(InputError, match=sentence):
         made(text)
 
@@ -81,6 +81,6 @@ def test_an_unknown_lens_is_an_error_with_the_nearest_name():
         lenses.make("efective")
 
 
-def test_a_choice_outside_its_list_is_refused_in_python_too():
+def test_an_invalid_choice_is_an_error_in_python_too():
     with pytest.raises(InputError, match="'kind' of 'test_spec' must be mean or max, but got 'min'"):
         check_choices(Sample(kind="min"))

@@ -22,15 +22,15 @@ def test_moments_of_parts_are_the_moments_of_the_whole(table, cut):
     np.testing.assert_allclose(added.square, whole.square, rtol=1e-9, atol=1e-3)  # squares reach 1e12
 
 
-def test_moments_are_those_that_numpy_finds():
+def test_moments_equal_those_of_numpy():
     table = np.array([[1.0, np.nan], [2.0, 5.0], [6.0, np.nan]])
-    found = Moments.of(table)
-    assert found.n.tolist() == [3, 1]
-    assert found.mean.tolist() == [3.0, 5.0]
-    np.testing.assert_allclose(found.square, np.nanvar(table, 0) * found.n)
+    result = Moments.of(table)
+    assert result.n.tolist() == [3, 1]
+    assert result.mean.tolist() == [3.0, 5.0]
+    np.testing.assert_allclose(result.square, np.nanvar(table, 0) * result.n)
 
 
-def test_a_small_spread_far_from_0_is_not_lost():
+def test_a_small_variance_far_from_0_is_accurate():
     table = 1e9 + np.arange(6.0)[:, None]
     added = Moments.of(table[:2]) + Moments.of(table[2:])
     np.testing.assert_allclose(added.square, np.var(table) * 6)
@@ -40,20 +40,20 @@ def test_totals_add():
     assert (Total(np.array([1, 2])) + Total(np.array([3, 4]))).sum.tolist() == [4, 6]
 
 
-def test_extremes_pass_over_what_is_missing():
-    found = Extremes.of(np.array([[1.0, np.nan], [3.0, np.nan]])) + Extremes.of(np.array([[-2.0, np.nan]]))
-    assert found.least.tolist() == [-2.0, np.inf]
-    assert found.greatest.tolist() == [3.0, -np.inf]
+def test_extremes_ignore_nan():
+    result = Extremes.of(np.array([[1.0, np.nan], [3.0, np.nan]])) + Extremes.of(np.array([[-2.0, np.nan]]))
+    assert result.least.tolist() == [-2.0, np.inf]
+    assert result.greatest.tolist() == [3.0, -np.inf]
 
 
 def test_rows_are_sorted_by_id_whatever_the_order_of_adding():
     first, second = Rows.of(np.array(["b", "d"]), np.array([2.0, 4.0])), Rows.of(np.array(["a"]), np.array([1.0]))
-    for found in (first + second, second + first):
-        assert found.ids.tolist() == ["a", "b", "d"]
-        assert found.values.tolist() == [1.0, 2.0, 4.0]
+    for result in (first + second, second + first):
+        assert result.ids.tolist() == ["a", "b", "d"]
+        assert result.values.tolist() == [1.0, 2.0, 4.0]
 
 
-def test_an_id_that_comes_twice_is_refused():
+def test_a_duplicate_id_is_an_error():
     one = Rows.of(np.array(["a", "b"]), np.zeros(2))
     with pytest.raises(InputError, match="the id 'b' comes twice. Measure every example once"):
         one + Rows.of(np.array(["b"]), np.zeros(1))
@@ -77,20 +77,20 @@ def test_states_with_different_axes_or_leaves_do_not_add():
         state() + state(entropy=Extremes(np.ones(2), np.ones(2)))
 
 
-def test_a_state_with_every_kind_of_leaf_comes_back_from_a_file():
-    made = state(
+def test_a_state_with_every_kind_of_leaf_survives_a_file():
+    saved = state(
         moments=Moments.of(np.arange(6.0).reshape(3, 2)),
         total=Total(np.array([1.0, 2.0])),
         extremes=Extremes.of(np.arange(4.0).reshape(2, 2)),
         rows=Rows.of(np.array(["zwei", "für"]), np.ones((2, 2))),
     )
     file = io.BytesIO()
-    np.savez(file, **made.arrays())
+    np.savez(file, **saved.arrays())
     file.seek(0)
-    with np.load(file, allow_pickle=False) as found:
-        back = State.of_arrays(dict(found))
-    assert (back.spec, back.labels) == (made.spec, made.labels)
-    for name, leaf in made.leaves.items():
+    with np.load(file, allow_pickle=False) as arrays:
+        back = State.of_arrays(dict(arrays))
+    assert (back.spec, back.labels) == (saved.spec, saved.labels)
+    for name, leaf in saved.leaves.items():
         assert type(back.leaves[name]) is type(leaf)
-        for part, wanted in vars(leaf).items():
-            np.testing.assert_array_equal(getattr(back.leaves[name], part), wanted)
+        for part, expected in vars(leaf).items():
+            np.testing.assert_array_equal(getattr(back.leaves[name], part), expected)

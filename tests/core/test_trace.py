@@ -1,4 +1,4 @@
-"""Traces from bare tensors."""
+"""Traces from tensors."""
 
 from dataclasses import replace
 
@@ -29,7 +29,7 @@ def test_a_models_attentions_and_its_tokens_make_a_trace():
     assert view(trace, "effective").weights.shape == (2, 2, 4, 3, 3)
 
 
-def test_one_example_needs_no_batch_axis_and_numpy_is_welcome():
+def test_one_example_needs_no_batch_axis_and_can_be_a_numpy_array():
     trace = Trace.of([np.asarray(softmax(4, 3, 3))], ABC)
     assert trace.attention[0].shape == (1, 4, 3, 3)
 
@@ -59,10 +59,10 @@ def uneven():
 def test_layers_may_differ_in_their_value_dimensions():
     trace = uneven()
     assert torch.equal(view(trace, "raw").weights, torch.stack(list(trace.attention), 1))
-    found = view(trace, "effective")
+    result = view(trace, "effective")
     for layer, (attention, each) in enumerate(zip(trace.attention, trace.values, strict=True)):
-        torch.testing.assert_close(found.layer(layer) @ each, attention @ each, atol=1e-5, rtol=1e-4)
-        assert found.diagnostics["rank"][:, layer].unique().tolist() == [min(5, 1 + layer)]
+        torch.testing.assert_close(result.layer(layer) @ each, attention @ each, atol=1e-5, rtol=1e-4)
+        assert result.diagnostics["rank"][:, layer].unique().tolist() == [min(5, 1 + layer)]
     assert view(trace, "norm").weights.shape == (2, 12, 2, 5, 5)
 
 
@@ -81,7 +81,7 @@ def test_other_keys_make_cross_attention():
     assert trace.keys.text == [ABC]
 
 
-def test_a_causal_trace_must_be_called_so():
+def test_causal_attention_needs_an_explicit_visible():
     causal = softmax(1, 2, 4, 4).tril()
     causal = causal / causal.sum(-1, keepdim=True)
     with pytest.raises(InputError, match="looks like a causal model.*Say visible='causal' or visible='all'"):
@@ -91,7 +91,7 @@ def test_a_causal_trace_must_be_called_so():
     assert not view(trace, "effective").weights[0, 0].triu(1).any()
 
 
-def test_a_mask_of_ones_own_is_taken_as_it_is():
+def test_a_custom_mask_is_used_unchanged():
     mask = torch.ones(1, 3, 3, dtype=torch.bool)
     mask[0, 0, 2] = False
     attention = softmax(1, 1, 3, 3).masked_fill(~mask[:, None], 0)
@@ -135,6 +135,6 @@ def nan():
         ),
     ],
 )
-def test_what_does_not_fit_is_refused_in_words(arguments, options, sentence):
+def test_inconsistent_tensors_are_an_error(arguments, options, sentence):
     with pytest.raises(InputError, match=sentence):
         Trace.of(*arguments, **options)

