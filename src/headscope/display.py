@@ -1,4 +1,4 @@
-"""Looking at maps right away: in the notebook, or as a page in the browser."""
+"""`hs.show`: a figure in a notebook, or as a page in the browser."""
 
 import tempfile
 import webbrowser
@@ -10,18 +10,17 @@ from headscope.results.store import save
 
 
 def show(what: Any, figure: str = "head_grid", **options: Any) -> Path | None:
-    """Show maps: a picture in a notebook, and elsewhere an offline page, whose path is returned.
+    """Show a figure in a notebook; elsewhere open it as an HTML page in the browser, and return its path.
 
-    `what`, `figure` and the options are those of `draw`.
+    The arguments are those of `draw`.
     """
     picture = draw(what, figure, **options)
     if _in_notebook():
         from IPython.display import SVG, display
 
         with tempfile.TemporaryDirectory() as folder:
-            page = Path(folder) / "picture.svg"
-            save(picture, page)
-            display(SVG(page.read_text(encoding="utf-8")))
+            path = save(picture, Path(folder) / "picture.svg")
+            display(SVG(path.read_text(encoding="utf-8")))
         return None
     page = Path(tempfile.mkdtemp(prefix="headscope-")) / "maps.html"
     save(picture, page)

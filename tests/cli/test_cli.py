@@ -38,7 +38,7 @@ def test_the_version_is_shown(headscope):
     assert re.fullmatch(r"headscope \d+\.\d+\.\d+\n", headscope("--version").stdout)
 
 
-@pytest.mark.parametrize("verb", [(), ("show",), ("draw",), ("list",), ("cite",)])
+@pytest.mark.parametrize("verb", [(), ("show",), ("draw",), ("report",), ("list",), ("cite",)])
 def test_help_fits_a_terminal(headscope, verb):
     done = headscope(*verb, "--help")
     assert done.returncode == 0
@@ -72,7 +72,7 @@ def test_a_text_is_shown_drawn_saved_and_drawn_again(headscope, tmp_path):
 def test_a_short_text_has_no_null_space(headscope):
     done = headscope("show", "The cat sat down.")
     assert "all attention reaches" in " ".join(done.stdout.split())
-    assert "effective attention is the same as standard attention" in " ".join(done.stdout.split())
+    assert "effective attention is the same as raw attention" in " ".join(done.stdout.split())
     assert "Add -o picture.pdf" in done.stdout
 
 

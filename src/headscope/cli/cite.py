@@ -1,4 +1,4 @@
-"""`headscope cite`: what to put in the bibliography."""
+"""`headscope cite`: BibTeX entries."""
 
 from typing import Annotated
 
@@ -7,6 +7,13 @@ import typer
 from headscope.data.bundled.files import read_bibtex
 
 
-def verb(name: Annotated[str, typer.Argument(help="A lens, a figure, 'gap' or 'headscope'.")] = "headscope") -> None:
-    """Print the BibTeX entries behind a lens or figure, or of headscope itself."""
+def verb(
+    name: Annotated[
+        str, typer.Argument(help="An entry of 'headscope list', such as 'effective'; 'gap'; or 'headscope'.")
+    ] = "headscope",
+) -> None:
+    """Print the BibTeX entries of the papers behind an entry, or of headscope.
+
+    headscope cite effective
+    """
     typer.echo(read_bibtex(name))

@@ -1,4 +1,4 @@
-"""`headscope report`: one page from saved results."""
+"""`headscope report`: a report from saved results."""
 
 from pathlib import Path
 from typing import Annotated
@@ -7,11 +7,11 @@ import typer
 
 
 def verb(
-    results: Annotated[list[Path], typer.Argument(help="Saved results, .nc or .zarr")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="A folder for the page and its files.")] = Path("report"),
-    title: Annotated[str | None, typer.Option(help="What stands above it.")] = None,
+    results: Annotated[list[Path], typer.Argument(help="Saved results: .nc or .zarr.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the page, figures and tables.")] = Path("report"),
+    title: Annotated[str | None, typer.Option(help="Title of the page. Default: the model's name.")] = None,
 ) -> None:
-    """Make one page from saved results, with tables, figures and what to cite.
+    """Write a report of saved results: a page with tables, figures and references.
 
     headscope report heads.nc difference.nc -o report
     """

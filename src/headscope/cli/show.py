@@ -1,4 +1,4 @@
-"""`headscope show`: what a model attends to in a text, and how much of it reaches the output."""
+"""`headscope show`: attention of a model on a text, and how much of it reaches the output."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -16,30 +16,35 @@ if TYPE_CHECKING:
 
     import headscope as hs
 
-ENDINGS = (".pdf", ".svg", ".png", ".html", ".nc")
+SUFFIXES = (".pdf", ".svg", ".png", ".html", ".nc")
 
 
 def verb(
-    text: Annotated[str, typer.Argument(help="The text to look at.")],
-    pair: Annotated[str | None, typer.Option(help="A second text.")] = None,
-    model: Annotated[str | None, typer.Option(help="A hub id or a folder; by default a small BERT.")] = None,
-    lens: Annotated[str, typer.Option(help="As 'headscope list lenses' names it.")] = "effective",
-    figure: Annotated[str | None, typer.Option(help="As 'headscope list figures' names it.")] = None,
-    layer: Annotated[int | None, typer.Option(help="Draw and save this layer only, from 0.")] = None,
-    head: Annotated[int | None, typer.Option(help="Draw and save this head only, from 0.")] = None,
-    site: Annotated[str | None, typer.Option(help="encoder, decoder or cross, where there are several.")] = None,
-    pad_to: Annotated[int | None, typer.Option(help="Pad to so many tokens.")] = None,
+    text: Annotated[str, typer.Argument(help="The text.")],
+    pair: Annotated[str | None, typer.Option(help="A second text, for models of text pairs.")] = None,
+    model: Annotated[str | None, typer.Option(help="A hub id or a folder. Default: a small BERT.")] = None,
+    lens: Annotated[str, typer.Option(help="A lens, see 'headscope list lenses'.")] = "effective",
+    figure: Annotated[
+        str | None, typer.Option(help="A figure, see 'headscope list figures'. Default: compare.")
+    ] = None,
+    layer: Annotated[int | None, typer.Option(help="Draw and save only this layer, counted from 0.")] = None,
+    head: Annotated[int | None, typer.Option(help="Draw and save only this head, counted from 0.")] = None,
+    site: Annotated[str | None, typer.Option(help="encoder, decoder or cross, for models with several.")] = None,
+    pad_to: Annotated[int | None, typer.Option(help="Pad to this many tokens.")] = None,
     device: Annotated[str | None, typer.Option(help="cpu or cuda.")] = None,
     dtype: Annotated[str | None, typer.Option(help="float32, bfloat16, float16 or float64.")] = None,
     out: Annotated[
-        list[Path] | None, typer.Option("--out", "-o", help="A picture (.pdf .svg .png .html) or the numbers (.nc).")
+        list[Path] | None,
+        typer.Option(
+            "--out", "-o", help="Output file: a figure (.pdf .svg .png .html) or the numbers (.nc). May be repeated."
+        ),
     ] = None,
 ) -> None:
-    """Show what a model attends to in a text, and how much of it reaches the output.
+    """Show the attention of a model on a text, and how much of it reaches the output.
 
     headscope show "The cat sat down because it was tired." -o cat.pdf
     """
-    _check(figure, out or [])
+    _check_output(figure, out or [])
     console = Console(highlight=False)
     with Console(stderr=True).status("Loading"):
         import transformers
@@ -52,59 +57,59 @@ def verb(
         loaded = hs.load(model, device=device, dtype=dtype)
         keep = sorted({"values"} | chosen.needs)
         trace = hs.capture(loaded, text, pair, site=site, keep=keep, pad_to=pad_to)
-    maps = [hs.view(trace, each) for each in dict.fromkeys(["raw", lens])]
-    _summary(console, loaded, trace, maps[-1] if "null" in maps[-1].diagnostics else hs.view(trace, "effective"))
+    maps = [hs.view(trace, name) for name in dict.fromkeys(["raw", lens])]
+    _print_summary(console, loaded, trace, maps[-1] if "null" in maps[-1].diagnostics else hs.view(trace, "effective"))
     if out:
-        data = _stamped(_selected(maps, layer, head), loaded, trace.examples[0])
+        data = _add_provenance(_select(maps, layer, head), loaded, trace.examples[0])
         _write(console, data, figure or ("matrix" if len(maps) == 1 or maps[-1].merged else "compare"), out)
     else:
-        console.print("\nAdd -o picture.pdf (.svg .png .html) for a picture, -o maps.nc for the numbers.")
+        console.print("\nAdd -o picture.pdf (.svg .png .html) for a figure, -o maps.nc for the numbers.")
 
 
-def _check(figure: str | None, out: list[Path]) -> None:
-    """Refuse what cannot be written before any work is done."""
+def _check_output(figure: str | None, out: list[Path]) -> None:
+    """Raise an error for an unknown figure or file ending, before the model is loaded."""
     if figure is not None:
         figures.find(parse_spec(figure)[0])
     for path in out:
-        if path.suffix.lower() not in ENDINGS:
-            raise InputError(f"Cannot write '{path.name}': its ending must be one of {' '.join(ENDINGS)}.")
+        if path.suffix.lower() not in SUFFIXES:
+            raise InputError(f"Cannot write '{path.name}': its ending must be one of {' '.join(SUFFIXES)}.")
 
 
-def _summary(console: Console, model: "hs.Model", trace: "hs.Trace", maps: "hs.Maps") -> None:
-    """What was looked at, and the effective share of every layer; one sentence where nothing is lost."""
+def _print_summary(console: Console, model: "hs.Model", trace: "hs.Trace", maps: "hs.Maps") -> None:
+    """Print the model, and the effective share of every layer, or that all attention is effective."""
     assert trace.values is not None
     console.print(f"{model.spec}: {trace.site} attention, {len(trace.layers)} layers × {len(trace.heads)} heads")
-    if others := [each for each in trace.sites if each != trace.site]:
-        console.print(f"Also there: {', '.join(others)} (choose with --site)")
-    many = int(trace.keys.counts[0])
-    console.print(f"{many} tokens; a head's values have {trace.values[0].shape[-1]} dimensions\n")
+    if others := [site for site in trace.sites if site != trace.site]:
+        console.print(f"Other sites: {', '.join(others)} (choose with --site)")
+    tokens = int(trace.keys.counts[0])
+    console.print(f"{tokens} tokens; a head's values have {trace.values[0].shape[-1]} dimensions\n")
     if not maps.diagnostics["null"].any():
         console.print(
-            f"Every head's values have rank {many}, as many as there are tokens: all attention\n"
-            "reaches the output, and effective attention is the same as standard attention."
+            f"Every head's values have rank {tokens}, as many as there are tokens: all attention\n"
+            "reaches the output, and effective attention is the same as raw attention."
         )
         return
-    console.print(_table(trace, maps))
+    console.print(_share_table(trace, maps))
     residual = float(maps.diagnostics["residual"].max())
     console.print(
-        f"\nShare: the size of the part called '{maps.lens}' over that of all attention.\n"
-        f"Largest change of a head's output without the rest: {residual:.1e} of it."
+        f"\nShare: Frobenius norm of the {maps.lens} map ÷ norm of the raw map.\n"
+        f"Largest relative change of a head's output without the rest: {residual:.1e}."
     )
 
 
-def _table(trace: "hs.Trace", maps: "hs.Maps") -> Table:
+def _share_table(trace: "hs.Trace", maps: "hs.Maps") -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0))
-    for name in ("layer", "share: mean", "least", "most", "null dimensions"):
+    for name in ("layer", "share: mean", "min", "max", "null dimensions"):
         table.add_column(name, justify="right")
-    for place, label in enumerate(trace.layers):
-        share, null = (maps.diagnostics[name][0, place] for name in ("share", "null"))
-        ends = [f"{share[each]:.2f} (H{trace.heads[int(each)]})" for each in (share.argmin(), share.argmax())]
-        spread = f"{null.min()}" if null.min() == null.max() else f"{null.min()}–{null.max()}"
-        table.add_row(f"L{label}", f"{share.mean():.2f}", *ends, spread)
+    for index, label in enumerate(trace.layers):
+        share, null = (maps.diagnostics[name][0, index] for name in ("share", "null"))
+        ends = [f"{share[head]:.2f} (H{trace.heads[int(head)]})" for head in (share.argmin(), share.argmax())]
+        dimensions = f"{null.min()}" if null.min() == null.max() else f"{null.min()}–{null.max()}"
+        table.add_row(f"L{label}", f"{share.mean():.2f}", *ends, dimensions)
     return table
 
 
-def _selected(maps: "list[hs.Maps]", layer: int | None, head: int | None) -> "xr.Dataset":
+def _select(maps: "list[hs.Maps]", layer: int | None, head: int | None) -> "xr.Dataset":
     from headscope.plotting.draw import to_dataset
 
     data = to_dataset(maps)
@@ -116,7 +121,7 @@ def _selected(maps: "list[hs.Maps]", layer: int | None, head: int | None) -> "xr
     return data
 
 
-def _stamped(data: "xr.Dataset", model: "hs.Model", example: "hs.Example") -> "xr.Dataset":
+def _add_provenance(data: "xr.Dataset", model: "hs.Model", example: "hs.Example") -> "xr.Dataset":
     from headscope.results.stamp import fingerprint, stamp
 
     return stamp(
@@ -133,7 +138,7 @@ def _write(console: Console, data: "xr.Dataset", figure: str, out: list[Path]) -
     from headscope.plotting.draw import draw
     from headscope.results.store import save
 
-    shown = data if parse_spec(figure)[0] == "compare" else data.isel(lens=[-1])
+    selected = data if parse_spec(figure)[0] == "compare" else data.isel(lens=[-1])
     for path in out:
-        save(data if path.suffix.lower() == ".nc" else draw(shown, figure), path)
+        save(data if path.suffix.lower() == ".nc" else draw(selected, figure), path)
         console.print(f"Wrote {path}", soft_wrap=True)
