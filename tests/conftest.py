@@ -2,13 +2,15 @@
 
 import os
 import tempfile
+from importlib.util import find_spec
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["HEADSCOPE_CACHE"] = tempfile.mkdtemp(prefix="headscope-")  # never the user's own
 
 from jaxtyping import install_import_hook
 
-install_import_hook("headscope", "beartype.beartype")
+if find_spec("beartype"):  # a development dependency
+    install_import_hook("headscope", "beartype.beartype")
 
 import pytest  # noqa: E402
 import torch  # noqa: E402

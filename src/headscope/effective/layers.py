@@ -73,9 +73,8 @@ def compute_layers(trace: Trace, keys: Keys) -> Iterator[EffectiveLayer]:
 
 def _stack_layers(layers: Sequence[_Layer]) -> Iterator[list[_Layer]]:
     """Group layers: on a GPU those that can be computed together, for fewer launches; on a CPU one by one."""
-    most = max(
-        1, STACK_BYTES // (8 * layers[0].values.numel() * (layers[0].attention.shape[1] // layers[0].values.shape[1]))
-    )
+    largest = max(8 * layer.attention.shape[1] * layer.values[:, 0].numel() for layer in layers)
+    most = max(1, STACK_BYTES // largest)
     group: list[_Layer] = []
     for layer in layers:
         if group and not (layer.attention.is_cuda and len(group) < most and layer.stacks_with(group[0])):
@@ -119,10 +118,15 @@ def _compute_shared(layers: Sequence[_Layer], structure: Visibility, *, padded: 
     if padded:
         shared, counts = torch.ones_like(shared), torch.full_like(counts, shared.shape[-1])
     heads = layers[0].values.shape[1]
-    values = torch.stack([at_least_float32(layer.values).flatten(0, 1) for layer in layers])
+    values = _stack_values(layers).flatten(1, 2)
     bases = column_bases(values, shared.repeat_interleave(heads, 0), counts.repeat_interleave(heads))
     for layer, basis in zip(layers, bases, strict=True):
         yield _apply_basis(layer, basis, shared.sum(-1))
+
+
+def _stack_values(layers: Sequence[_Layer]) -> Float[Tensor, "layer batch value_head key value"]:
+    values = [at_least_float32(layer.values) for layer in layers]
+    return torch.stack(values) if len(values) > 1 else values[0][None]
 
 
 def _apply_basis(layer: _Layer, basis: Basis, counts: Tensor) -> EffectiveLayer:
@@ -143,7 +147,7 @@ def _apply_basis(layer: _Layer, basis: Basis, counts: Tensor) -> EffectiveLayer:
 def _compute_rows(layers: Sequence[_Layer], structure: Visibility) -> Iterator[EffectiveLayer]:
     """Project where queries differ in the keys they see; n and rank are those of the query that sees most."""
     visible, heads = layers[0].visible, layers[0].attention.shape[1]
-    values = torch.stack([at_least_float32(layer.values) for layer in layers])
+    values = _stack_values(layers)
     rows = project_rows([layer.attention for layer in layers], values, visible, structure)
     widest = structure.counts.argmax(-1).to(visible.device)
     count = structure.key_counts.to(visible.device)[:, None].expand(-1, heads)

@@ -11,7 +11,6 @@ effective attention is A·Q·Qᵀ. The basis is computed on one of two code path
 Absolute error of a map against a float64 decomposition: at most 1e-6 on both paths.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -87,16 +86,20 @@ def column_bases(
 
     `counts` is the number of visible keys of each problem, on the CPU.
     """
-    visible = values if int(counts.min()) == keys.shape[-1] else values * keys[..., None]
+    least, most = (int(bound) for bound in counts.aminmax())
+    visible = values if least == keys.shape[-1] else values * keys[..., None]
     if values.dtype == torch.float64:
         return [_svd_basis(layer, keys) for layer in visible]
+    if most <= values.shape[-1]:
+        return _short_bases(visible, keys, counts)
+    if least > values.shape[-1]:
+        return _tall_bases(visible, keys, counts)
     short = counts <= values.shape[-1]
-    if bool(short.all()):
-        return _short_bases(visible, keys)
-    if not bool(short.any()):
-        return _tall_bases(visible, keys)
     few, more = (mask.nonzero()[:, 0].to(values.device) for mask in (short, ~short))
-    parts = _short_bases(visible[:, few], keys[few]), _tall_bases(visible[:, more], keys[more])
+    parts = (
+        _short_bases(visible[:, few], keys[few], counts[short]),
+        _tall_bases(visible[:, more], keys[more], counts[~short]),
+    )
     return [_merge(one, few, other, more, keys) for one, other in zip(*parts, strict=True)]
 
 
@@ -110,7 +113,7 @@ def _merge(short: Basis, few: Tensor, tall: Basis, more: Tensor, keys: Tensor) -
     return Basis(right, rank)
 
 
-def _tall_bases(values: Tensor, keys: Tensor) -> list[Basis]:
+def _tall_bases(values: Tensor, keys: Tensor, counts: Tensor) -> list[Basis]:
     """Bases of problems with more keys than value dimensions.
 
     Path 1 in float32 has an error of a few eps · κ, κ ≤ 4d; in float64, one Newton–Schulz step takes the error of
@@ -118,42 +121,43 @@ def _tall_bases(values: Tensor, keys: Tensor) -> list[Basis]:
     """
     value, wide = values.shape[-1], values.double()
     lower, norm, size = cholesky_inverse(wide.mT @ wide)
-    inverse, condition = lower.mT, size * norm
-    proved = condition * rank_tolerance(keys.sum(-1), value) < 1
-    single = proved & (condition <= WELL_CONDITIONED * value) & (norm < torch.finfo(torch.float32).max)
-    flags = torch.stack([proved.all(-1), single.all(-1)], -1).tolist()  # the one host synchronisation
+    condition = size * norm
+    bound = condition * rank_tolerance(counts, value).to(values.device, non_blocking=True)
+    worst = torch.stack([bound, condition, norm]).amax(-1).tolist()  # the one host synchronisation; NaN propagates
+    limits = WELL_CONDITIONED * value, torch.finfo(torch.float32).max
+    single = [spread <= limits[0] and largest < limits[1] for spread, largest in zip(*worst[1:], strict=True)]
     rank = torch.full(keys.shape[:1], value, device=values.device)
-    if all(well for _, well in flags):
-        thin = inverse.to(values.dtype)
+    if all(single) and max(worst[0]) < 1:
+        thin = lower.mT.to(values.dtype)
         return [Basis(right, rank, part) for right, part in zip(values @ thin, thin, strict=True)]
     bases = []
-    for layer, (full, well) in enumerate(flags):
-        if well:
-            thin = inverse[layer].to(values.dtype)
+    for layer, proved in enumerate(largest < 1 for largest in worst[0]):
+        if proved and single[layer]:
+            thin = lower[layer].mT.to(values.dtype)
             bases.append(Basis(values[layer] @ thin, rank, thin))
         else:
-            right = orthonormalize(wide[layer] @ inverse[layer].nan_to_num()).to(values.dtype)
-            lost = None if full else ~proved[layer]
+            right = orthonormalize(wide[layer] @ lower[layer].mT.nan_to_num()).to(values.dtype)
+            lost = None if proved else ~(bound[layer] < 1)
             bases.append(_replace_lost(Basis(right, rank), lost, values[layer], keys))
     return bases
 
 
-def _short_bases(values: Tensor, keys: Tensor) -> list[Basis]:
+def _short_bases(values: Tensor, keys: Tensor, counts: Tensor) -> list[Basis]:
     """Bases of problems with at most as many keys as value dimensions: the identity where the rows are independent."""
-    value, count = values.shape[-1], keys.sum(-1)
+    value, count = values.shape[-1], counts.to(values.device, non_blocking=True)
     index, filled = move_to_front(keys, value)
     rows = (values.gather(-2, index[None, ..., None].expand(len(values), -1, -1, value)) * filled[..., None]).double()
     gram = rows @ rows.mT
     scale = gram.diagonal(dim1=-2, dim2=-1).sum(-1) / count.clamp(min=1)  # keeps the condition number as it is
     _, norm, size = cholesky_inverse(gram + (~filled).double().diag_embed() * scale[..., None, None])
-    proved = size * norm * rank_tolerance(count, value) < 1
+    bound = size * norm * rank_tolerance(count, value)
     bases = []
-    for layer, full in enumerate(proved.all(-1).tolist()):
-        if full:
+    for layer, worst in enumerate(bound.amax(-1).tolist()):
+        if worst < 1:
             bases.append(Basis(None, count))
         else:
             identity = Basis(identity_columns(keys, value, values.dtype), count)
-            bases.append(_replace_lost(identity, ~proved[layer], values[layer], keys))
+            bases.append(_replace_lost(identity, ~(bound[layer] < 1), values[layer], keys))
     return bases
 
 
@@ -233,9 +237,9 @@ def _svd_basis(values: Tensor, keys: Tensor) -> Basis:
     return Basis(right.to(values), counted.sum(-1).to(values.device))
 
 
-def check_finite(values: Tensor | Sequence[Tensor]) -> None:
+def check_finite(values: Tensor) -> None:
     """Raise InputError for NaN or infinite values."""
-    if not all(bool(torch.isfinite(part).all()) for part in values):
+    if not bool(torch.isfinite(values).all()):
         raise InputError(
             "Some values of this layer are NaN or infinite, so no projection is defined. "
             "Half-precision models overflow on some inputs: load the model with dtype='float32'."
