@@ -12,8 +12,8 @@ from jaxtyping import install_import_hook
 if find_spec("beartype"):  # a development dependency
     install_import_hook("headscope", "beartype.beartype")
 
-import pytest  # noqa: E402
-import torch  # noqa: E402
+import pytest
+import torch
 
 torch.set_num_threads(1)  # the tests run in two processes on two cores
 

@@ -87,11 +87,17 @@ def _stack_layers(layers: Sequence[_Layer]) -> Iterator[list[_Layer]]:
 def compute_output(heads: Heads, keys: Keys) -> Float[Tensor, "batch head query value"]:
     """Return A_eff·V of a layer, from A and V alone."""
     layer = _Layer(heads.layer, heads.attention, heads.values, heads.visible, None)
-    (effective,) = _compute([layer], keys)
-    part, values = effective.part, heads.values
-    if isinstance(part, Factored):
-        return part.left @ (part.right.mT @ values.to(part.left.dtype))
-    return part @ values.to(part.dtype)
+    attention, values = at_least_float32(heads.attention), at_least_float32(heads.values)
+    structure = analyze_mask(heads.visible)
+    if structure.shared is None or keys == "paper":
+        (effective,) = _compute([layer], keys)
+        part = effective.part
+        left, right = (part.left, part.right) if isinstance(part, Factored) else (part, None)
+    else:
+        (basis,) = _find_bases([layer], structure, padded=keys == "padded")
+        right = None if basis.right is None else basis.right.view(*values.shape[:3], -1)
+        left = attention if right is None else attention @ right
+    return left @ values if right is None else left @ (right.mT @ values)
 
 
 def _compute(layers: Sequence[_Layer], keys: Keys) -> Iterator[EffectiveLayer]:
@@ -113,15 +119,22 @@ def _compute(layers: Sequence[_Layer], keys: Keys) -> Iterator[EffectiveLayer]:
 
 def _compute_shared(layers: Sequence[_Layer], structure: Visibility, *, padded: bool) -> Iterator[EffectiveLayer]:
     """Project where every query sees the same keys: factored, or attention itself where nothing is lost."""
+    counts = structure.key_counts.to(layers[0].attention.device, non_blocking=True)
+    counts = torch.full_like(counts, layers[0].attention.shape[-1]) if padded else counts
+    for layer, basis in zip(layers, _find_bases(layers, structure, padded=padded), strict=True):
+        yield _apply_basis(layer, basis, counts)
+
+
+def _find_bases(layers: Sequence[_Layer], structure: Visibility, *, padded: bool) -> list[Basis]:
+    """Return the bases of each layer; a problem is one value head of one example."""
     shared, counts = structure.shared, structure.key_counts
     assert shared is not None
     if padded:
         shared, counts = torch.ones_like(shared), torch.full_like(counts, shared.shape[-1])
     heads = layers[0].values.shape[1]
-    values = _stack_values(layers).flatten(1, 2)
-    bases = column_bases(values, shared.repeat_interleave(heads, 0), counts.repeat_interleave(heads))
-    for layer, basis in zip(layers, bases, strict=True):
-        yield _apply_basis(layer, basis, shared.sum(-1))
+    return column_bases(
+        _stack_values(layers).flatten(1, 2), shared.repeat_interleave(heads, 0), counts.repeat_interleave(heads)
+    )
 
 
 def _stack_values(layers: Sequence[_Layer]) -> Float[Tensor, "layer batch value_head key value"]:

@@ -22,7 +22,7 @@ from headscope.core.errors import InputError
 WELL_CONDITIONED = 4.0
 """Float32 products suffice up to a condition bound of this times d, the least value the bound can have."""
 
-MAX_WHOLE_INVERSES = 256
+MAX_WHOLE_INVERSES = 1536
 """Number of triangular matrices up to which a GPU inverts each as a whole; more are inverted by halves."""
 
 
