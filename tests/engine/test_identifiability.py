@@ -33,16 +33,16 @@ def test_each_weight_is_in_its_interval_and_the_rows_at_its_ends_have_the_same_o
     data = identifiability(captured, 1, 2, 5)
     values = captured.values[1][0, 2].double().numpy()
     assert data.sizes == {"key": KEYS, "other": KEYS}
-    assert (data["least"] <= data["standard"] + 1e-9).all()
-    assert (data["greatest"] >= data["standard"] - 1e-9).all()
+    assert (data["least"] <= data["raw"] + 1e-9).all()
+    assert (data["greatest"] >= data["raw"] - 1e-9).all()
     for name in ("least_row", "greatest_row"):
-        assert np.allclose(data[name].values @ values, data["standard"].values @ values, atol=1e-8)
+        assert np.allclose(data[name].values @ values, data["raw"].values @ values, atol=1e-8)
 
 
-def test_standard_and_effective_are_those_of_the_lenses():
+def test_raw_and_effective_weights_are_those_of_the_lenses():
     captured = trace()
     data = identifiability(captured, 1, 2, 5)
-    for name, lens in (("standard", "raw"), ("effective", "effective")):
+    for name, lens in (("raw", "raw"), ("effective", "effective")):
         expected = view(captured, lens).dataset()["weights"].isel(lens=0).sel(layer=1, head=2).isel(query=5)
         assert np.allclose(data[name], expected, atol=1e-6)  # the lens works in float32
 

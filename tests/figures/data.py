@@ -64,17 +64,17 @@ def intervals(tokens="the cat sat", *, certain=False) -> xr.Dataset:
     """What `hs.identifiability` gives for the first query; each weight is halfway between its ends."""
     words = token_labels(tokens.split(" "))
     many = len(words)
-    standard = np.full(many, 1 / many)
-    width = 0.0 if certain else 0.8 * standard
+    raw = np.full(many, 1 / many)
+    width = 0.0 if certain else 0.8 * raw
     facts = {"layer": 3, "head": 7, "query": 0, "query_token": words[0], "n": many, "rank": max(1, many - 2)}
     return xr.Dataset(
         {
-            "standard": ("key", standard),
-            "effective": ("key", standard - (0 if certain else 0.4) * (np.arange(many) % 2)),
-            "least": ("key", standard - width / 2),
-            "greatest": ("key", standard + width / 2),
-            "least_row": (("key", "other"), np.tile(standard, (many, 1))),
-            "greatest_row": (("key", "other"), np.tile(standard, (many, 1))),
+            "raw": ("key", raw),
+            "effective": ("key", raw - (0 if certain else 0.4) * (np.arange(many) % 2)),
+            "least": ("key", raw - width / 2),
+            "greatest": ("key", raw + width / 2),
+            "least_row": (("key", "other"), np.tile(raw, (many, 1))),
+            "greatest_row": (("key", "other"), np.tile(raw, (many, 1))),
         },
         coords={
             "key": np.arange(many),

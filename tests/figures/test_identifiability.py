@@ -24,7 +24,7 @@ def test_a_bar_goes_from_the_least_to_the_greatest_weight():
 def test_raw_and_effective_weights_are_marked_in_their_rows():
     data = intervals()
     drawn = draw(data, "identifiability")
-    assert np.allclose(marks(drawn, "o").get_xdata(), data["standard"])
+    assert np.allclose(marks(drawn, "o").get_xdata(), data["raw"])
     assert np.allclose(marks(drawn, "D").get_xdata(), data["effective"])
     assert marks(drawn, "o").get_ydata().tolist() == [0, 1, 2]
 
@@ -57,7 +57,7 @@ def test_every_token_of_a_long_text_is_named():
 
 
 def test_maps_are_refused_in_words():
-    with pytest.raises(InputError, match="This figure needs the variable 'standard', but the data has 'weights'"):
+    with pytest.raises(InputError, match="This figure needs the variable 'raw', but the data has 'weights'"):
         draw(dataset(), "identifiability")
 
 

@@ -74,25 +74,26 @@ def make_batches(
 
 def inputs_from_tensors(model: Model, batch: Mapping[str, Any], image_names: Sequence[str] = ()) -> Inputs:
     """Prepare a batch that is tokenised already, or images that are processed already."""
-    given = {name: torch.as_tensor(values) for name, values in batch.items()}
-    main = given.get("input_ids", given.get("pixel_values"))
+    tensors = {name: torch.as_tensor(values) for name, values in batch.items()}
+    main = tensors.get("input_ids", tensors.get("pixel_values"))
     if main is None:
-        raise InputError(f"A tokenised batch holds input_ids or pixel_values, but this one holds {', '.join(given)}.")
-    if 0 in main.shape or (main.ndim != 2 and "input_ids" in given):
+        raise InputError(f"A tokenised batch holds input_ids or pixel_values, but this one holds {', '.join(tensors)}.")
+    if 0 in main.shape or (main.ndim != 2 and "input_ids" in tensors):
         raise InputError(f"input_ids must have shape [batch, token] with at least one token, not {list(main.shape)}.")
     is_encoder_decoder = model.network.config.is_encoder_decoder
-    if is_encoder_decoder and "decoder_input_ids" not in given:
-        given["decoder_input_ids"] = torch.full((len(main), 1), _decoder_start_id(model))
-    tensors = {name: tensor.to(model.device, non_blocking=True) for name, tensor in given.items()}
-    arguments = _without_cache(model, tensors)
-    if "input_ids" not in given:
+    if is_encoder_decoder and "decoder_input_ids" not in tensors:
+        tensors["decoder_input_ids"] = torch.full((len(main), 1), _decoder_start_id(model))
+    arguments = _without_cache(
+        model, {name: tensor.to(model.device, non_blocking=True) for name, tensor in tensors.items()}
+    )
+    if "input_ids" not in tensors:
         grid = patch_grid(model, main)
         columns = image_columns(model, main, grid)
         names = image_names or ["image"] * len(main)
         images = enumerate(zip(names, columns, strict=True))
         examples = [Example.lazy(id=str(row), text=name, columns=column) for row, (name, column) in images]
         return Inputs(arguments, tuple(examples), None, grid=grid)
-    host = copy_ids_to_host(given)
+    host = copy_ids_to_host(tensors)
     source = tokens_from_ids(model, host)
     target = tokens_from_ids(model, host, "decoder_") if is_encoder_decoder else None
     return Inputs(arguments, tuple(_example_from_tokens(source, row) for row in range(len(main))), source, target)

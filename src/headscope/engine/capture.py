@@ -163,7 +163,7 @@ def make_trace(model: Model, inputs: Inputs, request: Request, recorder: Recorde
     head_count = calls[0].attention.shape[1]
     heads = select_labels(range(head_count), request.heads, "head")
     queries, keys = inputs.tokens_at(request.site, *calls[0].attention.shape[-2:])
-    kept, visible = _select_and_mask(calls, (queries.real, keys.real), heads, keep_pads="pads" in request.keep)
+    selected, visible = _select_and_mask(calls, (queries.real, keys.real), heads, keep_pads="pads" in request.keep)
     has_values = "values" in request.keep
     output = None
     if "output" in request.keep:
@@ -172,13 +172,13 @@ def make_trace(model: Model, inputs: Inputs, request: Request, recorder: Recorde
         site=request.site,
         layers=layers,
         heads=heads,
-        attention=[call.attention for call in kept],
+        attention=[call.attention for call in selected],
         visible=visible,
         queries=queries,
         keys=keys,
         examples=inputs.examples,
-        values=[call.values for call in kept] if has_values else None,
-        context=[call.context for call in kept] if has_values else None,
+        values=[call.values for call in selected] if has_values else None,
+        context=[call.context for call in selected] if has_values else None,
         output=output,
         held=request.keep,
         sites=tuple(sorted(recorder.sites)),

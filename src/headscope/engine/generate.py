@@ -99,9 +99,9 @@ def _plan(model: Model, max_new_tokens: int, options: Mapping[str, Any]) -> _Pla
     if max_new_tokens < 1:
         raise InputError(f"max_new_tokens must be at least 1, but got {max_new_tokens}.")
     settings = copy.deepcopy(options.get("generation_config") or network.generation_config)
-    given = {name: value for name, value in options.items() if name != "generation_config"}
+    overrides = {name: value for name, value in options.items() if name != "generation_config"}
     fixed = {"max_new_tokens": max_new_tokens, "return_dict_in_generate": True}
-    other_options = settings.update(**{"do_sample": False, "use_cache": True, **given, **fixed})
+    other_options = settings.update(**{"do_sample": False, "use_cache": True, **overrides, **fixed})
     plan = _Plan(settings, other_options)
     _check_plan(plan)
     if settings.pad_token_id is None:
@@ -160,8 +160,8 @@ def _check_prompts(model: Model, prompts: Tokens, plan: _Plan, max_new_tokens: i
             f"reads {limit} at most. Shorten the prompt, or lower max_new_tokens."
         )
     stops = {"stop_strings": plan.settings.stop_strings, "stopping_criteria": plan.options.get("stopping_criteria")}
-    if len(prompts.real) > 1 and (given := [name for name, value in stops.items() if value]):
-        raise InputError(f"With {given[0]}, nothing says where each text of a batch ended. Give the texts one by one.")
+    if len(prompts.real) > 1 and (used := [name for name, value in stops.items() if value]):
+        raise InputError(f"With {used[0]}, nothing says where each text of a batch ended. Give the texts one by one.")
 
 
 def _generate(

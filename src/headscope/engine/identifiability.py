@@ -34,13 +34,11 @@ def identifiability(trace: Trace, layer: int, head: int, query: int, *, example:
         raise InputError(f"Query {query} of example {example} sees no key in layer {layer}. Give another query.")
     bounds = interval(weights, trace.values[layer_index][map_index].cpu()[visible])
     keys = (real.cumsum(0) - 1)[visible].numpy()  # counted in the example's own tokens
-    columns = {"standard": weights.double().numpy()}
+    columns = {"raw": weights.double().numpy()}
     columns |= {name: getattr(bounds, name) for name in ("effective", "least", "greatest")}
     rows = {name: (("key", "other"), getattr(bounds, name)) for name in ("least_row", "greatest_row")}
     data = xr.Dataset(
-        {"standard": ("key", weights.double().numpy())}
-        | {name: ("key", values) for name, values in columns.items()}
-        | rows,
+        {name: ("key", column) for name, column in columns.items()} | rows,
         coords={
             "key": keys,
             "other": keys,

@@ -38,7 +38,7 @@ class Identifiability(Figure):
 
     def __call__(self, data: xr.Dataset, target: Target) -> None:
         """Draw the intervals of one row."""
-        selection.require_variables(data, "standard", "effective", "least", "greatest")
+        selection.require_variables(data, "raw", "effective", "least", "greatest")
         keys = data.sizes["key"]
         row, size = _fit_rows(data, self.size)
         ax = target.open_axes(*size)
@@ -61,7 +61,7 @@ def _draw_intervals(ax: Axes, data: xr.Dataset, row: float) -> None:
     ax.axvline(0, color=theme.quiet, linewidth=0.6, zorder=1)
     ax.barh(positions, greatest - least, left=least, height=0.62, color=BAR, edgecolor=EDGE, linewidth=0.5, zorder=2)
     ax.plot(data["effective"].values, positions, **{**EFFECTIVE, "markersize": 1.45 * dot}, zorder=3)
-    ax.plot(data["standard"].values, positions, **{**RAW, "markersize": dot}, zorder=4)
+    ax.plot(data["raw"].values, positions, **{**RAW, "markersize": dot}, zorder=4)
 
 
 BAR, EDGE = "#c3d9ee", "#6f9cc7"
@@ -141,12 +141,12 @@ def _title(data: xr.Dataset) -> str:
 def _caption(data: xr.Dataset) -> str:
     """Return for how many keys the output leaves the weight undetermined."""
     width = (data["greatest"] - data["least"]).values
-    total = float(data["standard"].sum()) or 1.0
+    total = float(data["raw"].sum()) or 1.0
     facts = read_provenance(data)
     known = f"{facts['n']} keys, values of rank {facts['rank']}. " if "rank" in facts else ""
     if width.max() <= CERTAIN * total:
         return f"{known}No other row of weights has this output: every weight is determined."
-    free = int((width > data["standard"].values).sum())
+    free = int((width > data["raw"].values).sum())
     return f"{known}For {free} of {len(width)} keys the interval is wider than the weight itself."
 
 

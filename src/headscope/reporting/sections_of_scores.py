@@ -27,7 +27,7 @@ def score_sections(data: xr.Dataset, context: SectionContext, done: set[str]) ->
     if {"prediction", "label"} <= set(rest) and "class" in data.coords and data.sizes["class"] <= MAX_CLASSES:
         parts.append(_confusion_table(data, context))
         shown |= {"prediction", "label"}
-    if {"least", "greatest", "standard"} <= set(rest):
+    if {"least", "greatest", "raw"} <= set(rest):
         name = context.name("identifiability")
         parts.append(try_figure(data, "identifiability", name, "How far each weight is determined", 1))
     tables = _tables_by_axes(data, rest, context)
