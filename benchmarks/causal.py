@@ -18,7 +18,7 @@ from benchmarks.timing import ratio, show
 from headscope.effective.causal import project_rows
 from headscope.effective.projection import project
 from headscope.effective.visibility import analyze_mask
-from headscope.experiments.timing import race
+from headscope.experiments.timing import time_interleaved
 
 HEADS = 12
 BARS = {128: 8, 256: 8, 512: 8, 1024: 5}
@@ -38,7 +38,7 @@ def compare(lengths: Sequence[int], value: int, repeats: int) -> None:
     """Each length: ours, every row by itself, and the projection that ignores the mask."""
     rows = []
     for length in lengths:
-        runs = race(_rivals(length, value), turns=repeats)
+        runs = time_interleaved(_rivals(length, value), turns=repeats)
         ours = runs.pop("headscope")
         ratios = {name: ratio(each, ours) for name, each in runs.items()}
         bar, found = BARS.get(length), ratios["Cholesky a row"].median

@@ -18,7 +18,7 @@ from torch import Tensor
 from benchmarks.peers import load_bert, load_llama, steps
 from benchmarks.timing import Ratio, ratio, show
 from headscope.effective.projection import project
-from headscope.experiments.timing import race
+from headscope.experiments.timing import time_interleaved
 
 HEADS = 12
 BARS_OVER_FORWARD = {"factored": 1.20, "materialised": 1.25}
@@ -60,7 +60,7 @@ def compare_with_forward(shape: Shape, effort: Any) -> None:
     """Capture and view, over the plain forward pass of the same model with attentions."""
     rows = []
     for length, layers in shape.layers.items():
-        runs = race(steps(load_bert(layers, hidden=shape.hidden, heads=shape.heads), 1, length), **effort)
+        runs = time_interleaved(steps(load_bert(layers, hidden=shape.hidden, heads=shape.heads), 1, length), **effort)
         forward = runs.pop("forward")
         cells = [_against(shape.bars.get(name), ratio(each, forward)) for name, each in runs.items()]
         rows.append([f"{length}", f"{layers}", f"{median(forward):.3f} s", *cells])
@@ -73,7 +73,7 @@ def compare_with_decoder(size: tuple[int, int, int, int], inputs: tuple[int, int
     """Capture and view of a causal decoder with shared value heads, over its forward pass with attentions."""
     layers, heads, value_heads, intermediate = size
     model = load_llama(layers, heads, value_heads, intermediate=intermediate)
-    runs = race(steps(model, *inputs), **effort)
+    runs = time_interleaved(steps(model, *inputs), **effort)
     forward = runs.pop("forward")
     cells = [
         _against(DECODER_BAR if name == "materialised" else None, ratio(times, forward)) for name, times in runs.items()
@@ -88,7 +88,7 @@ def compare_with_decompositions(lengths: Sequence[int], value: int, effort: Any)
     """The projection alone, against singular value decompositions of the same values."""
     rows = []
     for length in lengths:
-        runs = race(_kernels(*_random_layer(length, value)), **effort)
+        runs = time_interleaved(_kernels(*_random_layer(length, value)), **effort)
         ours = runs.pop("headscope")
         ratios = {name: ratio(each, ours) for name, each in runs.items()}
         bar = _reached(BARS_AGAINST_SVD.get(length), ratios["full SVD"])

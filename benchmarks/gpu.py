@@ -23,7 +23,7 @@ from headscope.effective.causal import project_rows
 from headscope.effective.projection import project
 from headscope.effective.visibility import analyze_mask
 from headscope.engine.model import Model
-from headscope.experiments.timing import Rival, race
+from headscope.experiments.timing import Variant, time_interleaved
 
 EPS = torch.finfo(torch.float32).eps
 BERT_BARS = {(8, 128): 1.50, (64, 128): 1.30, (32, 512): 1.20}
@@ -115,10 +115,10 @@ def print_ratios(
     rows = []
     for (batch, length), bar in bars.items():
         rivals = {
-            name: Rival(run, settling=WARMUP) for name, run in steps(model, batch, length, on_device=on_device).items()
+            name: Variant(run, warmup=WARMUP) for name, run in steps(model, batch, length, on_device=on_device).items()
         }
         rivals["in place"] = in_place(model, batch, length)
-        runs = race(rivals, turns=turns, clock=clock_of(model.device.type))
+        runs = time_interleaved(rivals, turns=turns, clock=clock_of(model.device.type))
         forward = median(runs.pop("forward"))
         ratios = {name: median(times) / forward for name, times in runs.items()}
         cells = [f"{ratio:.2f}" for ratio in ratios.values()]
@@ -150,7 +150,7 @@ def print_against_svd(device: str, shape: tuple[int, int]) -> None:
             null = torch.linalg.svd(rows, full_matrices=True)[0][:, 64:]
             _ = head - head @ null @ null.mT
 
-    times = race({"headscope": headscope, "loop": loop}, turns=5, clock=clock_of(device))
+    times = time_interleaved({"headscope": headscope, "loop": loop}, turns=5, clock=clock_of(device))
     scaled = median(times["loop"]) * len(values) / few
     ratio = scaled / median(times["headscope"])
     print(f"\nOne layer, {batch} × {length}: full SVD per head in a loop (scaled) {ratio:.0f}×")

@@ -19,7 +19,7 @@ from scipy.optimize import linprog
 
 from benchmarks.timing import ratio, show
 from headscope.effective.identifiability import interval
-from headscope.experiments.timing import race
+from headscope.experiments.timing import time_interleaved
 
 BAR = 10  # times the speed of HiGHS, warm-started
 SHAPES = ((128, 64), (128, 32))
@@ -49,7 +49,7 @@ def compare(keys: int, value: int, sample: int, effort: Any) -> list[str]:
         "cold": partial(by_cold_solver, row, values, some),
         "warm": partial(by_warm_solver, row, values, every),
     }
-    runs = race(rivals, **effort)
+    runs = time_interleaved(rivals, **effort)
     runs["cold"] = [spent * keys / len(some) for spent in runs["cold"]]
     ratios = {name: ratio(runs[name], runs["headscope"]) for name in ("cold", "warm")}
     found, wanted = rivals["headscope"](), rivals["warm"]()

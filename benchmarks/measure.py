@@ -24,7 +24,7 @@ from headscope.data.tagging.tag import tag_examples
 from headscope.engine.batch import Inputs
 from headscope.engine.load import load
 from headscope.engine.model import Model
-from headscope.experiments.timing import race
+from headscope.experiments.timing import time_interleaved
 from headscope.measuring.job import make_inputs
 from headscope.measuring.observe import Observer
 from headscope.measuring.settings import make_measure_settings
@@ -62,7 +62,7 @@ def compare_with_forward(device: str, tokenizer: str | None, *, quick: bool) -> 
     observers["all five"] = Observer(model, make_measure_settings("effective", list(STATISTICS)))
     rivals: dict[str, Callable[[], Any]] = {"forward": partial(_forward, model, batches)}
     rivals |= {name: partial(_observe, each, batches) for name, each in observers.items()}
-    runs = race(rivals, turns=2 if quick else 9, clock=time.perf_counter)
+    runs = time_interleaved(rivals, turns=2 if quick else 9, clock=time.perf_counter)
     forward = runs.pop("forward")
     rows = [[name, f"{ratio(each, forward):.2f}", f"{median(each) * 1e3:.0f} ms"] for name, each in runs.items()]
     found = ratio(runs["all five"], forward).median
@@ -90,7 +90,7 @@ def compare_with_obvious_way(many: int) -> None:
 
         return measure(model, texts, statistics="entropy", progress=False)
 
-    runs = race({"obvious": obvious, "ours": ours}, turns=3, clock=time.perf_counter)
+    runs = time_interleaved({"obvious": obvious, "ours": ours}, turns=3, clock=time.perf_counter)
     apart = float(abs(obvious().double().numpy() - ours()["entropy"].values[0, 0]).max())
     rows = [[f"{many}", f"{ratio(runs['obvious'], runs['ours']):.2f}", f"{apart:.0e}"]]
     show("The obvious way over ours, entropy of raw attention, default model", ["texts", "times", "apart"], rows)

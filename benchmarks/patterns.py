@@ -15,7 +15,7 @@ from statistics import median
 import torch
 
 from benchmarks.timing import show
-from headscope.experiments.timing import race
+from headscope.experiments.timing import time_interleaved
 from headscope.patterns.classify.classify import classify
 from headscope.patterns.classify.normalize import normalize_maps
 from headscope.patterns.classify.resize import resize_maps
@@ -40,7 +40,7 @@ def main() -> None:
     speeds: dict[str, list[list[float]]] = {name: [] for name in rivals}
     for threads, clock in ((2, time.perf_counter), (1, time.process_time)):
         torch.set_num_threads(threads)
-        for name, seconds in race(rivals, turns=2 if quick else 9, clock=clock).items():
+        for name, seconds in time_interleaved(rivals, turns=2 if quick else 9, clock=clock).items():
             speeds[name].append([count / duration for duration in seconds])
     rows = []
     for name, (wall, core) in speeds.items():

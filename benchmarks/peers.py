@@ -10,7 +10,7 @@ from headscope.engine.capture import capture
 from headscope.engine.edited import edited
 from headscope.engine.load import load
 from headscope.engine.model import Model
-from headscope.experiments.timing import Rival
+from headscope.experiments.timing import Variant
 
 WARMUP = 3
 
@@ -43,7 +43,7 @@ def steps(model: Model, batch: int, length: int, *, on_device: bool = True) -> d
     return {function.__name__: function for function in (forward, captured, factored, materialised)}
 
 
-def in_place(model: Model, batch: int, length: int) -> Rival:
+def in_place(model: Model, batch: int, length: int) -> Variant:
     """The forward pass with effective attention in place of attention."""
     moved = {name: tensor.to(model.network.device) for name, tensor in random_inputs(model, batch, length).items()}
 
@@ -51,7 +51,7 @@ def in_place(model: Model, batch: int, length: int) -> Rival:
     def forward() -> Any:
         return model.network(**moved)
 
-    return Rival(forward, lambda: edited(model, "effective_attention"), WARMUP)
+    return Variant(forward, lambda: edited(model, "effective_attention"), WARMUP)
 
 
 def random_inputs(model: Model, batch: int, length: int) -> dict[str, torch.Tensor]:

@@ -1,66 +1,92 @@
-"""`headscope study`: a published experiment, run again."""
+"""`headscope study`: a published experiment, repeated."""
 
+import inspect
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from types import UnionType
+from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from headscope.cli.columns import Label, Pair, Text
 from headscope.core.catalog import studies
-from headscope.core.errors import unknown_name
+from headscope.core.errors import HeadscopeError
 from headscope.core.spec import parse_spec
 
 if TYPE_CHECKING:
     from headscope.core.document import Document
 
+SETTINGS = {
+    "context_settings": {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []},
+    "options_metavar": "NAME [OPTIONS]",
+}
 
-def verb(
-    name: Annotated[str, typer.Argument(help="As 'headscope list studies' names it, with any of its parameters.")],
-    model: Annotated[str | None, typer.Option(help="A hub id or a folder; by default a small BERT.")] = None,
-    data: Annotated[str | None, typer.Option(help="The folder of the study's data, such as GLUE.")] = None,
-    task: Annotated[
-        list[str] | None, typer.Option(help="A task of --data, such as rte; may be given several times.")
-    ] = None,
-    dev: Annotated[str | None, typer.Option(help="Data of your own to study, as for 'measure'.")] = None,
-    train: Annotated[str | None, typer.Option(help="Data of your own to learn from.")] = None,
-    text: Text = None,
-    pair: Pair = None,
-    label: Label = None,
-    tuned: Annotated[str | None, typer.Option(help="The folder of a model that is tuned already.")] = None,
-    limit: Annotated[int | None, typer.Option(help="So many inputs are studied, chosen at random.")] = None,
-    train_limit: Annotated[int | None, typer.Option(help="So many are learned from.")] = None,
-    epochs: Annotated[int | None, typer.Option(help="How often each of them is seen.")] = None,
-    example: Annotated[
-        str | None,
-        typer.Option(help="The id of the input whose map is shown; its row number where the data has no ids."),
-    ] = None,
-    seed: Annotated[int | None, typer.Option(help="Of tuning, and of what is chosen at random.")] = None,
-    device: Annotated[str | None, typer.Option(help="cpu or cuda.")] = None,
-    out: Annotated[Path, typer.Option("--out", "-o", help="The folder for all steps and the report.")] = Path("out"),
-) -> None:
-    """Run a published experiment again, on your model and data, and write a report on what holds.
+Options = dict[str, tuple[Any, Any]]  # annotation and default by name
+
+SHARED: Options = {
+    "model": (Annotated[str | None, typer.Option(help="A hub id or a folder; by default a small BERT.")], None),
+    "device": (Annotated[str | None, typer.Option(help="cpu or cuda.")], None),
+    "out": (Annotated[Path, typer.Option("--out", "-o", help="Folder for all steps and the report.")], Path("out")),
+}
+
+
+def verb(ctx: typer.Context) -> None:
+    """Repeat a published experiment on your model and data, and report which of its claims hold.
+
+    NAME is one of 'headscope list studies'; every study has options of its own:
+
+    headscope study effective-attention --help
 
     headscope study effective-attention --data GLUE --task rte -o out/
     """
-    asked: dict[str, Any] = {
-        "data": data,
-        "tasks": tuple(task) if task else None,
-        "dev": dev,
-        "train": train,
-        "tuned": tuned,
-    }
-    asked |= {"text": text, "pair": pair, "label": label}
-    asked |= {"limit": limit, "train_limit": train_limit, "epochs": epochs, "example": example, "seed": seed}
-    _study(name, model, out, device, {key: each for key, each in asked.items() if each is not None})
+    from headscope.cli.main import polite
+
+    words = [word for word in ctx.args if not word.startswith("-")]
+    name = next((word for word in words if _is_study(word)), words[0] if words else None)
+    if name is None:
+        typer.echo(ctx.get_help())
+        return
+    options = study_options(studies.find(parse_spec(name)[0]))
+    rest = list(ctx.args)
+    rest.remove(name)
+    command = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich")
+    command.command(context_settings={"help_option_names": ["-h", "--help"]})(polite(_make_command(name, options)))
+    command(rest, prog_name=f"headscope study {name}")
 
 
-def _study(name: str, model: str | None, out: Path, device: str | None, options: dict[str, Any]) -> None:
-    """Run it, write the report, and say what holds."""
-    _check(name, options)
+def study_options(kind: Any) -> Options:
+    """Return an option for each parameter of a study, from its fields: type, default and help."""
+    hints, options = get_type_hints(kind), {}
+    for parameter in fields(kind):
+        flag = parameter.metadata.get("flag") or parameter.name
+        shown: Any = False if parameter.default in (None, ()) else str(parameter.default)
+        option = typer.Option(
+            f"--{flag.replace('_', '-')}", help=parameter.metadata.get("help", ""), show_default=shown
+        )
+        options[parameter.name] = (Annotated[_read_type(hints[parameter.name]) | None, option], None)
+    return options
+
+
+def _make_command(name: str, options: Options) -> Any:
+    """Return a function with these options as its parameters, which runs the study."""
+
+    def run(model: str | None, device: str | None, out: Path, **given: Any) -> None:
+        _run(name, model, device, out, {key: value for key, value in given.items() if value not in (None, [])})
+
+    every = SHARED | options
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    parameters = [
+        inspect.Parameter(key, keyword, annotation=hint, default=default) for key, (hint, default) in every.items()
+    ]
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {key: hint for key, (hint, _) in every.items()}
+    run.__doc__ = studies.find(parse_spec(name)[0]).__doc__
+    return run
+
+
+def _run(name: str, model: str | None, device: str | None, out: Path, options: dict[str, Any]) -> None:
     console = Console(highlight=False)
     with Console(stderr=True).status("Loading"):
         import transformers
@@ -70,32 +96,36 @@ def _study(name: str, model: str | None, out: Path, device: str | None, options:
 
         transformers.utils.logging.disable_progress_bar()
         check_folder(out / "report")
-    found = hs.study(name, model, out=out, device=device, **options)
-    page = hs.report(found.document, out / "report")
-    _verdicts(console, found.document)
+    values: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in options.items()}
+    result = hs.study(name, model, out=out, device=device, **values)
+    page = hs.report(result.document, out / "report")
+    _print_verdicts(console, result.document)
     console.print(f"Wrote {page}", soft_wrap=True)
 
 
-def _check(name: str, options: dict[str, Any]) -> None:
-    """Refuse options that the study has not, by the name they have in the shell."""
-    kind = studies.find(parse_spec(name)[0])
-    known = [each.name for each in fields(kind)]
-    for each in options:
-        if each not in known:
-            raise unknown_name(f"option of the study '{name}'", each, known)
+def _is_study(name: str) -> bool:
+    try:
+        return bool(studies.find(parse_spec(name)[0]))
+    except HeadscopeError:
+        return False
 
 
-def _verdicts(console: Console, document: "Document") -> None:
-    """The claims and what stands of them, where a study judges some."""
-    from headscope.core import document as documents
+def _read_type(hint: Any) -> Any:
+    """Return the type of an option: the first of a union, a list of the items of a tuple."""
+    if get_origin(hint) in (Union, UnionType):
+        return _read_type(get_args(hint)[0])
+    return list[get_args(hint)[0]] if get_origin(hint) is tuple else hint  # type: ignore[misc]
 
+
+def _print_verdicts(console: Console, document: "Document") -> None:
+    """Print the claims and their verdicts, where a study judges some."""
     for section in document.sections:
         for part in section.parts:
-            if isinstance(part, documents.Table) and part.name == "verdicts":
+            if getattr(part, "name", "") == "verdicts" and hasattr(part, "frame"):
                 table = Table(box=None, padding=(0, 2, 0, 0))
                 table.add_column("claim", overflow="fold")
                 table.add_column("verdict", overflow="fold")
-                for claim, line in part.frame.iterrows():
-                    table.add_row(escape(str(claim)), escape(str(line["verdict"])))
+                for claim, row in part.frame.iterrows():
+                    table.add_row(escape(str(claim)), escape(str(row["verdict"])))
                 console.print(table)
                 console.print()

@@ -1,8 +1,8 @@
-"""A published experiment that anyone can run again."""
+"""A published experiment that anyone can repeat."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -11,36 +11,60 @@ if TYPE_CHECKING:
 
     from headscope.core.document import Document
 
-Found = Mapping[str, "xr.Dataset"]
-"""What a study found, by name; `numbers` is the main result, the same whenever the study is run again."""
-
-
-class Study(ABC):
-    """Frozen parameters, the steps of an experiment, and the report on what they found.
-
-    A subclass is a frozen dataclass in a file of its own under `studies/`, named after it.
-    """
-
-    cites: ClassVar[tuple[str, ...]] = ()
-    """The papers it comes from, as keys of `headscope cite`."""
-
-    @abstractmethod
-    def run(self, model: Any, out: Path, *, device: str | None = None, progress: bool = True) -> Found:
-        """Every step, each kept in `out` as soon as it is done, and taken from there where it was done before."""
-
-    @abstractmethod
-    def document(self, found: Found) -> "Document":
-        """The report on what `run` found; it needs nothing else."""
+Results = Mapping[str, "xr.Dataset"]
+"""The results of a study by name; `numbers` is the main one, and is the same whenever the study is repeated."""
 
 
 @dataclass(frozen=True)
-class Studied:
-    """What a study found, and the report on it before it is written."""
+class Progress:
+    """The step that a study starts now."""
 
-    found: Found
+    part: str  # such as the task
+    step: int
+    total: int
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.part}, step {self.step} of {self.total}: {self.text}"
+
+
+ProgressCallback = Callable[[Progress], None]
+
+
+def option(default: Any, help: str, *, flag: str | None = None) -> Any:  # noqa: A002  (the shell's own word)
+    """Return a dataclass field for a parameter of a study, with its help text and its name in the shell."""
+    return field(default=default, metadata={"help": help, "flag": flag})
+
+
+class Study(ABC):
+    """The parameters of an experiment, its steps, and the report on its results.
+
+    A subclass is a frozen dataclass in a file or package of its own under `studies/`, named after it. Its fields, best
+    declared with `option`, are the options of `headscope study` in the shell.
+    """
+
+    cites: ClassVar[tuple[str, ...]] = ()
+    """The papers it repeats, as keys of `headscope cite`."""
+
+    @abstractmethod
+    def run(
+        self, model: Any, out: Path, *, device: str | None = None, progress: ProgressCallback | None = None
+    ) -> Results:
+        """Run every step. A finished step is stored in `out`, and read from there in later runs."""
+
+    @abstractmethod
+    def document(self, results: Results) -> "Document":
+        """Return the report on the results of `run`."""
+
+
+@dataclass(frozen=True)
+class StudyResult:
+    """The results of a study, and the report on them."""
+
+    results: Results
     document: "Document"
 
     @property
     def data(self) -> "xr.Dataset":
         """The main result."""
-        return self.found["numbers"]
+        return self.results["numbers"]

@@ -1,4 +1,4 @@
-"""The steps of a study, each kept in a folder as soon as it is done."""
+"""The steps of a study, stored in a folder and resumed from it."""
 
 import json
 import sys
@@ -9,64 +9,60 @@ from typing import Any
 
 import xarray as xr
 
-from headscope.core.errors import InputError
+from headscope.core.study import Progress, ProgressCallback
 from headscope.results.atomic import atomic_path
 from headscope.results.npz import read_npz, write_npz
+from headscope.results.resume import check_resumable
 
 FACTS = "study.json"
+REMEDY = "Study as before, or give another folder, in the shell -o."
 
 
-class Hashed(str):
-    """A fact that stands for something too large to be written down; two of them tell nothing but that they differ."""
-
-    __slots__ = ()
+def print_progress(progress: Progress) -> None:
+    """Print the step to stderr."""
+    print(progress, file=sys.stderr, flush=True)  # noqa: T201
 
 
 @dataclass(frozen=True)
 class Steps:
-    """A folder for the steps of one part of a study, and the facts that make two runs the same."""
+    """The folder with the steps of one part of a study."""
 
     folder: Path
-    name: str  # what the part is called when progress is shown
-    total: int = 0  # how many steps there are, to say how far it is
-    progress: bool = True
+    part: str
+    total: int = 0
+    progress: ProgressCallback | None = None
 
-    def compare(self, facts: Mapping[str, Any]) -> None:
-        """Refuse to go on with steps of another study."""
-        path, plainly = self.folder / FACTS, json.loads(json.dumps(dict(facts)))
-        found = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else plainly
-        differing = [name for name in {**plainly, **found} if found.get(name) != plainly.get(name)]
-        if differing:
-            name = differing[0]
-            other = (
-                f"with other {name}"
-                if isinstance(facts.get(name), Hashed)
-                else f"with {name}={found.get(name)!r}, but this run has {name}={plainly.get(name)!r}"
-            )
-            raise InputError(
-                f"{self.folder} holds a study {other}. Study as before, or give another folder, in the shell -o."
-            )
+    @property
+    def bars(self) -> bool:
+        """Whether long steps show a progress bar in the terminal."""
+        return self.progress is print_progress
+
+    def check(self, facts: Mapping[str, Any]) -> None:
+        """Raise InputError if the folder holds steps of a study with other facts."""
+        path = self.folder / FACTS
+        if path.is_file():
+            check_resumable(self.folder, json.loads(path.read_text(encoding="utf-8")), facts, remedy=REMEDY)
 
     def begin(self, facts: Mapping[str, Any]) -> None:
-        """Note what is studied, or refuse to go on with steps of another study."""
-        self.compare(facts)
-        path = self.folder / FACTS
-        if not path.is_file():
-            with atomic_path(path) as part:
+        """Store the facts, or check them against those of the steps in the folder."""
+        self.check(facts)
+        if not (self.folder / FACTS).is_file():
+            with atomic_path(self.folder / FACTS) as part:
                 part.write_text(json.dumps(dict(facts), indent=1, ensure_ascii=False), encoding="utf-8")
 
-    def kept(self, name: str, make: Callable[[], xr.Dataset]) -> xr.Dataset:
-        """What a step found: read from the folder, or made now and put there."""
+    def keep(self, name: str, make: Callable[[], xr.Dataset], *, discard: str | None = None) -> xr.Dataset:
+        """Return the result of a step: read from the folder, or computed and stored.
+
+        Files that match `discard` are deleted once the step is stored.
+        """
         path = self.folder / f"{name}.npz"
         if not path.is_file():
             write_npz(make(), path)
+        for leftover in self.folder.glob(discard) if discard else ():
+            leftover.unlink()
         return read_npz(path)
 
-    def done(self, name: str) -> bool:
-        """Whether a step is in the folder already."""
-        return (self.folder / f"{name}.npz").is_file()
-
-    def say(self, place: int, what: str) -> None:
-        """Which step begins now."""
-        if self.progress:
-            print(f"{self.name}, step {place} of {self.total}: {what}", file=sys.stderr, flush=True)  # noqa: T201
+    def say(self, step: int, text: str) -> None:
+        """Report the step that starts now."""
+        if self.progress is not None:
+            self.progress(Progress(self.part, step, self.total, text))

@@ -1,13 +1,28 @@
-"""Running a study by name."""
+"""Run a study by name; and what all studies of tasks and fine-tuned models share."""
 
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import xarray as xr
 
 from headscope.core.catalog import studies
 from headscope.core.errors import InputError
 from headscope.core.spec import file_name
-from headscope.core.study import Studied, Study
+from headscope.core.study import ProgressCallback, Results, Study, StudyResult, option
+from headscope.experiments.steps import Steps, print_progress
+from headscope.results.stamp import read_provenance, stamp
 from headscope.results.store import save
+
+if TYPE_CHECKING:
+    from headscope.engine.model import Model
+    from headscope.experiments.tasks import TaskData
+    from headscope.experiments.tuned import TaskRun
+
+COLUMNS = ("text", "pair", "label")
+PATHS = ("data", "dev", "train", "tuned")
 
 
 def study(
@@ -16,27 +31,191 @@ def study(
     *,
     out: str | Path,
     device: str | None = None,
-    progress: bool = True,
+    progress: bool | ProgressCallback = True,
     **options: Any,
-) -> Studied:
-    """Run a published experiment again, on any model and data.
+) -> StudyResult:
+    """Repeat a published experiment on any model and data.
 
     `name` is one of `headscope list studies`, or a study; `options` are its parameters. `model` is anything `hs.load`
-    takes; None is the small default. Every step is kept in the folder `out` as soon as it is done: a study that was
-    stopped goes on from there when it is run again, and one that is done gives the same numbers at once. The result has
-    the main Dataset as `data`, saved in `out` too, and a `document` that `hs.report` writes as a page.
+    takes; None is the small default. Every step is stored in the folder `out` when it is done: a study that was stopped
+    resumes when it is run again, and a finished one returns the same numbers at once. `progress` is called with every
+    step that starts; True prints it to stderr. The result has the main Dataset as `data`, saved in `out` too, and a
+    `document` that `hs.report` writes as a page.
     """
     if device not in (None, "cpu", "cuda"):
         raise InputError(f"device={device!r} is neither 'cpu' nor 'cuda'. Leave it out for the GPU if there is one.")
     chosen: Study = studies.make(name, **options)
     folder = Path(out)
+    callback = progress if callable(progress) else print_progress if progress else None
     try:
-        found = chosen.run(model, folder, device=device, progress=progress)
+        results = chosen.run(model, folder, device=device, progress=callback)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(
-            f"Stopped. What is done is kept in {folder}: run the same study again, and it goes on from there."
+            f"Stopped. Finished steps are stored in {folder}: run the same study again to resume it."
         ) from None
-    for what, data in found.items():
-        title = file_name(type(chosen)) if what == "numbers" else f"{file_name(type(chosen))}_{what}"
+    for part, data in results.items():
+        title = file_name(type(chosen)) if part == "numbers" else f"{file_name(type(chosen))}_{part}"
         save(data, folder / f"{title}.nc")
-    return Studied(found, chosen.document(found))
+    return StudyResult(results, chosen.document(results))
+
+
+@dataclass(frozen=True)
+class TaskStudy(Study):
+    """A study that fine-tunes a model on tasks, and measures each of them.
+
+    A subclass declares its tasks and implements `measure_task` and `document`.
+    """
+
+    data: str | None = option(None, "Folder of GLUE with the tasks of the study.")
+    tasks: tuple[str, ...] = option((), "A task of --data, such as rte; may be repeated. All by default.", flag="task")
+    dev: str | None = option(None, "Your own data to study, as for 'measure'.")
+    train: str | None = option(None, "Your own data to fine-tune on; without it, --dev is split.")
+    text: str | None = option(None, "Column of your data that holds the text.")
+    pair: str | None = option(None, "Column of your data that holds the second text.")
+    label: str | None = option(None, "Column of your data that holds the label.")
+    tuned: str | None = option(None, "Folder of a model that is fine-tuned already, or of such folders by task.")
+    limit: int | None = option(None, "Number of inputs to study, sampled at random; all by default.")
+    train_limit: int | None = option(None, "Number of training examples, sampled at random; all by default.")
+    epochs: int | None = option(None, "Number of training epochs; 3 by default.")
+    batch_size: int = option(8, "Training batch size.")
+    learning_rate: float | None = option(None, "Peak learning rate; 2e-5 by default.")
+    warmup: float = option(0.0, "Share of training steps in which the learning rate rises.")
+    max_length: int = option(128, "Truncate inputs to this number of tokens.")
+    seed: int = option(0, "Seed of fine-tuning and sampling.")
+    example: str | int | None = option(None, "Id of the input whose map is shown; its row number if it has no id.")
+
+    kinds: ClassVar[Mapping[str, str]] = {}
+    """The GLUE tasks of the study, with what kind of task each is."""
+
+    steps: ClassVar[int] = 1
+    """Number of steps of one task, for progress."""
+
+    own_facts: ClassVar[tuple[str, ...]] = ()
+    """Parameters of the subclass that decide the numbers."""
+
+    short: ClassVar[Mapping[str, Any]] = {"limit": 120, "train_limit": 480, "epochs": 1, "learning_rate": 5e-5}
+    """Defaults for the bundled task: minutes instead of hours."""
+
+    def __post_init__(self) -> None:
+        columns = [name for name in COLUMNS if getattr(self, name) is not None]
+        task = self.tasks[0] if self.tasks else None
+        problems = {
+            "Both data (a folder of GLUE) and dev (your own data) are given. Give one of them.": self.data and self.dev,
+            "train is given, but not dev, which is what is studied. Give both.": self.train and not self.dev,
+            f"{columns[0] if columns else ''} names a column of your own data, but there is no dev. Give the file as "
+            "dev, or leave it out.": columns and not self.dev,
+            f"The task {task} is asked for, but dev gives your own data, which is no task of the paper. Leave one of "
+            "them out.": task and self.dev,
+            f"The task {task} is asked for, but not where it is. Give data, the folder of GLUE, in the shell "
+            "--data.": task and not self.data and not self.dev,
+        }
+        for text, wrong in problems.items():
+            if wrong:
+                raise InputError(text)
+        for name in ("limit", "train_limit", "epochs"):
+            if getattr(self, name) is not None and getattr(self, name) < 1:
+                raise InputError(f"{name}={getattr(self, name)} is too small. Give at least 1.")
+
+    @abstractmethod
+    def measure_task(self, run: "TaskRun") -> dict[str, xr.Dataset]:
+        """Return the results of one task by name; `numbers` must be there, with the dimension `task`."""
+
+    def run(
+        self, model: Any, out: Path, *, device: str | None = None, progress: ProgressCallback | None = None
+    ) -> Results:
+        """Measure every task, and join the results."""
+        from headscope.engine.load import load
+        from headscope.engine.model import Model
+        from headscope.experiments.tuned import check_example, check_runs
+
+        tasks, missing = self.read_tasks()
+        # in float32, like the fine-tuned model that it is compared with
+        base = model if isinstance(model, Model) else load(model, device=device, dtype="float32")
+        runs = [self.plan_task(task, base, out, len(tasks), device=device, progress=progress) for task in tasks]
+        own = {name: getattr(self, name) for name in self.own_facts}
+        check_runs(runs, own)
+        check_example(runs, self.example_id)
+        parts: list[dict[str, xr.Dataset]] = []
+        for run in runs:
+            run.steps.begin(run.facts(own))
+            parts.append(self.measure_task(run))
+        joined = {name: self._join(name, [part[name] for part in parts], runs) for name in parts[0]}
+        numbers = stamp_tasks(joined.pop("numbers"), **self._facts(base, missing))
+        facts = read_provenance(numbers)
+        return {"numbers": numbers, **{name: stamp(data, **facts) for name, data in joined.items()}}
+
+    @property
+    def example_id(self) -> str | None:
+        """The id of the input to show; a row number is the id where there are none."""
+        return None if self.example is None else str(self.example)
+
+    def _join(self, name: str, parts: Sequence[xr.Dataset], runs: "Sequence[TaskRun]") -> xr.Dataset:
+        """Join a result of all tasks along `task`; of `maps` choose those of one task."""
+        from headscope.experiments.example import choose_maps
+        from headscope.experiments.tuned import find_example
+
+        if name == "maps":
+            named = [stamp(maps, task_shown=run.task.name) for run, maps in zip(runs, parts, strict=True)]
+            return choose_maps(named, [find_example(run, self.example_id) is not None for run in runs])
+        return xr.concat(parts, "task", join="outer", data_vars="all", combine_attrs="override")
+
+    def read_tasks(self) -> "tuple[list[TaskData], list[str]]":
+        """Return the tasks to study, and the names of those that the folder lacks."""
+        from headscope.experiments import tasks
+
+        if self.data is not None:
+            return tasks.read_glue(self.data, self.tasks, self.kinds, seed=self.seed, train=self.tuned is None)
+        if self.dev is not None:
+            columns = {name: getattr(self, name) for name in COLUMNS}
+            tuned = self.tuned is not None
+            return [tasks.read_files(self.dev, self.train, columns=columns, seed=self.seed, tuned=tuned)], []
+        return [tasks.read_bundled()], []
+
+    def plan_task(self, task: "TaskData", base: "Model", out: Path, count: int, **options: Any) -> "TaskRun":
+        """Return one task with everything that decides its numbers."""
+        from headscope.experiments.tuned import TaskRun, find_tuned_folder
+        from headscope.training.settings import TrainingOptions
+
+        short: Mapping[str, Any] = self.short if self.data is None and self.dev is None else {}
+        tuning = TrainingOptions(
+            epochs=self.epochs or short.get("epochs", 3),
+            batch_size=self.batch_size,
+            max_length=self.max_length,
+            learning_rate=self.learning_rate or short.get("learning_rate", 2e-5),
+            warmup=self.warmup,
+            seed=self.seed,
+            limit=self.train_limit or short.get("train_limit"),
+        )
+        steps = Steps(out / task.name, task.name, self.steps, options.get("progress"))
+        tuned = find_tuned_folder(self.tuned, task.name, count)
+        limit = self.limit or short.get("limit")
+        return TaskRun(task, base, steps, tuning, self.max_length, self.seed, limit, tuned, options.get("device"))
+
+    def _facts(self, base: "Model", missing: list[str]) -> dict[str, Any]:
+        """Return the provenance; of a path only its name, so that a report says nothing of the machine."""
+        values = {option.name: getattr(self, option.name) for option in fields(self)}
+        changed = {name: value for name, value in values.items() if value != getattr(type(self), name)}
+        name = file_name(type(self))
+        return {
+            "command": f"headscope study {name.replace('_', '-')}",
+            "options": {key: Path(value).name if key in PATHS else value for key, value in changed.items()},
+            "study": name,
+            "model": base.spec,
+            "weights_hash": base.weights_hash,
+            "missing": missing,
+            "max_length": self.max_length,
+            **{name: values[name] for name in self.own_facts},
+            "seed": self.seed,
+            "device": base.device.type,
+            "dtype": str(base.network.dtype).removeprefix("torch."),
+        }
+
+
+def stamp_tasks(numbers: xr.Dataset, **facts: Any) -> xr.Dataset:
+    """Stamp joined numbers with the data and weights of every task, and the number of inputs."""
+    names = [str(task) for task in numbers["task"].values]
+    data, tuned = (
+        dict(zip(names, map(str, numbers[f"{part}_hash"].values), strict=True)) for part in ("data", "tuned")
+    )
+    count = numbers["n"].sel(length="all") if "length" in numbers["n"].dims else numbers["n"]
+    return stamp(numbers, **{**facts, "data": data, "tuned": tuned, "n": int(count.sum())})

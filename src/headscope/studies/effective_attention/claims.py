@@ -1,262 +1,117 @@
-"""The paper's claims, each judged for each task on the tuned model."""
+"""The claims of Sun & Marasović (2021), §3 and appendix B, as data."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from headscope.core.prose import join_words
-from headscope.experiments.verdict import (
-    Answer,
-    Interval,
-    Verdict,
-    alike,
-    both,
-    falls,
-    mostly,
-    opposite,
-    overall,
-    rises,
-    verdict,
-)
-from headscope.studies.effective_attention.names import ATTENTIONS
-from headscope.studies.effective_attention.paper import SHARES
-from headscope.studies.effective_attention.speed import ratios
-from headscope.uncertainty.intervals import Array
+from headscope.experiments.claims import Claim, JudgedClaim, judge_all, mostly
+from headscope.experiments.summary import pool_ratios
+from headscope.studies.effective_attention.paper import LETTERS, SECONDS, SHARES
 
 SHARE = 0.02
-"""A share of maps that changes by two points changes."""
-
-MUCH_SHARE = max(abs(one[3] - other[3]) for one, other in SHARES.values()) / 100
-"""It changes notably if it does by more than any in the paper's own column of heterogeneous maps, said not to."""
-
+MUCH_SHARE = max(abs(raw[3] - effective[3]) for raw, effective in SHARES.values()) / 100
 WEIGHT, MUCH_WEIGHT = 0.10, 0.25
-"""A weight that changes by a tenth of what it was changes; by a quarter, it is no longer alike."""
-
 TWICE = (1.75, 2.25)
-"""Within these, evaluation takes twice the time."""
-
-TWINS = 1e-3
-"""Two weights that differ by less than this share are the same."""
-
-
-@dataclass(frozen=True)
-class Judged:
-    """What is to be said of one claim for one task, with the numbers behind it."""
-
-    task: str
-    verdict: Verdict
-    figures: str
+TWINS = 1e-3  # two weights that differ by a smaller fraction are the same
+WHY_SHARE = "two points of a share of maps count as a change"
+WHY_MUCH_SHARE = "no share in the paper's column of heterogeneous maps, said not to change notably, moves further"
+WHY_WEIGHT, WHY_MUCH_WEIGHT = "a tenth of a weight counts as a change", "within a quarter a weight is alike"
+WHY_TWICE = "a quarter around twice the time"
+BOTH: dict[str, Any] = {"exact": ("effective",), "published": ("paper",), "contrast": "padding"}
 
 
-@dataclass(frozen=True)
-class Claim:
-    """A claim in words, and what was found for each task."""
-
-    text: str
-    judged: tuple[Judged, ...]
-
-    @property
-    def verdict(self) -> str:
-        """For all tasks together."""
-        return overall([each.verdict for each in self.judged])
-
-    @property
-    def sentence(self) -> str:
-        """The tasks of each verdict with their numbers, in one sentence."""
-        kinds = list(dict.fromkeys(each.verdict for each in self.judged))
-        parts = []
-        for kind in kinds:
-            of = [each for each in self.judged if each.verdict == kind]
-            parts.append(f"{_WORDS[kind]} on {join_words([f'{each.task} ({each.figures})' for each in of])}")
-        said = "; ".join(parts)
-        return f"{said[:1].upper()}{said[1:]}."
+def _claim_share(text: str, pattern: str, direction: Any, threshold: float = SHARE, reason: str = WHY_SHARE) -> Claim:
+    column = list(LETTERS).index(pattern)
+    theirs = {task: f"{raw[column]} → {effective[column]} %" for task, (raw, effective) in SHARES.items()}
+    where = {"pattern": pattern}
+    return Claim(text, "share", where, direction, threshold, reason, theirs=theirs, percent=True, **BOTH)
 
 
-SAME_PLACE = "[CLS] and [SEP] have the same weight"
+def _claim_weight(text: str, axis: str, label: str, direction: Any, threshold: float = WEIGHT) -> Claim:
+    """A claim on the weight on a type of token from [CLS] in the last layer, or on a token from all others."""
+    quantity = "type_weight" if axis == "type" else "weight"
+    reason = WHY_WEIGHT if threshold == WEIGHT else WHY_MUCH_WEIGHT
+    where = {axis: label, "size": "signed"}
 
-_WORDS: Mapping[Verdict, str] = {
-    "holds": "holds",
-    "does not hold": "does not hold",
-    "only with padding": "holds only with padding",
-    "only without padding": "holds only without padding",
-    "cannot be said": "cannot be said",
-    "does not apply": "does not apply",
-}
+    def applies(task: xr.Dataset) -> str:
+        return "" if np.isfinite(float(task.sel(where)[quantity].sel(lens="raw"))) else f"no {label} there"
 
-
-def claims(numbers: xr.Dataset, times: xr.Dataset | None = None) -> list[Claim]:
-    """Every claim of the paper (its §3 and appendix B), judged on the tuned model."""
-    tuned = numbers.sel(role="tuned", length="all")
-    tasks = [tuned.sel(task=name) for name in numbers["task"].values]
-    found = [*_pattern_claims(tasks), *_type_claims(tasks), *_token_claims(tasks), _layer_claim(tasks)]
-    return found if times is None else [*found, *_time_claims(times)]
+    return Claim(text, quantity, where, direction, threshold, reason, relative=True, applies=applies, **BOTH)
 
 
-def _pattern_claims(tasks: Sequence[xr.Dataset]) -> list[Claim]:
-    def claim(text: str, pattern: str, judge: Callable[[Interval, float], Answer], notable: float) -> Claim:
-        def one(task: xr.Dataset) -> Judged:
-            here = task.sel(pattern=pattern)
-            exact, published = (
-                judge(interval_of(here, "share_change", lens), notable) for lens in ("visible", "paper")
-            )
-            return Judged(_name(task), verdict(exact, published), _from_to(here["share"], percent=True))
-
-        return Claim(text, tuple(map(one, tasks)))
-
-    return [
-        claim("Vertical patterns fall.", "vertical", falls, SHARE),
-        claim("Vertical + diagonal patterns fall.", "vertical_diagonal", falls, SHARE),
-        claim("Block patterns rise.", "block", rises, SHARE),
-        claim("Diagonal patterns rise.", "diagonal", rises, SHARE),
-        claim("Heterogeneous patterns do not change notably.", "heterogeneous", alike, MUCH_SHARE),
-    ]
+def find_twins(task: xr.Dataset) -> str:
+    """Return that [CLS] gives itself and [SEP] the same weight in the last layer, where it does."""
+    weights = task["type_weight"].sel(size="signed", lens="raw")
+    cls, sep = (float(weights.sel(type=kind)) for kind in ("cls", "sep"))
+    return "[CLS] and [SEP] have the same weight" if abs(cls - sep) < TWINS * abs(cls) else ""
 
 
-def _type_claims(tasks: Sequence[xr.Dataset]) -> list[Claim]:
-    return [
-        Claim("[SEP] is among the two types that [CLS] attends to most, on all tasks but QNLI.",
-              tuple(map(_sep_leads, tasks))),
-        Claim("With effective attention [SEP] loses that place (but on SST-2).", tuple(map(_sep_loses, tasks))),
-        Claim("Punctuation loses weight too.", tuple(_type_changes(task, "punctuation", falls) for task in tasks)),
-        *(Claim(f"{kind.capitalize()}s gain weight.", tuple(_type_changes(task, kind, rises) for task in tasks))
-          for kind in ("noun", "pronoun", "verb")),
-    ]  # fmt: skip
-
-
-def told_apart(task: xr.Dataset) -> bool:
-    """Whether [CLS] gives itself and [SEP] different weights in the last layer: in some models they are one vector."""
-    here = task["type_weight"].sel(size="signed", lens="standard")
-    one, other = (float(here.sel(type=kind)) for kind in ("cls", "sep"))
-    return not abs(one - other) < TWINS * abs(one)
-
-
-def _sep_leads(task: xr.Dataset) -> Judged:
-    """Judged on standard attention, to which padding does nothing; for QNLI the paper says the opposite."""
-    if not told_apart(task):
-        return Judged(_name(task), "does not apply", SAME_PLACE)
-    answer = mostly(float(task["sep_leads"].sel(lens="standard")))
-    answer = opposite(answer) if _name(task) == "QNLI" else answer
-    return Judged(_name(task), verdict(answer, answer), f"place {_place(task, 'standard')} of six")
-
-
-def _sep_loses(task: xr.Dataset) -> Judged:
-    """Where [SEP] did not lead, it has nothing to lose."""
-    if not told_apart(task):
-        return Judged(_name(task), "does not apply", SAME_PLACE)
-    places = f"place {' → '.join(str(_place(task, lens)) for lens in ('standard', 'visible'))}"
-    figures = f"{places}; published {_place(task, 'paper')}"
-    if mostly(float(task["sep_leads"].sel(lens="standard"))) == "no":
-        return Judged(_name(task), "does not apply", figures)
-    exact, published = (opposite(mostly(float(task["sep_leads"].sel(lens=lens)))) for lens in ("visible", "paper"))
-    exact, published = (opposite(each) if _name(task) == "SST-2" else each for each in (exact, published))
-    return Judged(_name(task), verdict(exact, published), figures)
-
-
-def _type_changes(task: xr.Dataset, kind: str, judge: Callable[[Interval, float], Answer]) -> Judged:
-    here = task.sel(size="signed", type=kind)
-    if not np.isfinite(standard_of(here, "type_weight")):
-        return Judged(_name(task), "does not apply", f"no {kind} there")
-    least = WEIGHT * standard_of(here, "type_weight")
-    exact, published = (judge(interval_of(here, "type_weight_change", lens), least) for lens in ("visible", "paper"))
-    return Judged(_name(task), verdict(exact, published), _from_to(here["type_weight"]))
-
-
-def _token_claims(tasks: Sequence[xr.Dataset]) -> list[Claim]:
-    def claim(text: str, token: str, judge: Callable[[Interval, float], Answer], notable: float) -> Claim:
-        def one(task: xr.Dataset) -> Judged:
-            here = task.sel(token=token, size="signed")
-            least = notable * standard_of(here, "weight")
-            exact, published = (judge(interval_of(here, "weight_change", lens), least) for lens in ("visible", "paper"))
-            return Judged(_name(task), verdict(exact, published), _from_to(here["weight"]))
-
-        return Claim(text, tuple(map(one, tasks)))
-
-    return [
-        claim("[SEP] loses weight from all other tokens.", "sep", falls, WEIGHT),
-        claim("[CLS] is attended to alike.", "cls", alike, MUCH_WEIGHT),
-    ]
-
-
-def _layer_claim(tasks: Sequence[xr.Dataset]) -> Claim:
-    def one(task: xr.Dataset) -> Judged:
-        standard, visible, paper = (
-            mostly(float(task["last_layers_change_most"].sel(lens=lens))) for lens in ("standard", "visible", "paper")
-        )
-        figures = ", ".join(f"{ATTENTIONS[lens]} {_least_alike(task, lens)}" for lens in ("standard", "visible"))
-        return Judged(_name(task), verdict(both([standard, visible]), both([standard, paper])), figures)
-
-    return Claim("The last two layers change most with fine-tuning, under both attentions.", tuple(map(one, tasks)))
-
-
-def _time_claims(times: xr.Dataset) -> list[Claim]:
-    """Of the published way and of ours; all tasks together, for inputs are filled up and tasks differ by chance.
-
-    Judged with the smallest batch of each task, which is the paper's: by the middle half of all turns.
-    """
-
-    def claim(text: str, way: str) -> Claim:
-        every = times["seconds"].sel(way=way) / times["seconds"].sel(way="standard")
-        turns = np.concatenate([_first_batch(every.sel(task=task)) for task in times["task"].values])
-        low, high = np.quantile(turns, (0.25, 0.75))
-        inside, outside = TWICE[0] <= low and high <= TWICE[1], high < TWICE[0] or low > TWICE[1]
-        kind: Verdict = "holds" if inside else "does not hold" if outside else "cannot be said"
-        return Claim(
-            text, tuple(Judged(str(task), kind, _times(times, str(task), way)) for task in times["task"].values)
-        )
-
-    return [
-        claim("Evaluation takes twice the time, by full decomposition as published.", "svd"),
-        claim("Evaluation takes twice the time, with our way in place.", "in place"),
-    ]
-
-
-def _first_batch(turns: xr.DataArray) -> Array:
-    """The turns of the smallest batch that was timed."""
-    for batch in turns["batch"].values:
-        found: Array = turns.sel(batch=batch).dropna("turn").values
-        if len(found):
-            return found
-    raise ValueError("nothing was timed")
-
-
-def _times(times: xr.Dataset, task: str, way: str) -> str:
-    here = ratios(times.sel(task=task))["ratio"].sel(way=way)
-    timed = [(int(batch), float(here.sel(batch=batch))) for batch in here["batch"].values]
-    return ", ".join(f"{ratio:.2f}× with {batch} at a time" for batch, ratio in timed if ratio == ratio)
-
-
-def interval_of(here: xr.Dataset, name: str, lens: str) -> Interval:
-    """A number of one attention with its ends."""
-    one = here.sel(lens=lens)
-    return Interval(*(float(one[f"{name}{end}"]) for end in ("", "_low", "_high")))
-
-
-def standard_of(here: xr.Dataset, name: str) -> float:
-    """How large it is with standard attention."""
-    return abs(float(here[name].sel(lens="standard")))
-
-
-def _place(task: xr.Dataset, lens: str) -> int:
-    """The place of [SEP] among the types, the most attended first."""
+def _rank_sep(task: xr.Dataset, lens: str) -> int:
     weights = abs(task["type_weight"].sel(lens=lens, size="signed"))
     return int((weights > weights.sel(type="sep")).sum()) + 1
 
 
-def _least_alike(task: xr.Dataset, lens: str) -> str:
-    table = task["similarity_layer"].sel(lens=lens)
-    order = np.argsort(table.values)[:2]
-    return " and ".join(f"L{int(table['layer'][place])}" for place in sorted(order))
+def _format_ranks(task: xr.Dataset) -> str:
+    raw, effective, paper = (_rank_sep(task, lens) for lens in ("raw", "effective", "paper"))
+    return f"rank {raw} → {effective}; paper {paper}"
 
 
-def _from_to(table: xr.DataArray, *, percent: bool = False) -> str:
-    """Standard, exact, and as published."""
-    values = [float(table.sel(lens=lens)) for lens in ("standard", "visible", "paper")]
-    one, two, three = (f"{100 * each:.1f}" if percent else f"{each:.3f}" for each in values)
-    unit = " %" if percent else ""
-    return f"{one} → {two}{unit}; published {three}{unit}"
+def _cannot_lose(task: xr.Dataset) -> str:
+    """Where [SEP] does not lead, it has no rank to lose."""
+    leads = mostly(float(task["sep_leads"].sel(lens="raw")))
+    return find_twins(task) or (_format_ranks(task) if leads == "no" else "")
 
 
-def _name(task: xr.Dataset) -> str:
-    return str(task["task"].values)
+def _format_layers(task: xr.Dataset) -> str:
+    def find_least(lens: str) -> str:
+        similarity = task["similarity_layer"].sel(lens=lens)
+        return " and ".join(f"L{int(similarity['layer'][at])}" for at in sorted(np.argsort(similarity.values)[:2]))
+
+    return ", ".join(f"{lens} {find_least(lens)}" for lens in ("raw", "effective"))
+
+
+PATTERNS = (
+    _claim_share("Vertical patterns fall.", "vertical", "falls"),
+    _claim_share("Vertical + diagonal patterns fall.", "vertical_diagonal", "falls"),
+    _claim_share("Block patterns rise.", "block", "rises"),
+    _claim_share("Diagonal patterns rise.", "diagonal", "rises"),
+    _claim_share("Heterogeneous patterns do not change notably.", "heterogeneous", "same", MUCH_SHARE, WHY_MUCH_SHARE),
+)
+LOSES = {
+    "[SEP]": _claim_weight("[SEP] loses weight from all other tokens.", "token", "sep", "falls"),
+    "punctuation": _claim_weight("Punctuation loses weight too.", "type", "punctuation", "falls"),
+    "[CLS]": _claim_weight("[CLS] loses weight from all other tokens.", "token", "cls", "falls"),  # not the paper's
+}
+LEADS = Claim(
+    "[SEP] is among the two types that [CLS] attends to most, on all tasks but QNLI.", "sep_leads", direction="mostly",
+    exact=("raw",), published=("raw",), but_on=("QNLI",), applies=find_twins,
+    figures=lambda task: f"rank {_rank_sep(task, 'raw')} of six",
+)  # fmt: skip
+LOSES_LEAD = Claim(
+    "With effective attention [SEP] loses that rank (but on SST-2).", "sep_leads", direction="rarely",
+    but_on=("SST-2",), applies=_cannot_lose, figures=_format_ranks, **BOTH,
+)  # fmt: skip
+ALIKE = _claim_weight("[CLS] is attended to alike.", "token", "cls", "same", MUCH_WEIGHT)
+LAYERS = Claim(
+    "The last two layers change most with fine-tuning, under both attentions.", "last_layers_change_most",
+    direction="mostly", exact=("raw", "effective"), published=("raw", "paper"), contrast="padding",
+    figures=_format_layers,
+)  # fmt: skip
+GAINS = tuple(_claim_weight(f"{kind.capitalize()}s gain weight.", "type", kind, "rises")
+              for kind in ("noun", "pronoun", "verb"))  # fmt: skip
+CLAIMS = (*PATTERNS, LEADS, LOSES_LEAD, LOSES["punctuation"], *GAINS, LOSES["[SEP]"], ALIKE, LAYERS)
+TIMES = tuple(
+    Claim(
+        f"Evaluation takes twice the time, {text}.", "ratio", {"way": way}, "within", TWICE, WHY_TWICE,
+        theirs={task: f"{effective / raw:.2f}×" for task, (raw, effective) in SECONDS.items()},
+        figures=lambda task, way=way: str(task["text"].sel(way=way).values),  # type: ignore[misc]
+    )
+    for way, text in (("svd", "by full decomposition as in the paper"), ("in place", "with ours in place"))
+)  # fmt: skip
+
+
+def judge_claims(numbers: xr.Dataset, times: xr.Dataset | None = None) -> list[JudgedClaim]:
+    """Judge every claim on the tuned model."""
+    judged = judge_all(CLAIMS, numbers.sel(role="tuned", length="all"))
+    return judged if times is None else [*judged, *judge_all(TIMES, pool_ratios(times, "raw"))]

@@ -1,0 +1,145 @@
+"""From one value per example and head to means over examples with their intervals."""
+
+from collections.abc import Callable, Mapping
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from headscope.uncertainty.bootstrap import bootstrap_means, percentile_interval
+from headscope.uncertainty.intervals import Array, mean_interval
+
+Selection = np.ndarray[Any, np.dtype[np.bool_]]
+ENDS = ("", "_low", "_high")
+
+
+def average(values: xr.DataArray, *dims: str) -> xr.DataArray:
+    """Return the mean over dimensions, without NaN; NaN where there is no value."""
+    table = values.transpose(..., *dims)
+    axes = tuple(range(-len(dims), 0))
+    finite = np.isfinite(table.values)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = np.where(finite, table.values, 0.0).sum(axes) / finite.sum(axes)
+    return table.isel(dict.fromkeys(dims, 0), drop=True).copy(data=mean)
+
+
+def with_interval(name: str, dims: tuple[str, ...], ends: tuple[Array, Array, Array]) -> dict[str, Any]:
+    """Return the variables x, x_low and x_high of a Dataset."""
+    return {f"{name}{end}": (dims, values) for end, values in zip(ENDS, ends, strict=True)}
+
+
+def summarise(name: str, values: xr.DataArray, *, baseline: str | None = None) -> xr.Dataset:
+    """Return the mean of `example lens …` over examples with Student's interval.
+
+    With a `baseline` lens also `<name>_change`, the mean difference from it, example by example.
+    """
+    table = values.transpose("example", "lens", ...)
+    dims = tuple(map(str, table.dims[1:]))
+    variables = with_interval(name, dims, mean_interval(table.values))
+    if baseline is not None:
+        change = table.values - table.sel(lens=[baseline]).values
+        variables |= with_interval(f"{name}_change", dims, mean_interval(change))
+    return xr.Dataset(variables, coords={dim: table[dim].values for dim in dims if dim in table.coords})
+
+
+def summarise_by(
+    axis: str, groups: Mapping[str, Selection], rows: xr.Dataset, *summaries: Callable[[xr.Dataset], xr.Dataset]
+) -> xr.Dataset:
+    """Return summaries of groups of examples along a new axis, with the number of examples `n`."""
+    parts = []
+    for selection in groups.values():
+        part = rows.isel(example=selection)
+        parts.append(xr.merge([*(summary(part) for summary in summaries), xr.Dataset({"n": part.sizes["example"]})]))
+    return xr.concat(parts, axis).assign_coords({axis: list(groups)})
+
+
+def group_lengths(tokens: Any, value_size: int, longest: int) -> dict[str, Selection]:
+    """Group inputs by length: all, at most and more than the value dimensions of a head, and four equal ranges."""
+    edges = np.linspace(0, longest, 5).astype(int)
+    ranges = {f"{low + 1}–{high}": (tokens > low) & (tokens <= high) for low, high in pairwise(edges)}
+    return {"all": tokens > 0, "at most d": tokens <= value_size, "more than d": tokens > value_size, **ranges}
+
+
+def summarise_patterns(rows: xr.Dataset, classifier: str, baseline: str = "raw") -> xr.Dataset:
+    """Return shares of pattern classes, corrected for the classifier's errors, and their change from the baseline.
+
+    Examples are drawn for all lenses together, and with each draw the errors of the classifier.
+    """
+    from headscope.patterns import shares
+
+    values = average(rows["patterns_rows"], "layer", "head").transpose("example", "lens", "pattern")
+    counted, dims = mean_interval(values.values)[0], ("lens", "pattern")
+    exact, drawn = counted, counted[None]
+    if len(values):
+        means = bootstrap_means(values.values)
+        rates, drawn_rates = shares.draw_rates(shares.read_confusion(classifier), len(means), np.random.default_rng(1))
+        exact = shares.append_unsure(shares.estimate_shares(counted[..., None], rates[..., None])[..., 0], classifier)
+        again = np.moveaxis(shares.estimate_shares(np.moveaxis(means, 0, -1), drawn_rates), -1, 0)
+        drawn = shares.append_unsure(again, classifier)
+    low, high = percentile_interval(drawn)
+    first = [str(lens) for lens in values["lens"].values].index(baseline)
+    change = exact - exact[[first]], *percentile_interval(drawn - drawn[:, [first]])
+    variables: dict[str, Any] = {"counted": (dims, counted)}
+    variables |= with_interval("share", dims, (exact, np.minimum(low, exact), np.maximum(high, exact)))
+    variables |= with_interval("share_change", dims, change)
+    return xr.Dataset(variables, coords={dim: values[dim].values for dim in dims})
+
+
+def summarise_similarity(rows: xr.Dataset, last: int = 2) -> xr.Dataset:
+    """Return how similar the maps of two models are, by layer and head.
+
+    `last_layers_change_most` is the share of bootstrap draws in which the least similar layers are the `last` ones.
+    """
+    similarity = rows["similarity_rows"].transpose("example", "lens", "layer", "head")
+    by_layer = similarity.mean("head")
+    drawn = bootstrap_means(by_layer.values)  # draw lens layer
+    count = by_layer.sizes["layer"]
+    least = np.sort(np.argsort(drawn, axis=-1)[..., :last], axis=-1)
+    agrees = (least == np.arange(count)[-last:]).all(-1) & np.isfinite(drawn).all(-1)
+    share = agrees.mean(0) if count > last else np.full(agrees.shape[1], np.nan)
+    variables = {"similarity": similarity.mean("example"), "last_layers_change_most": ("lens", share)}
+    return summarise("similarity_layer", by_layer).assign(variables)
+
+
+def stack_sizes(rows: xr.Dataset, name: str) -> xr.DataArray:
+    """Return the signed and the absolute values of a statistic along `size`."""
+    parts = [rows[f"{name}_rows"], rows[f"{name}_absolute_rows"]]
+    return xr.concat(parts, "size", coords="minimal", compat="override").assign_coords(size=["signed", "absolute"])
+
+
+def select_special(table: xr.DataArray) -> xr.DataArray:
+    """Return the weights on [CLS] and [SEP] from all other tokens."""
+    return table.sel(role=["cls", "sep"], source="others").drop_vars("source").rename(role="token")
+
+
+def summarise_special(rows: xr.Dataset, baseline: str = "raw") -> xr.Dataset:
+    """Return the mean weight on [CLS] and [SEP] from all other tokens, over all heads, and its change."""
+    special = average(select_special(stack_sizes(rows, "special_tokens")), "layer", "head")
+    return summarise("weight", special.transpose(..., "size", "token"), baseline=baseline)
+
+
+def time_ratios(times: xr.Dataset, baseline: str) -> xr.Dataset:
+    """Return every variant over the baseline, turn by turn: the median, the least and the most."""
+    turns = times["seconds"] / times["seconds"].sel(way=baseline)
+    return xr.Dataset({"ratio": turns.median("turn"), "ratio_low": turns.min("turn"), "ratio_high": turns.max("turn")})
+
+
+def pool_ratios(times: xr.Dataset, baseline: str) -> xr.Dataset:
+    """Return the median and the middle half of the ratios of all tasks together, with a text for each task.
+
+    Padded inputs of different tasks differ only by chance. The smallest batch of each task counts.
+    """
+    ratios = times["seconds"] / times["seconds"].sel(way=baseline)
+    smallest = ratios.isel(batch=ratios.notnull().any("turn").argmax("batch"))
+    pooled = smallest.quantile((0.5, 0.25, 0.75), ("task", "turn")).values  # quantile way
+    medians = ratios.median("turn").transpose("task", "way", "batch")
+    batches = times["batch"].values.tolist()
+
+    def describe(row: Any) -> str:
+        known = ((batch, value) for batch, value in zip(batches, row, strict=True) if value == value)
+        return ", ".join(f"{value:.2f}× with {batch} in a batch" for batch, value in known)
+
+    texts = [[describe(row) for row in task] for task in medians.values]
+    variables = {name: ("way", pooled[at]) for at, name in enumerate(("ratio", "ratio_low", "ratio_high"))}
+    return xr.Dataset({**variables, "text": (("task", "way"), texts)}, {name: times[name] for name in ("task", "way")})

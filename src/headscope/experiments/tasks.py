@@ -1,0 +1,166 @@
+"""Tasks of a study: labelled examples to fine-tune on, and others to study."""
+
+import random
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from headscope.core.errors import InputError, unknown_name
+from headscope.core.example import Example
+from headscope.data.reading.read import read
+
+DEV_SHARE = 0.3
+"""The share of examples that is studied where one set has to be split."""
+
+
+@dataclass(frozen=True)
+class TaskData:
+    """The examples of one task, and a sentence on their source."""
+
+    name: str
+    kind: str
+    train: Sequence[Example]
+    dev: Sequence[Example]
+    source: str
+
+
+def read_bundled() -> TaskData:
+    """Return GAP as pairs, which is bundled with the package."""
+    source = "GAP's development set for training, its validation set to study; both are bundled with the package"
+    train, dev = read("gap_pairs:development"), read("gap_pairs:validation")
+    return TaskData("GAP", "does the pronoun mean this name?", train, dev, source)
+
+
+def read_glue(
+    folder: str, names: Sequence[str], kinds: Mapping[str, str], *, seed: int = 0, train: bool = True
+) -> tuple[list[TaskData], list[str]]:
+    """Read tasks from a folder of GLUE; return them and the names of those that are missing.
+
+    `kinds` are the tasks of the study with their descriptions. Tasks in `names` must exist; without names, all that the
+    folder has are read. Where a task has no train file, its dev file is split, unless `train` is false.
+    """
+    if not Path(folder).is_dir():
+        raise InputError(f"There is no folder '{folder}'. Give the folder that holds those of GLUE's tasks.")
+    tasks, missing = [], []
+    for name in [find_task_name(name, kinds) for name in names] or kinds:
+        try:
+            dev = read(f"glue:{name}:dev@{folder}")
+        except InputError:
+            if names or _has_file(folder, name, "dev"):
+                raise
+            missing.append(name)
+            continue
+        tasks.append(_add_train(name, kinds[name], dev, folder, seed) if train else _without_train(name, kinds, dev))
+    if not tasks:
+        raise InputError(
+            f"{folder} has none of the tasks {', '.join(kinds)}. Give the folder that holds theirs, as GLUE's download "
+            "makes it."
+        )
+    return tasks, missing
+
+
+def read_files(
+    dev: Any, train: Any = None, *, columns: Mapping[str, Any] | None = None, seed: int = 0, tuned: bool = False
+) -> TaskData:
+    """Read a task from the user's own data, as `hs.read` does.
+
+    Without `train` the examples are split, unless the model is tuned already. The task is named after the file.
+    """
+    kind, options = "the user's own", dict(columns or {})
+    name = Path(str(dev).rpartition("@")[2] or str(dev)).stem
+    examples = read(dev, **options)
+    if tuned:
+        return _without_train(name, {name: kind}, examples)
+    if train is None:
+        return _split_task(name, kind, examples, seed)
+    source = f"{len(examples):,} examples to study, others for training"
+    return TaskData(name, kind, read(train, **options), examples, source)
+
+
+def find_task_name(name: str, known: Mapping[str, str]) -> str:
+    """Return the name of a task as GLUE spells it.
+
+    >>> find_task_name("sst2", {"RTE": "NLI", "SST-2": "sentiment"})
+    'SST-2'
+    """
+    spelled = {_plain(task): task for task in known}
+    if _plain(name) not in spelled:
+        raise unknown_name("task of this study", name, known)
+    return spelled[_plain(name)]
+
+
+def split_by_text(examples: Sequence[Example], share: float, seed: int = 0) -> tuple[list[Example], list[Example]]:
+    """Split examples so that no text is in both parts; the second has about `share` of them.
+
+    Pairs that share a text stay together: otherwise a model could be scored on sentences it was trained on.
+
+    >>> pairs = [Example(str(row), f"question {row}", f"sentence {row // 2}") for row in range(10)]
+    >>> train, dev = split_by_text(pairs, 0.2)
+    >>> len(train), len(dev), {example.pair for example in train} & {example.pair for example in dev}
+    (8, 2, set())
+    """
+    groups = _group_by_text(examples)
+    order = sorted(groups)
+    random.Random(seed).shuffle(order)
+    dev: set[int] = set()
+    for group in order:
+        if len(dev) + len(groups[group]) / 2 < share * len(examples):
+            dev.update(groups[group])
+    rows = range(len(examples))
+    return [examples[row] for row in rows if row not in dev], [examples[row] for row in rows if row in dev]
+
+
+def _group_by_text(examples: Sequence[Example]) -> dict[int, list[int]]:
+    """Return the rows connected by a shared text, each group under its first row (union-find)."""
+    parent = list(range(len(examples)))
+
+    def find_root(row: int) -> int:
+        while parent[row] != row:
+            parent[row] = parent[parent[row]]
+            row = parent[row]
+        return row
+
+    first: dict[tuple[str, str], int] = {}
+    for row, example in enumerate(examples):
+        for key in (("text", example.text), ("pair", example.pair or "")):
+            if key[1]:
+                low, high = sorted((find_root(first.setdefault(key, row)), find_root(row)))
+                parent[high] = low
+    groups: dict[int, list[int]] = {}
+    for row in range(len(examples)):
+        groups.setdefault(find_root(row), []).append(row)
+    return groups
+
+
+def _add_train(name: str, kind: str, dev: Sequence[Example], folder: str, seed: int) -> TaskData:
+    try:
+        train = read(f"glue:{name}:train@{folder}")
+    except InputError:
+        if _has_file(folder, name, "train"):
+            raise
+        return _split_task(name, kind, dev, seed)
+    return TaskData(name, kind, train, dev, "train to learn from, dev to study")
+
+
+def _split_task(name: str, kind: str, examples: Sequence[Example], seed: int) -> TaskData:
+    train, dev = split_by_text(examples, DEV_SHARE, seed)
+    source = (
+        f"{len(examples):,} pairs of one file, divided: {len(train):,} to learn from, {len(dev):,} to study, and no "
+        "text (no question, no sentence of a passage) in both"
+    )
+    return TaskData(name, kind, train, dev, source)
+
+
+def _without_train(name: str, kinds: Mapping[str, str], dev: Sequence[Example]) -> TaskData:
+    return TaskData(name, kinds[name], (), dev, f"all {len(dev):,} examples to study")
+
+
+def _has_file(folder: str, name: str, part: str) -> bool:
+    """Return whether a task has this file; if it cannot be read, it is broken rather than missing."""
+    return any(_plain(path.parent.name) == _plain(name) for path in Path(folder).glob(f"*/{part}.tsv"))
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[-_\s]", "", name.lower())

@@ -1,0 +1,66 @@
+"""A Document as a Markdown page."""
+
+from collections.abc import Mapping
+
+from headscope.core.document import Document, Paragraph, Part, Picture, Table
+from headscope.reporting.caption import caption
+from headscope.reporting.cells import Column, printed
+from headscope.reporting.page import Numbers
+from headscope.reporting.references import references
+
+
+def to_markdown(
+    document: Document, pictures: Mapping[str, str] | None = None, *, level: int = 1, captions: bool = True
+) -> str:
+    """Return the page; `pictures` are the paths of its figures by name, figures/NAME.svg by default.
+
+    The title is a heading of `level`. Without `captions` there are only tables and figures, as parts of a larger page
+    that says what they show.
+    """
+    numbers = Numbers(document)
+    parts = [f"{'#' * level} {document.title}", document.lead]
+    for section in document.sections:
+        parts.append(f"{'#' * (level + 1)} {section.title}")
+        for part in section.parts:
+            if captions and not isinstance(part, Paragraph):
+                parts.append(f"**{numbers.next(part)}.** {caption(part)}")
+            parts.append(_render(part, pictures or {}))
+    if cited := references(document.references):
+        parts.append(f"{'#' * (level + 1)} References")
+        parts.append("\n".join(f"- {_strip_tags(reference.citation)}" for reference in cited))
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def table_to_markdown(table: Table) -> str:
+    """Return the rows and columns of a table; a paper's numbers that do not fit beside ours follow below."""
+    return "\n\nPrinted in the paper:\n\n".join(map(_render_grid, printed(table)))
+
+
+def _render(part: Part, pictures: Mapping[str, str]) -> str:
+    if isinstance(part, Paragraph):
+        return part.text
+    if isinstance(part, Picture):
+        return f"![{part.caption.partition(';')[0].rstrip('.')}]({pictures.get(part.name, f'figures/{part.name}.svg')})"
+    return table_to_markdown(part)
+
+
+def _render_grid(columns: list[Column]) -> str:
+    lines = [_render_row([column.name for column in columns]), "|---" * len(columns) + "|"]
+    for row in range(len(columns[0].cells)):
+        lines.append(_render_row([_read_cell(column, row) for column in columns]))
+    return "\n".join(lines)
+
+
+def _read_cell(column: Column, row: int) -> str:
+    return " ".join(filter(None, (column.cells[row], column.ends[row] if column.ends else "")))
+
+
+def _render_row(cells: list[str]) -> str:
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+
+
+def _strip_tags(text: str) -> str:
+    import html
+    import re
+
+    return html.unescape(re.sub(r"<[^>]+>", "", text))
