@@ -24,12 +24,14 @@ import numpy as np
 import xarray as xr
 
 import headscope as hs
+from headscope.experiments.steps import print_progress
+from headscope.experiments.study import stamp_tasks
+from headscope.experiments.tasks import read_glue
 from headscope.results.npz import read_npz, write_npz
 from headscope.results.stamp import fingerprint_examples, read_provenance, stamp
 from headscope.studies.effective_attention import EffectiveAttention
-from headscope.studies.effective_attention.one_task import BATCHES, whole_of
-from headscope.studies.effective_attention.tasks import of_glue
-from headscope.studies.effective_attention.timing import times
+from headscope.studies.effective_attention.measure import BATCHES, time_model
+from headscope.studies.effective_attention.paper import KINDS
 
 PARTS = ("numbers", "maps")
 ORDER = ("RTE", "MRPC", "QNLI", "SST-2", "STS-B")
@@ -44,7 +46,7 @@ def run(chosen: argparse.Namespace) -> None:
     options = {name: getattr(chosen, name) for name in given if getattr(chosen, name) is not None}
     study = EffectiveAttention(data=str(chosen.place), tasks=(chosen.task,), **options)
     label = Path(chosen.model or "all-MiniLM-L6-v2").name
-    found = study.run(chosen.model, chosen.work / label, device=chosen.device)
+    found = study.run(chosen.model, chosen.work / label, device=chosen.device, progress=print_progress)
     for part in PARTS:
         write_npz(_named(found[part], label), chosen.out / f"{label}.{chosen.task}.{part}.npz")
 
@@ -56,9 +58,9 @@ def clock(chosen: argparse.Namespace) -> None:
     model = hs.load(chosen.model, dtype="float32", device=chosen.device)
     if chosen.shape:
         model, label = _of_shape(model), f"{SHAPE}_{model.device.type}"
-    tasks, _ = of_glue(str(chosen.place), (), 0)
+    tasks, _ = read_glue(str(chosen.place), (), KINDS)
     sizes = BATCHES.get(model.device.type, BATCHES["cpu"])
-    every = [times(model, task.dev, 128, sizes).expand_dims(task=[task.name]) for task in tasks]
+    every = [time_model(model, task.dev, 128).expand_dims(task=[task.name]) for task in tasks]
     found = xr.concat(every, "task", combine_attrs="override")
     facts = {
         "command": "docs/runs/effective_attention.py time",
@@ -94,9 +96,9 @@ def join(chosen: argparse.Namespace) -> None:
         first = read_provenance(parts["numbers"][tasks[0]])
         first.pop("options")  # those of a task stand in its `tuning`
         facts = {**first, "command": "docs/runs/effective_attention.py over GLUE, one run for each task, joined"}
-        numbers = whole_of([parts["numbers"][task].drop_attrs() for task in tasks], **facts).map(
-            _single, keep_attrs=True
-        )
+        every = [parts["numbers"][task].drop_attrs() for task in tasks]
+        joined = xr.concat(every, "task", join="outer", data_vars="all", combine_attrs="override")
+        numbers = stamp_tasks(joined, **facts).map(_single, keep_attrs=True)
         facts = read_provenance(numbers)
         shown = parts["maps"][SHOWN if SHOWN in parts["maps"] else tasks[0]]
         base = chosen.out / f"effective_attention_{label}"

@@ -40,11 +40,11 @@ def test_a_study_that_is_stopped_says_how_it_goes_on(tmp_path, monkeypatch):
     def stopped(*_, **__):
         raise KeyboardInterrupt("go on with --resume")  # as a step would say
 
-    monkeypatch.setattr("headscope.studies.effective_attention.one_task.finetune", stopped)
+    monkeypatch.setattr("headscope.experiments.tuned.finetune", stopped)
     asked = ["effective-attention:max_length=40", "--model", place() / "base", "--device", "cpu", "-o", tmp_path]
     done = run(*asked, "--dev", place() / "dev.jsonl", "--train", place() / "train.jsonl")
     assert done.exit_code == 130
-    assert f"What is done is kept in {tmp_path}: run the same study again, and it goes on from" in done.output
+    assert f"Finished steps are stored in {tmp_path}: run the same study again to resume it." in done.output
     assert "--resume" not in done.output
 
 
@@ -54,4 +54,4 @@ def test_what_a_study_has_not_is_refused():
     assert "No study is called 'effective_atention'. Did you mean 'effective_attention'?" in done.output
     done = run("effective-attention", "--task", "rte")
     assert done.exit_code == 2
-    assert "but not where it lies" in done.output
+    assert "but not where it is" in done.output

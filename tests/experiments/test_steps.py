@@ -1,4 +1,4 @@
-"""What a study keeps on its way: plain files, reused, and never mixed up."""
+"""Steps of a study are stored as plain files, reused, and never mixed up."""
 
 import numpy as np
 import pytest
@@ -6,9 +6,10 @@ import xarray as xr
 
 from headscope.core.errors import InputError
 from headscope.core.example import Example
-from headscope.experiments.split import by_text
-from headscope.experiments.steps import Hashed, Steps
+from headscope.experiments.steps import Steps, print_progress
+from headscope.experiments.tasks import split_by_text
 from headscope.results.npz import read_npz, write_npz
+from headscope.results.resume import Digest
 
 DATA = xr.Dataset(
     {"value": (("task", "x"), [[1.0, np.nan]], {"units": "m"}), "kind": ("task", ["a b"]), "n": 3},
@@ -21,7 +22,7 @@ def test_a_dataset_comes_back_from_plain_arrays(tmp_path):
     xr.testing.assert_identical(read_npz(write_npz(DATA, tmp_path / "a" / "b.npz")), DATA)
 
 
-def test_a_damaged_step_is_said(tmp_path):
+def test_a_damaged_step_is_refused(tmp_path):
     (tmp_path / "a.npz").write_bytes(b"PK nothing")
     with pytest.raises(InputError, match="it is no step of a study that headscope wrote, or it is damaged. Delete it"):
         read_npz(tmp_path / "a.npz")
@@ -34,31 +35,38 @@ def test_a_step_is_done_once(tmp_path):
         done.append(1)
         return DATA
 
-    xr.testing.assert_identical(steps.kept("one", make), steps.kept("one", make))
+    xr.testing.assert_identical(steps.keep("one", make), steps.keep("one", make))
     assert done == [1]
-    assert steps.done("one")
+    (tmp_path / "a.state").touch()
+    steps.keep("one", make, discard="*.state")
+    assert [path.name for path in tmp_path.iterdir()] == ["one.npz"]
 
 
 def test_steps_of_another_study_are_not_taken(tmp_path):
     Steps(tmp_path, "RTE").begin({"limit": 10, "model": "a"})
     Steps(tmp_path, "RTE").begin({"model": "a", "limit": 10})
-    with pytest.raises(InputError, match="holds a study with limit=10, but this run has limit=20. Study as before, or"):
+    with pytest.raises(
+        InputError, match="cannot be resumed: its limit is 10, but this run's is 20. Study as before, or"
+    ):
         Steps(tmp_path, "RTE").begin({"limit": 20, "model": "a"})
-    with pytest.raises(InputError, match="holds a study with other inputs. Study as before"):
-        Steps(tmp_path, "RTE").begin({"limit": 10, "model": "a", "inputs": Hashed("53aa")})
+    with pytest.raises(InputError, match="cannot be resumed: it was started with other inputs. Study as before"):
+        Steps(tmp_path, "RTE").begin({"limit": 10, "model": "a", "inputs": Digest("53aa")})
 
 
 def test_progress_names_the_step(tmp_path, capsys):
-    Steps(tmp_path, "RTE", 7).say(2, "looking")
-    Steps(tmp_path, "RTE", 7, progress=False).say(3, "nothing")
-    assert capsys.readouterr().err == "RTE, step 2 of 7: looking\n"
+    Steps(tmp_path, "RTE", 7, print_progress).say(2, "measuring")
+    Steps(tmp_path, "RTE", 7).say(3, "nothing")
+    assert capsys.readouterr().err == "RTE, step 2 of 7: measuring\n"
+    seen = []
+    Steps(tmp_path, "RTE", 7, seen.append).say(2, "measuring")
+    assert (seen[0].part, seen[0].step, seen[0].total, seen[0].text) == ("RTE", 2, 7, "measuring")
 
 
 def test_pairs_that_share_a_text_stay_together():
     pairs = [Example(str(at), f"question {at // 3}", f"sentence {at // 2}") for at in range(60)]
-    learned, held = by_text(pairs, 0.3)
+    learned, held = split_by_text(pairs, 0.3)
     assert len(learned) + len(held) == 60
     assert 10 <= len(held) <= 24
     for side in ("text", "pair"):
         assert not {getattr(each, side) for each in learned} & {getattr(each, side) for each in held}
-    assert by_text(pairs, 0.3) == (learned, held)
+    assert split_by_text(pairs, 0.3) == (learned, held)

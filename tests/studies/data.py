@@ -1,4 +1,4 @@
-"""Small studies of a tiny model, run once and looked at by many tests."""
+"""Small studies of a tiny model, run once and shared by many tests."""
 
 import json
 import tempfile
@@ -14,7 +14,7 @@ WIDTH = 40
 
 @cache
 def place() -> Path:
-    """A folder with a tiny model and pairs to learn from and to study, some shorter than a head's values are wide."""
+    """A folder with a tiny model and labelled pairs; some are shorter than a head's value dimensions."""
     folder = Path(tempfile.mkdtemp(prefix="headscope-study-"))
     saved_model(folder / "base")
     for name, many, seed in (("train", 16, 0), ("dev", 12, 100)):
@@ -46,5 +46,5 @@ def tiny(name: str, **changes):
 
 @cache
 def found(name: str, again: int = 0):
-    """What a tiny study finds; with another number it is done anew."""
-    return tiny(name).run(place() / "base", place() / f"{name}-{again}", device="cpu", progress=False)
+    """The results of a tiny study; with another number it is run anew."""
+    return tiny(name).run(place() / "base", place() / f"{name}-{again}", device="cpu")

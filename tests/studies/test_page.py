@@ -1,4 +1,4 @@
-"""The page of the docs is made from result files, and from nothing else."""
+"""The page of the docs is generated from result files only."""
 
 import importlib.util
 import subprocess
@@ -65,7 +65,7 @@ def test_the_page_answers_in_words_and_numbers(joined, maker):
         "## tiny",
         "[SEP], from all other tokens,",
         "| RTE, [SEP] |",
-        "| SST-2, published |",
+        "| SST-2, paper |",
         "headscope study effective-attention:epochs=1,batch_size=8,learning_rate=2e-05 --data GLUE --task rte",
         "have at most 8 tokens",
         "one thread of a CPU (seconds of CPU time), random weights, the same texts",

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from headscope.core.document import Document
 
 SETTINGS = {
-    "context_settings": {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []},
-    "options_metavar": "NAME [OPTIONS]",
+    "context_settings": {"ignore_unknown_options": True, "help_option_names": []},
+    "options_metavar": "",
+    "no_args_is_help": True,
 }
 
 Options = dict[str, tuple[Any, Any]]  # annotation and default by name
@@ -32,7 +33,9 @@ SHARED: Options = {
 }
 
 
-def verb(ctx: typer.Context) -> None:
+def verb(
+    arguments: Annotated[list[str], typer.Argument(metavar="NAME [OPTIONS]", help="A study and its options.")],
+) -> None:
     """Repeat a published experiment on your model and data, and report which of its claims hold.
 
     NAME is one of 'headscope list studies'; every study has options of its own:
@@ -41,18 +44,16 @@ def verb(ctx: typer.Context) -> None:
 
     headscope study effective-attention --data GLUE --task rte -o out/
     """
-    from headscope.cli.main import polite
+    from headscope.cli.main import report_errors
 
-    words = [word for word in ctx.args if not word.startswith("-")]
-    name = next((word for word in words if _is_study(word)), words[0] if words else None)
-    if name is None:
-        typer.echo(ctx.get_help())
-        return
+    words = [word for word in arguments if not word.startswith("-")]
+    name = next((word for word in words if _is_study(word)), words[0] if words else "effective-attention")
     options = study_options(studies.find(parse_spec(name)[0]))
-    rest = list(ctx.args)
-    rest.remove(name)
+    rest = [word for word in arguments if word != name]
     command = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich")
-    command.command(context_settings={"help_option_names": ["-h", "--help"]})(polite(_make_command(name, options)))
+    command.command(context_settings={"help_option_names": ["-h", "--help"]})(
+        report_errors(_make_command(name, options))
+    )
     command(rest, prog_name=f"headscope study {name}")
 
 

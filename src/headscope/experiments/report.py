@@ -168,7 +168,7 @@ def describe_unlearned(numbers: xr.Dataset, baseline: str = "raw") -> str:
     )
 
 
-def select_interval(data: xr.Dataset, name: str, scale: float = 1) -> xr.Dataset:
+def select_interval(data: xr.Dataset, name: str, scale: int | float = 1) -> xr.Dataset:
     """Return a variable and its interval as `value`, `low` and `high`, as faceted figures take them."""
     return scale * xr.Dataset({"value": data[name], "low": data[f"{name}_low"], "high": data[f"{name}_high"]})
 

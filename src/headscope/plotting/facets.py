@@ -55,16 +55,13 @@ def heat_facets(
     cell = min(CELL, 7.0 / (shape[1] * shape[3]))
     box = (shape[3] * cell, shape[2] * cell)
     texts = {dim: _name(table, dim, names or {}) for dim in (rows, columns, y)}
-    left = 0.45 + fonts.width(texts[y]) * theme.NOTE
+    left = 0.45 + fonts.label_width(texts[y]) * theme.NOTE
     figure, panels = make_panels(shape[:2], box, Margins(left, right=1.3, top=0.5))
     for row in range(shape[0]):
         colours = _choose_scale(cells if scale == "figure" else cells[row], signed=signed)
         for column in range(shape[1]):
             panel = panels[row][column]
-            heatmap.hatch_missing(panel, cells[row, column])
-            panel.imshow(
-                cells[row, column], norm=colours.norm, cmap=colours.colours, aspect="equal", interpolation="nearest"
-            )
+            heatmap.draw_image(panel, cells[row, column], colours)
             _label_cells(panel, texts[y], [f"H{int(head)}" for head in table["head"].values], cell, named=column == 0)
         panels[row][0].set_ylabel(texts[rows][row], fontsize=theme.NOTE)
         if row == 0 or scale == "row":
@@ -81,7 +78,6 @@ def interval_facets(
     x: str,
     series_by: str = "lens",
     label: str = "",
-    unit: str = "",
     lines: bool = False,
 ) -> Figure:
     """Draw values with their intervals along `x`, one series for each label of `series_by`.
@@ -102,10 +98,11 @@ def interval_facets(
                 panel.set_title(title, fontsize=theme.LABEL if lines else theme.NOTE)
             if row < len(table) - 1:
                 panel.set_xticklabels([])
-        panels[row, 0].set_ylabel(f"{name}{unit}", fontsize=theme.NOTE)
+        panels[row, 0].set_ylabel(name, fontsize=theme.NOTE)
     handles, names = panels[0, 0].get_legend_handles_labels()
     figure.legend(handles, names, loc="outside upper center", ncols=3, fontsize=theme.NOTE, columnspacing=1.0)
-    figure.supxlabel(label, fontsize=theme.NOTE, color=theme.quiet)
+    if label:
+        figure.supxlabel(label, fontsize=theme.NOTE, color=theme.quiet)
     return figure
 
 

@@ -18,7 +18,7 @@ class Quantity:
     title: str
     variable: str
     where: Mapping[str, Any] = field(default_factory=dict)
-    scale: float = 1
+    scale: int | float = 1
     interval: bool = True
     whole: bool = False  # a count, which may be missing
 

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 
 from headscope.core.document import Document, Paragraph, Part, Picture, Table
-from headscope.reporting.caption import caption
-from headscope.reporting.cells import Column, printed
-from headscope.reporting.page import Numbers
-from headscope.reporting.references import references
+from headscope.reporting.html_page import PartNumbers
+from headscope.reporting.markup import full_caption
+from headscope.reporting.references import find_references
+from headscope.reporting.table_text import TableColumn, format_table
 
 
 def to_markdown(
@@ -17,15 +17,15 @@ def to_markdown(
     The title is a heading of `level`. Without `captions` there are only tables and figures, as parts of a larger page
     that says what they show.
     """
-    numbers = Numbers(document)
+    numbers = PartNumbers(document)
     parts = [f"{'#' * level} {document.title}", document.lead]
     for section in document.sections:
         parts.append(f"{'#' * (level + 1)} {section.title}")
         for part in section.parts:
             if captions and not isinstance(part, Paragraph):
-                parts.append(f"**{numbers.next(part)}.** {caption(part)}")
+                parts.append(f"**{numbers.next(part)}.** {full_caption(part)}")
             parts.append(_render(part, pictures or {}))
-    if cited := references(document.references):
+    if cited := find_references(document.references):
         parts.append(f"{'#' * (level + 1)} References")
         parts.append("\n".join(f"- {_strip_tags(reference.citation)}" for reference in cited))
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -33,7 +33,7 @@ def to_markdown(
 
 def table_to_markdown(table: Table) -> str:
     """Return the rows and columns of a table; a paper's numbers that do not fit beside ours follow below."""
-    return "\n\nPrinted in the paper:\n\n".join(map(_render_grid, printed(table)))
+    return "\n\nPrinted in the paper:\n\n".join(map(_render_grid, format_table(table)))
 
 
 def _render(part: Part, pictures: Mapping[str, str]) -> str:
@@ -44,14 +44,14 @@ def _render(part: Part, pictures: Mapping[str, str]) -> str:
     return table_to_markdown(part)
 
 
-def _render_grid(columns: list[Column]) -> str:
+def _render_grid(columns: list[TableColumn]) -> str:
     lines = [_render_row([column.name for column in columns]), "|---" * len(columns) + "|"]
     for row in range(len(columns[0].cells)):
         lines.append(_render_row([_read_cell(column, row) for column in columns]))
     return "\n".join(lines)
 
 
-def _read_cell(column: Column, row: int) -> str:
+def _read_cell(column: TableColumn, row: int) -> str:
     return " ".join(filter(None, (column.cells[row], column.ends[row] if column.ends else "")))
 
 

@@ -1,25 +1,25 @@
-"""What a report says beside its tables follows from the numbers."""
+"""Sentences of the report follow from the numbers."""
 
 import xarray as xr
 
+from headscope.experiments.report import describe_unlearned
 from headscope.results.stamp import stamp
-from headscope.studies.effective_attention import remarks
-from headscope.studies.effective_attention.claims import claims
-from headscope.studies.effective_attention.words import unlearned
+from headscope.studies.effective_attention import report
+from headscope.studies.effective_attention.claims import judge_claims
 from tests.studies.data import found
 from tests.studies.test_claims import numbers
 
 
 def by_length(**classes):
-    """One task whose classes of lengths change by so much exactly, and by -0.2 with the published code."""
+    """One task whose classes of lengths change by so much exactly, and by -0.2 with the paper's code."""
     parts = [numbers(exact=exact).assign_coords(length=[name]) for name, exact in classes.items()]
     many = xr.DataArray([[10] * len(parts)], dims=("task", "length"))
     return xr.concat(parts, "length").assign(n=many)
 
 
-def test_lengths_are_named_at_which_weight_is_lost():
+def test_lengths_at_which_weight_is_lost_are_listed():
     made = by_length(**{"all": -0.2, "1–32": 0.0, "33–64": -0.1, "65–96": -0.2})
-    assert remarks.by_length(made) == (
+    assert report.describe_lengths(made) == (
         "[SEP] loses weight exactly on RTE with 33–64 and 65–96 tokens; only with padding on RTE with 1–32 tokens. "
         "Punctuation loses weight exactly on RTE with 33–64 and 65–96 tokens; only with padding on RTE with 1–32 "
         "tokens. [CLS] loses weight exactly on RTE with 33–64 and 65–96 tokens; only with padding on RTE with 1–32 "
@@ -27,54 +27,56 @@ def test_lengths_are_named_at_which_weight_is_lost():
     )
 
 
-def test_classes_without_inputs_say_nothing_and_those_of_few_that_nothing_is_known():
+def test_lengths_without_inputs_are_left_out_and_those_with_one_input_are_inconclusive():
     made = by_length(**{"all": -0.2, "1–32": -0.2}).assign(n=(("task", "length"), [[10, 0]]))
-    assert remarks.by_length(made).startswith("[SEP] loses no weight anywhere.")
+    assert report.describe_lengths(made).startswith("[SEP] loses no weight anywhere.")
     unsure = xr.concat(
         [numbers(exact=-0.1, reach=0.3).assign_coords(length=[each]) for each in ("all", "1–32")], "length"
     )
-    said = remarks.by_length(unsure.assign(n=(("task", "length"), [[10, 1]])))
+    said = report.describe_lengths(unsure.assign(n=(("task", "length"), [[10, 1]])))
     assert said.startswith("[SEP] may or may not lose weight on RTE with 1–32 tokens.")
 
 
-def test_what_stands_of_table_2_is_said_by_task():
+def test_claims_on_patterns_are_listed_with_the_tasks_on_which_they_hold():
     whole = xr.concat([numbers(task="RTE", exact=-0.2), numbers(task="STS-B", exact=0.0)], "task")
-    said = remarks.survivors(claims(whole))
+    said = report.describe_patterns(judge_claims(whole))
     assert said.startswith("Measured exactly, “Vertical patterns fall” holds on RTE; ")
     assert "“Block patterns rise” holds nowhere; " in said
     assert said.endswith("“Heterogeneous patterns do not change notably” holds on STS-B.")
-    assert "is shown nowhere (it cannot be said on RTE)" in remarks.survivors(claims(numbers(exact=-0.1, reach=0.3)))
+    assert "is shown nowhere (it cannot be said on RTE)" in report.describe_patterns(
+        judge_claims(numbers(exact=-0.1, reach=0.3))
+    )
 
 
 def test_the_comparison_with_norms_gives_its_numbers():
     one = found("effective_attention")["numbers"]
-    said = remarks.beside_norms(one)
+    said = report.describe_norms(one)
     for name in ("agreement", "agreement_rank"):
-        first, second = (float(one[name].isel(task=0).sel(beside_norm=lens)) for lens in ("standard", "visible"))
+        first, second = (float(one[name].isel(task=0).sel(beside_norm=lens)) for lens in ("raw", "effective"))
         assert f"{first:.2f} → {second:.2f} on dev" in said
     portion = 100 * one["type_portion"].isel(task=0).sel(type="cls")
-    first, second = (float(portion.sel(beside_norm=lens)) for lens in ("standard", "norm"))
-    assert said.endswith(f"in per cent from standard to norms, {first:.0f} → {second:.0f} on dev.")
+    first, second = (float(portion.sel(beside_norm=lens)) for lens in ("raw", "norm"))
+    assert said.endswith(f"in per cent from raw to norms, {first:.0f} → {second:.0f} on dev.")
 
 
-def test_what_differs_from_the_paper_is_said():
+def test_differences_from_the_paper_are_listed():
     one = stamp(found("effective_attention")["numbers"], model="somewhere/tiny")
-    said = remarks.differences(one)
+    said = report.describe_differences(one)
     assert said.startswith("dev is no task of the paper. The paper studies BERT-base, whose heads have 64 value")
     assert "this is tiny with 8, so that attention begins to differ at other lengths" in said
     assert "(1 epoch, batch 8, learning rate 2e-05)" in said
-    assert "It came tuned; the paper says" in remarks.differences(one.assign(tuning=("task", [""])))
-    assert "other lengths" not in remarks.differences(one.assign(value_size=("task", [64])))
+    assert "It came tuned; the paper says" in report.describe_differences(one.assign(tuning=("task", [""])))
+    assert "other lengths" not in report.describe_differences(one.assign(value_size=("task", [64])))
 
 
 def test_a_task_that_was_not_learned_is_named():
     ends = {"score": 0.56, "score_low": 0.5, "score_high": 0.62, "majority": 0.53}
     made = xr.Dataset({name: ("task", [each, 0.9]) for name, each in ends.items()}, {"task": ["RTE", "SST-2"]})
     made["majority"] = ("task", [0.53, 0.51])
-    made = made.expand_dims(lens=["standard"])
-    assert unlearned(made) == (
-        "The tuned model is not shown to have learned RTE (0.560, 95 % 0.500 to 0.620; most common label 0.530): what "
-        "is said of tuning there may be said of a model that learned little."
+    made = made.expand_dims(lens=["raw"])
+    assert describe_unlearned(made) == (
+        "The tuned model is not shown to have learned RTE (0.560, 95 % 0.500 to 0.620; most common label 0.530): "
+        "results on tuning there may describe a model that learned little."
     )
     made["majority"] = made["majority"] * float("nan")  # numbers that are predicted have no most common one
-    assert unlearned(made) == ""
+    assert describe_unlearned(made) == ""
