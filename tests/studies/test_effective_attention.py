@@ -163,7 +163,7 @@ def test_a_folder_of_glue_is_studied_task_by_task(tmp_path):
     assert (task.name, task.kind, len(task.train) + len(task.dev)) == ("QNLI", "QA as NLI", 30)
     assert not {each.pair for each in task.train} & {each.pair for each in task.dev}
     assert f"{len(task.train)} to learn from, {len(task.dev)} to study" in task.source
-    with pytest.raises(InputError, match="has no folder RTE, as GLUE's download makes it, and no dev.tsv either. It"):
+    with pytest.raises(InputError, match="has no folder RTE, as in GLUE's download, and no dev.tsv. It"):
         read_glue(str(tmp_path), ("rte",), paper.KINDS)
     with pytest.raises(InputError, match="No task of this study is called 'cola'. Known: MRPC, QNLI, RTE, SST-2"):
         read_glue(str(tmp_path), ("cola",), paper.KINDS)

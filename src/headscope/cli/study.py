@@ -47,7 +47,10 @@ def verb(
     from headscope.cli.main import report_errors
 
     words = [word for word in arguments if not word.startswith("-")]
-    name = next((word for word in words if _is_study(word)), words[0] if words else "effective-attention")
+    if not words:  # --help without a name
+        typer.echo(inspect.cleandoc(f"Usage: headscope study NAME [OPTIONS]\n\n{verb.__doc__}"))
+        return
+    name = next((word for word in words if _is_study(word)), words[0])
     options = study_options(studies.find(parse_spec(name)[0]))
     rest = [word for word in arguments if word != name]
     command = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich")
