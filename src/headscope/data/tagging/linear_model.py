@@ -5,9 +5,9 @@ weights. Words are tagged from left to right: the score of a tag is the sum of i
 word, its neighbours and the tags before it (features.py), and the highest score wins.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -52,15 +52,15 @@ class LinearTagger:
     """
 
     def __init__(self, weights: Weights) -> None:
-        features = Features(weights.classes)
+        features, cached = Features(weights.classes), lru_cache(CACHE_SIZE)
         self._weights = weights
         self._table = np.concatenate([weights.table, np.zeros((1, len(weights.tags)), np.int8)])
-        self._own = _Cache(lambda key: weights.find_rows(features.own(key)))
-        self._around = _Cache(lambda word: [weights.find_rows(names) for names in features.around(word)])
-        self._pair = _Cache(lambda key: [weights.find_rows(names) for names in features.pair(key)])
-        self._history = _Cache(lambda key: weights.sum_rows(features.history(key)))
-        self._word_history = _Cache(lambda key: weights.sum_rows(features.word_history(key)))
-        self._next_history = _Cache(lambda key: weights.sum_rows(features.next_history(key)))
+        self._own = cached(lambda key: weights.find_rows(features.own(key)))
+        self._around = cached(lambda word: [weights.find_rows(names) for names in features.around(word)])
+        self._pair = cached(lambda key: [weights.find_rows(names) for names in features.pair(key)])
+        self._history = cached(lambda key: weights.sum_rows(features.history(key)))
+        self._word_history = cached(lambda key: weights.sum_rows(features.word_history(key)))
+        self._next_history = cached(lambda key: weights.sum_rows(features.next_history(key)))
 
     def tag(self, words: Sequence[str]) -> list[str]:
         """Return the tags of the words of a text; each sentence is tagged on its own."""
@@ -74,8 +74,8 @@ class LinearTagger:
         for word, following in zip(words, [*words[1:], END], strict=True):
             tag = self._weights.fixed_tags.get(word)
             if tag is None:
-                history, own = self._history[last, older], self._word_history[word, last]
-                rows = zip(next(static), history, own, self._next_history[following, last], strict=True)
+                history, own = self._history((last, older)), self._word_history((word, last))
+                rows = zip(next(static), history, own, self._next_history((following, last)), strict=True)
                 scores = [a + b + c + d for a, b, c, d in rows]
                 tag = scores.index(max(scores))
             tags.append(tag)
@@ -92,13 +92,13 @@ class LinearTagger:
             if word not in fixed_tags:
                 starts.append(len(rows))
                 rows.append(len(self._table) - 1)  # a row of zeros, for a word without known features
-                rows += self._own[style, word]
-                rows += pair[last, word][0]
-                rows += pair[word, following][1]
-                rows += around[last][0]
-                rows += around[following][1]
-                rows += around[older][2]
-                rows += around[later][3]
+                rows += self._own((style, word))
+                rows += pair((last, word))[0]
+                rows += pair((word, following))[1]
+                rows += around(last)[0]
+                rows += around(following)[1]
+                rows += around(older)[2]
+                rows += around(later)[3]
         if not starts:
             return []
         scores: list[list[int]] = np.add.reduceat(self._table[rows], starts, axis=0, dtype=np.int64).tolist()
@@ -154,17 +154,3 @@ def _bytes(words: Iterable[str]) -> "np.ndarray[Any, np.dtype[np.uint8]]":
 def _words(table: "np.ndarray[Any, np.dtype[np.uint8]]") -> list[str]:
     text = bytes(table).decode()
     return text.split("\n") if text else []
-
-
-class _Cache(dict[Any, Any]):
-    """A dict that computes missing values, and is cleared when it is full."""
-
-    def __init__(self, compute: Callable[[Any], Any]) -> None:
-        super().__init__()
-        self._compute = compute
-
-    def __missing__(self, key: Any) -> Any:
-        if len(self) >= CACHE_SIZE:
-            self.clear()
-        value = self[key] = self._compute(key)
-        return value
