@@ -1,7 +1,7 @@
-"""Make what the docs show: pictures from the result files beside them, tables from the code.
+"""Generate the figures and tables of the docs from the result files and the code.
 
     python docs/make.py            write them
-    python docs/make.py --check    say what would change, and fail if anything would
+    python docs/make.py --check    list what would change, and fail if anything would
 
 The result files in docs/results are stamped with the command that made them.
 """
@@ -26,68 +26,76 @@ from headscope.results.stamp import read_provenance
 from headscope.results.store import open_result, save
 
 DOCS = Path(__file__).parent
-PICTURES = {"compare.svg": ("what_reaches.nc", "compare")}
 
 
-def pictures() -> Iterator[tuple[Path, bytes]]:
-    """Each picture's place, and what belongs there."""
+def make_pictures() -> Iterator[tuple[Path, bytes]]:
+    """Yield the path and content of each figure."""
+    figures = {
+        "compare.svg": draw(open_result(DOCS / "results" / "what_reaches.nc"), "compare"),
+        "padding.svg": padding_page.picture(),
+        **heads_page.pictures(),
+        **patterns_page.pictures(),
+        **effective_attention_page.drawn(effective_attention_page.results()),
+    }
     with tempfile.TemporaryDirectory() as folder:
-        for name, (result, figure) in PICTURES.items():
-            made = save(draw(open_result(DOCS / "results" / result), figure), Path(folder) / name)
-            yield DOCS / "pictures" / name, made.read_bytes()
-        others = {"padding.svg": padding_page.picture(), **heads_page.pictures(), **patterns_page.pictures()}
-        others |= effective_attention_page.drawn(effective_attention_page.results())
-        for name, figure in others.items():
+        for name, figure in figures.items():
             yield DOCS / "pictures" / name, save(figure, Path(folder) / name).read_bytes()
 
 
-def filled(page: Path, name: str, text: str) -> tuple[Path, bytes]:
-    """A page with this text between its marks of that name."""
-    parts = re.split(rf"(<!-- {name} -->\n|<!-- /{name} -->)", page.read_text(encoding="utf-8"))
+def fill_page(name: str, mark: str, text: str) -> tuple[Path, bytes]:
+    """Return a page with this text between its marks."""
+    page = DOCS / name
+    parts = re.split(rf"(<!-- {mark} -->\n|<!-- /{mark} -->)", page.read_text(encoding="utf-8"))
     parts[2] = text
     return page, "".join(parts).encode()
 
 
-def measured_edits() -> tuple[Path, bytes]:
-    """The page on edits, with what the run over the bundled paragraphs measured."""
+def describe_edits() -> str:
+    """Return what docs/runs/edits.py measured."""
     data = open_result(DOCS / "results" / "edits.nc")
     paper = data.relative.sel(keys="paper")
     model, largest = read_provenance(data)["model"].rpartition("/")[2], float(data.largest.sel(keys="visible").max())
-    text = (
+    return (
         f"Measured with {model} in float32 on the {data.sizes['example']} bundled paragraphs, last hidden states of "
-        f"real\ntokens: with `visible` no number moves by more than {largest:.1e}. With `paper`, padded and cut to 128 "
-        f"tokens,\nthe change is {float(paper.median()):.1%} in the median paragraph (‖difference‖ / ‖output‖) and "
-        f"{float(paper.max()):.1%} at most.\n"
+        f"real\ntokens: with `visible` no number changes by more than {largest:.1e}. With `paper`, padded and truncated"
+        f" to 128\ntokens, the change is {float(paper.median()):.1%} in the median paragraph (‖difference‖ / ‖output‖) "
+        f"and {float(paper.max()):.1%} at most.\n"
     )
-    return filled(DOCS / "edits.md", "measured", text)
 
 
-def family_table() -> tuple[Path, bytes]:
-    """The page that lists every kind of model, with its table as the code has it."""
+def make_family_table() -> str:
+    """Return the table of all types of models."""
     known = [(name, families.find(name)) for name in families.names()]
-    rows = "".join(
-        f"| {name} | {', '.join(each.kinds)} | {'hooks' if each.hooks else 'interface'} |\n"
-        for name, each in known
-        if each.kinds
+    return "".join(
+        f"| {name} | {', '.join(family.kinds)} | {'hooks' if family.hooks else 'interface'} |\n"
+        for name, family in known
+        if family.kinds
     )
-    return filled(DOCS / "capture.md", "families", rows)
+
+
+def make_all() -> Iterator[tuple[Path, bytes]]:
+    """Yield the path and content of everything that is generated."""
+    yield from make_pictures()
+    yield fill_page("capture.md", "families", make_family_table())
+    yield fill_page("edits.md", "measured", describe_edits())
+    yield fill_page("words.md", "tagger", words_page.table())
+    yield fill_page("training.md", "tuned", training_page.table())
+    yield DOCS / "padding.md", padding_page.page()
+    yield DOCS / "heads.md", heads_page.page()
+    yield DOCS / "patterns.md", patterns_page.page()
+    yield from effective_attention_page.made()
 
 
 def main() -> None:
     """Write or check everything."""
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--check", action="store_true")
-    check = options.parse_args().check
-    made = (*pictures(), family_table(), measured_edits(), (DOCS / "padding.md", padding_page.page()),
-            (DOCS / "heads.md", heads_page.page()),
-            filled(DOCS / "words.md", "tagger", words_page.table()),
-            filled(DOCS / "training.md", "tuned", training_page.table()),
-            (DOCS / "patterns.md", patterns_page.page()), *effective_attention_page.made())  # fmt: skip
-    stale = [(path, wanted) for path, wanted in made if not path.is_file() or path.read_bytes() != wanted]
-    for path, wanted in stale:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="list what would change, and fail if anything would")
+    check = parser.parse_args().check
+    stale = [(path, content) for path, content in make_all() if not path.is_file() or path.read_bytes() != content]
+    for path, content in stale:
         if not check:
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(wanted)
+            path.write_bytes(content)
         sys.stdout.write(f"{'stale' if check else 'wrote'}: {path.relative_to(DOCS.parent)}\n")
     sys.exit(1 if check and stale else 0)
 

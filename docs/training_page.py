@@ -10,24 +10,22 @@ from headscope.results.store import open_result
 
 DOCS = Path(__file__).parent
 MAIN = {"sst2": "accuracy", "mrpc": "accuracy", "stsb": "spearman", "rte": "accuracy", "mlm": "perplexity"}
-TITLES = {"sst2": "SST-2", "mrpc": "MRPC", "stsb": "STS-B", "rte": "RTE", "mlm": "masked words"}
+TITLES = {"sst2": "SST-2", "mrpc": "MRPC", "stsb": "STS-B", "rte": "RTE", "mlm": "masked language modelling"}
 
 
 def table() -> str:
-    """The main score of every run with its interval, beside the majority class, and the settings."""
+    """Return the main score of every run with its interval, the majority class and the settings."""
     data = open_result(DOCS / "results" / "finetune.nc")
     facts = read_provenance(data)
     lines = ["| task | model | settings | score on dev | majority class | n |", "|---|---|---|---|---|---|"]
-    for task in MAIN:
-        for place in range(data.sizes["run"]):
-            if str(data.task.values[place]) == task:
-                lines.append(_line(data.isel(run=place), task))
-    settings = "; ".join(f"`{name}` {_said(each)}" for name, each in _settings(facts).items())
-    made = f"{facts['command']}: one seed, float32, {_devices(facts)}"
+    runs = [data.isel(run=index) for index in range(data.sizes["run"])]
+    lines += [_make_row(run, task) for task in MAIN for run in runs if run.task.item() == task]
+    settings = "; ".join(f"`{name}` {_describe(tuning)}" for name, tuning in _read_settings(facts).items())
+    made = f"{facts['command']}: one seed, float32, {_describe_devices(facts)}"
     return "\n".join(lines) + f"\n\nSettings: {settings}.\nMade by {made}.\n"
 
 
-def _line(run: xr.Dataset, task: str) -> str:
+def _make_row(run: xr.Dataset, task: str) -> str:
     metric = MAIN[task]
     value, low, high = (float(run[f"{metric}{end}"]) for end in ("", "_low", "_high"))
     form = ".1f" if metric == "perplexity" else ".3f"
@@ -38,20 +36,20 @@ def _line(run: xr.Dataset, task: str) -> str:
     )
 
 
-def _settings(facts: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """The settings by name, as the runs were made with them."""
+def _read_settings(facts: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the settings of the runs by name."""
     names = {label.rpartition(" ")[2]: run["tuning"] for label, run in facts["runs"].items()}
     return {name: names[name] for name in facts["settings"] if name in names}
 
 
-def _said(tuning: dict[str, Any]) -> str:
+def _describe(tuning: dict[str, Any]) -> str:
     return (
         f"is batch {tuning['batch_size']}, {tuning['epochs']} epochs, learning rate {tuning['learning_rate']:g}, "
         f"warm-up {tuning['warmup']:.0%}, {tuning['max_length']} tokens"
     )
 
 
-def _devices(facts: dict[str, Any]) -> str:
+def _describe_devices(facts: dict[str, Any]) -> str:
     took = [run["took"] for run in facts["runs"].values()]
     packages = ", ".join(f"{name} {took[0][name]}" for name in ("torch", "transformers"))
-    return f"on {', '.join(sorted({each['device'] for each in took}))}, {packages}"
+    return f"on {', '.join(sorted({run['device'] for run in took}))}, {packages}"

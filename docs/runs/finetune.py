@@ -1,13 +1,13 @@
-"""Both pretrained models fine-tuned on four GLUE tasks and as masked language models: the source of docs/training.md.
+"""Fine-tune two pretrained models on four GLUE tasks and as masked language models: the source of docs/training.md.
 
 One run for each task, model and choice of settings, then all scores in one small file:
 
-    python docs/runs/finetune.py run mrpc --settings paper --place GLUE --model e5-small --out tuned/mrpc-paper-e5-small
-    python docs/runs/finetune.py run mlm --settings mlm --place TEXT --out tuned/mlm-mlm-all-MiniLM-L6-v2
+    python docs/runs/finetune.py run mrpc --settings paper --data GLUE --model e5-small --out tuned/mrpc-paper-e5-small
+    python docs/runs/finetune.py run mlm --settings mlm --data TEXT --out tuned/mlm-mlm-all-MiniLM-L6-v2
     python docs/runs/finetune.py join tuned/*/score.json --out docs/results/finetune.nc
 
-`TEXT` holds valid.txt and test.txt of WikiText-2 and gap-development.tsv: a model is trained on the first and the last,
-and its perplexity is that on the second.
+`TEXT` holds valid.txt and test.txt of WikiText-2 and gap-development.tsv. Models are trained on the first and the last,
+and their perplexity is that on the second.
 """
 
 import argparse
@@ -17,101 +17,89 @@ from pathlib import Path
 from typing import Any
 
 import xarray as xr
+from commands import run_or_join  # beside this file
 
 import headscope as hs
 from headscope.results.stamp import read_provenance, stamp
 
+TASKS = ("rte", "mrpc", "stsb", "sst2", "mlm")
 SETTINGS: dict[str, dict[str, Any]] = {
     "paper": {},
     "quick": {"learning_rate": 5e-5, "batch_size": 32, "warmup": 0.06},
     "sharp": {"learning_rate": 5e-5, "warmup": 0.06},
     "mlm": {"learning_rate": 2e-4, "batch_size": 32, "epochs": 15, "warmup": 0.06},
 }
-"""`paper` is batch 8, 128 tokens, 3 epochs, learning rate 2e-5, as Sun & Marasović (2021) have it."""
+"""`paper` is batch 8, 128 tokens, 3 epochs, learning rate 2e-5, as in Sun & Marasović (2021)."""
 
 METRICS = ("accuracy", "f1", "matthews", "pearson", "spearman", "perplexity")
 
 
-def data(task: str, place: Path) -> tuple[list[hs.Example], list[hs.Example]]:
-    """What is learned from, and what is scored."""
+def read_data(task: str, folder: Path) -> tuple[list[hs.Example], list[hs.Example]]:
+    """Return training and dev examples."""
     if task != "mlm":
-        return hs.read(f"glue:{task}:train@{place}"), hs.read(f"glue:{task}:dev@{place}")
-    gap = hs.read(f"gap@{place / 'gap-development.tsv'}")
-    return [*_paragraphs(place / "valid.txt"), *gap], _paragraphs(place / "test.txt")
+        return hs.read(f"glue:{task}:train@{folder}"), hs.read(f"glue:{task}:dev@{folder}")
+    gap = hs.read(f"gap@{folder / 'gap-development.tsv'}")
+    return [*_read_paragraphs(folder / "valid.txt"), *gap], _read_paragraphs(folder / "test.txt")
 
 
-def _paragraphs(path: Path) -> list[hs.Example]:
-    """Without headings and empty lines."""
-    return [each for each in hs.read(str(path)) if len(each.text.split()) > 10 and not each.text.startswith("=")]
+def _read_paragraphs(path: Path) -> list[hs.Example]:
+    """Return the paragraphs of a file without headings and empty lines."""
+    examples = hs.read(str(path))
+    return [example for example in examples if len(example.text.split()) > 10 and not example.text.startswith("=")]
 
 
-def run(chosen: argparse.Namespace) -> None:
+def run(options: argparse.Namespace) -> None:
     """Tune one model on one task, and score it."""
-    warnings.simplefilter("ignore", hs.DataWarning)  # long texts are cut, and a new head is random on purpose
-    train, dev = data(chosen.task, chosen.place)
-    kind = "mlm" if chosen.task == "mlm" else "auto"
+    warnings.simplefilter("ignore", hs.DataWarning)  # long texts are truncated, and a new head is random
+    train, dev = read_data(options.task, options.data)
     model = hs.finetune(
-        chosen.model,
+        options.model,
         train,
         dev=dev,
-        task=kind,
-        out=chosen.out,
+        task="mlm" if options.task == "mlm" else "auto",
+        out=options.out,
         resume=True,
-        limit=chosen.limit,
-        **SETTINGS[chosen.settings],
+        limit=options.limit,
+        **SETTINGS[options.settings],
     )
-    found = hs.score(model, dev[: chosen.limit], progress=False)
-    kept = [name for name in found if not found[name].dims]
-    stamp = json.loads((chosen.out / "finetune.json").read_text(encoding="utf-8"))
-    facts = {"score": read_provenance(found), "tuning": stamp["facts"], "took": stamp["circumstances"]}
-    for each in (facts["score"], facts["tuning"]):
-        each["model"] = Path(each["model"]).name
-    line = {"task": chosen.task, "settings": chosen.settings, "model": Path(chosen.model or "all-MiniLM-L6-v2").name}
-    numbers = {str(name): float(found[name]) for name in kept}
-    (chosen.out / "score.json").write_text(json.dumps({**line, "numbers": numbers, "facts": facts}), encoding="utf-8")
-
-
-def join(chosen: argparse.Namespace) -> None:
-    """All runs along `run`, one value for each metric that applies."""
-    lines = sorted((json.loads(path.read_text(encoding="utf-8")) for path in chosen.scores), key=_order)
-    names = [f"{metric}{end}" for metric in METRICS for end in ("", "_low", "_high")] + ["majority", "n"]
-    held = {name: ("run", [each["numbers"].get(name, float("nan")) for each in lines]) for name in names}
-    axes = {name: ("run", [each[name] for each in lines]) for name in ("task", "settings", "model")}
-    facts = {" ".join(_order(each)): each["facts"] for each in lines}
-    command = "docs/runs/finetune.py over GLUE's train and dev, and WikiText-2 with GAP"
-    origin = {
-        "model": sorted({each["model"] for each in lines}),
-        "weights_hash": {name: each["tuning"]["weights_hash"] for name, each in facts.items()},
-        "data": {name: [each["tuning"]["train"], each["tuning"]["dev"]] for name, each in facts.items()},
-        "n": sum(each["score"]["n"] for each in facts.values()),
+    scores = hs.score(model, dev[: options.limit], progress=False)
+    tuning = json.loads((options.out / "finetune.json").read_text(encoding="utf-8"))
+    facts = {"score": read_provenance(scores), "tuning": tuning["facts"], "took": tuning["circumstances"]}
+    for part in (facts["score"], facts["tuning"]):
+        part["model"] = Path(part["model"]).name
+    record = {
+        "task": options.task,
+        "settings": options.settings,
+        "model": Path(options.model or "all-MiniLM-L6-v2").name,
+        "numbers": {str(name): float(scores[name]) for name in scores if not scores[name].dims},
+        "facts": facts,
     }
-    whole = stamp(xr.Dataset(held, axes), command=command, runs=facts, settings=SETTINGS, **origin)
-    hs.save(whole, chosen.out)
+    (options.out / "score.json").write_text(json.dumps(record), encoding="utf-8")
 
 
-def _order(line: dict[str, Any]) -> tuple[str, str, str]:
-    return line["task"], line["model"], line["settings"]
+def join(options: argparse.Namespace) -> None:
+    """Save all runs along `run`, one value for each metric that applies."""
+    records = sorted((json.loads(path.read_text(encoding="utf-8")) for path in options.paths), key=_sort_key)
+    names = [f"{metric}{end}" for metric in METRICS for end in ("", "_low", "_high")] + ["majority", "n"]
+    numbers = {name: ("run", [record["numbers"].get(name, float("nan")) for record in records]) for name in names}
+    coords = {name: ("run", [record[name] for record in records]) for name in ("task", "settings", "model")}
+    facts = {" ".join(_sort_key(record)): record["facts"] for record in records}
+    data = stamp(
+        xr.Dataset(numbers, coords),
+        command="docs/runs/finetune.py over GLUE's train and dev, and WikiText-2 with GAP",
+        runs=facts,
+        settings=SETTINGS,
+        model=sorted({record["model"] for record in records}),
+        weights_hash={name: fact["tuning"]["weights_hash"] for name, fact in facts.items()},
+        data={name: [fact["tuning"]["train"], fact["tuning"]["dev"]] for name, fact in facts.items()},
+        n=sum(fact["score"]["n"] for fact in facts.values()),
+    )
+    hs.save(data, options.out)
 
 
-def main() -> None:
-    """Run or join."""
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    verbs: Any = options.add_subparsers(required=True)
-    running = verbs.add_parser("run")
-    running.add_argument("task", choices=("rte", "mrpc", "stsb", "sst2", "mlm"))
-    running.add_argument("--settings", choices=SETTINGS, default="paper")
-    running.add_argument("--place", type=Path, required=True, help="the folder with the data")
-    running.add_argument("--model", help="a hub id or a folder; nothing: the default")
-    running.add_argument("--out", type=Path, required=True)
-    running.add_argument("--limit", type=int)
-    running.set_defaults(what=run)
-    joining = verbs.add_parser("join")
-    joining.add_argument("scores", type=Path, nargs="+")
-    joining.add_argument("--out", type=Path, required=True)
-    joining.set_defaults(what=join)
-    chosen = options.parse_args()
-    chosen.what(chosen)
+def _sort_key(record: dict[str, Any]) -> tuple[str, str, str]:
+    return record["task"], record["model"], record["settings"]
 
 
 if __name__ == "__main__":
-    main()
+    run_or_join(__doc__, run, join, argument="task", choices=TASKS, settings=SETTINGS)

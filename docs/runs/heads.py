@@ -1,12 +1,12 @@
-"""Every statistic of every head over two corpora, raw and effective: the source of docs/measuring.md.
+"""Measure every statistic of every head over two corpora, raw and effective: the source of docs/heads.md.
 
 One run for each corpus and model, then all of them in one small file:
 
-    python docs/runs/heads.py run sst2 --place GLUE --out sst2-minilm.state
-    python docs/runs/heads.py run wikitext --place TEXT --model e5-small --out wikitext-e5.state
+    python docs/runs/heads.py run sst2 --data GLUE --out sst2-minilm.state
+    python docs/runs/heads.py run wikitext --data TEXT --model e5-small --out wikitext-e5.state
     python docs/runs/heads.py join *.state --out docs/results/heads.nc
 
-`wikitext` are 1,000 inputs of two paragraphs that follow one another, cut to 128 tokens, as in Clark et al. (2019).
+`wikitext` is 1,000 pairs of consecutive paragraphs, truncated to 128 tokens, as in Clark et al. (2019).
 """
 
 import argparse
@@ -16,10 +16,10 @@ import warnings
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import xarray as xr
+from commands import run_or_join  # beside this file
 
 import headscope as hs
 from headscope.measuring.checkpoint import read_checkpoint
@@ -40,40 +40,40 @@ LENSES = ("raw", "effective")
 LENGTH, INPUTS = 128, 1000
 
 
-def sst2(folder: Path) -> list[hs.Example]:
-    """The sentences of SST-2's dev set."""
+def read_sst2(folder: Path) -> list[hs.Example]:
+    """Return the sentences of SST-2's dev set."""
     return hs.read(f"glue:sst-2:dev@{folder}")
 
 
-def wikitext(folder: Path) -> list[hs.Example]:
-    """Two paragraphs that follow one another in an article, at random."""
+def read_wikitext(folder: Path) -> list[hs.Example]:
+    """Return a random sample of pairs of consecutive paragraphs of an article."""
     pairs = [
         pair
         for name in ("valid.txt", "test.txt")
-        for article in _articles((folder / name).read_text(encoding="utf-8"))
+        for article in _split_articles((folder / name).read_text(encoding="utf-8"))
         for pair in pairwise(article)
     ]
-    chosen = random.Random(0).sample(pairs, INPUTS)
-    return [hs.Example(f"wikitext-{place}", first, second) for place, (first, second) in enumerate(chosen)]
+    sample = random.Random(0).sample(pairs, INPUTS)
+    return [hs.Example(f"wikitext-{index}", first, second) for index, (first, second) in enumerate(sample)]
 
 
-def _articles(text: str) -> Iterator[list[str]]:
-    """Paragraphs that follow one another in an article, without headings.
+def _split_articles(text: str) -> Iterator[list[str]]:
+    """Yield runs of consecutive paragraphs of an article, without headings.
 
-    One in which more than one word in twenty is unknown is left out, and what comes after it begins anew.
+    A paragraph in which more than one word in twenty is unknown is left out and ends its run.
     """
-    together: list[str] = []
+    paragraphs: list[str] = []
     for line in map(str.strip, text.splitlines()):
         if re.match("= [^=]", line) or line.count("<unk>") * 20 > len(line.split()):
-            yield together
-            together = []
+            yield paragraphs
+            paragraphs = []
         elif line and not line.startswith("="):
-            together.append(_plain(line))
-    yield together
+            paragraphs.append(_detokenise(line))
+    yield paragraphs
 
 
-def _plain(line: str) -> str:
-    """Undo what the corpus did to unknown words, numbers, hyphens and punctuation."""
+def _detokenise(line: str) -> str:
+    """Undo the corpus's changes to unknown words, numbers, hyphens and punctuation."""
     line = line.replace("<unk>", "[UNK]")
     line = re.sub(r" @([-,.])@ ", r"\1", line)
     line = re.sub(r" ([,.;:!?)\]%]|'s|'t|n't|'re|'ve|'ll|'d|'m)(?= |$)", r"\1", line)
@@ -81,50 +81,50 @@ def _plain(line: str) -> str:
     return re.sub(r'" ([^"]*?) "', r'"\1"', line)
 
 
-CORPORA = {"sst2": sst2, "wikitext": wikitext}
+CORPORA = {"sst2": read_sst2, "wikitext": read_wikitext}
 
 
-def run(chosen: argparse.Namespace) -> None:
+def run(options: argparse.Namespace) -> None:
     """Measure one corpus with one model."""
-    warnings.simplefilter("ignore", hs.DataWarning)  # paragraphs are cut on purpose
+    warnings.simplefilter("ignore", hs.DataWarning)  # paragraphs are truncated on purpose
     hs.measure(
-        hs.load(chosen.model, dtype="float32"),
-        CORPORA[chosen.corpus](chosen.place),
+        hs.load(options.model, dtype="float32"),
+        CORPORA[options.corpus](options.data),
         lens=list(LENSES),
         statistics=list(STATISTICS),
         max_length=LENGTH,
-        limit=chosen.limit,
-        out=chosen.out,
+        limit=options.limit,
+        out=options.out,
         resume=True,
     )
 
 
-def join(chosen: argparse.Namespace) -> None:
-    """All runs along `corpus` and `model`, as small as they can be without losing what is shown."""
+def join(options: argparse.Namespace) -> None:
+    """Save all runs along `corpus` and `model`, without what docs/heads.md does not show."""
     parts: dict[str, list[xr.Dataset]] = {}
-    facts = {}
-    for path in chosen.states:
-        corpus, data, known = path.name.partition("-")[0], hs.merge(path), read_checkpoint(path).facts
-        label = Path(str(known["model"])).name
-        facts[f"{corpus} {label}"] = {name: known[name] for name in ("weights_hash", "data", "n", "device", "dtype")}
-        parts.setdefault(corpus, []).append(_small(data).expand_dims(corpus=[corpus], model=[label]))
-    rows = [xr.concat(each, "model", data_vars="all", join="outer") for each in parts.values()]
-    whole = xr.concat(rows, "corpus", data_vars="all", join="outer")
-    command = "docs/runs/heads.py over SST-2 dev and 1,000 pairs of paragraphs of WikiText-2"
-    models = {name.partition(" ")[2]: each["weights_hash"] for name, each in facts.items()}
-    origin = {
-        "model": sorted(models),
-        "weights_hash": models,
-        "data": {name: each["data"] for name, each in facts.items()},
-    }
-    settings = {**origin} | {name: known[name] for name in ("lenses", "statistics", "max_length", "tagger", "units")}
-    hs.save(
-        stamp(whole, command=command, runs=facts, n=sum(each["n"] for each in facts.values()), **settings), chosen.out
+    runs = {}
+    for path in options.paths:  # CORPUS-MODEL.state
+        corpus, data, facts = path.name.partition("-")[0], hs.merge(path), read_checkpoint(path).facts
+        model = Path(str(facts["model"])).name
+        runs[f"{corpus} {model}"] = {name: facts[name] for name in ("weights_hash", "data", "n", "device", "dtype")}
+        parts.setdefault(corpus, []).append(_reduce_size(data).expand_dims(corpus=[corpus], model=[model]))
+    rows = [xr.concat(models, "model", data_vars="all", join="outer") for models in parts.values()]
+    hashes = {name.partition(" ")[2]: run["weights_hash"] for name, run in runs.items()}
+    joined = stamp(
+        xr.concat(rows, "corpus", data_vars="all", join="outer"),
+        command="docs/runs/heads.py over SST-2 dev and 1,000 pairs of paragraphs of WikiText-2",
+        runs=runs,
+        model=sorted(hashes),
+        weights_hash=hashes,
+        data={name: run["data"] for name, run in runs.items()},
+        n=sum(run["n"] for run in runs.values()),
+        **{name: facts[name] for name in ("lenses", "statistics", "max_length", "tagger", "units")},
     )
+    hs.save(joined, options.out)
 
 
-def _small(data: xr.Dataset) -> xr.Dataset:
-    """Single precision, and of the distance between heads only its mean."""
+def _reduce_size(data: xr.Dataset) -> xr.Dataset:
+    """Return the data in single precision, and of the distance between heads only its mean."""
     dropped = [f"head_distance_{end}" for end in ("sd", "n", "low", "high") if f"head_distance_{end}" in data]
     return (
         data.drop_vars(dropped)
@@ -133,24 +133,5 @@ def _small(data: xr.Dataset) -> xr.Dataset:
     )
 
 
-def main() -> None:
-    """Run or join."""
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    verbs: Any = options.add_subparsers(required=True)
-    running = verbs.add_parser("run")
-    running.add_argument("corpus", choices=CORPORA)
-    running.add_argument("--place", type=Path, required=True, help="the folder with the data")
-    running.add_argument("--model", help="a hub id or a folder; nothing: the default")
-    running.add_argument("--out", type=Path, required=True)
-    running.add_argument("--limit", type=int)
-    running.set_defaults(what=run)
-    joining = verbs.add_parser("join")
-    joining.add_argument("states", type=Path, nargs="+", help="called CORPUS-MODEL.state")
-    joining.add_argument("--out", type=Path, required=True)
-    joining.set_defaults(what=join)
-    chosen = options.parse_args()
-    chosen.what(chosen)
-
-
 if __name__ == "__main__":
-    main()
+    run_or_join(__doc__, run, join, argument="corpus", choices=CORPORA)

@@ -1,10 +1,10 @@
-"""What of the published difference between standard and effective attention is padding?
+"""Measure how much of the published difference between raw and effective attention is padding.
 
-Run over the dev sets of five GLUE tasks; the result is small, stamped, and the source of docs/padding.md:
+Run over the dev sets of five GLUE tasks; the result is the source of docs/padding.md:
 
-    python docs/runs/padding.py --glue GLUE --out minilm.nc
-    python docs/runs/padding.py --glue GLUE --model e5-small --out e5.nc
-    python docs/runs/padding.py --join minilm.nc e5.nc --out docs/results/padding.nc
+    python docs/runs/padding.py run --data GLUE --out minilm.nc
+    python docs/runs/padding.py run --data GLUE --model e5-small --out e5.nc
+    python docs/runs/padding.py join minilm.nc e5.nc --out docs/results/padding.nc
 """
 
 import argparse
@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import torch
 import xarray as xr
+from commands import run_or_join  # beside this file
 from rich.console import Console
 from rich.progress import track
 
@@ -24,118 +25,111 @@ import headscope as hs
 from headscope.results.stamp import fingerprint, read_provenance, stamp
 
 TASKS = ("RTE", "MRPC", "QNLI", "SST-2", "STS-B")
-VARIANTS = {"visible": "effective", "padded": "effective:keys=padded", "paper": "effective:keys=paper"}
-WIDTH = 128  # what the published code pads and cuts to
+ATTENTIONS = {
+    "raw": "raw",
+    "effective": "effective",
+    "padded": "effective:keys=padded",
+    "paper": "effective:keys=paper",
+}
+WIDTH = 128  # to which the published code pads and truncates
 EDGES = (0, 32, 64, 96, 128)
+BATCH_SIZE = 16
+QUANTITIES = ("same", "whole", "change", "residual", "cls", "sep")
 
 
 def observe(trace: hs.Trace) -> Iterator[dict[str, Any]]:
-    """One row of numbers per example and variant, means over layers and heads."""
-    raw = hs.view(trace, "raw")
-    maps = {"standard": raw, **{name: hs.view(trace, lens) for name, lens in VARIANTS.items()}}
-    special = torch.stack([trace.keys.special & (trace.keys.real.cumsum(-1) == 1), trace.keys.special])
-    places = {"cls": special[0], "sep": special[1] & ~special[0]}
-    for name, each in maps.items():
-        sums = [_layer(each.layer(label), raw.layer(label), trace, places) for label in trace.layers]
-        numbers = {key: torch.stack([layer[key] for layer in sums]).mean(0) for key in sums[0]}
-        residual = each.diagnostics.get("residual", torch.zeros(len(trace.examples), 1, 1))
-        null = each.diagnostics.get("null", torch.zeros(len(trace.examples), 1, 1))
+    """Yield one row per example and attention, with means over layers and heads."""
+    maps = {name: hs.view(trace, lens) for name, lens in ATTENTIONS.items()}
+    first = trace.keys.special & (trace.keys.real.cumsum(-1) == 1)
+    special = {"cls": first, "sep": trace.keys.special & ~first}
+    none = torch.zeros(len(trace.examples), 1, 1)
+    for name, stack in maps.items():
+        layers = [
+            _observe_layer(stack.layer(label), maps["raw"].layer(label), trace, special) for label in trace.layers
+        ]
+        means = {key: torch.stack([layer[key] for layer in layers]).mean(0) for key in layers[0]}
+        residual, null = (stack.diagnostics.get(key, none) for key in ("residual", "null"))
         for row, count in enumerate(trace.keys.counts.tolist()):
             yield {
-                "variant": name,
+                "attention": name,
                 "tokens": count,
-                "same": float((null[row] == 0).float().mean()),  # heads whose effective attention is attention
-                "whole": float(not null[row].any()),  # the same for all heads of the input
+                "same": float((null[row] == 0).float().mean()),  # share of heads without a null space
+                "whole": float(not null[row].any()),  # no head of the example has one
                 "residual": float(residual[row].mean()),
-                **{key: float(values[row]) for key, values in numbers.items()},
+                **{key: float(values[row]) for key, values in means.items()},
             }
 
 
-def _layer(weights: torch.Tensor, standard: torch.Tensor, trace: hs.Trace, places: Any) -> dict[str, torch.Tensor]:
-    """Relative change of the map, and the weight on [CLS] and on the heavier [SEP], from all other tokens."""
-    change = (weights - standard).norm(dim=(-2, -1)) / standard.norm(dim=(-2, -1))
-    found = {"change": change.mean(-1)}
-    for name, there in places.items():
-        asking = (trace.queries.real & ~there)[:, None].to(weights)
-        mean = (weights * asking[..., None]).sum(-2) / asking.sum(-1, keepdim=True)  # batch head key
-        found[name] = mean.masked_fill(~there[:, None], -torch.inf).amax(-1).mean(-1)
-    return found
+def _observe_layer(
+    weights: torch.Tensor, raw: torch.Tensor, trace: hs.Trace, special: dict[str, torch.Tensor]
+) -> dict[str, torch.Tensor]:
+    """Return the relative change of the map, and the weight on [CLS] and on the heavier [SEP] from all other tokens."""
+    values = {"change": ((weights - raw).norm(dim=(-2, -1)) / raw.norm(dim=(-2, -1))).mean(-1)}
+    for name, mask in special.items():
+        queries = (trace.queries.real & ~mask)[:, None].to(weights)
+        mean = (weights * queries[..., None]).sum(-2) / queries.sum(-1, keepdim=True)  # batch head key
+        values[name] = mean.masked_fill(~mask[:, None], -torch.inf).amax(-1).mean(-1)
+    return values
 
 
-def gather(rows: list[dict[str, Any]]) -> xr.Dataset:
-    """Means, spreads and counts over examples, for all lengths and by length."""
-    names = ["standard", *VARIANTS]
+def summarise(rows: list[dict[str, Any]]) -> xr.Dataset:
+    """Return means, standard deviations and counts over examples, for all lengths and by length."""
     bins = ["all", *(f"{low + 1}–{high}" for low, high in pairwise(EDGES))]
-    tokens = np.array([row["tokens"] for row in rows])
-    variant = np.array([row["variant"] for row in rows])
+    columns = {key: np.array([row[key] for row in rows]) for key in ("tokens", "attention", *QUANTITIES)}
+    tokens = columns["tokens"]
+    selections = [tokens > 0, *((tokens > low) & (tokens <= high) for low, high in pairwise(EDGES))]
     data: dict[str, Any] = {}
-    for key in ("same", "whole", "change", "residual", "cls", "sep"):
-        values = np.array([row[key] for row in rows])
-        tables = np.full((2, len(bins), len(names)), np.nan)
-        count = np.zeros((len(bins), len(names)), int)
-        for place in range(len(bins)):
-            inside = tokens > 0 if place == 0 else (tokens > EDGES[place - 1]) & (tokens <= EDGES[place])
-            for column, name in enumerate(names):
-                some = values[inside & (variant == name)]
-                count[place, column] = len(some)
-                if len(some):
-                    tables[:, place, column] = some.mean(), some.std(ddof=1) if len(some) > 1 else np.nan
-        data |= {key: (("length", "variant"), tables[0]), f"{key}_sd": (("length", "variant"), tables[1])}
-    data["n"] = ("length", count[:, 0])
-    return xr.Dataset(data, coords={"length": bins, "variant": names})
+    for key in QUANTITIES:
+        tables = np.full((2, len(bins), len(ATTENTIONS)), np.nan)
+        counts = np.zeros((len(bins), len(ATTENTIONS)), int)
+        for row, selected in enumerate(selections):
+            for column, name in enumerate(ATTENTIONS):
+                values = columns[key][selected & (columns["attention"] == name)]
+                counts[row, column] = len(values)
+                if len(values):
+                    tables[:, row, column] = values.mean(), values.std(ddof=1) if len(values) > 1 else np.nan
+        data |= {key: (("length", "attention"), tables[0]), f"{key}_sd": (("length", "attention"), tables[1])}
+    data["n"] = ("length", counts[:, 0])
+    return xr.Dataset(data, coords={"length": bins, "attention": list(ATTENTIONS)})
 
 
-def joined(parts: list[xr.Dataset]) -> xr.Dataset:
-    """Runs of different models over the same data as one result, which says that it was joined."""
-    facts = [read_provenance(each) for each in parts]
-    if len({(each["data"], each["n"]) for each in facts}) > 1:
+def run(options: argparse.Namespace) -> None:
+    """Run one model over all tasks."""
+    warnings.simplefilter("ignore", hs.DataWarning)  # texts over 128 tokens are truncated, as published
+    examples = {task: hs.read(f"glue:{task}:dev@{options.data}")[: options.limit] for task in TASKS}
+    model = hs.load(options.model)
+    label, results = Path(model.spec).name, []
+    for task, texts in examples.items():
+        stream = hs.stream(model, texts, batch_size=BATCH_SIZE, keep=("values", "pads"), max_length=WIDTH, pad_to=WIDTH)
+        batches = track(stream, task, total=-(-len(texts) // BATCH_SIZE), console=Console(stderr=True))
+        rows = [row for trace in batches for row in observe(trace)]
+        results.append(summarise(rows).expand_dims(model=[label], task=[task]))
+    texts = [text for task in examples.values() for each in task for text in (each.text, each.pair or "")]
+    data = stamp(
+        xr.combine_by_coords(results),
+        command="docs/runs/padding.py over the dev sets of five GLUE tasks",
+        model=[label],
+        weights_hash={label: model.weights_hash},
+        data=fingerprint(texts),
+        n=sum(map(len, examples.values())),
+        lens=list(ATTENTIONS.values()),
+    )
+    hs.save(data, options.out)
+
+
+def join(options: argparse.Namespace) -> None:
+    """Join runs of different models over the same data."""
+    parts = [hs.open_result(path) for path in options.paths]
+    facts = [read_provenance(part) for part in parts]
+    if len({(fact["data"], fact["n"]) for fact in facts}) > 1:
         raise SystemExit("These runs are over different data.")
-    together = {
+    joined = {
         "command": f"{facts[0]['command']}, one run for each model, joined",
-        "model": sorted(name for each in facts for name in each["model"]),
-        "weights_hash": {name: code for each in facts for name, code in each["weights_hash"].items()},
+        "model": sorted(name for fact in facts for name in fact["model"]),
+        "weights_hash": {name: code for fact in facts for name, code in fact["weights_hash"].items()},
     }
-    return stamp(xr.concat([each.drop_attrs() for each in parts], "model"), **{**facts[0], **together})
-
-
-def main() -> None:
-    """Run every model over every task, or join such runs."""
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    what = options.add_mutually_exclusive_group(required=True)
-    what.add_argument("--glue", type=Path, help="the folder with a folder for each task")
-    what.add_argument("--join", type=Path, nargs="+", help="results of this script, one for each model")
-    options.add_argument("--model", action="append", default=[], help="a hub id or a folder; nothing: the default")
-    options.add_argument("--out", type=Path, required=True)
-    options.add_argument("--limit", type=int)
-    options.add_argument("--batch", type=int, default=16)
-    chosen = options.parse_args()
-    if chosen.join:
-        hs.save(joined([hs.open_result(path) for path in chosen.join]), chosen.out)
-        return
-    warnings.simplefilter("ignore", hs.DataWarning)  # texts over 128 tokens are cut, as published
-    console, results, hashes = Console(stderr=True), [], {}
-    texts = {task: hs.read(f"glue:{task}:dev@{chosen.glue}")[: chosen.limit] for task in TASKS}
-    for name in chosen.model or [None]:
-        model = hs.load(name)
-        label = Path(model.spec).name
-        hashes[label] = model.weights_hash
-        for task, examples in texts.items():
-            stream = hs.stream(
-                model, examples, batch_size=chosen.batch, keep=("values", "pads"), max_length=WIDTH, pad_to=WIDTH
-            )
-            total = -(-len(examples) // chosen.batch)
-            rows = [
-                row
-                for trace in track(stream, f"{label} {task}", total=total, console=console)
-                for row in observe(trace)
-            ]
-            results.append(gather(rows).expand_dims(model=[label], task=[task]))
-    data = xr.combine_by_coords(results)
-    every = [text for task in texts.values() for each in task for text in (each.text, each.pair or "")]
-    command = "docs/runs/padding.py over the dev sets of five GLUE tasks"
-    facts = {"command": command, "model": sorted(hashes), "weights_hash": hashes, "data": fingerprint(every)}
-    hs.save(stamp(data, **facts, n=sum(map(len, texts.values())), lens=list(VARIANTS.values())), chosen.out)
+    hs.save(stamp(xr.concat([part.drop_attrs() for part in parts], "model"), **{**facts[0], **joined}), options.out)
 
 
 if __name__ == "__main__":
-    main()
+    run_or_join(__doc__, run, join)
