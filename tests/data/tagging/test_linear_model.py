@@ -86,7 +86,7 @@ def test_anything_can_be_tagged():
     assert len(load_english().tag(["", "\u200b", "東京", "🙂", "a" * 5000])) == 5
 
 
-def test_sentences_do_not_see_one_another():
+def test_sentences_are_tagged_independently():
     tagger, first, second = load_english(), ["They", "saw", "her", "duck", "."], ["Duck", "soup", "tastes", "good", "."]
     assert tagger.tag([*first, *second]) == tagger.tag(first) + tagger.tag(second)
 
