@@ -1,4 +1,4 @@
-"""Batches of maps made by hand or seen in a tiny model, for statistics to observe."""
+"""Batches of maps, from tensors or from a tiny model, for tests of statistics."""
 
 from dataclasses import replace
 from functools import cache
@@ -18,74 +18,76 @@ TAGS = ("NOUN", "PRON", "VERB", "PUNCT", "ADJ", "PROPN", "AUX")
 ROLE = {"[CLS]": 1, "[SEP]": 2, "[MASK]": 3, "[E]": 4}
 
 
-def tokens_of(rows, *, width=None, left=False):
-    """Tokens from strings, each but the special ones a word of its own, padded on either side."""
+def make_tokens(rows, *, width=None, left=False):
+    """Build tokens from strings; every token that is not special is a word."""
     width = width or max(map(len, rows))
-    real, word, role = torch.zeros(len(rows), width, dtype=torch.bool), torch.full((len(rows), width), -1), []
+    real, word = torch.zeros(len(rows), width, dtype=torch.bool), torch.full((len(rows), width), -1)
     role = torch.zeros(len(rows), width, dtype=torch.long)
     for index, row in enumerate(rows):
         start = width - len(row) if left else 0
-        stop, plain = start + len(row), [each not in ROLE for each in row]
+        stop, plain = start + len(row), [token not in ROLE for token in row]
         real[index, start:stop] = True
-        role[index, start:stop] = torch.tensor([ROLE.get(each, 0) for each in row])
+        role[index, start:stop] = torch.tensor([ROLE.get(token, 0) for token in row])
         counted = torch.tensor(plain).cumsum(0) - 1
         word[index, start:stop] = torch.where(torch.tensor(plain), counted, -1)
     assert len(ROLES) == len(ROLE) + 1
     return Tokens(rows, real, role > 0, torch.where(real, 0, -1), word, role)
 
 
-def maps_of(weights, rows, *, lens="raw", signed=False, causal=False, merged=False, width=None, left=False):
-    """Maps from one unpadded [layer, head, query, key] tensor per row of tokens."""
-    tokens = tokens_of(rows, width=width, left=left)
+def build_maps(weights, rows, *, lens="raw", signed=False, causal=False, merged=False, width=None, left=False):
+    """Build maps from one unpadded [layer, head, query, key] tensor per row of tokens."""
+    tokens = make_tokens(rows, width=width, left=left)
     width = tokens.real.shape[1]
     layers, heads = weights[0].shape[:2]
     whole = torch.zeros(len(rows), layers, heads, width, width, dtype=weights[0].dtype)
     visible = torch.zeros(len(rows), width, width, dtype=torch.bool)
-    for index, each in enumerate(weights):
-        there = tokens.real[index].nonzero()[:, 0]
-        seen = torch.ones(each.shape[-2:], dtype=torch.bool)
+    for index, tensor in enumerate(weights):
+        columns = tokens.real[index].nonzero()[:, 0]
+        seen = torch.ones(tensor.shape[-2:], dtype=torch.bool)
         seen = seen.tril() if causal else seen
-        whole[index][..., there[:, None], there] = each * seen
-        visible[index][there[:, None], there] = seen
+        whole[index][..., columns[:, None], columns] = tensor * seen
+        visible[index][columns[:, None], columns] = seen
     return Maps(
         parts=list(whole.unbind(1)), lens=lens, signed=signed, merged=merged, site="self",
         layers=tuple(range(layers)), heads=tuple(range(heads)), queries=tokens, keys=tokens,
-        visible=[visible] * layers, examples=tuple(example_of(row, index) for index, row in enumerate(rows)),
+        visible=[visible] * layers, examples=tuple(make_example(row, index) for index, row in enumerate(rows)),
         diagnostics={"share": (whole**2).sum((-2, -1)).sqrt()},
     )  # fmt: skip
 
 
-def example_of(row, place):
-    """An example whose words are the tokens that are not special, tagged by their first letters."""
-    words = tuple(each for each in row if each not in ROLE)
-    return Example(f"{place:03d}", " ".join(words), words=words, columns={"tags": tuple(map(tag_of, words))})
+def make_example(row, index):
+    """Build an example whose words are the tokens that are not special, tagged by their first letters."""
+    words = tuple(token for token in row if token not in ROLE)
+    return Example(f"{index:03d}", " ".join(words), words=words, columns={"tags": tuple(map(tag_from_name, words))})
 
 
-def tag_of(word):
-    """The tag that a word of these tests carries in its name: noun7, pron1, ."""
+def tag_from_name(word):
+    """Return the tag in the name of a word of these tests: noun7, pron1."""
     return next((tag for tag in TAGS if word.upper().startswith(tag)), "X")
 
 
-def one(maps):
-    """A batch of one lens."""
+def one_lens(maps):
+    """Return a batch with the maps of one lens."""
     return Batch(maps.examples, {("model", maps.lens): maps}, maps.lens)
 
 
-def seen_in(kind, site, lenses, focus, *, pad_to=None):
-    """What a tiny model attends to, through several lenses; the second model is the same with its layers swapped."""
-    result = {("model", lens): looked_at(kind, site, lens, pad_to) for lens in lenses}
-    swapped = {("against", lens): replace(maps, parts=list(maps.parts)[::-1]) for (_, lens), maps in result.items()}
-    return Batch(result["model", focus].examples, {**result, **swapped}, focus)
+def capture_tiny(kind, site, lenses, focus, *, pad_to=None):
+    """Return a batch of a tiny model through several lenses; the second model is the same with its layers swapped."""
+    maps_by_lens = {("model", lens): view_tiny(kind, site, lens, pad_to) for lens in lenses}
+    swapped = {
+        ("against", lens): replace(maps, parts=list(maps.parts)[::-1]) for (_, lens), maps in maps_by_lens.items()
+    }
+    return Batch(maps_by_lens["model", focus].examples, {**maps_by_lens, **swapped}, focus)
 
 
 @cache
-def looked_at(kind, site, lens, pad_to):
-    """Maps of a tiny model, with weights in full; shared between tests, which must not change them."""
-    maps = view(traced(kind, site, pad_to), lens)
+def view_tiny(kind, site, lens, pad_to):
+    """Return the full maps of a tiny model; shared between tests, which must not change them."""
+    maps = view(trace_tiny(kind, site, pad_to), lens)
     return replace(maps, parts=[maps.layer(label) for label in maps.layers])
 
 
 @cache
-def traced(kind, site, pad_to):
+def trace_tiny(kind, site, pad_to):
     keep = ("attention", "values", "output")
     return capture(tiny(kind), texts_for(kind), site=site, keep=keep, pad_to=pad_to)

@@ -1,11 +1,11 @@
-"""Shapes are checked while tests run; nothing here reaches a network."""
+"""Check shapes while tests run, and keep tests offline."""
 
 import os
 import tempfile
 from importlib.util import find_spec
 
 os.environ["HF_HUB_OFFLINE"] = "1"
-os.environ["HEADSCOPE_CACHE"] = tempfile.mkdtemp(prefix="headscope-")  # never the user's own
+os.environ["HEADSCOPE_CACHE"] = tempfile.mkdtemp(prefix="headscope-")  # not the cache of the user
 
 from jaxtyping import install_import_hook
 
@@ -20,7 +20,7 @@ torch.set_num_threads(1)  # the tests run in two processes on two cores
 
 @pytest.fixture(scope="session")
 def minilm():
-    """The real pretrained default model."""
+    """Return the pretrained default model."""
     from headscope.engine.load import load
 
     return load()

@@ -75,7 +75,7 @@ def sites(kind: str) -> tuple[str, ...]:
 
 
 def network(kind: str, **changes: Any) -> Any:
-    """A new tiny model; its weights are large enough for attention to be far from uniform."""
+    """Build a tiny model whose weights are large enough for attention to be far from uniform."""
     torch.manual_seed(0)
     config = transformers.AutoConfig.for_model(kind, **{**KINDS[kind], **changes})
     with warnings.catch_warnings():
@@ -92,13 +92,13 @@ def network(kind: str, **changes: Any) -> Any:
 
 @cache
 def tiny(kind: str) -> Model:
-    """A tiny model, loaded as a user would who has it in hand; shared between tests, which must not change it."""
+    """Return a tiny model loaded from memory; shared between tests, which must not change it."""
     return load(network(kind), tokenizer=None if kind == "vit" else tokenizer())
 
 
 @cache
 def tokenizer() -> Any:
-    """A word-level tokenizer over a handful of words, with BERT's special tokens."""
+    """Return a word-level tokenizer over a few words, with BERT's special tokens."""
     backend = Tokenizer(models.WordLevel({word: index for index, word in enumerate(VOCAB)}, unk_token="[UNK]"))
     backend.normalizer = normalizers.Lowercase()
     backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
@@ -115,13 +115,13 @@ def tokenizer() -> Any:
 
 
 def text(words: int, seed: int = 0) -> str:
-    """A text of that many words, drawn at random."""
+    """Return a text of random words."""
     draw = torch.randint(0, len(WORDS), (words,), generator=torch.Generator().manual_seed(seed))
     return " ".join(WORDS[index] for index in draw)
 
 
 def batch(kind: str, lengths: tuple[int, ...] = (5, 14, 9)) -> Any:
-    """Texts of mixed lengths, or images, as the kind takes them; with a second text where a decoder reads one."""
+    """Return texts of mixed lengths, or images for ViT; with a second text for encoder-decoder models."""
     if kind == "vit":
         pixels = torch.randn(len(lengths), 3, 12, 12, generator=torch.Generator().manual_seed(1))
         return {"pixel_values": pixels}

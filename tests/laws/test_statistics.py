@@ -22,7 +22,7 @@ from headscope.core.state import State
 from headscope.maps.per_example import PerExample, make_state
 from headscope.maps.rows import BLOCK_CELLS
 from headscope.statistics import head_distance
-from tests.batches import maps_of, seen_in
+from tests.batches import build_maps, capture_tiny
 from tests.oracles.statistics import oracle
 
 PLACES = [("bert", "self"), ("llama", "self"), ("modernbert", "self"), ("gpt_oss", "self"), ("t5", "cross")]
@@ -92,7 +92,9 @@ def made(drawn, which=None, **padding):
     maps = {}
     for (role, lens), parts in drawn["parts"].items():
         options = {"signed": lens == "effective", "merged": drawn["merged"] and lens == "norm"}
-        found = maps_of([parts[each] for each in which], rows, lens=lens, causal=drawn["causal"], **options, **padding)
+        found = build_maps(
+            [parts[each] for each in which], rows, lens=lens, causal=drawn["causal"], **options, **padding
+        )
         names = [f"{place:03d}" for place in which]
         found = replace(found, examples=tuple(map(renamed, found.examples, names)))
         maps[role, lens] = found
@@ -268,7 +270,7 @@ def test_different_parameters_do_not_add(kind, drawn):
 @each_of(DEFAULTS)
 def test_the_first_variable_has_the_statistics_name_and_others_begin_with_it(statistic):
     assert isinstance(statistic, PerExample)
-    batch = seen_in("bert", "self", ["raw", "effective", "norm"], "raw")
+    batch = capture_tiny("bert", "self", ["raw", "effective", "norm"], "raw")
     name = file_name(type(statistic))
     found = statistic.values(tagged(batch))
     assert next(iter(found)) == name
@@ -294,7 +296,7 @@ def through(statistic, lens):
 @pytest.mark.parametrize("lens", LENSES)
 @pytest.mark.parametrize(("kind", "site"), PLACES)
 def test_in_real_models_a_statistic_equals_its_slow_literal_version(statistic, lens, kind, site):
-    batch = tagged(seen_in(kind, site, through(statistic, lens), lens))
+    batch = tagged(capture_tiny(kind, site, through(statistic, lens), lens))
     found = statistic.values(batch)
     assert_same_values(found, oracle(statistic, batch), **FLOAT32)
     labels = {"layer": batch.focus.layers, "head": batch.focus.heads, **statistic.axes(batch)}
@@ -306,14 +308,14 @@ def test_in_real_models_a_statistic_equals_its_slow_literal_version(statistic, l
 @pytest.mark.parametrize(("kind", "site"), PLACES)
 def test_in_real_models_wider_padding_changes_nothing(statistic, kind, site):
     names = through(statistic, "effective")
-    narrow, wide = (tagged(seen_in(kind, site, names, "effective", **each)) for each in ({}, {"pad_to": 23}))
+    narrow, wide = (tagged(capture_tiny(kind, site, names, "effective", **each)) for each in ({}, {"pad_to": 23}))
     assert wide.focus.keys.real.shape[1] == 23
     assert_same_values(statistic.values(wide), statistic.values(narrow), **MODEL)
 
 
 @each_of([each for each in DEFAULTS if each.scope == "layer"])
 def test_layers_one_by_one_give_what_the_stack_gives(statistic):
-    batch = tagged(seen_in("bert", "self", through(statistic, "effective"), "effective"))
+    batch = tagged(capture_tiny("bert", "self", through(statistic, "effective"), "effective"))
     alone = [
         statistic.values(replace(batch, maps={key: only(maps, place) for key, maps in batch.maps.items()}))
         for place in range(len(batch.focus.layers))

@@ -13,7 +13,7 @@ from headscope.core.tokens import Tokens
 from headscope.core.trace import Trace
 from headscope.engine.capture import capture
 from headscope.maps.words import to_words
-from tests.batches import maps_of
+from tests.batches import build_maps
 from tests.models import text, tiny
 from tests.oracles.word_maps import word_map, word_mask
 
@@ -96,7 +96,7 @@ def test_padding_on_the_left_makes_no_difference():
     weights = [torch.softmax(torch.randn(2, 1, len(row), len(row), generator=draw), -1) for row in rows]
     found = []
     for left in (False, True):
-        maps = maps_of(weights, rows, left=left)
+        maps = build_maps(weights, rows, left=left)
         tokens = replace(maps.keys, word=maps.keys.word.div(2, rounding_mode="floor"))
         found.append(to_words(replace(maps, queries=tokens, keys=tokens)))
     assert found[0].keys.text == found[1].keys.text == [["[CLS]", "ab", "c", "[SEP]"], ["[CLS]", "d", "[SEP]"]]

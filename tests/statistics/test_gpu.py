@@ -9,7 +9,7 @@ import torch
 
 from headscope.core.catalog import lenses, statistics
 from headscope.core.spec import to_spec
-from tests.batches import example_of, seen_in
+from tests.batches import capture_tiny, make_example
 from tests.gpu import gpu
 
 pytestmark = gpu
@@ -39,8 +39,8 @@ def no_waiting():
 def test_a_gpu_gives_the_same_and_nobody_waits_for_it(kind):
     statistic = statistics.make(kind)
     names = dict.fromkeys(["effective", *map(to_spec, statistic.lenses(lenses.make("effective")))])
-    here = seen_in("bert", "self", list(names), "effective")
-    texts = tuple(replace(example_of(each.text.split(), 0), id=each.id) for each in here.examples)
+    here = capture_tiny("bert", "self", list(names), "effective")
+    texts = tuple(replace(make_example(each.text.split(), 0), id=each.id) for each in here.examples)
     here = replace(here, examples=texts)
     there = replace(here, maps={key: moved(maps) for key, maps in here.maps.items()})
     with no_waiting():

@@ -11,14 +11,14 @@ from headscope.core.errors import InputError
 from headscope.statistics.effective_share import EffectiveShare
 from headscope.statistics.offsets import Offsets
 from headscope.statistics.special_tokens import SpecialTokens
-from tests.batches import maps_of, one
+from tests.batches import build_maps, one_lens
 
 PAIR = ["[CLS]", "noun", "[SEP]", "verb", "[SEP]"]
 
 
 def result(statistic, weights, row, **options):
-    maps = maps_of([torch.as_tensor(weights)[None, None]], [row], **options)
-    return statistic.finish(statistic.observe(one(maps))).isel(layer=0, head=0)
+    maps = build_maps([torch.as_tensor(weights)[None, None]], [row], **options)
+    return statistic.finish(statistic.observe(one_lens(maps))).isel(layer=0, head=0)
 
 
 def numbered(size):
@@ -90,7 +90,9 @@ def test_text_without_special_tokens_has_no_weight_on_them():
 
 
 def test_the_effective_share_is_that_of_the_effective_lens():
-    raw, effective = (maps_of([torch.eye(2)[None, None]], [["noun"] * 2], lens=lens) for lens in ("raw", "effective"))
+    raw, effective = (
+        build_maps([torch.eye(2)[None, None]], [["noun"] * 2], lens=lens) for lens in ("raw", "effective")
+    )
     effective = replace(effective, diagnostics={"share": torch.full((1, 1, 1), 0.25)})
     maps = {("model", "raw"): raw, ("model", "effective"): effective}
     for lens in ("raw", "effective"):

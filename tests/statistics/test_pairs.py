@@ -17,7 +17,7 @@ from headscope.statistics import head_distance
 from headscope.statistics.head_distance import HeadDistance
 from headscope.statistics.lens_agreement import LensAgreement
 from headscope.statistics.similarity import Similarity
-from tests.batches import maps_of, one
+from tests.batches import build_maps, one_lens
 
 ROW = ["noun", "verb"]
 
@@ -25,7 +25,7 @@ ROW = ["noun", "verb"]
 def two(left, right, roles=(("model", "raw"), ("model", "norm")), **options):
     """A batch of two maps."""
     found = {
-        (role, lens): maps_of([torch.as_tensor(each).view(1, -1, 2, 2)], [ROW], lens=lens, **options)
+        (role, lens): build_maps([torch.as_tensor(each).view(1, -1, 2, 2)], [ROW], lens=lens, **options)
         for (role, lens), each in zip(roles, (left, right), strict=True)
     }
     return Batch(next(iter(found.values())).examples, found, "raw")
@@ -121,7 +121,7 @@ def test_models_with_different_heads_are_refused():
 
 
 def heads(*maps, row=ROW):
-    return one(maps_of([torch.tensor(maps)[None]], [row]))
+    return one_lens(build_maps([torch.tensor(maps)[None]], [row]))
 
 
 def test_heads_that_share_no_key_are_log_2_apart_for_every_token():
@@ -139,14 +139,14 @@ def test_the_mean_over_tokens_does_not_grow_with_the_text():
 
 def test_a_head_is_no_distance_from_itself_and_distances_are_the_same_both_ways():
     weights = torch.rand(2, 3, 5, 5, generator=torch.Generator().manual_seed(0))
-    found = HeadDistance().values(one(maps_of([weights], [["noun"] * 5])))["head_distance"].view(6, 6)
+    found = HeadDistance().values(one_lens(build_maps([weights], [["noun"] * 5])))["head_distance"].view(6, 6)
     assert found.diagonal().abs().max() < 1e-5
     torch.testing.assert_close(found, found.T)
 
 
 def test_heads_are_compared_a_few_at_a_time(monkeypatch):
     weights = torch.rand(2, 3, 5, 5, generator=torch.Generator().manual_seed(0))
-    batch = one(maps_of([weights], [["noun"] * 5]))
+    batch = one_lens(build_maps([weights], [["noun"] * 5]))
     whole = HeadDistance().values(batch)["head_distance"]
     monkeypatch.setitem(head_distance.CELLS, "cpu", 50)
     torch.testing.assert_close(HeadDistance().values(batch)["head_distance"], whole)

@@ -9,7 +9,7 @@ from headscope.patterns import CLASSES
 from headscope.patterns.shares import read_confusion
 from headscope.results.tables import means_table
 from headscope.statistics.patterns import Patterns
-from tests.batches import maps_of, one, seen_in
+from tests.batches import build_maps, capture_tiny, one_lens
 
 TEXTS = ["The cat sat on the mat because it was tired of the dog.", "Nobody answered when she called them."]
 
@@ -17,7 +17,7 @@ TEXTS = ["The cat sat on the mat because it was tired of the dog.", "Nobody answ
 def make_batch(*weights):
     """Return examples of one layer and one head."""
     rows = [["[CLS]", *["noun"] * (len(table) - 2), "[SEP]"] for table in weights]
-    return one(maps_of([table[None, None] for table in weights], rows))
+    return one_lens(build_maps([table[None, None] for table in weights], rows))
 
 
 def predict(batch, **options):
@@ -46,7 +46,7 @@ def test_maps_of_fewer_than_four_tokens_and_maps_without_weight_have_no_pattern(
 
 
 def test_cross_attention_has_no_pattern():
-    batch = seen_in("t5", "cross", ["raw"], "raw")
+    batch = capture_tiny("t5", "cross", ["raw"], "raw")
     values = Patterns().values(batch)["patterns"]
     assert values.shape == (len(batch.examples), len(batch.focus.layers), len(batch.focus.heads), 5)
     assert values.isnan().all()

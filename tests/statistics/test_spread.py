@@ -10,14 +10,16 @@ from headscope.statistics.distance import Distance
 from headscope.statistics.entropy import Entropy
 from headscope.statistics.offsets import Offsets
 from headscope.statistics.peak import Peak
-from tests.batches import maps_of, one
+from tests.batches import build_maps, one_lens
 
 WORDS = ["[CLS]", "noun", "verb", "[SEP]"]
 
 
 def value(statistic, weights, rows=(WORDS,), **options):
     """The one number of a statistic for a single map."""
-    (found,) = statistic.values(one(maps_of([torch.as_tensor(weights)[None, None]], list(rows), **options))).values()
+    (found,) = statistic.values(
+        one_lens(build_maps([torch.as_tensor(weights)[None, None]], list(rows), **options))
+    ).values()
     return found.item()
 
 
@@ -69,7 +71,7 @@ def test_the_row_of_cls_can_be_taken_alone():
 
 def test_without_cls_its_row_has_no_entropy_and_is_not_counted():
     weights = even(3)[None, None]
-    result = Entropy(rows="cls").observe(one(maps_of([weights], [["noun", "verb", "noun"]])))
+    result = Entropy(rows="cls").observe(one_lens(build_maps([weights], [["noun", "verb", "noun"]])))
     result = Entropy(rows="cls").finish(result)
     assert result.entropy.isnull().all()
     assert (result.entropy_n == 0).all()
@@ -93,7 +95,7 @@ def test_even_attention_looks_as_far_as_tokens_stand_apart():
 
 def test_long_texts_go_in_pieces_and_give_the_same():
     weights = torch.rand(2, 3, 400, 400, generator=torch.Generator().manual_seed(0))
-    whole = Entropy().values(one(maps_of([weights], [["noun"] * 400])))["entropy"]
+    whole = Entropy().values(one_lens(build_maps([weights], [["noun"] * 400])))["entropy"]
     shares = weights.double() / weights.double().sum(-1, keepdim=True)
     torch.testing.assert_close(whole[0], -(shares * shares.log()).sum(-1).mean(-1), rtol=1e-6, atol=1e-6)
 
@@ -109,13 +111,13 @@ def test_smoothing_must_be_a_fraction():
 
 
 def test_entropy_says_that_it_is_in_nats():
-    result = Entropy().finish(Entropy().observe(one(maps_of([even(4)[None, None]], [WORDS]))))
+    result = Entropy().finish(Entropy().observe(one_lens(build_maps([even(4)[None, None]], [WORDS]))))
     assert result.entropy.attrs == result.entropy_sd.attrs == {"units": "nats"}
     assert result.entropy_n.attrs == {}
 
 
 def test_a_result_has_readable_names_of_its_quantities():
-    result = Offsets().finish(Offsets().observe(one(maps_of([even(4)[None, None]], [WORDS]))))
+    result = Offsets().finish(Offsets().observe(one_lens(build_maps([even(4)[None, None]], [WORDS]))))
     assert result.offsets.attrs == {"long_name": "attention weight"}
     assert result.offsets_absolute.attrs == {"long_name": "absolute attention weight"}
     assert result.offsets_sd.attrs == {}

@@ -6,15 +6,15 @@ import torch
 from headscope.core.catalog import statistics
 from headscope.core.errors import InputError
 from headscope.statistics.token_types import TokenTypes
-from tests.batches import maps_of, one
+from tests.batches import build_maps, one_lens
 
 ROW = ["[CLS]", "noun", "noun", "verb", "[SEP]"]
 WEIGHTS = torch.tensor([[1.0, 2.0, -4.0, 5.0, 6.0], *[[0.0, 2.0, 2.0, 0.0, 0.0]] * 4])
 
 
 def found(statistic, name="token_types"):
-    maps = maps_of([WEIGHTS[None, None]], [ROW], signed=True)
-    return statistic.finish(statistic.observe(one(maps)))[name].isel(layer=0, head=0)
+    maps = build_maps([WEIGHTS[None, None]], [ROW], signed=True)
+    return statistic.finish(statistic.observe(one_lens(maps)))[name].isel(layer=0, head=0)
 
 
 def test_from_cls_each_type_gets_its_largest_weight():

@@ -15,5 +15,5 @@ class Halved(Lens):
     by: float = 2.0
 
     def __call__(self, trace: Trace) -> Maps:
-        """Every weight, divided."""
-        return make_maps(trace, [each / self.by for each in trace.attention], to_spec(self))
+        """Divide every weight."""
+        return make_maps(trace, [layer / self.by for layer in trace.attention], to_spec(self))

@@ -16,5 +16,5 @@ class Largest(PerExample):
     times: float = 1.0
 
     def values(self, batch: Batch) -> Mapping[str, Tensor]:
-        """One number for each map."""
+        """Return one number for each map."""
         return {"largest": batch.focus.weights.amax((-2, -1)) * self.times}
