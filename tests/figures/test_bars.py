@@ -58,7 +58,7 @@ def test_one_head_has_its_own_interval():
 
 def test_the_caption_has_the_count():
     label = draw(measured(), "bars").axes[0].get_xlabel().replace("\n", " ").replace("\u00a0", " ")
-    assert label == "layer Mean over 3 heads. Whiskers: 95 % interval over examples (n = 7)."
+    assert label == "layer Mean over 3 heads. Error bars: 95 % interval over examples (n = 7)."
 
 
 def test_lenses_are_told_apart_by_colour_and_hatch():

@@ -28,7 +28,7 @@ def test_the_third_panel_is_what_never_reaches_the_output():
 
 def test_the_head_that_changes_most_is_chosen_and_the_title_says_so():
     title = draw(dataset(shares=SHARES), "compare").get_suptitle()
-    assert title.startswith("L1H1, the head that changes most\n3 tokens, rank 2: 20% of this attention is effective")
+    assert title.startswith("L1H1, the head that changes most\n3 tokens, rank 2: 20 % of this attention is effective")
 
 
 def test_a_layer_alone_narrows_the_choice():

@@ -145,7 +145,7 @@ def test_maps_are_drawn_side_by_side():
     assert {"compare", "every_head_raw", "every_head_effective"} <= set(parts(made, Picture))
     known = parts(made, Table)["known"].frame
     assert known.loc[("effective", 1, 2), "share"] == 0.5
-    assert "share: size of the map" in parts(made, Table)["known"].caption
+    assert "share: effective share (norm ÷ norm of the raw map)" in parts(made, Table)["known"].caption
 
 
 def test_the_intervals_of_one_row_are_drawn():

@@ -134,7 +134,7 @@ def _palette(heads: int) -> list[tuple[str, str]]:
 def _caption(mass: float) -> str:
     if mass == 1:
         return "Every weight is drawn."
-    return f"Of each query the largest weights are drawn, up to {mass:.0%} of its total."
+    return f"Of each query the largest weights are drawn, up to {100 * mass:.0f} % of its total."
 
 
 def _fit_rows(head_map: xr.Dataset, rows: int, width: float | None) -> tuple[float, tuple[float, float]]:

@@ -45,7 +45,7 @@ class Bars(Figure):
             "title": self.title if self.title is not None else make_title(chosen, f"by {along}"),
             "x": along,
             "y": chosen.attrs["label"],
-            "note": describe_mean(chosen, over, "Whiskers"),
+            "note": describe_mean(chosen, over, "Error bars"),
         }
         series.label_series(ax, series.lens_patches(lenses), texts, width)
 

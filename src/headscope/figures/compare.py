@@ -102,8 +102,8 @@ def _title(other: xr.Dataset, *, equal: bool, automatic: bool) -> str:
     if "share" not in other or not np.isfinite(float(other["share"])):
         return first
     return (
-        f"{first}\n{int(other['n'])} tokens, rank {int(other['rank'])}: {float(other['share']):.0%} of this attention "
-        f"is effective (size of the {other['lens'].values} map ÷ size of the raw map)"
+        f"{first}\n{int(other['n'])} tokens, rank {int(other['rank'])}: {100 * float(other['share']):.0f} % of this attention "
+        f"is effective (norm of the {other['lens'].values} map ÷ norm of the raw map)"
     )
 
 

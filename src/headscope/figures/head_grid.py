@@ -62,7 +62,10 @@ class HeadGrid(Figure):
         else:
             table = chosen[colour].transpose("layer", "head").values.astype(float)
             scale = head_cells.value_scale(table, signed=f"{colour}_p" in chosen)
-            texts, text = head_cells.format_numbers(table), DIAGNOSTICS.get(colour) or axis_label(chosen, colour)
+            texts, text = (
+                head_cells.format_numbers(table),
+                selection.DIAGNOSTICS.get(colour) or axis_label(chosen, colour),
+            )
             head_cells.draw_head_cells(ax, table, scale, texts, head_cells.fit_font_size(texts, cell))
         head_cells.label_heads(ax, chosen)
         if scale is not None:
@@ -135,15 +138,6 @@ def _draw_frames(ax: Axes, shape: tuple[int, int], borders: tuple[float, float],
     ]
     look: dict[str, Any] = {"facecolor": theme.hidden, "hatch": "//////"} if masked else {"facecolor": "none"}
     ax.add_collection(PatchCollection(boxes, edgecolor=theme.hatch, linewidth=0.6, zorder=0, **look))
-
-
-DIAGNOSTICS = {
-    "share": "effective share (size ÷ size of raw map)",
-    "rank": "rank of the values",
-    "null": "dimensions that never reach the output",
-    "n": "tokens",
-    "residual": "relative difference of the output",
-}
 
 
 def _fit_cells(

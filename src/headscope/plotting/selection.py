@@ -9,6 +9,15 @@ import xarray as xr
 from headscope.core.errors import InputError, unknown_name
 from headscope.core.prose import join_words
 
+DIAGNOSTICS = {
+    "share": "effective share (norm ÷ norm of the raw map)",
+    "rank": "rank of the values",
+    "null": "dimensions that never reach the output",
+    "n": "tokens",
+    "residual": "relative difference of the output",
+}
+"""What the diagnostics of effective attention are, for colour bars and captions."""
+
 
 def select_maps(data: xr.Dataset, lens: str | None) -> xr.Dataset:
     """Return the maps of one lens (default: the first)."""

@@ -4,17 +4,10 @@ import pandas as pd
 import xarray as xr
 
 from headscope.core.document import Part, Section, Table
+from headscope.plotting.selection import DIAGNOSTICS
 from headscope.reporting.section_parts import SectionContext, try_figure
 from headscope.reporting.sections_of_measurements import MAX_ROWS, Sections
 from headscope.results.select import head_variables, restore_axes
-
-DIAGNOSTICS = {
-    "n": "n: tokens",
-    "rank": "rank: rank of the values",
-    "null": "null: dimensions that never reach the output",
-    "share": "share: size of the map ÷ size of the raw map",
-    "residual": "residual: relative difference of the output",
-}
 
 
 def map_sections(data: xr.Dataset, context: SectionContext) -> Sections:
@@ -50,6 +43,6 @@ def _diagnostics_table(data: xr.Dataset, names: list[str], context: SectionConte
         axes, part = axes[:2], part.mean("head")
     frame = part.reset_coords(drop=True).to_dataframe(dim_order=axes)[names]
     integers = {name: pd.Int64Dtype() for name in names if (frame[name].dropna() % 1 == 0).all()}
-    known = "; ".join(DIAGNOSTICS[name] for name in names if name in DIAGNOSTICS)
+    known = "; ".join(f"{name}: {DIAGNOSTICS[name]}" for name in names if name in DIAGNOSTICS)
     caption = f"Diagnostics of the maps{f' ({known})' if known else ''}.{means}"
     return Table(context.name("known"), caption, frame.astype(integers), 1)
