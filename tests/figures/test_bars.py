@@ -32,14 +32,14 @@ def test_a_variable_with_an_axis_of_its_own_is_drawn_along_it():
     assert np.allclose(heights(figure), data["token_types"].mean(("layer", "head")).values.ravel())
 
 
-def test_with_rows_whiskers_are_the_interval_of_the_mean_over_heads():
+def test_with_rows_error_bars_are_the_interval_of_the_mean_over_heads():
     data = measured()
     wanted = summarize_rows(data["entropy_rows"].mean("head"))
     ends = np.stack([wanted["low"].isel(lens=0).values.ravel(), wanted["high"].isel(lens=0).values.ravel()], -1)
     assert np.allclose(whiskers(draw(data, "bars"))[0], ends)
 
 
-def test_without_rows_whiskers_are_never_narrower_and_that_is_said():
+def test_without_rows_error_bars_are_an_upper_bound_and_the_caption_says_so():
     data = measured(examples=50)
     without = data.drop_dims("example")
     exact, bound = (np.ptp(whiskers(draw(each, "bars"))[0], axis=1) for each in (data, without))
@@ -61,7 +61,7 @@ def test_the_caption_has_the_count():
     assert label == "layer Mean over 3 heads. Error bars: 95 % interval over examples (n = 7)."
 
 
-def test_lenses_are_told_apart_by_colour_and_hatch():
+def test_lenses_differ_in_colour_and_hatch():
     handles = draw(measured(lenses=("raw", "effective", "norm")), "bars").axes[0].get_legend().get_patches()
     assert len({each.get_facecolor() for each in handles}) == len({each.get_hatch() for each in handles}) == 3
 
@@ -72,7 +72,7 @@ def test_a_missing_value_is_a_dash():
     assert [text.get_text() for text in draw(data, "bars").axes[0].texts] == ["–", "–"]
 
 
-def test_what_cannot_be_drawn_is_said():
+def test_invalid_choices_raise_an_error():
     with pytest.raises(UnknownName, match="No axis of 'entropy' is called 'type'"):
         draw(measured(), "bars", along="type")
     with pytest.raises(InputError, match=r"also has type \(noun, verb and sep\)\. Choose with at='type=noun'"):

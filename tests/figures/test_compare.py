@@ -19,7 +19,7 @@ def test_three_panels_share_one_symmetric_scale():
     assert low == -high
 
 
-def test_the_third_panel_is_what_never_reaches_the_output():
+def test_the_third_panel_is_the_difference():
     raw, effective, difference = (
         panel.images[0].get_array() for panel in panels(draw(dataset(shares=SHARES), "compare"))
     )
@@ -31,13 +31,13 @@ def test_the_head_that_changes_most_is_chosen_and_the_title_says_so():
     assert title.startswith("L1H1, the head that changes most\n3 tokens, rank 2: 20 % of this attention is effective")
 
 
-def test_a_layer_alone_narrows_the_choice():
+def test_a_given_layer_restricts_the_automatic_head():
     assert (
         draw(dataset(shares=SHARES), "compare", layer=0).get_suptitle().startswith("L0H2, the head that changes most")
     )
 
 
-def test_a_head_that_was_asked_for_is_not_said_to_change_most():
+def test_a_given_head_is_not_called_the_most_changed():
     assert draw(dataset(shares=SHARES), "compare", layer=0, head=0).get_suptitle().startswith("L0H0\n")
 
 
@@ -46,7 +46,7 @@ def test_without_shares_the_largest_difference_is_chosen():
     assert title.strip() == "L1H1, the head that changes most"
 
 
-def test_the_only_head_is_not_called_a_choice():
+def test_the_only_head_is_not_called_the_most_changed():
     one = dataset(shares=SHARES).isel(layer=[1], head=[1])
     assert draw(one, "compare").get_suptitle().startswith("L1H1\n")
 
@@ -58,7 +58,7 @@ def test_equal_maps_are_drawn_once_with_the_reason():
     assert said == ("3 tokens, rank 3: all of this attention reaches the output, so effective attention is the same.")
 
 
-def test_one_lens_alone_cannot_be_compared():
+def test_a_single_lens_cannot_be_compared():
     with pytest.raises(
         InputError, match=r"needs the lens 'raw' and another one, but the data has effective\. View the"
     ):

@@ -28,7 +28,7 @@ def test_lenses_differ_in_colour_line_and_mark():
     assert len({line.get_marker() for line in found}) == 3
 
 
-def test_every_head_is_a_dot_unless_asked_not_to_be():
+def test_every_head_is_a_dot_unless_heads_is_false():
     dots = draw(measured(layers=4), "curve").axes[0].collections
     assert sum(len(each.get_offsets()) for each in dots if len(each.get_offsets()) > 1) == 2 * 4 * 3
     without = draw(measured(layers=4), "curve", heads=False)
@@ -56,6 +56,6 @@ def test_one_layer_is_drawn_as_dots():
     assert draw(measured(layers=1), "curve").axes[0].get_title("left") == "entropy by layer"
 
 
-def test_an_open_axis_is_said():
+def test_an_axis_without_a_selection_raises_an_error():
     with pytest.raises(InputError, match=r"'curve' cannot show every axis of 'token_types'.*at='type=noun'"):
         draw(measured(), "curve", variable="token_types")

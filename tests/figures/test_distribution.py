@@ -16,7 +16,7 @@ def test_each_example_counts_once_for_each_layer_and_lens():
     assert np.allclose(medians(draw(data, "distribution")), wanted.values.ravel())
 
 
-def test_other_axes_can_be_followed():
+def test_violins_can_be_drawn_along_other_axes():
     data = measured(examples=9)
     figure = draw(data, "distribution", variable="token_types", along="type", at="layer=1")
     wanted = data["token_types_rows"].sel(layer=1, site="self").mean("head").median("example")
@@ -24,13 +24,13 @@ def test_other_axes_can_be_followed():
     assert [each.get_text() for each in figure.axes[0].get_xticklabels()] == ["noun", "verb", "sep"]
 
 
-def test_few_examples_are_dots_too_and_many_are_not():
+def test_only_few_examples_are_also_dots():
     few, many = (draw(measured(examples=each, lenses=["raw"]), "distribution") for each in (9, 50))
     assert sum(line.get_marker() == "." for line in few.axes[0].lines) == 2
     assert not any(line.get_marker() == "." for line in many.axes[0].lines)
 
 
-def test_the_caption_says_what_an_example_is():
+def test_the_caption_describes_the_value_of_an_example():
     label = draw(measured(), "distribution").axes[0].get_xlabel().replace("\n", " ")
     assert label == "layer 7 examples, each its mean over 3 heads. Dot: median; bar: the middle half."
 
@@ -52,6 +52,6 @@ def test_without_rows_it_says_how_to_measure_them():
         draw(measured(rows=False), "distribution")
 
 
-def test_an_unknown_axis_is_said():
+def test_an_unknown_axis_raises_an_error():
     with pytest.raises(UnknownName, match="No axis of 'entropy' is called 'type'"):
         draw(measured(), "distribution", along="type")

@@ -42,31 +42,31 @@ def test_pooling_keeps_the_largest_weight_and_its_sign():
     assert (small != 0).sum() == 1
 
 
-def test_pooling_leaves_out_what_is_hidden_unless_all_is():
+def test_pooling_ignores_masked_cells_unless_all_are_masked():
     assert max_pool(np.array([[np.nan, 0.5], [np.nan, np.nan]]), pixels=1) == 0.5
     assert np.isnan(max_pool(np.full((2, 2), np.nan), pixels=1)).all()
 
 
-def test_whole_numbers_are_written_whole_and_tiny_ones_with_a_power_of_ten():
+def test_integers_have_no_decimals_and_tiny_numbers_an_exponent():
     assert format_numbers(np.array([[3.0, np.nan]])) == [["3", "–"]]
     assert format_numbers(np.array([[2.5e-7]])) == [["2.5e-07"]]
     assert format_numbers(np.array([[np.nan]])) == [["–"]]
 
 
-def test_small_numbers_have_three_decimals_and_a_minus_is_no_hyphen():
+def test_small_numbers_have_three_decimals_and_a_typographic_minus():
     assert format_numbers(np.array([[0.0124, -0.03, -0.0001]])) == [[".012", "−.030", ".000"]]
     assert format_numbers(np.array([[1.5, -0.001, -2.0]])) == [["1.50", "0.00", "−2.00"]]
     assert format_numbers(np.array([[123.45, 1.0]])) == [["123.5", "1.0"]]
 
 
-def test_an_unknown_value_is_said():
+def test_an_unknown_value_raises_an_error():
     with pytest.raises(
         UnknownName, match=r"No value of every head in this data is called 'shear'. Did you mean 'share'"
     ):
         draw(dataset(), "head_grid", colour="shear")
 
 
-def test_a_size_without_room_is_said():
+def test_a_size_that_is_too_narrow_raises_an_error():
     with pytest.raises(
         InputError, match=r"size=1 inches is too narrow for the labels of this figure. Give a larger size."
     ):
@@ -84,7 +84,7 @@ def test_a_measured_result_without_a_colour_shows_its_first_variable():
     assert draw(measured(), "head_grid").axes[0].get_title() == "raw · entropy of every head"
 
 
-def test_a_variable_with_a_further_axis_is_left_to_heads():
+def test_a_variable_with_a_further_axis_refers_to_the_figure_heads():
     with pytest.raises(InputError, match=r"also has type \(noun, verb and sep\)\. Draw 'heads', with at='type=noun'\."):
         draw(measured(), "head_grid", colour="token_types")
 

@@ -38,7 +38,7 @@ def test_layers_are_rows_and_heads_are_columns():
     assert [each.get_text() for each in panel.get_xticklabels()] == ["H0", "H1", "H2", "H3", "H4"]
 
 
-def test_a_place_along_a_further_axis_is_chosen():
+def test_a_label_along_a_further_axis_is_selected():
     data = measured()
     figure = draw(data, "heads:variable=token_types,at=type=verb,lens=raw")
     (panel,) = panels(figure)
@@ -46,12 +46,12 @@ def test_a_place_along_a_further_axis_is_chosen():
     assert figure.get_suptitle() == "token types · type verb"
 
 
-def test_an_axis_left_open_is_said_with_what_to_choose():
+def test_an_axis_without_a_selection_raises_an_error_with_a_choice():
     with pytest.raises(InputError, match=r"also has type \(noun, verb and sep\)\. Choose with at='type=noun'\."):
         draw(measured(), "heads", variable="token_types")
 
 
-def test_positive_numbers_are_drawn_from_least_to_most_and_signed_ones_from_zero_both_ways():
+def test_positive_numbers_have_a_linear_and_signed_ones_a_symmetric_scale():
     data = measured()
     low, high = panels(draw(data, "heads"))[0].images[0].get_clim()
     assert (low, high) == (float(data["entropy"].min()), float(data["entropy"].max()))
@@ -72,7 +72,7 @@ def test_differences_are_symmetric_and_bold_where_significant():
     assert caption(figure) == "n = 20 examples · bold: p < 0.05 after Holm correction"
 
 
-def test_without_room_for_numbers_significant_cells_have_a_dot():
+def test_significant_cells_have_a_dot_where_numbers_do_not_fit():
     data = difference()
     figure = draw(data, "heads", size=1.65)
     (panel,) = panels(figure)
@@ -105,7 +105,7 @@ def test_one_column_of_a_paper_has_room_for_twelve_heads():
     assert all(text.get_fontsize() >= 4 for panel in panels(figure) for text in panel.texts)
 
 
-def test_one_selected_lens_or_layer_is_drawn_too():
+def test_data_with_a_selected_lens_or_layer_is_drawn():
     assert len(panels(draw(measured().sel(lens="raw"), "heads"))) == 1
     assert panels(draw(measured().sel(layer=1), "heads"))[0].images[0].get_array().shape == (1, 3)
     assert panels(draw(measured().sel(lens="raw", drop=True), "heads"))[0].get_title() == ""
@@ -122,7 +122,7 @@ def test_one_selected_lens_or_layer_is_drawn_too():
         ({"size": 1.2}, InputError, r"size=1.2 inches is too narrow for the labels of this figure"),
     ],
 )
-def test_a_wrong_choice_is_said(options, error, sentence):
+def test_invalid_choices_raise_an_error(options, error, sentence):
     with pytest.raises(error, match=sentence):
         draw(measured(), "heads", **options)
 

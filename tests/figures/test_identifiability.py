@@ -45,22 +45,22 @@ def test_intervals_wider_than_their_weight_are_counted():
     assert "For 1 of 3 keys the interval is wider" in draw(data, "identifiability").axes[0].get_xlabel()
 
 
-def test_a_row_that_is_the_only_one_is_said_to_be():
+def test_a_determined_row_is_described_as_such():
     label = draw(intervals(certain=True), "identifiability").axes[0].get_xlabel()
     assert "No other row of weights has this output: every weight is determined." in label.replace("\n", " ")
 
 
-def test_every_token_of_a_long_text_is_named():
+def test_every_token_of_a_long_text_is_labelled():
     drawn = draw(intervals(" ".join(["word"] * 128)), "identifiability")
     assert len(drawn.axes[0].get_yticks()) == 128
     assert drawn.axes[0].get_yticklabels()[0].get_fontsize() > 6
 
 
-def test_maps_are_refused_in_words():
+def test_maps_raise_an_error():
     with pytest.raises(InputError, match="This figure needs the variable 'raw', but the data has 'weights'"):
         draw(dataset(), "identifiability")
 
 
-def test_a_size_without_room_is_said():
+def test_a_size_that_is_too_narrow_raises_an_error():
     with pytest.raises(InputError, match=r"size=0.5 inches is too narrow for the labels of this figure"):
         draw(intervals(), "identifiability", size=0.5)

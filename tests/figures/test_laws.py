@@ -116,7 +116,7 @@ def test_the_title_can_be_set(name, tmp_path):
 
 
 @every_figure
-def test_no_tokens_or_heads_is_said(name):
+def test_an_empty_axis_raises_an_error(name):
     side = "key" if name in ONE_ROW else "head" if name in MEASURED else OF_PATTERNS.get(name, "query")
     with pytest.raises(InputError, match=f"There is nothing to draw: the data has no {side}"):
         draw(data_for(name).isel({side: []}), name)
@@ -127,7 +127,7 @@ def test_darker_is_more_in_grey_print():
     assert (np.diff(grey) < 0).all()
 
 
-def test_both_arms_of_the_signed_scale_darken_at_the_same_pace_in_grey_print():
+def test_both_sides_of_the_signed_scale_darken_alike_in_grey_print():
     above = [theme.luminance(theme.signed(x)) for x in np.linspace(0.5, 1, 128)]
     below = [theme.luminance(theme.signed(x)) for x in np.linspace(0.5, 0, 128)]
     assert (np.diff(above) < 0).all()

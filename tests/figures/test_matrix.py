@@ -27,7 +27,7 @@ def test_signed_maps_have_zero_in_the_middle():
     assert low == -high
 
 
-def test_what_a_query_cannot_see_is_hatched_and_not_zero():
+def test_masked_cells_are_hatched_and_not_zero():
     drawn = draw(dataset(causal=True), "matrix").axes[0]
     assert np.ma.getmaskarray(drawn.images[0].get_array()).sum() == 3
     assert any(patch.get_hatch() for patch in drawn.patches)
@@ -42,7 +42,7 @@ def test_special_tokens_are_bold():
     assert [label.get_fontweight() for label in labels] == ["bold", "normal"]
 
 
-def test_every_token_of_a_long_text_is_named_and_the_figure_grows():
+def test_every_token_of_a_long_text_is_labelled_and_the_figure_grows():
     long = draw(dataset(" ".join(["word"] * 128), layers=1, heads=1), "matrix")
     axes = long.axes[0]
     assert len(axes.get_yticks()) == 128
@@ -51,7 +51,7 @@ def test_every_token_of_a_long_text_is_named_and_the_figure_grows():
     assert long.get_figwidth() > draw(dataset(), "matrix").get_figwidth()
 
 
-def test_a_very_long_text_names_some_tokens():
+def test_a_very_long_text_has_labels_for_some_tokens():
     axes = draw(dataset(" ".join(["w"] * 1500), layers=1, heads=1), "matrix").axes[0]
     assert len(axes.get_yticks()) < 1500
 
@@ -65,33 +65,33 @@ def test_numbers_are_printed_on_request():
     assert texts == ["1.00"]
 
 
-def test_a_layer_that_is_not_there_is_said():
+def test_an_unknown_layer_raises_an_error():
     with pytest.raises(InputError, match=r"There is no layer 7 in this data: it has layers 0, 1\."):
         draw(dataset(), "matrix", layer=7)
 
 
-def test_a_head_that_is_not_there_is_said():
+def test_an_unknown_head_raises_an_error():
     with pytest.raises(InputError, match=r"There is no head 9 in this data: it has heads 0 to 2\."):
         draw(dataset(), "matrix", head=9)
 
 
-def test_a_lens_that_is_not_there_is_said():
+def test_an_unknown_lens_raises_an_error():
     with pytest.raises(UnknownName, match=r"No lens in this data is called 'efective'. Did you mean 'effective'\?"):
         draw(dataset(), "matrix", lens="efective")
 
 
-def test_a_size_without_room_is_said():
+def test_a_size_that_is_too_narrow_raises_an_error():
     with pytest.raises(
         InputError, match=r"size=1 inches is too narrow for the labels of this figure. Give a larger size."
     ):
         draw(dataset(), "matrix", size=1.0)
 
 
-def test_data_without_maps_is_said():
+def test_data_without_maps_raises_an_error():
     with pytest.raises(InputError, match="needs the variable 'weights', but the data has 'share'"):
         draw(dataset()[["share"]], "matrix")
 
 
-def test_an_unknown_scale_is_said():
+def test_an_unknown_scale_raises_an_error():
     with pytest.raises(InputError, match="The parameter 'scale' of 'matrix' must be linear or root, but got 'log'"):
         draw(dataset(), "matrix", scale="log")

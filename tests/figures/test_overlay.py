@@ -48,19 +48,19 @@ def test_each_patch_is_as_dark_as_the_query_attends_to_it():
     assert grey(shown[0, 0]) > grey(shown[5, 1]) > grey(shown[5, 6])
 
 
-def test_the_picture_can_be_seen_under_the_largest_weight():
+def test_the_image_is_visible_under_the_largest_weight():
     data = dataset()
     data["picture"][6, 6] = 0
     shown = painted(draw(data, "overlay"))
     assert grey(shown[6, 6]) < 0.6 * grey(shown[5, 5])
 
 
-def test_cls_asks_by_default_and_any_patch_on_request():
+def test_the_query_is_cls_by_default_and_any_patch_on_request():
     assert draw(dataset(), "overlay").axes[0].get_title() == "raw · L0H0 · from [CLS]"
     assert draw(dataset(), "overlay:query=3").axes[0].get_title() == "raw · L0H0 · from 1,0"
 
 
-def test_the_patch_that_asks_is_outlined():
+def test_the_patch_of_the_query_is_outlined():
     (frame,) = draw(dataset(), "overlay", query=3).axes[0].patches
     assert (frame.get_xy(), frame.get_width(), frame.get_height()) == ((-0.5, 3.5), 4, 4)
     assert not draw(dataset(), "overlay").axes[0].patches
@@ -78,13 +78,13 @@ def test_the_mean_is_over_the_queries_that_see_a_key():
     assert grey(shown[0, 0]) < grey(shown[7, 7])  # 0,0 gets (1/2 + 1/3 + 1/4 + 1/5) / 4, and 1,1 gets 1/5
 
 
-def test_signed_maps_have_zero_as_the_plain_picture():
+def test_zero_in_signed_maps_leaves_the_image_unchanged():
     shown = painted(draw(dataset(WEIGHTS - 0.1, signed=True), "overlay"))
     assert np.allclose(shown[5, 1], 1, atol=0.01)  # 0.1 - 0.1, one of 256 shades
     assert shown[0, 0, 0] > shown[0, 0, 2]  # orange is below zero
 
 
-def test_what_goes_to_no_patch_is_said():
+def test_the_weight_on_other_tokens_is_printed_below():
     assert [text.get_text() for text in draw(dataset(), "overlay").axes[0].texts] == ["Not shown: 0.4 to [CLS]"]
     assert not draw(dataset(special=0), "overlay").axes[0].texts
 
@@ -106,6 +106,6 @@ def test_size_is_the_width_in_inches():
         (dataset(), {"query": 1, "mean": True}, r"mean=True is over all queries, but query=1 asks for one"),
     ],
 )
-def test_what_cannot_be_drawn_is_said(data, options, sentence):
+def test_invalid_choices_raise_an_error(data, options, sentence):
     with pytest.raises(InputError, match=sentence):
         draw(data, "overlay", **options)

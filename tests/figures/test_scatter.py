@@ -3,7 +3,7 @@ import pytest
 from scipy import stats
 
 from headscope.core.errors import InputError, UnknownName
-from headscope.figures.scatter import select_apart, spearman
+from headscope.figures.scatter import select_apart
 from headscope.plotting.draw import draw
 from tests.figures.data import measured
 
@@ -16,7 +16,7 @@ def said(figure):
     return figure.axes[0].texts[-1].get_text()
 
 
-def test_two_lenses_are_drawn_against_each_other_with_a_line_of_equality():
+def test_two_lenses_are_drawn_against_each_other_with_a_diagonal():
     data = measured()
     figure = draw(data, "scatter")
     found = data["entropy"].sel(site="self")
@@ -39,23 +39,25 @@ def test_two_variables_are_drawn_against_each_other():
     assert not any(line.get_linestyle() == "--" for line in figure.axes[0].lines)
 
 
-def test_with_one_lens_the_next_variable_is_taken():
+def test_with_one_lens_y_is_the_next_variable():
     assert draw(measured(lenses=["raw"]), "scatter").axes[0].get_title() == "raw · entropy and distance"
 
 
-def test_the_rank_correlation_is_scipys_and_is_said():
-    random = np.random.default_rng(0)
-    x, y = random.integers(0, 5, 40).astype(float), random.normal(size=40)
-    y[3] = np.nan
-    there = np.isfinite(y)
-    assert spearman(x, y) == pytest.approx(stats.spearmanr(x[there], y[there]).statistic)
-    assert np.isnan(spearman(np.ones(5), y[:5]))
+def test_the_rank_correlation_agrees_with_scipy_and_is_printed():
     data = measured(layers=4, heads=6)
-    rho = stats.spearmanr(*(data["entropy"].sel(lens=lens).values.ravel() for lens in ("raw", "effective"))).statistic
-    assert said(draw(data, "scatter")) == f"Spearman {rho:.2f}, 24 heads; n = 7 examples".replace("-", "−")
+    data["entropy"].loc[{"lens": "effective", "layer": 1, "head": 2}] = np.nan
+    x, y = (data["entropy"].sel(lens=lens).values.ravel() for lens in ("raw", "effective"))
+    rho = stats.spearmanr(x, y, nan_policy="omit").statistic
+    assert said(draw(data, "scatter")) == f"Spearman {rho:.2f}, 23 heads; n = 7 examples".replace("-", "−")
 
 
-def test_the_heads_farthest_from_equality_are_named():
+def test_a_constant_variable_has_no_rank_correlation():
+    data = measured(layers=4, heads=6)
+    data["entropy"].loc[{"lens": "raw"}] = 1.0
+    assert said(draw(data, "scatter")) == "24 heads; n = 7 examples"
+
+
+def test_the_heads_farthest_from_the_diagonal_are_labelled():
     data = measured(rows=False)
     data["entropy"][:] = 1.0 + 0.001 * np.arange(6).reshape(2, 3)
     data["entropy"].loc[{"lens": "effective", "layer": 1, "head": 2}] = 3.0
@@ -63,7 +65,7 @@ def test_the_heads_farthest_from_equality_are_named():
     assert len(draw(data, "scatter", labels=0).axes[0].texts) == 1
 
 
-def test_names_do_not_lie_on_one_another():
+def test_labels_do_not_overlap():
     x = y = np.array([0.0, 0.01, 1.0])
     assert select_apart(x, y, [0, 1, 2], count=3) == [0, 2]
 
@@ -85,7 +87,7 @@ def test_heads_without_a_value_are_left_out_and_counted():
     assert said(draw(data, "scatter")).startswith("0 heads")
 
 
-def test_what_cannot_be_drawn_is_said():
+def test_invalid_choices_raise_an_error():
     with pytest.raises(
         InputError, match=r"needs two things to compare, but this data has only 'entropy' through the lens"
     ):

@@ -27,7 +27,7 @@ def test_each_layer_stacks_up_to_the_sum_of_its_parts():
         assert np.allclose(found[-1].sum(-1), wanted.sum("type"))
 
 
-def test_negative_parts_hang_below_zero():
+def test_negative_parts_are_stacked_below_zero():
     data = measured(rows=False)
     data["token_types"][..., 1] = -0.1
     found = parts(draw(data, "stacked_bars", lens="raw").axes[0])
@@ -35,13 +35,13 @@ def test_negative_parts_hang_below_zero():
     assert all(bottom >= 0 for bottom, height in found if height > 0)
 
 
-def test_the_legend_stands_in_the_order_of_the_stack():
+def test_the_legend_has_the_order_of_the_stack():
     legend = draw(measured(), "stacked_bars").axes[-1].get_legend()
     assert [text.get_text() for text in legend.get_texts()] == ["sep", "verb", "noun"]
     assert legend.get_title().get_text() == "type"
 
 
-def test_a_part_without_any_value_is_left_out_and_said():
+def test_a_part_without_any_value_is_dropped_and_listed():
     data = measured()
     data["token_types"][..., 1] = np.nan
     data["token_types_rows"][..., 1] = np.nan
@@ -50,14 +50,14 @@ def test_a_part_without_any_value_is_left_out_and_said():
     assert figure.get_supxlabel() == "Mean over 3 heads. n = 7 examples. No value: verb."
 
 
-def test_many_numbered_parts_have_shades():
+def test_many_numeric_parts_have_a_gradient():
     offsets = list(range(-5, 6))
     data = measured(types=offsets).rename(type="offset")
     legend = draw(data, "stacked_bars").axes[-1].get_legend()
     assert len({patch.get_facecolor() for patch in legend.get_patches()}) == 11
 
 
-def test_what_cannot_be_stacked_is_said():
+def test_invalid_choices_raise_an_error():
     with pytest.raises(
         InputError, match=r"stacks the parts along an axis, but 'entropy' has none beside layer and head"
     ):

@@ -30,7 +30,7 @@ def test_maps_are_drawn_by_example():
     assert [label.get_text() for label in labels] == ["a", "dog"]
 
 
-def test_several_maps_lie_along_lens():
+def test_several_maps_are_concatenated_along_lens():
     data = to_dataset([Maps(raw()), Maps(effective())])
     assert list(data["lens"].values) == ["raw", "effective"]
     assert list(data["signed"].values) == [False, True]
@@ -39,7 +39,7 @@ def test_several_maps_lie_along_lens():
     assert data["weights"].equals(dataset()["weights"])
 
 
-def test_what_a_lens_does_not_measure_is_not_a_number():
+def test_missing_diagnostics_of_a_lens_are_nan():
     share = to_dataset([Maps(raw()), Maps(effective())])["share"]
     assert np.isnan(share.sel(lens="raw")).all()
     assert (share.sel(lens="effective") == 0.5).all()
@@ -65,11 +65,11 @@ def test_only_maps_and_datasets_are_drawn(what, kind):
         draw(what)
 
 
-def test_an_unknown_figure_is_said():
+def test_an_unknown_figure_raises_an_error():
     with pytest.raises(UnknownName, match=r"No figure is called 'matrx'. Did you mean 'matrix'?"):
         draw(dataset(), "matrx")
 
 
-def test_an_unknown_option_is_said():
+def test_an_unknown_option_raises_an_error():
     with pytest.raises(UnknownName, match=r"No parameter of 'arcs' is called 'head'. Did you mean 'heads'?"):
         draw(dataset(), "arcs", head=1)

@@ -11,11 +11,11 @@ def test_every_font_of_the_list_is_installed():
 
 
 @pytest.mark.parametrize("token", ["##ing", "·the", "$x_1$", "שלום", "العربية", "naïve", "x" * 24])
-def test_a_token_that_can_be_drawn_is_shown_as_it_is(token):
+def test_a_drawable_token_is_unchanged(token):
     assert to_label(token) == token
 
 
-def test_a_long_token_is_cut():
+def test_a_long_token_is_shortened():
     assert to_label("x" * 25) == "x" * 23 + "…"
 
 
@@ -31,7 +31,7 @@ def test_a_character_without_a_glyph_is_its_code_point(monkeypatch):
         assert to_label("中(1/3)") == "中(1/3)"
 
 
-def test_half_a_character_is_its_code_point_even_in_a_browser():
+def test_a_lone_surrogate_is_its_code_point_even_in_a_browser():
     with browser_fonts():
         assert to_label("\ud83d") == "U+D83D"
 

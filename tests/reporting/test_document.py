@@ -9,7 +9,7 @@ from tests.reporting.data import accuracy, line
 
 
 @pytest.mark.parametrize("name", ["", "../accuracy", "a b", "-a", "ä", 'a"b'])
-def test_a_name_that_is_no_file_name_is_refused(name):
+def test_an_invalid_file_name_is_refused(name):
     with pytest.raises(InputError, match="A table's name becomes the name of its files, but got .* such as"):
         Table(name, "x", accuracy(), 1)
     with pytest.raises(InputError, match="A picture's name"):

@@ -72,7 +72,7 @@ def test_numbers_between_two_heads_are_shown_as_means_over_the_other(small):
     assert "shown is its mean over other layer and other head" in said(made)
 
 
-def test_results_under_names_do_not_mix(tmp_path):
+def test_named_results_have_separate_sections(tmp_path):
     one = measured(rows=False)[["entropy", "entropy_n", "entropy_low", "entropy_high"]]
     made = build_document({"a b": one, "c": one})
     assert [each.title for each in made.sections] == ["a b: entropy", "c: entropy"]
@@ -81,7 +81,7 @@ def test_results_under_names_do_not_mix(tmp_path):
     assert "at most this wide" in parts(made, Table)["c_entropy"].caption
 
 
-def test_files_and_datasets_are_named_by_what_they_are(tmp_path):
+def test_results_are_named_by_file_or_model(tmp_path):
     one = measured(layers=1, heads=1, rows=False, stamp=("texts", "models/tiny"))[["entropy", "entropy_n"]]
     page = report([save(one, tmp_path / "heads.nc"), one], tmp_path / "out").read_text(encoding="utf-8")
     assert "<h2>heads: entropy</h2>" in page
@@ -89,7 +89,7 @@ def test_files_and_datasets_are_named_by_what_they_are(tmp_path):
     assert "<h1>Attention of tiny</h1>" in page
 
 
-def test_axes_that_all_variables_have_set_results_apart():
+def test_labels_along_shared_axes_have_separate_sections():
     one = measured(rows=False)
     both = xr.concat([one, one + 1], xr.Variable("corpus", ["sst2", "wiki"])).assign_attrs(one.attrs)
     made = build_document({"x": both[["entropy", "entropy_n", "distance", "distance_n"]]})
@@ -99,7 +99,7 @@ def test_axes_that_all_variables_have_set_results_apart():
     assert np.allclose(second["raw"] - first["raw"], 1)
 
 
-def test_comparisons_say_how_many_cells_differ_and_which_most():
+def test_comparisons_count_the_cells_that_differ_and_list_the_largest():
     found = compare(measured(seed=1), measured(seed=2), variable="entropy")
     made = build_document({"x": found})
     many = int(found["entropy_significant"].sum())
@@ -129,7 +129,7 @@ def scored():
     return stamp(xr.Dataset(held, axes), command="hs.score", task="classification", n=4)
 
 
-def test_scores_have_their_intervals_and_who_was_taken_for_whom():
+def test_scores_have_intervals_and_a_confusion_matrix():
     made = build_document({"x": scored()})
     tables = parts(made, Table)
     assert list(tables["scores"].frame.loc["accuracy", ["value", "value_low", "value_high"]]) == [0.75, 0.3, 0.95]
@@ -154,14 +154,14 @@ def test_the_intervals_of_one_row_are_drawn():
     assert "by_key" in parts(made, Table)
 
 
-def test_what_cannot_be_drawn_is_said_with_the_reason():
+def test_a_figure_that_fails_is_replaced_by_the_reason():
     lenses = [f"lens{place}" for place in range(8)]
     made = build_document({"x": measured(lenses=lenses)[["entropy", "entropy_n"]]})
     assert "There are 8 lenses, but only 7 can be told apart in one figure." in said(made)
     assert "entropy" in parts(made, Table)
 
 
-def test_a_variable_without_any_value_is_said_and_not_drawn():
+def test_a_variable_without_any_value_is_listed_and_not_drawn():
     one = measured(rows=False)[["entropy", "entropy_n"]]
     made = build_document({"x": one.assign(entropy=one["entropy"] * np.nan, entropy_n=one["entropy_n"] * 0)})
     assert "`entropy` has no value for any head (n = 0)." in said(made)
@@ -169,7 +169,7 @@ def test_a_variable_without_any_value_is_said_and_not_drawn():
     assert not parts(made, Picture)
 
 
-def test_numbers_of_single_examples_are_summed_up():
+def test_values_of_single_examples_are_summarized():
     held = {"change": (("keys", "example"), [[1.0, 2.0, 3.0], [np.nan] * 3])}
     made = build_document({"x": xr.Dataset(held, {"keys": ["visible", "paper"]})})
     frame = parts(made, Table)["spread"].frame
@@ -196,7 +196,7 @@ def test_the_same_result_has_the_same_bytes(tmp_path):
         ("nothing.nc", "Cannot open nothing.nc: there is nothing of that name"),
     ],
 )
-def test_what_is_no_result_is_refused(what, sentence, tmp_path):
+def test_invalid_results_are_refused(what, sentence, tmp_path):
     with pytest.raises(InputError, match=sentence):
         report(what, tmp_path / "out")
     assert not list(tmp_path.iterdir())
@@ -209,7 +209,7 @@ def test_unpaired_comparisons_say_why():
     assert "Not paired by example: neither holds the values of single examples" in said(build_document({"x": found}))
 
 
-def test_rows_are_named_by_what_lies_along_them():
+def test_rows_are_named_by_texts_along_their_axis():
     held = {"accuracy": ("run", [0.5, np.nan, 0.75])}
     data = xr.Dataset(held, {"task": ("run", ["rte", "mnli", "sst2"]), "model": ("run", ["a", "a", "b"])})
     table = parts(build_document({"x": data}), Table)["by_run"]
@@ -228,5 +228,5 @@ def test_rows_are_named_by_what_lies_along_them():
         (stamp(xr.Dataset({"loss": ("run", [1.0, 2.0])}), n=2), "What one result holds: loss."),
     ],
 )
-def test_the_lead_says_what_there_is(data, sentence):
+def test_the_lead_describes_the_result(data, sentence):
     assert build_document({"x": data}).lead == sentence

@@ -16,7 +16,7 @@ def columns(frame, **more):
     return {each.name: each for each in format_table(Table("x", "x", frame, 1, **more))[0]}
 
 
-def test_ends_of_an_interval_go_into_one_cell():
+def test_an_interval_is_printed_in_one_cell():
     found = columns(accuracy())
     assert list(found) == ["task", "standard", "effective", "n"]
     assert (found["standard"].cells[0], found["standard"].ends[0]) == ("0.664", "[0.606, 0.717]")
@@ -25,16 +25,16 @@ def test_ends_of_an_interval_go_into_one_cell():
     assert not found["task"].number
 
 
-def test_an_end_without_its_value_stays_a_column():
+def test_an_interval_end_without_its_value_is_a_column():
     assert list(columns(pd.DataFrame({"task": ["a"], "x_low": [1.0], "y": [2.0]}))) == ["task", "x_low", "y"]
 
 
-def test_numbers_of_unlike_sizes_keep_two_digits_that_count():
+def test_small_numbers_keep_two_significant_digits():
     frame = pd.DataFrame({"metric": ["perplexity", "accuracy", "p", "loss"], "value": [31.17, 0.8134, 3e-9, 0.0]})
     assert columns(frame)["value"].cells == ["31.2", "0.813", "3e−09", "0.0"]
 
 
-def test_what_has_no_more_digits_gets_none_and_nothing_keeps_those_of_its_column():
+def test_exact_and_zero_values_keep_the_decimals_of_their_column():
     frame = pd.DataFrame({"task": ["a", "b"], "x": [45.1, 0.8]})
     assert columns(frame)["x"].cells == ["45.1", "0.8"]
     frame = pd.DataFrame({"task": ["a", "b"], "x": [45.1, 0.0], "x_low": [41.0, 0.0], "x_high": [49.0, 0.25]})
@@ -47,27 +47,27 @@ def test_sentences_are_broken_into_lines():
     assert table_to_latex(table).count("\\linewidth}") == 2
 
 
-def test_beside_an_interval_nothing_is_a_nought():
+def test_negligible_values_with_an_interval_are_0():
     frame = pd.DataFrame({"task": ["a", "b"], "x": [30.4, 2e-186], "x_low": [28.6, 0.0], "x_high": [33.0, 1e-90]})
     found = columns(frame)["x"]
     assert (found.cells, found.ends) == (["30.4", "0.0"], ["[28.6, 33.0]", "[0.0, 0.0]"])
 
 
-def test_whole_numbers_stay_whole_and_negative_ones_have_a_minus():
+def test_integers_have_no_decimals_and_negative_numbers_a_minus():
     frame = pd.DataFrame({"a": ["x", "y"], "n": [12345, 7], "d": [-0.25, np.inf]})
     found = columns(frame)
     assert found["n"].cells == ["12,345", "7"]
     assert found["d"].cells == ["−0.250", "∞"]
 
 
-def test_layers_in_the_index_are_names_and_no_numbers():
+def test_layers_in_the_index_are_labels():
     frame = pd.DataFrame({"raw": [1.5, 2.5]}, index=pd.Index([0, 11], name="layer"))
     found = columns(frame)
     assert found["layer"].cells == ["0", "11"]
     assert found["layer"].header
 
 
-def test_their_numbers_stand_beside_ours_by_row():
+def test_a_papers_numbers_are_printed_beside_ours():
     found = columns(accuracy(), theirs=published())
     assert list(found) == ["task", "standard", "standard, paper", "effective", "n"]
     assert found["standard, paper"].cells == ["0.671", "–", "0.871"]
@@ -82,14 +82,14 @@ def test_their_numbers_stand_beside_ours_by_row():
         pd.DataFrame({"task": ["RTE", "RTE"], "standard": [0.6, 0.5]}),  # which row of ours?
     ],
 )
-def test_their_numbers_stand_below_where_they_do_not_fit(theirs):
+def test_a_papers_numbers_are_printed_below_where_they_do_not_fit(theirs):
     ours, below = format_table(Table("x", "x", accuracy(), 1, theirs=theirs))
     assert [each.name for each in ours] == ["task", "standard", "effective", "n"]
     assert all(each.theirs for each in below)
     assert below[0].cells == list(theirs["task"])
 
 
-def test_latex_escapes_every_character_that_means_something():
+def test_latex_escapes_every_special_character():
     assert escape_latex("a_b & 5 % $x$ #1 {y} \\z ~ ^ < > | − ×") == (
         r"a\_b \& 5 \% \$x\$ \#1 \{y\} \textbackslash{}z \textasciitilde{} \textasciicircum{} $<$ $>$ \textbar{} $-$ "
         r"$\times$"
@@ -121,7 +121,7 @@ def test_wide_latex_tables_have_intervals_below_their_values():
     assert text.count(r"\shortstack[r]{0.123\\{\scriptsize {[}0.100, 0.100{]}}}") == 9
 
 
-def test_latex_tables_of_sentences_run_over_pages():
+def test_latex_tables_of_sentences_continue_over_pages():
     said = "A sentence that is longer than forty letters, as those of verdicts are."
     text = table_to_latex(Table("x", "x", pd.DataFrame({"claim": ["one", "two"], "in words": [said, said]}), 1))
     assert [text.count(part) for part in (r"\begin{longtable}", r"\endfirsthead", r"\endhead")] == [1, 1, 1]
@@ -129,14 +129,14 @@ def test_latex_tables_of_sentences_run_over_pages():
     assert r"\resizebox" not in text
 
 
-def test_whole_numbers_may_be_missing():
+def test_integers_may_be_missing():
     (columns,) = format_table(
         Table("x", "x", pd.DataFrame({"task": ["a", "b"], "n": pd.array([2490, None], "Int64")}), 1)
     )
     assert [list(each.cells) for each in columns] == [["a", "b"], ["2,490", "–"]]
 
 
-def test_numbers_without_end_hide_no_others():
+def test_infinite_numbers_do_not_change_the_decimals():
     frame = pd.DataFrame({"x": [float("inf"), 0.5], "x_low": [0.1, 0.4], "x_high": [0.3, 0.6]}, index=["a", "b"])
     assert columns(frame)["x"].cells == ["∞", "0.500"]
     assert r"$\infty$" in table_to_latex(Table("x", "x", frame, 1))
@@ -158,11 +158,11 @@ def test_sentences_beside_many_numbers_stay_in_one_table():
     )
 
 
-def test_theirs_stand_below_where_rows_have_other_names():
+def test_a_papers_numbers_are_printed_below_where_rows_differ():
     ours = pd.DataFrame({"task": ["a"], "batch": [8], "ratio": [1.5]}).set_index(["task", "batch"])
     theirs = pd.DataFrame({"task": ["a"], "ratio": [2.0]}).set_index("task")
     assert len(format_table(Table("x", "x", ours, 1, theirs=theirs))) == 2
 
 
-def test_marks_do_not_let_html_through():
+def test_html_within_markup_is_escaped():
     assert to_html("`<b>` **<i>** <u>") == "<code>&lt;b&gt;</code> <strong>&lt;i&gt;</strong> &lt;u&gt;"

@@ -73,7 +73,7 @@ def test_the_same_document_has_the_same_bytes(written, tmp_path):
     assert files(again.parent) == files(written.parent)
 
 
-def test_the_page_is_well_formed_and_can_be_read_aloud(text):
+def test_the_page_is_well_formed_and_accessible(text):
     page = Page(text)
     assert page.of("html") == [{"lang": "en"}]
     names = [attributes["id"] for _, attributes in page.seen if "id" in attributes]
@@ -83,7 +83,7 @@ def test_the_page_is_well_formed_and_can_be_read_aloud(text):
     assert [each["alt"] for each in page.of("img")] == ["Figure 1. A line that falls. n = 2. Reduced: 2 of 100 points."]
 
 
-def test_the_page_needs_nothing_from_elsewhere(text, written):
+def test_the_page_is_self_contained(text, written):
     page = Page(text)
     assert not {"script", "link", "iframe"} & {tag for tag, _ in page.seen}
     assert all(each["src"].startswith("data:image/svg+xml;base64,") for each in page.of("img"))
@@ -104,28 +104,28 @@ def test_everything_is_escaped(tmp_path):
     assert page.of("img")[0]["alt"] == f"Figure 1. {bad}. n = {bad}."
 
 
-def test_captions_have_their_n_and_say_what_was_reduced(text):
+def test_captions_have_n_and_the_reason_of_a_reduction(text):
     assert "<b>Table 1.</b> Accuracy by task. n = 1,557. <strong>Reduced:</strong> 3 of 9 tasks." in text
     assert "<b>Table 2.</b> What holds. n = 2 models.</figcaption>" in text
     assert "<b>Figure 1.</b> A line that falls. n = 2. <strong>Reduced:</strong> 2 of 100 points." in text
 
 
-def test_their_figures_stand_beside_or_below_ours(text):
+def test_a_papers_numbers_are_beside_or_below_ours(text):
     assert '<th scope="col" class="number theirs">standard, paper</th>' in text
     assert text.count("Printed in the paper") == 1
 
 
-def test_verdicts_are_told_by_words_and_by_colour(text):
+def test_verdicts_have_a_text_and_a_colour(text):
     assert re.findall(r'<span class="verdict (\w+)">([^<]+)<', text) == [
         ("yes", "holds"), ("no", "does not hold"), ("partly", "only with padding"),
     ]  # fmt: skip
 
 
-def test_an_interval_stands_beside_its_value(text):
+def test_an_interval_is_beside_its_value(text):
     assert '<span class="value">0.664</span> <span class="ends">[0.606, 0.717]</span>' in text
 
 
-def test_what_was_run_and_what_to_cite_are_at_the_end(text):
+def test_provenance_and_references_are_at_the_end(text):
     assert "<dt>weights</dt><dd>abab" in text
     assert "<summary>1 more fact</summary>" in text
     assert (
@@ -139,7 +139,7 @@ def test_an_unknown_reference_is_named():
         report(document(references=["sun2012"]))
 
 
-def test_a_drawing_of_many_bytes_becomes_pixels(tmp_path):
+def test_a_large_svg_is_a_png_in_the_page(tmp_path):
     figure = Figure(figsize=(2, 2))
     figure.subplots().plot(*np.random.default_rng(0).random((2, 4000)), "o-", markersize=1)
     whole = Document("t", "", [Section("s", [Picture("p", "dots", figure, 4000)])])
@@ -156,7 +156,7 @@ def test_an_older_report_is_replaced(tmp_path):
 
 
 @pytest.mark.parametrize("place", ["notes.txt", "tables/notes.txt", "figures/mine/x.svg"])
-def test_a_folder_with_anything_else_is_left_alone(tmp_path, place):
+def test_a_folder_with_other_files_is_refused(tmp_path, place):
     report(document(), tmp_path / "out")
     (tmp_path / "out" / place).parent.mkdir(exist_ok=True)
     (tmp_path / "out" / place).write_text("mine")
@@ -166,13 +166,13 @@ def test_a_folder_with_anything_else_is_left_alone(tmp_path, place):
     assert files(tmp_path / "out") == before
 
 
-def test_another_page_of_that_name_is_left_alone(tmp_path):
+def test_a_page_of_another_program_is_not_replaced(tmp_path):
     (tmp_path / "report.html").write_text("<p>mine</p>")
     with pytest.raises(OutputError, match="holds 'report.html', which no report wrote"):
         report(document(), tmp_path)
 
 
-def test_a_file_or_the_folder_one_is_in_is_no_place_for_a_report(tmp_path, monkeypatch):
+def test_a_file_or_the_current_folder_is_refused(tmp_path, monkeypatch):
     (tmp_path / "a.txt").write_text("x")
     with pytest.raises(OutputError, match="A report is a folder, but .*a.txt is a file. Give the name of a folder"):
         report(document(), tmp_path / "a.txt")
@@ -181,7 +181,7 @@ def test_a_file_or_the_folder_one_is_in_is_no_place_for_a_report(tmp_path, monke
         report(document(), ".")
 
 
-def test_nothing_is_left_where_something_goes_wrong(tmp_path, monkeypatch):
+def test_a_failure_leaves_no_partial_folder(tmp_path, monkeypatch):
     def fails(*_):
         raise RuntimeError("no")
 
@@ -191,7 +191,7 @@ def test_nothing_is_left_where_something_goes_wrong(tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_title_can_be_given(tmp_path):
+def test_a_title_can_be_set(tmp_path):
     page = report(document(), tmp_path / "out", title="Mine")
     assert "<h1>Mine</h1>" in page.read_text(encoding="utf-8")
     assert replace(document(), title="Mine").title == "Mine"
@@ -208,7 +208,7 @@ def test_a_report_needs_no_torch(tmp_path):
     assert done.stdout.split() == ["False", "True"], done.stderr
 
 
-def test_a_wide_picture_keeps_its_size_and_is_scrolled(tmp_path):
+def test_a_wide_figure_keeps_its_size_and_is_scrolled(tmp_path):
     pictures = [Picture(name, name, Figure(figsize=(wide, 1)), 1) for name, wide in (("wide", 20), ("narrow", 5))]
     page = Page(report(Document("t", "", [Section("s", pictures)]), tmp_path / "out").read_text(encoding="utf-8"))
     cards = [each for each in page.of("div") if each.get("class", "").startswith("card")]

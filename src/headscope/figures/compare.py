@@ -39,71 +39,72 @@ class Compare(Figure):
         """Draw three panels, or one where the maps are equal."""
         lens = _select_lens(data, self.lens)
         layer, head = _select_head(data, lens, self.layer, self.head)
-        raw, other = (selection.select_head(data, name, layer, head) for name in ("raw", lens))
-        maps = [selection.visible_weights(raw), selection.visible_weights(other)]
+        raw, lens_map = (selection.select_head(data, name, layer, head) for name in ("raw", lens))
+        maps = [selection.visible_weights(raw), selection.visible_weights(lens_map)]
         equal = np.allclose(maps[0], maps[1], atol=1e-6, equal_nan=True)  # float32 weights
-        cell, size = heatmap.fit_heatmap(other, self.size, panels=1 if equal else 3, extra=0.55)
+        cell, size = heatmap.fit_heatmap(lens_map, self.size, panels=1 if equal else 3, extra=0.55)
         figure = target.open_panels(*size)
         if equal:
-            _draw_one(figure, other, maps[0], cell)
+            _draw_one(figure, lens_map, maps[0], cell)
         else:
-            _draw_three(figure, other, [*maps, maps[0] - maps[1]], cell, self.scale)
+            _draw_three(figure, lens_map, [*maps, maps[0] - maps[1]], cell, self.scale)
         automatic = None in (self.layer, self.head) and data.sizes["layer"] * data.sizes["head"] > 1
-        title = self.title if self.title is not None else _title(other, equal=equal, automatic=automatic)
+        title = self.title if self.title is not None else _title(lens_map, equal=equal, automatic=automatic)
         width = figure.bbox.width / figure.dpi
         figure.suptitle(canvas.wrap_text(title, width, theme.TITLE) + "\n")  # a blank line above the panels' titles
 
 
 def _draw_three(
     figure: mpl.Figure | mpl.SubFigure,
-    other: xr.Dataset,
+    lens_map: xr.Dataset,
     maps: list[heatmap.Cells],
     cell: float,
     spacing: heatmap.Spacing,
 ) -> None:
-    """Draw raw, other and difference on one symmetric scale."""
-    lens = str(other["lens"].values)
+    """Draw both maps and their difference on one symmetric scale."""
+    lens = str(lens_map["lens"].values)
     scale = heatmap.weight_scale(np.concatenate(maps), signed=True, spacing=spacing)
     panels = figure.subplots(1, 3)
     for panel, weights, name in zip(panels, maps, ("raw", lens, f"raw − {lens}"), strict=True):
         heatmap.draw_cells(panel, weights, scale)
-        heatmap.label_axes(panel, other, cell, queries=panel is panels[0])
+        heatmap.label_axes(panel, lens_map, cell, queries=panel is panels[0])
         panel.set_title(name)
     rows, columns = maps[0].shape
     heatmap.add_colour_bar(panels[-1], scale, "weight", (cell * columns, cell * rows))
 
 
-def _draw_one(figure: mpl.Figure | mpl.SubFigure, other: xr.Dataset, weights: heatmap.Cells, cell: float) -> None:
-    """Draw the raw map alone, with the reason why the other map is equal."""
+def _draw_one(figure: mpl.Figure | mpl.SubFigure, lens_map: xr.Dataset, weights: heatmap.Cells, cell: float) -> None:
+    """Draw the raw map alone, with the reason why both maps are equal."""
     panel = figure.subplots()
     scale = heatmap.weight_scale(weights, signed=False)
     heatmap.draw_cells(panel, weights, scale)
-    heatmap.label_axes(panel, other, cell)
+    heatmap.label_axes(panel, lens_map, cell)
     rows, columns = weights.shape
     heatmap.add_colour_bar(panel, scale, "attention weight", (cell * columns, cell * rows))
-    canvas.add_note(panel, _why_equal(other), width=cell * columns)
+    canvas.add_note(panel, _why_equal(lens_map), width=cell * columns)
 
 
-def _why_equal(other: xr.Dataset) -> str:
-    lens = str(other["lens"].values)
-    if "null" in other and int(other["null"]) == 0:
+def _why_equal(lens_map: xr.Dataset) -> str:
+    lens = str(lens_map["lens"].values)
+    if "null" in lens_map and int(lens_map["null"]) == 0:
         return (
-            f"{int(other['n'])} tokens, rank {int(other['rank'])}: all of this attention reaches the output, "
+            f"{int(lens_map['n'])} tokens, rank {int(lens_map['rank'])}: all of this attention reaches the output, "
             f"so {lens} attention is the same."
         )
     return f"The lens {lens} gives the same map as raw attention here."
 
 
-def _title(other: xr.Dataset, *, equal: bool, automatic: bool) -> str:
-    head = selection.head_label(other)
+def _title(lens_map: xr.Dataset, *, equal: bool, automatic: bool) -> str:
+    head = selection.head_label(lens_map)
     if equal:
         return f"{head} · raw attention"
     first = f"{head}, the head that changes most" if automatic else head
-    if "share" not in other or not np.isfinite(float(other["share"])):
+    if "share" not in lens_map or not np.isfinite(float(lens_map["share"])):
         return first
+    tokens, rank, share = int(lens_map["n"]), int(lens_map["rank"]), float(lens_map["share"])
     return (
-        f"{first}\n{int(other['n'])} tokens, rank {int(other['rank'])}: {100 * float(other['share']):.0f} % of this attention "
-        f"is effective (norm of the {other['lens'].values} map ÷ norm of the raw map)"
+        f"{first}\n{tokens} tokens, rank {rank}: {100 * share:.0f} % of this attention is effective "
+        f"(norm of the {lens_map['lens'].values} map ÷ norm of the raw map)"
     )
 
 
@@ -126,15 +127,15 @@ def _select_lens(data: xr.Dataset, lens: str | None) -> str:
 
 def _select_head(data: xr.Dataset, lens: str, layer: int | None, head: int | None) -> tuple[int, int]:
     """Return the requested layer and head; by default those with the smallest effective share."""
-    other, raw = selection.select_maps(data, lens), selection.select_maps(data, "raw")
+    lens_map, raw = selection.select_maps(data, lens), selection.select_maps(data, "raw")
     layers = [layer] if layer is not None else data["layer"].values
     heads = [head] if head is not None else data["head"].values
     for axis, label in (("layer", layer), ("head", head)):
         selection.axis_index(data, axis, label)
-    if "share" in other and bool(other["share"].notnull().any()):
-        share = other["share"]
+    if "share" in lens_map and bool(lens_map["share"].notnull().any()):
+        share = lens_map["share"]
     else:
-        share = -abs(raw["weights"] - other["weights"]).sum(("query", "key"))
+        share = -abs(raw["weights"] - lens_map["weights"]).sum(("query", "key"))
     share = share.sel(layer=layers, head=heads).fillna(np.inf)
     row, column = np.unravel_index(int(share.values.argmin()), share.shape)
     return int(share["layer"][row]), int(share["head"][column])

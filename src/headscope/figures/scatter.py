@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import xarray as xr
 from matplotlib import patheffects
 from matplotlib.axes import Axes
@@ -17,6 +16,7 @@ from headscope.core.figure import Figure, Target
 from headscope.plotting import heatmap, selection, series, theme
 from headscope.results.select import further_axes, head_variables, require_shown_axes, restore_axes, select_variable
 from headscope.results.summarize import format_count, make_title
+from headscope.uncertainty.correlation import spearman
 
 MARKERS = "os^D"  # by layer, so that neighbours differ in grey print
 MAX_LEGEND = 12  # layers in a legend; for more there is a colour bar
@@ -90,19 +90,6 @@ class Scatter(Figure):
             require_shown_axes("scatter", side)
             sides.append(side)
         return sides[0], sides[1]
-
-
-def spearman(x: heatmap.Cells, y: heatmap.Cells) -> float:
-    """Return the rank correlation, ties at their mean rank; NaN for fewer than three values or a constant.
-
-    >>> spearman(np.array([1.0, 2.0, 3.0, 4.0]), np.array([1.0, 4.0, 9.0, 8.0]))
-    0.8
-    """
-    both = np.isfinite(x) & np.isfinite(y)
-    ranks = np.stack([pd.Series(values[both]).rank().to_numpy() for values in (x, y)])
-    if both.sum() < 3 or (np.ptp(ranks, axis=1) == 0).any():
-        return float("nan")
-    return round(float(np.corrcoef(ranks)[0, 1]), 12)
 
 
 def _draw_dots(ax: Axes, table: xr.Dataset) -> None:
@@ -179,7 +166,9 @@ def _standardize(values: heatmap.Cells) -> heatmap.Cells:
 def _print_correlation(ax: Axes, table: xr.Dataset, side: xr.Dataset) -> None:
     """Print the rank correlation and the number of heads above the axes."""
     x, y = (table[name].values.ravel() for name in ("x", "y"))
-    rho, heads = spearman(x, y), int(np.isfinite(x + y).sum())
+    known = np.isfinite(x + y)
+    heads = int(known.sum())
+    rho = float(spearman(x[known], y[known])) if heads > 2 else np.nan
     count = f"; {format_count(side)} examples" if "n" in side else ""
     text = f"Spearman {rho:.2f}, {heads} heads{count}" if np.isfinite(rho) else f"{heads} heads{count}"
     ax.text(0.0, 1.01, text.replace("-", "−"), transform=ax.transAxes, fontsize=theme.NOTE, color=theme.quiet)
