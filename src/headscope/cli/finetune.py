@@ -8,14 +8,14 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from headscope.cli.columns import Choices, Label, Pair, SkipMalformed, Text, read_examples
+from headscope.cli.options import Choices, Device, Label, Model, Pair, SkipMalformed, Text, read_examples
 
 
 def verb(
     train: Annotated[str, typer.Argument(help="A file (.jsonl .csv .tsv .txt .parquet) or glue:mrpc:train@DIR.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="Output folder of the model.")],
     dev: Annotated[str | None, typer.Option(help="Data to score after each epoch.")] = None,
-    model: Annotated[str | None, typer.Option(help="A hub id or a folder. Default: a small BERT.")] = None,
+    model: Model = None,
     task: Annotated[
         str, typer.Option(help="classification, regression, choice or mlm. auto: inferred from the labels.")
     ] = "auto",
@@ -38,7 +38,7 @@ def verb(
     keep_checkpoints: Annotated[
         bool, typer.Option("--keep-checkpoints", help="Keep the model of every epoch as OUT/epoch-1, …")
     ] = False,
-    device: Annotated[str | None, typer.Option(help="cpu or cuda. Default: cuda if available.")] = None,
+    device: Device = None,
     resume: Annotated[bool, typer.Option("--resume", help="Resume an interrupted run.")] = False,
 ) -> None:
     """Fine-tune a model for a task.

@@ -7,7 +7,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from headscope.cli.columns import Label, Pair, SkipMalformed, Text, read_examples
+from headscope.cli.options import Device, Dtype, Edits, Label, Model, Pair, SkipMalformed, Text, read_examples
 from headscope.core.prose import count_noun
 from headscope.engine.progress import format_duration
 
@@ -21,14 +21,12 @@ def verb(
     out: Annotated[
         Path, typer.Option("--out", "-o", help="Output file: .nc .zarr .csv .parquet, or .state for a shard to merge.")
     ],
-    model: Annotated[str | None, typer.Option(help="A hub id or a folder. Default: a small BERT.")] = None,
+    model: Model = None,
     lens: Annotated[
         list[str] | None, typer.Option(help="A lens, see 'headscope list lenses'. May be repeated. Default: raw.")
     ] = None,
     against: Annotated[str | None, typer.Option(help="A second model, for statistics that compare two.")] = None,
-    edit: Annotated[
-        list[str] | None, typer.Option(help="An edit of the model, see 'headscope list edits'. May be repeated.")
-    ] = None,
+    edit: Edits = None,
     text: Text = None,
     pair: Pair = None,
     label: Label = None,
@@ -44,8 +42,8 @@ def verb(
     tagger: Annotated[str, typer.Option(help="auto, english, gold or spacy:MODEL.")] = "auto",
     engine: Annotated[str, typer.Option(help="local or ray.")] = "local",
     workers: Annotated[int | None, typer.Option(help="Number of processes, for --engine ray.")] = None,
-    device: Annotated[str | None, typer.Option(help="cpu or cuda. Default: cuda if available.")] = None,
-    dtype: Annotated[str | None, typer.Option(help="float32, bfloat16, float16 or float64.")] = None,
+    device: Device = None,
+    dtype: Dtype = None,
     resume: Annotated[bool, typer.Option("--resume", help="Resume an interrupted run.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Estimate time, memory and disk, and exit.")] = False,
 ) -> None:

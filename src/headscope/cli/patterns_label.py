@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from headscope.cli.columns import Pair, Text, read_examples
+from headscope.cli.options import Pair, Text, read_examples
 
 KEYS = {"v": "vertical", "d": "diagonal", "m": "vertical_diagonal", "b": "block", "h": "heterogeneous"}
 

@@ -7,7 +7,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from headscope.cli.columns import Choices, Label, Pair, SkipMalformed, Text, read_examples
+from headscope.cli.options import Choices, Device, Edits, Label, Pair, SkipMalformed, Text, read_examples
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -19,9 +19,7 @@ def verb(
     task: Annotated[
         str, typer.Option(help="classification, regression, choice or mlm. auto: inferred from the model.")
     ] = "auto",
-    edit: Annotated[
-        list[str] | None, typer.Option(help="An edit of the model, see 'headscope list edits'. May be repeated.")
-    ] = None,
+    edit: Edits = None,
     text: Text = None,
     pair: Pair = None,
     label: Label = None,
@@ -31,7 +29,7 @@ def verb(
     max_length: Annotated[
         int | None, typer.Option(help="Truncate texts to this number of tokens. Default: as tuned.")
     ] = None,
-    device: Annotated[str | None, typer.Option(help="cpu or cuda. Default: cuda if available.")] = None,
+    device: Device = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Output file: .nc or .zarr.")] = None,
 ) -> None:
     """Score a tuned model, with confidence intervals.

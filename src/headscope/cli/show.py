@@ -7,6 +7,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from headscope.cli.options import Device, Dtype, Model
 from headscope.core.catalog import figures
 from headscope.core.errors import InputError
 from headscope.core.spec import parse_spec
@@ -22,7 +23,7 @@ SUFFIXES = (".pdf", ".svg", ".png", ".html", ".nc")
 def verb(
     text: Annotated[str, typer.Argument(help="The text.")],
     pair: Annotated[str | None, typer.Option(help="A second text, for models of text pairs.")] = None,
-    model: Annotated[str | None, typer.Option(help="A hub id or a folder. Default: a small BERT.")] = None,
+    model: Model = None,
     lens: Annotated[str, typer.Option(help="A lens, see 'headscope list lenses'.")] = "effective",
     figure: Annotated[
         str | None, typer.Option(help="A figure, see 'headscope list figures'. Default: compare.")
@@ -31,8 +32,8 @@ def verb(
     head: Annotated[int | None, typer.Option(help="Draw and save only this head, counted from 0.")] = None,
     site: Annotated[str | None, typer.Option(help="encoder, decoder or cross, for models with several.")] = None,
     pad_to: Annotated[int | None, typer.Option(help="Pad to this many tokens.")] = None,
-    device: Annotated[str | None, typer.Option(help="cpu or cuda.")] = None,
-    dtype: Annotated[str | None, typer.Option(help="float32, bfloat16, float16 or float64.")] = None,
+    device: Device = None,
+    dtype: Dtype = None,
     out: Annotated[
         list[Path] | None,
         typer.Option(

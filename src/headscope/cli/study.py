@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from headscope.cli.options import Device, Model
 from headscope.core.catalog import studies
 from headscope.core.errors import HeadscopeError
 from headscope.core.spec import parse_spec
@@ -27,8 +28,8 @@ SETTINGS = {
 Options = dict[str, tuple[Any, Any]]  # annotation and default by name
 
 SHARED: Options = {
-    "model": (Annotated[str | None, typer.Option(help="A hub id or a folder; by default a small BERT.")], None),
-    "device": (Annotated[str | None, typer.Option(help="cpu or cuda.")], None),
+    "model": (Model, None),
+    "device": (Device, None),
     "out": (Annotated[Path, typer.Option("--out", "-o", help="Folder for all steps and the report.")], Path("out")),
 }
 

@@ -48,6 +48,11 @@ def make_edit(what: Any) -> Edit:
     return made
 
 
+def make_edits(edits: Any) -> tuple[Edit, ...]:
+    """Return a list of edits, a single edit or None as a tuple of edits."""
+    return tuple(map(make_edit, [] if edits is None else edits if isinstance(edits, list | tuple) else [edits]))
+
+
 @contextmanager
 def _running(model: Model, edits: Sequence[Edit]) -> Iterator[Model]:
     editor = _Editor(model.network, model.family, edits, _attention_modules(model))

@@ -14,11 +14,11 @@ from headscope.core.spec import to_spec
 from headscope.data.reading.read import read
 from headscope.data.tagging.tag import tag_examples
 from headscope.engine.batch import Inputs, make_batches
-from headscope.engine.edited import make_edit
+from headscope.engine.edited import make_edits
 from headscope.engine.model import Model, check_model
 from headscope.measuring.observe import Observer, States
 from headscope.measuring.plan import BatchPlan, count_tokens, make_plan, parse_shard
-from headscope.measuring.settings import MeasureSettings, as_list
+from headscope.measuring.settings import MeasureSettings
 from headscope.results.stamp import fingerprint_examples
 
 
@@ -53,7 +53,7 @@ def prepare_job(
     lengths = [max(length, settings.pad_to or 0) for length in count_tokens(model, examples, settings.max_length)]
     cells = _max_cells(model, settings)
     plan = make_plan(examples, lengths, batch_size=settings.batch_size, cells=cells, device=model.device.type)
-    observer = Observer(model, settings, against, tuple(map(make_edit, as_list(edit))))
+    observer = Observer(model, settings, against, make_edits(edit))
     facts = {
         **_model_facts(observer),
         "data": fingerprint,

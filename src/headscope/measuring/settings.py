@@ -93,8 +93,8 @@ def make_measure_settings(lens: Any, statistics: Any, **options: Any) -> Measure
     for name in options:
         if name not in MeasureOptions.__annotations__:
             raise unknown_name("option of hs.measure", name, MeasureOptions.__annotations__)
-    lenses = tuple(map(lens_catalog.make, as_list(lens)))
-    chosen = tuple(map(statistic_catalog.make, as_list(statistics)))
+    lenses = tuple(map(lens_catalog.make, _as_list(lens)))
+    chosen = tuple(map(statistic_catalog.make, _as_list(statistics)))
     if not lenses:
         raise InputError(f"No lens was given. Name at least one: {', '.join(lens_catalog.names())}.")
     if not chosen:
@@ -111,9 +111,8 @@ def make_measure_settings(lens: Any, statistics: Any, **options: Any) -> Measure
     return MeasureSettings(lenses, chosen, **options)
 
 
-def as_list(value: Any) -> Sequence[Any]:
-    """Return a list or tuple as a list, a single value as a list of one, and None as an empty list."""
-    return [] if value is None else list(value) if isinstance(value, list | tuple) else [value]
+def _as_list(value: Any) -> Sequence[Any]:
+    return list(value) if isinstance(value, list | tuple) else [value]
 
 
 def _check_unique(kind: str, names: list[str]) -> None:

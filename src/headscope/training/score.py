@@ -10,7 +10,7 @@ import xarray as xr
 from headscope.core.errors import InputError
 from headscope.core.spec import to_spec
 from headscope.engine.batch import max_input_length
-from headscope.engine.edited import edited, make_edit
+from headscope.engine.edited import edited, make_edits
 from headscope.engine.load import load
 from headscope.engine.model import Model, check_model
 from headscope.results.stamp import fingerprint_examples, stamp
@@ -56,7 +56,7 @@ def score(
     longest = max_length or _tuned_length(model) or max_input_length(model)
     tokenizer = require_padding(model.tokenizer, model.network.config)
     rows = kind.encode(tokenizer, examples, longest)
-    edits = [make_edit(each) for each in ([] if edit is None else edit if isinstance(edit, list | tuple) else [edit])]
+    edits = make_edits(edit)
     with edited(model, *edits) if edits else nullcontext():
         answers = predict(
             model.network, tokenizer, kind, rows, batch_size=batch_size, pad_to=pad_to, quiet=not progress

@@ -1,4 +1,4 @@
-"""Shell options for the columns of a data file, shared by all verbs that read one."""
+"""Shell options that several verbs share: the columns of a data file, the model and its device."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -10,6 +10,13 @@ Pair = Annotated[str | None, typer.Option("--pair", help="Column with the second
 Label = Annotated[str | None, typer.Option("--label", help="Column with the label.")]
 Choices = Annotated[list[str] | None, typer.Option("--choices", help="Column with a choice; may be repeated.")]
 SkipMalformed = Annotated[bool, typer.Option("--skip-malformed", help="Skip and count rows that cannot be read.")]
+
+Model = Annotated[str | None, typer.Option("--model", help="A hub id or a folder. Default: a small BERT.")]
+Device = Annotated[str | None, typer.Option("--device", help="cpu or cuda. Default: cuda if available.")]
+Dtype = Annotated[str | None, typer.Option("--dtype", help="float32, bfloat16, float16 or float64.")]
+Edits = Annotated[
+    list[str] | None, typer.Option("--edit", help="An edit of the model, see 'headscope list edits'. May be repeated.")
+]
 
 NAMES = ("text", "pair", "label", "choices")
 
