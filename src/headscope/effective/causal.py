@@ -17,7 +17,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from headscope.effective.projection import cholesky_inverse, project, rank_tolerance
+from headscope.effective.projection import bound_norm, cholesky_inverse, project, rank_tolerance
 from headscope.effective.visibility import Visibility
 
 CHUNK = 64
@@ -100,8 +100,9 @@ def _prove_short(rows: Float[Tensor, "*shape key value"]) -> Bool[Tensor, "*shap
     diagonal = gram.diagonal(dim1=-2, dim2=-1)
     scale = diagonal.sum(-1, keepdim=True) / rows.shape[-2]
     padded = gram + torch.diag_embed((diagonal == 0) * torch.where(scale > 0, scale, 1))  # rows of padding
-    lower, _, _ = cholesky_inverse(padded)
-    condition = diagonal.cumsum(-1).sqrt() * lower.square().sum(-1).cumsum(-1).sqrt()
+    lower, _, size = cholesky_inverse(padded)
+    size = torch.minimum(diagonal.cumsum(-1).sqrt(), size[..., None])
+    condition = size * lower.square().sum(-1).cumsum(-1).sqrt()
     count = torch.arange(1, rows.shape[-2] + 1, device=rows.device)
     independent = condition * rank_tolerance(count, rows.shape[-1]) < 1
     return independent & ((diagonal > 0).cumsum(-1) == count)
@@ -148,10 +149,9 @@ def _factor(prefix: Tensor, chunks: _Chunks) -> _Factors:
     base, tail = prefix[..., :value, :], prefix[..., value : value + number * CHUNK, :]
     tail = torch.nn.functional.pad(tail, (0, 0, 0, number * CHUNK - tail.shape[-2]))
     tail = tail.view(*tail.shape[:-2], number, CHUNK, value)
-    grams = torch.cat([(base.mT @ base)[..., None, :, :], (tail.mT @ tail)[..., :-1, :, :]], -3).cumsum(-3)
-    lower, norm, size = cholesky_inverse(grams)
-    size = (size.square() + tail.square().sum((-1, -2))).sqrt()  # of all keys that rows of the chunk may see
-    condition = size * norm
+    grams = torch.cat([(base.mT @ base)[..., None, :, :], tail.mT @ tail], -3).cumsum(-3)
+    lower, norm, _ = cholesky_inverse(grams[..., :-1, :, :])
+    condition = bound_norm(grams[..., 1:, :, :]) * norm  # with all keys that rows of the chunk may see
     last = value + CHUNK * torch.arange(1, number + 1, device=prefix.device)
     proved = (condition * rank_tolerance(last, value) < 1) & (condition <= MAX_CONDITION)
     lower = torch.where(proved[..., None, None], lower, 0)
