@@ -1,0 +1,59 @@
+"""A whole study on the kit: does effective attention have more entropy than raw attention?"""
+
+from dataclasses import dataclass
+
+import pandas as pd
+import xarray as xr
+
+from headscope.core.document import Document, Section
+from headscope.experiments.claims import Claim, judge
+from headscope.experiments.report import list_tasks, report_verdicts, sample_inputs, score_table, select_interval
+from headscope.experiments.scores import score_edits
+from headscope.experiments.study import TaskStudy, option
+from headscope.experiments.summary import average, summarise
+from headscope.plotting.facets import heat_facets, interval_facets
+from headscope.reporting.frames import Quantity, to_frame
+
+EDITS = {"raw": None, "effective": "effective_attention"}
+CAPTIONS = {"verdicts": "The claim.", "table_1": "Entropy (the paper's Table 1).", "scores": "Scores.",
+            "figure_1": "Entropy (the paper's Figure 1).", "heads": "Entropy of every head."}  # fmt: skip
+CLAIM = Claim("Entropy rises.", "entropy", direction="rises", threshold=0.01, reason="a hundredth of a bit counts",
+              theirs={"dev": "1.00 → 1.50"}, exact=("effective",))  # fmt: skip
+THEIRS = pd.DataFrame({"task": ["dev"], "attention": ["effective"], "entropy": [1.5]}).set_index(["task", "attention"])
+
+
+@dataclass(frozen=True)
+class TinyStudy(TaskStudy):
+    """Compare the entropy of raw and effective attention."""
+
+    smoothing: float = option(0.0, "Added to every weight.")
+    steps, own_facts = 2, ("smoothing",)
+
+    def measure_task(self, run):
+        return {"numbers": run.steps.keep("numbers", lambda: self._measure(run), discard="*.state")}
+
+    def _measure(self, run):
+        tuned = run.tuned
+        run.steps.say(2, "measuring entropy")
+        rows = run.measure(tuned, "tuned", {lens: lens for lens in EDITS}, [f"entropy:smoothing={self.smoothing}"])
+        scored = score_edits(tuned, run.examples, EDITS, progress=False)
+        heads = xr.Dataset({"heads": rows["entropy_rows"].mean("example"), "n": len(run.examples)})
+        entropy = summarise("entropy", average(rows["entropy_rows"], "layer", "head"), baseline="raw")
+        parts = [entropy, heads, scored.drop_attrs(), run.describe(metric=scored.attrs["metric"])]
+        return xr.merge(parts).expand_dims(task=[run.task.name])
+
+    def document(self, results):
+        numbers = results["numbers"]
+        inputs, judged = sample_inputs(CAPTIONS, numbers), [judge(CLAIM, numbers)]
+        frame = to_frame(numbers, {"task": "task", "lens": "attention"}, [Quantity("entropy", "entropy")])
+        points = {task: select_interval(numbers.sel(task=[task]), "entropy") for task in list_tasks(numbers)}
+        parts = [
+            inputs.table("table_1", frame, THEIRS),
+            inputs.table("scores", score_table(numbers)),
+            inputs.picture("figure_1", interval_facets({"entropy": points}, x="task")),
+            inputs.picture(
+                "heads", heat_facets(numbers["heads"], rows="lens", columns="task", y="layer", label="bits")
+            ),
+        ]
+        sections = [report_verdicts(inputs, judged, (), "By intervals."), Section("Entropy", parts)]
+        return Document("Entropy", "A tiny study.", sections, ("sun2021",))

@@ -1,0 +1,49 @@
+"""A Dataset as a table, and tables with their intervals as text."""
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from headscope.reporting.frames import Quantity, format_intervals, to_frame
+
+ROWS = {"task": "task", "lens": "attention"}
+
+
+def data():
+    share = np.array([[0.25, 0.5], [0.75, np.nan]])
+    dims = ("task", "lens")
+    variables = {"share": (dims, share), "share_low": (dims, share - 0.1), "share_high": (dims, share + 0.1)}
+    variables |= {"metric": ("task", ["accuracy", "pearson"]), "n": (("length", "task"), [[3, 4], [1, 0]])}
+    coords = {"task": ["RTE", "STS-B"], "lens": ["raw", "effective"], "length": ["all", "short"]}
+    return xr.Dataset(variables, coords)
+
+
+def test_a_quantity_has_its_interval_and_scale():
+    frame = to_frame(data(), ROWS, [Quantity("share (%)", "share", scale=100)])
+    assert list(frame.columns) == ["share (%)", "share (%)_low", "share (%)_high"]
+    assert frame.index.names == ["task", "attention"]
+    assert frame.loc[("RTE", "effective")].tolist() == [50.0, 40.0, 60.0]
+    assert ("STS-B", "effective") not in frame.index  # it has no value
+
+
+def test_a_quantity_without_a_dimension_is_repeated_along_it():
+    frame = to_frame(data(), ROWS, [Quantity("metric", "metric"), Quantity("share", "share", interval=False)])
+    assert frame["metric"].tolist() == ["accuracy", "accuracy", "pearson", "pearson"]
+    assert list(frame.columns) == ["metric", "share"]
+
+
+def test_counts_are_whole_numbers_and_may_be_missing():
+    counted = data().assign(n=data()["n"].where(data()["n"] > 0))
+    frame = to_frame(counted, {"task": "task"}, [Quantity("short", "n", {"length": "short"}, whole=True)])
+    assert frame["short"].tolist() == [1]
+    both = [
+        Quantity("all", "n", {"length": "all"}, whole=True),
+        Quantity("short", "n", {"length": "short"}, whole=True),
+    ]
+    assert to_frame(counted, {"task": "task"}, both)["short"].isna().tolist() == [False, True]
+
+
+def test_numbers_are_printed_with_their_intervals():
+    frame = pd.DataFrame({"x": [0.5, np.nan], "x_low": [0.4, np.nan], "x_high": [0.6, np.nan], "name": ["a", "b"]})
+    text = format_intervals(frame, ".1f", ("x",))
+    assert text.to_dict("list") == {"x": ["0.5 [0.4, 0.6]", ""], "name": ["a", "b"]}
