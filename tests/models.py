@@ -126,4 +126,4 @@ def batch(kind: str, lengths: tuple[int, ...] = (5, 14, 9)) -> Any:
         pixels = torch.randn(len(lengths), 3, 12, 12, generator=torch.Generator().manual_seed(1))
         return {"pixel_values": pixels}
     texts = [text(words, seed=words) for words in lengths]
-    return [(each, text(7 + index, seed=index)) for index, each in enumerate(texts)] if kind in SITES else texts
+    return [(source, text(7 + index, seed=index)) for index, source in enumerate(texts)] if kind in SITES else texts

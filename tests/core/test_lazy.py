@@ -30,7 +30,9 @@ def test_a_lazy_field_is_computed_once_and_only_when_asked_for():
     assert (square.area, square.area, calls) == (9, 9, [3])
 
 
-@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda each: pickle.loads(pickle.dumps(each)), replace])
+@pytest.mark.parametrize(
+    "copied", [copy.copy, copy.deepcopy, lambda square: pickle.loads(pickle.dumps(square)), replace]
+)
 def test_copies_hold_values_and_no_functions(copied):
     square = copied(Square.lazy(side=3, area=lambda square: square.side**2))
     assert vars(square) == {"side": 3, "area": 9}

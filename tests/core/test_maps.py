@@ -111,7 +111,7 @@ def test_the_rank_threshold_of_the_paper_removes_tiny_values():
     tiny_values = 1e-7 * torch.randn(1, 2, 12, 4, generator=torch.Generator().manual_seed(0))
     attention = torch.softmax(torch.randn(1, 2, 12, 12, generator=torch.Generator().manual_seed(1)), -1)
     trace = replace(
-        Trace.of([attention], [f"t{place}" for place in range(12)], values=[tiny_values], visible="all"),
+        Trace.of([attention], [f"t{key}" for key in range(12)], values=[tiny_values], visible="all"),
         held=frozenset({"attention", "values", "pads"}),
     )
     assert view(trace, "effective:keys=padded").diagnostics["rank"].tolist() == [[[4, 4]]]

@@ -17,23 +17,23 @@ from headscope.lenses.raw import Raw
 class Sample(Lens):
     residual: float = 0.5
     inner: Lens = Raw()
-    many: int = 1
+    count: int = 1
     normal: bool = True
     kind: Literal["mean", "max"] = "mean"
     top: int | None = None
-    some: tuple[int, ...] = ()
+    numbers: tuple[int, ...] = ()
 
     def __call__(self, trace):
         raise AssertionError("never called")
 
 
-def made(text):
+def build(text):
     name, parameters = parse_spec(text)
     return build_entry(Sample, name, parameters)
 
 
 def test_parameters_of_every_type_are_parsed():
-    result = made("sample:residual=0.3,inner=(effective:keys=paper),many=7,normal=false,kind=max,top=3,some=1+2")
+    result = build("sample:residual=0.3,inner=(effective:keys=paper),count=7,normal=false,kind=max,top=3,numbers=1+2")
     assert result == Sample(0.3, Effective("paper"), 7, False, "max", 3, (1, 2))
 
 
@@ -64,7 +64,7 @@ def test_parentheses_nest():
         ("sample:inner=(raw", r"parentheses in the spec 'sample:inner=\(raw' do not match"),
         ("sample:inner=raw)", r"do not match"),
         ("sample:residual=much", r"parameter 'residual' of 'sample' must be a number, but got 'much'"),
-        ("sample:many=1.5", r"must be a whole number, but got '1\.5'"),
+        ("sample:count=1.5", r"must be a whole number, but got '1\.5'"),
         ("sample:kind=min", r"parameter 'kind' of 'sample' must be mean or max, but got 'min'"),
         ("sample:normal=maybe", r"must be true or false, but got 'maybe'"),
         ("sample:resdual=1", r"No parameter of 'sample' is called 'resdual'\. Did you mean 'residual'\?"),
@@ -73,7 +73,7 @@ def test_parentheses_nest():
 )
 def test_an_invalid_spec_is_an_error(text, sentence):
     with pytest.raises(InputError, match=sentence):
-        made(text)
+        build(text)
 
 
 def test_an_unknown_lens_is_an_error_with_the_nearest_name():

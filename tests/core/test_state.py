@@ -5,16 +5,16 @@ import io
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import strategies as some
+from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from headscope.core.errors import InputError
 from headscope.core.state import Extremes, Moments, Rows, State, Total
 
-numbers = some.floats(-1e6, 1e6) | some.just(np.nan)
+numbers = st.floats(-1e6, 1e6) | st.just(np.nan)
 
 
-@given(arrays(np.float64, (6, 2), elements=numbers), some.integers(0, 6))
+@given(arrays(np.float64, (6, 2), elements=numbers), st.integers(0, 6))
 def test_moments_of_parts_are_the_moments_of_the_whole(table, cut):
     whole, added = Moments.of(table), Moments.of(table[:cut]) + Moments.of(table[cut:])
     np.testing.assert_array_equal(added.n, whole.n)
@@ -54,9 +54,9 @@ def test_rows_are_sorted_by_id_whatever_the_order_of_adding():
 
 
 def test_a_duplicate_id_is_an_error():
-    one = Rows.of(np.array(["a", "b"]), np.zeros(2))
+    rows = Rows.of(np.array(["a", "b"]), np.zeros(2))
     with pytest.raises(InputError, match="the id 'b' comes twice. Measure every example once"):
-        one + Rows.of(np.array(["b"]), np.zeros(1))
+        rows + Rows.of(np.array(["b"]), np.zeros(1))
     with pytest.raises(InputError, match="the id 'c' comes twice"):
         Rows.of(np.array(["c", "c"]), np.zeros(2))
 

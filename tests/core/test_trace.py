@@ -53,15 +53,15 @@ def uneven():
     wide = [values(2, 2, 5, 1 + layer, seed=layer) for layer in range(12)]
     output = [values(2, 1 + layer, 6, seed=layer) for layer in range(12)]
     trace = Trace.of(attention, [list("abcde")] * 2, values=wide, output=output)
-    return replace(trace, context=[each @ other for each, other in zip(attention, wide, strict=True)])
+    return replace(trace, context=[weights @ wide_values for weights, wide_values in zip(attention, wide, strict=True)])
 
 
 def test_layers_may_differ_in_their_value_dimensions():
     trace = uneven()
     assert torch.equal(view(trace, "raw").weights, torch.stack(list(trace.attention), 1))
     result = view(trace, "effective")
-    for layer, (attention, each) in enumerate(zip(trace.attention, trace.values, strict=True)):
-        torch.testing.assert_close(result.layer(layer) @ each, attention @ each, atol=1e-5, rtol=1e-4)
+    for layer, (attention, layer_values) in enumerate(zip(trace.attention, trace.values, strict=True)):
+        torch.testing.assert_close(result.layer(layer) @ layer_values, attention @ layer_values, atol=1e-5, rtol=1e-4)
         assert result.diagnostics["rank"][:, layer].unique().tolist() == [min(5, 1 + layer)]
     assert view(trace, "norm").weights.shape == (2, 12, 2, 5, 5)
 
@@ -70,9 +70,9 @@ def test_layers_may_differ_in_their_value_dimensions():
 @pytest.mark.parametrize("axis", [0, 1, 2])
 def test_layers_may_not_differ_in_anything_else(name, axis):
     trace = uneven()
-    other = [each.narrow(axis, 0, each.shape[axis] - 1) for each in getattr(trace, name)]
+    narrowed = [layer.narrow(axis, 0, layer.shape[axis] - 1) for layer in getattr(trace, name)]
     with pytest.raises(TypeCheckError):
-        replace(trace, **{name: other})
+        replace(trace, **{name: narrowed})
 
 
 def test_other_keys_make_cross_attention():

@@ -12,8 +12,8 @@ kinds = st.sampled_from([torch.bool, torch.int64, torch.int32, torch.float32])
 
 
 @given(st.lists(st.tuples(shapes, kinds), min_size=1, max_size=6))
-def test_unpacking_undoes_packing(given):
-    tensors = [torch.randint(0, 2, shape).to(kind) for shape, kind in given]
+def test_unpacking_undoes_packing(sizes):
+    tensors = [torch.randint(0, 2, shape).to(kind) for shape, kind in sizes]
     for sent, result in zip(tensors, unpack_bytes(pack_bytes(tensors), tensors), strict=True):
         assert result.dtype == sent.dtype
         assert torch.equal(result, sent)
@@ -27,7 +27,7 @@ def test_a_transposed_tensor_keeps_its_order():
 
 def test_tensors_on_the_host_are_returned_unchanged():
     sent = (torch.arange(3), torch.ones(2, 2))
-    assert all(result is each for result, each in zip(copy_to_host_async(sent)(), sent, strict=True))
+    assert all(result is tensor for result, tensor in zip(copy_to_host_async(sent)(), sent, strict=True))
     assert copy_to_host_async([])() == ()
 
 
@@ -35,4 +35,4 @@ def test_tensors_on_the_host_are_returned_unchanged():
 def test_tensors_survive_a_round_trip_to_the_gpu():
     sent = (torch.arange(3), torch.rand(2, 2), torch.rand(3, 4).double().mT, torch.tensor([True, False]))
     back = copy_to_host_async(copy_to_device(torch.device("cuda"), sent))()
-    assert all(torch.equal(result, each) and not result.is_cuda for result, each in zip(back, sent, strict=True))
+    assert all(torch.equal(result, tensor) and not result.is_cuda for result, tensor in zip(back, sent, strict=True))

@@ -23,14 +23,14 @@ def fail(*_, **__):
 
 
 @pytest.mark.parametrize("kind", ["bert", "t5", "gpt2"])
-@pytest.mark.parametrize("given", [TEXTS, encoded()], ids=["texts", "ids"])
-def test_a_capture_and_a_view_decode_no_token(kind, given, monkeypatch):
+@pytest.mark.parametrize("inputs", [TEXTS, encoded()], ids=["texts", "ids"])
+def test_a_capture_and_a_view_decode_no_token(kind, inputs, monkeypatch):
     model = tiny(kind)
-    expected = capture(model, given)
+    expected = capture(model, inputs)
     with monkeypatch.context() as patched:
         for name in ("convert_ids_to_tokens", "decode", "batch_decode"):
             patched.setattr(type(model.tokenizer), name, fail)
-        trace = capture(model, given)
+        trace = capture(model, inputs)
         maps = view(trace, "effective")
         maps.layer(0)
         with pytest.raises(AssertionError, match="a token was decoded"):
@@ -42,10 +42,10 @@ def test_a_capture_and_a_view_decode_no_token(kind, given, monkeypatch):
 
 
 def test_later_changes_of_the_input_tensors_do_not_change_the_tokens():
-    model, given = tiny("bert"), encoded()
+    model, inputs = tiny("bert"), encoded()
     expected = capture(model, encoded()).keys
-    trace = capture(model, given)
-    for tensor in given.values():
+    trace = capture(model, inputs)
+    for tensor in inputs.values():
         tensor.fill_(1)
     assert trace.keys.text == expected.text
     assert torch.equal(trace.keys.real, expected.real)
@@ -64,18 +64,18 @@ def test_a_trace_can_be_pickled_before_its_tokens_were_asked_for():
 @gpu
 def test_a_capture_of_tensors_on_a_gpu_does_not_synchronise():
     model = load(network("bert").cuda(), tokenizer=tokenizer())
-    given, expected = encoded("cuda"), capture(tiny("bert"), encoded())
-    capture(model, given)  # the first call allocates
+    inputs, expected = encoded("cuda"), capture(tiny("bert"), encoded())
+    capture(model, inputs)  # the first call allocates
     allow, forbid = (lambda *_, mode=mode: torch.cuda.set_sync_debug_mode(mode) for mode in ("default", "error"))
     hooks = [model.network.register_forward_pre_hook(allow), model.network.register_forward_hook(forbid)]
     forbid()  # what transformers waits for inside the forward pass is its own affair
     try:
-        trace = capture(model, given)
+        trace = capture(model, inputs)
     finally:
         allow()
         for hook in hooks:
             hook.remove()
-    for tensor in given.values():
+    for tensor in inputs.values():
         tensor.fill_(1)
     assert not trace.keys.real.is_cuda
     assert trace.keys.text == expected.keys.text

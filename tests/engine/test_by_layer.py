@@ -31,7 +31,7 @@ def test_the_maps_of_a_layer_are_freed_before_the_next_layer():
     def look(trace):
         gc.collect()
         alive.append(weakref.ref(trace.attention[0]))
-        most.append(sum(each() is not None for each in alive))
+        most.append(sum(reference() is not None for reference in alive))
 
     by_layer(tiny("albert"), text(9), see=look)
     assert most == [1, 1, 1]

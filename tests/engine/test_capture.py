@@ -58,7 +58,7 @@ def test_layers_whose_heads_differ_in_size_make_one_trace():
                                   global_head_dim=12, hidden_size_per_layer_input=0)  # fmt: skip
     model = load(AutoModel.from_config(config).eval(), tokenizer=tokenizer())
     trace = capture(model, batch("llama"))
-    assert [each.shape[-1] for each in trace.values] == [each.shape[-1] for each in trace.context] == [8, 12, 8, 12]
+    assert [layer.shape[-1] for layer in trace.values] == [layer.shape[-1] for layer in trace.context] == [8, 12, 8, 12]
     assert torch.equal(view(trace, "raw").weights, torch.stack(list(trace.attention), 1))
     result = view(trace, "effective")
     assert result.diagnostics["residual"].max() <= 1e-5

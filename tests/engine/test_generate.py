@@ -45,7 +45,7 @@ def largest_difference(model, trace):
             apart += [trace.values[layer][row][:, places] - whole.values[layer][0]]
             apart += [trace.context[layer][row][:, places] - whole.context[layer][0]]
             assert torch.equal(trace.visible[layer][row][places[:, None], places], whole.visible[layer][0])
-    return max(float(each.abs().max()) for each in apart)
+    return max(float(difference.abs().max()) for difference in apart)
 
 
 @pytest.mark.parametrize("kind", WRITERS)
@@ -65,8 +65,8 @@ def test_texts_of_mixed_lengths_are_padded_on_the_left_and_equal_single_ones(kin
     assert trace.keys.counts.tolist() == [11, 17, 13]
     assert trace.keys.real[0].tolist() == [*[False] * 6, *[True] * 11]
     assert largest_difference(model, trace) < 1e-4
-    for row, each in enumerate(texts):
-        assert generate(model, each, max_new_tokens=6).keys.text[0] == trace.keys.text[row]
+    for row, prompt in enumerate(texts):
+        assert generate(model, prompt, max_new_tokens=6).keys.text[0] == trace.keys.text[row]
 
 
 def test_the_tokens_are_those_that_the_network_itself_generates():
@@ -180,7 +180,7 @@ def test_the_model_is_restored(fails):
     assert model.network.config._attn_implementation == "sdpa"
     assert model.network.training
     assert not model.network._forward_hooks
-    assert all(torch.equal(before[1][name], each) for name, each in model.network.state_dict().items())
+    assert all(torch.equal(before[1][name], tensor) for name, tensor in model.network.state_dict().items())
 
 
 @pytest.mark.parametrize(

@@ -121,9 +121,9 @@ def test_two_threads_record_only_their_own_calls(kind):
 
     def pause(*_):
         hook.remove()
-        other = threading.Thread(target=meanwhile)
-        other.start()
-        other.join()
+        thread = threading.Thread(target=meanwhile)
+        thread.start()
+        thread.join()
 
     hook = layers(model.network)[0].register_forward_hook(pause)
     first = capture(model, text(6))

@@ -21,7 +21,7 @@ def trace(visible="all", tokens=None):
     scores = torch.randn(2, 3, KEYS, KEYS, generator=random)
     if visible == "causal":
         scores = scores.masked_fill(~torch.ones(KEYS, KEYS).bool().tril(), -torch.inf)
-    rows = tokens or [[f"t{place}" for place in range(KEYS)], ["a", "b", "c", "d", "e", "f"]]
+    rows = tokens or [[f"t{key}" for key in range(KEYS)], ["a", "b", "c", "d", "e", "f"]]
     real = torch.arange(KEYS) < torch.tensor([[len(row)] for row in rows])
     attention = scores.masked_fill(~real[:, None, None], -torch.inf).softmax(-1)
     values = torch.randn(2, 3, KEYS, VALUE, generator=random)
@@ -73,7 +73,7 @@ def test_a_trace_without_values_is_an_error():
 
 
 @pytest.mark.parametrize(
-    ("place", "options", "sentence"),
+    ("labels", "options", "sentence"),
     [
         ((2, 0, 0), {}, r"There is no layer 2"),
         ((0, 3, 0), {}, r"There is no head 3"),
@@ -82,9 +82,9 @@ def test_a_trace_without_values_is_an_error():
         ((0, 0, 0), {"example": 2}, r"There is no example 2: this trace holds 2\."),
     ],
 )
-def test_labels_out_of_range_are_an_error(place, options, sentence):
+def test_labels_out_of_range_are_an_error(labels, options, sentence):
     with pytest.raises(InputError, match=sentence):
-        identifiability(trace(), *place, **options)
+        identifiability(trace(), *labels, **options)
 
 
 def test_a_query_that_sees_no_key_is_an_error():

@@ -43,7 +43,7 @@ def test_paths_and_images_can_be_mixed(tmp_path):
     picture(1).save(tmp_path / "one.png")
     picture(2).convert("L").save(tmp_path / "grey.png")
     trace = capture(MODEL, [tmp_path / "one.png", str(tmp_path / "grey.png"), picture(1)])
-    assert [each.text for each in trace.examples] == ["one.png", "grey.png", "image"]
+    assert [example.text for example in trace.examples] == ["one.png", "grey.png", "image"]
     assert torch.equal(trace.attention[0][0], trace.attention[0][2])
 
 
@@ -69,7 +69,7 @@ def test_the_image_processor_is_loaded_from_the_folder(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("given", "sentence"),
+    ("images", "sentence"),
     [
         ([], r"There is no picture: the list is empty"),
         ("nowhere.png", r"There is no picture nowhere\.png\. Give the path of a file here"),
@@ -77,9 +77,9 @@ def test_the_image_processor_is_loaded_from_the_folder(tmp_path):
         ([3], r"Cannot read item 0, a int: it must be a path or a PIL image"),
     ],
 )
-def test_invalid_images_are_an_error(given, sentence):
+def test_invalid_images_are_an_error(images, sentence):
     with pytest.raises(InputError, match=sentence):
-        capture(MODEL, given)
+        capture(MODEL, images)
 
 
 def test_without_a_processor_only_pixel_values_can_be_read():

@@ -92,11 +92,11 @@ def test_a_model_that_bypasses_the_interface_is_an_error_that_names_the_file_to_
 
 
 def test_two_models_that_share_a_config_are_both_restored():
-    one = network("bert")
-    other = transformers.BertModel(one.config).eval()
-    assert one.config is other.config
-    capture(load(one, tokenizer=tokenizer()), text(4))
-    assert other.config._attn_implementation == "sdpa"
+    first = network("bert")
+    second = transformers.BertModel(first.config).eval()
+    assert first.config is second.config
+    capture(load(first, tokenizer=tokenizer()), text(4))
+    assert second.config._attn_implementation == "sdpa"
 
 
 def test_nested_configs_are_replaced_and_restored():
@@ -151,7 +151,7 @@ def in_mid_forward(model, meanwhile):
     """Capture in this thread, and when the first layer is done, let another thread do something to its end."""
     outcome = []
 
-    def other():
+    def run():
         try:
             outcome.append(meanwhile())
         except Exception as error:
@@ -159,7 +159,7 @@ def in_mid_forward(model, meanwhile):
 
     def pause(*_):
         hook.remove()
-        thread = threading.Thread(target=other)
+        thread = threading.Thread(target=run)
         thread.start()
         thread.join()
 

@@ -31,29 +31,29 @@ def with_lora(kind, **more):
 
 
 def same(left, right):
-    for one, other in zip(left.attention, right.attention, strict=True):
-        assert torch.allclose(one, other, atol=1e-5)  # float32, in another order of sums
-    for one, other in zip(left.values, right.values, strict=True):
-        assert torch.allclose(one, other, atol=1e-4)  # values are up to 40 here
-    for one, other in zip(left.output, right.output, strict=True):
-        assert torch.allclose(one, other, atol=1e-5)
+    for a, b in zip(left.attention, right.attention, strict=True):
+        assert torch.allclose(a, b, atol=1e-5)  # float32, in another order of sums
+    for a, b in zip(left.values, right.values, strict=True):
+        assert torch.allclose(a, b, atol=1e-4)  # values are up to 40 here
+    for a, b in zip(left.output, right.output, strict=True):
+        assert torch.allclose(a, b, atol=1e-5)
 
 
 @pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")  # torch's own, on importing its compiler
-@pytest.mark.parametrize("way", ["wrapped", "in place", "layer by layer"])
-def test_a_compiled_model_gives_the_plain_models_trace(way):
+@pytest.mark.parametrize("how", ["wrapped", "in place", "layer by layer"])
+def test_a_compiled_model_gives_the_plain_models_trace(how):
     plain = network("bert")
-    if way == "wrapped":
+    if how == "wrapped":
         plain = torch.compile(plain, backend="eager")
-    elif way == "in place":
+    elif how == "in place":
         plain.compile(backend="eager")
     else:
         for layer in plain.encoder.layer:
             layer.compile(backend="eager")
     model = load(plain, tokenizer=tokenizer())
     same(capture(model, batch("bert")), capture(tiny("bert"), batch("bert")))
-    compiled = [each for each in model.network.modules() if each._compiled_call_impl is not None]
-    assert len(compiled) == {"wrapped": 0, "in place": 1, "layer by layer": 2}[way]
+    compiled = [module for module in model.network.modules() if module._compiled_call_impl is not None]
+    assert len(compiled) == {"wrapped": 0, "in place": 1, "layer by layer": 2}[how]
 
 
 @pytest.mark.parametrize("kind", LORA)
@@ -117,9 +117,9 @@ def test_prompt_tuning_is_an_error():
 
 def test_offloaded_weights_are_loaded_when_needed():
     away = accelerate.cpu_offload(network("bert"), execution_device=torch.device("cpu"))
-    assert all(each.is_meta for each in away.parameters())
+    assert all(weight.is_meta for weight in away.parameters())
     same(capture(load(away, tokenizer=tokenizer()), batch("bert")), capture(tiny("bert"), batch("bert")))
-    assert all(each.is_meta for each in away.parameters())
+    assert all(weight.is_meta for weight in away.parameters())
 
 
 def test_weights_offloaded_to_disk_are_loaded_when_needed(tmp_path):
@@ -150,8 +150,8 @@ class Int8Linear(torch.nn.Linear):
         whole = (plain.weight.detach() / self.scale).round().to(torch.int8)
         self.weight = torch.nn.Parameter(whole, requires_grad=False)
 
-    def forward(self, given):
-        return torch.nn.functional.linear(given, self.weight * self.scale, self.bias)
+    def forward(self, inputs):
+        return torch.nn.functional.linear(inputs, self.weight * self.scale, self.bias)
 
 
 class Packed(torch.nn.Module):
@@ -161,8 +161,8 @@ class Packed(torch.nn.Module):
         super().__init__()
         self.plain = plain.requires_grad_(False)
 
-    def forward(self, given):
-        return self.plain(given)
+    def forward(self, inputs):
+        return self.plain(inputs)
 
 
 @pytest.mark.parametrize(("kind", "named"), [(Int8Linear, r"torch\.int8"), (Packed, "Packed")])

@@ -137,8 +137,8 @@ def test_the_model_is_restored(kind):
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "vit"])
 def test_the_same_text_alone_or_in_a_batch_gives_the_same_trace(kind):
     together = capture(tiny(kind), batch(kind))
-    for index, each in enumerate(batch(kind)):
-        alone = capture(tiny(kind), [each])
+    for index, example in enumerate(batch(kind)):
+        alone = capture(tiny(kind), [example])
         count = int(alone.keys.counts[0])
         for layer in range(len(alone.layers)):
             inside = together.attention[layer][index : index + 1, :, :count, :count]

@@ -23,11 +23,11 @@ def variants():
     for kind in lenses:
         hints = get_type_hints(kind)
         choices = [
-            get_args(hints[each.name]) if get_origin(hints[each.name]) is Literal else (False, True)
-            for each in fields(kind)
-            if get_origin(hints[each.name]) is Literal or hints[each.name] is bool
+            get_args(hints[field.name]) if get_origin(hints[field.name]) is Literal else (False, True)
+            for field in fields(kind)
+            if get_origin(hints[field.name]) is Literal or hints[field.name] is bool
         ]
-        names = [each.name for each in fields(kind)]
+        names = [field.name for field in fields(kind)]
         yield from (kind(**dict(zip(names, chosen, strict=True))) for chosen in itertools.product(*choices))
 
 
@@ -62,7 +62,9 @@ def test_a_lens_rebuilds_from_its_spec():
 @lawful("purity")
 def test_a_lens_leaves_the_trace_unchanged(lens, kind, site):
     trace = trace_of(kind, site)
-    before = [[each.clone() for each in part] for part in (trace.attention, trace.values, trace.output, trace.visible)]
+    before = [
+        [layer.clone() for layer in part] for part in (trace.attention, trace.values, trace.output, trace.visible)
+    ]
     view(trace, lens)
     after = (trace.attention, trace.values, trace.output, trace.visible)
     assert all(torch.equal(a, b) for old, new in zip(before, after, strict=True) for a, b in zip(old, new, strict=True))
@@ -101,8 +103,8 @@ def test_padding_does_not_change_the_maps(lens, kind, site):
 @lawful("batch")
 def test_single_examples_equal_a_batch(lens, kind, site):
     together = view(trace_of(kind, site), lens).weights
-    for index, each in enumerate(batch(kind)):
-        alone = view(trace_of(kind, site, texts=[each]), lens).weights
+    for index, example in enumerate(batch(kind)):
+        alone = view(trace_of(kind, site, texts=[example]), lens).weights
         queries, keys = alone.shape[-2:]
         assert_equal_maps(together[index : index + 1, ..., :queries, :keys], alone)
 
