@@ -1,5 +1,3 @@
-"""Which tokens are of which type."""
-
 from dataclasses import replace
 
 import pytest
@@ -26,25 +24,25 @@ def masks(types, tags=("PRON", "VERB", "PUNCT"), **options):
     }
 
 
-def test_words_go_by_their_tags_and_special_tokens_by_their_roles():
+def test_words_have_the_type_of_their_tag_and_special_tokens_of_their_role():
     assert masks(["pronoun", "verb", "punctuation", "noun", "cls", "sep", "mask", "other_special"]) == {
         "pronoun": "01000000", "verb": "00100000", "punctuation": "00001000", "noun": "00000000", "cls": "10000000",
         "sep": "00000100", "mask": "00000010", "other_special": "00000001",
     }  # fmt: skip
 
 
-def test_a_split_word_counts_by_its_first_token_or_by_all():
+def test_the_first_or_all_tokens_of_a_split_word_are_marked():
     assert masks(["verb"], subtokens="all") == {"verb": "00110000"}
 
 
-def test_names_and_auxiliaries_count_if_asked_for():
+def test_proper_nouns_and_auxiliaries_count_on_request():
     tags = ("PROPN", "AUX", "PUNCT")
     assert set(masks(["noun", "verb"], tags).values()) == {"00000000"}
-    found = masks(["noun", "verb", "proper_noun"], tags, proper_nouns=True, auxiliaries=True)
-    assert found == {"noun": "01000000", "verb": "00100000", "proper_noun": "01000000"}
+    result = masks(["noun", "verb", "proper_noun"], tags, proper_nouns=True, auxiliaries=True)
+    assert result == {"noun": "01000000", "verb": "00100000", "proper_noun": "01000000"}
 
 
-def test_every_universal_part_of_speech_is_a_type_by_two_names():
+def test_every_universal_part_of_speech_is_a_type_with_two_names():
     assert len(TAGS) == 17
     assert masks(["adjective", "adj"], ("ADJ", "_", "X")) == {"adjective": "01000000", "adj": "01000000"}
     assert masks(["conjunction"], ("CCONJ", "SCONJ", "X")) == {"conjunction": "01100000"}
@@ -56,17 +54,17 @@ def test_special_types_need_no_tags():
     assert type_masks(tokens, [Example("one", "He runs.")], ["sep"]).sum() == 1
 
 
-def test_the_tags_of_a_pair_may_come_in_a_column_of_their_own():
+def test_the_tags_of_a_pair_may_be_in_a_separate_column():
     tokens = replace(Tokens.of(["cat", "[SEP]", "sat"]), word=torch.tensor([[0, -1, 1]]))
     example = Example("one", "cat", pair="sat", columns={"tags": ("NOUN",), "pair_tags": ("VERB",)})
     assert type_masks(tokens, [example], ["noun", "verb"])[0].int().tolist() == [[1, 0, 0], [0, 0, 1]]
 
 
-def test_padding_and_rows_of_a_batch_are_kept_apart():
+def test_rows_of_a_batch_are_independent():
     trace = capture(tiny("bert"), tag_examples([Example("a", "the cat sat"), Example("b", "it sat on the old mat.")]))
-    found = type_masks(trace.keys, trace.examples, ["noun", "verb", "punctuation", "sep"])
+    result = type_masks(trace.keys, trace.examples, ["noun", "verb", "punctuation", "sep"])
     words = [
-        [[trace.keys.text[row][place] for place in each.nonzero()[:, 0].tolist()] for each in found[row]]
+        [[trace.keys.text[row][place] for place in each.nonzero()[:, 0].tolist()] for each in result[row]]
         for row in range(2)
     ]
     assert words == [[["cat"], ["sat"], [], ["[SEP]"]], [["mat"], ["sat"], ["."], ["[SEP]"]]]
@@ -79,7 +77,7 @@ def test_a_pair_is_tagged_on_both_sides():
     assert [piece for piece, here in zip(trace.keys.text[0], verb.tolist(), strict=True) if here] == ["sat", "ran"]
 
 
-def test_examples_without_tags_are_refused():
+def test_examples_without_tags_raise():
     tokens = replace(Tokens.of(ROW), word=torch.tensor([WORDS]))
     with pytest.raises(
         InputError, match=r"Example 'one' has no tags.*hs.measure.*headscope.data.tagging.tag.tag_examples\(examples\)"
@@ -87,20 +85,20 @@ def test_examples_without_tags_are_refused():
         type_masks(tokens, [Example("one", "He runs.")], ["noun"])
 
 
-def test_tags_that_do_not_fit_are_refused():
+def test_tags_that_do_not_match_the_words_raise():
     with pytest.raises(InputError, match="Example 'one' has 2 tags, but 3 words. Give one tag for each word"):
         masks(["noun"], ("PRON", "VERB"))
     with pytest.raises(InputError, match="Example 'one' has the tag 'NNS', which is no universal part of speech"):
         masks(["noun"], ("NNS", "VERB", "PUNCT"))
 
 
-def test_types_that_there_are_not_are_refused():
+def test_unknown_types_raise():
     with pytest.raises(InputError, match="No type of token is called 'nuon'. Did you mean 'noun'"):
         masks(["nuon"])
     with pytest.raises(InputError, match="There are no types: the list is empty"):
         check_types([])
 
 
-def test_other_subtokens_are_refused():
+def test_an_unknown_value_of_subtokens_raises():
     with pytest.raises(InputError, match="subtokens must be 'first' or 'all', but got 'last'"):
         masks(["noun"], subtokens="last")

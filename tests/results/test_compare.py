@@ -13,14 +13,14 @@ from tests.oracles import compare as oracle
 PARTS = ("entropy", "entropy_low", "entropy_high", "entropy_p")
 
 
-def two(**options):
+def two_results(**options):
     return measured(seed=1, **options), measured(seed=2, **options)
 
 
 def with_gaps(data, seed):
-    """Some examples without a value in some cells, as for a type that a text does not hold."""
-    there = np.random.default_rng(seed).random(data["entropy_rows"].shape) > 0.2
-    rows = data["entropy_rows"].where(there)
+    """Remove some values, as for a type that a text does not contain."""
+    present = np.random.default_rng(seed).random(data["entropy_rows"].shape) > 0.2
+    rows = data["entropy_rows"].where(present)
     return data.assign(
         entropy_rows=rows,
         entropy=rows.mean("example"),
@@ -30,34 +30,34 @@ def with_gaps(data, seed):
 
 
 @pytest.mark.parametrize("paired", [True, False])
-def test_every_cell_is_what_scipy_gives_for_it(paired):
-    a, b = (with_gaps(each, seed) for seed, each in enumerate(two(layers=3, heads=4, examples=12)))
-    found = compare(a, b, variable="entropy", paired=paired)
+def test_every_cell_equals_the_result_of_scipy(paired):
+    a, b = (with_gaps(each, seed) for seed, each in enumerate(two_results(layers=3, heads=4, examples=12)))
+    result = compare(a, b, variable="entropy", paired=paired)
     test = oracle.paired if paired else oracle.unpaired
     for lens in range(2):
         for layer in range(3):
             for head in range(4):
                 cell = {"lens": lens, "site": 0, "layer": layer, "head": head}
-                wanted = test(*(each["entropy_rows"].isel(cell).values for each in (a, b)))
-                assert [float(found[name].isel(cell)) for name in PARTS] == pytest.approx(wanted, rel=1e-9)
+                expected = test(*(each["entropy_rows"].isel(cell).values for each in (a, b)))
+                assert [float(result[name].isel(cell)) for name in PARTS] == pytest.approx(expected, rel=1e-9)
 
 
 def test_holm_is_its_definition_over_all_cells_of_a_variable():
-    a, b = two()
-    found = compare(a, b)
+    a, b = two_results()
+    result = compare(a, b)
     for name in ("entropy", "token_types"):
-        assert np.allclose(found[f"{name}_p_adjusted"].values.ravel(), oracle.holm(found[f"{name}_p"].values.ravel()))
-    assert (found["entropy_significant"] == (found["entropy_p_adjusted"] < 0.05)).all()
+        assert np.allclose(result[f"{name}_p_adjusted"].values.ravel(), oracle.holm(result[f"{name}_p"].values.ravel()))
+    assert (result["entropy_significant"] == (result["entropy_p_adjusted"] < 0.05)).all()
 
 
 def test_benjamini_hochberg_is_scipys_and_none_changes_nothing():
-    p = compare(*two(), correction="none")["entropy_p"]
-    other = compare(*two(), correction="benjamini_hochberg")["entropy_p_adjusted"]
+    p = compare(*two_results(), correction="none")["entropy_p"]
+    other = compare(*two_results(), correction="benjamini_hochberg")["entropy_p_adjusted"]
     assert np.allclose(other.values.ravel(), stats.false_discovery_control(p.values.ravel()))
-    assert (compare(*two(), correction="none")["entropy_p_adjusted"] == p).all()
+    assert (compare(*two_results(), correction="none")["entropy_p_adjusted"] == p).all()
 
 
-def test_pairs_find_what_spread_between_examples_hides():
+def test_pairing_removes_variance_between_examples():
     a = measured(examples=30)
     shift = np.random.default_rng(0).normal(0, 5, 30)
     between = a["entropy_rows"] + xr.DataArray(shift, dims="example")
@@ -69,28 +69,28 @@ def test_pairs_find_what_spread_between_examples_hides():
 
 def test_two_lenses_of_one_result_are_compared():
     data = measured()
-    found = compare(data.sel(lens="raw"), data.sel(lens="effective"))
-    assert list(found["lens"].values) == ["effective − raw"]
-    wanted = data["entropy"].sel(lens="effective") - data["entropy"].sel(lens="raw")
-    assert np.allclose(found["entropy"].isel(lens=0), wanted)
-    assert read_provenance(found)["paired"] is True
+    result = compare(data.sel(lens="raw"), data.sel(lens="effective"))
+    assert list(result["lens"].values) == ["effective − raw"]
+    expected = data["entropy"].sel(lens="effective") - data["entropy"].sel(lens="raw")
+    assert np.allclose(result["entropy"].isel(lens=0), expected)
+    assert read_provenance(result)["paired"] is True
     kept = compare(data.isel(lens=[0]), data.isel(lens=[1]))
     assert list(kept["lens"].values) == ["effective − raw"]
     dropped = compare(data.sel(lens="raw", drop=True), data.sel(lens="effective", drop=True))
-    assert np.allclose(dropped["entropy"].isel(lens=0), wanted)
+    assert np.allclose(dropped["entropy"].isel(lens=0), expected)
 
 
-def test_examples_are_matched_by_their_ids_and_the_rest_is_counted():
-    a, b = two(rows=True)
+def test_examples_are_matched_by_id_and_unmatched_ones_counted():
+    a, b = two_results(rows=True)
     turned = b.isel(example=[6, 5, 4, 3, 2, 1, 0])
     assert compare(a, turned).equals(compare(a, b))
     with pytest.warns(DataWarning, match=r"Only what both .*: 5 examples \(7 in the first, 5 in the second\)\."):
-        found = compare(a, b.isel(example=slice(2, None)))
-    assert (found["entropy_n"] == 5).all()
-    assert read_provenance(found)["compared"] == {"example": {"both": 5, "a": 7, "b": 5}}
+        result = compare(a, b.isel(example=slice(2, None)))
+    assert (result["entropy_n"] == 5).all()
+    assert read_provenance(result)["compared"] == {"example": {"both": 5, "a": 7, "b": 5}}
 
 
-def test_cells_that_only_one_has_are_left_out_and_said():
+def test_cells_of_only_one_result_are_left_out_with_a_warning():
     a, b = measured(layers=2), measured(layers=4)
     with pytest.warns(DataWarning, match=r"2 layers \(2 in the first, 4 in the second\)"):
         assert compare(a, b).sizes["layer"] == 2
@@ -98,20 +98,20 @@ def test_cells_that_only_one_has_are_left_out_and_said():
         assert list(compare(a, measured(lenses=["raw"]))["lens"].values) == ["raw"]
 
 
-def test_without_rows_it_is_welch_and_that_is_said():
-    a, b = two(rows=False)
+def test_without_rows_it_is_welchs_test_with_a_warning():
+    a, b = two_results(rows=False)
     with pytest.warns(
         DataWarning, match=r"different examples: neither holds .* 'entropy_rows'. Measure with rows=True"
     ):
-        found = compare(a, b)
-    assert found.equals(compare(a, b, paired=False))
-    assert read_provenance(found)["paired"] is False
-    assert "rows=True" in read_provenance(found)["unpaired_because"]
-    assert "entropy_sd" not in found
+        result = compare(a, b)
+    assert result.equals(compare(a, b, paired=False))
+    assert read_provenance(result)["paired"] is False
+    assert "rows=True" in read_provenance(result)["unpaired_because"]
+    assert "entropy_sd" not in result
 
 
-def test_pairs_without_rows_or_of_different_data_are_refused():
-    a, b = two(rows=False)
+def test_pairing_without_rows_or_of_different_data_raises():
+    a, b = two_results(rows=False)
     with pytest.raises(InputError, match=r"paired=True compares .* but neither holds .* Measure with rows=True\."):
         compare(a, b, paired=True)
     with pytest.raises(InputError, match=r"but the second does not hold the values of single examples"):
@@ -132,25 +132,25 @@ def test_different_models_on_the_same_data_are_paired_and_both_are_stamped():
 
 
 @pytest.mark.parametrize("paired", [True, False])
-def test_empty_cells_stay_empty_with_their_count(paired):
-    a, b = (with_gaps(each, 0) for each in two())
+def test_cells_without_a_value_are_nan_with_their_count(paired):
+    a, b = (with_gaps(each, 0) for each in two_results())
     gone = {name: b[name].where(b["head"] != 1) for name in ("entropy_rows", "entropy", "entropy_sd")}
     b = b.assign(**gone, entropy_n=b["entropy_n"].where(b["head"] != 1, 0))
-    found = compare(a, b, variable="entropy", paired=paired).sel(head=1)
-    assert all(np.isnan(found[name]).all() for name in (*PARTS, "entropy_p_adjusted"))
-    assert (found["entropy_n"] == 0).all()
-    assert (found["entropy_significant"] == 0).all()
+    result = compare(a, b, variable="entropy", paired=paired).sel(head=1)
+    assert all(np.isnan(result[name]).all() for name in (*PARTS, "entropy_p_adjusted"))
+    assert (result["entropy_n"] == 0).all()
+    assert (result["entropy_significant"] == 0).all()
 
 
-def test_one_pair_has_a_difference_but_no_interval():
-    found = compare(*(each.isel(example=[0]) for each in two()), variable="entropy")
-    assert np.isfinite(found["entropy"]).all()
-    assert np.isnan(found["entropy_p"]).all()
-    assert (found["entropy_n"] == 1).all()
+def test_a_single_pair_has_a_difference_but_no_interval():
+    result = compare(*(each.isel(example=[0]) for each in two_results()), variable="entropy")
+    assert np.isfinite(result["entropy"]).all()
+    assert np.isnan(result["entropy_p"]).all()
+    assert (result["entropy_n"] == 1).all()
 
 
 @pytest.mark.parametrize("paired", [True, False])
-def test_nothing_that_differs_is_p_1_and_the_same_difference_everywhere_is_p_0(paired):
+def test_p_is_1_without_differences_and_0_for_equal_differences(paired):
     a = measured().assign(entropy_rows=lambda each: 0 * each["entropy_rows"])
     a = a.assign(entropy=0 * a["entropy"], entropy_sd=0 * a["entropy_sd"])
     same = compare(a, a, variable="entropy", paired=paired)
@@ -163,22 +163,22 @@ def test_nothing_that_differs_is_p_1_and_the_same_difference_everywhere_is_p_0(p
 
 
 def test_a_comparison_is_saved_and_opened(tmp_path):
-    found = compare(*two())
-    assert found["entropy_significant"].dtype == np.int8
-    back = open_result(save(found, tmp_path / "a.nc"))
-    assert back.equals(found)
-    assert back.attrs == found.attrs
+    result = compare(*two_results())
+    assert result["entropy_significant"].dtype == np.int8
+    back = open_result(save(result, tmp_path / "a.nc"))
+    assert back.equals(result)
+    assert back.attrs == result.attrs
 
 
-def test_units_stay():
-    a, b = two()
+def test_units_are_preserved():
+    a, b = two_results()
     b["entropy"].attrs["units"] = "bits"
     assert compare(a, b)["entropy"].attrs == {"units": "bits"}
     assert a["entropy"].attrs == {"units": "nats"}
 
 
-def test_what_cannot_be_compared_is_said():
-    a, b = two()
+def test_results_that_cannot_be_compared_raise():
+    a, b = two_results()
     with pytest.raises(InputError, match="one holds 'entropy', the other 'distance', and nothing is in both. Measure"):
         compare(a[["entropy", "entropy_n"]], b[["distance", "distance_n"]])
     with pytest.raises(UnknownName, match=r"No variable of both results is called 'entropi'. Did you mean 'entropy'"):

@@ -40,22 +40,22 @@ def test_the_same_dataset_has_the_same_bytes(tmp_path):
     assert first == second
 
 
-def test_an_opened_file_is_free_again(tmp_path):
+def test_an_opened_file_is_closed(tmp_path):
     path = save(dataset(), tmp_path / "a.nc")
     data = open_result(path)
     path.unlink()
     assert data["weights"].sum() > 0
 
 
-def test_missing_folders_are_made(tmp_path):
+def test_missing_folders_are_created(tmp_path):
     assert save(dataset(), tmp_path / "new" / "folder" / "a.nc").exists()
 
 
-def test_endings_may_be_in_capitals(tmp_path):
+def test_endings_may_be_upper_case(tmp_path):
     assert save(draw(dataset()), tmp_path / "a.PNG").read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_page_needs_nothing_else(tmp_path):
+def test_a_page_is_self_contained(tmp_path):
     page = save(draw(dataset()), tmp_path / "a.html").read_text(encoding="utf-8")
     assert page.startswith('<!DOCTYPE html>\n<html lang="en">')
     assert '<meta charset="utf-8">' in page
@@ -64,7 +64,7 @@ def test_a_page_needs_nothing_else(tmp_path):
     assert "src=" not in page
 
 
-def test_a_file_says_nothing_of_the_time(tmp_path):
+def test_files_contain_no_date(tmp_path):
     figure = draw(dataset())
     assert b"CreationDate" not in save(figure, tmp_path / "a.pdf").read_bytes()
     assert b"dc:date" not in save(figure, tmp_path / "a.svg").read_bytes()
@@ -89,7 +89,7 @@ def test_the_browser_shows_every_character(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("stop", [KeyboardInterrupt, MemoryError])
-def test_an_older_file_survives_whatever_happens(stop, tmp_path, monkeypatch):
+def test_an_existing_file_survives_any_failure(stop, tmp_path, monkeypatch):
     path = save(dataset(), tmp_path / "a.nc")
     before = path.read_bytes()
 
@@ -104,12 +104,12 @@ def test_an_older_file_survives_whatever_happens(stop, tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_new_file_may_be_read_by_others_as_usual(tmp_path):
+def test_a_new_file_has_the_usual_permissions(tmp_path):
     (tmp_path / "usual").touch()
     assert save(dataset(), tmp_path / "a.nc").stat().st_mode == (tmp_path / "usual").stat().st_mode
 
 
-def test_a_full_disk_is_said(tmp_path, monkeypatch):
+def test_a_full_disk_raises(tmp_path, monkeypatch):
     monkeypatch.setattr(store, "_write_netcdf", unwritable(errno.ENOSPC))
     with pytest.raises(
         OutputError, match=r"a\.nc: the disk is full\. Free some space, or give a path on another disk\."
@@ -118,25 +118,25 @@ def test_a_full_disk_is_said(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("code", [errno.EACCES, errno.EROFS])
-def test_a_folder_that_may_not_be_written_is_said(code, tmp_path, monkeypatch):
+def test_a_folder_without_write_permission_raises(code, tmp_path, monkeypatch):
     monkeypatch.setattr(store, "_write_netcdf", unwritable(code))
     with pytest.raises(OutputError, match=r"you may not write there\. Give a path in a folder that is yours\."):
         save(dataset(), tmp_path / "a.nc")
 
 
-def test_a_file_in_place_of_a_folder_is_said(tmp_path):
+def test_a_file_in_place_of_a_folder_raises(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(OutputError, match=r"Cannot write .*a\.nc: .*\. Give another path\."):
         save(dataset(), tmp_path / "file" / "a.nc")
 
 
-def test_a_folder_in_place_of_the_file_is_said(tmp_path):
+def test_a_folder_in_place_of_the_file_raises(tmp_path):
     (tmp_path / "a.nc").mkdir()
     with pytest.raises(OutputError, match=r"Cannot write .*a\.nc: is a directory\. Give another path\."):
         save(dataset(), tmp_path / "a.nc")
 
 
-def test_an_unknown_ending_is_said(tmp_path):
+def test_an_unknown_ending_raises(tmp_path):
     with pytest.raises(
         OutputError, match=r"A figure is saved as \.pdf \.svg \.png \.html, but 'a\.jpg' ends in '\.jpg'"
     ):
@@ -152,26 +152,26 @@ def test_only_datasets_and_figures_are_saved(tmp_path):
         save([1], tmp_path / "a.nc")
 
 
-def test_text_that_no_file_can_hold_is_said(tmp_path):
+def test_text_that_no_file_can_hold_raises(tmp_path):
     with pytest.raises(OutputError, match="This Dataset does not fit into a NetCDF file"):
         save(measured(types=["a", "\ud83d"]), tmp_path / "a.nc")
     assert not list(tmp_path.iterdir())
 
 
-def test_a_missing_file_is_said(tmp_path):
+def test_a_missing_file_raises(tmp_path):
     with pytest.raises(InputError, match=r"a\.nc: there is nothing of that name\. Give the path of a \.nc file\."):
         open_result(tmp_path / "a.nc")
     with pytest.raises(InputError, match="there is a folder of that name"):
         open_result(tmp_path)
 
 
-def test_a_file_of_another_kind_is_said(tmp_path):
+def test_a_file_of_another_kind_raises(tmp_path):
     (tmp_path / "a.nc").write_text("not a NetCDF file")
     with pytest.raises(InputError, match=r"a\.nc: it is not a NetCDF file that headscope wrote\."):
         open_result(tmp_path / "a.nc")
 
 
-def test_a_file_of_someone_else_is_said(tmp_path):
+def test_a_file_of_another_program_raises(tmp_path):
     xr.Dataset({"x": 1}).to_netcdf(tmp_path / "a.nc", engine="h5netcdf")
     with pytest.raises(InputError, match=r"but not one that headscope wrote .it has no attribute 'headscope'"):
         open_result(tmp_path / "a.nc")
@@ -195,14 +195,14 @@ def test_a_zarr_folder_comes_back_as_it_was(data, tmp_path):
     assert files(tmp_path / "a.zarr") == files(save(data, tmp_path / "b.zarr"))
 
 
-def test_a_new_zarr_folder_takes_the_place_of_an_older_one(tmp_path):
+def test_a_new_zarr_folder_replaces_an_existing_one(tmp_path):
     path = save(measured(layers=4), tmp_path / "a.zarr")
     save(measured(), path)
     xr.testing.assert_identical(open_result(path), measured())
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_an_older_zarr_folder_survives_whatever_happens(tmp_path, monkeypatch):
+def test_an_existing_zarr_folder_survives_any_failure(tmp_path, monkeypatch):
     path = save(measured(), tmp_path / "a.zarr")
     before = files(path)
 
@@ -218,7 +218,7 @@ def test_an_older_zarr_folder_survives_whatever_happens(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_folder_of_something_else_is_never_replaced(tmp_path):
+def test_a_folder_with_other_content_is_never_replaced(tmp_path):
     (tmp_path / "a.zarr").mkdir()
     (tmp_path / "a.zarr" / "thesis.txt").write_text("kept")
     with pytest.raises(OutputError, match=r"a\.zarr: a folder of that name holds something else\. Give another path\."):
@@ -226,7 +226,7 @@ def test_a_folder_of_something_else_is_never_replaced(tmp_path):
     assert files(tmp_path) == {Path("a.zarr/thesis.txt"): b"kept"}
 
 
-def test_a_zarr_folder_with_lost_pieces_is_refused(tmp_path):
+def test_a_zarr_folder_with_missing_chunks_raises(tmp_path):
     path = save(measured(), tmp_path / "a.zarr")
     next((path / "entropy").glob("0*")).unlink()
     with pytest.raises(InputError, match=r"a\.zarr: 1 of its files are missing\. Copy the whole folder again\."):
@@ -246,14 +246,14 @@ def test_a_zarr_folder_with_lost_pieces_is_refused(tmp_path):
         ),
     ],
 )
-def test_what_is_no_zarr_folder_of_ours_is_said(make, sentence, tmp_path):
+def test_other_zarr_folders_raise(make, sentence, tmp_path):
     make(tmp_path / "a.zarr")
     with pytest.raises(InputError, match=sentence):
         open_result(tmp_path / "a.zarr")
 
 
 @pytest.mark.parametrize(("ending", "extra_name"), [("zarr", "zarr"), ("parquet", "parquet")])
-def test_a_missing_package_is_one_line_that_installs_it(ending, extra_name, tmp_path, monkeypatch):
+def test_a_missing_package_is_named_with_its_install_command(ending, extra_name, tmp_path, monkeypatch):
     def absent(name):
         raise ImportError(name)
 
@@ -264,7 +264,7 @@ def test_a_missing_package_is_one_line_that_installs_it(ending, extra_name, tmp_
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
-def test_a_table_is_not_opened_but_its_reader_is_named(ending, tmp_path):
+def test_opening_a_table_raises_and_names_its_reader(ending, tmp_path):
     path = save(measured(rows=False), tmp_path / f"a.{ending}")
     with pytest.raises(InputError, match=rf"table for other tools\. Read it with pandas\.read_{ending}, or open the"):
         open_result(path)

@@ -17,10 +17,10 @@ FIRST = ["lens", "site", "layer", "head", "type", "variable", "value", "sd", "n"
 
 def test_every_cell_is_one_row():
     data = measured(layers=3, heads=4)
-    found = means_table(data)
-    assert list(found) == FIRST
-    assert len(found) == 2 * (24 + 0) + 2 * 12 * 3
-    row = found.query("lens == 'effective' and layer == 2 and head == 1 and type == 'verb'").squeeze()
+    result = means_table(data)
+    assert list(result) == FIRST
+    assert len(result) == 2 * (24 + 0) + 2 * 12 * 3
+    row = result.query("lens == 'effective' and layer == 2 and head == 1 and type == 'verb'").squeeze()
     cell = data.sel(lens="effective", site="self", layer=2, head=1, type="verb")
     assert row["variable"] == "token_types"
     assert row["value"] == float(cell["token_types"])
@@ -29,16 +29,16 @@ def test_every_cell_is_one_row():
     ]
 
 
-def test_an_axis_that_a_variable_lacks_is_empty_and_labels_stay_whole():
-    found = means_table(measured())
-    assert found.query("variable == 'entropy'")["type"].isna().all()
-    assert str(found["layer"].dtype) == str(found["n"].dtype) == "Int64"
+def test_an_axis_that_a_variable_lacks_is_empty_and_labels_stay_integers():
+    result = means_table(measured())
+    assert result.query("variable == 'entropy'")["type"].isna().all()
+    assert str(result["layer"].dtype) == str(result["n"].dtype) == "Int64"
     wide = measured().rename(type="offset").assign_coords(offset=[-1, 0, 1])
     assert means_table(wide)["offset"].dropna().unique().tolist() == [-1, 0, 1]
     assert str(means_table(wide)["offset"].dtype) == "Int64"
 
 
-def test_a_csv_file_reads_back_to_the_last_bit(tmp_path):
+def test_a_csv_file_has_full_precision(tmp_path):
     data = measured(rows=False)
     with save(data, tmp_path / "a.csv").open(encoding="utf-8", newline="") as file:
         back = list(csv.DictReader(file))
@@ -61,38 +61,38 @@ def test_the_same_data_gives_the_same_bytes(ending, tmp_path):
 
 
 def test_a_comparison_has_its_p_values_in_the_table():
-    found = means_table(compare(measured(seed=1), measured(seed=2)))
-    assert list(found) == [*FIRST, "p", "p_adjusted", "significant"]
-    assert found["p_adjusted"].between(0, 1).all()
-    assert found["significant"].isin([0, 1]).all()
+    result = means_table(compare(measured(seed=1), measured(seed=2)))
+    assert list(result) == [*FIRST, "p", "p_adjusted", "significant"]
+    assert result["p_adjusted"].between(0, 1).all()
+    assert result["significant"].isin([0, 1]).all()
 
 
-def test_single_examples_have_a_table_of_their_own(tmp_path):
+def test_single_examples_have_a_separate_table(tmp_path):
     data = measured()
     with pytest.warns(DataWarning, match=r"a\.csv has the means; .* 7 single examples .* Save to a\.rows\.csv to get"):
         save(data, tmp_path / "a.csv")
-    found = pd.read_csv(save(data, tmp_path / "a.rows.csv"))
-    assert list(found) == ["lens", "site", "layer", "head", "example", "type", "variable", "value"]
-    assert len(found) == 7 * (2 * 12 + 2 * 18)
-    one = found.query("variable == 'entropy' and lens == 'raw' and layer == 1 and head == 2")
+    result = pd.read_csv(save(data, tmp_path / "a.rows.csv"))
+    assert list(result) == ["lens", "site", "layer", "head", "example", "type", "variable", "value"]
+    assert len(result) == 7 * (2 * 12 + 2 * 18)
+    one = result.query("variable == 'entropy' and lens == 'raw' and layer == 1 and head == 2")
     assert np.allclose(one["value"], data["entropy_rows"].sel(lens="raw", site="self", layer=1, head=2))
     assert one["example"].tolist() == list(data["example"].values)
 
 
 def test_a_selected_lens_is_still_a_column():
-    found = means_table(measured(rows=False).sel(lens="raw", layer=1))
-    assert set(found["lens"]) == {"raw"}
-    assert set(found["layer"]) == {1}
+    result = means_table(measured(rows=False).sel(lens="raw", layer=1))
+    assert set(result["lens"]) == {"raw"}
+    assert set(result["layer"]) == {1}
 
 
-def test_missing_values_are_left_empty(tmp_path):
+def test_missing_values_are_empty(tmp_path):
     data = measured(rows=False)
     data["entropy"][0, 0, 0, 0] = np.nan
     data["entropy_n"][0, 0, 0, 0] = 0
     assert (save(data, tmp_path / "a.csv")).read_text().splitlines()[1].startswith("raw,self,0,0,,entropy,,")
 
 
-def test_what_is_no_table_is_said(tmp_path):
+def test_datasets_that_are_no_table_raise(tmp_path):
     with pytest.raises(
         OutputError, match=r"A table holds measured numbers, but this Dataset holds maps\. Save it as .nc"
     ):

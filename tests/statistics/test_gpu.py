@@ -1,4 +1,4 @@
-"""On a GPU every statistic gives the same, and never makes the host wait."""
+"""On a GPU every statistic gives the same values without synchronising with the host."""
 
 import warnings
 from contextlib import contextmanager
@@ -15,8 +15,8 @@ from tests.gpu import gpu
 pytestmark = gpu
 
 
-def moved(maps):
-    """The same maps on the GPU; tokens stay with the host."""
+def to_gpu(maps):
+    """Return the maps on the GPU; tokens stay on the host."""
     tables = {name: each.cuda() for name, each in maps.diagnostics.items()}
     return replace(
         maps, parts=[each.cuda() for each in maps.parts], visible=[each.cuda() for each in maps.visible],
@@ -25,7 +25,7 @@ def moved(maps):
 
 
 @contextmanager
-def no_waiting():
+def forbid_synchronisation():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # torch calls this mode a prototype
         torch.cuda.set_sync_debug_mode("error")
@@ -36,14 +36,14 @@ def no_waiting():
 
 
 @pytest.mark.parametrize("kind", statistics.names())
-def test_a_gpu_gives_the_same_and_nobody_waits_for_it(kind):
+def test_a_gpu_gives_the_same_values_without_synchronisation(kind):
     statistic = statistics.make(kind)
     names = dict.fromkeys(["effective", *map(to_spec, statistic.lenses(lenses.make("effective")))])
-    here = capture_tiny("bert", "self", list(names), "effective")
-    texts = tuple(replace(make_example(each.text.split(), 0), id=each.id) for each in here.examples)
-    here = replace(here, examples=texts)
-    there = replace(here, maps={key: moved(maps) for key, maps in here.maps.items()})
-    with no_waiting():
-        found = statistic.values(there)
-    for name, wanted in statistic.values(here).items():
-        torch.testing.assert_close(found[name].cpu(), wanted, equal_nan=True, rtol=1e-5, atol=1e-5)
+    on_cpu = capture_tiny("bert", "self", list(names), "effective")
+    texts = tuple(replace(make_example(each.text.split(), 0), id=each.id) for each in on_cpu.examples)
+    on_cpu = replace(on_cpu, examples=texts)
+    on_gpu = replace(on_cpu, maps={key: to_gpu(maps) for key, maps in on_cpu.maps.items()})
+    with forbid_synchronisation():
+        values = statistic.values(on_gpu)
+    for name, expected in statistic.values(on_cpu).items():
+        torch.testing.assert_close(values[name].cpu(), expected, equal_nan=True, rtol=1e-5, atol=1e-5)

@@ -34,5 +34,5 @@ def test_padding_counts_only_on_request():
 
 def test_models_with_different_heads_raise():
     batch = two_models(torch.rand(2, 2, 2), SAME)
-    with pytest.raises(InputError, match="one has 1 layers × 2 heads, the other 1 × 1. Choose layers and heads"):
+    with pytest.raises(InputError, match="one has 1 layer × 2 heads, the other 1 × 1. Choose layers and heads"):
         Similarity().values(batch)

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from headscope.core.batch import Batch
 from headscope.core.errors import InputError
+from headscope.core.prose import count_noun
 from headscope.maps.per_example import PerExample
 from headscope.maps.rows import iterate_layers
 from headscope.maps.similarity import cosine_similarity
@@ -33,9 +34,9 @@ class Similarity(PerExample):
         model, against = batch.focus, batch.maps["against", batch.lens]
         if (model.layers, model.heads) != (against.layers, against.heads):
             raise InputError(
-                f"'similarity' compares the same heads of two models, but one has {len(model.layers)} layers × "
-                f"{len(model.heads)} heads, the other {len(against.layers)} × {len(against.heads)}. Choose layers and "
-                "heads that both have."
+                f"'similarity' compares the same heads of two models, but one has "
+                f"{count_noun(len(model.layers), 'layer')} × {count_noun(len(model.heads), 'head')}, the other "
+                f"{len(against.layers)} × {len(against.heads)}. Choose layers and heads that both have."
             )
         layers = zip(iterate_layers(model), iterate_layers(against), strict=True)
         cosines = [
