@@ -120,7 +120,7 @@ def test_the_command_of_the_wheel_makes_a_picture(installed):
     text = "The cat sat down because it was tired."
     done = in_environment(installed, installed / "bin" / "headscope", "show", text, "-o", "cat.svg")
     assert done.returncode == 0, done.stderr
-    assert "effective attention is the same as standard attention" in done.stdout
+    assert "effective attention is the same as raw attention" in done.stdout
     assert "<svg" in (installed / "cat.svg").read_text()
 
 
