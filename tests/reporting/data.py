@@ -19,9 +19,9 @@ def accuracy():
     return pd.DataFrame(
         {
             "task": ["RTE", "SST-2", "MRPC"],
-            "standard": [0.664, 0.921, 0.861],
-            "standard_low": [0.606, 0.901, 0.823],
-            "standard_high": [0.717, 0.937, 0.891],
+            "raw": [0.664, 0.921, 0.861],
+            "raw_low": [0.606, 0.901, 0.823],
+            "raw_high": [0.717, 0.937, 0.891],
             "effective": [0.66, float("nan"), 0.858],
             "n": [277, 872, 408],
         }
@@ -30,7 +30,7 @@ def accuracy():
 
 def published():
     """What a paper says of two of them."""
-    return pd.DataFrame({"task": ["MRPC", "RTE"], "standard": [0.871, 0.671]})
+    return pd.DataFrame({"task": ["MRPC", "RTE"], "raw": [0.871, 0.671]})
 
 
 def claims():

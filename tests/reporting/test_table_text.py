@@ -18,8 +18,8 @@ def columns(frame, **more):
 
 def test_an_interval_is_printed_in_one_cell():
     found = columns(accuracy())
-    assert list(found) == ["task", "standard", "effective", "n"]
-    assert (found["standard"].cells[0], found["standard"].ends[0]) == ("0.664", "[0.606, 0.717]")
+    assert list(found) == ["task", "raw", "effective", "n"]
+    assert (found["raw"].cells[0], found["raw"].ends[0]) == ("0.664", "[0.606, 0.717]")
     assert found["effective"].cells[1] == "–"
     assert found["task"].header
     assert not found["task"].number
@@ -69,22 +69,22 @@ def test_layers_in_the_index_are_labels():
 
 def test_a_papers_numbers_are_printed_beside_ours():
     found = columns(accuracy(), theirs=published())
-    assert list(found) == ["task", "standard", "standard, paper", "effective", "n"]
-    assert found["standard, paper"].cells == ["0.671", "–", "0.871"]
-    assert found["standard, paper"].theirs
+    assert list(found) == ["task", "raw", "raw, paper", "effective", "n"]
+    assert found["raw, paper"].cells == ["0.671", "–", "0.871"]
+    assert found["raw, paper"].theirs
 
 
 @pytest.mark.parametrize(
     "theirs",
     [
-        pd.DataFrame({"task": ["RTE", "WNLI"], "standard": [0.6, 0.5]}),  # a row that is none of ours
+        pd.DataFrame({"task": ["RTE", "WNLI"], "raw": [0.6, 0.5]}),  # a row that is none of ours
         pd.DataFrame({"task": ["RTE"], "norm": [0.6]}),  # a column that is none of ours
-        pd.DataFrame({"task": ["RTE", "RTE"], "standard": [0.6, 0.5]}),  # which row of ours?
+        pd.DataFrame({"task": ["RTE", "RTE"], "raw": [0.6, 0.5]}),  # which row of ours?
     ],
 )
 def test_a_papers_numbers_are_printed_below_where_they_do_not_fit(theirs):
     ours, below = format_table(Table("x", "x", accuracy(), 1, theirs=theirs))
-    assert [each.name for each in ours] == ["task", "standard", "effective", "n"]
+    assert [each.name for each in ours] == ["task", "raw", "effective", "n"]
     assert all(each.theirs for each in below)
     assert below[0].cells == list(theirs["task"])
 

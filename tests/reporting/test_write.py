@@ -65,7 +65,7 @@ def test_every_table_and_figure_is_a_file(written):
         "tables/other.csv", "tables/other.paper.csv", "tables/other.tex", "tables/verdicts.csv", "tables/verdicts.tex",
     }  # fmt: skip
     table = pd.read_csv(written.parent / "tables" / "accuracy.csv")
-    assert list(table["standard_low"]) == [0.606, 0.901, 0.823]
+    assert list(table["raw_low"]) == [0.606, 0.901, 0.823]
 
 
 def test_the_same_document_has_the_same_bytes(written, tmp_path):
@@ -111,7 +111,7 @@ def test_captions_have_n_and_the_reason_of_a_reduction(text):
 
 
 def test_a_papers_numbers_are_beside_or_below_ours(text):
-    assert '<th scope="col" class="number theirs">standard, paper</th>' in text
+    assert '<th scope="col" class="number theirs">raw, paper</th>' in text
     assert text.count("Printed in the paper") == 1
 
 
