@@ -1,4 +1,4 @@
-"""Datasets such as Maps.dataset gives, built in place."""
+"""Small Datasets of every kind that figures draw."""
 
 import json
 
@@ -10,25 +10,25 @@ from headscope.core.tokens import token_labels
 
 
 def dataset(tokens="the cat sat", *, layers=2, heads=3, causal=False, shares=None) -> xr.Dataset:
-    """The lenses raw and effective over some tokens; effective differs from raw by what `shares` says."""
+    """Return maps of the lenses raw and effective; `shares` are the effective shares of heads."""
     words = token_labels(tokens.split(" "))
-    many = len(words)
-    visible = np.tril(np.ones((many, many), bool)) if causal else np.ones((many, many), bool)
-    scores = np.random.default_rng(0).random((layers, heads, many, many)) * visible
+    count = len(words)
+    visible = np.tril(np.ones((count, count), bool)) if causal else np.ones((count, count), bool)
+    scores = np.random.default_rng(0).random((layers, heads, count, count)) * visible
     raw = scores / scores.sum(-1, keepdims=True)
     share = np.full((layers, heads), 0.5) if shares is None else np.asarray(shares, float)
-    other = raw * share[..., None, None] - 0.1 * (share < 1)[..., None, None] * visible
-    nothing = np.full(share.shape, np.nan)
-    columns = np.arange(many) - 1  # after the first token, a row of patches
+    effective = raw * share[..., None, None] - 0.1 * (share < 1)[..., None, None] * visible
+    missing = np.full(share.shape, np.nan)
+    columns = np.arange(count) - 1  # after the first token, a row of patches
     return xr.Dataset(
         {
-            "weights": (("lens", "layer", "head", "query", "key"), np.stack([raw, other]).astype("float32")),
+            "weights": (("lens", "layer", "head", "query", "key"), np.stack([raw, effective]).astype("float32")),
             "visible": (("layer", "query", "key"), np.stack([visible] * layers)),
-            "n": (("lens", "layer", "head"), np.full((2, *share.shape), float(many))),
-            "rank": (("lens", "layer", "head"), np.stack([nothing, many - 1.0 * (share < 1)])),
-            "null": (("lens", "layer", "head"), np.stack([nothing, 1.0 * (share < 1)])),
-            "share": (("lens", "layer", "head"), np.stack([nothing, share])),
-            "picture": (("row", "column", "colour"), np.full((4, 4 * many, 3), 200, dtype=np.uint8)),
+            "n": (("lens", "layer", "head"), np.full((2, *share.shape), float(count))),
+            "rank": (("lens", "layer", "head"), np.stack([missing, count - 1.0 * (share < 1)])),
+            "null": (("lens", "layer", "head"), np.stack([missing, 1.0 * (share < 1)])),
+            "share": (("lens", "layer", "head"), np.stack([missing, share])),
+            "picture": (("row", "column", "colour"), np.full((4, 4 * count, 3), 200, dtype=np.uint8)),
         },
         coords={
             "lens": ["raw", "effective"],
@@ -38,8 +38,8 @@ def dataset(tokens="the cat sat", *, layers=2, heads=3, causal=False, shares=Non
             "head": list(range(heads)),
             "query_token": ("query", words),
             "key_token": ("key", words),
-            "query_special": ("query", np.arange(many) == 0),
-            "key_special": ("key", np.arange(many) == 0),
+            "query_special": ("query", np.arange(count) == 0),
+            "key_special": ("key", np.arange(count) == 0),
             "key_row": ("key", np.minimum(columns, 0)),
             "key_column": ("key", columns),
         },
@@ -48,11 +48,11 @@ def dataset(tokens="the cat sat", *, layers=2, heads=3, causal=False, shares=Non
 
 
 ONE_ROW = {"identifiability"}
-"""Figures of one query, whose data have no maps."""
+"""Figures of a single row, without maps."""
 
 
 def data_for(figure: str, tokens="the cat sat", *, causal=False) -> xr.Dataset:
-    """What a figure draws: maps, the intervals of one row, or what was measured, for types called like the tokens."""
+    """Return data that a figure draws; token types are named like the tokens."""
     if figure in MEASURED:
         return measured(types=tokens.split(" "))
     if figure in OF_PATTERNS:
@@ -61,33 +61,33 @@ def data_for(figure: str, tokens="the cat sat", *, causal=False) -> xr.Dataset:
 
 
 def intervals(tokens="the cat sat", *, certain=False) -> xr.Dataset:
-    """What `hs.identifiability` gives for the first query; each weight is halfway between its ends."""
+    """Return a result like that of `hs.identifiability`; each weight is in the middle of its interval."""
     words = token_labels(tokens.split(" "))
-    many = len(words)
-    raw = np.full(many, 1 / many)
+    count = len(words)
+    raw = np.full(count, 1 / count)
     width = 0.0 if certain else 0.8 * raw
-    facts = {"layer": 3, "head": 7, "query": 0, "query_token": words[0], "n": many, "rank": max(1, many - 2)}
+    facts = {"layer": 3, "head": 7, "query": 0, "query_token": words[0], "n": count, "rank": max(1, count - 2)}
     return xr.Dataset(
         {
             "raw": ("key", raw),
-            "effective": ("key", raw - (0 if certain else 0.4) * (np.arange(many) % 2)),
+            "effective": ("key", raw - (0 if certain else 0.4) * (np.arange(count) % 2)),
             "least": ("key", raw - width / 2),
             "greatest": ("key", raw + width / 2),
-            "least_row": (("key", "other"), np.tile(raw, (many, 1))),
-            "greatest_row": (("key", "other"), np.tile(raw, (many, 1))),
+            "least_row": (("key", "other"), np.tile(raw, (count, 1))),
+            "greatest_row": (("key", "other"), np.tile(raw, (count, 1))),
         },
         coords={
-            "key": np.arange(many),
-            "other": np.arange(many),
+            "key": np.arange(count),
+            "other": np.arange(count),
             "key_token": ("key", words),
-            "key_special": ("key", np.arange(many) == 0),
+            "key_special": ("key", np.arange(count) == 0),
         },
         attrs={"headscope": json.dumps(facts)},
     )
 
 
 MEASURED = {"bars", "curve", "distribution", "heads", "scatter", "stacked_bars"}
-"""Figures of what was measured over many examples."""
+"""Figures of results of `hs.measure`."""
 
 LABELS = {
     "entropy": {"units": "nats"},
@@ -107,7 +107,7 @@ def measured(
     seed=0,
     stamp=("texts", "tiny"),
 ) -> xr.Dataset:
-    """What `hs.measure` gives: entropy, distance, and the weight on some types, which may be negative."""
+    """Return a result like that of `hs.measure`: entropy, distance, and the weight on token types."""
     random = np.random.default_rng(seed)
     shape = (len(lenses), 1, layers, heads)
     level = 2.5 - 0.6 * np.arange(len(lenses))[:, None, None, None] + 0.1 * np.arange(layers)[:, None]
@@ -118,18 +118,18 @@ def measured(
         + random.normal(0, 0.05, (examples, *shape, len(types))),
     }
     dims = ("lens", "site", "layer", "head")
-    found = {}
+    variables = {}
     for name, table in tables.items():
         axes = (*dims, "type") if name == "token_types" else dims
         half = stats.t.ppf(0.975, examples - 1) * table.std(0, ddof=1) / np.sqrt(examples)
-        found |= {name: (axes, table.mean(0), LABELS[name]), f"{name}_sd": (axes, table.std(0, ddof=1))}
-        found |= {f"{name}_n": (axes, np.full(table.shape[1:], examples))}
-        found |= {f"{name}_low": (axes, table.mean(0) - half), f"{name}_high": (axes, table.mean(0) + half)}
+        variables |= {name: (axes, table.mean(0), LABELS[name]), f"{name}_sd": (axes, table.std(0, ddof=1))}
+        variables |= {f"{name}_n": (axes, np.full(table.shape[1:], examples))}
+        variables |= {f"{name}_low": (axes, table.mean(0) - half), f"{name}_high": (axes, table.mean(0) + half)}
         if rows:
-            found[f"{name}_rows"] = (("example", *axes), table)
+            variables[f"{name}_rows"] = (("example", *axes), table)
     ids = {"example": np.array([f"t{each:03d}" for each in range(examples)], dtype=object)} if rows else {}
     return xr.Dataset(
-        found,
+        variables,
         coords={
             "lens": np.array(lenses, dtype=object),
             "site": np.array(["self"], dtype=object),
@@ -147,10 +147,10 @@ OF_PATTERNS = {"confusion": "map", "typical_maps": "map"}
 
 
 def evaluated(patterns=("vertical", "block", "heterogeneous")) -> xr.Dataset:
-    """What `headscope patterns evaluate` gives, as far as figures need it."""
+    """Return a result like that of `headscope patterns evaluate`."""
     classes = token_labels(list(patterns))
-    many = len(classes)
-    table = 9 * np.eye(many, many + 1, dtype=int) + np.random.default_rng(0).integers(0, 4, (2, 2, many, many + 1))
+    count = len(classes)
+    table = 9 * np.eye(count, count + 1, dtype=int) + np.random.default_rng(0).integers(0, 4, (2, 2, count, count + 1))
     table[0, ..., -1] = 0  # the cnn is never unsure
     dims = ("classifier", "subset")
     return xr.Dataset(
@@ -172,7 +172,7 @@ def evaluated(patterns=("vertical", "block", "heterogeneous")) -> xr.Dataset:
 
 
 def typical(patterns=("vertical", "block", "heterogeneous")) -> xr.Dataset:
-    """What `headscope patterns typical` gives: two maps of each class, one of them shorter."""
+    """Return a result like that of `headscope patterns typical`: two maps of each class, one of them shorter."""
     classes = token_labels([each for each in patterns for _ in range(2)])
     weights = np.random.default_rng(0).random((len(classes), 8, 8)).astype("float32")
     weights[1::2, 6:] = weights[1::2, :, 6:] = np.nan

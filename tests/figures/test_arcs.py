@@ -32,8 +32,8 @@ def test_a_query_shows_only_its_own_lines():
 
 
 def test_the_caption_states_the_mass():
-    said = [" ".join(text.get_text().split()) for text in draw(dataset(), "arcs").axes[0].texts]
-    assert any("Of each query the largest weights are drawn, up to 80 % of its total." in each for each in said)
+    texts = [" ".join(text.get_text().split()) for text in draw(dataset(), "arcs").axes[0].texts]
+    assert any("Of each query the largest weights are drawn, up to 80 % of its total." in each for each in texts)
 
 
 def test_several_heads_have_a_colour_each_and_a_legend():

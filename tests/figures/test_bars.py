@@ -11,7 +11,7 @@ def heights(figure):
     return [bar.get_height() for bar in figure.axes[0].patches]
 
 
-def whiskers(figure):
+def error_bars(figure):
     return [[part[:, 1].tolist() for part in each.get_segments()] for each in figure.axes[0].collections]
 
 
@@ -36,13 +36,13 @@ def test_with_rows_error_bars_are_the_interval_of_the_mean_over_heads():
     data = measured()
     wanted = summarize_rows(data["entropy_rows"].mean("head"))
     ends = np.stack([wanted["low"].isel(lens=0).values.ravel(), wanted["high"].isel(lens=0).values.ravel()], -1)
-    assert np.allclose(whiskers(draw(data, "bars"))[0], ends)
+    assert np.allclose(error_bars(draw(data, "bars"))[0], ends)
 
 
 def test_without_rows_error_bars_are_an_upper_bound_and_the_caption_says_so():
     data = measured(examples=50)
     without = data.drop_dims("example")
-    exact, bound = (np.ptp(whiskers(draw(each, "bars"))[0], axis=1) for each in (data, without))
+    exact, bound = (np.ptp(error_bars(draw(each, "bars"))[0], axis=1) for each in (data, without))
     assert (bound >= exact).all()
     assert "at most this wide" in draw(without, "bars").axes[0].get_xlabel().replace("\n", " ")
     assert "at most" not in draw(data, "bars").axes[0].get_xlabel()
@@ -52,7 +52,7 @@ def test_one_head_has_its_own_interval():
     data = measured()
     figure = draw(data, "bars", at="head=1", lens="raw")
     cell = data.sel(lens="raw", site="self", head=1)
-    assert np.allclose(whiskers(figure)[0], np.stack([cell["entropy_low"], cell["entropy_high"]], -1))
+    assert np.allclose(error_bars(figure)[0], np.stack([cell["entropy_low"], cell["entropy_high"]], -1))
     assert figure.axes[0].get_title("left") == "raw · entropy by layer · head 1"
 
 

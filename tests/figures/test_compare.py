@@ -47,15 +47,15 @@ def test_without_shares_the_largest_difference_is_chosen():
 
 
 def test_the_only_head_is_not_called_the_most_changed():
-    one = dataset(shares=SHARES).isel(layer=[1], head=[1])
-    assert draw(one, "compare").get_suptitle().startswith("L1H1\n")
+    head = dataset(shares=SHARES).isel(layer=[1], head=[1])
+    assert draw(head, "compare").get_suptitle().startswith("L1H1\n")
 
 
 def test_equal_maps_are_drawn_once_with_the_reason():
     figure = draw(dataset(shares=np.ones((2, 3))), "compare")
     assert len(panels(figure)) == 1
-    said = " ".join(panels(figure)[0].texts[0].get_text().split())
-    assert said == ("3 tokens, rank 3: all of this attention reaches the output, so effective attention is the same.")
+    note = " ".join(panels(figure)[0].texts[0].get_text().split())
+    assert note == ("3 tokens, rank 3: all of this attention reaches the output, so effective attention is the same.")
 
 
 def test_a_single_lens_cannot_be_compared():

@@ -15,17 +15,17 @@ def lines(figure):
 
 def test_a_line_is_the_mean_over_heads_from_layer_to_layer():
     data = measured(layers=4)
-    found = lines(draw(data, "curve"))
-    for line, wanted in zip(found, data["entropy"].mean("head"), strict=True):
+    drawn = lines(draw(data, "curve"))
+    for line, wanted in zip(drawn, data["entropy"].mean("head"), strict=True):
         assert line.get_xdata().tolist() == [0, 1, 2, 3]
         assert np.allclose(line.get_ydata(), wanted.values.ravel())
 
 
 def test_lenses_differ_in_colour_line_and_mark():
-    found = lines(draw(measured(layers=4, lenses=("raw", "effective", "norm")), "curve"))
-    assert len({line.get_color() for line in found}) == 3
-    assert len({str(line._unscaled_dash_pattern) for line in found}) == 3
-    assert len({line.get_marker() for line in found}) == 3
+    drawn = lines(draw(measured(layers=4, lenses=("raw", "effective", "norm")), "curve"))
+    assert len({line.get_color() for line in drawn}) == 3
+    assert len({str(line._unscaled_dash_pattern) for line in drawn}) == 3
+    assert len({line.get_marker() for line in drawn}) == 3
 
 
 def test_every_head_is_a_dot_unless_heads_is_false():
@@ -41,9 +41,9 @@ def test_the_band_is_the_interval_of_the_mean():
     wanted = summarize_rows(data["entropy_rows"].mean("head"))
     band = draw(data, "curve", heads=False).axes[0].collections[0].get_paths()[0].vertices
     for layer in range(4):
-        there = band[band[:, 0] == layer, 1]
-        assert there.min() == pytest.approx(float(wanted["low"][0, 0, layer]))
-        assert there.max() == pytest.approx(float(wanted["high"][0, 0, layer]))
+        edge = band[band[:, 0] == layer, 1]
+        assert edge.min() == pytest.approx(float(wanted["low"][0, 0, layer]))
+        assert edge.max() == pytest.approx(float(wanted["high"][0, 0, layer]))
 
 
 def test_a_gap_in_the_layers_leaves_a_gap_in_the_line():

@@ -25,9 +25,9 @@ def test_violins_can_be_drawn_along_other_axes():
 
 
 def test_only_few_examples_are_also_dots():
-    few, many = (draw(measured(examples=each, lenses=["raw"]), "distribution") for each in (9, 50))
+    few, more = (draw(measured(examples=each, lenses=["raw"]), "distribution") for each in (9, 50))
     assert sum(line.get_marker() == "." for line in few.axes[0].lines) == 2
-    assert not any(line.get_marker() == "." for line in many.axes[0].lines)
+    assert not any(line.get_marker() == "." for line in more.axes[0].lines)
 
 
 def test_the_caption_describes_the_value_of_an_example():

@@ -26,10 +26,10 @@ def difference():
 
 def test_every_lens_has_a_panel_with_its_numbers_on_one_scale():
     data = measured()
-    found = panels(draw(data, "heads"))
-    assert [panel.get_title() for panel in found] == ["raw", "effective"]
-    assert numbers(found[1]) == [f"{each:.2f}" for each in data["entropy"].sel(lens="effective").values.ravel()]
-    assert len({panel.images[0].get_clim() for panel in found}) == 1
+    axes = panels(draw(data, "heads"))
+    assert [panel.get_title() for panel in axes] == ["raw", "effective"]
+    assert numbers(axes[1]) == [f"{each:.2f}" for each in data["entropy"].sel(lens="effective").values.ravel()]
+    assert len({panel.images[0].get_clim() for panel in axes}) == 1
 
 
 def test_layers_are_rows_and_heads_are_columns():

@@ -12,16 +12,16 @@ def dots(figure):
     return np.concatenate([line.get_xydata() for line in figure.axes[0].lines if line.get_linestyle() == "None"])
 
 
-def said(figure):
+def corner_text(figure):
     return figure.axes[0].texts[-1].get_text()
 
 
 def test_two_lenses_are_drawn_against_each_other_with_a_diagonal():
     data = measured()
     figure = draw(data, "scatter")
-    found = data["entropy"].sel(site="self")
+    entropy = data["entropy"].sel(site="self")
     assert np.allclose(
-        dots(figure), np.stack([found.sel(lens=lens).values.ravel() for lens in ("raw", "effective")], -1)
+        dots(figure), np.stack([entropy.sel(lens=lens).values.ravel() for lens in ("raw", "effective")], -1)
     )
     dashed = [line for line in figure.axes[0].lines if line.get_linestyle() == "--"]
     assert all(np.array_equal(line.get_xdata(), line.get_ydata()) for line in dashed)
@@ -32,8 +32,10 @@ def test_two_lenses_are_drawn_against_each_other_with_a_diagonal():
 def test_two_variables_are_drawn_against_each_other():
     data = measured()
     figure = draw(data, "scatter", x="distance", y="token_types", lens="effective", at="type=sep")
-    one = data.sel(lens="effective", site="self", type="sep")
-    assert np.allclose(dots(figure), np.stack([one["distance"].values.ravel(), one["token_types"].values.ravel()], -1))
+    selected = data.sel(lens="effective", site="self", type="sep")
+    assert np.allclose(
+        dots(figure), np.stack([selected["distance"].values.ravel(), selected["token_types"].values.ravel()], -1)
+    )
     assert figure.axes[0].get_xlabel() == "attention distance (tokens)"
     assert figure.axes[0].get_ylabel() == "attention weight, type sep"
     assert not any(line.get_linestyle() == "--" for line in figure.axes[0].lines)
@@ -48,13 +50,13 @@ def test_the_rank_correlation_agrees_with_scipy_and_is_printed():
     data["entropy"].loc[{"lens": "effective", "layer": 1, "head": 2}] = np.nan
     x, y = (data["entropy"].sel(lens=lens).values.ravel() for lens in ("raw", "effective"))
     rho = stats.spearmanr(x, y, nan_policy="omit").statistic
-    assert said(draw(data, "scatter")) == f"Spearman {rho:.2f}, 23 heads; n = 7 examples".replace("-", "−")
+    assert corner_text(draw(data, "scatter")) == f"Spearman {rho:.2f}, 23 heads; n = 7 examples".replace("-", "−")
 
 
 def test_a_constant_variable_has_no_rank_correlation():
     data = measured(layers=4, heads=6)
     data["entropy"].loc[{"lens": "raw"}] = 1.0
-    assert said(draw(data, "scatter")) == "24 heads; n = 7 examples"
+    assert corner_text(draw(data, "scatter")) == "24 heads; n = 7 examples"
 
 
 def test_the_heads_farthest_from_the_diagonal_are_labelled():
@@ -82,9 +84,9 @@ def test_layers_differ_in_shade_and_mark():
 def test_heads_without_a_value_are_left_out_and_counted():
     data = measured()
     data["entropy"][0, 0, 0, 0] = np.nan
-    assert "5 heads" in said(draw(data, "scatter"))
+    assert "5 heads" in corner_text(draw(data, "scatter"))
     data["entropy"][:] = np.nan
-    assert said(draw(data, "scatter")).startswith("0 heads")
+    assert corner_text(draw(data, "scatter")).startswith("0 heads")
 
 
 def test_invalid_choices_raise_an_error():

@@ -22,17 +22,17 @@ def test_each_layer_stacks_up_to_the_sum_of_its_parts():
     assert [panel.get_title() for panel in panels] == ["raw", "effective"]
     means = data["token_types_rows"].mean(("example", "head")).sel(site="self")  # lens layer type
     for panel, wanted in zip(panels, means, strict=True):
-        found = parts(panel).reshape(3, 2, 2)  # type layer (bottom, height)
-        assert np.allclose(found[..., 1].T, wanted)
-        assert np.allclose(found[-1].sum(-1), wanted.sum("type"))
+        stack = parts(panel).reshape(3, 2, 2)  # type layer (bottom, height)
+        assert np.allclose(stack[..., 1].T, wanted)
+        assert np.allclose(stack[-1].sum(-1), wanted.sum("type"))
 
 
 def test_negative_parts_are_stacked_below_zero():
     data = measured(rows=False)
     data["token_types"][..., 1] = -0.1
-    found = parts(draw(data, "stacked_bars", lens="raw").axes[0])
-    assert any(bottom <= 0 and height < 0 for bottom, height in found)
-    assert all(bottom >= 0 for bottom, height in found if height > 0)
+    stack = parts(draw(data, "stacked_bars", lens="raw").axes[0])
+    assert any(bottom <= 0 and height < 0 for bottom, height in stack)
+    assert all(bottom >= 0 for bottom, height in stack if height > 0)
 
 
 def test_the_legend_has_the_order_of_the_stack():

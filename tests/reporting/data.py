@@ -55,5 +55,5 @@ def document(**changes):
         Section("Numbers", [Paragraph("With `a < b` & **care**.\n\nTwice."), *tables]),
         Section("Pictures", [Picture("line", "A line that falls", line(), 2, reduced="2 of 100 points")]),
     ]
-    given = {"title": "Every <part>", "lead": "What & why.", "sections": sections, "references": ["sun2021", "norm"]}
-    return Document(**{**given, "runs": [{**facts, "plan": "1a2b"}], **changes})
+    defaults = {"title": "Every <part>", "lead": "What & why.", "sections": sections, "references": ["sun2021", "norm"]}
+    return Document(**{**defaults, "runs": [{**facts, "plan": "1a2b"}], **changes})

@@ -1,4 +1,4 @@
-"""The Document that results make by themselves."""
+"""Documents built from results."""
 
 import warnings
 
@@ -20,8 +20,8 @@ def parts(document, kind):
     return {part.name: part for section in document.sections for part in section.parts if isinstance(part, kind)}
 
 
-def said(document):
-    return " ".join(part.text for each in document.sections for part in each.parts if isinstance(part, Paragraph))
+def paragraph_text(document):
+    return " ".join(part.text for section in document.sections for part in section.parts if isinstance(part, Paragraph))
 
 
 @pytest.fixture(scope="module")
@@ -37,12 +37,12 @@ def small():
 
 
 def test_a_real_measurement_has_a_section_for_each_statistic(small):
-    made = build_document({"small": small})
-    assert [each.title for each in made.sections] == ["Entropy", "Special tokens", "Head distance"]
-    assert made.runs[0]["n"] == 6
-    assert made.references == ["vaswani2017", "brunner2020", "sun2021", "clark2019", "headscope"]
-    assert "over 6 examples" in made.lead
-    assert "Mean entropy of a head's rows" in said(made)
+    document = build_document({"small": small})
+    assert [section.title for section in document.sections] == ["Entropy", "Special tokens", "Head distance"]
+    assert document.runs[0]["n"] == 6
+    assert document.references == ["vaswani2017", "brunner2020", "sun2021", "clark2019", "headscope"]
+    assert "over 6 examples" in document.lead
+    assert "Mean entropy of a head's rows" in paragraph_text(document)
 
 
 def test_layers_are_means_over_heads_with_the_interval_of_examples(small):
@@ -58,128 +58,130 @@ def test_layers_are_means_over_heads_with_the_interval_of_examples(small):
 
 
 def test_labels_without_any_value_are_left_out_and_named(small):
-    made = build_document({"small": small})
-    table = parts(made, Table)["special_tokens"]
+    document = build_document({"small": small})
+    table = parts(document, Table)["special_tokens"]
     assert set(table.frame.index.get_level_values("role")) == {"cls", "sep"}
     assert "No value: role mask and role other." in table.caption
-    assert {"special_tokens_others_bars", "special_tokens_itself_stacked"} <= set(parts(made, Picture))
+    assert {"special_tokens_others_bars", "special_tokens_itself_stacked"} <= set(parts(document, Picture))
 
 
 def test_numbers_between_two_heads_are_shown_as_means_over_the_other(small):
-    made = build_document({"small": small})
-    frame = parts(made, Table)["head_distance"].frame
+    document = build_document({"small": small})
+    frame = parts(document, Table)["head_distance"].frame
     assert frame.loc["0", "raw"] == pytest.approx(float(small["head_distance"].sel(lens="raw", layer=0).mean()))
-    assert "shown is its mean over other layer and other head" in said(made)
+    assert "shown is its mean over other layer and other head" in paragraph_text(document)
 
 
 def test_named_results_have_separate_sections(tmp_path):
-    one = measured(rows=False)[["entropy", "entropy_n", "entropy_low", "entropy_high"]]
-    made = build_document({"a b": one, "c": one})
-    assert [each.title for each in made.sections] == ["a b: entropy", "c: entropy"]
-    assert set(parts(made, Table)) == {"a_b_entropy", "c_entropy"}
-    assert [run["name"] for run in made.runs] == ["a b", "c"]
-    assert "at most this wide" in parts(made, Table)["c_entropy"].caption
+    result = measured(rows=False)[["entropy", "entropy_n", "entropy_low", "entropy_high"]]
+    document = build_document({"a b": result, "c": result})
+    assert [section.title for section in document.sections] == ["a b: entropy", "c: entropy"]
+    assert set(parts(document, Table)) == {"a_b_entropy", "c_entropy"}
+    assert [run["name"] for run in document.runs] == ["a b", "c"]
+    assert "at most this wide" in parts(document, Table)["c_entropy"].caption
 
 
 def test_results_are_named_by_file_or_model(tmp_path):
-    one = measured(layers=1, heads=1, rows=False, stamp=("texts", "models/tiny"))[["entropy", "entropy_n"]]
-    page = report([save(one, tmp_path / "heads.nc"), one], tmp_path / "out").read_text(encoding="utf-8")
+    result = measured(layers=1, heads=1, rows=False, stamp=("texts", "models/tiny"))[["entropy", "entropy_n"]]
+    page = report([save(result, tmp_path / "heads.nc"), result], tmp_path / "out").read_text(encoding="utf-8")
     assert "<h2>heads: entropy</h2>" in page
     assert "<h2>tiny: entropy</h2>" in page
     assert "<h1>Attention of tiny</h1>" in page
 
 
 def test_labels_along_shared_axes_have_separate_sections():
-    one = measured(rows=False)
-    both = xr.concat([one, one + 1], xr.Variable("corpus", ["sst2", "wiki"])).assign_attrs(one.attrs)
-    made = build_document({"x": both[["entropy", "entropy_n", "distance", "distance_n"]]})
+    result = measured(rows=False)
+    both = xr.concat([result, result + 1], xr.Variable("corpus", ["sst2", "wiki"])).assign_attrs(result.attrs)
+    document = build_document({"x": both[["entropy", "entropy_n", "distance", "distance_n"]]})
     titles = ["sst2: entropy", "sst2: distance", "wiki: entropy", "wiki: distance"]
-    assert [each.title for each in made.sections] == titles
-    first, second = (parts(made, Table)[f"{name}_entropy"].frame for name in ("sst2", "wiki"))
+    assert [section.title for section in document.sections] == titles
+    first, second = (parts(document, Table)[f"{name}_entropy"].frame for name in ("sst2", "wiki"))
     assert np.allclose(second["raw"] - first["raw"], 1)
 
 
 def test_comparisons_count_the_cells_that_differ_and_list_the_largest():
-    found = compare(measured(seed=1), measured(seed=2), variable="entropy")
-    made = build_document({"x": found})
-    many = int(found["entropy_significant"].sum())
-    assert f"**{many} of 12** cells of `entropy` differ (p < 0.05 after Holm's correction)." in said(made)
-    largest = parts(made, Table)["entropy_largest"].frame
-    assert len(largest) == min(10, many)
+    difference = compare(measured(seed=1), measured(seed=2), variable="entropy")
+    document = build_document({"x": difference})
+    significant = int(difference["entropy_significant"].sum())
+    assert f"**{significant} of 12** cells of `entropy` differ (p < 0.05 after Holm's correction)." in paragraph_text(document)
+    largest = parts(document, Table)["entropy_largest"].frame
+    assert len(largest) == min(10, significant)
     assert abs(largest["difference"]).is_monotonic_decreasing
-    assert parts(made, Table)["entropy_by_layer"].frame["differ"].sum() == many
-    assert list(parts(made, Picture)) == ["entropy_heads"]
+    assert parts(document, Table)["entropy_by_layer"].frame["differ"].sum() == significant
+    assert list(parts(document, Picture)) == ["entropy_heads"]
 
 
 def test_a_comparison_in_which_nothing_differs_has_no_empty_table():
-    made = build_document({"x": compare(measured(), measured())})
-    assert "**0 of 12** cells of `entropy` differ" in said(made)
-    assert "entropy_largest" not in parts(made, Table)
+    document = build_document({"x": compare(measured(), measured())})
+    assert "**0 of 12** cells of `entropy` differ" in paragraph_text(document)
+    assert "entropy_largest" not in parts(document, Table)
 
 
 def scored():
     """What `hs.score` gives for classes."""
-    held = {
+    variables = {
         "accuracy": ((), 0.75, {"interval": "95 %, Wilson"}), "accuracy_low": ((), 0.3), "accuracy_high": ((), 0.95),
         "majority": ((), 0.5, {"long_name": "share of the most common label, cat"}), "n": ((), 4),
         "prediction": ("example", [0, 1, 1, 1]), "label": ("example", [0, 0, 1, 1]),
         "logits": (("example", "class"), np.zeros((4, 2))), "margin": ("example", [1.0, -1.0, 2.0, 0.5]),
     }  # fmt: skip
     axes = {"example": list("abcd"), "class": ["cat", "dog"]}
-    return stamp(xr.Dataset(held, axes), command="hs.score", task="classification", n=4)
+    return stamp(xr.Dataset(variables, axes), command="hs.score", task="classification", n=4)
 
 
 def test_scores_have_intervals_and_a_confusion_matrix():
-    made = build_document({"x": scored()})
-    tables = parts(made, Table)
+    document = build_document({"x": scored()})
+    tables = parts(document, Table)
     assert list(tables["scores"].frame.loc["accuracy", ["value", "value_low", "value_high"]]) == [0.75, 0.3, 0.95]
     assert tables["scores"].frame.loc["majority", "interval"] == "share of the most common label, cat"
     assert tables["scores"].n == 4
     assert tables["confusion"].frame.to_numpy().tolist() == [[1, 1], [0, 2]]
     assert tables["spread"].frame.loc["margin", "median"] == 0.75
-    assert "Not shown here: `logits`." in said(made)
+    assert "Not shown here: `logits`." in paragraph_text(document)
 
 
 def test_maps_are_drawn_side_by_side():
-    made = build_document({"x": dataset()})
-    assert {"compare", "every_head_raw", "every_head_effective"} <= set(parts(made, Picture))
-    known = parts(made, Table)["known"].frame
+    document = build_document({"x": dataset()})
+    assert {"compare", "every_head_raw", "every_head_effective"} <= set(parts(document, Picture))
+    known = parts(document, Table)["known"].frame
     assert known.loc[("effective", 1, 2), "share"] == 0.5
-    assert "share: effective share (norm ÷ norm of the raw map)" in parts(made, Table)["known"].caption
+    assert "share: effective share (norm ÷ norm of the raw map)" in parts(document, Table)["known"].caption
 
 
 def test_the_intervals_of_one_row_are_drawn():
-    made = build_document({"x": intervals()})
-    assert "identifiability" in parts(made, Picture)
-    assert "by_key" in parts(made, Table)
+    document = build_document({"x": intervals()})
+    assert "identifiability" in parts(document, Picture)
+    assert "by_key" in parts(document, Table)
 
 
 def test_a_figure_that_fails_is_replaced_by_the_reason():
-    lenses = [f"lens{place}" for place in range(8)]
-    made = build_document({"x": measured(lenses=lenses)[["entropy", "entropy_n"]]})
-    assert "There are 8 lenses, but only 7 can be told apart in one figure." in said(made)
-    assert "entropy" in parts(made, Table)
+    lenses = [f"lens{number}" for number in range(8)]
+    document = build_document({"x": measured(lenses=lenses)[["entropy", "entropy_n"]]})
+    assert "There are 8 lenses, but only 7 can be told apart in one figure." in paragraph_text(document)
+    assert "entropy" in parts(document, Table)
 
 
 def test_a_variable_without_any_value_is_listed_and_not_drawn():
-    one = measured(rows=False)[["entropy", "entropy_n"]]
-    made = build_document({"x": one.assign(entropy=one["entropy"] * np.nan, entropy_n=one["entropy_n"] * 0)})
-    assert "`entropy` has no value for any head (n = 0)." in said(made)
-    assert not parts(made, Table)
-    assert not parts(made, Picture)
+    result = measured(rows=False)[["entropy", "entropy_n"]]
+    document = build_document(
+        {"x": result.assign(entropy=result["entropy"] * np.nan, entropy_n=result["entropy_n"] * 0)}
+    )
+    assert "`entropy` has no value for any head (n = 0)." in paragraph_text(document)
+    assert not parts(document, Table)
+    assert not parts(document, Picture)
 
 
 def test_values_of_single_examples_are_summarized():
-    held = {"change": (("keys", "example"), [[1.0, 2.0, 3.0], [np.nan] * 3])}
-    made = build_document({"x": xr.Dataset(held, {"keys": ["visible", "paper"]})})
-    frame = parts(made, Table)["spread"].frame
+    variables = {"change": (("keys", "example"), [[1.0, 2.0, 3.0], [np.nan] * 3])}
+    document = build_document({"x": xr.Dataset(variables, {"keys": ["visible", "paper"]})})
+    frame = parts(document, Table)["spread"].frame
     assert list(frame["mean"]) == [2.0]
     assert frame.index[0] == ("change", "keys visible")
 
 
 def test_the_same_result_has_the_same_bytes(tmp_path):
-    one = measured(layers=1, rows=False)[["token_types", "token_types_n"]]
-    first, second = (report(one, tmp_path / name).parent for name in ("a", "b"))
+    result = measured(layers=1, rows=False)[["token_types", "token_types_n"]]
+    first, second = (report(result, tmp_path / name).parent for name in ("a", "b"))
     names = sorted(path.relative_to(first) for path in first.rglob("*") if path.is_file())
     assert all((first / name).read_bytes() == (second / name).read_bytes() for name in names)
     assert len(names) == 5  # the page, a figure and a table
@@ -205,13 +207,15 @@ def test_invalid_results_are_refused(what, sentence, tmp_path):
 def test_unpaired_comparisons_say_why():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = compare(measured(rows=False), measured(rows=False, seed=2), variable="distance")
-    assert "Not paired by example: neither holds the values of single examples" in said(build_document({"x": found}))
+        difference = compare(measured(rows=False), measured(rows=False, seed=2), variable="distance")
+    assert "Not paired by example: neither holds the values of single examples" in paragraph_text(
+        build_document({"x": difference})
+    )
 
 
 def test_rows_are_named_by_texts_along_their_axis():
-    held = {"accuracy": ("run", [0.5, np.nan, 0.75])}
-    data = xr.Dataset(held, {"task": ("run", ["rte", "mnli", "sst2"]), "model": ("run", ["a", "a", "b"])})
+    variables = {"accuracy": ("run", [0.5, np.nan, 0.75])}
+    data = xr.Dataset(variables, {"task": ("run", ["rte", "mnli", "sst2"]), "model": ("run", ["a", "a", "b"])})
     table = parts(build_document({"x": data}), Table)["by_run"]
     assert list(table.frame.index) == [("rte", "a"), ("sst2", "b")]
     assert "Left out: rows without any value (1)" in table.caption

@@ -17,12 +17,12 @@ def columns(frame, **more):
 
 
 def test_an_interval_is_printed_in_one_cell():
-    found = columns(accuracy())
-    assert list(found) == ["task", "raw", "effective", "n"]
-    assert (found["raw"].cells[0], found["raw"].ends[0]) == ("0.664", "[0.606, 0.717]")
-    assert found["effective"].cells[1] == "–"
-    assert found["task"].header
-    assert not found["task"].number
+    formatted = columns(accuracy())
+    assert list(formatted) == ["task", "raw", "effective", "n"]
+    assert (formatted["raw"].cells[0], formatted["raw"].ends[0]) == ("0.664", "[0.606, 0.717]")
+    assert formatted["effective"].cells[1] == "–"
+    assert formatted["task"].header
+    assert not formatted["task"].number
 
 
 def test_an_interval_end_without_its_value_is_a_column():
@@ -49,29 +49,29 @@ def test_sentences_are_broken_into_lines():
 
 def test_negligible_values_with_an_interval_are_0():
     frame = pd.DataFrame({"task": ["a", "b"], "x": [30.4, 2e-186], "x_low": [28.6, 0.0], "x_high": [33.0, 1e-90]})
-    found = columns(frame)["x"]
-    assert (found.cells, found.ends) == (["30.4", "0.0"], ["[28.6, 33.0]", "[0.0, 0.0]"])
+    formatted = columns(frame)["x"]
+    assert (formatted.cells, formatted.ends) == (["30.4", "0.0"], ["[28.6, 33.0]", "[0.0, 0.0]"])
 
 
 def test_integers_have_no_decimals_and_negative_numbers_a_minus():
     frame = pd.DataFrame({"a": ["x", "y"], "n": [12345, 7], "d": [-0.25, np.inf]})
-    found = columns(frame)
-    assert found["n"].cells == ["12,345", "7"]
-    assert found["d"].cells == ["−0.250", "∞"]
+    formatted = columns(frame)
+    assert formatted["n"].cells == ["12,345", "7"]
+    assert formatted["d"].cells == ["−0.250", "∞"]
 
 
 def test_layers_in_the_index_are_labels():
     frame = pd.DataFrame({"raw": [1.5, 2.5]}, index=pd.Index([0, 11], name="layer"))
-    found = columns(frame)
-    assert found["layer"].cells == ["0", "11"]
-    assert found["layer"].header
+    formatted = columns(frame)
+    assert formatted["layer"].cells == ["0", "11"]
+    assert formatted["layer"].header
 
 
 def test_a_papers_numbers_are_printed_beside_ours():
-    found = columns(accuracy(), theirs=published())
-    assert list(found) == ["task", "raw", "raw, paper", "effective", "n"]
-    assert found["raw, paper"].cells == ["0.671", "–", "0.871"]
-    assert found["raw, paper"].theirs
+    formatted = columns(accuracy(), theirs=published())
+    assert list(formatted) == ["task", "raw", "raw, paper", "effective", "n"]
+    assert formatted["raw, paper"].cells == ["0.671", "–", "0.871"]
+    assert formatted["raw, paper"].theirs
 
 
 @pytest.mark.parametrize(
@@ -122,8 +122,8 @@ def test_wide_latex_tables_have_intervals_below_their_values():
 
 
 def test_latex_tables_of_sentences_continue_over_pages():
-    said = "A sentence that is longer than forty letters, as those of verdicts are."
-    text = table_to_latex(Table("x", "x", pd.DataFrame({"claim": ["one", "two"], "in words": [said, said]}), 1))
+    sentence = "A sentence that is longer than forty letters, as those of verdicts are."
+    text = table_to_latex(Table("x", "x", pd.DataFrame({"claim": ["one", "two"], "in words": [sentence, sentence]}), 1))
     assert [text.count(part) for part in (r"\begin{longtable}", r"\endfirsthead", r"\endhead")] == [1, 1, 1]
     assert r"\begin{table}" not in text
     assert r"\resizebox" not in text
@@ -147,9 +147,11 @@ def test_infinite_numbers_do_not_change_the_decimals():
 
 
 def test_sentences_beside_many_numbers_stay_in_one_table():
-    many = {f"column {at}": [0.5] for at in range(12)}
+    numbers = {f"column {at}": [0.5] for at in range(12)}
     text = table_to_latex(
-        Table("x", "x", pd.DataFrame({"claim": ["A sentence that is longer than forty letters, surely."], **many}), 1)
+        Table(
+            "x", "x", pd.DataFrame({"claim": ["A sentence that is longer than forty letters, surely."], **numbers}), 1
+        )
     )
     assert r"\resizebox" in text
     assert text.count(r"p{") == 1

@@ -87,8 +87,8 @@ def test_the_page_is_self_contained(text, written):
     page = Page(text)
     assert not {"script", "link", "iframe"} & {tag for tag, _ in page.seen}
     assert all(each["src"].startswith("data:image/svg+xml;base64,") for each in page.of("img"))
-    beside = [each["href"] for each in page.of("a") if not each["href"].startswith("#")]
-    assert all((written.parent / each).is_file() for each in beside)
+    links = [each["href"] for each in page.of("a") if not each["href"].startswith("#")]
+    assert all((written.parent / each).is_file() for each in links)
     assert "url(" not in text
     assert "@import" not in text
 
@@ -155,11 +155,11 @@ def test_an_older_report_is_replaced(tmp_path):
     assert list(tmp_path.iterdir()) == [tmp_path / "out"]
 
 
-@pytest.mark.parametrize("place", ["notes.txt", "tables/notes.txt", "figures/mine/x.svg"])
-def test_a_folder_with_other_files_is_refused(tmp_path, place):
+@pytest.mark.parametrize("name", ["notes.txt", "tables/notes.txt", "figures/mine/x.svg"])
+def test_a_folder_with_other_files_is_refused(tmp_path, name):
     report(document(), tmp_path / "out")
-    (tmp_path / "out" / place).parent.mkdir(exist_ok=True)
-    (tmp_path / "out" / place).write_text("mine")
+    (tmp_path / "out" / name).parent.mkdir(exist_ok=True)
+    (tmp_path / "out" / name).write_text("mine")
     before = files(tmp_path / "out")
     with pytest.raises(OutputError, match="that folder holds '.*', which no report wrote. Give another folder"):
         report(document(), tmp_path / "out")
@@ -198,8 +198,8 @@ def test_a_title_can_be_set(tmp_path):
 
 
 def test_a_report_needs_no_torch(tmp_path):
-    one = stamp(measured(layers=1, heads=1, rows=False), statistics=["entropy"], lenses=["raw"])
-    save(one[["entropy", "entropy_n"]], tmp_path / "heads.nc")
+    result = stamp(measured(layers=1, heads=1, rows=False), statistics=["entropy"], lenses=["raw"])
+    save(result[["entropy", "entropy_n"]], tmp_path / "heads.nc")
     code = (
         "import sys; from headscope.reporting.report import report; text = report('heads.nc').read_text();"
         "print('torch' in sys.modules, 'clark2019' in text)"
