@@ -103,7 +103,8 @@ def test_comparisons_count_the_cells_that_differ_and_list_the_largest():
     difference = compare(measured(seed=1), measured(seed=2), variable="entropy")
     document = build_document({"x": difference})
     significant = int(difference["entropy_significant"].sum())
-    assert f"**{significant} of 12** cells of `entropy` differ (p < 0.05 after Holm's correction)." in paragraph_text(document)
+    sentence = f"**{significant} of 12** cells of `entropy` differ (p < 0.05 after Holm's correction)."
+    assert sentence in paragraph_text(document)
     largest = parts(document, Table)["entropy_largest"].frame
     assert len(largest) == min(10, significant)
     assert abs(largest["difference"]).is_monotonic_decreasing
