@@ -8,7 +8,6 @@ from headscope.core.errors import InputError
 from headscope.core.example import Example
 from headscope.experiments.steps import Steps, print_progress
 from headscope.experiments.tasks import split_by_text
-from headscope.results.npz import read_npz, write_npz
 from headscope.results.resume import Digest
 
 DATA = xr.Dataset(
@@ -16,16 +15,6 @@ DATA = xr.Dataset(
     coords={"task": ["é"], "x": [1, 2]},
     attrs={"headscope": "{}"},
 )
-
-
-def test_a_dataset_comes_back_from_plain_arrays(tmp_path):
-    xr.testing.assert_identical(read_npz(write_npz(DATA, tmp_path / "a" / "b.npz")), DATA)
-
-
-def test_a_damaged_step_is_refused(tmp_path):
-    (tmp_path / "a.npz").write_bytes(b"PK nothing")
-    with pytest.raises(InputError, match="it is no step of a study that headscope wrote, or it is damaged. Delete it"):
-        read_npz(tmp_path / "a.npz")
 
 
 def test_a_step_is_done_once(tmp_path):
