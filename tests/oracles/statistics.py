@@ -1,4 +1,4 @@
-"""Every statistic as loops over examples, layers, heads, rows and cells, in float64."""
+"""Slow, literal versions of all statistics: loops over examples, layers, heads, rows and cells, in float64."""
 
 from math import fabs, isnan, log, nan, sqrt
 
@@ -10,54 +10,54 @@ from headscope.core.tokens import ROLES
 
 
 def oracle(statistic, batch):
-    """The values of a statistic, batch layer head and more, by the name of the variable."""
-    READ.clear()
+    """Return the values of a statistic by variable, each `batch layer head …`."""
+    CACHE.clear()
     return globals()[file_name(type(statistic))](statistic, batch)
 
 
 def over_maps(maps, function):
-    """What a function of (example, layer, head) gives, as one array."""
+    """Return a function of (example, layer, head) as an array."""
     examples, layers, heads = (range(len(each)) for each in (maps.examples, maps.layers, maps.heads))
     return np.array([[[function(a, b, c) for c in heads] for b in layers] for a in examples], dtype=np.float64)
 
 
 def row(maps, example, layer, head, query):
-    """The weights of one row on the keys that it sees, by key."""
+    """Return the weights of one row by visible key."""
     weights, seen = read(maps)[layer]
     row, visible = weights[example][head][query], seen[example][query]
     return {key: row[key] for key in range(len(row)) if visible[key]}
 
 
-READ = {}
+CACHE = {}
 
 
 def read(maps):
-    """The weights and masks of every layer as lists; read once, for a tensor gives its numbers slowly."""
-    if id(maps) not in READ:
+    """Return the weights and masks of every layer as lists, cached because reading a tensor by element is slow."""
+    if id(maps) not in CACHE:
         weights = [maps.layer(label).double().tolist() for label in maps.layers]
-        READ[id(maps)] = list(zip(weights, [each.tolist() for each in maps.visible], strict=True))
-    return READ[id(maps)]
+        CACHE[id(maps)] = list(zip(weights, [each.tolist() for each in maps.visible], strict=True))
+    return CACHE[id(maps)]
 
 
 def rows(maps, example, layer, head):
-    """Every row that sees anything, by query."""
-    found = {query: row(maps, example, layer, head, query) for query in range(maps.queries.real.shape[1])}
-    return {query: each for query, each in found.items() if each}
+    """Return the rows that see any key, by query."""
+    values = {query: row(maps, example, layer, head, query) for query in range(maps.queries.real.shape[1])}
+    return {query: each for query, each in values.items() if each}
 
 
 def shares(weights):
-    """|w| / Σ|w|, or None where there is no weight."""
+    """Return |w| / Σ|w|, or None without any weight."""
     whole = sum(fabs(each) for each in weights.values())
     return {key: fabs(each) / whole for key, each in weights.items()} if whole else None
 
 
-def smoothed(share, smoothing):
+def smooth(share, smoothing):
     return {key: (1 - smoothing) * each + smoothing / len(share) for key, each in share.items()}
 
 
 def mean(numbers):
-    kept = [each for each in numbers if not isnan(each)]
-    return sum(kept) / len(kept) if kept else nan
+    valid = [each for each in numbers if not isnan(each)]
+    return sum(valid) / len(valid) if valid else nan
 
 
 def nats(share):
@@ -65,15 +65,15 @@ def nats(share):
 
 
 def per_row(maps, function, only=None):
-    """The mean over rows of a function of (query, distribution)."""
+    """Return the mean over rows of a function of (example, query, distribution)."""
 
     def one_map(example, layer, head):
-        found = []
+        values = []
         for query, weights in rows(maps, example, layer, head).items():
             share = shares(weights)
             if share is not None and (only is None or only(example, query)):
-                found.append(function(example, query, share))
-        return mean(found)
+                values.append(function(example, query, share))
+        return mean(values)
 
     return over_maps(maps, one_map)
 
@@ -83,7 +83,7 @@ def entropy(statistic, batch):
         return ROLES[batch.focus.queries.roles[example, query]] == "cls"
 
     def value(example, query, share):
-        return nats(smoothed(share, statistic.smoothing))
+        return nats(smooth(share, statistic.smoothing))
 
     return {"entropy": per_row(batch.focus, value, is_cls if statistic.rows == "cls" else None)}
 
@@ -92,21 +92,21 @@ def peak(statistic, batch):
     return {"peak": per_row(batch.focus, lambda example, query, share: max(share.values()))}
 
 
-def place(tokens, example, token):
-    """How many real tokens stand before this one."""
+def position(tokens, example, token):
+    """Return the number of real tokens before this one."""
     return sum(tokens.real[example, :token].tolist())
 
 
 def distance(statistic, batch):
     def value(example, query, share):
-        here = place(batch.focus.queries, example, query)
-        return sum(each * abs(here - place(batch.focus.keys, example, key)) for key, each in share.items())
+        start = position(batch.focus.queries, example, query)
+        return sum(each * abs(start - position(batch.focus.keys, example, key)) for key, each in share.items())
 
     return {"distance": per_row(batch.focus, value)}
 
 
 def signed_and_absolute(name, maps, function):
-    """A mass, and the same of |w|; `function` takes what is done to a weight."""
+    """Return a weight and its absolute version; `function` gets the transformation of a weight."""
     plain = over_maps(maps, lambda *where: function(*where, lambda weight: weight))
     return {name: plain, f"{name}_absolute": over_maps(maps, lambda *where: function(*where, fabs))}
 
@@ -115,13 +115,13 @@ def offsets(statistic, batch):
     maps = batch.focus
 
     def one_map(example, layer, head, size):
-        found = {offset: [] for offset in range(-statistic.reach, statistic.reach + 1)}
+        values = {offset: [] for offset in range(-statistic.reach, statistic.reach + 1)}
         for query, weights in rows(maps, example, layer, head).items():
             for key, weight in weights.items():
-                offset = place(maps.keys, example, key) - place(maps.queries, example, query)
-                if offset in found:
-                    found[offset].append(size(weight))
-        return [mean(each) for each in found.values()]
+                offset = position(maps.keys, example, key) - position(maps.queries, example, query)
+                if offset in values:
+                    values[offset].append(size(weight))
+        return [mean(each) for each in values.values()]
 
     return signed_and_absolute("offsets", maps, one_map)
 
@@ -166,7 +166,7 @@ def token_types(statistic, batch):
         return batch.examples[example].columns["tags"][word] in wanted
 
     def one_map(example, layer, head, size):
-        found = []
+        values = []
         for kind in statistic.types:
             masses = []
             for query, weights in rows(maps, example, layer, head).items():
@@ -175,8 +175,8 @@ def token_types(statistic, batch):
                 on = [size(weight) for key, weight in weights.items() if has_type(example, key, kind)]
                 if on:
                     masses.append(several_of(statistic.several, on))
-            found.append(mean(masses))
-        return found
+            values.append(mean(masses))
+        return values
 
     return signed_and_absolute("token_types", maps, one_map)
 
@@ -192,8 +192,8 @@ def flat(maps, example, layer, head, padded=False):
     """All cells that a query sees, or all there are, in one list."""
     if padded:
         return maps.layer(maps.layers[layer])[example, head].double().flatten().tolist()
-    found = rows(maps, example, layer, head)
-    return [weight for query in sorted(found) for _, weight in sorted(found[query].items())]
+    values = rows(maps, example, layer, head)
+    return [weight for query in sorted(values) for _, weight in sorted(values[query].items())]
 
 
 def cosine(left, right):
@@ -245,21 +245,21 @@ def head_distance(statistic, batch):
         ]
 
     def one_pair(example, layer, head, other_layer, other_head):
-        found = []
+        values = []
         for query in range(maps.queries.real.shape[1]):
             left = shares(row(maps, example, layer, head, query))
             right = shares(row(maps, example, other_layer, other_head, query))
             if left and right:
-                found.append(divergence(*(smoothed(each, statistic.smoothing) for each in (left, right))))
-        if not found:
+                values.append(divergence(*(smooth(each, statistic.smoothing) for each in (left, right))))
+        if not values:
             return nan
-        return sum(found) / (len(found) if statistic.reduce == "mean" else 1)
+        return sum(values) / (len(values) if statistic.reduce == "mean" else 1)
 
     return {"head_distance": over_maps(maps, one_map)}
 
 
 def patterns(statistic, batch):
     """So many loops that they have a file of their own."""
-    from tests.oracles.patterns import patterns as found
+    from tests.oracles.patterns import patterns as classify_maps
 
-    return found(statistic, batch)
+    return classify_maps(statistic, batch)
