@@ -20,7 +20,7 @@ def unpaired(a, b):
 
 
 def holm(p):
-    """Reject from the smallest on while p ≤ level / (number left); the adjusted p is the smallest level that rejects."""
+    """Reject in ascending order while p ≤ level / (number left); adjusted p is the smallest level that rejects."""
     order = sorted(range(len(p)), key=lambda index: p[index])
     result = [0.0] * len(p)
     largest = 0.0
