@@ -1,4 +1,4 @@
-"""What the docs show is what the code and the committed results give."""
+"""Figures, tables, links and code of the docs."""
 
 import json
 import re
@@ -13,7 +13,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted(ROOT
 RESULTS = sorted((ROOT / "docs" / "results").glob("*.nc"))
 
 
-def test_pictures_and_tables_are_those_that_the_code_makes():
+def test_generated_figures_and_tables_are_up_to_date():
     done = subprocess.run([sys.executable, ROOT / "docs" / "make.py", "--check"], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
 
@@ -27,7 +27,7 @@ def test_results_are_stamped(path):
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_links_lead_somewhere(page):
+def test_links_have_a_target(page):
     for target in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
         assert "://" in target or (page.parent / target).exists(), target
 

@@ -1,4 +1,4 @@
-"""The package as users get it."""
+"""The installed package and its public names."""
 
 import ast
 import os
@@ -24,7 +24,7 @@ NAMES = {
 }  # fmt: skip
 
 
-def test_the_public_names_are_exactly_these():
+def test_the_public_names_are_unchanged():
     assert set(headscope.__all__) == set(dir(headscope)) == NAMES
     for name in NAMES:
         assert getattr(headscope, name) is not None
@@ -32,10 +32,10 @@ def test_the_public_names_are_exactly_these():
 
 def test_no_public_name_is_also_a_module():
     """Importing a module sets it on its package, where it would hide the function of that name."""
-    assert not NAMES & {each.name for each in pkgutil.iter_modules(headscope.__path__)}
+    assert not NAMES & {module.name for module in pkgutil.iter_modules(headscope.__path__)}
 
 
-def test_a_name_that_is_not_there_is_an_attribute_error():
+def test_an_unknown_name_is_an_attribute_error():
     with pytest.raises(AttributeError, match="module 'headscope' has no attribute 'captur'"):
         headscope.captur  # noqa: B018  (reading it is the test)
 
@@ -46,7 +46,7 @@ def run(code):
     ).stdout
 
 
-def test_importing_headscope_loads_nothing_heavy_and_changes_nothing():
+def test_importing_headscope_loads_no_library_and_changes_no_state():
     before = "import sys, warnings, os, random; state = (list(warnings.filters), dict(os.environ), random.getstate());"
     after = (
         "assert state == (list(warnings.filters), dict(os.environ), random.getstate());"
@@ -68,13 +68,15 @@ def test_drawing_a_saved_result_needs_no_torch():
 
 def test_every_import_is_a_declared_dependency():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    declared = {re.split(r"[><=]", each)[0] for each in project["dependencies"]}
+    declared = {re.split(r"[><=]", requirement)[0] for requirement in project["dependencies"]}
     named = {"IPython", "huggingface_hub", "sklearn"}  # only in a notebook; with transformers; scikit-learn
     for path in (ROOT / "src").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Import | ast.ImportFrom):
-                found = [node.module or ""] if isinstance(node, ast.ImportFrom) else [each.name for each in node.names]
-                for name in (each.partition(".")[0] for each in found):
+                imported = (
+                    [node.module or ""] if isinstance(node, ast.ImportFrom) else [name.name for name in node.names]
+                )
+                for name in (module.partition(".")[0] for module in imported):
                     assert name in declared | named | {"headscope"} or name in sys.stdlib_module_names, (path, name)
 
 
@@ -83,22 +85,22 @@ def test_every_version_is_pinned():
     pinned = {line.partition("==")[0] for line in lines}
     assert all(re.fullmatch(r"[a-z0-9._-]+==[\w.]+", line) for line in lines)
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    asked = [*settings["project"]["dependencies"], *settings["dependency-groups"]["dev"]]
-    assert {re.split(r"[><=]", each)[0] for each in asked} <= pinned
+    required = [*settings["project"]["dependencies"], *settings["dependency-groups"]["dev"]]
+    assert {re.split(r"[><=]", requirement)[0] for requirement in required} <= pinned
 
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory):
-    """The wheel in a new environment outside the clone; the libraries it needs are lent by this environment."""
-    place = tmp_path_factory.mktemp("clean")
-    pip("wheel", "--wheel-dir", place, ROOT)
-    (wheel,) = place.glob("headscope-*.whl")
-    venv.create(place / "env", with_pip=False)
-    (site,) = (place / "env").glob("lib/python*/site-packages")
-    pip("install", "--no-compile", "--ignore-installed", "--prefix", place / "env", wheel)
-    lent = next(path for path in sys.path if path.endswith("site-packages"))
-    (site / "lent.pth").write_text(f"import site; site.addsitedir({lent!r})\n")
-    return place / "env"
+    """Install the wheel in a new environment outside the clone, with the libraries of this environment."""
+    folder = tmp_path_factory.mktemp("clean")
+    pip("wheel", "--wheel-dir", folder, ROOT)
+    (wheel,) = folder.glob("headscope-*.whl")
+    venv.create(folder / "env", with_pip=False)
+    (site,) = (folder / "env").glob("lib/python*/site-packages")
+    pip("install", "--no-compile", "--ignore-installed", "--prefix", folder / "env", wheel)
+    libraries = next(path for path in sys.path if path.endswith("site-packages"))
+    (site / "libraries.pth").write_text(f"import site; site.addsitedir({libraries!r})\n")
+    return folder / "env"
 
 
 def in_environment(installed, *command):
@@ -111,12 +113,12 @@ def test_the_wheel_works_outside_the_clone(installed):
         "import headscope; print(headscope.__file__);"
         "from headscope.data.reading.read import read; print(len(read('sample')))"
     )
-    where, many = in_environment(installed, installed / "bin" / "python", "-c", code).stdout.split()
+    where, count = in_environment(installed, installed / "bin" / "python", "-c", code).stdout.split()
     assert Path(where).is_relative_to(installed)
-    assert many == "100"
+    assert count == "100"
 
 
-def test_the_command_of_the_wheel_makes_a_picture(installed):
+def test_the_command_of_the_wheel_draws_a_figure(installed):
     text = "The cat sat down because it was tired."
     done = in_environment(installed, installed / "bin" / "headscope", "show", text, "-o", "cat.svg")
     assert done.returncode == 0, done.stderr

@@ -12,32 +12,32 @@ from tests.training.data import labelled
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory):
+def folder(tmp_path_factory):
     """A folder with a tiny model, and reviews to learn from and to score."""
-    folder = tmp_path_factory.mktemp("place")
-    saved_model(folder / "model")
+    path = tmp_path_factory.mktemp("data")
+    saved_model(path / "model")
     for name, examples in (("train", labelled(32)), ("dev", labelled(12, start=50))):
-        lines = [json.dumps({"review": each.text, "animal": each.columns["label_name"]}) for each in examples]
-        (folder / f"{name}.jsonl").write_text("\n".join(lines) + "\n")
-    return folder
+        lines = [json.dumps({"review": example.text, "animal": example.columns["label_name"]}) for example in examples]
+        (path / f"{name}.jsonl").write_text("\n".join(lines) + "\n")
+    return path
 
 
-def asked(place):
+def make_command(folder):
     return ("--text", "review", "--label", "animal", "--device", "cpu"), (
-        "finetune", place / "train.jsonl", "--dev", place / "dev.jsonl", "--model", place / "model", "--epochs", "2",
+        "finetune", folder / "train.jsonl", "--dev", folder / "dev.jsonl", "--model", folder / "model", "--epochs", "2",
         "--learning-rate", "3e-3", "--max-length", "32",
     )  # fmt: skip
 
 
-def test_a_model_is_tuned_and_scored(headscope, place, tmp_path):  # noqa: F811
-    columns, command = asked(place)
+def test_a_model_is_tuned_and_scored(headscope, folder, tmp_path):  # noqa: F811
+    columns, command = make_command(folder)
     done = headscope(*command, *columns, "-o", tmp_path / "tuned")
     assert done.returncode == 0, done.stderr
     assert "Task: classification, because labels are names of classes; 32 training" in done.stderr
     assert done.stdout.splitlines()[0].split() == ["epoch", "accuracy", "f1", "matthews"]
     assert "The most common label is 50.0% of train." in done.stdout
     assert all(len(line) <= 80 for line in done.stdout.splitlines() if not line.startswith("Wrote"))
-    data = (place / "dev.jsonl", "--model", tmp_path / "tuned", *columns)
+    data = (folder / "dev.jsonl", "--model", tmp_path / "tuned", *columns)
     scored = headscope("score", *data, "-o", tmp_path / "score.nc", "--edit", "effective_attention")
     assert scored.returncode == 0, scored.stderr
     assert scored.stdout.splitlines()[0].split() == ["metric", "value", "95", "%", "interval", "n"]
@@ -46,7 +46,7 @@ def test_a_model_is_tuned_and_scored(headscope, place, tmp_path):  # noqa: F811
     assert open_result(tmp_path / "score.nc").sizes == {"example": 12, "class": 2}
 
 
-def test_an_interrupted_run_is_resumed(headscope, place, tmp_path, monkeypatch):  # noqa: F811
+def test_an_interrupted_run_is_resumed(headscope, folder, tmp_path, monkeypatch):  # noqa: F811
     real = Callbacks.end_step
 
     def end_step(self, arguments, state, control, **more):
@@ -54,7 +54,7 @@ def test_an_interrupted_run_is_resumed(headscope, place, tmp_path, monkeypatch):
             raise KeyboardInterrupt
         return real(self, arguments, state, control, **more)
 
-    columns, command = asked(place)
+    columns, command = make_command(folder)
     monkeypatch.setattr(Callbacks, "end_step", end_step)
     done = headscope(*command, *columns, "-o", tmp_path / "tuned")
     assert done.returncode == 130
@@ -67,7 +67,9 @@ def test_an_interrupted_run_is_resumed(headscope, place, tmp_path, monkeypatch):
     assert (tmp_path / "tuned" / "config.json").is_file()
 
 
-def test_a_model_without_a_head_is_refused(headscope, place, tmp_path):  # noqa: F811
-    done = headscope("score", place / "dev.jsonl", "--model", place / "model", "--text", "review", "--label", "animal")
+def test_a_model_without_a_head_is_refused(headscope, folder, tmp_path):  # noqa: F811
+    done = headscope(
+        "score", folder / "dev.jsonl", "--model", folder / "model", "--text", "review", "--label", "animal"
+    )
     assert done.returncode == 2
     assert "which has no head for any task. Tune it first" in done.stderr

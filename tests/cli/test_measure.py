@@ -20,7 +20,7 @@ def model(tmp_path_factory):
 def reviews(tmp_path):
     """Twelve reviews as JSON Lines."""
     path = tmp_path / "reviews.jsonl"
-    path.write_text("".join(json.dumps({"review": each.text, "stars": 3}) + "\n" for each in examples(12)))
+    path.write_text("".join(json.dumps({"review": example.text, "stars": 3}) + "\n" for example in examples(12)))
     return path
 
 
@@ -41,12 +41,12 @@ def test_a_file_is_measured_and_drawn(headscope, model, reviews, tmp_path):  # n
 
 
 def test_shards_are_measured_and_merged(headscope, model, reviews, tmp_path):  # noqa: F811
-    asked = ("measure", reviews, "--text", "review", "--model", model, "--stat", "entropy")
+    command = ("measure", reviews, "--text", "review", "--model", model, "--stat", "entropy")
     for part in (1, 2, 3):
-        assert headscope(*asked, "--shard", f"{part}/3", "-o", tmp_path / f"s{part}.state").returncode == 0
+        assert headscope(*command, "--shard", f"{part}/3", "-o", tmp_path / f"s{part}.state").returncode == 0
     done = headscope("merge", *sorted(tmp_path.glob("s*.state")), "-o", tmp_path / "merged.nc")
     assert f"Wrote {tmp_path / 'merged.nc'}: 3 shards" in done.stdout
-    assert headscope(*asked, "-o", tmp_path / "whole.nc").returncode == 0
+    assert headscope(*command, "-o", tmp_path / "whole.nc").returncode == 0
     merged, whole = (open_result(tmp_path / f"{name}.nc") for name in ("merged", "whole"))
     xr.testing.assert_allclose(merged, whole, atol=1e-6)
     missing = headscope("merge", tmp_path / "s1.state", "-o", tmp_path / "one.nc")
@@ -68,7 +68,7 @@ def test_a_dry_run_prints_an_estimate_and_writes_nothing(headscope, model, revie
 
 
 def test_an_interrupted_run_is_resumed(headscope, model, reviews, tmp_path, monkeypatch):  # noqa: F811
-    asked = ("measure", reviews, "--text", "review", "--model", model, "--stat", "entropy", "--batch-size", "3", "-o")
+    command = ("measure", reviews, "--text", "review", "--model", model, "--stat", "entropy", "--batch-size", "3", "-o")
     real, calls = measuring.add_states, []
 
     def add(first, second):
@@ -79,26 +79,26 @@ def test_an_interrupted_run_is_resumed(headscope, model, reviews, tmp_path, monk
 
     with monkeypatch.context() as patch:
         patch.setattr(measuring, "add_states", add)
-        stopped = headscope(*asked, tmp_path / "heads.nc")
+        stopped = headscope(*command, tmp_path / "heads.nc")
     assert stopped.returncode == 130
     assert "Stopped after 6 of 12 examples." in stopped.stderr
-    again = headscope(*asked, tmp_path / "heads.nc")
+    again = headscope(*command, tmp_path / "heads.nc")
     assert again.returncode == 2
     assert "holds 2 of 4 batches of an unfinished measurement" in again.stderr
-    assert headscope(*asked, tmp_path / "heads.nc", "--resume").returncode == 0
-    assert headscope(*asked, tmp_path / "whole.nc").returncode == 0
+    assert headscope(*command, tmp_path / "heads.nc", "--resume").returncode == 0
+    assert headscope(*command, tmp_path / "whole.nc").returncode == 0
     xr.testing.assert_identical(*(open_result(tmp_path / f"{name}.nc") for name in ("heads", "whole")))
 
 
 def test_a_malformed_row_is_named_or_skipped(headscope, model, tmp_path):  # noqa: F811
     path = tmp_path / "texts.csv"
     path.write_text("text,label\nthe cat sat,1\nthe dog ran,1,2\non a mat,0\n")
-    asked = ("measure", path, "--model", model, "--stat", "entropy", "-o", tmp_path / "heads.nc")
-    refused = headscope(*asked)
+    command = ("measure", path, "--model", model, "--stat", "entropy", "-o", tmp_path / "heads.nc")
+    refused = headscope(*command)
     assert refused.returncode == 2
     assert "texts.csv" in refused.stderr
     assert "line 3" in refused.stderr
-    done = headscope(*asked, "--skip-malformed")
+    done = headscope(*command, "--skip-malformed")
     assert done.returncode == 0, done.stderr
     assert "skipped 1 of 3 rows" in done.stderr.replace("\n", " ").lower()
     assert int(open_result(tmp_path / "heads.nc")["entropy_n"].max()) == 2

@@ -1,4 +1,4 @@
-"""Texts of many lengths, and a tiny model in a folder that other processes can load."""
+"""Texts of different lengths, and a tiny model in a folder that other processes can load."""
 
 from pathlib import Path
 
@@ -9,12 +9,12 @@ STATISTICS = ["entropy", "offsets", "special_tokens", "effective_share"]
 LENSES = ["raw", "effective"]
 
 
-def examples(many: int) -> list[Example]:
+def examples(count: int) -> list[Example]:
     """Texts of 2 to 30 words, no two alike."""
     return [
-        Example(f"text {place}", " ".join(WORDS[(place * 7 + step * (1 + place % 5)) % len(WORDS)]
-                                          for step in range(2 + place * 11 % 29)))
-        for place in range(many)
+        Example(f"text {index}", " ".join(WORDS[(index * 7 + step * (1 + index % 5)) % len(WORDS)]
+                                          for step in range(2 + index * 11 % 29)))
+        for index in range(count)
     ]  # fmt: skip
 
 

@@ -38,4 +38,4 @@ def test_a_killed_run_resumes_to_the_same_numbers(tmp_path, kill):
     model = hs.load(folder)
     resumed = measured(model, out=out, resume=True)
     xr.testing.assert_equal(resumed, measured(model))  # the same plan, threads and device: the same bits
-    assert [each.name for each in tmp_path.iterdir() if each.name.startswith("heads")] == ["heads.nc"]
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith("heads")] == ["heads.nc"]

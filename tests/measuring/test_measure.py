@@ -25,12 +25,12 @@ from tests.models import load, network, text, tiny, tokenizer
 
 
 def measured(data=None, **options):
-    given = {"lens": LENSES, "statistics": STATISTICS, "progress": False, **options}
-    return hs.measure(tiny("bert"), data or examples(20), **given)
+    arguments = {"lens": LENSES, "statistics": STATISTICS, "progress": False, **options}
+    return hs.measure(tiny("bert"), data or examples(20), **arguments)
 
 
 def names(folder):
-    return [each.name for each in folder.iterdir()]
+    return [path.name for path in folder.iterdir()]
 
 
 def one_by_one(data, lens, statistic):
@@ -48,21 +48,21 @@ def entropy(maps):
 @pytest.mark.parametrize("lens", LENSES)
 def test_the_mean_is_that_of_examples_captured_one_by_one(lens):
     data = examples(12)
-    found = measured(data).sel(lens=lens).isel(site=0)
+    result = measured(data).sel(lens=lens).isel(site=0)
     mean, spread = one_by_one(data, lens, entropy)
-    np.testing.assert_allclose(found["entropy"], mean, atol=1e-5)  # float32 maps
-    np.testing.assert_allclose(found["entropy_sd"], spread, atol=1e-5)
-    assert (found["entropy_n"] == 12).all()
+    np.testing.assert_allclose(result["entropy"], mean, atol=1e-5)  # float32 maps
+    np.testing.assert_allclose(result["entropy_sd"], spread, atol=1e-5)
+    assert (result["entropy_n"] == 12).all()
     share, _ = one_by_one(data, "effective", lambda maps: maps.diagnostics["share"])
-    np.testing.assert_allclose(found["effective_share"], share, atol=1e-5)
+    np.testing.assert_allclose(result["effective_share"], share, atol=1e-5)
 
 
 def test_the_result_has_the_dimensions_and_names_of_the_architecture():
-    found = measured()
-    assert found["entropy"].dims == ("lens", "site", "layer", "head")
-    assert list(found["lens"].values) == LENSES
-    assert {f"entropy{end}" for end in ("", "_sd", "_n", "_low", "_high")} <= set(found.data_vars)
-    assert found["offsets"].dims == ("lens", "site", "layer", "head", "offset")
+    result = measured()
+    assert result["entropy"].dims == ("lens", "site", "layer", "head")
+    assert list(result["lens"].values) == LENSES
+    assert {f"entropy{end}" for end in ("", "_sd", "_n", "_low", "_high")} <= set(result.data_vars)
+    assert result["offsets"].dims == ("lens", "site", "layer", "head", "offset")
 
 
 def test_the_batch_size_does_not_change_the_result():
@@ -84,16 +84,16 @@ def test_selected_layers_and_heads_equal_those_of_the_whole():
 
 
 def test_rows_hold_the_value_of_every_example():
-    found = measured(rows=True)
-    rows = found["entropy_rows"]
+    result = measured(rows=True)
+    rows = result["entropy_rows"]
     assert rows.dims[-4:] == ("lens", "site", "layer", "head") or "example" in rows.dims
-    np.testing.assert_allclose(rows.mean("example").transpose(*found["entropy"].dims), found["entropy"], atol=1e-9)
-    assert set(found["example"].values) == {each.id for each in examples(20)}
+    np.testing.assert_allclose(rows.mean("example").transpose(*result["entropy"].dims), result["entropy"], atol=1e-9)
+    assert set(result["example"].values) == {example.id for example in examples(20)}
 
 
 def test_a_limit_samples_the_same_examples_for_the_same_seed():
-    first, again, other = (measured(limit=5, seed=seed, rows=True) for seed in (1, 1, 2))
-    assert list(first["example"].values) == list(again["example"].values) != list(other["example"].values)
+    first, again, different = (measured(limit=5, seed=seed, rows=True) for seed in (1, 1, 2))
+    assert list(first["example"].values) == list(again["example"].values) != list(different["example"].values)
     assert json.loads(first.attrs["headscope"])["n"] == 5
 
 
@@ -117,16 +117,20 @@ def test_two_models_are_compared_head_by_head():
 
 @pytest.mark.parametrize(("units", "query"), [("words", "mean"), ("words_first", "first")])
 def test_units_can_be_words(units, query):
-    data = tag_examples([hs.Example(each.id, each.text + ", untired.") for each in examples(5)])  # words that are split
-    found = measured(data, lens="raw", statistics="entropy", units=units).isel(lens=0, site=0)
-    rows = [entropy(hs.to_words(hs.view(hs.capture(tiny("bert"), each), "raw"), query))[0].numpy() for each in data]
-    np.testing.assert_allclose(found["entropy"], np.mean(rows, 0), atol=1e-5)
+    data = tag_examples(
+        [hs.Example(example.id, example.text + ", untired.") for example in examples(5)]
+    )  # words that are split
+    result = measured(data, lens="raw", statistics="entropy", units=units).isel(lens=0, site=0)
+    rows = [
+        entropy(hs.to_words(hs.view(hs.capture(tiny("bert"), example), "raw"), query))[0].numpy() for example in data
+    ]
+    np.testing.assert_allclose(result["entropy"], np.mean(rows, 0), atol=1e-5)
 
 
 def test_examples_are_tagged_for_token_types():
-    found = measured([("The cat sat.", "It slept.")], lens="raw", statistics="token_types").isel(lens=0, site=0)
-    assert (found["token_types_n"].sel(type=["noun", "verb", "pronoun", "punctuation", "cls", "sep"]) == 1).all()
-    assert json.loads(found.attrs["headscope"])["tagger"] == "auto"
+    result = measured([("The cat sat.", "It slept.")], lens="raw", statistics="token_types").isel(lens=0, site=0)
+    assert (result["token_types_n"].sel(type=["noun", "verb", "pronoun", "punctuation", "cls", "sep"]) == 1).all()
+    assert json.loads(result.attrs["headscope"])["tagger"] == "auto"
 
 
 def test_the_stamp_holds_the_settings():
@@ -144,8 +148,8 @@ def test_only_the_result_file_is_left(tmp_path, ending):
 
 
 def test_the_saved_result_equals_the_returned_one(tmp_path):
-    found = measured(out=tmp_path / "heads.nc")
-    xr.testing.assert_equal(hs.open_result(tmp_path / "heads.nc"), found)
+    result = measured(out=tmp_path / "heads.nc")
+    xr.testing.assert_equal(hs.open_result(tmp_path / "heads.nc"), result)
 
 
 def interrupt(monkeypatch, after):
@@ -261,7 +265,7 @@ def test_other_runtime_errors_are_not_taken_for_a_lack_of_memory(monkeypatch):
         ({"statistics": ["similarity"]}, "The statistic 'similarity' compares two models, but only one was given."),
         ({"layers": [9]}, "There is no layer 9"),
     ],
-    ids=lambda each: next(iter(each)) if isinstance(each, dict) else "",
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )
 def test_invalid_requests_are_refused(options, sentence):
     with pytest.raises(InputError, match=re.escape(sentence)):
@@ -283,9 +287,9 @@ def test_a_statistic_that_is_not_per_example_is_in_the_result(monkeypatch):
     monkeypatch.setattr(Counted, "__module__", "headscope.statistics.counted")
     monkeypatch.setitem(sys.modules, "headscope.statistics.counted", SimpleNamespace(Counted=Counted))
     monkeypatch.setattr(Catalog, "_files", lambda self: {"entropy", "counted"} if self.kind == "statistic" else {"raw"})
-    found = measured(lens="raw", statistics=[Counted(), "entropy"], batch_size=6)
-    assert found["counted"].values.tolist() == [[[20]]]
-    assert (found["entropy_n"] == 20).all()
+    result = measured(lens="raw", statistics=[Counted(), "entropy"], batch_size=6)
+    assert result["counted"].values.tolist() == [[[20]]]
+    assert (result["entropy_n"] == 20).all()
 
 
 def test_a_statistic_outside_the_catalog_is_refused():
@@ -305,7 +309,7 @@ def test_an_unknown_option_is_refused():
 
 def test_duplicate_ids_are_refused():
     twice = [*examples(3), replace(examples(1)[0], text="the cat")]
-    with pytest.raises(InputError, match="row 3: the id 'text 0' is that of row 0 already"):
+    with pytest.raises(InputError, match="row 3: the id 'text 0' is already that of row 0"):
         measured(twice)
 
 
@@ -323,9 +327,9 @@ def test_truncated_texts_give_one_warning():
 def test_causal_and_encoder_decoder_models_are_measured():
     for kind, site in (("llama", None), ("t5", "cross")):
         pairs = [("the cat sat", "on a mat"), ("the dog ran fast over the hill", "under the blue sky")]
-        found = hs.measure(
-            tiny(kind), pairs if site else [each for each, _ in pairs], lens=LENSES, statistics="entropy",
+        result = hs.measure(
+            tiny(kind), pairs if site else [text for text, _ in pairs], lens=LENSES, statistics="entropy",
             site=site, progress=False,
         )  # fmt: skip
-        assert (found["entropy_n"] == 2).all()
-        assert found["site"].values.tolist() == [site or "self"]
+        assert (result["entropy_n"] == 2).all()
+        assert result["site"].values.tolist() == [site or "self"]

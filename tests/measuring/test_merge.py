@@ -9,11 +9,11 @@ from tests.measuring.data import LENSES, STATISTICS, examples
 from tests.models import tiny
 
 
-def shards(folder, many, **options):
-    given = {"lens": LENSES, "statistics": STATISTICS, "progress": False, **options}
-    paths = [folder / f"{part}.state" for part in range(1, many + 1)]
+def shards(folder, count, **options):
+    arguments = {"lens": LENSES, "statistics": STATISTICS, "progress": False, **options}
+    paths = [folder / f"{part}.state" for part in range(1, count + 1)]
     for part, path in enumerate(paths, 1):
-        hs.measure(tiny("bert"), examples(17), shard=f"{part}/{many}", out=path, **given)
+        hs.measure(tiny("bert"), examples(17), shard=f"{part}/{count}", out=path, **arguments)
     return paths
 
 
@@ -39,9 +39,9 @@ def test_missing_and_repeated_shards_are_named(tmp_path):
 
 def test_shards_of_different_measurements_do_not_merge(tmp_path):
     (tmp_path / "other").mkdir()
-    one, other = shards(tmp_path, 2), shards(tmp_path / "other", 2, lens=["raw"])
+    first, second = shards(tmp_path, 2), shards(tmp_path / "other", 2, lens=["raw"])
     with pytest.raises(InputError, match=r"are not parts of one measurement: their lenses differs, \['raw', 'effec"):
-        hs.merge(one[0], other[1])
+        hs.merge(first[0], second[1])
 
 
 def test_no_files_and_missing_files_are_refused(tmp_path):

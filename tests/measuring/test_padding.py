@@ -25,13 +25,13 @@ def test_padding_does_not_change_effective_attention():
 
 def test_lenses_that_use_padding_see_the_given_width():
     wide = measured("effective:keys=paper", pad_to=40)
-    one = examples(9)[3]
-    trace = hs.capture(tiny("bert"), one, keep=("values", "pads"), pad_to=40)
+    example = examples(9)[3]
+    trace = hs.capture(tiny("bert"), example, keep=("values", "pads"), pad_to=40)
     maps = hs.view(trace, "effective:keys=paper")
-    sep = [place for place, token in enumerate(maps.keys.text[0]) if token == "[SEP]"]
-    others = [place for place in range(len(maps.keys.text[0])) if place not in sep]
+    sep = [index for index, token in enumerate(maps.keys.text[0]) if token == "[SEP]"]
+    others = [index for index in range(len(maps.keys.text[0])) if index not in sep]
     weights = torch.stack([maps.layer(label)[0] for label in maps.layers])[..., others, :][..., sep].sum(-1).mean(-1)
-    row = wide["special_tokens_rows"].sel(example=one.id, role="sep", source="others").isel(lens=0, site=0)
+    row = wide["special_tokens_rows"].sel(example=example.id, role="sep", source="others").isel(lens=0, site=0)
     np.testing.assert_allclose(row.transpose("layer", "head"), weights, atol=1e-5)
 
 

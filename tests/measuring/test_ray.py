@@ -42,9 +42,9 @@ def measured(folder, **options):
 
 
 def test_two_workers_give_the_result_of_one_process(cluster, folder, tmp_path):
-    found = measured(folder, engine="ray", workers=2, out=tmp_path / "heads.nc")
-    xr.testing.assert_allclose(found, measured(folder), atol=1e-6)
-    assert [each.name for each in tmp_path.iterdir()] == ["heads.nc"]
+    result = measured(folder, engine="ray", workers=2, out=tmp_path / "heads.nc")
+    xr.testing.assert_allclose(result, measured(folder), atol=1e-6)
+    assert [path.name for path in tmp_path.iterdir()] == ["heads.nc"]
 
 
 def test_a_killed_worker_is_replaced_and_no_batch_is_lost(cluster, folder):
@@ -61,11 +61,10 @@ def test_a_killed_worker_is_replaced_and_no_batch_is_lost(cluster, folder):
 def workers():
     import psutil
 
-    found = [
-        each.pid for each in psutil.process_iter(["cmdline"]) if "ray::_Worker" in " ".join(each.info["cmdline"] or [])
-    ]
-    assert found, "no worker was running"
-    return found[:1]
+    processes = psutil.process_iter(["cmdline"])
+    ids = [process.pid for process in processes if "ray::_Worker" in " ".join(process.info["cmdline"] or [])]
+    assert ids, "no worker was running"
+    return ids[:1]
 
 
 def test_workers_cannot_load_a_model_passed_as_an_object(cluster):

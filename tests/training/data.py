@@ -8,32 +8,32 @@ from tests.models import WORDS, text
 NAMES = ("cat", "dog")
 
 
-def labelled(many: int, start: int = 0) -> list[Example]:
+def labelled(count: int, start: int = 0) -> list[Example]:
     """Texts that begin with the name of their class."""
     return [
-        Example(f"{place}", f"{NAMES[place % 2]} {text(3 + place % 5, seed=place)}", None, None, place % 2,
-                {"label_name": NAMES[place % 2]})
-        for place in range(start, start + many)
+        Example(f"{index}", f"{NAMES[index % 2]} {text(3 + index % 5, seed=index)}", None, None, index % 2,
+                {"label_name": NAMES[index % 2]})
+        for index in range(start, start + count)
     ]  # fmt: skip
 
 
-def paired(many: int) -> list[Example]:
+def paired(count: int) -> list[Example]:
     """Pairs whose label is the same words' share in both."""
     return [
-        Example(f"{place}", text(4, seed=place), text(4, seed=place + place % 3), None, float(place % 3) / 2)
-        for place in range(many)
+        Example(f"{index}", text(4, seed=index), text(4, seed=index + index % 3), None, float(index % 3) / 2)
+        for index in range(count)
     ]
 
 
-def choosing(many: int, choices: Sequence[str] = ("cat", "dog")) -> list[Example]:
+def choosing(count: int, choices: Sequence[str] = ("cat", "dog")) -> list[Example]:
     """Which of two words the text begins with."""
     return [
-        Example(f"{place}", f"{NAMES[place % 2]} {text(3, seed=place)}", None, None, place % 2,
+        Example(f"{index}", f"{NAMES[index % 2]} {text(3, seed=index)}", None, None, index % 2,
                 {"choices": tuple(choices)})
-        for place in range(many)
+        for index in range(count)
     ]  # fmt: skip
 
 
-def plain(many: int) -> list[Example]:
+def plain(count: int) -> list[Example]:
     """The same few words in the same order, again and again."""
-    return [Example(f"{place}", " ".join(WORDS[: 6 + place % 3])) for place in range(many)]
+    return [Example(f"{index}", " ".join(WORDS[: 6 + index % 3])) for index in range(count)]

@@ -25,14 +25,14 @@ def refused(tmp_path, text, train=None, model=None, error=InputError, **more):
 
 
 def test_missing_constant_and_inconsistent_labels_are_refused(tmp_path):
-    bare = [replace(each, label=None) for each in DATA]
+    bare = [replace(example, label=None) for example in DATA]
     refused(tmp_path, "None of the 8 training examples has a label, so the task cannot be inferred", bare)
     refused(tmp_path, "None of the 8 examples of train has a label", bare, task="classification")
     refused(tmp_path, "3 of the 8 examples of train have no label, such as '0'. Leave them out", bare[:3] + DATA[3:])
     refused(tmp_path, "All 4 training examples have the label 0, so there is nothing to learn", DATA[::2])
-    gap = [replace(each, label=2 * each.label) for each in DATA]
+    gap = [replace(example, label=2 * example.label) for example in DATA]
     refused(tmp_path, "The labels of train are 0 and 2, where 0 to 1 are expected", gap)
-    refused(tmp_path, "All 8 training examples have the label 1.0", [replace(each, label=1.0) for each in DATA])
+    refused(tmp_path, "All 8 training examples have the label 1.0", [replace(example, label=1.0) for example in DATA])
     refused(
         tmp_path, "The label of example '0' of train is 0.0, where a whole number", paired(4), task="classification"
     )
@@ -44,7 +44,7 @@ def test_missing_constant_and_inconsistent_labels_are_refused(tmp_path):
 def test_dev_labels_that_do_not_match_train_are_refused(tmp_path):
     third = [replace(DATA[0], label=2)]
     refused(tmp_path, "In dev there are labels 2, but the classes are 0 to 1 (cat, dog)", dev=third)
-    swapped = [replace(each, label=1 - each.label) for each in DATA]
+    swapped = [replace(example, label=1 - example.label) for example in DATA]
     refused(tmp_path, "The label 1 is 'cat' in dev, but 'dog' for the model. Number the classes alike", dev=swapped)
     refused(tmp_path, "1 of the 2 examples of dev have no label", dev=[DATA[0], replace(DATA[1], label=None)])
 
@@ -55,7 +55,7 @@ def test_invalid_choices_are_refused(tmp_path):
     refused(tmp_path, "Example '0' of train has no choices. Name the columns", DATA, task="choice")
     refused(tmp_path, "In train there are labels 2, where 0 to 1 are expected", [replace(choosing(1)[0], label=2)])
     refused(tmp_path, "In all 2 training examples choice 0 is the right one", choosing(4)[::2])
-    both = [replace(each, pair="the cat") for each in choosing(4)]
+    both = [replace(example, pair="the cat") for example in choosing(4)]
     refused(tmp_path, "Example '0' of train has choices and a second text", both)
 
 

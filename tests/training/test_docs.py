@@ -13,7 +13,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "training.md"
 def test_the_session_of_the_page_runs(tmp_path, monkeypatch):
     (code,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL)
     monkeypatch.chdir(tmp_path)
-    held = {}
-    exec(compile(code, str(PAGE), "exec"), held)
+    names = {}
+    exec(compile(code, str(PAGE), "exec"), names)
     assert open_result("score.nc").sizes["example"] == 8
-    np.testing.assert_allclose(held["found"]["logits"], held["same"]["logits"], atol=1e-4)  # float32, six layers
+    np.testing.assert_allclose(names["found"]["logits"], names["same"]["logits"], atol=1e-4)  # float32, six layers

@@ -44,16 +44,16 @@ def test_the_folder_is_a_complete_model(tuned):
 
 
 def test_the_stamp_holds_the_base_model_settings_and_scores(tuned):
-    found = stamp(tuned[1])
-    facts = found["facts"]
+    record = stamp(tuned[1])
+    facts = record["facts"]
     assert facts["weights_hash"] == tiny("bert").weights_hash
     assert facts["new_weights"] == ["classifier.bias", "classifier.weight"]
     assert (facts["task"], facts["classes"], facts["n"], facts["n_dev"]) == ("classification", ["cat", "dog"], 64, 20)
     assert facts["majority"] == 0.5
-    assert [each["epoch"] for each in found["dev"]] == [1, 2, 3, 4]
-    assert found["loss"][-1][0] == 4 * 8
-    assert found["loss"][-1][1] < found["loss"][0][1] / 1.5
-    assert {"seconds", "threads", "torch", "transformers"} <= set(found["circumstances"])
+    assert [scores["epoch"] for scores in record["dev"]] == [1, 2, 3, 4]
+    assert record["loss"][-1][0] == 4 * 8
+    assert record["loss"][-1][1] < record["loss"][0][1] / 1.5
+    assert {"seconds", "threads", "torch", "transformers"} <= set(record["circumstances"])
 
 
 def test_a_model_learns_numbers(tmp_path):
@@ -76,21 +76,21 @@ def test_a_model_learns_to_choose(tmp_path):
 
 
 def test_choices_are_read_alone_where_texts_are_empty(tmp_path):
-    data = [replace(each, text="", columns={"choices": ("the cat", "a dog")}) for each in choosing(8)]
+    data = [replace(example, text="", columns={"choices": ("the cat", "a dog")}) for example in choosing(8)]
     model = hs.finetune(tiny("bert"), data, out=tmp_path / "m", epochs=1, **FAST)
-    found = hs.score(model, data, progress=False)
+    result = hs.score(model, data, progress=False)
     with torch.no_grad():
         batch = tokenizer()(["the cat", "a dog"], return_tensors="pt")
-        alone = model.network(**{name: each[None] for name, each in batch.items()}).logits[0]
-    assert found["logits"][0].values == pytest.approx(alone.numpy(), abs=1e-5)
+        alone = model.network(**{name: tensor[None] for name, tensor in batch.items()}).logits[0]
+    assert result["logits"][0].values == pytest.approx(alone.numpy(), abs=1e-5)
 
 
 def test_a_config_starts_from_scratch(tmp_path):
     config = transformers.GPT2Config(
         vocab_size=len(tokenizer()), n_embd=32, n_layer=2, n_head=4, n_positions=64, bos_token_id=2, eos_token_id=3
     )
-    asked = {"tokenizer": tokenizer(), "epochs": 1, **FAST}
-    model = hs.finetune(config, labelled(12), dev=labelled(4, start=50), out=tmp_path / "m", **asked)
+    options = {"tokenizer": tokenizer(), "epochs": 1, **FAST}
+    model = hs.finetune(config, labelled(12), dev=labelled(4, start=50), out=tmp_path / "m", **options)
     facts = stamp(tmp_path / "m")["facts"]
     assert (facts["from_scratch"], facts["weights_hash"], facts["new_weights"]) == (True, None, "all")
     assert type(model.network).__name__ == "GPT2ForSequenceClassification"
@@ -99,15 +99,17 @@ def test_a_config_starts_from_scratch(tmp_path):
 
 def test_a_pretrained_model_can_be_trained_from_scratch(tmp_path):
     settings = {"epochs": 1, **FAST, "learning_rate": 1e-9}  # so that weights stay as initialised
-    kept = hs.finetune(tiny("bert"), labelled(8), out=tmp_path / "kept", **settings)
+    pretrained = hs.finetune(tiny("bert"), labelled(8), out=tmp_path / "kept", **settings)
     fresh = hs.finetune(tiny("bert"), labelled(8), out=tmp_path / "fresh", from_scratch=True, **settings)
-    spread = [float(each.network.bert.encoder.layer[0].output.dense.weight.detach().std()) for each in (kept, fresh)]
+    spread = [
+        float(model.network.bert.encoder.layer[0].output.dense.weight.detach().std()) for model in (pretrained, fresh)
+    ]
     assert spread[0] == pytest.approx(0.12, rel=0.1)  # six times the standard deviation of BERT's initialisation
     assert spread[1] == pytest.approx(0.02, rel=0.1)
 
 
 def test_the_pooler_is_loaded_from_the_folder_of_a_model_with_another_head(tmp_path):
-    """The folder of bert-base-uncased says BertForMaskedLM, which has no pooler, though its weights are there."""
+    """The folder of bert-base-uncased says BertForMaskedLM, which has no pooler, though the weights include one."""
     whole = transformers.BertForPreTraining(network("bert").config)
     whole.save_pretrained(tmp_path / "base")
     tokenizer().save_pretrained(tmp_path / "base")
@@ -137,20 +139,20 @@ def test_a_limit_samples_the_training_examples(tmp_path):
 
 def test_the_inferred_task_is_printed_with_the_progress(tmp_path, capsys):
     hs.finetune(tiny("bert"), labelled(8), out=tmp_path / "m", epochs=1, **{**FAST, "progress": True})
-    said = capsys.readouterr()
-    assert said.err.startswith(
+    output = capsys.readouterr()
+    assert output.err.startswith(
         "Task: classification, because labels are names of classes; 8 training and 0 dev examples; "
         "classes: cat, dog; majority class: 50.0%.\n"
     )
-    assert said.out == ""
+    assert output.out == ""
 
 
 def test_the_same_settings_give_the_same_weights(tmp_path):
-    one, two, other = (
+    first, second, different = (
         hs.finetune(tiny("bert"), labelled(12), out=tmp_path / name, epochs=1, seed=seed, **FAST).weights_hash
-        for name, seed in (("one", 0), ("two", 0), ("other", 1))
+        for name, seed in (("first", 0), ("second", 0), ("different", 1))
     )
-    assert one == two != other
+    assert first == second != different
 
 
 def test_random_states_are_restored(tmp_path):

@@ -18,8 +18,8 @@ def test_a_few_examples_of_a_real_task_are_tuned_and_scored(source, minilm, tmp_
     name, _, folder = source.partition("@")
     train, dev = (hs.read(f"{name.format(split)}@{DATA / folder}")[:6] for split in ("train", "dev"))
     model = hs.finetune(minilm, train, dev=dev, out=tmp_path / "m", epochs=1, device="cpu", progress=False)
-    found = hs.score(model, dev, progress=False)
-    assert int(found["n"]) == 6
+    result = hs.score(model, dev, progress=False)
+    assert int(result["n"]) == 6
     assert type(model.network).__name__ == (
         "BertForMultipleChoice" if TASKS[source] == "choice" else "BertForSequenceClassification"
     )

@@ -41,12 +41,12 @@ def stopped_after(monkeypatch):
 )  # of 4 an epoch: within the first, at the end of the first, within the third
 def test_a_resumed_run_gives_the_same_weights(task, steps, stopped_after, tmp_path):
     data = labelled(14) if task == "classification" else plain(14)
-    asked = {"dev": labelled(6, start=50), "task": task, **FAST}
-    whole = hs.finetune(tiny("bert"), data, out=tmp_path / "whole", **asked)
+    options = {"dev": labelled(6, start=50), "task": task, **FAST}
+    whole = hs.finetune(tiny("bert"), data, out=tmp_path / "whole", **options)
     stopped_after(steps)
     with pytest.raises(KeyboardInterrupt, match=f"The first {steps - 1} of 12 steps are saved in .* resume=True"):
-        hs.finetune(tiny("bert"), data, out=tmp_path / "parts", **asked)
-    resumed = hs.finetune(tiny("bert"), data, out=tmp_path / "parts", resume=True, **asked)
+        hs.finetune(tiny("bert"), data, out=tmp_path / "parts", **options)
+    resumed = hs.finetune(tiny("bert"), data, out=tmp_path / "parts", resume=True, **options)
     assert resumed.weights_hash == whole.weights_hash
     first, second = (json.loads((tmp_path / name / "finetune.json").read_text()) for name in ("whole", "parts"))
     assert first["facts"] == second["facts"]

@@ -31,30 +31,30 @@ def with_head(kind, auto, **changes):
 
 def test_metrics_are_those_of_the_answers(tuned):  # noqa: F811
     data = labelled(30, start=300)
-    found = hs.score(tuned[0], data, **QUIET)
-    assert float(found["accuracy"]) == float((found["prediction"] == found["label"]).mean())
-    assert float(found["f1"]) == pytest.approx(f1_score(found["label"], found["prediction"]))
-    assert ((found["margin"] > 0) == (found["prediction"] == found["label"])).all()
-    assert list(found["class"].values) == ["cat", "dog"]
-    assert list(found["example"].values) == [each.id for each in data]
-    assert float(found["accuracy_low"]) < float(found["accuracy"]) <= float(found["accuracy_high"])
-    assert float(found["majority"]) == 0.5
+    result = hs.score(tuned[0], data, **QUIET)
+    assert float(result["accuracy"]) == float((result["prediction"] == result["label"]).mean())
+    assert float(result["f1"]) == pytest.approx(f1_score(result["label"], result["prediction"]))
+    assert ((result["margin"] > 0) == (result["prediction"] == result["label"])).all()
+    assert list(result["class"].values) == ["cat", "dog"]
+    assert list(result["example"].values) == [example.id for example in data]
+    assert float(result["accuracy_low"]) < float(result["accuracy"]) <= float(result["accuracy_high"])
+    assert float(result["majority"]) == 0.5
 
 
 def test_the_logits_are_those_of_single_texts(tuned):  # noqa: F811
     model, data = tuned[0], labelled(9, start=300)
-    found = hs.score(model, data, batch_size=4, **QUIET)
-    for place, each in enumerate(data):
+    result = hs.score(model, data, batch_size=4, **QUIET)
+    for index, example in enumerate(data):
         with torch.no_grad():
-            alone = model.network(**tokenizer()(each.text, return_tensors="pt")).logits[0]
-        assert found["logits"][place].values == pytest.approx(alone.numpy(), abs=1e-5)  # padding moves float32 sums
+            alone = model.network(**tokenizer()(example.text, return_tensors="pt")).logits[0]
+        assert result["logits"][index].values == pytest.approx(alone.numpy(), abs=1e-5)  # padding moves float32 sums
 
 
 def test_the_dev_score_of_fine_tuning_equals_the_score(tuned):  # noqa: F811
     dev = json.loads((tuned[1] / "finetune.json").read_text())["dev"][-1]
-    found = hs.score(str(tuned[1]), labelled(20, start=100), **QUIET)
-    assert all(float(found[name]) == dev[name] for name in ("accuracy", "f1", "matthews"))
-    assert read_provenance(found)["max_length"] == 32  # as it was tuned
+    result = hs.score(str(tuned[1]), labelled(20, start=100), **QUIET)
+    assert all(float(result[name]) == dev[name] for name in ("accuracy", "f1", "matthews"))
+    assert read_provenance(result)["max_length"] == 32  # as it was tuned
 
 
 def test_effective_attention_does_not_change_the_logits(tuned):  # noqa: F811
@@ -66,14 +66,14 @@ def test_effective_attention_does_not_change_the_logits(tuned):  # noqa: F811
 
 
 def test_a_score_is_saved_and_opened_without_torch(tuned, tmp_path):  # noqa: F811
-    found = hs.score(tuned[0], labelled(8), **QUIET)
-    hs.save(found, tmp_path / "score.nc")
+    result = hs.score(tuned[0], labelled(8), **QUIET)
+    hs.save(result, tmp_path / "score.nc")
     code = (
         "import sys, headscope as hs; found = hs.open_result(sys.argv[1]);"
         "print(float(found['accuracy']), 'torch' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code, tmp_path / "score.nc"], capture_output=True, text=True)
-    assert done.stdout.split() == [str(float(found["accuracy"])), "False"], done.stderr
+    assert done.stdout.split() == [str(float(result["accuracy"])), "False"], done.stderr
     facts = read_provenance(hs.open_result(tmp_path / "score.nc"))
     assert {"command", "model", "weights_hash", "data", "n", "version", "task", "main", "draws", "seed"} <= set(facts)
     assert facts["main"] == "accuracy"
@@ -81,22 +81,22 @@ def test_a_score_is_saved_and_opened_without_torch(tuned, tmp_path):  # noqa: F8
 
 def test_masks_are_the_same_each_time():
     model = with_head("bert", "AutoModelForMaskedLM")
-    one, two, small = (hs.score(model, plain(10), batch_size=size, **QUIET) for size in (32, 32, 3))
-    assert (one["loss"] == two["loss"]).all()
-    assert (one["tokens"] == small["tokens"]).all()
-    np.testing.assert_allclose(one["loss"], small["loss"], rtol=1e-4)  # padding moves float32 sums
-    assert float(one["perplexity"]) == pytest.approx(float(np.exp(one["loss"].sum() / one["tokens"].sum())))
-    assert float(one["perplexity_low"]) < float(one["perplexity"]) < float(one["perplexity_high"])
+    first, second, batched = (hs.score(model, plain(10), batch_size=size, **QUIET) for size in (32, 32, 3))
+    assert (first["loss"] == second["loss"]).all()
+    assert (first["tokens"] == batched["tokens"]).all()
+    np.testing.assert_allclose(first["loss"], batched["loss"], rtol=1e-4)  # padding moves float32 sums
+    assert float(first["perplexity"]) == pytest.approx(float(np.exp(first["loss"].sum() / first["tokens"].sum())))
+    assert float(first["perplexity_low"]) < float(first["perplexity"]) < float(first["perplexity_high"])
 
 
 def test_the_choice_with_the_largest_logit_is_predicted():
     model, data = with_head("bert", "AutoModelForMultipleChoice"), choosing(6, ("the cat sat", "a dog"))
-    found = hs.score(model, data, **QUIET)
+    result = hs.score(model, data, **QUIET)
     with torch.no_grad():
         batch = tokenizer()([data[0].text] * 2, ["the cat sat", "a dog"], padding=True, return_tensors="pt")
-        alone = model.network(**{name: each[None] for name, each in batch.items()}).logits[0]
-    assert found["logits"][0].values == pytest.approx(alone.numpy(), abs=1e-5)
-    assert found.sizes == {"example": 6, "class": 2}
+        alone = model.network(**{name: tensor[None] for name, tensor in batch.items()}).logits[0]
+    assert result["logits"][0].values == pytest.approx(alone.numpy(), abs=1e-5)
+    assert result.sizes == {"example": 6, "class": 2}
 
 
 def test_a_model_without_a_head_for_the_task_is_refused(tuned):  # noqa: F811
@@ -110,9 +110,9 @@ def test_a_model_without_a_head_for_the_task_is_refused(tuned):  # noqa: F811
 
 def test_data_that_does_not_fit_the_model_is_refused(tuned):  # noqa: F811
     with pytest.raises(InputError, match="In the data there are labels 2, but the classes are 0 to 1"):
-        hs.score(tuned[0], [replace(each, label=2) for each in labelled(2)], **QUIET)
+        hs.score(tuned[0], [replace(example, label=2) for example in labelled(2)], **QUIET)
     with pytest.raises(InputError, match="The label 0 is 'sea' in the data, but 'cat' for the model"):
-        hs.score(tuned[0], [replace(each, columns={"label_name": "sea"}) for each in labelled(1)], **QUIET)
+        hs.score(tuned[0], [replace(example, columns={"label_name": "sea"}) for example in labelled(1)], **QUIET)
     with pytest.raises(InputError, match="None of the 3 examples of the data has a label"):
         hs.score(tuned[0], plain(3), **QUIET)
     with pytest.raises(InputError, match="There are no examples in the data"):
