@@ -8,6 +8,7 @@ model and with nothing beside them. Then all of it in a few files:
     python docs/runs/effective_attention.py time --place GLUE --model e5-small --out FOUND
     python docs/runs/effective_attention.py time --place GLUE --shape --out FOUND
     python docs/runs/effective_attention.py join FOUND --out docs/results
+    python docs/runs/effective_attention.py check rte --place GLUE    # numbers before tuning, against docs/results
 
 These write small files of plain arrays into FOUND, and need neither HDF5 nor any dataset library. WORK holds the tuned
 model and every step; a run that was stopped goes on from there. Times are those of the model before tuning: tuning
@@ -16,6 +17,7 @@ random weights; do that on a GPU and on a CPU.
 """
 
 import argparse
+import tempfile
 import warnings
 from pathlib import Path
 from typing import Any
@@ -26,16 +28,18 @@ import xarray as xr
 import headscope as hs
 from headscope.experiments.steps import print_progress
 from headscope.experiments.study import stamp_tasks
+from headscope.experiments.summary import group_lengths
 from headscope.experiments.tasks import read_glue
 from headscope.results.npz import read_npz, write_npz
 from headscope.results.stamp import fingerprint_examples, read_provenance, stamp
 from headscope.studies.effective_attention import EffectiveAttention
-from headscope.studies.effective_attention.measure import BATCHES, time_model
+from headscope.studies.effective_attention.measure import BATCHES, LENSES, STATISTICS, summarise_role, time_model
 from headscope.studies.effective_attention.paper import KINDS
 
 PARTS = ("numbers", "maps")
 ORDER = ("RTE", "MRPC", "QNLI", "SST-2", "STS-B")
 SHAPE = "bert-base-shape"
+TOLERANCE = 1e-6  # the stored numbers are in float32
 SHOWN = "RTE"  # the task whose example is shown, as in the paper
 
 
@@ -124,8 +128,34 @@ def _single(each: xr.DataArray) -> xr.DataArray:
     return each.astype(np.float32) if each.dtype == np.float64 else each
 
 
+def check(chosen: argparse.Namespace) -> None:
+    """Measure the base model on one task again, and compare with the stored numbers."""
+    warnings.simplefilter("ignore", hs.DataWarning)
+    label = Path(chosen.model or "all-MiniLM-L6-v2").name
+    study = EffectiveAttention(data=str(chosen.place), tasks=(chosen.task,), limit=chosen.limit)
+    (task,), _ = study.read_tasks()
+    stored = hs.open_result(chosen.results / f"effective_attention_{label}.nc").sel(task=task.name, role="base")
+    with tempfile.TemporaryDirectory() as folder:
+        base = hs.load(chosen.model, device=chosen.device, dtype="float32")
+        run = study.plan_task(task, base, Path(folder), 1, progress=print_progress)
+        statistics = ("patterns:classifier=cnn", *STATISTICS)
+        rows = run.measure(base, "base", LENSES, statistics, pad_to=run.max_length).sel(example=run.lengths["example"])
+    groups = group_lengths(run.lengths["tokens"].values, int(run.lengths["value_size"]), run.max_length)
+    again = summarise_role(rows, groups, "cnn")
+    worst = 0.0
+    for name in again.data_vars:
+        ours, theirs = (data[name].transpose(*again[name].dims).values.astype(float) for data in (again, stored))
+        assert (np.isnan(ours) == np.isnan(theirs)).all(), name
+        difference = float(np.nanmax(np.abs(ours - theirs)))
+        worst = max(worst, difference)
+        print(f"{name:24} {difference:.1e}")  # noqa: T201
+    print(f"largest difference {worst:.1e}")  # noqa: T201
+    if worst > TOLERANCE:
+        raise SystemExit(f"The numbers differ by more than {TOLERANCE:g}.")
+
+
 def main() -> None:
-    """Run or join."""
+    """Run, time, join or check."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     verbs: Any = options.add_subparsers(required=True)
     running = verbs.add_parser("run")
@@ -152,6 +182,14 @@ def main() -> None:
     joining.add_argument("found", type=Path)
     joining.add_argument("--out", type=Path, required=True)
     joining.set_defaults(what=join)
+    checking = verbs.add_parser("check")
+    checking.add_argument("task", choices=[task.lower().replace("-", "") for task in ORDER])
+    checking.add_argument("--place", type=Path, required=True, help="the folder of GLUE")
+    checking.add_argument("--model", help="a hub id or a folder; nothing: the default")
+    checking.add_argument("--results", type=Path, default=Path(__file__).parents[1] / "results")
+    checking.add_argument("--limit", type=int)
+    checking.add_argument("--device", choices=("cpu", "cuda"))
+    checking.set_defaults(what=check)
     chosen = options.parse_args()
     chosen.what(chosen)
 

@@ -109,9 +109,9 @@ def describe_lengths(subject: str, claim: Claim, numbers: xr.Dataset, words: Map
     order = [str(task) for task in numbers["task"].values]
     parts = []
     for kind, predicate in predicates.items():
-        found = groups.get(kind, {})
-        where = join_words(f"{task} with {join_words(found[task])}" for task in order if task in found)
-        parts += [f"{predicate} on {where} tokens"] if found else []
+        lengths = groups.get(kind, {})
+        where = join_words(f"{task} with {join_words(lengths[task])}" for task in order if task in lengths)
+        parts += [f"{predicate} on {where} tokens"] if lengths else []
     return _sentence(subject, "; ".join(parts) or words["never"])
 
 

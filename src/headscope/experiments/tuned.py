@@ -177,9 +177,9 @@ def check_example(runs: Sequence[TaskRun], wanted: str | None) -> None:
     known = [example.id for run in runs for example in run.task.dev]
     near = get_close_matches(wanted, known, n=1)
     guess = f" Did you mean '{near[0]}'?" if near else ""
-    some = ", ".join(f"'{name}'" for name in known[:5])
+    first = ", ".join(f"'{name}'" for name in known[:5])
     raise InputError(
-        f"No input is called '{wanted}', so it cannot be shown.{guess} There are {len(known):,}, such as {some}."
+        f"No input is called '{wanted}', so it cannot be shown.{guess} There are {len(known):,}, such as {first}."
     )
 
 
