@@ -229,7 +229,9 @@ def test_a_tuned_model_is_checked_against_the_base_and_the_labels_before_anythin
     with pytest.raises(InputError, match="which has no head for any task"):
         check(runs(tmp_path / "headless", base=base, tuned=str(place() / "base")))
     base.network.config.num_hidden_layers += 3
-    with pytest.raises(InputError, match=r"has \d layers, but the model it is compared with, .*, has \d. Give as"):
+    with pytest.raises(
+        InputError, match=r"has num_hidden_layers=\d, but the model it is .*, has num_hidden_layers=\d. Give"
+    ):
         check(runs(tmp_path / "shape", base=base, tuned=str(tuned)))
     base.network.config.num_hidden_layers -= 3
     unlabelled = tmp_path / "dev.jsonl"

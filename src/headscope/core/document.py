@@ -25,7 +25,7 @@ class Table:
 
     The columns x, x_low and x_high are printed as one, such as 0.42 [0.39, 0.45]. Rows are named by the frame's index
     if it has a name, else by the first column. `theirs` are a paper's own numbers: printed beside ours where their
-    columns and rows are among ours, else below. `reduced` says why n is smaller than the paper's. `number` is the number
+    columns and rows are among ours, else below. `reduced` says why n is smaller than the paper's. `number` is that
     of the paper's own table; tables without one are then numbered A1, A2 and so on.
     """
 

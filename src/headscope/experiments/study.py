@@ -163,12 +163,12 @@ class TaskStudy(Study):
         """Return the tasks to study, and the names of those that the folder lacks."""
         from headscope.experiments import tasks
 
+        options: dict[str, Any] = {"seed": self.seed, "tuned": self.tuned is not None}
         if self.data is not None:
-            return tasks.read_glue(self.data, self.tasks, self.kinds, seed=self.seed, train=self.tuned is None)
+            return tasks.read_glue(self.data, self.tasks, self.kinds, **options)
         if self.dev is not None:
             columns = {name: getattr(self, name) for name in COLUMNS}
-            tuned = self.tuned is not None
-            return [tasks.read_files(self.dev, self.train, columns=columns, seed=self.seed, tuned=tuned)], []
+            return [tasks.read_files(self.dev, self.train, columns=columns, **options)], []
         return [tasks.read_bundled()], []
 
     def plan_task(self, task: "TaskData", base: "Model", out: Path, count: int, **options: Any) -> "TaskRun":

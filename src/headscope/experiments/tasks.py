@@ -34,25 +34,23 @@ def read_bundled() -> TaskData:
 
 
 def read_glue(
-    folder: str, names: Sequence[str], kinds: Mapping[str, str], *, seed: int = 0, train: bool = True
+    folder: str, names: Sequence[str], kinds: Mapping[str, str], *, seed: int = 0, tuned: bool = False
 ) -> tuple[list[TaskData], list[str]]:
     """Read tasks from a folder of GLUE; return them and the names of those that are missing.
 
     `kinds` are the tasks of the study with their descriptions. Tasks in `names` must exist; without names, all that the
-    folder has are read. Where a task has no train file, its dev file is split, unless `train` is false.
+    folder has are read. Where a task has no train file, its dev file is split, unless the model is `tuned` already.
     """
     if not Path(folder).is_dir():
         raise InputError(f"There is no folder '{folder}'. Give the folder that holds those of GLUE's tasks.")
     tasks, missing = [], []
     for name in [find_task_name(name, kinds) for name in names] or kinds:
-        try:
-            dev = read(f"glue:{name}:dev@{folder}")
-        except InputError:
-            if names or _has_file(folder, name, "dev"):
-                raise
+        dev = _read_part(folder, name, "dev", required=bool(names))
+        if dev is None:
             missing.append(name)
             continue
-        tasks.append(_add_train(name, kinds[name], dev, folder, seed) if train else _without_train(name, kinds, dev))
+        train = None if tuned else _read_part(folder, name, "train")
+        tasks.append(_make_task(name, kinds[name], dev, train, seed=seed, tuned=tuned))
     if not tasks:
         raise InputError(
             f"{folder} has none of the tasks {', '.join(kinds)}. Give the folder that holds theirs, as GLUE's download "
@@ -64,19 +62,14 @@ def read_glue(
 def read_files(
     dev: Any, train: Any = None, *, columns: Mapping[str, Any] | None = None, seed: int = 0, tuned: bool = False
 ) -> TaskData:
-    """Read a task from the user's own data, as `hs.read` does.
+    """Read a task from the user's own data, as `hs.read` does; it is named after the file.
 
-    Without `train` the examples are split, unless the model is tuned already. The task is named after the file.
+    Without `train` the examples are split, unless the model is `tuned` already.
     """
-    kind, options = "the user's own", dict(columns or {})
+    options = dict(columns or {})
     name = Path(str(dev).rpartition("@")[2] or str(dev)).stem
-    examples = read(dev, **options)
-    if tuned:
-        return _without_train(name, {name: kind}, examples)
-    if train is None:
-        return _split_task(name, kind, examples, seed)
-    source = f"{len(examples):,} examples to study, others for training"
-    return TaskData(name, kind, read(train, **options), examples, source)
+    learned = None if train is None or tuned else read(train, **options)
+    return _make_task(name, "the user's own", read(dev, **options), learned, seed=seed, tuned=tuned)
 
 
 def find_task_name(name: str, known: Mapping[str, str]) -> str:
@@ -134,32 +127,29 @@ def _group_by_text(examples: Sequence[Example]) -> dict[int, list[int]]:
     return groups
 
 
-def _add_train(name: str, kind: str, dev: Sequence[Example], folder: str, seed: int) -> TaskData:
+def _read_part(folder: str, name: str, part: str, *, required: bool = False) -> Sequence[Example] | None:
+    """Return the examples of a GLUE file; None if it is missing, but an error if it is broken."""
     try:
-        train = read(f"glue:{name}:train@{folder}")
+        return read(f"glue:{name}:{part}@{folder}")
     except InputError:
-        if _has_file(folder, name, "train"):
+        if required or any(_plain(path.parent.name) == _plain(name) for path in Path(folder).glob(f"*/{part}.tsv")):
             raise
-        return _split_task(name, kind, dev, seed)
-    return TaskData(name, kind, train, dev, "train to learn from, dev to study")
+        return None
 
 
-def _split_task(name: str, kind: str, examples: Sequence[Example], seed: int) -> TaskData:
-    train, dev = split_by_text(examples, DEV_SHARE, seed)
+def _make_task(
+    name: str, kind: str, dev: Sequence[Example], train: Sequence[Example] | None, *, seed: int, tuned: bool
+) -> TaskData:
+    if tuned:
+        return TaskData(name, kind, (), dev, f"all {len(dev):,} examples to study")
+    if train is not None:
+        return TaskData(name, kind, train, dev, "train to learn from, dev to study")
+    train, studied = split_by_text(dev, DEV_SHARE, seed)
     source = (
-        f"{len(examples):,} pairs of one file, divided: {len(train):,} to learn from, {len(dev):,} to study, and no "
+        f"{len(dev):,} pairs of one file, divided: {len(train):,} to learn from, {len(studied):,} to study, and no "
         "text (no question, no sentence of a passage) in both"
     )
-    return TaskData(name, kind, train, dev, source)
-
-
-def _without_train(name: str, kinds: Mapping[str, str], dev: Sequence[Example]) -> TaskData:
-    return TaskData(name, kinds[name], (), dev, f"all {len(dev):,} examples to study")
-
-
-def _has_file(folder: str, name: str, part: str) -> bool:
-    """Return whether a task has this file; if it cannot be read, it is broken rather than missing."""
-    return any(_plain(path.parent.name) == _plain(name) for path in Path(folder).glob(f"*/{part}.tsv"))
+    return TaskData(name, kind, train, studied, source)
 
 
 def _plain(name: str) -> str:

@@ -29,7 +29,7 @@ from headscope.training.find_task import find_task, find_task_of_head
 from headscope.training.finetune import finetune
 from headscope.training.settings import TrainingOptions
 
-SHAPE = {"model_type": "of type", "num_hidden_layers": "layers", "num_attention_heads": "heads in a layer"}
+SHAPE = ("model_type", "num_hidden_layers", "num_attention_heads")
 
 
 @dataclass(frozen=True)
@@ -224,23 +224,17 @@ def ignore_truncation() -> Iterator[None]:
 
 def _check_tuned(run: TaskRun, folder: Path) -> None:
     tuned = load(folder, device="cpu")
-    for name, word in SHAPE.items():
+    for name in SHAPE:
         theirs, ours = (getattr(model.network.config, name, None) for model in (tuned, run.base))
         if theirs != ours:
-            typed = name == "model_type"
-            difference = (f"is {word} '{theirs}'", f"is '{ours}'") if typed else (f"has {theirs} {word}", f"has {ours}")
             raise InputError(
-                f"The tuned model {folder} {difference[0]}, but the model it is compared with, {run.base.spec}, "
-                f"{difference[1]}. Give as model the one that it was tuned from."
+                f"The tuned model {folder} has {name}={theirs}, but the model it is compared with, {run.base.spec}, "
+                f"has {name}={ours}. Give as model the one that it was tuned from."
             )
     find_task_of_head("auto", tuned.network, run.examples).check(run.examples, run.task.name)
 
 
 def _describe_tuning(tuning: TrainingOptions) -> str:
-    parts = [
-        count_noun(tuning["epochs"], "epoch"),
-        f"batch {tuning['batch_size']}",
-        f"learning rate {tuning['learning_rate']:g}",
-        *([f"warm-up {tuning['warmup']:g}"] if tuning["warmup"] else []),
-    ]
-    return ", ".join(parts)
+    warmup = f", warm-up {tuning['warmup']:g}" if tuning["warmup"] else ""
+    epochs = count_noun(tuning["epochs"], "epoch")
+    return f"{epochs}, batch {tuning['batch_size']}, learning rate {tuning['learning_rate']:g}{warmup}"

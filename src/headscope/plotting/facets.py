@@ -58,7 +58,7 @@ def heat_facets(
     left = 0.45 + fonts.label_width(texts[y]) * theme.NOTE
     figure, panels = make_panels(shape[:2], box, Margins(left, right=1.3, top=0.5))
     for row in range(shape[0]):
-        colours = _choose_scale(cells if scale == "figure" else cells[row], signed=signed)
+        colours = value_scale(cells if scale == "figure" else cells[row], signed=signed)
         for column in range(shape[1]):
             panel = panels[row][column]
             heatmap.draw_image(panel, cells[row, column], colours)
@@ -154,10 +154,6 @@ def make_panels(shape: tuple[int, ...], box: tuple[float, float], margins: Margi
         lefts = [margins.left + column * (box[0] + margins.across) for column in range(columns)]
         panels.append([figure.add_axes((x / wide, bottom / high, box[0] / wide, box[1] / high)) for x in lefts])
     return figure, panels
-
-
-def _choose_scale(cells: heatmap.Cells, *, signed: bool) -> heatmap.ColourScale:
-    return heatmap.weight_scale(cells, signed=True) if signed else value_scale(cells)
 
 
 def _name(table: xr.DataArray, dim: str, names: Names) -> list[str]:
