@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from headscope.core.errors import InputError
-from headscope.core.state import Extremes, Moments, Rows, State, Total
+from headscope.core.state import Moments, Rows, State, Total
 
 numbers = st.floats(-1e6, 1e6) | st.just(np.nan)
 
@@ -40,12 +40,6 @@ def test_totals_add():
     assert (Total(np.array([1, 2])) + Total(np.array([3, 4]))).sum.tolist() == [4, 6]
 
 
-def test_extremes_ignore_nan():
-    result = Extremes.of(np.array([[1.0, np.nan], [3.0, np.nan]])) + Extremes.of(np.array([[-2.0, np.nan]]))
-    assert result.least.tolist() == [-2.0, np.inf]
-    assert result.greatest.tolist() == [3.0, -np.inf]
-
-
 def test_rows_are_sorted_by_id_whatever_the_order_of_adding():
     first, second = Rows.of(np.array(["b", "d"]), np.array([2.0, 4.0])), Rows.of(np.array(["a"]), np.array([1.0]))
     for result in (first + second, second + first):
@@ -74,14 +68,13 @@ def test_states_with_different_axes_or_leaves_do_not_add():
     with pytest.raises(InputError, match="Cannot add these states of 'entropy': their axes differ."):
         state() + state(labels={"layer": [0, 2]})
     with pytest.raises(InputError, match="their axes differ"):
-        state() + state(entropy=Extremes(np.ones(2), np.ones(2)))
+        state() + state(entropy=Moments.of(np.ones((1, 2))))
 
 
 def test_a_state_with_every_kind_of_leaf_survives_a_file():
     saved = state(
         moments=Moments.of(np.arange(6.0).reshape(3, 2)),
         total=Total(np.array([1.0, 2.0])),
-        extremes=Extremes.of(np.arange(4.0).reshape(2, 2)),
         rows=Rows.of(np.array(["zwei", "für"]), np.ones((2, 2))),
     )
     file = io.BytesIO()

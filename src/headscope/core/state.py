@@ -50,22 +50,6 @@ class Total:
 
 
 @dataclass(frozen=True)
-class Extremes:
-    """Minimum and maximum of each cell; infinite without any value."""
-
-    least: Array
-    greatest: Array
-
-    @classmethod
-    def of(cls, values: Array) -> "Extremes":
-        """Build from one value per example, along the first axis."""
-        return cls(np.fmin.reduce(values, 0, initial=np.inf), np.fmax.reduce(values, 0, initial=-np.inf))
-
-    def __add__(self, other: "Extremes") -> "Extremes":
-        return Extremes(np.minimum(self.least, other.least), np.maximum(self.greatest, other.greatest))
-
-
-@dataclass(frozen=True)
 class Rows:
     """The values of every example, sorted by id; ids are unique."""
 
@@ -88,8 +72,8 @@ class Rows:
         return Rows.of(np.concatenate([self.ids, other.ids]), np.concatenate([self.values, other.values]))
 
 
-Leaf = Moments | Total | Extremes | Rows
-LEAF_TYPES: dict[str, type[Leaf]] = {kind.__name__: kind for kind in (Moments, Total, Extremes, Rows)}
+Leaf = Moments | Total | Rows
+LEAF_TYPES: dict[str, type[Leaf]] = {kind.__name__: kind for kind in (Moments, Total, Rows)}
 
 
 @dataclass(frozen=True)

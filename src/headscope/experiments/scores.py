@@ -11,7 +11,8 @@ from headscope.engine.model import Model
 from headscope.results.stamp import read_provenance
 from headscope.training import metrics
 from headscope.training.score import score
-from headscope.uncertainty.bootstrap import percentile_interval
+from headscope.uncertainty.bootstrap import bootstrap_metric, percentile_interval
+from headscope.uncertainty.correlation import pearson
 from headscope.uncertainty.intervals import Array
 
 
@@ -60,19 +61,15 @@ def _compare_predictions(baseline: xr.Dataset, other: xr.Dataset) -> dict[str, f
 
 def _bootstrap_change(baseline: xr.Dataset, other: xr.Dataset, metric: str) -> Array:
     """Return the change of the score over draws of the same examples for both."""
-    label = baseline["label"].values
-    draws = np.random.default_rng(0).integers(0, len(label), (metrics.DRAWS, len(label)))
-    compute = {"accuracy": _accuracy, "pearson": _pearson}[metric]
-    before, after = (compute(label, data["prediction"].values, draws) for data in (baseline, other))
-    change: Array = after - before
-    return change
+    compute = {"accuracy": _accuracy, "pearson": pearson}[metric]
+
+    def change(label: Array, before: Array, after: Array) -> Array:
+        difference: Array = compute(label, after) - compute(label, before)
+        return difference
+
+    columns = (baseline["label"], baseline["prediction"], other["prediction"])
+    return bootstrap_metric(change, *(column.values.astype(float) for column in columns), draws=metrics.DRAWS)
 
 
-def _accuracy(label: Any, prediction: Any, draws: Any) -> Any:
-    return (label == prediction).astype(float)[draws].mean(-1)
-
-
-def _pearson(label: Any, prediction: Any, draws: Any) -> Any:
-    x, y = (values.astype(float)[draws] for values in (label, prediction))
-    x, y = x - x.mean(-1, keepdims=True), y - y.mean(-1, keepdims=True)
-    return (x * y).sum(-1) / np.sqrt((x * x).sum(-1) * (y * y).sum(-1))
+def _accuracy(label: Array, prediction: Array) -> Any:
+    return (label == prediction).mean(-1)
