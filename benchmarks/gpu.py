@@ -1,6 +1,6 @@
 """Effective attention on a GPU: its error, and its cost over the forward pass.
 
-PYTHONPATH=src python -m benchmarks.gpu [--quick]
+PYTHONPATH=src python -m benchmarks.gpu [--quick] [--out FILE.json]
 
 TF32 is off. Times are wall-clock medians of interleaved runs, with the GPU synchronised, a tokenizer attached, and
 inputs on the GPU unless a table says otherwise. Errors are the worst over stress cases, against a float64 singular
@@ -8,9 +8,11 @@ value decomposition on the CPU.
 """
 
 import argparse
+import json
 import time
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -36,7 +38,9 @@ def main() -> None:
     """Print the errors, the ratios and the number of host synchronisations."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="tiny models, on the CPU where there is no GPU")
-    quick = parser.parse_args().quick
+    parser.add_argument("--out", type=Path, help="where to write the ratios")
+    options = parser.parse_args()
+    quick, rows = options.quick, []
     device = "cuda" if torch.cuda.is_available() else "cpu"
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.manual_seed(0)
@@ -45,18 +49,24 @@ def main() -> None:
     layers = {"layers": 2} if quick else {}
     bert = load_bert(**layers, device=device)
     shapes = {(2, 96): 9.9} if quick else BERT_BARS
-    print_ratios("BERT-base shape, float32", bert, shapes, turns)
+    rows += print_ratios("BERT-base shape, float32", bert, shapes, turns)
     host = shapes if quick else {(64, 128): BERT_BARS[64, 128]}
-    print_ratios("BERT-base shape, float32, inputs on the host", bert, host, turns, on_device=False)
+    rows += print_ratios("BERT-base shape, float32, inputs on the host", bert, host, turns, on_device=False)
     for dtype in (torch.bfloat16,) if quick else (torch.bfloat16, torch.float16):
         half = load_bert(**layers, device=device, dtype=dtype)
-        print_ratios(f"BERT-base shape, {name_of(dtype)}", half, {(2, 96) if quick else (64, 128): HALF_BAR}, turns)
+        rows += print_ratios(
+            f"BERT-base shape, {name_of(dtype)}", half, {(2, 96) if quick else (64, 128): HALF_BAR}, turns
+        )
     for dtype in (torch.float32, torch.bfloat16):
         size = (2, 4, 2) if quick else (22, 32, 4)
         llama = load_llama(*size, intermediate=5632, device=device, dtype=dtype)
         bars = {(1, 96): 9.9} if quick else LLAMA_BARS if dtype == torch.float32 else {(4, 256): HALF_BAR}
-        print_ratios(f"Llama shape (22 layers, 32 heads, 4 value heads), {name_of(dtype)}", llama, bars, turns)
+        rows += print_ratios(f"Llama shape (22 layers, 32 heads, 4 value heads), {name_of(dtype)}", llama, bars, turns)
     print_against_svd(device, (2, 96) if quick else (64, 128))
+    if options.out:
+        name = torch.cuda.get_device_name() if device == "cuda" else "cpu"
+        facts = {"command": "python -m benchmarks.gpu", "device": name, "torch": torch.__version__, "turns": turns}
+        options.out.write_text(json.dumps({**facts, "rows": rows}, indent=1) + "\n")
 
 
 def print_errors(device: str) -> None:
@@ -110,9 +120,9 @@ def oracle(attention: Tensor, values: Tensor, causal: Tensor | None) -> Tensor:
 
 def print_ratios(
     title: str, model: Model, bars: dict[tuple[int, int], float], turns: int, *, on_device: bool = True
-) -> None:
+) -> list[dict[str, Any]]:
     """Print capture and view over the forward pass with attentions, and the number of host synchronisations."""
-    rows = []
+    rows, results = [], []
     for (batch, length), bar in bars.items():
         rivals = {
             name: Variant(run, warmup=WARMUP) for name, run in steps(model, batch, length, on_device=on_device).items()
@@ -125,8 +135,11 @@ def print_ratios(
         verdicts = [verdict(ratios["materialised"], bar), verdict(ratios["in place"], IN_PLACE_BAR)]
         waits = str(count_synchronisations(rivals["materialised"].run))
         rows.append([f"{batch} × {length}", f"{forward * 1e3:.1f} ms", *cells, *verdicts, waits])
+        shape = {"model": title, "batch": batch, "tokens": length, "forward_ms": 1e3 * forward, "bar": bar}
+        results.append({**shape, **ratios, "synchronisations": int(waits)})
     header = ["batch", "forward", "captured", "factored", "materialised", "in place", "maps", "edit", "syncs"]
     show(f"{title}, over the forward pass with attentions: median", header, rows)
+    return results
 
 
 def verdict(ratio: float, bar: float) -> str:
