@@ -1,19 +1,20 @@
 """Shares of the pattern classes before and after fine-tuning, raw and effective: the source of docs/patterns.md.
 
-One run for each task and model (docs/runs/finetune.py fine-tunes them), then all of them in one small file:
+One run for each task and model (docs/runs/finetune.py fine-tunes them), then all of them in one small file. The output
+of a run is named TASK-tuned-MODEL.state or TASK-base-MODEL.state:
 
-    python docs/runs/pattern_shares.py run rte --place GLUE --model tuned/rte-e5 --out rte-tuned-e5-small.state
-    python docs/runs/pattern_shares.py run rte --place GLUE --model e5-small --out rte-base-e5-small.state
+    python docs/runs/pattern_shares.py run rte --data GLUE --model tuned/rte-e5 --out rte-tuned-e5-small.state
+    python docs/runs/pattern_shares.py run rte --data GLUE --model e5-small --out rte-base-e5-small.state
     python docs/runs/pattern_shares.py join *.state --out docs/results/pattern_shares.nc
 """
 
 import argparse
 import warnings
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import xarray as xr
+from commands import run_or_join  # beside this file
 
 import headscope as hs
 from headscope.measuring.checkpoint import read_checkpoint
@@ -26,7 +27,7 @@ LENGTH = 128
 def run(options: argparse.Namespace) -> None:
     """Measure one dev set with one model."""
     warnings.simplefilter("ignore", hs.DataWarning)  # a few texts are truncated, and task heads are not used
-    model, data = hs.load(options.model, dtype="float32"), hs.read(f"glue:{options.task}:dev@{options.place}")
+    model, data = hs.load(options.model, dtype="float32"), hs.read(f"glue:{options.task}:dev@{options.data}")
     settings: dict[str, Any] = {"max_length": LENGTH, "limit": options.limit, "out": options.out, "resume": True}
     hs.measure(model, data, lens=list(LENSES), statistics=["patterns"], **settings)
 
@@ -34,7 +35,7 @@ def run(options: argparse.Namespace) -> None:
 def join(options: argparse.Namespace) -> None:
     """Join all runs along `run`, with `task`, `tuned` and `model` of each."""
     parts, runs = [], {}
-    for path in options.states:
+    for path in options.paths:
         name = " ".join(path.stem.split("-", 2))
         facts = read_checkpoint(path).facts
         runs[name] = {key: facts[key] for key in ("weights_hash", "data", "n", "device", "dtype")}
@@ -60,23 +61,5 @@ def _reduce(data: xr.Dataset) -> xr.Dataset:
     return data[names].drop_attrs().map(lambda values: values.astype(np.float32), keep_attrs=True)
 
 
-def main() -> None:
-    """Run or join."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    commands: Any = parser.add_subparsers(required=True)
-    running, joining = commands.add_parser("run"), commands.add_parser("join")
-    running.add_argument("task")
-    running.add_argument("--place", type=Path, required=True, help="the folder with the data")
-    running.add_argument("--model", help="a hub id or a folder; by default a small BERT")
-    running.add_argument("--out", type=Path, required=True, help="TASK-tuned-MODEL.state or TASK-base-MODEL.state")
-    running.add_argument("--limit", type=int)
-    running.set_defaults(run=run)
-    joining.add_argument("states", type=Path, nargs="+")
-    joining.add_argument("--out", type=Path, required=True)
-    joining.set_defaults(run=join)
-    options = parser.parse_args()
-    options.run(options)
-
-
 if __name__ == "__main__":
-    main()
+    run_or_join(__doc__, run, join, argument="task")
