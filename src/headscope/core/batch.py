@@ -20,7 +20,7 @@ class Batch:
     examples: tuple[Example, ...]
     maps: Mapping[tuple[str, str], Maps]
     lens: str
-    known: Mapping[str, tuple[Tensor, ...]] = field(default_factory=dict)
+    token_tables: Mapping[str, tuple[Tensor, ...]] = field(default_factory=dict)
     """The results of `PerExample.tokens` by spec, on the device of the maps, where they are computed already."""
 
     @property

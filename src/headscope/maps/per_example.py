@@ -46,9 +46,9 @@ class PerExample(Statistic):
         """
         return ()
 
-    def known(self, batch: Batch) -> tuple[Tensor, ...]:
+    def token_tables(self, batch: Batch) -> tuple[Tensor, ...]:
         """Return the result of `tokens` for a batch, on the device of its maps."""
-        maps, cached = batch.focus, batch.known.get(to_spec(self))
+        maps, cached = batch.focus, batch.token_tables.get(to_spec(self))
         if cached is not None:
             return cached
         return copy_to_device(maps.visible[0].device, self.tokens(batch.examples, maps.queries, maps.keys))

@@ -53,8 +53,8 @@ def open_result(path: str | Path) -> xr.Dataset:
 
 def _read_netcdf(path: Path) -> xr.Dataset:
     if not path.is_file():
-        found = "a folder" if path.is_dir() else "nothing"
-        raise InputError(f"Cannot open {path}: there is {found} of that name. Give the path of a .nc file.")
+        existing = "a folder" if path.is_dir() else "nothing"
+        raise InputError(f"Cannot open {path}: there is {existing} of that name. Give the path of a .nc file.")
     try:
         return xr.load_dataset(path, engine="h5netcdf")
     except PermissionError as error:
@@ -79,8 +79,8 @@ def _choose_writer(what: Any, path: Path) -> Callable[[Path], None]:
         raise InputError(f"Only a Dataset or a matplotlib figure can be saved, but got a {type(what).__name__}.")
     if path.suffix.lower() not in writers:
         kind = "Dataset" if isinstance(what, xr.Dataset) else "figure"
-        found = f"ends in '{path.suffix}'" if path.suffix else "has no ending"
-        raise OutputError(f"A {kind} is saved as {' '.join(writers)}, but '{path.name}' {found}. Change the ending.")
+        problem = f"ends in '{path.suffix}'" if path.suffix else "has no ending"
+        raise OutputError(f"A {kind} is saved as {' '.join(writers)}, but '{path.name}' {problem}. Change the ending.")
     return writers[path.suffix.lower()]
 
 

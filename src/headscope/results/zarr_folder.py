@@ -29,8 +29,8 @@ def read_zarr(path: Path) -> xr.Dataset:
     """Read a whole Dataset from a folder."""
     zarr = _require_zarr()
     if not path.is_dir() or not _is_zarr(path):
-        found = "a file" if path.is_file() else "a folder without Zarr data" if path.exists() else "nothing"
-        raise InputError(f"Cannot open {path}: there is {found} of that name. Give the path of a .zarr folder.")
+        existing = "a file" if path.is_file() else "a folder without Zarr data" if path.exists() else "nothing"
+        raise InputError(f"Cannot open {path}: there is {existing} of that name. Give the path of a .zarr folder.")
     try:
         missing = _count_missing_chunks(zarr.open_group(path, mode="r"))
         data: xr.Dataset = xr.open_zarr(path, consolidated=None).load()

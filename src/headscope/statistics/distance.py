@@ -40,6 +40,6 @@ class Distance(PerExample):
 
     def values(self, batch: Batch) -> Mapping[str, Tensor]:
         """Return the mean over an example's rows."""
-        queries, keys = self.known(batch)
+        queries, keys = self.token_tables(batch)
         distances = (queries[:, :, None] - keys[:, None]).abs().float()
         return {"distance": mean_over_rows(map_rows(batch.focus, row_distance, distances))}

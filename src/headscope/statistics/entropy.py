@@ -62,4 +62,4 @@ class Entropy(PerExample):
     def values(self, batch: Batch) -> Mapping[str, Tensor]:
         """Return the mean over an example's rows."""
         function = partial(row_entropy, smoothing=self.smoothing)
-        return {"entropy": mean_over_rows(map_rows(batch.focus, function, rows=self.known(batch)))}
+        return {"entropy": mean_over_rows(map_rows(batch.focus, function, rows=self.token_tables(batch)))}

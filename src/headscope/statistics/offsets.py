@@ -59,7 +59,7 @@ class Offsets(PerExample):
 
     def values(self, batch: Batch) -> Mapping[str, Tensor]:
         """Return the mean over the rows of an example that have such a neighbour."""
-        index, valid = self.known(batch)
+        index, valid = self.token_tables(batch)
         masks, picked = [], []
         for weights, visible in iterate_layers(batch.focus):
             masks.append(visible.gather(-1, index) & valid)

@@ -73,7 +73,7 @@ class Patterns(PerExample):
 
     def values(self, batch: Batch) -> Mapping[str, Tensor]:
         """Return the class of every map, one-hot."""
-        maps, (real, segments) = batch.focus, self.known(batch)
+        maps, (real, segments) = batch.focus, self.token_tables(batch)
         if not _is_square(maps):
             shape = (len(maps.examples), len(maps.layers), len(maps.heads), len(class_names(self.classifier)))
             return {"patterns": torch.full(shape, torch.nan, device=maps.visible[0].device)}

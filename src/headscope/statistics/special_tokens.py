@@ -53,7 +53,7 @@ class SpecialTokens(PerExample):
 
     def values(self, batch: Batch) -> Mapping[str, Tensor]:
         """Return the mean over the rows of an example that see a token of the role."""
-        *columns, own_role = self.known(batch)
+        *columns, own_role = self.token_tables(batch)
         weights = reduce_columns(batch.focus, columns, self.several)
         sources = torch.stack([~own_role, own_role], dim=-1)  # batch query role source
         mask = (weights.visible[..., None] & sources[:, None])[:, :, None]

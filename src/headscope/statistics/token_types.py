@@ -58,7 +58,7 @@ class TokenTypes(PerExample):
 
     def values(self, batch: Batch) -> Mapping[str, Tensor]:
         """Return the mean over the rows of an example that see a token of the type."""
-        index, valid, *rows = self.known(batch)
+        index, valid, *rows = self.token_tables(batch)
         weights = reduce_columns(batch.focus, (index, valid), self.several, rows)
         mask = weights.visible[:, :, None]
         return {
