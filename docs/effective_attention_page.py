@@ -93,31 +93,31 @@ ratio differs between tasks and machines by chance, by a third and more."""
 
 def results(folder: Path = DOCS / "results") -> dict[str, dict[str, xr.Dataset]]:
     """Return numbers and times by model."""
-    found = {}
+    models = {}
     for path in sorted(folder.glob(f"{STEM}*.nc")):
         if not path.stem.endswith(("_times", "_maps")):
             times = open_result(path.with_name(f"{path.stem}_times.nc"))
-            found[path.stem.removeprefix(STEM)] = {"numbers": open_result(path), "times": times}
-    return found
+            models[path.stem.removeprefix(STEM)] = {"numbers": open_result(path), "times": times}
+    return models
 
 
-def page(found: Mapping[str, Mapping[str, xr.Dataset]], folder: Path = DOCS / "results") -> bytes:
+def page(models: Mapping[str, Mapping[str, xr.Dataset]], folder: Path = DOCS / "results") -> bytes:
     """Return the page; times of BERT-base's shape are read from the folder."""
-    numbers = {label: data["numbers"] for label, data in found.items()}
-    judged = {label: judge_claims(data["numbers"], data["times"]) for label, data in found.items()}
+    numbers = {label: data["numbers"] for label, data in models.items()}
+    judged = {label: judge_claims(data["numbers"], data["times"]) for label, data in models.items()}
     shapes = sorted(folder.glob(f"{STEM}bert-base-shape_*_times.nc"))
     method = (report.TEXTS["lenses"], report.JUDGED, *report.TEXTS["method"].split("\n\n"))
     text = TEXT.format(
         answer=_answer(numbers),
         commands="\n".join(_commands(numbers)),
         shape="\n\n".join(map(_shape, shapes)),
-        models=" and ".join(found),
+        models=" and ".join(models),
         short=_grid(_in_short(numbers)),
         pairs=sum(len(claims[0].tasks) for claims in judged.values()),
         counts=_grid(_counts(list(judged.values()))),
         size=" or ".join(map(str, sorted({_size(data) for data in numbers.values()}))),
         bodies="\n".join(to_markdown(_body(label, data, judged[label]), _pictures(label), level=2, captions=False)
-                         for label, data in found.items()),
+                         for label, data in models.items()),
         method="\n\n".join(f"- {text}" for text in method),
         differences="\n\n".join(f"**{label}.** {report.describe_differences(data)}" for label, data in numbers.items()),
         runs="\n\n".join(_run(label, data) for label, data in numbers.items()),
@@ -125,10 +125,10 @@ def page(found: Mapping[str, Mapping[str, xr.Dataset]], folder: Path = DOCS / "r
     return text.encode()
 
 
-def drawn(found: Mapping[str, Mapping[str, xr.Dataset]]) -> dict[str, Figure]:
+def drawn(models: Mapping[str, Mapping[str, xr.Dataset]]) -> dict[str, Figure]:
     """Return the pictures of the page by file name."""
     return {
-        Path(_pictures(label)["by_length"]).name: report.draw_lengths(data["numbers"]) for label, data in found.items()
+        Path(_pictures(label)["by_length"]).name: report.draw_lengths(data["numbers"]) for label, data in models.items()
     }
 
 
@@ -200,9 +200,9 @@ def _commands(numbers: Mapping[str, xr.Dataset]) -> list[str]:
             groups.setdefault(str(data["tuning"].sel(task=task).values), {})[task.lower().replace("-", "")] = None
     lines = []
     for tuning, tasks in groups.items():
-        found = re.fullmatch(r"(\d+) epochs?, batch (\d+), learning rate ([\d.e-]+)(?:, warm-up ([\d.]+))?", tuning)
-        assert found is not None, tuning
-        options = zip(("epochs", "batch_size", "learning_rate", "warmup"), found.groups(), strict=True)
+        match = re.fullmatch(r"(\d+) epochs?, batch (\d+), learning rate ([\d.e-]+)(?:, warm-up ([\d.]+))?", tuning)
+        assert match is not None, tuning
+        options = zip(("epochs", "batch_size", "learning_rate", "warmup"), match.groups(), strict=True)
         asked = ",".join(f"{name}={value}" for name, value in options if value)
         chosen = " ".join(f"--task {task}" for task in tasks)
         lines.append(f"headscope study effective-attention:{asked} --data GLUE {chosen} --model MODEL -o out/")
@@ -224,8 +224,8 @@ def _in_short(numbers: Mapping[str, xr.Dataset]) -> pd.DataFrame:
             part = data.sel(role="tuned", length=length)
             part = part.sel(task=part["n"] > 1)
             verdicts = {thing: [task.verdict for task in judge(claim, part).tasks] for thing, claim in LOSES.items()}
-            cells = {thing: ", ".join(f"{word} {found.count(kind)}" for kind, word in WORDS.items() if kind in found)
-                     for thing, found in verdicts.items()}  # fmt: skip
+            cells = {thing: ", ".join(f"{word} {verdict.count(kind)}" for kind, word in WORDS.items() if kind in verdict)
+                     for thing, verdict in verdicts.items()}  # fmt: skip
             rows.append({"tuned model": f"{label}, {name}", **cells})
     return pd.DataFrame(rows).set_index("tuned model")
 

@@ -1,8 +1,7 @@
-"""The study of effective attention with both pretrained models on five GLUE tasks: the source of
-docs/effective_attention.md.
+"""Run the study of effective attention with both pretrained models on five GLUE tasks, for docs/effective_attention.md.
 
-One run for each task and model, which tunes and studies; runs may go side by side. Then evaluation times, model by
-model and with nothing beside them. Then all of it in a few files:
+One run for each task and model fine-tunes and measures; runs may be parallel. Then evaluation times, one model after
+another and with nothing else running. Then all results are joined in a few files:
 
     python docs/runs/effective_attention.py run rte --place GLUE --model e5-small --work WORK --out FOUND
     python docs/runs/effective_attention.py time --place GLUE --model e5-small --out FOUND
@@ -10,10 +9,10 @@ model and with nothing beside them. Then all of it in a few files:
     python docs/runs/effective_attention.py join FOUND --out docs/results
     python docs/runs/effective_attention.py check rte --place GLUE    # numbers before tuning, against docs/results
 
-These write small files of plain arrays into FOUND, and need neither HDF5 nor any dataset library. WORK holds the tuned
-model and every step; a run that was stopped goes on from there. Times are those of the model before tuning: tuning
-changes weights, not how much there is to compute. With `--shape` they are those of a network of BERT-base's shape with
-random weights; do that on a GPU and on a CPU.
+Runs write small files of plain arrays into FOUND, and need neither HDF5 nor any dataset library. WORK holds the tuned
+model and every step; a stopped run is resumed from it. Times are those of the model before tuning: tuning changes
+weights, not how much is computed. With `--shape` they are those of a network of BERT-base's shape with random weights;
+do that on a GPU and on a CPU.
 """
 
 import argparse
@@ -40,6 +39,7 @@ PARTS = ("numbers", "maps")
 ORDER = ("RTE", "MRPC", "QNLI", "SST-2", "STS-B")
 SHAPE = "bert-base-shape"
 TOLERANCE = 1e-6  # the stored numbers are in float32
+CLASS_TOLERANCE = 2e-3  # on another device, a few maps of thousands are put into another pattern class
 SHOWN = "RTE"  # the task whose example is shown, as in the paper
 
 
@@ -50,9 +50,9 @@ def run(chosen: argparse.Namespace) -> None:
     options = {name: getattr(chosen, name) for name in given if getattr(chosen, name) is not None}
     study = EffectiveAttention(data=str(chosen.place), tasks=(chosen.task,), **options)
     label = Path(chosen.model or "all-MiniLM-L6-v2").name
-    found = study.run(chosen.model, chosen.work / label, device=chosen.device, progress=print_progress)
+    results = study.run(chosen.model, chosen.work / label, device=chosen.device, progress=print_progress)
     for part in PARTS:
-        write_npz(_named(found[part], label), chosen.out / f"{label}.{chosen.task}.{part}.npz")
+        write_npz(_named(results[part], label), chosen.out / f"{label}.{chosen.task}.{part}.npz")
 
 
 def clock(chosen: argparse.Namespace) -> None:
@@ -65,7 +65,7 @@ def clock(chosen: argparse.Namespace) -> None:
     tasks, _ = read_glue(str(chosen.place), (), KINDS)
     sizes = BATCHES.get(model.device.type, BATCHES["cpu"])
     every = [time_model(model, task.dev, 128).expand_dims(task=[task.name]) for task in tasks]
-    found = xr.concat(every, "task", combine_attrs="override")
+    results = xr.concat(every, "task", combine_attrs="override")
     facts = {
         "command": "docs/runs/effective_attention.py time",
         "model": label,
@@ -73,7 +73,7 @@ def clock(chosen: argparse.Namespace) -> None:
         "data": {task.name: fingerprint_examples(task.dev[: max(sizes)], labels=True) for task in tasks},
         "n": max(sizes) * len(tasks),
     }
-    write_npz(stamp(found, **facts), chosen.out / f"{label}.times.npz")
+    write_npz(stamp(results, **facts), chosen.out / f"{label}.times.npz")
 
 
 def _of_shape(model: hs.Model) -> hs.Model:
@@ -93,9 +93,9 @@ def _named(data: xr.Dataset, label: str) -> xr.Dataset:
 
 def join(chosen: argparse.Namespace) -> None:
     """For each model its tasks in one file, single precision; its times in another, and the maps of one example."""
-    labels = sorted({path.name.partition(".")[0] for path in chosen.found.glob("*.numbers.npz")})
+    labels = sorted({path.name.partition(".")[0] for path in chosen.folder.glob("*.numbers.npz")})
     for label in labels:
-        parts = {part: _read(chosen.found, label, part) for part in PARTS}
+        parts = {part: _read(chosen.folder, label, part) for part in PARTS}
         tasks = [task for task in ORDER if task in parts["numbers"]]
         first = read_provenance(parts["numbers"][tasks[0]])
         first.pop("options")  # those of a task stand in its `tuning`
@@ -109,19 +109,19 @@ def join(chosen: argparse.Namespace) -> None:
         hs.save(numbers, base.with_name(f"{base.name}.nc"))
         shown = stamp(shown.map(_single, keep_attrs=True), **facts, task_shown=SHOWN if SHOWN in tasks else tasks[0])
         hs.save(shown, base.with_name(f"{base.name}_maps.nc"))
-        hs.save(read_npz(chosen.found / f"{label}.times.npz"), base.with_name(f"{base.name}_times.nc"))
-    for path in sorted(chosen.found.glob(f"{SHAPE}_*.times.npz")):
+        hs.save(read_npz(chosen.folder / f"{label}.times.npz"), base.with_name(f"{base.name}_times.nc"))
+    for path in sorted(chosen.folder.glob(f"{SHAPE}_*.times.npz")):
         label = path.name.removesuffix(".times.npz")
         hs.save(read_npz(path), chosen.out / f"effective_attention_{label}_times.nc")
 
 
 def _read(folder: Path, label: str, part: str) -> dict[str, xr.Dataset]:
     """The part of every task's run."""
-    found = {}
+    results = {}
     for path in sorted(folder.glob(f"{label}.*.{part}.npz")):
         task = str(read_npz(path.with_name(path.name.replace(part, "numbers")))["task"].values[0])
-        found[task] = read_npz(path)
-    return found
+        results[task] = read_npz(path)
+    return results
 
 
 def _single(each: xr.DataArray) -> xr.DataArray:
@@ -142,16 +142,16 @@ def check(chosen: argparse.Namespace) -> None:
         rows = run.measure(base, "base", LENSES, statistics, pad_to=run.max_length).sel(example=run.lengths["example"])
     groups = group_lengths(run.lengths["tokens"].values, int(run.lengths["value_size"]), run.max_length)
     again = summarise_role(rows, groups, "cnn")
-    worst = 0.0
-    for name in again.data_vars:
+    failed = []
+    for name in map(str, again.data_vars):
         ours, theirs = (data[name].transpose(*again[name].dims).values.astype(float) for data in (again, stored))
         assert (np.isnan(ours) == np.isnan(theirs)).all(), name
         difference = float(np.nanmax(np.abs(ours - theirs)))
-        worst = max(worst, difference)
-        print(f"{name:24} {difference:.1e}")  # noqa: T201
-    print(f"largest difference {worst:.1e}")  # noqa: T201
-    if worst > TOLERANCE:
-        raise SystemExit(f"The numbers differ by more than {TOLERANCE:g}.")
+        tolerance = CLASS_TOLERANCE if "pattern" in again[name].dims else TOLERANCE
+        failed += [name] if difference > tolerance else []
+        print(f"{name:24} {difference:.1e}, at most {tolerance:g}")  # noqa: T201
+    if failed:
+        raise SystemExit(f"These differ from the stored numbers: {', '.join(failed)}.")
 
 
 def main() -> None:
@@ -179,7 +179,7 @@ def main() -> None:
     timing.add_argument("--device", choices=("cpu", "cuda"))
     timing.set_defaults(what=clock)
     joining = verbs.add_parser("join")
-    joining.add_argument("found", type=Path)
+    joining.add_argument("folder", type=Path)
     joining.add_argument("--out", type=Path, required=True)
     joining.set_defaults(what=join)
     checking = verbs.add_parser("check")
