@@ -224,8 +224,8 @@ def _in_short(numbers: Mapping[str, xr.Dataset]) -> pd.DataFrame:
             part = data.sel(role="tuned", length=length)
             part = part.sel(task=part["n"] > 1)
             verdicts = {thing: [task.verdict for task in judge(claim, part).tasks] for thing, claim in LOSES.items()}
-            cells = {thing: ", ".join(f"{word} {verdict.count(kind)}" for kind, word in WORDS.items() if kind in verdict)
-                     for thing, verdict in verdicts.items()}  # fmt: skip
+            cells = {thing: ", ".join(f"{word} {kinds.count(kind)}" for kind, word in WORDS.items() if kind in kinds)
+                     for thing, kinds in verdicts.items()}  # fmt: skip
             rows.append({"tuned model": f"{label}, {name}", **cells})
     return pd.DataFrame(rows).set_index("tuned model")
 
