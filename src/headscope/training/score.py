@@ -61,24 +61,16 @@ def score(
         answers = predict(
             model.network, tokenizer, kind, rows, batch_size=batch_size, pad_to=pad_to, quiet=not progress
         )
-    facts = {
-        "command": "hs.score",
-        "model": model.spec,
-        "weights_hash": model.weights_hash,
-        "edits": [to_spec(each) for each in edits],
-        "data": fingerprint_examples(examples, labels=True),
-        "n": len(examples),
-        "max_length": longest,
-        "pad_to": pad_to,
-        "batch_size": batch_size,
-        "device": model.device.type,
-        "dtype": str(model.network.dtype).removeprefix("torch."),
-        **kind.facts(),
-        "main": kind.main,
-        "draws": metrics.DRAWS,
-        "seed": metrics.SEED,
-    }
-    return stamp(_make_dataset(kind, [example.id for example in examples], answers), **facts)
+    return stamp(
+        _make_dataset(kind, [example.id for example in examples], answers),
+        **_describe_run(model, kind),
+        edits=[to_spec(each) for each in edits],
+        data=fingerprint_examples(examples, labels=True),
+        n=len(examples),
+        max_length=longest,
+        pad_to=pad_to,
+        batch_size=batch_size,
+    )
 
 
 def _make_dataset(task: Task, ids: list[str], answers: Answers) -> xr.Dataset:
@@ -99,6 +91,20 @@ def _make_dataset(task: Task, ids: list[str], answers: Answers) -> xr.Dataset:
         classes = getattr(task, "classes", None) or map(str, range(answers["logits"].shape[1]))
         coords["class"] = np.array(list(classes), dtype=np.str_)
     return xr.Dataset(variables, coords)
+
+
+def _describe_run(model: Model, task: Task) -> dict[str, Any]:
+    return {
+        "command": "hs.score",
+        "model": model.spec,
+        "weights_hash": model.weights_hash,
+        "device": model.device.type,
+        "dtype": str(model.network.dtype).removeprefix("torch."),
+        **task.facts(),
+        "main": task.main,
+        "draws": metrics.DRAWS,
+        "seed": metrics.SEED,
+    }
 
 
 def _tuned_length(model: Model) -> int | None:
