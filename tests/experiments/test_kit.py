@@ -13,6 +13,7 @@ from headscope.core.catalog import Catalog
 from headscope.core.document import Paragraph
 from headscope.core.errors import InputError
 from headscope.experiments.claims import judge
+from headscope.experiments.report import report_tasks
 from headscope.experiments.sentences import verdict_numbers
 from headscope.experiments.study import study
 from headscope.reporting.latex_table import table_to_latex
@@ -67,6 +68,12 @@ def test_its_claim_has_a_verdict_beside_the_papers_number(result, parts):
     assert row["paper"] == "1.00 → 1.50"
     assert row["threshold"] == CLAIM.reason
     assert parts["verdicts"].frame.loc["Entropy rises.", "verdict"] == row["verdict"]
+
+
+def test_its_data_are_described(result):
+    table, text = report_tasks(result[0].data, None).parts
+    assert table.frame.loc["dev", ["learned from", "studied", "of"]].tolist() == [16, 12, 12]
+    assert text.text.startswith("**dev**: train to learn from, dev to study; tuned with 1 epoch, batch 8")
 
 
 def test_its_report_is_written_as_html_markdown_and_latex(result, parts, tmp_path):

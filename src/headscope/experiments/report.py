@@ -60,11 +60,13 @@ def report_tasks(numbers: xr.Dataset, theirs: pd.DataFrame | None, number: int |
     """Return the section on the data: sizes of every task beside the paper's, and where its examples come from."""
     size = int(numbers["value_size"].values[0])
     data = numbers.assign(train=numbers["train"].where(numbers["train"] > 0))
+    lengths = "length" in numbers["n"].dims
+    longer = [Quantity("with more than d tokens", "n", {"length": "more than d"}, whole=True)] if lengths else []
     frame = to_frame(data, {"task": "task"}, [
         Quantity("type", "kind"), Quantity("learned from", "train", whole=True),
-        Quantity("studied", "n", {"length": "all"}, whole=True), Quantity("of", "whole_dev", whole=True),
-        Quantity("tokens, mean", "mean_tokens"), Quantity("cut", "cut", whole=True),
-        Quantity("with more than d tokens", "n", {"length": "more than d"}, whole=True),
+        Quantity("studied", "n", {"length": "all"} if lengths else {}, whole=True),
+        Quantity("of", "whole_dev", whole=True), Quantity("tokens, mean", "mean_tokens"),
+        Quantity("cut", "cut", whole=True), *longer,
     ])  # fmt: skip
     paper = f" (the paper's Table {number})" if number else ""
     caption = f"The data in use{paper}. d, the value dimensions of a head of this model, is {size}."

@@ -29,11 +29,8 @@ def to_frame(data: xr.Dataset, rows: Mapping[str, str], quantities: Sequence[Qua
     Rows and columns without any value are left out.
 
     >>> data = xr.Dataset({"x": ("task", [0.5, 0.25])}, coords={"task": ["RTE", "QNLI"]})
-    >>> to_frame(data, {"task": "task"}, [Quantity("share (%)", "x", scale=100)])
-          share (%)
-    task
-    RTE        50.0
-    QNLI       25.0
+    >>> to_frame(data, {"task": "task"}, [Quantity("share (%)", "x", scale=100)]).to_dict("index")
+    {'RTE': {'share (%)': 50.0}, 'QNLI': {'share (%)': 25.0}}
     """
     labels = list(product(*(data[dim].values.tolist() for dim in rows)))
     names = list(rows.values())
