@@ -222,6 +222,22 @@ def test_an_example_can_be_named_even_if_a_limit_leaves_it_out(tmp_path):
     check([other, run], wanted)  # one task that has it is enough
 
 
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ({"warmup": 2.0}, "warmup=2.0"),
+        ({"learning_rate": 3.0}, "learning_rate=3.0"),
+        ({"batch_size": 0}, "batch_size=0"),
+        ({"max_length": 10_000}, "max_length=10000"),
+        ({"classifier": "no-such-folder"}, "no-such-folder"),
+    ],
+)
+def test_every_parameter_is_checked_before_anything_is_run(changes, text, tmp_path):
+    with pytest.raises(InputError, match=re.escape(text)):
+        tiny(NAME, **changes).run(place() / "base", tmp_path, device="cpu")
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_tuned_model_is_checked_against_the_base_and_the_labels_before_anything_is_run(tmp_path):
     found(NAME)
     base, tuned = hs.load(place() / "base"), place() / f"{NAME}-0" / "dev" / "model"

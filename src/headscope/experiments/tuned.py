@@ -27,7 +27,8 @@ from headscope.results.resume import Digest
 from headscope.results.stamp import fingerprint_examples
 from headscope.training.find_task import find_task, find_task_of_head
 from headscope.training.finetune import finetune
-from headscope.training.settings import TrainingOptions
+from headscope.training.job import check_max_length
+from headscope.training.settings import TrainingOptions, make_training_settings
 
 SHAPE = ("model_type", "num_hidden_layers", "num_attention_heads")
 
@@ -149,8 +150,10 @@ class TaskRun:
 
 
 def check_runs(runs: Sequence[TaskRun], own: Mapping[str, Any]) -> None:
-    """Check labels, tuned models and folders of all tasks before anything is run."""
+    """Check settings, labels, tuned models and folders of all tasks before anything is run."""
     for run in runs:
+        make_training_settings(run.tuning)
+        check_max_length(run.base, run.max_length)
         run.steps.check(run.facts(own))
         if run.tuned_folder is None:
             train = sample_examples(run.task.train, run.tuning.get("limit"), run.seed)

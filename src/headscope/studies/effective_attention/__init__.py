@@ -25,6 +25,12 @@ class EffectiveAttention(TaskStudy):
     steps = 7
     own_facts = ("classifier",)
 
+    def __post_init__(self) -> None:
+        from headscope.patterns.classify.classify import check_classifier
+
+        super().__post_init__()
+        check_classifier(self.classifier)
+
     def measure_task(self, run: "TaskRun") -> "dict[str, xr.Dataset]":
         """Return `numbers`, evaluation `times`, and `maps` of one head on one example."""
         from headscope.studies.effective_attention.measure import measure_task
