@@ -121,9 +121,8 @@ def _compute_shared(layers: Sequence[_Layer], structure: Visibility, *, padded: 
     """Project where every query sees the same keys: factored, or attention itself where nothing is lost."""
     counts = structure.key_counts.to(layers[0].attention.device, non_blocking=True)
     counts = torch.full_like(counts, layers[0].attention.shape[-1]) if padded else counts
-    bases = _find_bases(layers, structure, padded=padded)
-    for layer, basis, left in zip(layers, bases, _project_lefts(layers, bases), strict=True):
-        yield _apply_basis(layer, basis, left, counts)
+    for layer, basis in zip(layers, _find_bases(layers, structure, padded=padded), strict=True):
+        yield _apply_basis(layer, basis, counts)
 
 
 def _find_bases(layers: Sequence[_Layer], structure: Visibility, *, padded: bool) -> list[Basis]:
@@ -143,35 +142,19 @@ def _stack_values(layers: Sequence[_Layer]) -> Float[Tensor, "layer batch value_
     return torch.stack(values) if len(values) > 1 else values[0][None]
 
 
-def _project_lefts(layers: Sequence[_Layer], bases: Sequence[Basis]) -> Iterator[Tensor | None]:
-    """Return A·Q of each layer, from the contexts of all layers at once where float32 suffices."""
-    inverses = [basis.inverse for basis in bases if basis.inverse is not None]
-    contexts = [layer.context for layer in layers if layer.context is not None]
-    batch, groups = layers[0].values.shape[:2]
-    if 1 < len(layers) == len(inverses) == len(contexts) and contexts[0].dtype == inverses[0].dtype:
-        stacked = torch.stack(contexts)
-        yield from stacked.view(len(layers), batch * groups, -1, stacked.shape[-1]) @ torch.stack(inverses)
-        return
-    for layer, basis in zip(layers, bases, strict=True):
-        if basis.right is None:
-            yield None
-        else:
-            context = (
-                None if layer.context is None else layer.context.reshape(batch * groups, -1, layer.values.shape[-1])
-            )
-            weights = layer.attention.reshape(batch * groups, -1, layer.attention.shape[-1])
-            yield project_left(weights, basis.inverse, basis.right, context)
-
-
-def _apply_basis(layer: _Layer, basis: Basis, left: Tensor | None, counts: Tensor) -> EffectiveLayer:
+def _apply_basis(layer: _Layer, basis: Basis, counts: Tensor) -> EffectiveLayer:
     batch, heads, queries, keys = layer.attention.shape
+    groups, value = layer.values.shape[1], layer.values.shape[-1]
     count = counts[:, None].expand(-1, heads)
-    if basis.right is None or left is None:
+    if basis.right is None:
         ones = torch.ones(count.shape, device=count.device)
         return EffectiveLayer(at_least_float32(layer.attention), describe(count, count, lambda: 0 * ones, lambda: ones))
-    left, groups = left.view(batch, heads, queries, -1), layer.values.shape[1]
+    weights, context = layer.attention.reshape(batch * groups, -1, keys), layer.context
+    if context is not None and not context.is_cuda:
+        context = context.reshape(batch * groups, -1, value)
+    left = project_left(weights, basis.inverse, basis.right, context).view(batch, heads, queries, value)
     rank = _repeat(basis.rank.view(batch, groups), heads)
-    right = _repeat(basis.right.view(batch, groups, keys, -1), heads)
+    right = _repeat(basis.right.view(batch, groups, keys, value), heads)
     return _describe_factored(layer, Factored(left, right), rank, count, left)  # ‖B·Qᵀ‖ = ‖B‖: Q is orthonormal
 
 
