@@ -15,7 +15,7 @@ if find_spec("beartype"):  # a development dependency
 import pytest
 import torch
 
-torch.set_num_threads(1)  # the tests run in two processes on two cores
+torch.set_num_threads(int(os.environ.get("HEADSCOPE_TEST_THREADS", "1")))  # tests run in two processes on two cores
 
 
 @pytest.fixture(scope="session")
