@@ -1,14 +1,16 @@
 """What effective attention costs: over the forward pass that it needs, and against other ways to compute it.
 
-python -m benchmarks.effective [--quick]
+python -m benchmarks.effective [--quick] [--out FILE.json]
 
 CPU time on one thread, rivals in turns in one process. Every pair of figures is the least and the median.
 """
 
 import argparse
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -46,42 +48,63 @@ def main() -> None:
     """Print both tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="tiny shapes, to see that it runs")
-    quick = parser.parse_args().quick
+    parser.add_argument("--out", type=Path, help="where to write the ratios")
+    options = parser.parse_args()
+    quick, rows = options.quick, []
     torch.set_num_threads(1)
     torch.manual_seed(0)
     effort = {"turns": 2} if quick else {"turns": 9, "seconds": 24.0}
     for shape in (TINY,) if quick else (BERT_BASE, MINILM):
-        compare_with_forward(shape, effort)
-    compare_with_decoder((2, 4, 2, 64) if quick else (30, 9, 3, 1536), (2, 12) if quick else (4, 128), effort)
+        rows += compare_with_forward(shape, effort)
+    rows += compare_with_decoder((2, 4, 2, 64) if quick else (30, 9, 3, 1536), (2, 12) if quick else (4, 128), effort)
     compare_with_decompositions((16,) if quick else (128, 256, 512, 1024), 8 if quick else 64, effort)
+    if options.out:
+        facts = {
+            "command": "python -m benchmarks.effective",
+            "device": "one thread of a CPU",
+            "torch": torch.__version__,
+        }
+        options.out.write_text(json.dumps({**facts, "turns": effort["turns"], "rows": rows}, indent=1) + "\n")
 
 
-def compare_with_forward(shape: Shape, effort: Any) -> None:
+def compare_with_forward(shape: Shape, effort: Any) -> list[dict[str, Any]]:
     """Capture and view, over the plain forward pass of the same model with attentions."""
-    rows = []
+    rows, results = [], []
     for length, layers in shape.layers.items():
         runs = time_interleaved(steps(load_bert(layers, hidden=shape.hidden, heads=shape.heads), 1, length), **effort)
         forward = runs.pop("forward")
-        cells = [_against(shape.bars.get(name), ratio(each, forward)) for name, each in runs.items()]
+        ratios = {name: ratio(times, forward) for name, times in runs.items()}
+        cells = [_against(shape.bars.get(name), over_forward) for name, over_forward in ratios.items()]
         rows.append([f"{length}", f"{layers}", f"{median(forward):.3f} s", *cells])
+        results.append(_record(shape.name, 1, length, forward, ratios, shape.bars.get("materialised")))
     names = [f"{name} ≤{shape.bars[name]:.2f}" if name in shape.bars else name for name in runs]
     header = ["tokens", "layers", "forward", *names]
     show(f"{shape.name}, over the forward pass with attentions: least / median", header, rows)
+    return results
 
 
-def compare_with_decoder(size: tuple[int, int, int, int], inputs: tuple[int, int], effort: Any) -> None:
+def _record(
+    model: str, batch: int, tokens: int, forward: Sequence[float], ratios: dict[str, Ratio], bar: float | None
+) -> dict[str, Any]:
+    shape = {"model": model, "batch": batch, "tokens": tokens, "forward_ms": 1e3 * median(forward), "bar": bar}
+    return {**shape, **{name: over_forward.median for name, over_forward in ratios.items()}}
+
+
+def compare_with_decoder(size: tuple[int, int, int, int], inputs: tuple[int, int], effort: Any) -> list[dict[str, Any]]:
     """Capture and view of a causal decoder with shared value heads, over its forward pass with attentions."""
     layers, heads, value_heads, intermediate = size
     model = load_llama(layers, heads, value_heads, intermediate=intermediate)
     runs = time_interleaved(steps(model, *inputs), **effort)
     forward = runs.pop("forward")
+    ratios = {name: ratio(times, forward) for name, times in runs.items()}
     cells = [
-        _against(DECODER_BAR if name == "materialised" else None, ratio(times, forward)) for name, times in runs.items()
+        _against(DECODER_BAR if name == "materialised" else None, over_forward) for name, over_forward in ratios.items()
     ]
     title = f"Llama shape, {layers} layers, {heads} heads, {value_heads} value heads, d = 64"
     header = ["batch", "forward", *runs]
     header[-1] += f" ≤{DECODER_BAR:.2f}"
     show(f"{title}: least / median", header, [[f"{inputs[0]} × {inputs[1]}", f"{median(forward):.3f} s", *cells]])
+    return [_record(title, *inputs, forward, ratios, DECODER_BAR)]
 
 
 def compare_with_decompositions(lengths: Sequence[int], value: int, effort: Any) -> None:

@@ -17,6 +17,7 @@ import effective_attention_page  # beside this file
 import heads_page
 import padding_page
 import patterns_page
+import performance_page
 import training_page
 import words_page
 
@@ -83,6 +84,7 @@ def make_all() -> Iterator[tuple[Path, bytes]]:
     yield DOCS / "padding.md", padding_page.page()
     yield DOCS / "heads.md", heads_page.page()
     yield DOCS / "patterns.md", patterns_page.page()
+    yield DOCS / "performance.md", performance_page.page()
     yield from effective_attention_page.made()
 
 

@@ -121,8 +121,9 @@ def _compute_shared(layers: Sequence[_Layer], structure: Visibility, *, padded: 
     """Project where every query sees the same keys: factored, or attention itself where nothing is lost."""
     counts = structure.key_counts.to(layers[0].attention.device, non_blocking=True)
     counts = torch.full_like(counts, layers[0].attention.shape[-1]) if padded else counts
+    count = counts[:, None].expand(-1, layers[0].attention.shape[1])
     for layer, basis in zip(layers, _find_bases(layers, structure, padded=padded), strict=True):
-        yield _apply_basis(layer, basis, counts)
+        yield _apply_basis(layer, basis, count)
 
 
 def _find_bases(layers: Sequence[_Layer], structure: Visibility, *, padded: bool) -> list[Basis]:
@@ -138,14 +139,13 @@ def _find_bases(layers: Sequence[_Layer], structure: Visibility, *, padded: bool
 
 
 def _stack_values(layers: Sequence[_Layer]) -> Float[Tensor, "layer batch value_head key value"]:
-    values = [at_least_float32(layer.values) for layer in layers]
-    return torch.stack(values) if len(values) > 1 else values[0][None]
+    values = torch.stack([layer.values for layer in layers]) if len(layers) > 1 else layers[0].values[None]
+    return at_least_float32(values)
 
 
-def _apply_basis(layer: _Layer, basis: Basis, counts: Tensor) -> EffectiveLayer:
+def _apply_basis(layer: _Layer, basis: Basis, count: Tensor) -> EffectiveLayer:
     batch, heads, queries, keys = layer.attention.shape
     groups, value = layer.values.shape[1], layer.values.shape[-1]
-    count = counts[:, None].expand(-1, heads)
     if basis.right is None:
         ones = torch.ones(count.shape, device=count.device)
         return EffectiveLayer(at_least_float32(layer.attention), describe(count, count, lambda: 0 * ones, lambda: ones))
