@@ -9,10 +9,7 @@ from torch import Tensor
 
 from headscope.core.errors import InputError
 from headscope.core.example import Example
-from headscope.data.tokenizing.encode import warn_truncated
-
-EncodedExample = Mapping[str, Any]
-"""The model inputs of one example as lists of integers, and `labels`."""
+from headscope.data.tokenizing.encode import EncodedExample, pad_lists, tokenise, warn_truncated
 
 IGNORED = -100  # label of a token that does not count, for every loss of torch
 
@@ -34,43 +31,11 @@ def tokenise_examples(
     return rows
 
 
-def tokenise(
-    tokenizer: Any,
-    texts: Sequence[str | list[str]],
-    pairs: Sequence[str | None],
-    *,
-    max_length: int | None = None,
-) -> list[EncodedExample]:
-    """Return what the tokenizer gives; texts of one kind are tokenised together, which is many times as fast."""
-    kinds = {(isinstance(text, list), pair is None) for text, pair in zip(texts, pairs, strict=True)}
-    if len(kinds) > 1:
-        return [
-            row
-            for text, pair in zip(texts, pairs, strict=True)
-            for row in tokenise(tokenizer, [text], [pair], max_length=max_length)
-        ]
-    if not kinds:
-        return []
-    ((split, single),) = kinds
-    encoding = tokenizer(
-        list(texts),
-        None if single else list(pairs),
-        is_split_into_words=split,
-        padding=False,
-        truncation=max_length is not None,
-        max_length=max_length,
-        return_special_tokens_mask=True,
-        verbose=False,
-    )
-    names = [name for name in encoding if name in (*tokenizer.model_input_names, "special_tokens_mask")]
-    return [{name: encoding[name][index] for name in names} for index in range(len(texts))]
-
-
 def pad_rows(tokenizer: Any, rows: Sequence[EncodedExample]) -> dict[str, Tensor]:
     """Return one batch of model inputs, padded to its longest row."""
     names = [name for name in rows[0] if name in tokenizer.model_input_names]
-    fill = _fill_values(tokenizer)
-    return {name: pad_lists([row[name] for row in rows], fill.get(name, 0), tokenizer.padding_side) for name in names}
+    fill, left = _fill_values(tokenizer), tokenizer.padding_side == "left"
+    return {name: pad_lists([row[name] for row in rows], fill.get(name, 0), left=left) for name in names}
 
 
 def pad_batch(tokenizer: Any, batch: Mapping[str, Tensor], width: int) -> dict[str, Tensor]:
@@ -86,14 +51,6 @@ def pad_batch(tokenizer: Any, batch: Mapping[str, Tensor], width: int) -> dict[s
         else tensor
         for name, tensor in batch.items()
     }
-
-
-def pad_lists(rows: Sequence[Sequence[int]], value: int, side: str) -> Tensor:
-    """Return lists of different lengths as one tensor, padded on the left or right."""
-    longest = max(map(len, rows))
-    padding = [[value] * (longest - len(row)) for row in rows]
-    pairs = zip(padding, rows, strict=True) if side == "left" else zip(rows, padding, strict=True)
-    return torch.tensor([[*first, *second] for first, second in pairs])
 
 
 def require_padding(tokenizer: Any, config: Any) -> Any:

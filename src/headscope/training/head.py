@@ -81,5 +81,5 @@ def _copy_weights(network: Any, source: Any) -> set[str]:
             f"{' and others' if len(unexpected) > 1 else ''}. Is it wrapped (PEFT, quantised)? Merge it first, or save "
             "it to a folder and give that."
         )
-    copied = {id(each) for name, each in target.named_parameters(remove_duplicate=False) if name not in missing}
-    return {name for name, each in network.named_parameters(remove_duplicate=False) if id(each) in copied}
+    copied = {id(weights) for name, weights in target.named_parameters(remove_duplicate=False) if name not in missing}
+    return {name for name, weights in network.named_parameters(remove_duplicate=False) if id(weights) in copied}

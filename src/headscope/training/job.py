@@ -8,11 +8,12 @@ from typing import Any
 from headscope.core.errors import DataWarning, InputError
 from headscope.core.example import Example, sample_examples
 from headscope.data.reading.read import read
+from headscope.data.tokenizing.encode import EncodedExample
 from headscope.engine.batch import max_input_length
 from headscope.engine.load import find_family, load
 from headscope.engine.model import Model
 from headscope.results.stamp import fingerprint_examples
-from headscope.training.encode import EncodedExample, require_padding
+from headscope.training.encode import require_padding
 from headscope.training.find_task import find_task
 from headscope.training.head import build_network, seed_all
 from headscope.training.labels import find_majority

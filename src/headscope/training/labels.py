@@ -31,6 +31,15 @@ def check_labels(examples: Sequence[Example], where: str, kind: type) -> None:
             )
 
 
+def check_several_labels(train: Sequence[Example]) -> None:
+    """Raise InputError if all training examples have the same label."""
+    if len({example.label for example in train}) == 1:
+        raise InputError(
+            f"All {len(train):,} training examples have the label {train[0].label}, so there is nothing to learn. Give "
+            "examples with other labels."
+        )
+
+
 def read_class_names(examples: Iterable[Example], where: str) -> dict[int, str]:
     """Return the names of labels, where the examples have them (column label_name)."""
     names: dict[int, str] = {}

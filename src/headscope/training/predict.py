@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
+from headscope.data.tokenizing.encode import EncodedExample
 from headscope.engine.progress import show_progress
-from headscope.training.encode import EncodedExample, pad_batch
+from headscope.training.encode import pad_batch
 from headscope.training.task import Answers, Task
 
 SCORE_EPOCH = 0
@@ -29,7 +29,8 @@ def predict(
 ) -> Answers:
     """Return the answers in the order of the rows; rows of similar length share a batch, longest first."""
     was_training, draw = network.training, (seed, SCORE_EPOCH)
-    order = sorted(range(len(rows)), key=lambda index: (-_length(rows[index]), index))
+    lengths = [max(len(part["input_ids"]) for part in row.get("parts", (row,))) for row in rows]
+    order = sorted(range(len(rows)), key=lambda index: (-lengths[index], index))
     parts: list[dict[str, Any]] = []
     network.eval()
     try:
@@ -44,14 +45,8 @@ def predict(
                 advance(len(indices))
     finally:
         network.train(was_training)
-    inverse = np.argsort(order)
-    return {name: _to_numpy(torch.cat([part[name] for part in parts]))[inverse] for name in parts[0]}
-
-
-def _to_numpy(values: Tensor) -> Any:
-    """Convert to numpy, which has no bfloat16."""
-    return (values.float() if values.dtype in (torch.float16, torch.bfloat16) else values).cpu().numpy()
-
-
-def _length(row: EncodedExample) -> int:
-    return max(len(part["input_ids"]) for part in row.get("parts", (row,)))
+    tensors = {name: torch.cat([part[name] for part in parts])[np.argsort(order)] for name in parts[0]}
+    half = (torch.float16, torch.bfloat16)  # numpy has no bfloat16
+    return {
+        name: (values.float() if values.dtype in half else values).cpu().numpy() for name, values in tensors.items()
+    }

@@ -64,7 +64,7 @@ def score(
     return stamp(
         _make_dataset(kind, [example.id for example in examples], answers),
         **_describe_run(model, kind),
-        edits=[to_spec(each) for each in edits],
+        edits=list(map(to_spec, edits)),
         data=fingerprint_examples(examples, labels=True),
         n=len(examples),
         max_length=longest,

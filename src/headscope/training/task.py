@@ -11,7 +11,8 @@ from jaxtyping import Shaped
 from torch import Tensor
 
 from headscope.core.example import Example
-from headscope.training.encode import EncodedExample, pad_rows, tokenise_examples
+from headscope.data.tokenizing.encode import EncodedExample
+from headscope.training.encode import pad_rows, tokenise_examples
 from headscope.training.metrics import Metric
 
 Answers = dict[str, Shaped[np.ndarray, "..."]]
@@ -39,12 +40,19 @@ class Task(ABC):
         """Raise InputError for examples that do not fit the task; `where` names them, such as "dev"."""
 
     @abstractmethod
-    def compute_answers(self, output: Any, batch: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """Return the answers to one batch from the output of the model."""
-
-    @abstractmethod
     def compute_metrics(self, answers: Answers) -> dict[str, Metric]:
         """Return every metric that applies."""
+
+    def compute_answers(self, output: Any, batch: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Return the answers to one batch: the class with the largest logit, the logits and the margin.
+
+        The margin is the label's logit minus the largest of the others.
+        """
+        logits, labels = output.logits, batch["labels"]
+        is_label = torch.nn.functional.one_hot(labels, logits.shape[-1]).bool()
+        largest_other = logits.masked_fill(is_label, -torch.inf).amax(-1)
+        margin = logits.gather(-1, labels[:, None])[:, 0] - largest_other
+        return {"prediction": logits.argmax(-1), "label": labels, "logits": logits, "margin": margin}
 
     def configure(self, config: Any) -> None:  # noqa: B027  (a hook; most heads need nothing)
         """Set the fields of a model's config that the head needs."""

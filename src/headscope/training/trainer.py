@@ -9,8 +9,8 @@ from typing import Any
 from torch import Tensor
 
 from headscope.core.errors import HeadscopeError
+from headscope.data.tokenizing.encode import EncodedExample
 from headscope.engine.progress import Advance
-from headscope.training.encode import EncodedExample
 from headscope.training.folder import TrainingFolder
 from headscope.training.job import TrainingJob
 from headscope.training.predict import predict
@@ -86,27 +86,24 @@ class Callbacks:
         """Return one padded batch."""
         return self.job.task.make_batch(self.job.tokenizer, rows, (self.job.settings.seed, self.epoch))
 
-    def begin_epoch(self, _: Any, state: Any, control: Any, **__: Any) -> Any:
+    def begin_epoch(self, _: Any, state: Any, __: Any, **___: Any) -> None:
         """Set the epoch, also of a resumed run."""
         self.epoch = 1 + state.global_step // count_steps(self.job)
-        return control
 
-    def end_step(self, _: Any, state: Any, control: Any, **__: Any) -> Any:
+    def end_step(self, _: Any, state: Any, control: Any, **__: Any) -> None:
         """Advance the progress bar, and request a checkpoint when one is due."""
         step, size = (state.global_step - 1) % count_steps(self.job), self.job.settings.batch_size
         self.advance(min(size, len(self.job.train) - step * size))
         if self.saves and time.monotonic() - self.saved >= self.interval:
             self.save_started, control.should_save = time.monotonic(), True
-        return control
 
-    def after_save(self, _: Any, __: Any, control: Any, **___: Any) -> Any:
+    def after_save(self, *_: Any, **__: Any) -> None:
         """Set the interval to the next checkpoint from the time that this one took."""
         seconds = 0.0 if self.save_started is None else time.monotonic() - self.save_started
         self.saved, self.save_started = time.monotonic(), None
         self.interval = max(MIN_INTERVAL, WRITE_FACTOR * seconds)
-        return control
 
-    def end_epoch(self, _: Any, state: Any, control: Any, **__: Any) -> Any:
+    def end_epoch(self, _: Any, state: Any, __: Any, **___: Any) -> None:
         """Score dev, and store the metrics in the trainer's history, which checkpoints keep."""
         job = self.job
         if job.dev:
@@ -114,13 +111,11 @@ class Callbacks:
             answers = predict(job.network, job.tokenizer, job.task, job.dev, batch_size=batch_size)
             values = {name: metric.value for name, metric in job.task.compute_metrics(answers).items()}
             state.log_history.append({"epoch": self.epoch, "step": state.global_step, "dev": values})
-        return control
 
-    def check_loss(self, _: Any, state: Any, control: Any, logs: Any = None, **__: Any) -> Any:
+    def check_loss(self, _: Any, state: Any, __: Any, logs: Any = None, **___: Any) -> None:
         """Stop when the loss is infinite or NaN."""
         if logs and not math.isfinite(logs.get("loss", 0.0)):
             raise HeadscopeError(
                 f"The loss is infinite or NaN after step {state.global_step} of {state.max_steps}, and the weights are "
                 f"lost. Tune again with a smaller learning_rate than {self.job.settings.learning_rate:g}, or a warmup."
             )
-        return control

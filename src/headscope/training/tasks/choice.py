@@ -1,6 +1,6 @@
 """The correct one of several texts that follow a first text."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,12 +10,11 @@ from torch import Tensor
 from headscope.core.errors import InputError
 from headscope.core.example import Example
 from headscope.core.prose import join_words
-from headscope.data.tokenizing.encode import warn_truncated
-from headscope.training.encode import EncodedExample, pad_rows, tokenise
-from headscope.training.labels import check_labels
+from headscope.data.tokenizing.encode import EncodedExample, tokenise, warn_truncated
+from headscope.training.encode import pad_rows
+from headscope.training.labels import check_labels, check_several_labels
 from headscope.training.metrics import Metric, make_accuracy
 from headscope.training.task import Answers, Draw, Task
-from headscope.training.tasks.classification import compare_logits
 
 
 @dataclass(frozen=True)
@@ -37,11 +36,7 @@ class Choice(Task):
         """Return the task of these training examples, which are checked."""
         task = cls(len(train[0].columns.get("choices", ())))
         task.check(train, "train")
-        if len({example.label for example in train}) == 1:
-            raise InputError(
-                f"In all {len(train):,} training examples choice {train[0].label} is the right one, so there is "
-                "nothing to learn. Give examples with others."
-            )
+        check_several_labels(train)
         return task
 
     def check(self, examples: Sequence[Example], where: str) -> None:
@@ -87,10 +82,6 @@ class Choice(Task):
         flat = pad_rows(tokenizer, [part for row in rows for part in row["parts"]])
         batch = {name: tensor.view(len(rows), self.choices, -1) for name, tensor in flat.items()}
         return {**batch, "labels": torch.tensor([row["labels"] for row in rows])}
-
-    def compute_answers(self, output: Any, batch: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """Return predictions, logits and margins."""
-        return compare_logits(output.logits, batch["labels"])
 
     def compute_metrics(self, answers: Answers) -> dict[str, Metric]:
         """Return the accuracy."""

@@ -1,16 +1,13 @@
 """One of several classes for a text or a pair of texts."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
-
-import torch
-from torch import Tensor
 
 from headscope.core.errors import InputError
 from headscope.core.example import Example
 from headscope.core.prose import join_words
-from headscope.training.labels import check_labels, read_class_names
+from headscope.training.labels import check_labels, check_several_labels, read_class_names
 from headscope.training.metrics import Metric, count_confusions, f1, make_accuracy, make_count_metric, matthews
 from headscope.training.task import Answers, Task
 
@@ -29,12 +26,8 @@ class Classification(Task):
     def from_examples(cls, train: Sequence[Example]) -> "Classification":
         """Return the task of these training examples, which are checked."""
         check_labels(train, "train", int)
+        check_several_labels(train)
         labels = _distinct_labels(train)
-        if len(labels) == 1:
-            raise InputError(
-                f"All {len(train):,} training examples have the label {labels[0]}, so there is nothing to learn. Give "
-                "examples of at least two classes."
-            )
         if labels != list(range(len(labels))):
             raise InputError(
                 f"The labels of train are {join_words(labels, limit=6)}, where 0 to {len(labels) - 1} are expected, "
@@ -67,10 +60,6 @@ class Classification(Task):
         config.label2id = {name: label for label, name in enumerate(self.classes)}
         config.problem_type = "single_label_classification"
 
-    def compute_answers(self, output: Any, batch: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """Return predictions, logits and margins."""
-        return compare_logits(output.logits, batch["labels"])
-
     def compute_metrics(self, answers: Answers) -> dict[str, Metric]:
         """Return accuracy and Matthews' correlation; F1 of class 1 where there are two classes."""
         counts = count_confusions(answers["label"], answers["prediction"], len(self.classes))
@@ -78,14 +67,6 @@ class Classification(Task):
         if len(self.classes) == 2:
             metrics["f1"] = make_count_metric(f1, counts)
         return {**metrics, "matthews": make_count_metric(matthews, counts)}
-
-
-def compare_logits(logits: Tensor, labels: Tensor) -> dict[str, Tensor]:
-    """Return the class with the largest logit, and the margin: the label's logit minus the largest of the others."""
-    is_label = torch.nn.functional.one_hot(labels, logits.shape[-1]).bool()
-    largest_other = logits.masked_fill(is_label, -torch.inf).amax(-1)
-    margin = logits.gather(-1, labels[:, None])[:, 0] - largest_other
-    return {"prediction": logits.argmax(-1), "label": labels, "logits": logits, "margin": margin}
 
 
 def _distinct_labels(examples: Sequence[Example]) -> list[int]:

@@ -10,7 +10,8 @@ from torch import Tensor
 
 from headscope.core.errors import InputError
 from headscope.core.example import Example
-from headscope.training.encode import IGNORED, EncodedExample, pad_lists, pad_rows, tokenise_examples
+from headscope.data.tokenizing.encode import EncodedExample, pad_lists
+from headscope.training.encode import IGNORED, pad_rows, tokenise_examples
 from headscope.training.metrics import Metric, make_example_metric, perplexity
 from headscope.training.task import Answers, Draw, Task
 
@@ -49,7 +50,7 @@ class Mlm(Task):
     def make_batch(self, tokenizer: Any, rows: Sequence[EncodedExample], draw: Draw) -> dict[str, Tensor]:
         """Return one padded batch with masked tokens; the same seed, epoch and index give the same masks."""
         masked = [_mask_tokens(tokenizer, row, np.random.default_rng((*draw, row["index"]))) for row in rows]
-        labels = pad_lists([row["labels"] for row in masked], IGNORED, tokenizer.padding_side)
+        labels = pad_lists([row["labels"] for row in masked], IGNORED, left=tokenizer.padding_side == "left")
         return {**pad_rows(tokenizer, masked), "labels": labels}
 
     def compute_answers(self, output: Any, batch: Mapping[str, Tensor]) -> dict[str, Tensor]:

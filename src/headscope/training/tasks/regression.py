@@ -6,10 +6,9 @@ from typing import Any
 
 from torch import Tensor
 
-from headscope.core.errors import InputError
 from headscope.core.example import Example
-from headscope.training.encode import EncodedExample
-from headscope.training.labels import check_labels
+from headscope.data.tokenizing.encode import EncodedExample
+from headscope.training.labels import check_labels, check_several_labels
 from headscope.training.metrics import Metric, make_example_metric
 from headscope.training.task import Answers, Task
 from headscope.uncertainty.correlation import pearson, spearman
@@ -27,11 +26,7 @@ class Regression(Task):
     def from_examples(cls, train: Sequence[Example]) -> "Regression":
         """Return the task of these training examples, which are checked."""
         check_labels(train, "train", float)
-        if len({example.label for example in train}) == 1:
-            raise InputError(
-                f"All {len(train):,} training examples have the label {train[0].label}, so there is nothing to learn. "
-                "Give examples with other labels."
-            )
+        check_several_labels(train)
         return cls()
 
     def check(self, examples: Sequence[Example], where: str) -> None:
