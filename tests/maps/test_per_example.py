@@ -3,7 +3,7 @@ import pytest
 from scipy import stats
 
 from headscope.core.errors import InputError
-from headscope.maps.per_example import make_state, summarize_state
+from headscope.maps.per_example import make_state
 from headscope.statistics.entropy import Entropy
 
 LABELS = {"layer": [0], "head": [0, 1]}
@@ -12,7 +12,7 @@ LABELS = {"layer": [0], "head": [0, 1]}
 def summarize(table, *, rows=False):
     table = np.asarray(table, dtype=np.float64)
     ids = [f"example {index}" for index in range(len(table))]
-    return summarize_state(make_state(Entropy(), {"entropy": table[:, None]}, ids, LABELS, rows=rows))
+    return Entropy().finish(make_state(Entropy(), {"entropy": table[:, None]}, ids, LABELS, rows=rows))
 
 
 def test_the_interval_is_students():

@@ -67,8 +67,23 @@ class PerExample(Statistic):
         return make_state(self, self.values(batch), ids, labels)
 
     def finish(self, state: State) -> xr.Dataset:
-        """Return for each variable x its mean x, and x_sd, x_n, x_low and x_high."""
-        return summarize_state(state, units=self.units, quantities=self.quantities)
+        """Return for each variable x its mean x, and x_sd, x_n, x_low, x_high (95 % interval) and any x_rows."""
+        attributes = {"units": self.units} if self.units else {}
+        dims = tuple(state.labels)
+        variables: dict[str, Any] = {}
+        coords: dict[str, Any] = {name: list(labels) for name, labels in state.labels.items()}
+        for name, leaf in state.leaves.items():
+            if isinstance(leaf, Moments):
+                for key, values in _summarize(name, leaf).items():
+                    variables[key] = (dims, values, {} if key == f"{name}_n" else attributes)
+            elif isinstance(leaf, Rows):
+                coords["example"] = leaf.ids.astype(object)
+                variables[name] = (("example", *dims), leaf.values, attributes)
+        data = xr.Dataset(variables, coords=coords)
+        for variable, quantity in self.quantities.items():
+            if variable in data:
+                data[variable].attrs["long_name"] = quantity
+        return data
 
 
 def make_state(
@@ -87,28 +102,6 @@ def make_state(
         if rows:
             leaves[f"{name}_rows"] = Rows.of(np.array(ids, dtype=np.str_), table)
     return State(to_spec(statistic), leaves, {name: list(axis) for name, axis in labels.items()})
-
-
-def summarize_state(
-    state: State, *, units: str = "", quantities: Mapping[str, str] = MappingProxyType({})
-) -> xr.Dataset:
-    """Return for each variable x its mean x, and x_sd, x_n, x_low, x_high (95 % interval) and any x_rows."""
-    attributes = {"units": units} if units else {}
-    dims = tuple(state.labels)
-    variables: dict[str, Any] = {}
-    coords: dict[str, Any] = {name: list(labels) for name, labels in state.labels.items()}
-    for name, leaf in state.leaves.items():
-        if isinstance(leaf, Moments):
-            for key, values in _summarize(name, leaf).items():
-                variables[key] = (dims, values, {} if key == f"{name}_n" else attributes)
-        elif isinstance(leaf, Rows):
-            coords["example"] = leaf.ids.astype(object)
-            variables[name] = (("example", *dims), leaf.values, attributes)
-    data = xr.Dataset(variables, coords=coords)
-    for variable, quantity in quantities.items():
-        if variable in data:
-            data[variable].attrs["long_name"] = quantity
-    return data
 
 
 def _summarize(name: str, leaf: Moments) -> dict[str, Array]:

@@ -103,7 +103,10 @@ def _tag_indices(tokens: Tokens, examples: Sequence[Example]) -> Int[Tensor, "ba
     for example, words in zip(examples, tokens.word.tolist(), strict=True):
         tags = list(map(TAG_INDEX.get, _read_tags(example)))
         if None in tags:
-            raise _unknown_tag(example)
+            raise InputError(
+                f"Example '{example.id}' has the tag {_read_tags(example)[tags.index(None)]!r}, which is no universal "
+                f"part of speech. Use these: {', '.join(sorted(TAGS))}; '_' for none."
+            )
         if max(words) >= len(tags):
             raise InputError(
                 f"Example '{example.id}' has {len(tags)} tags, but {max(words) + 1} words. Give one tag for each word "
@@ -123,11 +126,3 @@ def _read_tags(example: Example) -> tuple[str, ...]:
             "the capture."
         )
     return (*example.columns["tags"], *example.columns.get("pair_tags", ()))
-
-
-def _unknown_tag(example: Example) -> InputError:
-    wrong = next(tag for tag in _read_tags(example) if tag not in TAG_INDEX)
-    return InputError(
-        f"Example '{example.id}' has the tag {wrong!r}, which is no universal part of speech. Use these: "
-        f"{', '.join(sorted(TAGS))}; '_' for none."
-    )

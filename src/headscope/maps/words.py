@@ -30,7 +30,7 @@ def to_words(maps: Maps, query: str = "mean") -> Maps:
     masks: dict[int, Visible] = {}  # layers often share one mask
     for mask in maps.visible:
         if id(mask) not in masks:
-            masks[id(mask)] = merge_mask(mask, rows > 0, columns)
+            masks[id(mask)] = ((rows > 0).float() @ mask.float() @ columns.float().mT) > 0
     return replace(
         maps,
         parts=[_merge_part(part, rows, columns) for part in maps.parts],
@@ -40,28 +40,16 @@ def to_words(maps: Maps, query: str = "mean") -> Maps:
     )
 
 
-def merge_weights(
-    weights: Float[Tensor, "batch head query key"],
+def _merge_part(
+    part: Float[Tensor, "batch head query key"] | Factored,
     rows: Float[Tensor, "batch word query"],
     columns: Bool[Tensor, "batch other key"],
-) -> Float[Tensor, "batch head word other"]:
-    """Average the rows and sum the columns of each word; half precision is added in float32."""
-    dtype = torch.promote_types(weights.dtype, torch.float32)
-    merged = rows[:, None].to(dtype) @ weights.to(dtype) @ columns[:, None].to(dtype).mT
-    return merged.to(weights.dtype)
-
-
-def merge_mask(
-    visible: Visible, rows: Bool[Tensor, "batch word query"], columns: Bool[Tensor, "batch other key"]
-) -> Bool[Tensor, "batch word other"]:
-    """Return whether any token of one word sees any token of the other."""
-    return (rows.float() @ visible.float() @ columns.float().mT) > 0
-
-
-def _merge_part(part: Tensor | Factored, rows: Tensor, columns: Tensor) -> Tensor | Factored:
-    """Merge one layer; a factored map stays factored."""
+) -> Float[Tensor, "batch head word other"] | Factored:
+    """Average the rows and sum the columns of each word of one layer; a factored map stays factored."""
     if not isinstance(part, Factored):
-        return merge_weights(part, rows, columns)
+        dtype = torch.promote_types(part.dtype, torch.float32)  # half precision is added in float32
+        merged = rows[:, None].to(dtype) @ part.to(dtype) @ columns[:, None].to(dtype).mT
+        return merged.to(part.dtype)
     left, right = rows[:, None].to(part.left.dtype), columns[:, None].to(part.right.dtype)
     return Factored(left @ part.left, right @ part.right)
 

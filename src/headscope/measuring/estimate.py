@@ -32,7 +32,8 @@ def estimate(job: MeasureJob) -> Estimate:
     sizes = job.plan.padded_sizes
     middle = len(sizes) // 2
     (states,) = job.observe(0, 1)
-    memory = _used_memory()
+    on_gpu = torch.cuda.max_memory_allocated() if torch.cuda.is_available() else 0
+    memory = on_gpu or int(psutil.Process().memory_info().rss)
     start = time.perf_counter()
     list(job.observe(middle, middle + 1))
     seconds = time.perf_counter() - start
@@ -47,9 +48,3 @@ def estimate(job: MeasureJob) -> Estimate:
         disk=round(disk * DISK_MARGIN),
         free_memory=psutil.virtual_memory().available,
     )
-
-
-def _used_memory() -> int:
-    if torch.cuda.is_available() and torch.cuda.max_memory_allocated():
-        return torch.cuda.max_memory_allocated()
-    return int(psutil.Process().memory_info().rss)

@@ -72,23 +72,16 @@ def observe_batches(observer: Observer, batches: Iterable[tuple[Example, ...]]) 
     return observer(_make_inputs(observer, examples) for examples in batches)
 
 
-def make_inputs(
-    model: Model, examples: tuple[Example, ...], max_length: int | None, pad_to: int | None = None
-) -> Inputs:
-    """Return one batch for a model. The warning about truncated texts was given with the plan."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DataWarning)
-        (inputs,) = make_batches(model, examples, len(examples), max_length=max_length, pad_to=pad_to)
-    return inputs
-
-
 def _make_inputs(observer: Observer, examples: tuple[Example, ...]) -> tuple[Inputs, Inputs | None]:
     """Return one batch for each of the two models, which must read the same tokens."""
-    lengths = (observer.settings.max_length, observer.settings.pad_to)
-    inputs = make_inputs(observer.model, examples, *lengths)
-    if observer.against is None:
+    sizes = {"max_length": observer.settings.max_length, "pad_to": observer.settings.pad_to}
+    models = [model for model in (observer.model, observer.against) if model is not None]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)  # truncated texts were reported with the plan
+        inputs, *rest = (next(make_batches(model, examples, len(examples), **sizes)) for model in models)
+    if not rest:
         return inputs, None
-    second = make_inputs(observer.against, examples, *lengths)
+    (second,) = rest
     if not torch.equal(inputs.tensors["input_ids"].cpu(), second.tensors["input_ids"].cpu()):
         raise InputError(
             f"The two models read different tokens, for instance in example '{inputs.examples[0].id}': their "
@@ -117,7 +110,7 @@ def _model_facts(observer: Observer) -> dict[str, Any]:
         "weights_hash": model.weights_hash,
         "against": None if against is None else against.spec,
         "against_hash": None if against is None else against.weights_hash,
-        "edits": [to_spec(each) for each in observer.edits],
+        "edits": list(map(to_spec, observer.edits)),
         **observer.settings.to_facts(),
         "signed_maps": "|w| / sum |w| for entropy, peak, distance and head_distance; masses signed and absolute",
         "site": observer.settings.site or ("encoder" if model.network.config.is_encoder_decoder else "self"),
@@ -129,7 +122,7 @@ def _model_facts(observer: Observer) -> dict[str, Any]:
 
 def _check_models(model: Any, against: Any, settings: MeasureSettings) -> None:
     check_model(model)
-    comparing = [to_spec(each) for each in settings.statistics if "against" in each.needs]
+    comparing = [to_spec(statistic) for statistic in settings.statistics if "against" in statistic.needs]
     if comparing and against is None:
         raise InputError(
             f"The statistic '{comparing[0]}' compares two models, but only one was given. Add against=hs.load(…), in "

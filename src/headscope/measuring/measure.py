@@ -54,9 +54,15 @@ def measure(
     """
     if engine not in ENGINES:
         raise InputError(f"No engine is called '{engine}'. Known: {', '.join(ENGINES)}.")
+    if workers is not None and engine != "ray":
+        raise InputError(f"workers={workers} is for engine='ray'. Leave it out, or add that engine.")
     path = _check_out(out)
     job = prepare_job(model, data, make_measure_settings(lens, statistics, **options), against=against, edit=edit)
-    batches = _start_engine(engine, job, workers)
+    batches: Engine = job.observe
+    if engine == "ray":
+        from headscope.measuring.ray import distribute
+
+        batches = distribute(job, workers)
     saved = None if path is None else path if path.suffix == ".state" else path.with_name(f"{path.name}.state")
     checkpoint = _run(job, batches, saved, resume=resume, quiet=not progress)
     result = to_dataset(checkpoint.states, {"command": "hs.measure", **job.facts})
@@ -64,16 +70,6 @@ def measure(
         save(result, path)
         saved.unlink(missing_ok=True)
     return result
-
-
-def _start_engine(engine: str, job: MeasureJob, workers: int | None) -> Engine:
-    if engine == "ray":
-        from headscope.measuring.ray import distribute
-
-        return distribute(job, workers)
-    if workers is not None:
-        raise InputError(f"workers={workers} is for engine='ray'. Leave it out, or add that engine.")
-    return job.observe
 
 
 def _run(job: MeasureJob, engine: Engine, path: Path | None, *, resume: bool, quiet: bool) -> Checkpoint:

@@ -55,7 +55,7 @@ class _PendingBatch:
     @classmethod
     def start(cls, ids: Sequence[str], values: Mapping[Key, _Values], states: States) -> "_PendingBatch":
         """Start copying the values to the host."""
-        tensors = (tensor for each in values.values() for tensor in each.tensors.values())
+        tensors = (tensor for entry in values.values() for tensor in entry.tensors.values())
         return cls(ids, values, copy_to_host_async(tensors), states)
 
 
@@ -100,7 +100,7 @@ class Observer:
         maps = self._view(traces)
         if not self._on_cpu() and (folded := fold_layers(maps)) is not None:
             values = self._compute(folded, "layer", tables)
-            values = {key: _unfold_layers(each, maps["model", key[0]]) for key, each in values.items()}
+            values = {key: _unfold_layers(folds, maps["model", key[0]]) for key, folds in values.items()}
         else:
             layers = (select_layer(maps, label) for label in traces["model"].layers)
             values = _concat_layers([self._compute(layer, "layer", tables) for layer in layers])
@@ -146,9 +146,9 @@ class Observer:
         if self.settings.units != "tokens":
             return {}
         tables = {
-            to_spec(each): each.tokens(trace.examples, trace.queries, trace.keys)
-            for each in self.settings.statistics
-            if isinstance(each, PerExample)
+            to_spec(statistic): statistic.tokens(trace.examples, trace.queries, trace.keys)
+            for statistic in self.settings.statistics
+            if isinstance(statistic, PerExample)
         }
         flat = [tensor for tensors in tables.values() for tensor in tensors]
         moved = iter(copy_to_device(trace.visible[0].device, flat))
@@ -167,7 +167,7 @@ class Observer:
 
     def _make_states(self, pending: _PendingBatch) -> States:
         """Return the states of a batch when its values have arrived."""
-        statistics = {to_spec(each): each for each in self.settings.statistics if isinstance(each, PerExample)}
+        statistics = {to_spec(entry): entry for entry in self.settings.statistics if isinstance(entry, PerExample)}
         arrived, states = iter(pending.fetch()), {}
         for key, values in pending.values.items():
             tensors = {name: next(arrived) for name in values.tensors}
@@ -187,7 +187,7 @@ class Observer:
 def _unfold_layers(values: _Values, maps: Maps) -> _Values:
     """Undo `fold_layers` for the values computed from it."""
     shape = (len(maps.layers), len(maps.heads))
-    tensors = {name: each.view(len(each), *shape, *each.shape[3:]) for name, each in values.tensors.items()}
+    tensors = {name: table.view(len(table), *shape, *table.shape[3:]) for name, table in values.tensors.items()}
     return _Values(tensors, {**values.labels, "layer": maps.layers, "head": maps.heads})
 
 

@@ -13,6 +13,8 @@ from headscope.core.statistic import Statistic
 from headscope.maps.per_example import PerExample
 
 Units = Literal["tokens", "words", "words_first"]
+COMPARED = ("site", "layers", "heads", "max_length", "pad_to", "units", "rows")
+"""Options that must be equal in measurements that are added up."""
 
 
 class MeasureOptions(TypedDict, total=False):
@@ -54,7 +56,7 @@ class MeasureSettings:
     @property
     def all_lenses(self) -> tuple[Lens, ...]:
         """The measured lenses, then those that statistics need in addition."""
-        extra = [needed for each in self.statistics for lens in self.lenses for needed in each.lenses(lens)]
+        extra = [other for statistic in self.statistics for lens in self.lenses for other in statistic.lenses(lens)]
         return tuple({to_spec(lens): lens for lens in (*self.lenses, *extra)}.values())
 
     @property
@@ -65,26 +67,20 @@ class MeasureSettings:
     @property
     def streams(self) -> bool:
         """Whether layers can be measured one by one, while the model runs."""
-        lenses = all(lens.scope == "layer" for lens in self.all_lenses)
-        return lenses and all(isinstance(each, PerExample) and each.scope == "layer" for each in self.statistics)
+        by_layer = all(isinstance(entry, PerExample) and entry.scope == "layer" for entry in self.statistics)
+        return by_layer and all(lens.scope == "layer" for lens in self.all_lenses)
 
     @property
     def uses_words(self) -> bool:
         """Whether examples must be tagged, which also says where words begin and end."""
-        return self.units != "tokens" or any("tags" in each.needs for each in self.statistics)
+        return self.units != "tokens" or any("tags" in statistic.needs for statistic in self.statistics)
 
     def to_facts(self) -> dict[str, Any]:
         """Return as plain data what two measurements must have in common to add up."""
         return {
-            "lenses": [to_spec(each) for each in self.lenses],
-            "statistics": [to_spec(each) for each in self.statistics],
-            "site": self.site,
-            "layers": self.layers,
-            "heads": self.heads,
-            "max_length": self.max_length,
-            "pad_to": self.pad_to,
-            "units": self.units,
-            "rows": self.rows,
+            "lenses": list(map(to_spec, self.lenses)),
+            "statistics": list(map(to_spec, self.statistics)),
+            **{name: getattr(self, name) for name in COMPARED},
         }
 
 
@@ -101,8 +97,8 @@ def make_measure_settings(lens: Any, statistics: Any, **options: Any) -> Measure
         raise InputError(f"No statistic was given. Name at least one: {', '.join(statistic_catalog.names())}.")
     for statistic in chosen:
         _check_in_catalog(statistic)
-    _check_unique("lens", [to_spec(each) for each in lenses])
-    _check_unique("statistic", [file_name(type(each)) for each in chosen])
+    _check_unique("lens", list(map(to_spec, lenses)))
+    _check_unique("statistic", [file_name(type(statistic)) for statistic in chosen])
     for name in ("layers", "heads"):
         indices = options.get(name)
         options[name] = None if indices is None else tuple([indices] if isinstance(indices, int) else indices)

@@ -25,7 +25,12 @@ def main_variables(data: xr.Dataset) -> list[str]:
 
 def head_variables(data: xr.Dataset) -> list[str]:
     """Return the main variables that have a value for each head."""
-    return [name for name in main_variables(data) if _per_head(data[name])]
+    tables = {name: data[name] for name in main_variables(data)}
+    return [
+        name
+        for name, table in tables.items()
+        if {"layer", "head"} <= {*table.dims, *table.coords} and not {"query", "key", "example"} & set(table.dims)
+    ]
 
 
 def select_variable(
@@ -72,10 +77,6 @@ def restore_axes(data: xr.Dataset) -> xr.Dataset:
     scalar = [name for name in ("lens", "site", "layer", "head") if name in data.coords and name not in data.dims]
     whole = data.expand_dims(scalar) if scalar else data
     return whole if "lens" in whole.dims else whole.expand_dims(lens=[""])
-
-
-def _per_head(table: xr.DataArray) -> bool:
-    return {"layer", "head"} <= {*table.dims, *table.coords} and not {"query", "key", "example"} & set(table.dims)
 
 
 def _find_variable(data: xr.Dataset, variable: str | None) -> str:

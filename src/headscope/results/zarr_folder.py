@@ -32,7 +32,8 @@ def read_zarr(path: Path) -> xr.Dataset:
         existing = "a file" if path.is_file() else "a folder without Zarr data" if path.exists() else "nothing"
         raise InputError(f"Cannot open {path}: there is {existing} of that name. Give the path of a .zarr folder.")
     try:
-        missing = _count_missing_chunks(zarr.open_group(path, mode="r"))
+        arrays = [array for _, array in zarr.open_group(path, mode="r").arrays()]
+        missing = sum(array.nchunks - array.nchunks_initialized for array in arrays)  # Zarr would read them as empty
         data: xr.Dataset = xr.open_zarr(path, consolidated=None).load()
     except PermissionError as error:
         raise InputError(f"Cannot open {path}: you may not read it. Ask its owner, or copy it.") from error
@@ -49,8 +50,3 @@ def _require_zarr() -> Any:
 
 def _is_zarr(path: Path) -> bool:
     return any((path / name).is_file() for name in MARKER_FILES)
-
-
-def _count_missing_chunks(group: Any) -> int:
-    """Count the missing chunks, which Zarr would read as empty."""
-    return sum(array.nchunks - array.nchunks_initialized for _, array in group.arrays())

@@ -17,12 +17,6 @@ from headscope.maps.rows import iterate_layers
 from headscope.maps.similarity import cosine_similarity, rank_correlation
 
 
-def norm_lens() -> Lens:
-    """Return the norm lens, to which Sun & Marasović (2021) propose to compare effective attention."""
-    lens: Lens = lenses.make("norm")
-    return lens
-
-
 @dataclass(frozen=True)
 class LensAgreement(PerExample):
     """Cosine similarity of a head's map with its map through the `other` lens, over the visible cells.
@@ -31,7 +25,7 @@ class LensAgreement(PerExample):
     compared with every head of the other.
     """
 
-    other: Lens = field(default_factory=norm_lens)
+    other: Lens = field(default_factory=lambda: lenses.make("norm"))  # as Sun & Marasović (2021) propose
 
     cites = ("kobayashi2020", "sun2021")
     quantities: ClassVar = {

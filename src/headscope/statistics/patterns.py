@@ -11,7 +11,6 @@ from torch import Tensor
 
 from headscope.core.batch import Batch
 from headscope.core.example import Example
-from headscope.core.maps import Maps
 from headscope.core.state import State
 from headscope.core.tokens import Tokens
 from headscope.maps.per_example import PerExample
@@ -74,7 +73,7 @@ class Patterns(PerExample):
     def values(self, batch: Batch) -> Mapping[str, Tensor]:
         """Return the class of every map, one-hot."""
         maps, (real, segments) = batch.focus, self.token_tables(batch)
-        if not _is_square(maps):
+        if maps.site == "cross" or maps.queries.real.shape != maps.keys.real.shape:
             shape = (len(maps.examples), len(maps.layers), len(maps.heads), len(class_names(self.classifier)))
             return {"patterns": torch.full(shape, torch.nan, device=maps.visible[0].device)}
         layers = [
@@ -98,8 +97,3 @@ class Patterns(PerExample):
         for name in ("patterns_layer_share", "patterns_share"):
             data[name].attrs["long_name"] = self.quantities[name]
         return data
-
-
-def _is_square(maps: Maps) -> bool:
-    """Return whether queries and keys are the same tokens."""
-    return maps.site != "cross" and maps.queries.real.shape == maps.keys.real.shape

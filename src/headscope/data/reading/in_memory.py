@@ -42,7 +42,8 @@ def table_from_dataset(dataset: Any, name: str) -> RecordTable:
     if isinstance(dataset, Mapping):
         raise InputError(f"{name} has several splits ({join_words(dataset)}). Choose one: dataset['…'].")
     features = getattr(dataset, "features", None) or {}
-    classes = {column: tuple(names) for column, feature in features.items() if (names := _class_names(feature))}
+    items = {column: getattr(feature, "feature", feature) for column, feature in features.items()}  # of lists
+    classes = {column: tuple(item.names) for column, item in items.items() if getattr(item, "names", None)}
     plain = dataset.with_format(None) if hasattr(dataset, "with_format") else dataset
     rows = (
         Record(row, {column: _to_names(value, classes.get(column)) for column, value in values.items()})
@@ -63,12 +64,6 @@ def _parse_items(source: Iterable[Any]) -> Iterator[Record | Malformed]:
             yield Malformed(row, "it is an Example, but other items are not; give a list of examples only")
         else:
             yield Malformed(row, f"{item!r:.60} is neither a text nor a pair of texts nor a dict of columns")
-
-
-def _class_names(feature: Any) -> list[str] | None:
-    """Return the names of a class label, or of a list of class labels."""
-    names: list[str] | None = getattr(getattr(feature, "feature", feature), "names", None)
-    return names
 
 
 def _to_names(value: Any, names: tuple[str, ...] | None) -> Any:

@@ -74,11 +74,9 @@ class SpacyTagger(Tagger):
 
     def __call__(self, items: Sequence[Item]) -> list[Tags]:
         """Tag texts and words; words are not split again."""
-        inputs = [item if isinstance(item, str) else self._document(item) for item in items]
+        make_document, vocab = self._spacy.tokens.Doc, self._pipeline.vocab
+        inputs = [item if isinstance(item, str) else make_document(vocab, words=list(item)) for item in items]
         return [self._tags(document, item) for document, item in zip(self._pipeline.pipe(inputs), items, strict=True)]
-
-    def _document(self, words: Sequence[str]) -> Any:
-        return self._spacy.tokens.Doc(self._pipeline.vocab, words=list(words))
 
     def _tags(self, document: Any, item: Item) -> Tags:
         words = [token for token in document if not (isinstance(item, str) and token.is_space)]
