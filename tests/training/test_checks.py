@@ -54,7 +54,7 @@ def test_invalid_choices_are_refused(tmp_path):
     refused(tmp_path, "Example '3' of train has 3 choices, but others have 2", odd)
     refused(tmp_path, "Example '0' of train has no choices. Name the columns", DATA, task="choice")
     refused(tmp_path, "In train there are labels 2, where 0 to 1 are expected", [replace(choosing(1)[0], label=2)])
-    refused(tmp_path, "In all 2 training examples choice 0 is the right one", choosing(4)[::2])
+    refused(tmp_path, "All 2 training examples have the label 0, so there is nothing to learn", choosing(4)[::2])
     both = [replace(example, pair="the cat") for example in choosing(4)]
     refused(tmp_path, "Example '0' of train has choices and a second text", both)
 

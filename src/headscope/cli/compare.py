@@ -7,6 +7,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from headscope.cli.console import make_table
 from headscope.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -81,11 +82,7 @@ def _print_variable(console: Console, result: "xr.Dataset", name: str, level: fl
 
 def _make_table(flat: "xr.Dataset", name: str, axes: list[str]) -> Table:
     """Return a table of cells."""
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for column in ("head", *axes):
-        table.add_column(column, overflow="fold")
-    for column in ("difference", "95 % interval", "n", "p"):
-        table.add_column(column, justify="right", no_wrap=True)
+    table = make_table("head", *axes, numbers=("difference", "95 % interval", "n", "p"))
     variables = [flat[f"{name}{suffix}"] for suffix in ("", "_low", "_high", "_n", "_p_adjusted")]
     for index in range(flat.sizes["cell"]):
         value, low, high, n, p = (variable[index].item() for variable in variables)

@@ -6,9 +6,14 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
+from headscope.cli.console import load_library, make_table
 from headscope.cli.options import Choices, Device, Label, Model, Pair, SkipMalformed, Text, read_examples
+
+OPTIONS = (
+    "model", "task", "epochs", "batch_size", "max_length", "learning_rate", "warmup", "weight_decay", "seed", "limit",
+    "from_scratch", "keep_checkpoints", "device", "resume", "out",
+)  # fmt: skip
 
 
 def verb(
@@ -45,36 +50,23 @@ def verb(
 
     headscope finetune glue:mrpc:train@GLUE --dev glue:mrpc:dev@GLUE -o tuned
     """
-    _finetune(dict(locals()))
-
-
-OPTIONS = (
-    "model", "task", "epochs", "batch_size", "max_length", "learning_rate", "warmup", "weight_decay", "seed", "limit",
-    "from_scratch", "keep_checkpoints", "device", "resume", "out",
-)  # fmt: skip
-
-
-def _finetune(options: dict[str, Any]) -> None:
-    """Read the data, fine-tune, and print the scores of dev."""
+    options = dict(locals())
+    with load_library() as hs:
+        examples = {
+            name: read_examples(options[name], options) for name in ("train", "dev") if options[name] is not None
+        }
+    hs.finetune(**examples, **{name: options[name] for name in OPTIONS})
     console = Console(highlight=False)
-    with Console(stderr=True).status("Loading"):
-        import headscope as hs
-
-        train = read_examples(options["train"], options)
-        dev = None if options["dev"] is None else read_examples(options["dev"], options)
-    hs.finetune(train=train, dev=dev, **{name: options[name] for name in OPTIONS})
-    _print_summary(console, json.loads((options["out"] / "finetune.json").read_text(encoding="utf-8")))
-    console.print(f"Wrote {options['out']}", soft_wrap=True)
+    _print_summary(console, json.loads((out / "finetune.json").read_text(encoding="utf-8")))
+    console.print(f"Wrote {out}", soft_wrap=True)
 
 
 def _print_summary(console: Console, stamp: dict[str, Any]) -> None:
     """Print the scores of dev after each epoch."""
     if not stamp["dev"]:
         return
-    table = Table(box=None, padding=(0, 2, 0, 0))
     names = list(stamp["dev"][0])
-    for name in names:
-        table.add_column(name, justify="right")
+    table = make_table(numbers=tuple(names))
     for scores in stamp["dev"]:
         table.add_row(str(scores["epoch"]), *(f"{scores[name]:.4g}" for name in names[1:]))
     console.print(table)

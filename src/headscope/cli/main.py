@@ -3,7 +3,7 @@
 import sys
 import warnings
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -56,7 +56,7 @@ def report_errors(verb: Callable[..., None]) -> Callable[..., None]:
     def wrapped(*arguments: Any, **options: Any) -> None:
         console = Console(stderr=True, soft_wrap=True, highlight=False)
         with warnings.catch_warnings():
-            warnings.showwarning = _print_warnings(console, warnings.showwarning)
+            warnings.showwarning = partial(_print_warning, console, warnings.showwarning)
             try:
                 verb(*arguments, **options)
             except HeadscopeError as error:
@@ -69,16 +69,12 @@ def report_errors(verb: Callable[..., None]) -> Callable[..., None]:
     return wrapped
 
 
-def _print_warnings(console: Console, default: Any) -> Any:
-    """Return a handler that prints a DataWarning as one line, and passes all others to `default`."""
-
-    def print_warning(message: Any, category: type[Warning], *rest: Any, **more: Any) -> None:
-        if issubclass(category, DataWarning):
-            console.print(f"[yellow]Note:[/] {escape(str(message))}")
-        else:
-            default(message, category, *rest, **more)
-
-    return print_warning
+def _print_warning(console: Console, default: Any, message: Any, category: type[Warning], *rest: Any) -> None:
+    """Print a DataWarning as one line, and pass all others to `default`."""
+    if issubclass(category, DataWarning):
+        console.print(f"[yellow]Note:[/] {escape(str(message))}")
+    else:
+        default(message, category, *rest)
 
 
 for _verb in VERBS:

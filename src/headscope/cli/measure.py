@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
+from headscope.cli.console import load_library, make_table
 from headscope.cli.options import Device, Dtype, Edits, Label, Model, Pair, SkipMalformed, Text, read_examples
 from headscope.core.prose import count_noun
 from headscope.engine.progress import format_duration
@@ -62,12 +62,7 @@ RUN_OPTIONS = ("engine", "workers", "out", "resume")
 def _measure(options: dict[str, Any]) -> None:
     """Load, read, and measure or estimate."""
     console = Console(highlight=False)
-    with Console(stderr=True).status("Loading"):
-        import transformers
-
-        import headscope as hs
-
-        transformers.utils.logging.disable_progress_bar()
+    with load_library() as hs:
         loading = {name: options[name] for name in LOAD_OPTIONS}
         model = hs.load(options["model"], **loading)
         against = None if options["against"] is None else hs.load(options["against"], **loading)
@@ -100,11 +95,7 @@ def _print_estimate(
 
 def _print_summary(console: Console, data: "xr.Dataset") -> None:
     """Print one line per statistic and lens: the mean over heads, and the heads with the lowest and highest value."""
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for name in ("statistic", "lens"):
-        table.add_column(name)
-    for name in ("mean", "lowest", "highest", "n"):
-        table.add_column(name, justify="right")
+    table = make_table("statistic", "lens", numbers=("mean", "lowest", "highest", "n"))
     names = [str(name) for name in data.data_vars if f"{name}_n" in data]
     per_head = [name for name in names if set(data[name].dims) == {"lens", "site", "layer", "head"}]
     for name in per_head:

@@ -83,7 +83,7 @@ def typical(
     evaluation: Annotated[Path, typer.Argument(help="A file written by 'headscope patterns evaluate'.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="The file to write, for 'headscope draw': .nc or .zarr")],
     labels: Folder = None,
-    many: Annotated[int, typer.Option("--many", min=1, help="Number of maps of each class.")] = 3,
+    count: Annotated[int, typer.Option("--many", min=1, help="Number of maps of each class.")] = 3,
 ) -> None:
     """Select the labelled maps of each class that the cnn is most confident about.
 
@@ -93,7 +93,7 @@ def typical(
     from headscope.patterns.labels.typical import select_typical
     from headscope.results.store import open_result, save
 
-    save(select_typical(read_labelled_maps(labels), open_result(evaluation), many), out)
+    save(select_typical(read_labelled_maps(labels), open_result(evaluation), count), out)
     typer.echo(f"Wrote {out}")
 
 

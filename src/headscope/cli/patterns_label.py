@@ -6,7 +6,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from headscope.cli.options import Pair, Text, read_examples
+from headscope.cli.console import load_library
+from headscope.cli.options import Model, Pair, Text, read_examples
 
 KEYS = {"v": "vertical", "d": "diagonal", "m": "vertical_diagonal", "b": "block", "h": "heterogeneous"}
 
@@ -14,11 +15,11 @@ KEYS = {"v": "vertical", "d": "diagonal", "m": "vertical_diagonal", "b": "block"
 def sheet(
     data: Annotated[str, typer.Argument(help="Texts, as for 'headscope measure'.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="A new folder for the maps and the sheets.")],
-    model: Annotated[str | None, typer.Option(help="A hub id or a folder; by default a small BERT.")] = None,
+    model: Model = None,
     lens: Annotated[list[str] | None, typer.Option(help="Repeat for several lenses; raw by default.")] = None,
     text: Text = None,
     pair: Pair = None,
-    many: Annotated[int, typer.Option(help="Number of maps.")] = 60,
+    count: Annotated[int, typer.Option("--many", help="Number of maps.")] = 60,
     seed: Annotated[int, typer.Option(help="Random seed of the sample.")] = 0,
     max_length: Annotated[int, typer.Option(help="Truncate texts to this number of tokens.")] = 128,
 ) -> None:
@@ -26,9 +27,6 @@ def sheet(
 
     headscope patterns sheet reviews.jsonl --model my-model --lens raw --lens effective -o to_label
     """
-    import transformers
-
-    import headscope as hs
     from headscope.core.errors import OutputError
     from headscope.engine.sample_maps import sample_maps
     from headscope.patterns.labels.labelled_maps import save_maps
@@ -36,10 +34,9 @@ def sheet(
 
     if out.exists() and any(out.iterdir()):
         raise OutputError(f"The folder {out} is not empty. Give the path of a new folder.")
-    with Console(stderr=True).status("Drawing maps"):
-        transformers.utils.logging.disable_progress_bar()
+    with load_library("Drawing maps") as hs:
         loaded, texts = hs.load(model), read_examples(data, {"text": text, "pair": pair})
-        maps = list(sample_maps(loaded, texts, many, lenses=lens or ["raw"], seed=seed, max_length=max_length))
+        maps = list(sample_maps(loaded, texts, count, lenses=lens or ["raw"], seed=seed, max_length=max_length))
         save_maps(maps, out)
         sheets = list(save_sheets(maps, out))
     typer.echo(f"Wrote {len(maps)} maps and {len(sheets)} sheets into {out}.")

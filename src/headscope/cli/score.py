@@ -1,12 +1,12 @@
 """`headscope score`: score a tuned model."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
+from headscope.cli.console import load_library, make_table
 from headscope.cli.options import Choices, Device, Edits, Label, Pair, SkipMalformed, Text, read_examples
 
 if TYPE_CHECKING:
@@ -36,35 +36,21 @@ def verb(
 
     headscope score glue:mrpc:dev@GLUE --model tuned -o score.nc
     """
-    _score(dict(locals()))
-
-
-OPTIONS = ("task", "edit", "batch_size", "max_length")
-
-
-def _score(options: dict[str, Any]) -> None:
+    columns = {"text": text, "pair": pair, "label": label, "choices": choices, "skip_malformed": skip_malformed}
+    with load_library() as hs:
+        examples = read_examples(data, columns)
+        loaded = hs.load(model, device=device)
+    result = hs.score(loaded, examples, task=task, edit=edit, batch_size=batch_size, max_length=max_length)
     console = Console(highlight=False)
-    with Console(stderr=True).status("Loading"):
-        import transformers
-
-        import headscope as hs
-
-        transformers.utils.logging.disable_progress_bar()
-        examples = read_examples(options["data"], options)
-        model = hs.load(options["model"], device=options["device"])
-    result = hs.score(model, examples, **{name: options[name] for name in OPTIONS})
     _print_summary(console, result)
-    if options["out"] is not None:
-        hs.save(result, options["out"])
-        console.print(f"Wrote {options['out']}", soft_wrap=True)
+    if out is not None:
+        hs.save(result, out)
+        console.print(f"Wrote {out}", soft_wrap=True)
 
 
 def _print_summary(console: Console, data: "xr.Dataset") -> None:
     """Print one line per metric."""
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    table.add_column("metric")
-    for name in ("value", "95 % interval", "n"):
-        table.add_column(name, justify="right")
+    table = make_table("metric", numbers=("value", "95 % interval", "n"))
     names = [str(name) for name in data.data_vars if f"{name}_low" in data]
     for name in names:
         value, low, high = (float(data[part]) for part in (name, f"{name}_low", f"{name}_high"))

@@ -7,8 +7,9 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from headscope.cli.console import load_library, make_table
 from headscope.cli.options import Device, Dtype, Model
-from headscope.core.catalog import figures
+from headscope.core.catalog import figures, lenses
 from headscope.core.errors import InputError
 from headscope.core.spec import parse_spec
 
@@ -47,21 +48,19 @@ def verb(
     """
     _check_output(figure, out or [])
     console = Console(highlight=False)
-    with Console(stderr=True).status("Loading"):
-        import transformers
-
-        import headscope as hs
-        from headscope.core.catalog import lenses
-
-        transformers.utils.logging.disable_progress_bar()
-        chosen = lenses.make(lens)
+    with load_library() as hs:
+        keep = sorted({"values"} | lenses.make(lens).needs)
         loaded = hs.load(model, device=device, dtype=dtype)
-        keep = sorted({"values"} | chosen.needs)
         trace = hs.capture(loaded, text, pair, site=site, keep=keep, pad_to=pad_to)
     maps = [hs.view(trace, name) for name in dict.fromkeys(["raw", lens])]
     _print_summary(console, loaded, trace, maps[-1] if "null" in maps[-1].diagnostics else hs.view(trace, "effective"))
     if out:
-        data = _add_provenance(_select(maps, layer, head), loaded, trace.examples[0])
+        from headscope.results.stamp import fingerprint, stamp
+
+        example = trace.examples[0]
+        facts = {"model": loaded.spec, "weights_hash": loaded.weights_hash, "n": 1}
+        facts["data"] = fingerprint([example.text, example.pair or ""])
+        data = stamp(_select(maps, layer, head), command="headscope show", **facts)
         _write(console, data, figure or ("matrix" if len(maps) == 1 or maps[-1].merged else "compare"), out)
     else:
         console.print("\nAdd -o picture.pdf (.svg .png .html) for a figure, -o maps.nc for the numbers.")
@@ -99,9 +98,7 @@ def _print_summary(console: Console, model: "hs.Model", trace: "hs.Trace", maps:
 
 
 def _share_table(trace: "hs.Trace", maps: "hs.Maps") -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for name in ("layer", "share: mean", "min", "max", "null dimensions"):
-        table.add_column(name, justify="right")
+    table = make_table(numbers=("layer", "share: mean", "min", "max", "null dimensions"))
     for index, label in enumerate(trace.layers):
         share, null = (maps.diagnostics[name][0, index] for name in ("share", "null"))
         ends = [f"{share[head]:.2f} (H{trace.heads[int(head)]})" for head in (share.argmin(), share.argmax())]
@@ -120,19 +117,6 @@ def _select(maps: "list[hs.Maps]", layer: int | None, head: int | None) -> "xr.D
                 raise InputError(f"There is no {name} {label}: this model has {name}s 0 to {int(data[name].max())}.")
             data = data.sel({name: [label]})
     return data
-
-
-def _add_provenance(data: "xr.Dataset", model: "hs.Model", example: "hs.Example") -> "xr.Dataset":
-    from headscope.results.stamp import fingerprint, stamp
-
-    return stamp(
-        data,
-        command="headscope show",
-        model=model.spec,
-        weights_hash=model.weights_hash,
-        data=fingerprint([example.text, example.pair or ""]),
-        n=1,
-    )
 
 
 def _write(console: Console, data: "xr.Dataset", figure: str, out: list[Path]) -> None:

@@ -1,0 +1,30 @@
+"""Status line and tables of the verbs."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import ModuleType
+
+from rich.console import Console
+from rich.table import Table
+
+
+@contextmanager
+def load_library(status: str = "Loading") -> Iterator[ModuleType]:
+    """Yield headscope, with a status line in the block and without the progress bars of transformers."""
+    with Console(stderr=True).status(status):
+        import transformers
+
+        import headscope
+
+        transformers.utils.logging.disable_progress_bar()
+        yield headscope
+
+
+def make_table(*texts: str, numbers: tuple[str, ...] = ()) -> Table:
+    """Return an empty table with columns of texts, then right-aligned columns of numbers."""
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for name in texts:
+        table.add_column(name, overflow="fold")
+    for name in numbers:
+        table.add_column(name, justify="right", no_wrap=True)
+    return table
