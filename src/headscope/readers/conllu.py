@@ -96,7 +96,8 @@ def _parse_sentence(block: _Block, entities: EntityParser, marked: bool) -> Reco
                 if "-" in cells[0]:
                     raise Unreadable(f"the multiword token {cells[0]} has Entity=, which belongs to words")
                 first = len(words) - 1 if "." not in cells[0] else len(words)
-                mentions += entities.parse(_entity(cells[9]), first, len(words) - 1)
+                marks = [part.removeprefix("Entity=") for part in cells[9].split("|") if part.startswith("Entity=")]
+                mentions += entities.parse(marks[0] if marks else "", first, len(words) - 1)
         if not words:
             raise Unreadable("the sentence has no words")
     except Unreadable as error:
@@ -138,7 +139,3 @@ def _values(comments: dict[str, str], words: list[list[str]]) -> dict[str, Any]:
     if "_" not in heads:
         values |= {"heads": tuple(int(head) - 1 for head in heads), "relations": relations}
     return values
-
-
-def _entity(cell: str) -> str:
-    return next((part.removeprefix("Entity=") for part in cell.split("|") if part.startswith("Entity=")), "")

@@ -21,7 +21,12 @@ def means_table(data: xr.Dataset) -> pd.DataFrame:
     p_adjusted and significant.
     """
     whole = restore_axes(data)
-    return _concatenate([(name, _select_columns(whole, name)) for name in _table_variables(whole)])
+    parts = []
+    for name in _table_variables(whole):
+        variables = {column: name if column == "value" else f"{name}_{column}" for column in COLUMNS}
+        columns = {column: whole[variable] for column, variable in variables.items() if variable in whole}
+        parts.append((name, xr.Dataset(columns)))
+    return _concatenate(parts)
 
 
 def rows_table(data: xr.Dataset) -> pd.DataFrame:
@@ -69,11 +74,6 @@ def _table_variables(data: xr.Dataset) -> list[str]:
     if {"query", "key"} & set(data.dims):
         raise OutputError("A table holds measured numbers, but this Dataset holds maps. Save it as .nc or .zarr.")
     return main_variables(data)
-
-
-def _select_columns(data: xr.Dataset, name: str) -> xr.Dataset:
-    names = {column: name if column == "value" else f"{name}_{column}" for column in COLUMNS}
-    return xr.Dataset({column: data[variable] for column, variable in names.items() if variable in data})
 
 
 def _concatenate(parts: list[tuple[str, xr.Dataset]]) -> pd.DataFrame:

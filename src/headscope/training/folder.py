@@ -69,9 +69,12 @@ class TrainingFolder:
     def find_checkpoint(self) -> tuple[Path | None, int]:
         """Return the last complete checkpoint and its step, (None, 0) without one; delete incomplete ones."""
         for path in sorted(self.checkpoints.glob("checkpoint-*"), key=_step, reverse=True):
-            if _is_complete(path):
+            try:
+                json.loads((path / "trainer_state.json").read_text(encoding="utf-8"))  # the trainer writes it last
+            except (OSError, ValueError):
+                shutil.rmtree(path)
+            else:
                 return path, _step(path)
-            shutil.rmtree(path)
         return None, 0
 
     def finish(self, network: Any, tokenizer: Any, stamp: Mapping[str, Any]) -> None:
@@ -114,12 +117,3 @@ def read_stamp(path: Path) -> dict[str, Any] | None:
 
 def _step(path: Path) -> int:
     return int(path.name.partition("-")[2])
-
-
-def _is_complete(path: Path) -> bool:
-    """Whether the trainer wrote its own state, which it does last."""
-    try:
-        json.loads((path / "trainer_state.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return False
-    return True

@@ -53,7 +53,8 @@ def score(
     kind = find_task_of_head(task, model.network, examples)
     kind.check(examples, "the data")
     check_max_length(model, max_length)
-    longest = max_length or _tuned_length(model) or max_input_length(model)
+    tuning = read_stamp(Path(model.source)) if model.source else None
+    longest = max_length or (tuning and tuning["facts"]["max_length"]) or max_input_length(model)
     tokenizer = require_padding(model.tokenizer, model.network.config)
     rows = kind.encode(tokenizer, examples, longest)
     edits = make_edits(edit)
@@ -105,9 +106,3 @@ def _describe_run(model: Model, task: Task) -> dict[str, Any]:
         "draws": metrics.DRAWS,
         "seed": metrics.SEED,
     }
-
-
-def _tuned_length(model: Model) -> int | None:
-    """Return the max_length of the fine-tuning, if the model's folder has one."""
-    facts = read_stamp(Path(model.source)) if model.source else None
-    return None if facts is None else facts["facts"]["max_length"]

@@ -63,7 +63,14 @@ def find_table(source: str) -> RecordTable:
         reader, path = parsed
         return reader(path)
     file = find_file(source)
-    return _reader_for(file)(str(file))
+    kinds = {f".{ending}": kind for kind in readers for ending in kind.endings}
+    if file.suffix.lower() not in kinds:
+        raise InputError(
+            f"The format of {file} is not known from its ending '{file.suffix}'. Known: {join_words(sorted(kinds))}. "
+            f"Or name the format: 'jsonl@{file}'."
+        )
+    table: RecordTable = kinds[file.suffix.lower()]()(str(file))
+    return table
 
 
 def _check_examples(examples: Sequence[Example], columns: Columns) -> list[Example]:
@@ -103,14 +110,3 @@ def _parameters(kind: Any, name: str, parts: Sequence[str]) -> dict[str, str]:
         raise InputError(f"The reader '{name}' takes {takes}, but got {count_noun(len(parts), 'parameter')}: {parts}.")
     pairs = (part.split("=", 1) if "=" in part else (key, part) for key, part in zip(names, parts, strict=False))
     return {canonical_name(key): value for key, value in pairs if value}
-
-
-def _reader_for(path: Path) -> Reader:
-    kinds = {f".{ending}": kind for kind in readers for ending in kind.endings}
-    if path.suffix.lower() not in kinds:
-        raise InputError(
-            f"The format of {path} is not known from its ending '{path.suffix}'. Known: {join_words(sorted(kinds))}. "
-            f"Or name the format: 'jsonl@{path}'."
-        )
-    reader: Reader = kinds[path.suffix.lower()]()
-    return reader
