@@ -14,7 +14,7 @@ import torch
 from benchmarks.timing import show
 from headscope.core.lens import view
 from headscope.core.trace import Trace
-from headscope.engine.by_layer import by_layer
+from headscope.engine.capture import by_layer
 from headscope.engine.load import load
 
 

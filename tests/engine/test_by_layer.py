@@ -8,8 +8,7 @@ import torch
 
 from headscope.core.errors import InputError
 from headscope.core.lens import view
-from headscope.engine.by_layer import by_layer
-from headscope.engine.capture import capture
+from headscope.engine.capture import by_layer, capture
 from tests.models import batch, sites, text, tiny
 
 KINDS = ("bert", "albert", "llama", "modernbert", "gptj", "t5", "vit")

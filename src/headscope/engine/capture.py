@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from typing import Any, TypedDict, Unpack
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
@@ -21,15 +21,7 @@ from headscope.engine.output_projection import output_slices
 from headscope.engine.recorder import AttentionCall, Recorder, check_recording, make_recorder
 
 CAPTURABLE = frozenset({"attention", "values", "output", "pads"})
-
-
-class Selection(TypedDict, total=False):
-    """The options of `capture` that select what a trace holds."""
-
-    site: str | None
-    layers: Sequence[int] | int | None
-    heads: Sequence[int] | int | None
-    keep: Sequence[str]
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -82,19 +74,47 @@ def stream(
     data: Any,
     *,
     batch_size: int = 8,
+    site: str | None = None,
+    layers: Sequence[int] | int | None = None,
+    heads: Sequence[int] | int | None = None,
+    keep: Sequence[str] = (),
     max_length: int | None = None,
     pad_to: int | None = None,
-    **selection: Unpack[Selection],
 ) -> Iterator[Trace]:
     """Capture batch after batch, in order; only one batch is in memory at a time.
 
     `data` is a list of texts, of pairs or of examples; the rest is as for `capture`.
     """
-    request = make_request(model, **selection)
+    request = make_request(model, site, layers, heads, keep)
     if batch_size < 1:
         raise InputError(f"batch_size must be at least 1, but got {batch_size}.")
     batches = make_batches(model, to_examples(data), batch_size, max_length=max_length, pad_to=pad_to)
     return (capture_batch(model, inputs, request) for inputs in batches)
+
+
+def by_layer(
+    model: Model,
+    text: Any,
+    pair: Any = None,
+    *,
+    see: Callable[[Trace], Result],
+    site: str | None = None,
+    heads: Sequence[int] | int | None = None,
+    keep: Sequence[str] = (),
+    max_length: int | None = None,
+    pad_to: int | None = None,
+) -> list[Result]:
+    """Call `see` with the trace of each layer while the model runs, and return the results.
+
+    For inputs whose maps do not fit in memory at once: a layer's attention is freed before the next layer begins. The
+    other arguments are those of `capture`.
+
+    >>> import headscope as hs
+    >>> hs.by_layer(hs.load(), "The cat sat down.", see=lambda trace: trace.layers)
+    [(0,), (1,), (2,), (3,), (4,), (5,)]
+    """
+    request = make_request(model, site, None, heads, keep)
+    return map_layers(model, prepare_inputs(model, text, pair, max_length=max_length, pad_to=pad_to), request, see)
 
 
 def prepare_inputs(model: Model, text: Any, pair: Any, *, max_length: int | None, pad_to: int | None) -> Inputs:
@@ -134,6 +154,20 @@ def make_request(
 def capture_batch(model: Model, inputs: Inputs, request: Request) -> Trace:
     """Run one forward pass, and return the trace of the requested site."""
     return make_trace(model, inputs, request, record(model, inputs.tensors, request.site))
+
+
+def map_layers(model: Model, inputs: Inputs, request: Request, function: Callable[[Trace], Result]) -> list[Result]:
+    """Return `function(trace)` for each layer of one batch."""
+    results: list[Result] = []
+
+    def process_layer(recorder: Recorder) -> None:
+        check_recording(model, recorder)
+        trace = make_trace(model, inputs, request, recorder)
+        recorder.calls.clear()
+        results.append(function(replace(trace, layers=(len(results),))))
+
+    record(model, inputs.tensors, request.site, process_layer)
+    return results
 
 
 def record(

@@ -18,8 +18,7 @@ from headscope.core.state import State
 from headscope.core.trace import Trace
 from headscope.core.transfer import copy_to_device, copy_to_host_async
 from headscope.engine.batch import Inputs
-from headscope.engine.by_layer import map_layers
-from headscope.engine.capture import capture_batch, make_request
+from headscope.engine.capture import capture_batch, make_request, map_layers
 from headscope.engine.edited import edited
 from headscope.engine.model import Model
 from headscope.maps.per_example import PerExample, make_state
