@@ -5,6 +5,7 @@ import webbrowser
 from pathlib import Path
 from typing import Any
 
+from headscope.engine.progress import in_notebook
 from headscope.plotting.draw import draw
 from headscope.results.store import save
 
@@ -15,7 +16,7 @@ def show(what: Any, figure: str = "head_grid", **options: Any) -> Path | None:
     The arguments are those of `draw`.
     """
     picture = draw(what, figure, **options)
-    if _in_notebook():
+    if in_notebook():
         from IPython.display import SVG, display
 
         with tempfile.TemporaryDirectory() as folder:
@@ -26,11 +27,3 @@ def show(what: Any, figure: str = "head_grid", **options: Any) -> Path | None:
     save(picture, page)
     webbrowser.open(page.as_uri())
     return page
-
-
-def _in_notebook() -> bool:
-    try:
-        from IPython import get_ipython
-    except ImportError:
-        return False
-    return type(get_ipython()).__name__ == "ZMQInteractiveShell"

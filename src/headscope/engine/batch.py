@@ -67,7 +67,8 @@ def make_batches(
             if targets is not None:
                 target_tensors, target = pad_sequences(targets[rows], fill, device=model.device)
                 tensors |= {f"decoder_{name}": tensor for name, tensor in target_tensors.items()}
-            yield Inputs(_forward_arguments(model, tensors), tuple(examples[rows]), source, target)
+            arguments = _forward_arguments(model, tensors, drop_unknown=True)
+            yield Inputs(arguments, tuple(examples[rows]), source, target)
 
     return batches()
 
@@ -83,9 +84,8 @@ def inputs_from_tensors(model: Model, batch: Mapping[str, Any], image_names: Seq
     is_encoder_decoder = model.network.config.is_encoder_decoder
     if is_encoder_decoder and "decoder_input_ids" not in tensors:
         tensors["decoder_input_ids"] = torch.full((len(main), 1), _decoder_start_id(model))
-    arguments = _without_cache(
-        model, {name: tensor.to(model.device, non_blocking=True) for name, tensor in tensors.items()}
-    )
+    on_device = {name: tensor.to(model.device, non_blocking=True) for name, tensor in tensors.items()}
+    arguments = _forward_arguments(model, on_device)
     if "input_ids" not in tensors:
         grid = patch_grid(model, main)
         columns = image_columns(model, main, grid)
@@ -215,12 +215,9 @@ def _decoder_start_id(model: Model) -> int:
     return int(start)
 
 
-def _forward_arguments(model: Model, tensors: dict[str, Tensor]) -> dict[str, Any]:
-    """Keep what the network's forward takes: a tokenizer may offer more (token types for DistilBERT)."""
+def _forward_arguments(model: Model, tensors: dict[str, Tensor], *, drop_unknown: bool = False) -> dict[str, Any]:
+    """Switch the cache off; drop what the network's forward does not take, such as token types for DistilBERT."""
     names = inspect.signature(model.network.forward).parameters
-    return _without_cache(model, {name: t for name, t in tensors.items() if name in names or "input_ids" not in names})
-
-
-def _without_cache(model: Model, tensors: dict[str, Any]) -> dict[str, Any]:
-    takes = "use_cache" in inspect.signature(model.network.forward).parameters
-    return {**tensors, "use_cache": False} if takes else tensors
+    if drop_unknown and "input_ids" in names:
+        tensors = {name: tensor for name, tensor in tensors.items() if name in names}
+    return {**tensors, "use_cache": False} if "use_cache" in names else tensors

@@ -3,7 +3,7 @@
 import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -37,15 +37,15 @@ def edited(model: Model, *edits: str | Edit) -> AbstractContextManager[Model]:
     check_model(model)
     if not edits:
         raise InputError(f"hs.edited was given no edit. Name one: {', '.join(catalog.names())}.")
-    return _running(model, [make_edit(each) for each in edits])
+    return _running(model, make_edits(edits))
 
 
 def make_edit(what: Any) -> Edit:
     """An edit from its name, its spec, its class or itself."""
-    made = catalog.make(what)
-    if not isinstance(made, Edit):
-        raise InputError(f"Expected an edit, its name or its spec, but got {made!r}.")
-    return made
+    edit = catalog.make(what)
+    if not isinstance(edit, Edit):
+        raise InputError(f"Expected an edit, its name or its spec, but got {edit!r}.")
+    return edit
 
 
 def make_edits(edits: Any) -> tuple[Edit, ...]:
@@ -56,28 +56,24 @@ def make_edits(edits: Any) -> tuple[Edit, ...]:
 @contextmanager
 def _running(model: Model, edits: Sequence[Edit]) -> Iterator[Model]:
     editor = _Editor(model.network, model.family, edits, _attention_modules(model))
-    handles: list[Any] = []
-    try:
-        with edit_interface(model.network, editor):
-            handles.extend(editor.register_hooks())
-            yield replace(model, spec=f"{model.spec} with {', '.join(map(to_spec, edits))}")
-    finally:
-        for handle in handles:
-            handle.remove()
+    with edit_interface(model.network, editor), ExitStack() as stack:
+        for handle in editor.register_hooks():
+            stack.enter_context(handle)
+        yield replace(model, spec=f"{model.spec} with {', '.join(map(to_spec, edits))}")
 
 
 def _attention_modules(model: Model) -> dict[int, str]:
     """The names of the modules that compute attention, by identity."""
     network, kind = model.network, model.network.config.model_type
-    found = {id(module): name for name, module in network.named_modules() if calls_interface(module)}
-    if not found:
+    modules = {id(module): name for name, module in network.named_modules() if calls_interface(module)}
+    if not modules:
         raise _bypassed(kind)
     if getattr(network, "is_gradient_checkpointing", False):
         raise InputError(
             "With gradient checkpointing, layers run again in the backward pass, where nothing says which layer it is. "
             "Call network.gradient_checkpointing_disable() before hs.edited."
         )
-    return found
+    return modules
 
 
 def _bypassed(kind: str) -> CaptureError:

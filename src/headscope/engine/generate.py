@@ -2,8 +2,7 @@
 
 import copy
 import inspect
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -170,7 +169,12 @@ def _generate(
     """Return the ids of prompt and new tokens, and which are not padding; record one call for each layer."""
     network, steps = model.network, list[list[_Step]]()
     prompt_ids, prompt_mask = prompt["input_ids"], prompt["attention_mask"]
-    with torch.no_grad(), record_calls(model, recorder), _collect_steps(network, recorder, steps):
+
+    def collect_step(*_: Any) -> None:
+        steps.append([_make_step(call) for call in recorder.calls])
+        recorder.calls = []
+
+    with torch.no_grad(), record_calls(model, recorder), network.register_forward_hook(collect_step):
         result = network.generate(
             input_ids=prompt_ids, attention_mask=prompt_mask, generation_config=plan.settings, **plan.options
         )
@@ -195,21 +199,6 @@ class _Step:
     visible: Bool[Tensor, "#batch #new key"] | None
     values: Float[Tensor, "batch head new value"]
     context: Float[Tensor, "batch head new value"]
-
-
-@contextmanager
-def _collect_steps(network: Any, recorder: Recorder, steps: list[list[_Step]]) -> Iterator[None]:
-    """After each forward pass, move the recorded calls to `steps`."""
-
-    def move_calls(*_: Any) -> None:
-        steps.append([_make_step(call) for call in recorder.calls])
-        recorder.calls = []
-
-    hook = network.register_forward_hook(move_calls)
-    try:
-        yield
-    finally:
-        hook.remove()
 
 
 def _make_step(call: AttentionCall) -> _Step:

@@ -6,8 +6,7 @@ output projection gives the heads' context. The hooks are removed after the capt
 
 import inspect
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any
@@ -16,30 +15,20 @@ from torch import Tensor, cat, einsum, nn
 
 from headscope.core.errors import CaptureError
 from headscope.core.family import Hooks, split_heads
-from headscope.engine.interface import record_interface
+from headscope.engine.interface import is_recording, record_interface
 from headscope.engine.recorder import AttentionCall, Recorder
-
-_active: ContextVar[Recorder | None] = ContextVar("headscope_hooks", default=None)
 
 
 @contextmanager
 def record_hooks(network: Any, hooks: Hooks, projection: str | None, recorder: Recorder) -> Iterator[None]:
     """Record every attention call of `network` made in this context, with the model in evaluation mode."""
-    hooked = [
-        _HookedModule(name, module, hooks, projection, recorder) for name, module in _attention_modules(network, hooks)
-    ]
-    handles: list[Any] = []
-    token = _active.set(recorder)
-    try:
-        with record_interface(network, recorder):
-            handles.append(network.register_forward_pre_hook(_in_context(recorder, _add_option), with_kwargs=True))
-            for module in hooked:
-                handles.extend(module.register())
-            yield
-    finally:
-        for handle in handles:
-            handle.remove()
-        _active.reset(token)
+    modules = _attention_modules(network, hooks)
+    with record_interface(network, recorder), ExitStack() as stack:
+        stack.enter_context(network.register_forward_pre_hook(_in_context(recorder, _add_option), with_kwargs=True))
+        for name, module in modules:
+            for handle in _HookedModule(name, module, hooks, projection, recorder).register():
+                stack.enter_context(handle)
+        yield
 
 
 def _attention_modules(network: Any, hooks: Hooks) -> list[tuple[str, Any]]:
@@ -62,7 +51,7 @@ def _add_option(_: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[
 
 def _in_context(recorder: Recorder, hook: Callable[..., Any]) -> Callable[..., Any]:
     """Return a hook that acts only on calls made by its own capture, never on those of another thread."""
-    return lambda *call: hook(*call) if _active.get() is recorder else None
+    return lambda *call: hook(*call) if is_recording(recorder) else None
 
 
 @dataclass

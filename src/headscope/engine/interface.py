@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from torch import Tensor
 
@@ -33,6 +33,7 @@ class Editor(Protocol):
         """Return the context to go on with; `product` is A·V if an editor before this one changed the context."""
 
 
+Value = TypeVar("Value")
 _recorder: ContextVar[Recorder | None] = ContextVar("headscope_recorder", default=None)
 _editors: ContextVar[tuple[Editor, ...]] = ContextVar("headscope_editors", default=())
 _lock = threading.Lock()
@@ -43,23 +44,29 @@ _replaced: dict[tuple[int, str], "_Replacement"] = {}
 @contextmanager
 def record_interface(network: Any, recorder: Recorder) -> Iterator[None]:
     """Record every attention call of `network` made in this context, with the model in evaluation mode."""
-    token = _recorder.set(recorder)
-    try:
-        with _replace_implementation(network, evaluate=True):
-            yield
-    finally:
-        _recorder.reset(token)
+    with _set_variable(_recorder, recorder), _replace_implementation(network, evaluate=True):
+        yield
 
 
 @contextmanager
 def edit_interface(network: Any, editor: Editor) -> Iterator[None]:
     """Edit every attention call of `network` made in this context, after the editors that are already active."""
-    token = _editors.set((*_editors.get(), editor))
+    with _set_variable(_editors, (*_editors.get(), editor)), _replace_implementation(network, evaluate=False):
+        yield
+
+
+@contextmanager
+def _set_variable(variable: ContextVar[Value], value: Value) -> Iterator[None]:
+    token = variable.set(value)
     try:
-        with _replace_implementation(network, evaluate=False):
-            yield
+        yield
     finally:
-        _editors.reset(token)
+        variable.reset(token)
+
+
+def is_recording(recorder: Recorder) -> bool:
+    """Return True if this context, which another thread does not share, records to `recorder`."""
+    return recorder is _recorder.get()
 
 
 def is_active(editor: Editor) -> bool:
@@ -188,11 +195,10 @@ def _find_configs(modules: Iterable[Any]) -> list[Any]:
     from transformers import PreTrainedConfig
 
     configs: dict[int, Any] = {}
-    own = (module.__dict__.get("config") for module in modules)
-    stack = list({id(config): config for config in own if config is not None}.values())
+    stack = [module.__dict__.get("config") for module in modules]
     while stack:
         config = stack.pop()
-        if isinstance(config, PreTrainedConfig) and id(config) not in configs:
+        if id(config) not in configs and isinstance(config, PreTrainedConfig):
             configs[id(config)] = config
             stack += [getattr(config, name, None) for name in config.sub_configs]
     return list(configs.values())

@@ -3,9 +3,8 @@
 import hashlib
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Iterable
 from dataclasses import replace
-from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -147,7 +146,7 @@ def _read_network(source: str, device: Any, dtype: Any) -> Any:
         raise LoadError(
             f"device='{device}' is asked for, but this installation of torch finds no GPU. Leave it out, or give 'cpu'."
         )
-    config = _try_reading(source, partial(transformers.AutoConfig.from_pretrained, trust_remote_code=False))
+    config = _read_pretrained(transformers.AutoConfig, source, trust_remote_code=False)
     name = (getattr(config, "architectures", None) or ["AutoModel"])[0]
     architecture = getattr(transformers, name, None)
     if architecture is None:
@@ -155,8 +154,8 @@ def _read_network(source: str, device: Any, dtype: Any) -> Any:
             f"{source} asks for the class {name}, which transformers {transformers.__version__} does not have. "
             "headscope never runs code from a hub: load the model yourself and pass it to hs.load."
         )
-    options = {"dtype": dtype or "auto", "output_loading_info": True, "use_safetensors": None}
-    network, report = _try_reading(source, partial(architecture.from_pretrained, **options))
+    options: dict[str, Any] = {"output_loading_info": True, "use_safetensors": None}
+    network, report = _read_pretrained(architecture, source, dtype=dtype or "auto", **options)
     _check_weights(source, network, report)
     if dtype is None and str(device) == "cpu" and network.dtype in (torch.float16, torch.bfloat16):
         network = network.float()  # lossless, and half precision on a CPU is slow and inexact
@@ -168,9 +167,9 @@ def _read_tokenizer(source: str, network: Any) -> Any:
 
     if network.main_input_name != "input_ids":
         return None  # images and sounds are not tokenised
-    tokenizer = _try_reading(source, partial(AutoTokenizer.from_pretrained, trust_remote_code=False), "tokenizer")
+    tokenizer = _read_pretrained(AutoTokenizer, source, "tokenizer", trust_remote_code=False)
     files = ["tokenizer.json", *getattr(tokenizer, "vocab_files_names", {}).values()]
-    if Path(source).is_dir() and not any((Path(source) / file).is_file() for file in files):
+    if _lacks(source, files):
         raise LoadError(  # transformers would build one with an empty vocabulary
             f"The folder {source} holds no usable tokenizer: none of {', '.join(sorted(set(files)))} is there. "
             "Save the tokenizer into it, or give one: hs.load(folder, tokenizer=…)."
@@ -183,18 +182,20 @@ def _read_processor(source: str, network: Any) -> Any:
     from transformers import AutoImageProcessor
 
     files = ("preprocessor_config.json", "processor_config.json")
-    if network.main_input_name != "pixel_values":
+    if network.main_input_name != "pixel_values" or _lacks(source, files):
         return None
-    if Path(source).is_dir() and not any((Path(source) / file).is_file() for file in files):
-        return None
-    read = partial(AutoImageProcessor.from_pretrained, trust_remote_code=False)
-    return _try_reading(source, read, "image processor")
+    return _read_pretrained(AutoImageProcessor, source, "image processor", trust_remote_code=False)
 
 
-def _try_reading(source: str, read: Callable[[str], Any], what: str = "model") -> Any:
-    """Return read(source); whatever transformers raises becomes a LoadError that says what to do."""
+def _lacks(source: str, files: Iterable[str]) -> bool:
+    """Return True for a folder that holds none of these files."""
+    return Path(source).is_dir() and not any((Path(source) / file).is_file() for file in files)
+
+
+def _read_pretrained(kind: Any, source: str, what: str = "model", **options: Any) -> Any:
+    """Return kind.from_pretrained(source); whatever it raises becomes a LoadError that says what to do."""
     try:
-        return read(source)
+        return kind.from_pretrained(source, **options)
     except Exception as error:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         if Path(source).is_dir():

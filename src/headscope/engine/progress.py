@@ -15,9 +15,11 @@ def show_progress(total: int, *, done: int = 0, unit: str = "examples", quiet: b
     """Show a bar in a terminal or notebook, lines elsewhere, always on stderr; yield a function that advances it."""
     if quiet:
         yield lambda _: None
-    elif _in_notebook():
-        with _notebook_bar(total, done, unit) as advance:
-            yield advance
+    elif in_notebook():
+        from tqdm.notebook import tqdm
+
+        with tqdm(total=total, initial=done, unit=f" {unit}") as bar:
+            yield bar.update
     elif sys.stderr.isatty():
         with _terminal_bar(total, done, unit) as advance:
             yield advance
@@ -39,18 +41,11 @@ def format_duration(seconds: float) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
-def _in_notebook() -> bool:
+def in_notebook() -> bool:
+    """Return True in a Jupyter notebook."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
     return type(shell).__name__ == "ZMQInteractiveShell"
-
-
-@contextmanager
-def _notebook_bar(total: int, done: int, unit: str) -> Iterator[Advance]:
-    from tqdm.notebook import tqdm
-
-    with tqdm(total=total, initial=done, unit=f" {unit}") as bar:
-        yield bar.update
 
 
 @contextmanager
