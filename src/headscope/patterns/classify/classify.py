@@ -19,8 +19,6 @@ CLASSIFIERS = ("cnn", "rules", "both")
 BLOCK_CELLS = 2**20
 """Cells classified at a time on a CPU: enough work for several cores, and little more than its cache holds."""
 
-Classifier = Callable[[NormalizedMaps], Tensor]
-
 
 def classify(
     weights: Float[Tensor, "map token token"],
@@ -58,7 +56,7 @@ def check_classifier(classifier: str) -> None:
         )
 
 
-def load_classifier(classifier: str, device: torch.device) -> Classifier:
+def load_classifier(classifier: str, device: torch.device) -> Callable[[NormalizedMaps], Tensor]:
     """Return the classifier of a name or path."""
     check_classifier(classifier)
     if classifier == "rules":

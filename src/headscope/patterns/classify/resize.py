@@ -14,6 +14,7 @@ from torch import Tensor
 from headscope.patterns.classify.normalize import NormalizedMaps
 from headscope.patterns.classify.profiles import Profiles, compute_profiles
 
+Bounds = Int[Tensor, "map side"]
 CHANNELS = ("mean", "max", "columns", "offsets", "same_text")
 
 
@@ -36,7 +37,7 @@ def resize_maps(
     return torch.stack(channels, dim=1)
 
 
-def pixel_bounds(counts: Int[Tensor, " map"], side: int) -> tuple[Int[Tensor, "map side"], Int[Tensor, "map side"]]:
+def pixel_bounds(counts: Int[Tensor, " map"], side: int) -> tuple[Bounds, Bounds]:
     """Return the first token of every pixel, and the one after its last.
 
     >>> [bound.tolist() for bound in pixel_bounds(torch.tensor([6, 2]), 4)]
@@ -47,7 +48,7 @@ def pixel_bounds(counts: Int[Tensor, " map"], side: int) -> tuple[Int[Tensor, "m
 
 
 def max_pool_rows(
-    cells: Float[Tensor, "map token more"], start: Int[Tensor, "map side"], stop: Int[Tensor, "map side"]
+    cells: Float[Tensor, "map token more"], start: Bounds, stop: Bounds
 ) -> Float[Tensor, "map side more"]:
     """Return the maximum over the rows of every pixel."""
     count, width, more = cells.shape
@@ -60,7 +61,7 @@ def max_pool_rows(
 
 
 def _mean_pool(
-    weights: Float[Tensor, "map token token"], start: Int[Tensor, "map side"], stop: Int[Tensor, "map side"]
+    weights: Float[Tensor, "map token token"], start: Bounds, stop: Bounds
 ) -> Float[Tensor, "map side side"]:
     token = torch.arange(weights.shape[1], device=weights.device)
     inside = (token >= start[..., None]) & (token < stop[..., None])

@@ -7,6 +7,9 @@ from torch import Tensor
 from headscope.patterns.classify.normalize import NormalizedMaps
 from headscope.patterns.classify.profiles import Profiles, compute_profiles
 
+Rows = Float[Tensor, "map token"]
+Quadrants = Float[Tensor, "map cut quadrant"]
+
 BAND_FRACTION = 16  # a band extends 1/16 of the tokens to either side of its centre, and at least one token
 MIN_BLOCK = 0.15  # smallest block, as a share of the tokens
 WITHIN, ACROSS = slice(0, 4, 3), slice(1, 3)  # of four quadrants; a list index would make the host wait for a GPU
@@ -61,25 +64,19 @@ def _band(profiles: Profiles, maps: NormalizedMaps) -> Float[Tensor, " map"]:
     """Return the largest mass of neighbouring offsets above the uniform weight."""
     counts = maps.counts[:, None].clamp_min(1)
     above = torch.nn.functional.pad((profiles.offsets - 1 / counts).clamp_min(0).cumsum(-1), (1, 0))
-    centre, radius = (
-        torch.arange(profiles.offsets.shape[1], device=counts.device),
-        (counts // BAND_FRACTION).clamp_min(1),
-    )
+    centre = torch.arange(profiles.offsets.shape[1], device=counts.device)
+    radius = (counts // BAND_FRACTION).clamp_min(1)
     first, last = (centre - radius).clamp_min(0), (centre + radius + 1).clamp_max(len(centre))
     return (above.gather(1, last) - above.gather(1, first)).amax(-1)
 
 
-def _evenness(
-    mass: Float[Tensor, "map token"], root: Float[Tensor, "map token"], maps: NormalizedMaps
-) -> Float[Tensor, " map"]:
+def _evenness(mass: Rows, root: Rows, maps: NormalizedMaps) -> Float[Tensor, " map"]:
     """Return the mean over rows of (Σ√p)² / nΣp."""
     row = root.square() / (maps.counts[:, None] * mass).clamp_min(1e-9)
     return (row * maps.nonzero_rows).sum(-1) / maps.nonzero_rows.sum(-1).clamp_min(1)
 
 
-def _sum_quadrants(
-    cells: Float[Tensor, "map token token"], rows: Float[Tensor, "map token"]
-) -> Float[Tensor, "map cut quadrant"]:
+def _sum_quadrants(cells: Float[Tensor, "map token token"], rows: Rows) -> Quadrants:
     """Sum the four quadrants of every cut: first to first, first to second, second to first, second to second."""
     lower = cells * torch.ones_like(cells[0]).tril()  # several times faster than a batched tril
     columns = cells.sum(-2)
@@ -89,9 +86,7 @@ def _sum_quadrants(
     return torch.stack([corner, top - corner, left - corner, total - top - left + corner], dim=-1).clamp_min(0)
 
 
-def _blocks(
-    mass: Float[Tensor, "map cut quadrant"], root: Float[Tensor, "map cut quadrant"], maps: NormalizedMaps
-) -> Float[Tensor, " map"]:
+def _blocks(mass: Quadrants, root: Quadrants, maps: NormalizedMaps) -> Float[Tensor, " map"]:
     """Score the best cut into two parts: between the texts of a pair; without a pair, anywhere but near the ends."""
     counts = maps.counts[:, None]
     cut = torch.arange(1, maps.nonzero_rows.shape[1], device=counts.device)
@@ -107,7 +102,7 @@ def _blocks(
     return (torch.maximum(*contrasts) * allowed).amax(-1)
 
 
-def _contrast(share: Tensor, expected: Tensor, evenness: Tensor, pair: slice) -> Float[Tensor, "map cut"]:
+def _contrast(share: Quadrants, expected: Quadrants, evenness: Quadrants, pair: slice) -> Float[Tensor, "map cut"]:
     """Return how far two quadrants exceed their expected share (1 where they hold all), times their evenness."""
     observed, uniform = share[..., pair].sum(-1), expected[..., pair].sum(-1)
     above = ((observed - uniform) / (1 - uniform).clamp_min(1e-6)).clamp_min(0)

@@ -47,9 +47,10 @@ def cross_validate(training: TrainingSet, progress: Progress | None = None) -> P
     """Train and test in folds; call `progress` with the epochs of each fold when it is done."""
     maps, folds, settings = training.training_maps, training.folds, training.settings
     targets = np.array([item.target for item in maps])
-    logits = np.zeros((len(maps), len(CLASSES)))
+    logits, one_hot = np.zeros((len(maps), len(CLASSES))), np.eye(len(CLASSES))
     baselines = {name: np.zeros_like(logits) for name in ("nearest", "majority")}
-    pixels = _pixels(maps, settings.side)
+    batches = normalized_batches(maps)
+    pixels = torch.cat([resize_maps(batch, settings.side)[:, NEIGHBOUR_CHANNELS] for batch in batches]).flatten(1)
     jobs = [
         ([maps[index] for index in fold.train], [maps[index] for index in fold.test], settings, training.seed + number)
         for number, fold in enumerate(folds)
@@ -59,11 +60,11 @@ def cross_validate(training: TrainingSet, progress: Progress | None = None) -> P
         logits[fold.test] = fold_logits
         if progress is not None:
             progress(settings.epochs)
-        majority = np.full(len(fold.test), np.bincount(targets[fold.train]).argmax())
-        baselines["nearest"][fold.test] = np.eye(len(CLASSES))[_nearest_neighbour(pixels, fold, targets)]
-        baselines["majority"][fold.test] = np.eye(len(CLASSES))[majority]
+        nearest = torch.cdist(pixels[fold.test], pixels[fold.train]).argmin(-1).numpy()
+        baselines["nearest"][fold.test] = one_hot[targets[fold.train][nearest]]
+        baselines["majority"][fold.test] = one_hot[np.bincount(targets[fold.train]).argmax()]
     cnn = _calibrate(logits, targets, folds)
-    rules = torch.cat([classify_by_rules(batch) for batch in normalized_batches(maps)]).double().numpy()
+    rules = torch.cat([classify_by_rules(batch) for batch in batches]).double().numpy()
     both = combine(torch.from_numpy(cnn), torch.from_numpy(rules)).numpy()
     probabilities = {"cnn": cnn, "rules": rules, "both": both, **baselines}
     return Predictions(probabilities, targets, fit_temperature(logits, targets))
@@ -99,18 +100,6 @@ def _calibrate(logits: Array, targets: Array, folds: Sequence[Fold]) -> Array:
         others = np.setdiff1d(np.arange(len(targets)), fold.test)
         probabilities[fold.test] = softmax(logits[fold.test], fit_temperature(logits[others], targets[others]))
     return probabilities
-
-
-def _pixels(maps: Sequence[TrainingMap], side: int) -> torch.Tensor:
-    images = [resize_maps(batch, side)[:, NEIGHBOUR_CHANNELS] for batch in normalized_batches(maps)]
-    return torch.cat(images).flatten(1)
-
-
-def _nearest_neighbour(pixels: torch.Tensor, fold: Fold, targets: Array) -> Array:
-    """Return the class of the training map with the nearest image."""
-    distances = torch.cdist(pixels[fold.test], pixels[fold.train])
-    classes: Array = targets[fold.train][distances.argmin(-1).numpy()]
-    return classes
 
 
 def map_parallel(

@@ -1,7 +1,7 @@
 """The evaluation of pattern classifiers, as one Dataset and as text."""
 
 from collections.abc import Mapping, Sequence
-from itertools import product
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,6 @@ from headscope.patterns import CLASSES, NAMES
 from headscope.patterns.classify.classify import UNSURE
 from headscope.patterns.labels.labelled_maps import Array, Source
 from headscope.patterns.train import metrics
-from headscope.patterns.train.agreement import measure_agreement
 from headscope.patterns.train.cross_validate import Predictions
 from headscope.patterns.train.training_set import TrainingSet
 from headscope.results.stamp import read_provenance
@@ -22,8 +21,6 @@ SHAPE = (len(CLASSES), len(PREDICTED))
 LENGTHS = {"1–40 tokens": (1, 40), "41–80 tokens": (41, 80), "over 80 tokens": (81, np.inf)}
 CALIBRATED = ("cnn", "rules")
 RIVALS = ("rules", "both", "nearest", "majority")
-
-
 Variables = dict[str, Any]
 
 
@@ -57,7 +54,7 @@ def build_evaluation(training: TrainingSet, predictions: Predictions) -> xr.Data
     }
     coords = {axis: np.array(names, dtype=object) for axis, names in labels.items()}
     bins = {"bin": (np.arange(metrics.BINS) + 0.5) / metrics.BINS}
-    return xr.Dataset(variables, coords | bins).merge(measure_agreement(training, classes["cnn"], resampled))
+    return xr.Dataset(variables, coords | bins).merge(_agreement(training, classes["cnn"], resampled))
 
 
 def _subsets(sources: Sequence[Source]) -> dict[str, Array]:
@@ -108,17 +105,55 @@ def _calibration(predictions: Predictions) -> Variables:
 def _gains(predictions: Predictions, resampled: Sequence[Array]) -> Variables:
     """Return the macro-F1 of the cnn minus that of each rival, on the same bootstrap draws."""
 
-    def score(name: str, counts: Array) -> Array:
-        confusion = metrics.confusion_matrix(predictions.targets, predictions.classes[name], SHAPE, counts)
-        return metrics.macro_f1(confusion)
-
     def subtract(rival: str, counts: Array) -> Array:
-        return np.asarray(score("cnn", counts) - score(rival, counts))
+        classes = predictions.classes["cnn"], predictions.classes[rival]
+        pairs = (metrics.confusion_matrix(predictions.targets, predicted, SHAPE, counts) for predicted in classes)
+        return np.asarray(np.subtract(*map(metrics.macro_f1, pairs)))
 
     gains = [float(subtract(rival, np.ones(len(predictions.targets)))) for rival in RIVALS]
     intervals = [metrics.widest_interval(subtract(rival, counts) for counts in resampled) for rival in RIVALS]
     low, high = zip(*intervals, strict=True)
     return {"gain": ("rival", gains), "gain_low": ("rival", list(low)), "gain_high": ("rival", list(high))}
+
+
+def _agreement(training: TrainingSet, predicted: Array, resampled: Sequence[Array]) -> xr.Dataset:
+    """Return F1 and kappa between this pass and the next, and the F1 of predictions against each.
+
+    All are over the maps labelled in both passes; `cnn_ratio` is the F1 of the predictions over that between the
+    passes. `resampled` holds the counts of each map in bootstrap draws. Empty where there is only one pass.
+    """
+    passes = training.labelled.passes
+    second = next((name for name in passes if name != training.name), None)
+    shared = [index for index, source in enumerate(training.sources) if second and source.id in passes[second]]
+    if second is None or not shared:
+        return xr.Dataset()
+    ids, names = [training.sources[index].id for index in shared], (training.name, second)
+    ratings = [*([CLASSES.index(passes[name][map_id]) for map_id in ids] for name in names), predicted[shared]]
+    estimates = _score_agreement(np.array(ratings), np.ones((1, len(shared))))
+    draws = [_score_agreement(np.array(ratings), counts[:, shared]) for counts in resampled]
+    variables: dict[str, Any] = {"passes_maps": len(shared)}
+    for name, estimate in estimates.items():
+        rows = zip(*(np.atleast_2d(draw[name]) for draw in draws), strict=True)
+        low, high = np.array([metrics.widest_interval(row) for row in rows]).T
+        dims = ("labels",) if estimate.ndim > 1 else ()
+        for ending, value in (("", estimate[..., 0]), ("_low", low), ("_high", high)):
+            variables[f"{name}{ending}"] = (dims, value if dims else np.squeeze(value))
+    return xr.Dataset(variables, coords={"labels": np.array(names, dtype=object)})
+
+
+def _score_agreement(ratings: Array, counts: Array) -> dict[str, Array]:
+    """Return the agreement of two passes, and of the predictions with each, for each row of counts.
+
+    `ratings` holds the classes in the first pass, in the second pass and of the predictions.
+    """
+    between, *against = (
+        metrics.confusion_matrix(first, second, (len(CLASSES), len(CLASSES)), counts)
+        for first, second in combinations(ratings, 2)
+    )
+    f1, cnn_f1 = metrics.macro_f1(between), np.stack([metrics.macro_f1(confusion) for confusion in against])
+    with np.errstate(invalid="ignore", divide="ignore"):
+        ratio = cnn_f1 / f1
+    return {"passes_f1": f1, "passes_kappa": metrics.cohen_kappa(between), "cnn_f1": cnn_f1, "cnn_ratio": ratio}
 
 
 def format_evaluation(data: xr.Dataset) -> str:

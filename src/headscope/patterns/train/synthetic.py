@@ -3,13 +3,18 @@
 They are added to the labelled maps in training, with less weight.
 """
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
+from scipy import special
 
 from headscope.patterns import CLASSES
 from headscope.patterns.labels.labelled_maps import Array
 from headscope.patterns.train.training_set import TrainingMap
 
 Random = np.random.Generator
+softmax: Callable[[Array], Array] = partial(special.softmax, axis=-1)
 
 
 def make_synthetic_maps(count: int, *, seed: int = 0, sample_weight: float = 1.0) -> list[TrainingMap]:
@@ -62,13 +67,6 @@ def blocks(n: int, segments: Array, random: Random) -> Array:
     across = random.random() < 0.1
     drop = random.uniform(2.0, 6.0) if segments.any() and random.random() < 0.7 else 0.0
     return softmax(np.where(same ^ across, scores, scores - drop))
-
-
-def softmax(scores: Array) -> Array:
-    """Return the softmax over the last axis."""
-    exponentials = np.exp(scores - scores.max(-1, keepdims=True))
-    normalized: Array = exponentials / exponentials.sum(-1, keepdims=True)
-    return normalized
 
 
 def mix(parts: list[Array], shares: list[float], random: Random, *, spread: float = 0.4) -> Array:

@@ -1,6 +1,6 @@
 import torch
 
-from headscope.patterns.train.augment import augment
+from headscope.patterns.train.fit import augment
 from headscope.patterns.train.synthetic import make_synthetic_maps
 from headscope.patterns.train.training_set import pad_maps
 
