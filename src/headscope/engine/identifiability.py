@@ -17,9 +17,9 @@ def identifiability(trace: Trace, layer: int, head: int, query: int, *, example:
     hold, for each key, a whole row that attains the bound. `query` counts the example's tokens from 0.
     """
     if trace.values is None:
-        held = ", ".join(f"'{name}'" for name in sorted(trace.held))
+        captured = ", ".join(f"'{name}'" for name in sorted(trace.held))
         raise NotCaptured(
-            f"Identifiability needs 'values', but this trace holds {held}. "
+            f"Identifiability needs 'values', but this trace holds {captured}. "
             "Capture again with keep=('values',), or give them to Trace.of."
         )
     if not -len(trace.examples) <= example < len(trace.examples):

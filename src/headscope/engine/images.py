@@ -6,9 +6,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
-from jaxtyping import Float, UInt8
+from jaxtyping import Float
 from torch import Tensor
 
 from headscope.core.errors import InputError
@@ -72,18 +71,16 @@ def image_columns(model: Model, pixels: Tensor, grid: tuple[int, int] | None) ->
     return [partial(_image_column, model.processor, pixels[row], grid) for row in range(len(pixels))]
 
 
-def _image_column(processor: Any, pixels: Tensor, grid: tuple[int, int], _: Example) -> dict[str, Any]:
-    return {"picture": _denormalise(processor, pixels.float().cpu()), "patches": grid}
-
-
-def _denormalise(processor: Any, pixels: Float[Tensor, "colour row column"]) -> UInt8[np.ndarray, "row column colour"]:
-    """Return pixel values as an image, resized and cropped as the model saw it, aligned with its patches."""
-    shades = pixels.permute(1, 2, 0)
+def _image_column(
+    processor: Any, pixels: Float[Tensor, "colour row column"], grid: tuple[int, int], _: Example
+) -> dict[str, Any]:
+    """Return the image as the model saw it, resized and cropped, aligned with its patches."""
+    shades = pixels.float().cpu().permute(1, 2, 0)
     if getattr(processor, "do_normalize", False):
         shades = shades * torch.tensor(processor.image_std) + torch.tensor(processor.image_mean)
     if getattr(processor, "do_rescale", False):
         shades = shades / processor.rescale_factor
-    return shades.round().clamp(0, 255).to(torch.uint8).numpy()
+    return {"picture": shades.round().clamp(0, 255).to(torch.uint8).numpy(), "patches": grid}
 
 
 def _is_image(source: Any) -> bool:

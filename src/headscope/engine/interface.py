@@ -9,7 +9,7 @@ that the model had before.
 import inspect
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from functools import partial
 from typing import Any, Protocol, TypeVar, runtime_checkable
@@ -38,7 +38,7 @@ _recorder: ContextVar[Recorder | None] = ContextVar("headscope_recorder", defaul
 _editors: ContextVar[tuple[Editor, ...]] = ContextVar("headscope_editors", default=())
 _lock = threading.Lock()
 _names: dict[str, str] = {}  # our name for each implementation that we replace
-_replaced: dict[tuple[int, str], "_Replacement"] = {}
+_replaced: dict[tuple[int, str], tuple[Any, int]] = {}  # original value and number of users of an attribute
 
 
 @contextmanager
@@ -77,48 +77,40 @@ def is_active(editor: Editor) -> bool:
 @contextmanager
 def _replace_implementation(network: Any, *, evaluate: bool) -> Iterator[None]:
     """Replace the attention function of the network, switch off compiled code, and evaluate if asked to."""
-    replacements: list[_Replacement] = []
+    stack = ExitStack()
     try:
         modules = all_modules(network)
         with _lock:
             for config in _find_configs(modules):
-                replacements.append(_replace(config, "_attn_implementation_internal", _register))
+                stack.enter_context(_replace(config, "_attn_implementation_internal", _register))
             replaced = {owner for owner, _ in _replaced}
             for module in modules:
                 if not (module.training or module._compiled_call_impl or id(module) in replaced):
                     continue
                 if evaluate and (module.training or (id(module), "training") in _replaced):
-                    replacements.append(_replace(module, "training", lambda _: False))
+                    stack.enter_context(_replace(module, "training", lambda _: False))
                 if module._compiled_call_impl or (id(module), "_compiled_call_impl") in _replaced:
-                    replacements.append(_replace(module, "_compiled_call_impl", lambda _: None))
+                    stack.enter_context(_replace(module, "_compiled_call_impl", lambda _: None))
         yield
     finally:
         with _lock:
-            for replacement in reversed(replacements):
-                replacement.release()
+            stack.close()
 
 
-class _Replacement:
-    """A replaced attribute; the last of the captures that share it restores the original."""
-
-    def __init__(self, owner: Any, attribute: str) -> None:
-        self.owner, self.attribute, self.users = owner, attribute, 0
-        self.original = getattr(owner, attribute)
-
-    def release(self) -> None:
-        self.users -= 1
-        if self.users == 0:
-            del _replaced[id(self.owner), self.attribute]
-            setattr(self.owner, self.attribute, self.original)
-
-
-def _replace(owner: Any, attribute: str, change: Callable[[Any], Any]) -> _Replacement:
+@contextmanager
+def _replace(owner: Any, attribute: str, change: Callable[[Any], Any]) -> Iterator[None]:
+    """Replace an attribute; the last of the captures that share it restores the original."""
     key = (id(owner), attribute)
-    if key not in _replaced:
-        _replaced[key] = _Replacement(owner, attribute)
-        setattr(owner, attribute, change(_replaced[key].original))
-    _replaced[key].users += 1
-    return _replaced[key]
+    original, users = _replaced.get(key) or (getattr(owner, attribute), 0)
+    if users == 0:
+        setattr(owner, attribute, change(original))
+    _replaced[key] = original, users + 1
+    yield
+    original, users = _replaced.pop(key)
+    if users > 1:
+        _replaced[key] = original, users - 1
+    else:
+        setattr(owner, attribute, original)
 
 
 def _register(implementation: str | None) -> str:
