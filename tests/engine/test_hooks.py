@@ -13,7 +13,7 @@ from headscope.core.family import Family, Hooks
 from headscope.engine.capture import capture, record_calls
 from headscope.engine.load import load
 from headscope.engine.model import Model
-from headscope.engine.recorder import check_recording, make_recorder
+from headscope.engine.recorder import check_recording
 from tests.models import KINDS, SIZE, SMALL, batch, network, text, tiny, tokenizer
 
 HEARD = [kind for kind in KINDS if tiny(kind).family.hooks]
@@ -182,8 +182,7 @@ def test_a_classification_head_does_not_change_the_trace(kind):
 def test_cached_values_are_recorded(kind):
     model, ids = fresh(kind), torch.tensor([[2, 7, 8, 9, 10, 3]])
     whole = capture(model, {"input_ids": ids})
-    recorder = make_recorder(model, "self")
-    with torch.no_grad(), record_calls(model, recorder):
+    with torch.no_grad(), record_calls(model, "self") as recorder:
         past = model.network(ids[:, :4], use_cache=True).past_key_values
         model.network(ids[:, 4:], past_key_values=past, use_cache=True)
     check_recording(model, recorder)
@@ -199,7 +198,7 @@ def test_values_cached_before_the_capture_are_an_error():
         past = model.network(ids[:, :4], use_cache=True).past_key_values
         with (
             pytest.raises(CaptureError, match=r"h\.0\.attn attends to 6 keys, but 2 values were recorded.*cache"),
-            record_calls(model, make_recorder(model, "self")),
+            record_calls(model, "self"),
         ):
             model.network(ids[:, 4:], past_key_values=past, use_cache=True)
 

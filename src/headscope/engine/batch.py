@@ -33,13 +33,10 @@ class Inputs:
 
     def tokens_at(self, site: str, queries: int, keys: int) -> tuple[Tokens, Tokens]:
         """Return the query tokens and the key tokens of an attention site whose maps are queries × keys."""
-        sides = (
-            (self.target if site in ("decoder", "cross") else self.source, queries),
-            (self.target if site == "decoder" else self.source, keys),
-        )
-        query_tokens, key_tokens = (
-            tokens or patch_tokens(len(self.examples), width, self.grid) for tokens, width in sides
-        )
+        query_tokens = self.target if site in ("decoder", "cross") else self.source
+        key_tokens = self.target if site == "decoder" else self.source
+        query_tokens = query_tokens or patch_tokens(len(self.examples), queries, self.grid)
+        key_tokens = key_tokens or patch_tokens(len(self.examples), keys, self.grid)
         for tokens, width in ((query_tokens, queries), (key_tokens, keys)):
             if tokens.real.shape[1] != width:
                 raise CaptureError(

@@ -1,7 +1,7 @@
 """Capture the attention and values of a model over texts."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -18,7 +18,7 @@ from headscope.engine.images import process_images
 from headscope.engine.interface import record_interface
 from headscope.engine.model import Model, check_model
 from headscope.engine.output_projection import output_slices
-from headscope.engine.recorder import AttentionCall, Recorder, check_recording, make_recorder
+from headscope.engine.recorder import AttentionCall, Recorder, check_recording
 
 CAPTURABLE = frozenset({"attention", "values", "output", "pads"})
 Result = TypeVar("Result")
@@ -174,19 +174,20 @@ def record(
     model: Model, tensors: Mapping[str, Any], site: str, on_call: Callable[[Recorder], None] | None = None
 ) -> Recorder:
     """Run one forward pass, and record the attention calls at one site."""
-    recorder = make_recorder(model, site, on_call)
-    with torch.no_grad(), record_calls(model, recorder):
+    with torch.no_grad(), record_calls(model, site, on_call) as recorder:
         model.network(**tensors)
     check_recording(model, recorder)
     return recorder
 
 
-def record_calls(model: Model, recorder: Recorder) -> AbstractContextManager[None]:
-    """Record the attention calls of a block, through the attention interface or with hooks."""
-    family = model.family
-    if family.hooks:
-        return record_hooks(model.network, family.hooks, family.projection, recorder)
-    return record_interface(model.network, recorder)
+@contextmanager
+def record_calls(model: Model, site: str, on_call: Callable[[Recorder], None] | None = None) -> Iterator[Recorder]:
+    """Record the attention calls of a block at one site, through the attention interface or with hooks."""
+    network, family = model.network, model.family
+    recorder = Recorder({id(module): name for name, module in network.named_modules()}, family, site, on_call)
+    hooked = record_hooks(network, family.hooks, family.projection, recorder) if family.hooks else None
+    with hooked or record_interface(network, recorder):
+        yield recorder
 
 
 def make_trace(model: Model, inputs: Inputs, request: Request, recorder: Recorder) -> Trace:

@@ -18,7 +18,7 @@ from headscope.data.tokenizing.encode import Encoded, encode, pad_sequences, to_
 from headscope.engine.batch import Inputs, copy_ids_to_host, max_input_length, tokens_from_ids
 from headscope.engine.capture import make_request, make_trace, record_calls
 from headscope.engine.model import Model
-from headscope.engine.recorder import AttentionCall, Recorder, check_recording, make_recorder
+from headscope.engine.recorder import AttentionCall, Recorder, check_recording
 
 
 def generate(
@@ -54,15 +54,10 @@ def generate(
     request = make_request(model, site or "self", layers, heads, keep)
     plan = _plan(model, max_new_tokens, generate_options)
     examples = to_examples(text)
-    prompt, prompt_tokens = pad_sequences(
-        _encode_prompts(model, examples, chat),
-        {"input_ids": plan.settings.pad_token_id},
-        device=model.device,
-        left=True,
-    )
+    encoded, fill = _encode_prompts(model, examples, chat), {"input_ids": plan.settings.pad_token_id}
+    prompt, prompt_tokens = pad_sequences(encoded, fill, device=model.device, left=True)
     _check_prompts(model, prompt_tokens, plan, max_new_tokens)
-    recorder = make_recorder(model, request.site)
-    ids, real = _generate(model, recorder, prompt, plan)
+    recorder, ids, real = _generate(model, request.site, prompt, plan)
     check_recording(model, recorder)
     tokens = _all_tokens(model, prompt_tokens, ids, real)
     inputs = Inputs(prompt, _add_generated_text(model, examples, tokens, ids), tokens)
@@ -164,9 +159,9 @@ def _check_prompts(model: Model, prompts: Tokens, plan: _Plan, max_new_tokens: i
 
 
 def _generate(
-    model: Model, recorder: Recorder, prompt: Mapping[str, Tensor], plan: _Plan
-) -> tuple[Int[Tensor, "batch token"], Bool[Tensor, "batch token"]]:
-    """Return the ids of prompt and new tokens, and which are not padding; record one call for each layer."""
+    model: Model, site: str, prompt: Mapping[str, Tensor], plan: _Plan
+) -> tuple[Recorder, Int[Tensor, "batch token"], Bool[Tensor, "batch token"]]:
+    """Return one recorded call for each layer, the ids of prompt and new tokens, and which are not padding."""
     network, steps = model.network, list[list[_Step]]()
     prompt_ids, prompt_mask = prompt["input_ids"], prompt["attention_mask"]
 
@@ -174,7 +169,7 @@ def _generate(
         steps.append([_make_step(call) for call in recorder.calls])
         recorder.calls = []
 
-    with torch.no_grad(), record_calls(model, recorder), network.register_forward_hook(collect_step):
+    with torch.no_grad(), record_calls(model, site) as recorder, network.register_forward_hook(collect_step):
         result = network.generate(
             input_ids=prompt_ids, attention_mask=prompt_mask, generation_config=plan.settings, **plan.options
         )
@@ -187,7 +182,7 @@ def _generate(
     recorder.calls = [_join_steps(layer, ids.shape[1]) for layer in zip(*steps, strict=True)]
     ends = torch.isin(new, torch.tensor(plan.end_ids, device=new.device)).long()
     real = ends.cumsum(-1) - ends == 0  # what follows the first end token is padding
-    return ids, torch.cat([prompt_mask.bool(), real], dim=1)
+    return recorder, ids, torch.cat([prompt_mask.bool(), real], dim=1)
 
 
 @dataclass(frozen=True)

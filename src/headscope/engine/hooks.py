@@ -24,7 +24,8 @@ def record_hooks(network: Any, hooks: Hooks, projection: str | None, recorder: R
     """Record every attention call of `network` made in this context, with the model in evaluation mode."""
     modules = _attention_modules(network, hooks)
     with record_interface(network, recorder), ExitStack() as stack:
-        stack.enter_context(network.register_forward_pre_hook(_in_context(recorder, _add_option), with_kwargs=True))
+        request_weights = _in_context(recorder, lambda _, args, kwargs: (args, {**kwargs, "output_attentions": True}))
+        stack.enter_context(network.register_forward_pre_hook(request_weights, with_kwargs=True))
         for name, module in modules:
             for handle in _HookedModule(name, module, hooks, projection, recorder).register():
                 stack.enter_context(handle)
@@ -42,11 +43,6 @@ def _attention_modules(network: Any, hooks: Hooks) -> list[tuple[str, Any]]:
             f"{hooks.module} that would give its weights. Load it with attn_implementation='eager'."
         )
     return modules
-
-
-def _add_option(_: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Ask the network to return attention weights, too."""
-    return args, {**kwargs, "output_attentions": True}
 
 
 def _in_context(recorder: Recorder, hook: Callable[..., Any]) -> Callable[..., Any]:

@@ -71,12 +71,6 @@ class Recorder:
             self.on_call(self)
 
 
-def make_recorder(model: Model, site: str, on_call: Callable[[Recorder], None] | None = None) -> Recorder:
-    """Return an empty recorder of the model's modules."""
-    names = {id(module): name for name, module in model.network.named_modules()}
-    return Recorder(names, model.family, site, on_call)
-
-
 def check_recording(model: Model, recorder: Recorder) -> None:
     """Raise an error if the site is missing, or if attention times values is not what the heads computed."""
     model_type, site = model.network.config.model_type, recorder.site
