@@ -19,7 +19,8 @@ def output_slices(
     """Return W_O sliced by heads: each head's context times its slice, summed over heads, is the attention output."""
     layer = find_projection(model, module)
     parameter = getattr(layer, "weight", layer)
-    if _is_quantised(parameter):
+    plain = type(parameter) in (Tensor, torch.nn.Parameter)
+    if not plain or not parameter.is_floating_point() or parameter.element_size() < 2:  # int8, packed, fp8
         raise CaptureError(
             f"The output projection of {module} is quantised ({getattr(parameter, 'dtype', type(layer).__name__)}). "
             "Load the model unquantised, or capture with keep=('attention', 'values')."
@@ -45,12 +46,6 @@ def find_projection(model: Model, module: str) -> Any:
     for part in model.family.projection.split("/"):
         path = path[:-1] if part == ".." else [*path, part]
     return attrgetter(".".join(path))(model.network)
-
-
-def _is_quantised(weight: Any) -> bool:
-    """Return True for anything but plain floating-point numbers of two bytes or more: int8, packed, fp8."""
-    plain = type(weight) in (Tensor, torch.nn.Parameter)
-    return not plain or not weight.is_floating_point() or weight.element_size() < 2
 
 
 def _input_by_output(layer: Any, weight: Tensor) -> Float[Tensor, "input output"]:

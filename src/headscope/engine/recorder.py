@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 import torch
 from jaxtyping import Bool, Float
@@ -74,28 +73,25 @@ class Recorder:
 def check_recording(model: Model, recorder: Recorder) -> None:
     """Raise an error if the site is missing, or if attention times values is not what the heads computed."""
     model_type, site = model.network.config.model_type, recorder.site
+    file = f"families/{model_type.replace('-', '_')}.py"
     if not recorder.sites:
         raise CaptureError(
             f"Models of type '{model_type}' compute attention without the library's attention interface, so nothing "
-            f"was captured. Add a file families/{_file_name(model_type)} that says where their attention and values "
+            f"was captured. Add a file {file} that says where their attention and values "
             "are; families/gptj.py is the shortest example."
         )
     if site not in recorder.sites:
         raise InputError(f"This model has no attention site '{site}'. Its sites: {', '.join(sorted(recorder.sites))}.")
     if model.family.hooks or not model.family.kinds:  # what no test has checked for this model type
         for call in recorder.calls:
-            _check_context(call, model_type)
+            _check_context(call, model_type, file)
 
 
-def _check_context(call: AttentionCall, model_type: str) -> None:
+def _check_context(call: AttentionCall, model_type: str, file: str) -> None:
     product = (call.attention.float() @ call.values.float()).to(call.context.dtype)
     tolerance = 1e-4 if call.context.dtype in (torch.float32, torch.float64) else 2e-2
     if call.context.shape != product.shape or not torch.allclose(product, call.context, tolerance, tolerance):
         raise CaptureError(
             f"In {call.name} attention times values is not what the head computed, so models of type '{model_type}' "
-            f"need a file families/{_file_name(model_type)} that says what else happens there."
+            f"need a file {file} that says what else happens there."
         )
-
-
-def _file_name(model_type: Any) -> str:
-    return f"{model_type.replace('-', '_')}.py"
