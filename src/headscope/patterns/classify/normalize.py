@@ -50,17 +50,12 @@ def normalize_maps(
     counts, absolute = real.sum(-1), weights.abs()
     left_aligned = torch.arange(real.shape[1], device=real.device) < counts[:, None]
     if weights.is_cuda or not torch.equal(real, left_aligned):  # a comparison would make the host wait for a GPU
-        absolute, segments = _align_left(absolute, segments, real)
+        order = torch.argsort(~real, dim=-1, stable=True)  # real tokens first
+        index = order[:, :, None].expand(-1, -1, order.shape[1])
+        absolute, segments = absolute.gather(1, index).gather(2, index.mT), segments.gather(1, order)
     if weights.is_cuda or not bool(real.all()):
         mask = left_aligned.to(absolute)
         absolute = absolute.mul_(mask[:, :, None]).mul_(mask[:, None])
     total = absolute.sum(-1, keepdim=True)
     normalized = absolute.div_(total.clamp_min(torch.finfo(absolute.dtype).tiny))
     return NormalizedMaps(normalized, total[..., 0] > 0, counts, segments)
-
-
-def _align_left(weights: Tensor, segments: Tensor, real: Real) -> tuple[Tensor, Tensor]:
-    """Move real tokens to the front; their order stays."""
-    order = torch.argsort(~real, dim=-1, stable=True)
-    index = order[:, :, None].expand(-1, -1, order.shape[1])
-    return weights.gather(1, index).gather(2, index.mT), segments.gather(1, order)
