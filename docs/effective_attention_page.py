@@ -10,8 +10,9 @@ from matplotlib.figure import Figure
 
 from headscope.core.document import Document, Paragraph, Part, Section, Table
 from headscope.experiments.claims import FAILS, HOLDS, MOOT, UNCLEAR, JudgedClaim, judge
-from headscope.experiments.report import describe_origin, describe_unlearned, list_tasks, sample_inputs, time_table
+from headscope.experiments.report import describe_origin, describe_unlearned, sample_inputs, time_table
 from headscope.experiments.sentences import describe_verdicts
+from headscope.experiments.summary import list_tasks
 from headscope.reporting.frames import format_intervals
 from headscope.reporting.markdown import table_to_markdown, to_markdown
 from headscope.results.stamp import read_provenance

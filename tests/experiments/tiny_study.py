@@ -7,10 +7,10 @@ import xarray as xr
 
 from headscope.core.document import Document, Section
 from headscope.experiments.claims import Claim, judge
-from headscope.experiments.report import list_tasks, report_verdicts, sample_inputs, score_table, select_interval
+from headscope.experiments.report import report_verdicts, sample_inputs, score_table, select_interval
 from headscope.experiments.scores import score_edits
 from headscope.experiments.study import TaskStudy, option
-from headscope.experiments.summary import average, summarise
+from headscope.experiments.summary import average, list_tasks, summarise
 from headscope.plotting.facets import heat_facets, interval_facets
 from headscope.reporting.frames import Quantity, to_frame
 

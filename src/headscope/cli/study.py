@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin, g
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
+from rich.table import Column, Table
 
 from headscope.cli.options import Device, Model
 from headscope.core.catalog import studies
-from headscope.core.errors import HeadscopeError
-from headscope.core.spec import parse_spec
+from headscope.core.spec import canonical_name, parse_spec
 
 if TYPE_CHECKING:
     from headscope.core.document import Document
@@ -25,13 +24,8 @@ SETTINGS = {
     "no_args_is_help": True,
 }
 
-Options = dict[str, tuple[Any, Any]]  # annotation and default by name
-
-SHARED: Options = {
-    "model": (Model, None),
-    "device": (Device, None),
-    "out": (Annotated[Path, typer.Option("--out", "-o", help="Folder for all steps and the report.")], Path("out")),
-}
+Out = Annotated[Path, typer.Option("--out", "-o", help="Folder for all steps and the report.")]
+DEFAULTS = {"out": Path("out")}  # all other options are None unless they are given
 
 
 def verb(
@@ -51,18 +45,16 @@ def verb(
     if not words:  # --help without a name
         typer.echo(inspect.cleandoc(f"Usage: headscope study NAME [OPTIONS]\n\n{verb.__doc__}"))
         return
-    name = next((word for word in words if _is_study(word)), words[0])
-    options = study_options(studies.find(parse_spec(name)[0]))
+    known = studies.names()
+    name = next((word for word in words if canonical_name(word.partition(":")[0]) in known), words[0])
     rest = [word for word in arguments if word != name]
     command = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich")
-    command.command(context_settings={"help_option_names": ["-h", "--help"]})(
-        report_errors(_make_command(name, options))
-    )
+    command.command(context_settings={"help_option_names": ["-h", "--help"]})(report_errors(_make_command(name)))
     command(rest, prog_name=f"headscope study {name}")
 
 
-def study_options(kind: Any) -> Options:
-    """Return an option for each parameter of a study, from its fields: type, default and help."""
+def study_options(kind: Any) -> dict[str, Any]:
+    """Return the annotation of an option for each parameter of a study, from its fields: type, default and help."""
     hints, options = get_type_hints(kind), {}
     for parameter in fields(kind):
         flag = parameter.metadata.get("flag") or parameter.name
@@ -70,49 +62,38 @@ def study_options(kind: Any) -> Options:
         option = typer.Option(
             f"--{flag.replace('_', '-')}", help=parameter.metadata.get("help", ""), show_default=shown
         )
-        options[parameter.name] = (Annotated[_read_type(hints[parameter.name]) | None, option], None)
+        options[parameter.name] = Annotated[_read_type(hints[parameter.name]) | None, option]
     return options
 
 
-def _make_command(name: str, options: Options) -> Any:
-    """Return a function with these options as its parameters, which runs the study."""
+def _make_command(name: str) -> Any:
+    """Return a function that runs the study; its parameters are the options of the study."""
+    kind = studies.find(parse_spec(name)[0])
 
-    def run(model: str | None, device: str | None, out: Path, **given: Any) -> None:
-        _run(name, model, device, out, {key: value for key, value in given.items() if value not in (None, [])})
+    def run(model: str | None, device: str | None, out: Path, **options: Any) -> None:
+        console = Console(highlight=False)
+        with Console(stderr=True).status("Loading"):
+            import transformers
 
-    every = SHARED | options
-    keyword = inspect.Parameter.KEYWORD_ONLY
-    parameters = [
-        inspect.Parameter(key, keyword, annotation=hint, default=default) for key, (hint, default) in every.items()
-    ]
-    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    run.__annotations__ = {key: hint for key, (hint, _) in every.items()}
-    run.__doc__ = studies.find(parse_spec(name)[0]).__doc__
+            import headscope as hs
+            from headscope.reporting.write import check_folder
+
+            transformers.utils.logging.disable_progress_bar()
+            check_folder(out / "report")
+        given = {key: value for key, value in options.items() if value not in (None, [])}
+        values: Any = {key: tuple(value) if isinstance(value, list) else value for key, value in given.items()}
+        result = hs.study(name, model, out=out, device=device, **values)
+        page = hs.report(result.document, out / "report")
+        _print_verdicts(console, result.document)
+        console.print(f"Wrote {page}", soft_wrap=True)
+
+    run.__annotations__ = {"model": Model, "device": Device, "out": Out, **study_options(kind)}
+    run.__signature__ = inspect.Signature([  # type: ignore[attr-defined]
+        inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, annotation=hint, default=DEFAULTS.get(key))
+        for key, hint in run.__annotations__.items()
+    ])  # fmt: skip
+    run.__doc__ = kind.__doc__
     return run
-
-
-def _run(name: str, model: str | None, device: str | None, out: Path, options: dict[str, Any]) -> None:
-    console = Console(highlight=False)
-    with Console(stderr=True).status("Loading"):
-        import transformers
-
-        import headscope as hs
-        from headscope.reporting.write import check_folder
-
-        transformers.utils.logging.disable_progress_bar()
-        check_folder(out / "report")
-    values: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in options.items()}
-    result = hs.study(name, model, out=out, device=device, **values)
-    page = hs.report(result.document, out / "report")
-    _print_verdicts(console, result.document)
-    console.print(f"Wrote {page}", soft_wrap=True)
-
-
-def _is_study(name: str) -> bool:
-    try:
-        return bool(studies.find(parse_spec(name)[0]))
-    except HeadscopeError:
-        return False
 
 
 def _read_type(hint: Any) -> Any:
@@ -124,13 +105,12 @@ def _read_type(hint: Any) -> Any:
 
 def _print_verdicts(console: Console, document: "Document") -> None:
     """Print the claims and their verdicts, where a study judges some."""
-    for section in document.sections:
-        for part in section.parts:
-            if getattr(part, "name", "") == "verdicts" and hasattr(part, "frame"):
-                table = Table(box=None, padding=(0, 2, 0, 0))
-                table.add_column("claim", overflow="fold")
-                table.add_column("verdict", overflow="fold")
-                for claim, row in part.frame.iterrows():
-                    table.add_row(escape(str(claim)), escape(str(row["verdict"])))
-                console.print(table)
-                console.print()
+    parts = (part for section in document.sections for part in section.parts)
+    for part in parts:
+        if getattr(part, "name", "") == "verdicts" and hasattr(part, "frame"):
+            table = Table(
+                *(Column(name, overflow="fold") for name in ("claim", "verdict")), box=None, padding=(0, 2, 0, 0)
+            )
+            for claim, verdict in part.frame["verdict"].items():
+                table.add_row(escape(str(claim)), escape(str(verdict)))
+            console.print(table, "")

@@ -7,6 +7,8 @@ from typing import Any, Literal
 
 import xarray as xr
 
+from headscope.experiments.summary import list_tasks
+
 Answer = Literal["yes", "no", "unclear"]
 Direction = Literal["falls", "rises", "same", "within", "mostly", "rarely"]
 SURE = 0.975
@@ -94,13 +96,8 @@ class JudgedClaim:
 
 def judge(claim: Claim, numbers: xr.Dataset) -> JudgedClaim:
     """Judge a claim on every task of the numbers."""
-    tasks = [str(task) for task in numbers["task"].values]
+    tasks = list_tasks(numbers)
     return JudgedClaim(claim, tuple(_judge_task(claim, numbers.sel(task=task), task) for task in tasks))
-
-
-def judge_all(claims: Sequence[Claim], numbers: xr.Dataset) -> list[JudgedClaim]:
-    """Judge several claims."""
-    return [judge(claim, numbers) for claim in claims]
 
 
 def falls(change: Interval, threshold: float) -> Answer:
@@ -154,8 +151,7 @@ def combine(answers: Sequence[Answer]) -> Answer:
 
 def negate(answer: Answer) -> Answer:
     """Return the opposite answer."""
-    opposite: dict[Answer, Answer] = {"yes": "no", "no": "yes", "unclear": "unclear"}
-    return opposite[answer]
+    return "no" if answer == "yes" else "yes" if answer == "no" else answer
 
 
 def decide(exact: Answer, published: Answer, contrast: str) -> str:
@@ -171,21 +167,20 @@ def decide(exact: Answer, published: Answer, contrast: str) -> str:
     return f"only with {contrast}" if published == "yes" else FAILS
 
 
-def answer(claim: Claim, task: xr.Dataset, label: str | None = None, direction: str | None = None) -> Answer:
-    """Return whether a claim, or another direction of its quantity, is true of one task at a label of its axis."""
-    direction = direction or claim.direction
+def answer(claim: Claim, task: xr.Dataset, label: str | None = None) -> Answer:
+    """Return whether a claim is true of one task at a label of its axis."""
     part = task.sel(claim.where)
     selected = part if label is None else part.sel({claim.axis: label})
-    if direction in ("mostly", "rarely"):
+    if claim.direction in ("mostly", "rarely"):
         likely = mostly(float(selected[claim.quantity]))
-        return likely if direction == "mostly" else negate(likely)
-    if direction == "within":
+        return likely if claim.direction == "mostly" else negate(likely)
+    if claim.direction == "within":
         return within(_read_interval(selected, claim.quantity), claim.threshold)
-    threshold = claim.threshold * (_read_baseline(claim, part) if claim.relative else 1)
-    change = _read_interval(selected, f"{claim.quantity}_change")
-    if direction == "same":
+    baseline = abs(float(part[claim.quantity].sel({claim.axis: claim.baseline}))) if claim.relative else 1
+    threshold, change = claim.threshold * baseline, _read_interval(selected, f"{claim.quantity}_change")
+    if claim.direction == "same":
         return within(change, (-threshold, threshold))
-    return falls(change, threshold) if direction == "falls" else rises(change, threshold)
+    return falls(change, threshold) if claim.direction == "falls" else rises(change, threshold)
 
 
 def format_figures(claim: Claim, task: xr.Dataset) -> str:
@@ -213,7 +208,3 @@ def _judge_task(claim: Claim, task: xr.Dataset, name: str) -> TaskVerdict:
 
 def _read_interval(part: xr.Dataset, name: str) -> Interval:
     return Interval(*(float(part[f"{name}{end}"]) for end in ("", "_low", "_high")))
-
-
-def _read_baseline(claim: Claim, part: xr.Dataset) -> float:
-    return abs(float(part[claim.quantity].sel({claim.axis: claim.baseline})))

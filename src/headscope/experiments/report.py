@@ -11,9 +11,9 @@ from matplotlib.figure import Figure
 
 from headscope.core.document import Paragraph, Part, Picture, Section, Table
 from headscope.core.prose import join_words
-from headscope.experiments.claims import JudgedClaim
+from headscope.experiments.claims import Claim, JudgedClaim
 from headscope.experiments.sentences import count_verdicts, list_ranges, verdict_table, verdicts_by_task
-from headscope.experiments.summary import time_ratios
+from headscope.experiments.summary import count_inputs, list_tasks, time_ratios
 from headscope.plotting.facets import interval_facets
 from headscope.reporting.frames import Quantity, to_frame
 from headscope.results.stamp import read_provenance
@@ -41,16 +41,17 @@ class Sample:
 
 def sample_inputs(captions: Mapping[str, str], numbers: xr.Dataset, length: str = "all") -> Sample:
     """Return the inputs of each task; reduced where not all of its dev set was studied."""
-    counts = _count(numbers, length)
-    whole = {str(task): int(numbers["whole_dev"].sel(task=task)) for task in numbers["task"].values}
-    fewer = [f"{n:,} of {whole[task]:,} inputs of {task}" for task, n in _count(numbers).items() if n < whole[task]]
-    return Sample(captions, f"{_list_counts(counts)} inputs", f"{', '.join(fewer)} were studied" if fewer else None)
+    whole = dict(zip(list_tasks(numbers), numbers["whole_dev"].values.tolist(), strict=True))
+    studied = count_inputs(numbers)
+    fewer = [f"{n:,} of {whole[task]:,} inputs of {task}" for task, n in studied.items() if n < whole[task]]
+    counts = _list_counts(count_inputs(numbers, length))
+    return Sample(captions, f"{counts} inputs", f"{', '.join(fewer)} were studied" if fewer else None)
 
 
 def sample_maps(captions: Mapping[str, str], numbers: xr.Dataset, theirs: int, length: str = "all") -> Sample:
     """Return the maps of all heads of each task; reduced where they are fewer than the paper's."""
     heads = numbers.sizes["layer"] * numbers.sizes["head"]
-    counts = {task: heads * n for task, n in _count(numbers, length).items()}
+    counts = {task: heads * n for task, n in count_inputs(numbers, length).items()}
     fewer = [f"{n:,} maps of {task}" for task, n in counts.items() if n < theirs]
     reduced = f"{', '.join(fewer)}, where the paper has {theirs:,} of each task" if fewer else None
     return Sample(captions, f"{_list_counts(counts)} maps", reduced)
@@ -122,13 +123,10 @@ def length_table(numbers: xr.Dataset) -> pd.DataFrame:
     return to_frame(numbers, {"task": "task"}, columns)
 
 
-def draw_by_length(numbers: xr.Dataset, rows: Mapping[str, tuple[str, Mapping[str, str]]]) -> Figure:
-    """Draw quantities by the length of the input: a row of panels for each, a panel for each task.
-
-    `rows` are the titles with the variable and its selection.
-    """
+def draw_by_length(numbers: xr.Dataset, claims: Mapping[str, Claim]) -> Figure:
+    """Draw the quantities of claims, by title, over the length of the input: a row for each, a panel for each task."""
     data = numbers.sel(length=list_ranges(numbers))
-    parts = {title: select_interval(data.sel(where), name) for title, (name, where) in rows.items()}
+    parts = {title: select_interval(data.sel(claim.where), claim.quantity) for title, claim in claims.items()}
     table = {title: {task: part.sel(task=task) for task in list_tasks(data)} for title, part in parts.items()}
     return interval_facets(table, x="length", label="tokens of the input", lines=True)
 
@@ -136,9 +134,9 @@ def draw_by_length(numbers: xr.Dataset, rows: Mapping[str, tuple[str, Mapping[st
 def study_values(numbers: xr.Dataset, judged: Sequence[JudgedClaim] = ()) -> dict[str, Any]:
     """Return what templates of every study may use: the model, the tasks, their sizes, and the count of verdicts."""
     return {
-        "model": model_name(read_provenance(numbers)),
+        "model": str(read_provenance(numbers).get("model", "a model")).rstrip("/").rpartition("/")[2],
         "tasks": ", ".join(list_tasks(numbers)),
-        "inputs": f"{sum(_count(numbers).values()):,}",
+        "inputs": f"{sum(count_inputs(numbers).values()):,}",
         "layers": numbers.sizes["layer"],
         "heads": numbers.sizes["head"],
         "size": int(numbers["value_size"].values[0]),
@@ -175,14 +173,9 @@ def select_interval(data: xr.Dataset, name: str, scale: int | float = 1) -> xr.D
     return scale * xr.Dataset({"value": data[name], "low": data[f"{name}_low"], "high": data[f"{name}_high"]})
 
 
-def list_tasks(numbers: xr.Dataset) -> list[str]:
-    """Return the names of the tasks."""
-    return [str(task) for task in numbers["task"].values]
-
-
-def read_prose(package: str | None, file: str = "prose.md") -> tuple[dict[str, str], dict[str, str]]:
-    """Return the texts of a study by their headings, and its captions by name; they may have {placeholders}."""
-    text = (files(package or "") / file).read_text(encoding="utf-8")
+def read_prose(package: str | None) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the texts of a study's prose.md by their headings, and captions by name; they may have {placeholders}."""
+    text = (files(package or "") / "prose.md").read_text(encoding="utf-8")
     sections = (section.partition("\n") for section in text.split("\n## ")[1:])
     texts = {title.strip(): body.strip() for title, _, body in sections}
     lines = (line.removeprefix("- ").partition(": ") for line in texts.pop("captions", "").splitlines())
@@ -192,16 +185,6 @@ def read_prose(package: str | None, file: str = "prose.md") -> tuple[dict[str, s
 def paragraphs(*texts: str) -> list[Paragraph]:
     """Return Paragraphs of the texts that are not empty."""
     return [Paragraph(text) for text in texts if text]
-
-
-def model_name(facts: Mapping[str, Any], default: str = "a model") -> str:
-    """Return the name of the model without the folders before it."""
-    return str(facts.get("model", default)).rstrip("/").rpartition("/")[2]
-
-
-def _count(numbers: xr.Dataset, length: str = "all") -> dict[str, int]:
-    n = numbers["n"].sel(length=length) if "length" in numbers["n"].dims else numbers["n"]
-    return {str(task): int(n.sel(task=task)) for task in numbers["task"].values}
 
 
 def _number(name: str) -> int | None:

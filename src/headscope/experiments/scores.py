@@ -1,6 +1,6 @@
 """Scores of a model on its task under edits of its attention, and how its predictions change."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,11 @@ from headscope.training.score import score
 from headscope.uncertainty.bootstrap import bootstrap_metric, percentile_interval
 from headscope.uncertainty.correlation import pearson
 from headscope.uncertainty.intervals import Array
+
+METRICS: dict[str, Callable[..., Any]] = {
+    "accuracy": lambda label, prediction: (label == prediction).mean(-1),
+    "pearson": pearson,
+}
 
 
 def score_edits(
@@ -34,9 +39,13 @@ def score_edits(
 
 
 def _compare(baseline: xr.Dataset, other: xr.Dataset, metric: str) -> dict[str, float]:
+    """Return score and outputs beside those of the baseline; what only classes have is NaN for regression."""
     outputs = "logits" if "logits" in baseline else "prediction"
-    difference = np.abs(other[outputs].values.astype(float) - baseline[outputs].values.astype(float))
-    low, high = percentile_interval(_bootstrap_change(baseline, other, metric))
+    before, after = (data[outputs].values.astype(float) for data in (baseline, other))
+    drawn = _bootstrap_change(METRICS[metric], baseline["label"], baseline["prediction"], other["prediction"])
+    low, high = percentile_interval(drawn)
+    changed, ordered = baseline["prediction"].values != other["prediction"].values, np.sort(before, axis=-1)
+    lead = (ordered[changed, -1] - ordered[changed, -2]) if "logits" in baseline else None
     return {
         "score": float(other[metric]),
         "score_low": float(other[f"{metric}_low"]),
@@ -44,32 +53,16 @@ def _compare(baseline: xr.Dataset, other: xr.Dataset, metric: str) -> dict[str, 
         "score_change": float(other[metric]) - float(baseline[metric]),
         "score_change_low": float(low),
         "score_change_high": float(high),
-        "output_change": float(difference.max()),
-        **_compare_predictions(baseline, other),
+        "output_change": float(np.abs(after - before).max()),
+        "changed": np.nan if lead is None else float(len(lead)),
+        "changed_margin": np.nan if lead is None else float(lead.max(initial=0.0)),
     }
 
 
-def _compare_predictions(baseline: xr.Dataset, other: xr.Dataset) -> dict[str, float]:
-    """Return how many predictions change, and the largest lead of the best class among them; NaN for regression."""
-    if "logits" not in baseline:
-        return {"changed": np.nan, "changed_margin": np.nan}
-    changed = baseline["prediction"].values != other["prediction"].values
-    ordered = np.sort(baseline["logits"].values.astype(float), axis=-1)
-    lead = (ordered[:, -1] - ordered[:, -2])[changed]
-    return {"changed": float(changed.sum()), "changed_margin": float(lead.max()) if len(lead) else 0.0}
+def _bootstrap_change(metric: Callable[..., Any], *columns: xr.DataArray) -> Array:
+    """Return the change of a metric over draws of the same examples, from label, prediction before and after."""
 
+    def change(label: Array, before: Array, after: Array) -> Any:
+        return metric(label, after) - metric(label, before)
 
-def _bootstrap_change(baseline: xr.Dataset, other: xr.Dataset, metric: str) -> Array:
-    """Return the change of the score over draws of the same examples for both."""
-    compute = {"accuracy": _accuracy, "pearson": pearson}[metric]
-
-    def change(label: Array, before: Array, after: Array) -> Array:
-        difference: Array = compute(label, after) - compute(label, before)
-        return difference
-
-    columns = (baseline["label"], baseline["prediction"], other["prediction"])
     return bootstrap_metric(change, *(column.values.astype(float) for column in columns), draws=metrics.DRAWS)
-
-
-def _accuracy(label: Array, prediction: Array) -> Any:
-    return (label == prediction).mean(-1)

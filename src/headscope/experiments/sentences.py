@@ -1,12 +1,14 @@
 """Verdicts on claims in sentences and tables."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import pandas as pd
 import xarray as xr
 
 from headscope.core.prose import join_words
 from headscope.experiments.claims import HOLDS, MOOT, UNCLEAR, Claim, JudgedClaim, answer, format_figures, judge
+from headscope.experiments.summary import list_tasks
 
 
 def conjugate(verdict: str, count: int = 1) -> str:
@@ -16,11 +18,9 @@ def conjugate(verdict: str, count: int = 1) -> str:
     ('holds only with padding', 'hold', 'do not apply')
     """
     text = f"holds {verdict}" if verdict.startswith("only") else verdict
-    if count == 1:
-        return text
-    for singular, plural in (("holds", "hold"), ("does", "do"), ("differs", "differ")):
-        text = f"{plural}{text.removeprefix(singular)}" if text.startswith(f"{singular} ") or text == singular else text
-    return text
+    verb, space, rest = text.partition(" ")
+    plural = {"holds": "hold", "does": "do", "differs": "differ"}.get(verb, verb)
+    return text if count == 1 else f"{plural}{space}{rest}"
 
 
 def verdict_table(judged: Sequence[JudgedClaim]) -> pd.DataFrame:
@@ -66,11 +66,7 @@ def list_exact(judged: Sequence[JudgedClaim]) -> str:
 
 def describe_verdicts(judged: JudgedClaim) -> str:
     """Return the tasks of each verdict with their numbers, in one sentence."""
-    groups: dict[str, list[str]] = {}
-    for task in judged.tasks:
-        groups.setdefault(task.verdict, []).append(f"{task.task} ({task.figures})")
-    words = "; ".join(f"{conjugate(verdict)} on {join_words(tasks)}" for verdict, tasks in groups.items())
-    return _sentence("", words)
+    return _group_tasks("", [(conjugate(task.verdict), f"{task.task} ({task.figures})") for task in judged.tasks])
 
 
 def describe_change(subject: str, claim: Claim, numbers: xr.Dataset, words: Mapping[str, str]) -> str:
@@ -79,19 +75,19 @@ def describe_change(subject: str, claim: Claim, numbers: xr.Dataset, words: Mapp
     `words` has a predicate for "yes" (the claim holds), "no", "unclear", "opposite" (the change goes the other way) and
     "moot" (there is nothing to judge), such as "loses weight".
     """
-    groups: dict[str, list[str]] = {}
-    other = "rises" if claim.direction == "falls" else "falls"
+    pairs = []
+    opposite = replace(claim, direction="rises" if claim.direction == "falls" else "falls")
     for task in judge(claim, numbers).tasks:
         part, verdict = numbers.sel(task=task.task), task.verdict
         if verdict == "does not hold":
-            predicate = words["opposite" if answer(claim, part, claim.exact[0], other) == "yes" else "no"]
+            predicate = words["opposite" if answer(opposite, part, claim.exact[0]) == "yes" else "no"]
         else:
             kind = {UNCLEAR: "unclear", MOOT: "moot"}.get(verdict, "yes")
             predicate = words[kind] + (f" {verdict}" if verdict.startswith("only") else "")
         figures = format_figures(claim, part)
         figures = figures if verdict.startswith("only") else figures.partition(";")[0]
-        groups.setdefault(predicate, []).append(task.task if verdict == MOOT else f"{task.task} ({figures})")
-    return _sentence(subject, "; ".join(f"{word} on {join_words(tasks)}" for word, tasks in groups.items()))
+        pairs.append((predicate, task.task if verdict == MOOT else f"{task.task} ({figures})"))
+    return _group_tasks(subject, pairs)
 
 
 def describe_lengths(subject: str, claim: Claim, numbers: xr.Dataset, words: Mapping[str, str]) -> str:
@@ -106,11 +102,12 @@ def describe_lengths(subject: str, claim: Claim, numbers: xr.Dataset, words: Map
     predicates = {HOLDS: f"{words['yes']} exactly", published: f"{words['yes']} {published}", UNCLEAR: words["unclear"]}
     if HOLDS in groups:
         predicates[published] = published
-    order = [str(task) for task in numbers["task"].values]
     parts = []
     for kind, predicate in predicates.items():
         lengths = groups.get(kind, {})
-        where = join_words(f"{task} with {join_words(lengths[task])}" for task in order if task in lengths)
+        where = join_words(
+            f"{task} with {join_words(lengths[task])}" for task in list_tasks(numbers) if task in lengths
+        )
         parts += [f"{predicate} on {where} tokens"] if lengths else []
     return _sentence(subject, "; ".join(parts) or words["never"])
 
@@ -125,6 +122,14 @@ def describe_pairs(table: xr.DataArray, axis: str, labels: Sequence[str], form: 
     rows = table.sel({axis: list(labels)}).transpose("task", axis).values
     pairs = zip(table["task"].values, rows, strict=True)
     return join_words(f"{first:{form}} → {second:{form}} on {task}" for task, (first, second) in pairs)
+
+
+def _group_tasks(subject: str, pairs: Sequence[tuple[str, str]]) -> str:
+    """Return a sentence with every predicate once, followed by all of its tasks."""
+    groups: dict[str, list[str]] = {}
+    for predicate, task in pairs:
+        groups.setdefault(predicate, []).append(task)
+    return _sentence(subject, "; ".join(f"{word} on {join_words(tasks)}" for word, tasks in groups.items()))
 
 
 def _sentence(subject: str, predicate: str) -> str:

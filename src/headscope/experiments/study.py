@@ -13,6 +13,7 @@ from headscope.core.errors import InputError
 from headscope.core.spec import file_name
 from headscope.core.study import ProgressCallback, Results, Study, StudyResult, option
 from headscope.experiments.steps import Steps, print_progress
+from headscope.experiments.summary import count_inputs, list_tasks
 from headscope.results.stamp import read_provenance, stamp
 from headscope.results.store import save
 
@@ -168,7 +169,7 @@ class TaskStudy(Study):
             return tasks.read_glue(self.data, self.tasks, self.kinds, **options)
         if self.dev is not None:
             columns = {name: getattr(self, name) for name in COLUMNS}
-            return [tasks.read_files(self.dev, self.train, columns=columns, **options)], []
+            return [tasks.read_files(self.dev, self.train, **columns, **options)], []
         return [tasks.read_bundled()], []
 
     def plan_task(self, task: "TaskData", base: "Model", out: Path, count: int, **options: Any) -> "TaskRun":
@@ -213,9 +214,6 @@ class TaskStudy(Study):
 
 def stamp_tasks(numbers: xr.Dataset, **facts: Any) -> xr.Dataset:
     """Stamp joined numbers with the data and weights of every task, and the number of inputs."""
-    names = [str(task) for task in numbers["task"].values]
-    data, tuned = (
-        dict(zip(names, map(str, numbers[f"{part}_hash"].values), strict=True)) for part in ("data", "tuned")
-    )
-    count = numbers["n"].sel(length="all") if "length" in numbers["n"].dims else numbers["n"]
-    return stamp(numbers, **{**facts, "data": data, "tuned": tuned, "n": int(count.sum())})
+    hashes = {part: dict(zip(list_tasks(numbers), map(str, numbers[f"{part}_hash"].values), strict=True))
+              for part in ("data", "tuned")}  # fmt: skip
+    return stamp(numbers, **{**facts, **hashes, "n": sum(count_inputs(numbers).values())})

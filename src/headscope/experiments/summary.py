@@ -1,17 +1,28 @@
 """From one value per example and head to means over examples with their intervals."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
+from headscope.reporting.frames import ENDS
 from headscope.uncertainty.bootstrap import bootstrap_means, percentile_interval
 from headscope.uncertainty.intervals import Array, mean_interval
 
 Selection = np.ndarray[Any, np.dtype[np.bool_]]
-ENDS = ("", "_low", "_high")
+
+
+def list_tasks(numbers: xr.Dataset) -> list[str]:
+    """Return the names of the tasks."""
+    return [str(task) for task in numbers["task"].values]
+
+
+def count_inputs(numbers: xr.Dataset, length: str = "all") -> dict[str, int]:
+    """Return the number of inputs of each task; of a range of lengths where there are such."""
+    n = numbers["n"].sel(length=length) if "length" in numbers["n"].dims else numbers["n"]
+    return dict(zip(list_tasks(numbers), n.values.astype(int).tolist(), strict=True))
 
 
 def average(values: xr.DataArray, *dims: str) -> xr.DataArray:
@@ -24,7 +35,7 @@ def average(values: xr.DataArray, *dims: str) -> xr.DataArray:
     return table.isel(dict.fromkeys(dims, 0), drop=True).copy(data=mean)
 
 
-def with_interval(name: str, dims: tuple[str, ...], ends: tuple[Array, Array, Array]) -> dict[str, Any]:
+def with_interval(name: str, dims: tuple[str, ...], ends: Iterable[Array]) -> dict[str, Any]:
     """Return the variables x, x_low and x_high of a Dataset."""
     return {f"{name}{end}": (dims, values) for end, values in zip(ENDS, ends, strict=True)}
 
@@ -141,5 +152,5 @@ def pool_ratios(times: xr.Dataset, baseline: str) -> xr.Dataset:
         return ", ".join(f"{value:.2f}× with {batch} in a batch" for batch, value in known)
 
     texts = [[describe(row) for row in task] for task in medians.values]
-    variables = {name: ("way", pooled[at]) for at, name in enumerate(("ratio", "ratio_low", "ratio_high"))}
+    variables = with_interval("ratio", ("way",), pooled)
     return xr.Dataset({**variables, "text": (("task", "way"), texts)}, {name: times[name] for name in ("task", "way")})

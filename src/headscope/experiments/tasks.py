@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from headscope.core.errors import InputError, unknown_name
 from headscope.core.example import Example
 from headscope.data.reading.read import read
@@ -59,17 +61,14 @@ def read_glue(
     return tasks, missing
 
 
-def read_files(
-    dev: Any, train: Any = None, *, columns: Mapping[str, Any] | None = None, seed: int = 0, tuned: bool = False
-) -> TaskData:
+def read_files(dev: Any, train: Any = None, *, seed: int = 0, tuned: bool = False, **columns: Any) -> TaskData:
     """Read a task from the user's own data, as `hs.read` does; it is named after the file.
 
     Without `train` the examples are split, unless the model is `tuned` already.
     """
-    options = dict(columns or {})
     name = Path(str(dev).rpartition("@")[2] or str(dev)).stem
-    learned = None if train is None or tuned else read(train, **options)
-    return _make_task(name, "the user's own", read(dev, **options), learned, seed=seed, tuned=tuned)
+    learned = None if train is None or tuned else read(train, **columns)
+    return _make_task(name, "the user's own", read(dev, **columns), learned, seed=seed, tuned=tuned)
 
 
 def find_task_name(name: str, known: Mapping[str, str]) -> str:
@@ -78,10 +77,16 @@ def find_task_name(name: str, known: Mapping[str, str]) -> str:
     >>> find_task_name("sst2", {"RTE": "NLI", "SST-2": "sentiment"})
     'SST-2'
     """
-    spelled = {_plain(task): task for task in known}
-    if _plain(name) not in spelled:
-        raise unknown_name("task of this study", name, known)
-    return spelled[_plain(name)]
+    for task in known:
+        if same_name(task, name):
+            return task
+    raise unknown_name("task of this study", name, known)
+
+
+def same_name(first: str, second: str) -> bool:
+    """Return whether two names are equal but for case, spaces, - and _."""
+    plain, other = (re.sub(r"[-_\s]", "", name.lower()) for name in (first, second))
+    return plain == other
 
 
 def split_by_text(examples: Sequence[Example], share: float, seed: int = 0) -> tuple[list[Example], list[Example]]:
@@ -95,36 +100,29 @@ def split_by_text(examples: Sequence[Example], share: float, seed: int = 0) -> t
     (8, 2, set())
     """
     groups = _group_by_text(examples)
-    order = sorted(groups)
-    random.Random(seed).shuffle(order)
+    random.Random(seed).shuffle(groups)
     dev: set[int] = set()
-    for group in order:
-        if len(dev) + len(groups[group]) / 2 < share * len(examples):
-            dev.update(groups[group])
+    for group in groups:
+        if len(dev) + len(group) / 2 < share * len(examples):
+            dev.update(group)
     rows = range(len(examples))
     return [examples[row] for row in rows if row not in dev], [examples[row] for row in rows if row in dev]
 
 
-def _group_by_text(examples: Sequence[Example]) -> dict[int, list[int]]:
-    """Return the rows connected by a shared text, each group under its first row (union-find)."""
-    parent = list(range(len(examples)))
+def _group_by_text(examples: Sequence[Example]) -> list[list[int]]:
+    """Return the rows connected by a shared text, ordered by the first row of each group."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
 
-    def find_root(row: int) -> int:
-        while parent[row] != row:
-            parent[row] = parent[parent[row]]
-            row = parent[row]
-        return row
-
-    first: dict[tuple[str, str], int] = {}
-    for row, example in enumerate(examples):
-        for key in (("text", example.text), ("pair", example.pair or "")):
-            if key[1]:
-                low, high = sorted((find_root(first.setdefault(key, row)), find_root(row)))
-                parent[high] = low
+    nodes: dict[tuple[str, str | None], int] = {}  # of texts, numbered after those of examples
+    edges = [(row, nodes.setdefault(key, len(examples) + len(nodes))) for row, example in enumerate(examples)
+             for key in (("text", example.text), ("pair", example.pair)) if key[1]]  # fmt: skip
+    size, ends = len(examples) + len(nodes), np.array(edges, int).reshape(-1, 2).T
+    labels = connected_components(coo_array((np.ones(len(edges)), ends), (size, size)), directed=False)[1]
     groups: dict[int, list[int]] = {}
-    for row in range(len(examples)):
-        groups.setdefault(find_root(row), []).append(row)
-    return groups
+    for row, label in enumerate(labels[: len(examples)].tolist()):
+        groups.setdefault(label, []).append(row)
+    return list(groups.values())
 
 
 def _read_part(folder: str, name: str, part: str, *, required: bool = False) -> Sequence[Example] | None:
@@ -132,7 +130,7 @@ def _read_part(folder: str, name: str, part: str, *, required: bool = False) -> 
     try:
         return read(f"glue:{name}:{part}@{folder}")
     except InputError:
-        if required or any(_plain(path.parent.name) == _plain(name) for path in Path(folder).glob(f"*/{part}.tsv")):
+        if required or any(same_name(path.parent.name, name) for path in Path(folder).glob(f"*/{part}.tsv")):
             raise
         return None
 
@@ -150,7 +148,3 @@ def _make_task(
         "text (no question, no sentence of a passage) in both"
     )
     return TaskData(name, kind, train, studied, source)
-
-
-def _plain(name: str) -> str:
-    return re.sub(r"[-_\s]", "", name.lower())

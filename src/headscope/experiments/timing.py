@@ -19,6 +19,7 @@ from headscope.engine.batch import make_batches
 from headscope.engine.capture import capture_batch, make_request
 from headscope.engine.edited import edited
 from headscope.engine.model import Model
+from headscope.patterns.train.cross_validate import single_thread
 
 Clock = Callable[[], float]
 TURNS, SLOW_TURNS = 9, 3
@@ -65,8 +66,8 @@ def time_evaluation(
     sizes: Sequence[int],
     *,
     edits: Mapping[str, Any],
-    maps: Mapping[str, str] | None = None,
-    slow: Mapping[str, Callable[[Trace], Any]] | None = None,
+    maps: Mapping[str, str],
+    slow: Mapping[str, Callable[[Trace], Any]],
 ) -> xr.Dataset:
     """Return the `seconds` of evaluating one padded batch in several ways, `batch way turn`; on a CPU of one thread.
 
@@ -74,19 +75,20 @@ def time_evaluation(
     maps of a lens; `slow` take a Trace with padding, have fewer turns, and only the first size. The rest is NaN.
     """
     sizes = list(dict.fromkeys(min(size, len(examples)) for size in sizes))
-    clock = gpu_clock if model.device.type == "cuda" else time.process_time  # other processes may share the CPU
+    cuda = model.device.type == "cuda"
+    clock = gpu_clock if cuda else time.process_time  # other processes may share the CPU
     runs: list[dict[str, list[float]]] = []
-    with _limit_threads(model):
+    with nullcontext() if cuda else single_thread():  # the time of several depends on what else is running
         for size in reversed(sizes):  # slow variants come last: they heat the machine and fragment its memory
             batch = make_batches(model, list(examples[:size]), size, max_length=max_length, pad_to=max_length)
-            variants = _make_variants(model, next(iter(batch)), edits, maps or {}, slow if size == sizes[0] else None)
+            variants = _make_variants(model, next(iter(batch)), edits, maps, slow if size == sizes[0] else {})
             runs.insert(0, time_interleaved(variants, turns=TURNS, clock=clock))
-    names = [*edits, *(maps or {}), *(slow or {})]
+    names = [*edits, *maps, *slow]
     table = np.full((len(runs), len(names), TURNS), np.nan)
     for row, run in enumerate(runs):
-        for way, name in enumerate(names):
-            table[row, way, : len(run.get(name, ()))] = run.get(name, ())
-    device = torch.cuda.get_device_name(model.device) if model.device.type == "cuda" else "cpu"
+        for name, seconds in run.items():
+            table[row, names.index(name), : len(seconds)] = seconds
+    device = torch.cuda.get_device_name(model.device) if cuda else "cpu"
     coords, attrs = {"batch": sizes, "way": names}, {"device": device, "tokens": max_length}
     return xr.Dataset({"seconds": (("batch", "way", "turn"), table)}, coords, attrs)
 
@@ -96,7 +98,7 @@ def _make_variants(
     inputs: Any,
     edits: Mapping[str, Any],
     maps: Mapping[str, str],
-    slow: Mapping[str, Callable[[Trace], Any]] | None,
+    slow: Mapping[str, Callable[[Trace], Any]],
 ) -> dict[str, Variant]:
     warmup = WARMUP if model.device.type == "cuda" else 0
     plain, padded = (make_request(model, None, None, None, keep) for keep in (("values",), ("values", "pads")))
@@ -119,8 +121,7 @@ def _make_variants(
         for name, edit in edits.items()
     }
     variants |= {name: Variant(partial(compute_maps, lens), warmup=warmup) for name, lens in maps.items()}
-    late = {name: Variant(partial(compute_slowly, run), max_turns=SLOW_TURNS) for name, run in (slow or {}).items()}
-    return variants | late
+    return variants | {name: Variant(partial(compute_slowly, run), max_turns=SLOW_TURNS) for name, run in slow.items()}
 
 
 def gpu_clock() -> float:
@@ -163,14 +164,3 @@ def _use_eager(network: Any) -> Iterator[None]:
         yield
     finally:
         network.set_attn_implementation(before)
-
-
-@contextmanager
-def _limit_threads(model: Model) -> Iterator[None]:
-    """Use one thread on a CPU: the time of several depends on what else is running."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1 if model.device.type == "cpu" else before)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)

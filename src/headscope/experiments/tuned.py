@@ -5,7 +5,6 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -13,14 +12,14 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from headscope.core.errors import DataWarning, InputError
+from headscope.core.errors import DataWarning, InputError, suggest_name
 from headscope.core.example import Example, sample_examples
 from headscope.core.prose import count_noun
 from headscope.engine.capture import capture
 from headscope.engine.load import load
 from headscope.engine.model import Model
 from headscope.experiments.steps import Steps
-from headscope.experiments.tasks import TaskData
+from headscope.experiments.tasks import TaskData, same_name
 from headscope.measuring.measure import measure
 from headscope.measuring.plan import count_tokens
 from headscope.results.resume import Digest
@@ -131,12 +130,12 @@ class TaskRun:
     def describe(self, **more: Any) -> xr.Dataset:
         """Return the sizes, hashes and origin of the task's data and model, as scalar variables."""
         tuned = self.tuned_folder is not None
-        tokens, whole = (self.lengths[name].values for name in ("tokens", "whole"))
+        whole = self.lengths["whole"].values
         values = {
             "value_size": int(self.lengths["value_size"]),
             "train": 0 if tuned else self.train_size,
             "whole_dev": len(self.task.dev),
-            "mean_tokens": float(np.mean(tokens)),
+            "mean_tokens": float(np.mean(self.lengths["tokens"].values)),
             "most_tokens": int(whole.max()),
             "cut": int((whole > self.max_length).sum()),
             "kind": self.task.kind,
@@ -178,11 +177,10 @@ def check_example(runs: Sequence[TaskRun], wanted: str | None) -> None:
                 f"as '{run.task.dev[0].id}'."
             )
     known = [example.id for run in runs for example in run.task.dev]
-    near = get_close_matches(wanted, known, n=1)
-    guess = f" Did you mean '{near[0]}'?" if near else ""
     first = ", ".join(f"'{name}'" for name in known[:5])
     raise InputError(
-        f"No input is called '{wanted}', so it cannot be shown.{guess} There are {len(known):,}, such as {first}."
+        f"No input is called '{wanted}', so it cannot be shown. {suggest_name(wanted, known)}There are {len(known):,}, "
+        f"such as {first}."
     )
 
 
@@ -198,9 +196,8 @@ def find_tuned_folder(tuned: str | None, task: str, count: int) -> Path | None:
                 "holds a folder for each."
             )
         return folder
-    name = task.lower().replace("-", "")
     for path in sorted(folder.glob("*")):
-        if path.name.lower().replace("-", "") == name:
+        if same_name(path.name, task):
             return path
     raise InputError(
         f"{folder} is no model, for it holds no config.json, and no folder of the task {task} either. Give the folder "

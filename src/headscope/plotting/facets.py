@@ -19,8 +19,6 @@ CELL = 0.24
 MAP_WIDTH = 7.0
 """Inches for the columns of one attention map."""
 
-Names = Mapping[str, str]
-
 
 @dataclass(frozen=True)
 class Margins:
@@ -44,7 +42,7 @@ def heat_facets(
     label: str,
     signed: bool = False,
     scale: Literal["figure", "row"] = "figure",
-    names: Names | None = None,
+    names: Mapping[str, str] | None = None,
 ) -> Figure:
     """Draw a heat map of `y` × `head` for every pair of labels of `rows` and `columns`.
 
@@ -73,14 +71,9 @@ def heat_facets(
 
 @theme.apply()
 def interval_facets(
-    table: Mapping[str, Mapping[str, xr.Dataset]],
-    *,
-    x: str,
-    series_by: str = "lens",
-    label: str = "",
-    lines: bool = False,
+    table: Mapping[str, Mapping[str, xr.Dataset]], *, x: str, label: str = "", lines: bool = False
 ) -> Figure:
-    """Draw values with their intervals along `x`, one series for each label of `series_by`.
+    """Draw values with their intervals along `x`, one series for each lens.
 
     `table` are rows of panels with their titles, each a mapping from the titles of its columns to a Dataset with
     `value`, `low` and `high`. Points of different series stand beside each other, or are joined by lines.
@@ -93,7 +86,7 @@ def interval_facets(
     for row, (name, columns) in enumerate(table.items()):
         for column, (title, data) in enumerate(columns.items()):
             panel = panels[row, column]
-            _draw_series(panel, data, x, series_by, lines=lines)
+            _draw_series(panel, data, x, lines=lines)
             if row == 0:
                 panel.set_title(title, fontsize=theme.LABEL if lines else theme.NOTE)
             if row < len(table) - 1:
@@ -156,7 +149,7 @@ def make_panels(shape: tuple[int, ...], box: tuple[float, float], margins: Margi
     return figure, panels
 
 
-def _name(table: xr.DataArray, dim: str, names: Names) -> list[str]:
+def _name(table: xr.DataArray, dim: str, names: Mapping[str, str]) -> list[str]:
     letter = {"layer": "L", "head": "H"}.get(dim, "")
     return [fonts.to_label(names.get(str(label), f"{letter}{label}")) for label in table[dim].values]
 
@@ -172,11 +165,11 @@ def _label_cells(panel: Axes, rows: Sequence[str], heads: Sequence[str], cell: f
     panel.spines[:].set(visible=True, color=theme.hatch, linewidth=0.4)
 
 
-def _draw_series(panel: Axes, data: xr.Dataset, x: str, series_by: str, *, lines: bool) -> None:
-    labels, names = ([str(label) for label in data[dim].values] for dim in (x, series_by))
+def _draw_series(panel: Axes, data: xr.Dataset, x: str, *, lines: bool) -> None:
+    labels, names = ([str(label) for label in data[dim].values] for dim in (x, "lens"))
     middle = (len(names) - 1) / 2
     for at, (style, name) in enumerate(zip(series.styles(names, "attentions"), names, strict=True)):
-        part = data.sel({series_by: name})
+        part = data.sel(lens=name)
         value = part["value"].values
         ends = np.nan_to_num(np.stack([value - part["low"].values, part["high"].values - value]).clip(0))
         places = np.arange(len(labels)) + (0 if lines else 0.22 * (at - middle))

@@ -1,5 +1,7 @@
 """A Document as a Markdown page."""
 
+import html
+import re
 from collections.abc import Mapping
 
 from headscope.core.document import Document, Paragraph, Part, Picture, Table
@@ -47,12 +49,9 @@ def _render(part: Part, pictures: Mapping[str, str]) -> str:
 def _render_grid(columns: list[TableColumn]) -> str:
     lines = [_render_row([column.name for column in columns]), "|---" * len(columns) + "|"]
     for row in range(len(columns[0].cells)):
-        lines.append(_render_row([_read_cell(column, row) for column in columns]))
+        cells = [f"{column.cells[row]} {column.ends[row] if column.ends else ''}".strip() for column in columns]
+        lines.append(_render_row(cells))
     return "\n".join(lines)
-
-
-def _read_cell(column: TableColumn, row: int) -> str:
-    return " ".join(filter(None, (column.cells[row], column.ends[row] if column.ends else "")))
 
 
 def _render_row(cells: list[str]) -> str:
@@ -60,7 +59,4 @@ def _render_row(cells: list[str]) -> str:
 
 
 def _strip_tags(text: str) -> str:
-    import html
-    import re
-
     return html.unescape(re.sub(r"<[^>]+>", "", text))

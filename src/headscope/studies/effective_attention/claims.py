@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from headscope.experiments.claims import Claim, JudgedClaim, judge_all, mostly
+from headscope.experiments.claims import Claim, JudgedClaim, judge, mostly
 from headscope.experiments.summary import pool_ratios
 from headscope.studies.effective_attention.paper import LETTERS, SECONDS, SHARES
 
@@ -113,5 +113,6 @@ TIMES = tuple(
 
 def judge_claims(numbers: xr.Dataset, times: xr.Dataset | None = None) -> list[JudgedClaim]:
     """Judge every claim on the tuned model."""
-    judged = judge_all(CLAIMS, numbers.sel(role="tuned", length="all"))
-    return judged if times is None else [*judged, *judge_all(TIMES, pool_ratios(times, "raw"))]
+    tuned = numbers.sel(role="tuned", length="all")
+    judged = [judge(claim, tuned) for claim in CLAIMS]
+    return judged if times is None else judged + [judge(claim, pool_ratios(times, "raw")) for claim in TIMES]

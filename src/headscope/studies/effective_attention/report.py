@@ -13,7 +13,8 @@ from headscope.core.study import Results
 from headscope.experiments import report, sentences
 from headscope.experiments.claims import JudgedClaim
 from headscope.experiments.example import report_example
-from headscope.experiments.report import list_tasks, paragraphs, sample_inputs, sample_maps
+from headscope.experiments.report import paragraphs, sample_inputs, sample_maps
+from headscope.experiments.summary import list_tasks
 from headscope.patterns import NAMES
 from headscope.plotting.facets import heat_facets, interval_facets, stacked_shares
 from headscope.reporting.frames import Quantity, to_frame
@@ -176,8 +177,8 @@ def _norm_table(numbers: xr.Dataset) -> Table:
 def draw_lengths(numbers: xr.Dataset) -> Figure:
     """Draw the weights on [SEP] and [CLS], and from [CLS] to punctuation, by length."""
     titles = {"[SEP]": "weight on [SEP]", "[CLS]": "weight on [CLS]", "punctuation": "[CLS] to punctuation"}
-    rows = {title: (LOSES[name].quantity, LOSES[name].where) for name, title in titles.items()}
-    return report.draw_by_length(numbers.sel(role="tuned", lens=SHOWN), rows)
+    shown = {title: LOSES[name] for name, title in titles.items()}
+    return report.draw_by_length(numbers.sel(role="tuned", lens=SHOWN), shown)
 
 
 def describe_losses(numbers: xr.Dataset) -> str:
