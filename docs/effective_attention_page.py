@@ -1,8 +1,9 @@
 """The page docs/effective_attention.md and its pictures, from docs/results/effective_attention_*.nc."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import xarray as xr
@@ -13,7 +14,7 @@ from headscope.experiments.claims import FAILS, HOLDS, MOOT, UNCLEAR, JudgedClai
 from headscope.experiments.report import describe_origin, describe_unlearned, sample_inputs, time_table
 from headscope.experiments.sentences import describe_verdicts
 from headscope.experiments.summary import list_tasks
-from headscope.reporting.frames import format_intervals
+from headscope.reporting.frames import ENDS
 from headscope.reporting.markdown import table_to_markdown, to_markdown
 from headscope.results.stamp import read_provenance
 from headscope.results.store import open_result
@@ -292,11 +293,35 @@ def _scores(table: Part) -> pd.DataFrame:
 
 
 def _times(times: xr.Dataset) -> pd.DataFrame:
-    frame = time_table(times, "raw", report.WAYS)
+    frame = time_table(times, report.WAYS)
     table = format_intervals(format_intervals(frame, ".2f", list(report.WAYS.values())), ".4f", ("raw (s)",))
     theirs = paper.table_3()["ratio"]
     table["paper"] = [f"{theirs[task]:.2f}" if task in theirs else "" for task, _ in table.index]
     return _flat(table, "task, inputs in a batch")
+
+
+def format_intervals(frame: pd.DataFrame, form: str, columns: Sequence[str] | None = None) -> pd.DataFrame:
+    """Return the table with each number and its interval as one text, such as 0.42 [0.39, 0.45].
+
+    >>> frame = pd.DataFrame({"x": [0.4], "x_low": [0.35], "x_high": [0.45]})
+    >>> format_intervals(frame, ".2f")["x"].tolist()
+    ['0.40 [0.35, 0.45]']
+    """
+    titles = [title for title in frame.columns if not str(title).endswith(ENDS[1:])]
+    result = frame[titles].copy()
+    for title in titles if columns is None else columns:
+        if title not in frame:
+            continue
+        ends = [frame[f"{title}{end}"] for end in ENDS if f"{title}{end}" in frame]
+        result[title] = [_format(form, *values) for values in zip(*ends, strict=True)]
+    return result
+
+
+def _format(form: str, value: Any, *ends: float) -> str:
+    if pd.isna(value):
+        return ""
+    interval = f" [{', '.join(f'{end:{form}}' for end in ends)}]" if ends else ""
+    return f"{value:{form}}{interval}"
 
 
 def _flat(frame: pd.DataFrame, name: str) -> pd.DataFrame:

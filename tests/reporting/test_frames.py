@@ -1,10 +1,9 @@
-"""A Dataset as a table, and tables with their intervals as text."""
+"""A Dataset as a table."""
 
 import numpy as np
-import pandas as pd
 import xarray as xr
 
-from headscope.reporting.frames import Quantity, format_intervals, to_frame
+from headscope.reporting.frames import Quantity, to_frame
 
 ROWS = {"task": "task", "lens": "attention"}
 
@@ -41,9 +40,3 @@ def test_counts_are_whole_numbers_and_may_be_missing():
         Quantity("short", "n", {"length": "short"}, whole=True),
     ]
     assert to_frame(counted, {"task": "task"}, both)["short"].isna().tolist() == [False, True]
-
-
-def test_numbers_are_printed_with_their_intervals():
-    frame = pd.DataFrame({"x": [0.5, np.nan], "x_low": [0.4, np.nan], "x_high": [0.6, np.nan], "name": ["a", "b"]})
-    text = format_intervals(frame, ".1f", ("x",))
-    assert text.to_dict("list") == {"x": ["0.5 [0.4, 0.6]", ""], "name": ["a", "b"]}

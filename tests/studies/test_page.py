@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 import xarray as xr
 
@@ -78,3 +80,9 @@ def test_the_page_answers_in_words_and_numbers(joined, maker):
 
 def test_without_results_there_is_no_page(maker, tmp_path):
     assert maker.results(tmp_path) == {}
+
+
+def test_numbers_are_printed_with_their_intervals(maker):
+    frame = pd.DataFrame({"x": [0.5, np.nan], "x_low": [0.4, np.nan], "x_high": [0.6, np.nan], "name": ["a", "b"]})
+    text = maker.format_intervals(frame, ".1f", ("x",))
+    assert text.to_dict("list") == {"x": ["0.5 [0.4, 0.6]", ""], "name": ["a", "b"]}

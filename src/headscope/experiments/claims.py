@@ -33,13 +33,13 @@ class Interval:
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim: how a quantity of the numbers, selected by `where`, changes from the baseline to another attention.
+    """A claim: how a quantity of the numbers, selected by `where`, changes from raw to another attention.
 
-    `falls`, `rises` and `same` judge the variable `<quantity>_change` against the threshold, a fraction of the baseline
+    `falls`, `rises` and `same` judge the variable `<quantity>_change` against the threshold, a part of the raw value
     if it is `relative`; `within` judges the quantity itself against two bounds; `mostly` and `rarely` judge a quantity
-    that is a share of bootstrap draws. The claim is judged at the labels `exact` of the axis, and again at those that
-    stand for the paper's code, `published`; without labels the quantity has no such axis. On the tasks `but_on` the
-    paper claims the opposite. `applies` returns why a claim cannot be judged on a task, or nothing.
+    that is a share of bootstrap draws. The claim is judged with the lenses `exact`, and again with those of the paper's
+    code, `published`; without them the quantity has no lenses. On the tasks `but_on` the paper claims the opposite.
+    `applies` returns why a claim cannot be judged on a task, or nothing.
     """
 
     text: str
@@ -50,8 +50,6 @@ class Claim:
     reason: str = ""  # why this threshold
     relative: bool = False
     theirs: Mapping[str, str] = field(default_factory=dict)  # the paper's own numbers by task
-    axis: str = "lens"
-    baseline: str = "raw"
     exact: tuple[str, ...] = ()
     published: tuple[str, ...] = ()
     contrast: str = "the paper's code"  # what makes the difference between exact and published
@@ -167,16 +165,16 @@ def decide(exact: Answer, published: Answer, contrast: str) -> str:
     return f"only with {contrast}" if published == "yes" else FAILS
 
 
-def answer(claim: Claim, task: xr.Dataset, label: str | None = None) -> Answer:
-    """Return whether a claim is true of one task at a label of its axis."""
+def answer(claim: Claim, task: xr.Dataset, lens: str | None = None) -> Answer:
+    """Return whether a claim is true of one task with a lens."""
     part = task.sel(claim.where)
-    selected = part if label is None else part.sel({claim.axis: label})
+    selected = part if lens is None else part.sel(lens=lens)
     if claim.direction in ("mostly", "rarely"):
         likely = mostly(float(selected[claim.quantity]))
         return likely if claim.direction == "mostly" else negate(likely)
     if claim.direction == "within":
         return within(_read_interval(selected, claim.quantity), claim.threshold)
-    baseline = abs(float(part[claim.quantity].sel({claim.axis: claim.baseline}))) if claim.relative else 1
+    baseline = abs(float(part[claim.quantity].sel(lens="raw"))) if claim.relative else 1
     threshold, change = claim.threshold * baseline, _read_interval(selected, f"{claim.quantity}_change")
     if claim.direction == "same":
         return within(change, (-threshold, threshold))
@@ -184,13 +182,13 @@ def answer(claim: Claim, task: xr.Dataset, label: str | None = None) -> Answer:
 
 
 def format_figures(claim: Claim, task: xr.Dataset) -> str:
-    """Return the quantity of a claim at the baseline, exactly, and as published, such as 0.018 → 0.022; paper 0.016."""
+    """Return the quantity of a claim raw, exactly, and as published, such as 0.018 → 0.022; paper 0.016."""
     part = task.sel(claim.where)
-    labels = [claim.baseline, *claim.exact[-1:], *claim.published[-1:]] if claim.exact else [None]
-    values = [float(part[claim.quantity].sel({claim.axis: label} if label else {})) for label in labels]
+    lenses = ["raw", *claim.exact[-1:], *claim.published[-1:]] if claim.exact else [None]
+    values = [float(part[claim.quantity].sel({"lens": lens} if lens else {})) for lens in lenses]
     texts = [f"{100 * value:.1f}" if claim.percent else f"{value:.3f}" for value in values]
     unit = " %" if claim.percent else ""
-    published = f"; {labels[2]} {texts[2]}{unit}" if len(texts) > 2 else ""
+    published = f"; {lenses[2]} {texts[2]}{unit}" if len(texts) > 2 else ""
     return f"{' → '.join(texts[:2])}{unit}{published}"
 
 
@@ -198,8 +196,8 @@ def _judge_task(claim: Claim, task: xr.Dataset, name: str) -> TaskVerdict:
     moot = claim.applies(task) if claim.applies else ""
     if moot:
         return TaskVerdict(name, MOOT, moot)
-    labels = (claim.exact or (None,), claim.published or claim.exact or (None,))
-    exact, published = (combine([answer(claim, task, label) for label in part]) for part in labels)
+    lenses = (claim.exact or (None,), claim.published or claim.exact or (None,))
+    exact, published = (combine([answer(claim, task, lens) for lens in group]) for group in lenses)
     if name in claim.but_on:
         exact, published = negate(exact), negate(published)
     figures = claim.figures(task) if claim.figures else format_figures(claim, task)

@@ -88,32 +88,32 @@ def report_verdicts(sample: Sample, judged: Sequence[JudgedClaim], before: Seque
 
 
 def report_times(
-    captions: Mapping[str, str], times: xr.Dataset, baseline: str, names: Mapping[str, str], theirs: pd.DataFrame
+    captions: Mapping[str, str], times: xr.Dataset, names: Mapping[str, str], theirs: pd.DataFrame
 ) -> Section:
     """Return the section on evaluation time, whose caption takes tokens, device and turns of the slowest variant."""
     turns = int(times["seconds"].count("turn").min("way").max())
     values = {"tokens": int(times.attrs["tokens"]), "device": times.attrs["device"], "turns": turns}
     sample = Sample(captions, f"{times.sizes['turn']} turns")
-    table = sample.table("table_3", time_table(times, baseline, names), theirs, **values)
+    table = sample.table("table_3", time_table(times, names), theirs, **values)
     return Section("Evaluation time", [table])
 
 
-def score_table(numbers: xr.Dataset, axis: str = "lens", title: str = "attention") -> pd.DataFrame:
+def score_table(numbers: xr.Dataset) -> pd.DataFrame:
     """Return the scores of `score_edits`, and how far the outputs move."""
     data = numbers.assign(changed_margin=numbers["changed_margin"].where(numbers["changed"] > 0))
-    return to_frame(data, {"task": "task", axis: title}, [
+    return to_frame(data, {"task": "task", "lens": "attention"}, [
         Quantity("metric", "metric"), Quantity("score", "score"), Quantity("change", "score_change"),
         Quantity("largest change of an output", "output_change"),
         Quantity("predictions changed", "changed", whole=True), Quantity("of these, largest lead", "changed_margin"),
     ])  # fmt: skip
 
 
-def time_table(times: xr.Dataset, baseline: str, names: Mapping[str, str]) -> pd.DataFrame:
-    """Return evaluation times over that of the baseline; `names` are the titles of the other variants."""
-    data = time_ratios(times, baseline).assign(seconds=times["seconds"].sel(way=baseline).median("turn"))
+def time_table(times: xr.Dataset, names: Mapping[str, str]) -> pd.DataFrame:
+    """Return evaluation times over that with raw attention; `names` are the titles of the other variants."""
+    data = time_ratios(times).assign(seconds=times["seconds"].sel(way="raw").median("turn"))
     ratios = [Quantity(title, "ratio", {"way": way}) for way, title in names.items()]
     rows = {"task": "task", "batch": "inputs in a batch"}
-    return to_frame(data, rows, [Quantity(f"{baseline} (s)", "seconds"), *ratios])
+    return to_frame(data, rows, [Quantity("raw (s)", "seconds"), *ratios])
 
 
 def length_table(numbers: xr.Dataset) -> pd.DataFrame:
@@ -152,11 +152,11 @@ def describe_origin(numbers: xr.Dataset, task: str) -> str:
     return f"{source}; {f'tuned with {tuning}' if tuning else 'the model came tuned'}"
 
 
-def describe_unlearned(numbers: xr.Dataset, baseline: str = "raw") -> str:
+def describe_unlearned(numbers: xr.Dataset) -> str:
     """Return on which tasks the tuned model is no better than the most common label, or nothing."""
     parts = []
     for task in list_tasks(numbers):
-        row = numbers.sel(task=task, lens=baseline)
+        row = numbers.sel(task=task, lens="raw")
         score, low, high, most = (float(row[name]) for name in ("score", "score_low", "score_high", "majority"))
         if low <= most:  # false for NaN, which regression has
             parts.append(f"{task} ({score:.3f}, 95 % {low:.3f} to {high:.3f}; most common label {most:.3f})")

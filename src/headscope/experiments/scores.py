@@ -21,21 +21,19 @@ METRICS: dict[str, Callable[..., Any]] = {
 }
 
 
-def score_edits(
-    model: Model, examples: Sequence[Example], edits: Mapping[str, Any], *, axis: str = "lens", **options: Any
-) -> xr.Dataset:
+def score_edits(model: Model, examples: Sequence[Example], edits: Mapping[str, Any], **options: Any) -> xr.Dataset:
     """Score a model under each edit; the first is the baseline that the others are compared with.
 
-    `edits` are by the labels that they get along `axis`; None is the model as it is. `options` are those of `hs.score`.
+    `edits` are by the labels that they get along `lens`; None is the model as it is. `options` are those of `hs.score`.
     The change of the score has a paired bootstrap interval.
     """
     scored = {name: score(model, list(examples), edit=edit, **options) for name, edit in edits.items()}
     baseline = next(iter(scored.values()))
     metric = str(read_provenance(baseline)["main"])
     rows = [_compare(baseline, other, metric) for other in scored.values()]
-    variables: dict[str, Any] = {name: (axis, [row[name] for row in rows]) for name in rows[0]}
+    variables: dict[str, Any] = {name: ("lens", [row[name] for row in rows]) for name in rows[0]}
     variables["majority"] = float(baseline["majority"]) if "majority" in baseline else np.nan
-    return xr.Dataset(variables, coords={axis: list(scored)}, attrs={"metric": metric})
+    return xr.Dataset(variables, coords={"lens": list(scored)}, attrs={"metric": metric})
 
 
 def _compare(baseline: xr.Dataset, other: xr.Dataset, metric: str) -> dict[str, float]:

@@ -72,8 +72,8 @@ def group_lengths(tokens: Any, value_size: int, longest: int) -> dict[str, Selec
     return {"all": tokens > 0, "at most d": tokens <= value_size, "more than d": tokens > value_size, **ranges}
 
 
-def summarise_patterns(rows: xr.Dataset, classifier: str, baseline: str = "raw") -> xr.Dataset:
-    """Return shares of pattern classes, corrected for the classifier's errors, and their change from the baseline.
+def summarise_patterns(rows: xr.Dataset, classifier: str) -> xr.Dataset:
+    """Return shares of pattern classes, corrected for the classifier's errors, and their change from raw attention.
 
     Examples are drawn for all lenses together, and with each draw the errors of the classifier.
     """
@@ -89,7 +89,7 @@ def summarise_patterns(rows: xr.Dataset, classifier: str, baseline: str = "raw")
         again = np.moveaxis(shares.estimate_shares(np.moveaxis(means, 0, -1), drawn_rates), -1, 0)
         drawn = shares.append_unsure(again, classifier)
     low, high = percentile_interval(drawn)
-    first = [str(lens) for lens in values["lens"].values].index(baseline)
+    first = [str(lens) for lens in values["lens"].values].index("raw")
     change = exact - exact[[first]], *percentile_interval(drawn - drawn[:, [first]])
     variables: dict[str, Any] = {"counted": (dims, counted)}
     variables |= with_interval("share", dims, (exact, np.minimum(low, exact), np.maximum(high, exact)))
@@ -97,18 +97,17 @@ def summarise_patterns(rows: xr.Dataset, classifier: str, baseline: str = "raw")
     return xr.Dataset(variables, coords={dim: values[dim].values for dim in dims})
 
 
-def summarise_similarity(rows: xr.Dataset, last: int = 2) -> xr.Dataset:
+def summarise_similarity(rows: xr.Dataset) -> xr.Dataset:
     """Return how similar the maps of two models are, by layer and head.
 
-    `last_layers_change_most` is the share of bootstrap draws in which the least similar layers are the `last` ones.
+    `last_layers_change_most` is the share of bootstrap draws in which the last two layers are the least similar.
     """
     similarity = rows["similarity_rows"].transpose("example", "lens", "layer", "head")
     by_layer = similarity.mean("head")
     drawn = bootstrap_means(by_layer.values)  # draw lens layer
     count = by_layer.sizes["layer"]
-    least = np.sort(np.argsort(drawn, axis=-1)[..., :last], axis=-1)
-    agrees = (least == np.arange(count)[-last:]).all(-1) & np.isfinite(drawn).all(-1)
-    share = agrees.mean(0) if count > last else np.full(agrees.shape[1], np.nan)
+    agrees = (np.argsort(drawn, axis=-1)[..., :2] >= count - 2).all(-1) & np.isfinite(drawn).all(-1)
+    share = agrees.mean(0) if count > 2 else np.full(agrees.shape[1], np.nan)
     variables = {"similarity": similarity.mean("example"), "last_layers_change_most": ("lens", share)}
     return summarise("similarity_layer", by_layer).assign(variables)
 
@@ -124,24 +123,24 @@ def select_special(table: xr.DataArray) -> xr.DataArray:
     return table.sel(role=["cls", "sep"], source="others").drop_vars("source").rename(role="token")
 
 
-def summarise_special(rows: xr.Dataset, baseline: str = "raw") -> xr.Dataset:
+def summarise_special(rows: xr.Dataset) -> xr.Dataset:
     """Return the mean weight on [CLS] and [SEP] from all other tokens, over all heads, and its change."""
     special = average(select_special(stack_sizes(rows, "special_tokens")), "layer", "head")
-    return summarise("weight", special.transpose(..., "size", "token"), baseline=baseline)
+    return summarise("weight", special.transpose(..., "size", "token"), baseline="raw")
 
 
-def time_ratios(times: xr.Dataset, baseline: str) -> xr.Dataset:
-    """Return every variant over the baseline, turn by turn: the median, the least and the most."""
-    turns = times["seconds"] / times["seconds"].sel(way=baseline)
+def time_ratios(times: xr.Dataset) -> xr.Dataset:
+    """Return the time of every variant over raw attention's, turn by turn: the median, the least and the most."""
+    turns = times["seconds"] / times["seconds"].sel(way="raw")
     return xr.Dataset({"ratio": turns.median("turn"), "ratio_low": turns.min("turn"), "ratio_high": turns.max("turn")})
 
 
-def pool_ratios(times: xr.Dataset, baseline: str) -> xr.Dataset:
+def pool_ratios(times: xr.Dataset) -> xr.Dataset:
     """Return the median and the middle half of the ratios of all tasks together, with a text for each task.
 
     Padded inputs of different tasks differ only by chance. The smallest batch of each task counts.
     """
-    ratios = times["seconds"] / times["seconds"].sel(way=baseline)
+    ratios = times["seconds"] / times["seconds"].sel(way="raw")
     smallest = ratios.isel(batch=ratios.notnull().any("turn").argmax("batch"))
     pooled = smallest.quantile((0.5, 0.25, 0.75), ("task", "turn")).values  # quantile way
     medians = ratios.median("turn").transpose("task", "way", "batch")

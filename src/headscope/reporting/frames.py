@@ -46,30 +46,6 @@ def to_frame(data: xr.Dataset, rows: Mapping[str, str], quantities: Sequence[Qua
     return frame.dropna(how="all").dropna(axis=1, how="all")
 
 
-def format_intervals(frame: pd.DataFrame, form: str, columns: Sequence[str] | None = None) -> pd.DataFrame:
-    """Return the table with each number and its interval as one text, such as 0.42 [0.39, 0.45].
-
-    >>> frame = pd.DataFrame({"x": [0.4], "x_low": [0.35], "x_high": [0.45]})
-    >>> format_intervals(frame, ".2f")["x"].tolist()
-    ['0.40 [0.35, 0.45]']
-    """
-    titles = [title for title in frame.columns if not str(title).endswith(ENDS[1:])]
-    result = frame[titles].copy()
-    for title in titles if columns is None else columns:
-        if title not in frame:
-            continue
-        ends = [frame[f"{title}{end}"] for end in ENDS if f"{title}{end}" in frame]
-        result[title] = [_format(form, *values) for values in zip(*ends, strict=True)]
-    return result
-
-
-def _format(form: str, value: Any, *ends: float) -> str:
-    if pd.isna(value):
-        return ""
-    interval = f" [{', '.join(f'{end:{form}}' for end in ends)}]" if ends else ""
-    return f"{value:{form}}{interval}"
-
-
 def _read_column(variable: xr.DataArray, sizes: Mapping[str, int], quantity: Quantity) -> Any:
     missing = {dim: size for dim, size in sizes.items() if dim not in variable.dims}
     flat = variable.expand_dims(missing).transpose(*sizes).values.reshape(-1)

@@ -115,4 +115,4 @@ def judge_claims(numbers: xr.Dataset, times: xr.Dataset | None = None) -> list[J
     """Judge every claim on the tuned model."""
     tuned = numbers.sel(role="tuned", length="all")
     judged = [judge(claim, tuned) for claim in CLAIMS]
-    return judged if times is None else judged + [judge(claim, pool_ratios(times, "raw")) for claim in TIMES]
+    return judged if times is None else judged + [judge(claim, pool_ratios(times)) for claim in TIMES]

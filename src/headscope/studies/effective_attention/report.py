@@ -60,7 +60,7 @@ def document(results: Results) -> Document:
         _report_types(numbers),
         *([report_example(results["maps"], ((2, 8), (7, None)), SAME)] if "maps" in results else []),
         *_report_heads(numbers),
-        *([report.report_times(CAPTIONS, times, "raw", WAYS, paper.table_3())] if times is not None else []),
+        *([report.report_times(CAPTIONS, times, WAYS, paper.table_3())] if times is not None else []),
         _report_scores(numbers),
         _report_lengths(numbers),
         Section("Beside the norm-based analysis", [Paragraph(describe_norms(numbers)), _norm_table(numbers)]),
