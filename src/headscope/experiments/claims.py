@@ -132,9 +132,7 @@ def within(number: Interval, bounds: tuple[float, float]) -> Answer:
 
 
 def mostly(share: float) -> Answer:
-    """Return whether nearly all bootstrap draws say so, or nearly none."""
-    if not isfinite(share):
-        return "unclear"
+    """Return whether nearly all bootstrap draws say so, or nearly none; NaN is unclear."""
     return "yes" if share >= SURE else "no" if share <= 1 - SURE else "unclear"
 
 

@@ -15,7 +15,6 @@ from headscope.results.npz import read_npz, write_npz
 from headscope.results.resume import check_resumable
 
 FACTS = "study.json"
-REMEDY = "Study as before, or give another folder, in the shell -o."
 
 
 def print_progress(progress: Progress) -> None:
@@ -41,7 +40,8 @@ class Steps:
         """Raise InputError if the folder holds steps of a study with other facts."""
         path = self.folder / FACTS
         if path.is_file():
-            check_resumable(self.folder, json.loads(path.read_text(encoding="utf-8")), facts, remedy=REMEDY)
+            remedy = "Study as before, or give another folder, in the shell -o."
+            check_resumable(self.folder, json.loads(path.read_text(encoding="utf-8")), facts, remedy=remedy)
 
     def begin(self, facts: Mapping[str, Any]) -> None:
         """Store the facts, or check them against those of the steps in the folder."""

@@ -1,7 +1,7 @@
 """Run a study by name; and what all studies of tasks and fine-tuned models share."""
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -127,7 +127,8 @@ class TaskStudy(Study):
         """Measure every task, and join the results."""
         from headscope.engine.load import load
         from headscope.engine.model import Model
-        from headscope.experiments.tuned import check_example, check_runs
+        from headscope.experiments.example import choose_maps
+        from headscope.experiments.tuned import check_example, check_runs, find_example
 
         tasks, missing = self.read_tasks()
         # in float32, like the fine-tuned model that it is compared with
@@ -136,11 +137,16 @@ class TaskStudy(Study):
         own = {name: getattr(self, name) for name in self.own_facts}
         check_runs(runs, own)
         check_example(runs, self.example_id)
-        parts: list[dict[str, xr.Dataset]] = []
+        parts: dict[str, list[xr.Dataset]] = {}
         for run in runs:
             run.steps.begin(run.facts(own))
-            parts.append(self.measure_task(run))
-        joined = {name: self._join(name, [part[name] for part in parts], runs) for name in parts[0]}
+            for name, data in self.measure_task(run).items():
+                parts.setdefault(name, []).append(stamp(data, task_shown=run.task.name) if name == "maps" else data)
+        maps = parts.pop("maps", None)
+        join: dict[str, Any] = {"join": "outer", "data_vars": "all", "combine_attrs": "override"}
+        joined = {name: xr.concat(tables, "task", **join) for name, tables in parts.items()}
+        if maps:
+            joined["maps"] = choose_maps(maps, [find_example(run, self.example_id) is not None for run in runs])
         numbers = stamp_tasks(joined.pop("numbers"), **self._facts(base, missing))
         facts = read_provenance(numbers)
         return {"numbers": numbers, **{name: stamp(data, **facts) for name, data in joined.items()}}
@@ -149,16 +155,6 @@ class TaskStudy(Study):
     def example_id(self) -> str | None:
         """The id of the input to show; a row number is the id where there are none."""
         return None if self.example is None else str(self.example)
-
-    def _join(self, name: str, parts: Sequence[xr.Dataset], runs: "Sequence[TaskRun]") -> xr.Dataset:
-        """Join a result of all tasks along `task`; of `maps` choose those of one task."""
-        from headscope.experiments.example import choose_maps
-        from headscope.experiments.tuned import find_example
-
-        if name == "maps":
-            named = [stamp(maps, task_shown=run.task.name) for run, maps in zip(runs, parts, strict=True)]
-            return choose_maps(named, [find_example(run, self.example_id) is not None for run in runs])
-        return xr.concat(parts, "task", join="outer", data_vars="all", combine_attrs="override")
 
     def read_tasks(self) -> "tuple[list[TaskData], list[str]]":
         """Return the tasks to study, and the names of those that the folder lacks."""

@@ -11,8 +11,6 @@ from headscope.reporting.frames import ENDS
 from headscope.uncertainty.bootstrap import bootstrap_means, percentile_interval
 from headscope.uncertainty.intervals import Array, mean_interval
 
-Selection = np.ndarray[Any, np.dtype[np.bool_]]
-
 
 def list_tasks(numbers: xr.Dataset) -> list[str]:
     """Return the names of the tasks."""
@@ -55,17 +53,15 @@ def summarise(name: str, values: xr.DataArray, *, baseline: str | None = None) -
 
 
 def summarise_by(
-    axis: str, groups: Mapping[str, Selection], rows: xr.Dataset, *summaries: Callable[[xr.Dataset], xr.Dataset]
+    axis: str, groups: Mapping[str, Any], rows: xr.Dataset, *summaries: Callable[[xr.Dataset], xr.Dataset]
 ) -> xr.Dataset:
-    """Return summaries of groups of examples along a new axis, with the number of examples `n`."""
-    parts = []
-    for selection in groups.values():
-        part = rows.isel(example=selection)
-        parts.append(xr.merge([*(summary(part) for summary in summaries), xr.Dataset({"n": part.sizes["example"]})]))
+    """Return summaries of groups of examples, given by masks, along a new axis with the number of examples `n`."""
+    selected = [rows.isel(example=mask) for mask in groups.values()]
+    parts = [xr.merge([summary(part) for summary in summaries]).assign(n=part.sizes["example"]) for part in selected]
     return xr.concat(parts, axis).assign_coords({axis: list(groups)})
 
 
-def group_lengths(tokens: Any, value_size: int, longest: int) -> dict[str, Selection]:
+def group_lengths(tokens: Any, value_size: int, longest: int) -> dict[str, Any]:
     """Group inputs by length: all, at most and more than the value dimensions of a head, and four equal ranges."""
     edges = np.linspace(0, longest, 5).astype(int)
     ranges = {f"{low + 1}–{high}": (tokens > low) & (tokens <= high) for low, high in pairwise(edges)}

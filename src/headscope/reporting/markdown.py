@@ -29,7 +29,8 @@ def to_markdown(
             parts.append(_render(part, pictures or {}))
     if cited := find_references(document.references):
         parts.append(f"{'#' * (level + 1)} References")
-        parts.append("\n".join(f"- {_strip_tags(reference.citation)}" for reference in cited))
+        texts = (html.unescape(re.sub(r"<[^>]+>", "", reference.citation)) for reference in cited)
+        parts.append("\n".join(f"- {text}" for text in texts))
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -56,7 +57,3 @@ def _render_grid(columns: list[TableColumn]) -> str:
 
 def _render_row(cells: list[str]) -> str:
     return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
-
-
-def _strip_tags(text: str) -> str:
-    return html.unescape(re.sub(r"<[^>]+>", "", text))
