@@ -83,7 +83,7 @@ for label in result.layer.values:
     table.add_row(f"L{label}", f"{lost:.0f} %", *(f"{number:.3f}" for number in numbers))
 output = Console(highlight=False)
 output.print(f"\n{model.spec}, {len(texts)} paragraphs\n", table)
-output.print("\nLost: share of the squared weights in the null space of V, which never reaches the output.")
+output.print("\nLost: share of squared weights that never reaches the output (null space of V).")
 output.print("Other columns: mean raw and effective weight on a token from all other tokens.\n")
 
 # %% Draw and save
