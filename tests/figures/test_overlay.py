@@ -102,7 +102,7 @@ def test_size_is_the_width_in_inches():
             r"'overlay' needs a picture, but this data has none\. Capture a path or a",
         ),
         (dataset().isel(key=[0]), {}, r"none of the keys in this data is a patch"),
-        (dataset(), {"query": 5}, r"There is no query 5 in this data: it has queries 0 to 4"),
+        (dataset(), {"query": 5}, r"There is no query 5: this text has 5 query tokens, 0 to 4"),
         (dataset(), {"query": 1, "mean": True}, r"mean=True is over all queries, but query=1 asks for one"),
     ],
 )

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from headscope.core.errors import InputError
+from headscope.core.spec import check_choices
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -68,6 +69,9 @@ class Figure(ABC):
 
     cites: ClassVar[tuple[str, ...]] = ()
     """The papers this figure comes from, as keys of `headscope cite`."""
+
+    def __post_init__(self) -> None:
+        check_choices(self)
 
     @abstractmethod
     def __call__(self, data: "xr.Dataset", target: Target) -> None:

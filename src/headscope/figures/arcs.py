@@ -35,6 +35,7 @@ class Arcs(Figure):
     size: float | None = None
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not 0 < self.mass <= 1:
             raise InputError(f"mass={self.mass} must be above 0 and at most 1, as a share of each row's weight.")
 
@@ -42,7 +43,7 @@ class Arcs(Figure):
         """Draw the lines of one or several heads."""
         maps = [selection.select_head(data, self.lens, self.layer, head) for head in _check_heads(self.heads)]
         first = maps[0]
-        _check_query(first, self.query)
+        selection.check_query(first, self.query)
         weights = [
             select_mass(np.nan_to_num(selection.visible_weights(head_map)), self.mass, self.query) for head_map in maps
         ]
@@ -58,9 +59,9 @@ class Arcs(Figure):
         lines = _add_legend(ax, maps, any((head_weights < 0).any() for head_weights in weights))
         default = f"{first['lens'].values} · {', '.join(map(selection.head_label, maps))}"
         ax.set_title(self.title if self.title is not None else default, pad=6 + (14 + 14 * lines if lines else 0))
-        canvas.add_note(
-            ax, f"Darkest line: {largest:.2g}. {_caption(self.mass)}", width=size[0] if target.is_new else None
-        )
+        drawn = f"Of each query the largest weights are drawn, up to {100 * self.mass:.0f} % of its total."
+        note = f"Darkest line: {largest:.2g}. {drawn if self.mass < 1 else 'Every weight is drawn.'}"
+        canvas.add_note(ax, note, width=size[0] if target.is_new else None)
 
 
 def select_mass(weights: heatmap.Cells, mass: float, query: int | None = None) -> heatmap.Cells:
@@ -131,12 +132,6 @@ def _palette(heads: int) -> list[tuple[str, str]]:
     return [(theme.positive, theme.negative)] if heads == 1 else [(colour, colour) for colour in theme.heads]
 
 
-def _caption(mass: float) -> str:
-    if mass == 1:
-        return "Every weight is drawn."
-    return f"Of each query the largest weights are drawn, up to {100 * mass:.0f} % of its total."
-
-
 def _fit_rows(head_map: xr.Dataset, rows: int, width: float | None) -> tuple[float, tuple[float, float]]:
     """Return the height of a row and the size of the figure, in inches."""
     row = heatmap.fit_rows(rows, 0.24)
@@ -156,9 +151,3 @@ def _check_heads(heads: tuple[int, ...] | int | None) -> tuple[int | None, ...]:
             "Give fewer, or draw 'head_grid'."
         )
     return heads
-
-
-def _check_query(head_map: xr.Dataset, query: int | None) -> None:
-    count = head_map.sizes["query"]
-    if query is not None and not 0 <= query < count:
-        raise InputError(f"There is no query {query}: this text has {count} query tokens, 0 to {count - 1}.")

@@ -37,17 +37,13 @@ class Bars(Figure):
         over = [dim for dim in ("layer", "head") if dim != along]
         means = mean_over(chosen, over).transpose("lens", along, ...)
         lenses, labels = means["lens"].values, series.axis_labels(along, means[along].values)
-        default = min(7.0, max(series.COLUMN_WIDTH, 0.8 + len(labels) * (0.1 + 0.13 * len(lenses))))
-        ax, width = series.open_axes(target, lenses, self.size if self.size is not None else default)
+        ax, width = series.open_axes(target, lenses, self.size, 0.8 + len(labels) * (0.1 + 0.13 * len(lenses)))
         _draw_bars(ax, means)
         series.label_groups(ax, labels, (width - 0.8) / len(labels))
-        texts = {
-            "title": self.title if self.title is not None else make_title(chosen, f"by {along}"),
-            "x": along,
-            "y": chosen.attrs["label"],
-            "note": describe_mean(chosen, over, "Error bars"),
-        }
-        series.label_series(ax, series.lens_patches(lenses), texts, width)
+        title = self.title if self.title is not None else make_title(chosen, f"by {along}")
+        note = describe_mean(chosen, over, "Error bars")
+        handles = series.lens_patches(lenses)
+        series.label_series(ax, handles, width, title=title, x=along, y=chosen.attrs["label"], note=note)
 
 
 def _draw_bars(ax: Axes, means: xr.Dataset) -> None:

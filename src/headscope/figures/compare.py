@@ -5,11 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 from matplotlib import figure as mpl
+from matplotlib.axes import Axes
 
 from headscope.core.errors import InputError
 from headscope.core.figure import Figure, Target
 from headscope.core.prose import join_words
-from headscope.core.spec import check_choices
 from headscope.plotting import canvas, heatmap, selection, theme
 
 
@@ -32,9 +32,6 @@ class Compare(Figure):
 
     cites = ("brunner2020", "sun2021")
 
-    def __post_init__(self) -> None:
-        check_choices(self)
-
     def __call__(self, data: xr.Dataset, target: Target) -> None:
         """Draw three panels, or one where the maps are equal."""
         lens = _select_lens(data, self.lens)
@@ -45,43 +42,35 @@ class Compare(Figure):
         cell, size = heatmap.fit_heatmap(lens_map, self.size, panels=1 if equal else 3, extra=0.55)
         figure = target.open_panels(*size)
         if equal:
-            _draw_one(figure, lens_map, maps[0], cell)
+            scale = heatmap.weight_scale(maps[0], signed=False)
+            panel = _draw_panels(figure, lens_map, {"": maps[0]}, cell, scale)
+            canvas.add_note(panel, _why_equal(lens_map), width=cell * maps[0].shape[1])
         else:
-            _draw_three(figure, lens_map, [*maps, maps[0] - maps[1]], cell, self.scale)
+            panels = {"raw": maps[0], lens: maps[1], f"raw − {lens}": maps[0] - maps[1]}
+            scale = heatmap.weight_scale(np.concatenate([*panels.values()]), signed=True, spacing=self.scale)
+            _draw_panels(figure, lens_map, panels, cell, scale)
         automatic = None in (self.layer, self.head) and data.sizes["layer"] * data.sizes["head"] > 1
         title = self.title if self.title is not None else _title(lens_map, equal=equal, automatic=automatic)
         width = figure.bbox.width / figure.dpi
         figure.suptitle(canvas.wrap_text(title, width, theme.TITLE) + "\n")  # a blank line above the panels' titles
 
 
-def _draw_three(
+def _draw_panels(
     figure: mpl.Figure | mpl.SubFigure,
     lens_map: xr.Dataset,
-    maps: list[heatmap.Cells],
+    maps: dict[str, heatmap.Cells],
     cell: float,
-    spacing: heatmap.Spacing,
-) -> None:
-    """Draw both maps and their difference on one symmetric scale."""
-    lens = str(lens_map["lens"].values)
-    scale = heatmap.weight_scale(np.concatenate(maps), signed=True, spacing=spacing)
-    panels = figure.subplots(1, 3)
-    for panel, weights, name in zip(panels, maps, ("raw", lens, f"raw − {lens}"), strict=True):
+    scale: heatmap.ColourScale,
+) -> Axes:
+    """Draw maps by their titles on one scale, with a colour bar beside the last panel, which is returned."""
+    panels: list[Axes] = list(figure.subplots(1, len(maps), squeeze=False)[0])
+    for panel, (title, weights) in zip(panels, maps.items(), strict=True):
         heatmap.draw_cells(panel, weights, scale)
         heatmap.label_axes(panel, lens_map, cell, queries=panel is panels[0])
-        panel.set_title(name)
-    rows, columns = maps[0].shape
-    heatmap.add_colour_bar(panels[-1], scale, "weight", (cell * columns, cell * rows))
-
-
-def _draw_one(figure: mpl.Figure | mpl.SubFigure, lens_map: xr.Dataset, weights: heatmap.Cells, cell: float) -> None:
-    """Draw the raw map alone, with the reason why both maps are equal."""
-    panel = figure.subplots()
-    scale = heatmap.weight_scale(weights, signed=False)
-    heatmap.draw_cells(panel, weights, scale)
-    heatmap.label_axes(panel, lens_map, cell)
-    rows, columns = weights.shape
-    heatmap.add_colour_bar(panel, scale, "attention weight", (cell * columns, cell * rows))
-    canvas.add_note(panel, _why_equal(lens_map), width=cell * columns)
+        panel.set_title(title)
+    text = "weight" if len(maps) > 1 else "attention weight"
+    heatmap.add_colour_bar(panels[-1], scale, text, (cell * lens_map.sizes["key"], cell * lens_map.sizes["query"]))
+    return panels[-1]
 
 
 def _why_equal(lens_map: xr.Dataset) -> str:

@@ -36,18 +36,13 @@ class Curve(Figure):
         require_shown_axes("curve", chosen)
         chosen = chosen.transpose("lens", "layer", "head", ...)
         means = mean_over(chosen, ["head"])
-        default = min(7.0, max(series.COLUMN_WIDTH, 0.9 + 0.2 * means.sizes["layer"]))
-        ax, width = series.open_axes(target, means["lens"].values, self.size if self.size is not None else default)
+        ax, width = series.open_axes(target, means["lens"].values, self.size, 0.9 + 0.2 * means.sizes["layer"])
         dots = self.heads and chosen.sizes["head"] > 1
         handles = _draw_lines(ax, chosen, means, dots=dots)
         _label_layers(ax, means)
-        texts = {
-            "title": self.title if self.title is not None else make_title(chosen, "by layer"),
-            "x": "layer",
-            "y": chosen.attrs["label"],
-            "note": ("Dots: single heads. " if dots else "") + describe_mean(chosen, ["head"], "Band"),
-        }
-        series.label_series(ax, handles, texts, width)
+        title = self.title if self.title is not None else make_title(chosen, "by layer")
+        note = ("Dots: single heads. " if dots else "") + describe_mean(chosen, ["head"], "Band")
+        series.label_series(ax, handles, width, title=title, x="layer", y=chosen.attrs["label"], note=note)
 
 
 def _draw_lines(ax: Axes, chosen: xr.Dataset, means: xr.Dataset, *, dots: bool) -> list[Line2D]:

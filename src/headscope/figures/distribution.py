@@ -12,7 +12,7 @@ from headscope.core.figure import Figure, Target
 from headscope.core.prose import join_words
 from headscope.plotting import series, theme
 from headscope.results.select import further_axes, require_shown_axes, select_variable
-from headscope.results.summarize import make_title
+from headscope.results.summarize import format_count, make_title
 
 MAX_DOTS = 40  # examples that are also drawn as dots
 
@@ -38,17 +38,12 @@ class Distribution(Figure):
         chosen = select_variable(data, self.variable, lens=self.lens, at=self.at)
         rows = _average_heads(chosen, self.along)
         lenses, labels = rows["lens"].values, series.axis_labels(self.along, rows[self.along].values)
-        default = min(7.0, max(series.COLUMN_WIDTH, 0.8 + len(labels) * (0.1 + 0.2 * len(lenses))))
-        ax, width = series.open_axes(target, lenses, self.size if self.size is not None else default)
+        ax, width = series.open_axes(target, lenses, self.size, 0.8 + len(labels) * (0.1 + 0.2 * len(lenses)))
         _draw_violins(ax, rows)
         series.label_groups(ax, labels, (width - 0.8) / len(labels))
-        texts = {
-            "title": self.title if self.title is not None else make_title(chosen, "over examples"),
-            "x": self.along,
-            "y": chosen.attrs["label"],
-            "note": _caption(chosen, rows, self.along),
-        }
-        series.label_series(ax, series.lens_patches(lenses), texts, width)
+        title = self.title if self.title is not None else make_title(chosen, "over examples")
+        note, handles = _caption(chosen, rows, self.along), series.lens_patches(lenses)
+        series.label_series(ax, handles, width, title=title, x=self.along, y=chosen.attrs["label"], note=note)
 
 
 def _average_heads(chosen: xr.Dataset, along: str) -> xr.DataArray:
@@ -96,9 +91,7 @@ def _draw_violin(ax: Axes, values: Any, x: float, width: float, style: series.Se
 
 
 def _caption(chosen: xr.Dataset, rows: xr.DataArray, along: str) -> str:
-    counts = rows.count("example")
-    low, high = int(counts.min()), int(counts.max())
-    count = f"{high:,}" if low == high else f"{low:,} to {high:,}"
+    count = format_count(rows.count("example").to_dataset(name="n")).removeprefix("n = ")
     over = [f"{chosen.sizes[dim]} {dim}s" for dim in ("layer", "head") if dim != along and chosen.sizes[dim] > 1]
     mean = f", each its mean over {join_words(over)}" if over else ""
     return f"{count} examples{mean}. Dot: median; bar: the middle half."

@@ -11,7 +11,6 @@ from matplotlib.patches import Rectangle
 
 from headscope.core.errors import unknown_name
 from headscope.core.figure import Figure, Target
-from headscope.core.spec import check_choices
 from headscope.patterns import LETTERS, NAMES
 from headscope.plotting import head_cells, heatmap, selection, series, theme
 from headscope.results.select import head_variables, require_shown_axes, restore_axes, select_variable
@@ -39,9 +38,6 @@ class HeadGrid(Figure):
     size: float | None = None
     scale: heatmap.Spacing = "root"
 
-    def __post_init__(self) -> None:
-        check_choices(self)
-
     def __call__(self, data: xr.Dataset, target: Target) -> None:
         """Draw the grid of heads."""
         colour = self.colour if self.colour is not None or "weights" in data else _first_variable(data)
@@ -62,10 +58,8 @@ class HeadGrid(Figure):
         else:
             table = chosen[colour].transpose("layer", "head").values.astype(float)
             scale = head_cells.value_scale(table, signed=f"{colour}_p" in chosen)
-            texts, text = (
-                head_cells.format_numbers(table),
-                selection.DIAGNOSTICS.get(colour) or axis_label(chosen, colour),
-            )
+            texts = head_cells.format_numbers(table)
+            text = selection.DIAGNOSTICS.get(colour) or axis_label(chosen, colour)
             head_cells.draw_head_cells(ax, table, scale, texts, head_cells.fit_font_size(texts, cell))
         head_cells.label_heads(ax, chosen)
         if scale is not None:

@@ -66,9 +66,8 @@ def _draw_panels(figure: mpl.Figure | mpl.SubFigure, chosen: xr.Dataset, columns
         panel.spines[:].set(visible=True, color=theme.hatch, linewidth=0.4)
         if lens := str(chosen["lens"].values[index]):
             panel.set_title(_break_lens(lens, cell * heads), fontsize=theme.LABEL)
-    heatmap.add_colour_bar(
-        panels[min(columns, lenses) - 1], scale, chosen.attrs["label"], (cell * heads, cell * layers)
-    )
+    last = panels[min(columns, lenses) - 1]
+    heatmap.add_colour_bar(last, scale, chosen.attrs["label"], (cell * heads, cell * layers))
 
 
 def _format_table(chosen: xr.Dataset) -> list[list[str]]:

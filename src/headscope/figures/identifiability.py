@@ -11,7 +11,6 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, StrMethodFormatter
 
 from headscope.core.figure import Figure, Target
-from headscope.core.spec import check_choices
 from headscope.plotting import canvas, fonts, heatmap, selection, theme
 from headscope.results.stamp import read_provenance
 
@@ -32,9 +31,6 @@ class Identifiability(Figure):
     scale: heatmap.Spacing = "root"
     title: str | None = None
     size: float | None = None
-
-    def __post_init__(self) -> None:
-        check_choices(self)
 
     def __call__(self, data: xr.Dataset, target: Target) -> None:
         """Draw the intervals of one row."""

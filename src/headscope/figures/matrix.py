@@ -7,7 +7,6 @@ import xarray as xr
 from matplotlib.axes import Axes
 
 from headscope.core.figure import Figure, Target
-from headscope.core.spec import check_choices
 from headscope.plotting import heatmap, selection, theme
 
 
@@ -27,9 +26,6 @@ class Matrix(Figure):
     size: float | None = None
     scale: heatmap.Spacing = "linear"
     numbers: bool = False
-
-    def __post_init__(self) -> None:
-        check_choices(self)
 
     def __call__(self, data: xr.Dataset, target: Target) -> None:
         """Draw the heat map of one head."""

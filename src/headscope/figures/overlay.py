@@ -10,7 +10,6 @@ from matplotlib.patches import Rectangle
 
 from headscope.core.errors import InputError
 from headscope.core.figure import Figure, Target
-from headscope.core.spec import check_choices
 from headscope.plotting import canvas, heatmap, selection, theme
 
 FADED = 0.35  # contrast of the image; colours show weights, so the image is pale
@@ -36,7 +35,7 @@ class Overlay(Figure):
     scale: heatmap.Spacing = "linear"
 
     def __post_init__(self) -> None:
-        check_choices(self)
+        super().__post_init__()
         if self.mean and self.query is not None:
             raise InputError(f"mean=True is over all queries, but query={self.query} asks for one. Leave one out.")
 
@@ -46,7 +45,7 @@ class Overlay(Figure):
         _check_image(head_map)
         query = self._select_query(head_map)
         cells, (height, width) = selection.visible_weights(head_map), head_map["picture"].shape[:2]
-        row = _mean_row(cells) if query is None else cells[query]
+        row = np.ma.masked_invalid(cells).mean(axis=0).filled(np.nan) if query is None else cells[query]
         box = ((self.size or 5.6) - 1.4, ((self.size or 5.6) - 1.4) * height / width)
         ax = target.open_axes(box[0] + 1.4, box[1] + 0.9)
         box = box if target.is_new else canvas.axes_size(ax)
@@ -65,11 +64,10 @@ class Overlay(Figure):
 
     def _select_query(self, head_map: xr.Dataset) -> int | None:
         """Return the query whose weights are drawn; None for the mean over all queries."""
-        count, special = head_map.sizes["query"], selection.special_tokens(head_map, "query")
-        if self.query is not None and not 0 <= self.query < count:
-            raise InputError(f"There is no query {self.query} in this data: it has queries 0 to {count - 1}.")
+        selection.check_query(head_map, self.query)
         if self.query is not None or self.mean:
             return self.query
+        special = selection.special_tokens(head_map, "query")
         return special.index(True) if any(special) else None
 
 
@@ -89,11 +87,6 @@ def _check_image(head_map: xr.Dataset) -> None:
         )
     if not (head_map["key_row"] >= 0).any():
         raise InputError("There is nothing to draw: none of the keys in this data is a patch of the picture.")
-
-
-def _mean_row(cells: heatmap.Cells) -> heatmap.Cells:
-    """Return the mean over the queries that see each key."""
-    return np.asarray(np.ma.masked_invalid(cells).mean(axis=0).filled(np.nan), dtype=float)
 
 
 def _draw_image(ax: Axes, image: heatmap.Cells, patches: heatmap.Cells, scale: heatmap.ColourScale) -> None:

@@ -1,5 +1,6 @@
 """One variable against another, or one lens against another: a dot for every head."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -81,11 +82,12 @@ class Scatter(Figure):
                 f"The figure 'scatter' needs two things to compare, but this data has only '{x}' through the lens "
                 f"{lens}. Give y= another variable, or measure with a second lens."
             )
-        _check_axes(whole, (x, y), self.at)
+        axes = {choice: choice.partition("=")[0].strip() for choice in self.at}
+        _check_axes(whole, (x, y), axes.values())
         sides = []
         for variable, name in ((x, lens), (y, against)):
             dims = set(whole[variable].dims) if variable in whole else set(whole.dims)
-            at = tuple(choice for choice in self.at if _axis_of(choice) in dims)
+            at = tuple(choice for choice, axis in axes.items() if axis in dims)
             side = select_variable(whole, variable, lens=name, at=at)
             require_shown_axes("scatter", side)
             sides.append(side)
@@ -180,14 +182,10 @@ def _axis_label(side: xr.Dataset, lens: str) -> str:
     return f"{side.attrs['label']}{at}" + (f" · {lens}" if lens else "")
 
 
-def _check_axes(data: xr.Dataset, variables: tuple[str | None, ...], at: tuple[str, ...]) -> None:
+def _check_axes(data: xr.Dataset, variables: tuple[str | None, ...], chosen: Iterable[str]) -> None:
     """Raise UnknownName for a choice along an axis that neither variable has."""
     names = " or ".join(f"'{name}'" for name in dict.fromkeys(variables))
     axes = {str(dim) for name in variables if name in data for dim in data[name].dims}
-    for choice in at:
-        if (axis := _axis_of(choice)) not in axes:
+    for axis in chosen:
+        if axis not in axes:
             raise unknown_name(f"axis of {names}", axis, axes)
-
-
-def _axis_of(choice: str) -> str:
-    return choice.partition("=")[0].strip()

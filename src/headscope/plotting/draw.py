@@ -70,17 +70,15 @@ def combine_lenses(parts: Sequence[xr.Dataset]) -> xr.Dataset:
                     f"{_quote_lenses(first)} and {_quote_lenses(part)} differ. View one trace through both lenses."
                 )
     diagnostics = dict.fromkeys(name for part in parts for name in part.data_vars if "lens" in part[name].dims)
-    filled = [_fill_missing(part, [name for name in diagnostics if name not in part]) for part in parts]
+    dims = ("lens", "layer", "head")
+    filled = []
+    for part in parts:
+        empty = np.full([part.sizes[dim] for dim in dims], np.nan)
+        filled.append(part.assign({name: (dims, empty) for name in diagnostics if name not in part}))
     return xr.concat(filled, "lens", data_vars="minimal", coords="minimal", compat="override", join="override")
 
 
 _SHARED = {"query_token": "query tokens", "key_token": "key tokens", "layer": "layers", "head": "heads"}
-
-
-def _fill_missing(part: xr.Dataset, missing: Sequence[Any]) -> xr.Dataset:
-    dims = ("lens", "layer", "head")
-    empty = np.full([part.sizes[dim] for dim in dims], np.nan)
-    return part.assign(dict.fromkeys(missing, (dims, empty)))
 
 
 def _quote_lenses(data: xr.Dataset) -> str:

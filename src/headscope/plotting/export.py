@@ -2,7 +2,6 @@
 
 import html
 import io
-import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,24 +26,25 @@ def write_figure(figure: Figure, kind: str, path: Path) -> None:
     missing = fonts.missing_glyphs(figure)
     if missing and kind != "svg":
         warnings.warn(_describe_missing(missing), DataWarning, stacklevel=3)  # points at the caller of save
-    path.write_bytes(_render(figure, kind, as_text=bool(missing) and kind == "svg"))
+    path.write_bytes(render(figure, kind, as_text=bool(missing) and kind == "svg"))
 
 
 def write_page(figure: Figure, path: Path) -> None:
     """Write a figure as an HTML page without scripts or external files."""
-    svg = _render(figure, "svg", as_text=bool(fonts.missing_glyphs(figure))).decode()
-    picture = re.sub(r"^.*?(?=<svg)", "", svg, count=1, flags=re.DOTALL)
+    svg = render(figure, "svg", as_text=bool(fonts.missing_glyphs(figure))).decode()
+    picture = svg[svg.index("<svg") :]
     path.write_text(_PAGE.format(title=html.escape(_title(figure)), picture=picture), encoding="utf-8")
 
 
-def _render(figure: Figure, kind: str, *, as_text: bool = False) -> bytes:
+def render(figure: Figure, kind: str, *, as_text: bool = False) -> bytes:
     """Return the bytes of a figure; `as_text` keeps texts as SVG text, in the layout of their code points."""
     content = io.BytesIO()
     with theme.apply(), _restore_layout(figure):
         if as_text:
             figure.draw_without_rendering()
             figure.set_layout_engine("none")
-            with matplotlib.rc_context({"svg.fonttype": "none"}), fonts.browser_fonts(), _no_glyph_warnings():
+            with matplotlib.rc_context({"svg.fonttype": "none"}), fonts.browser_fonts(), warnings.catch_warnings():
+                warnings.filterwarnings("ignore", r"Glyph .* missing")
                 figure.savefig(content, format=kind, metadata=FIXED_METADATA[kind])
         else:
             figure.savefig(content, format=kind, metadata=FIXED_METADATA[kind])
@@ -64,13 +64,6 @@ def _restore_layout(figure: Figure) -> Iterator[None]:
             for ax, position, in_layout in positions:
                 ax.set_position(position)
                 ax.set_in_layout(in_layout)
-
-
-@contextmanager
-def _no_glyph_warnings() -> Iterator[None]:
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", r"Glyph .* missing")
-        yield
 
 
 _PAGE = """<!DOCTYPE html>

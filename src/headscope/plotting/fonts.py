@@ -75,7 +75,7 @@ def missing_glyphs(figure: Figure) -> set[str]:
     """Return the characters of a figure's tokens that no installed font has."""
     formatters = [axis.get_major_formatter() for axis in figure.findobj(Axis) if isinstance(axis, Axis)]
     tokens = [token for formatter in formatters if isinstance(formatter, TokenFormatter) for token in formatter.tokens]
-    return {letter for token in tokens for letter in token if not _drawable(letter) and not _unprintable(letter)}
+    return {letter for token in tokens for letter in token if ord(letter) not in _glyphs() and not _unprintable(letter)}
 
 
 def label_width(labels: Iterable[str]) -> float:
@@ -88,7 +88,7 @@ def label_width(labels: Iterable[str]) -> float:
 def _piece(letter: str) -> str:
     if letter in _BREAKS:
         return _BREAKS[letter]
-    if _unprintable(letter) or not (_in_browser.get() or _drawable(letter)):
+    if _unprintable(letter) or not (_in_browser.get() or ord(letter) in _glyphs()):
         return f"U+{ord(letter):04X}"
     return letter
 
@@ -99,10 +99,6 @@ _BREAKS = {"\n": "⏎", "\t": "⇥", "\r": "↵"}
 def _unprintable(letter: str) -> bool:
     """Whether a character is a control character, a lone surrogate or a non-character."""
     return unicodedata.category(letter) in ("Cc", "Cs") or ord(letter) & 0xFFFE == 0xFFFE
-
-
-def _drawable(letter: str) -> bool:
-    return ord(letter) in _glyphs()
 
 
 @cache

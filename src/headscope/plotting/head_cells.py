@@ -11,9 +11,6 @@ from headscope.plotting import heatmap, theme
 
 MIN_FONT_SIZE, MAX_FONT_SIZE = 4.0, 8.0  # points; smaller numbers are left out
 
-Marks = np.ndarray[Any, np.dtype[np.int8]]
-"""1 for a cell to mark."""
-
 
 def draw_head_cells(
     ax: Axes,
@@ -21,7 +18,7 @@ def draw_head_cells(
     scale: heatmap.ColourScale,
     texts: list[list[str]],
     size: float,
-    marked: Marks | None = None,
+    marked: np.ndarray[Any, np.dtype[np.int8]] | None = None,
 ) -> None:
     """Draw cells with numbers of font size `size`, bold where marked; if too small to read, marked cells have a dot."""
     heatmap.draw_image(ax, table, scale)

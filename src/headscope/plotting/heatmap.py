@@ -89,14 +89,11 @@ def label_tokens(axis: Axis, data: xr.Dataset, side: str, cell: float) -> None:
     axis.set_major_locator(FixedLocator(list(positions)))
     axis.set_major_formatter(fonts.TokenFormatter(selection.token_texts(data, side)))
     axis.set_tick_params(length=0, pad=2, labelsize=size)
-    bold = selection.special_tokens(data, side)
+    bold, families = selection.special_tokens(data, side), [*fonts.font_families(), "sans-serif"]
     for position, tick in zip(positions, axis.get_major_ticks(len(positions)), strict=True):
         for text in (tick.label1, tick.label2):
-            text.set(
-                parse_math=False,
-                fontfamily=[*fonts.font_families(), "sans-serif"],
-                fontweight="bold" if bold[position] else "normal",
-            )
+            weight = "bold" if bold[position] else "normal"
+            text.set(parse_math=False, fontfamily=families, fontweight=weight)
 
 
 def font_size(cell: float) -> float:

@@ -49,6 +49,13 @@ def axis_index(data: xr.Dataset, axis: str, label: int | None) -> int:
     return labels.index(label)
 
 
+def check_query(head_map: xr.Dataset, query: int | None) -> None:
+    """Raise InputError for a query that the map does not have."""
+    count = head_map.sizes["query"]
+    if query is not None and not 0 <= query < count:
+        raise InputError(f"There is no query {query}: this text has {count} query tokens, 0 to {count - 1}.")
+
+
 def require_variables(data: xr.Dataset, *names: str) -> None:
     """Raise InputError for data that lacks a variable or has an empty axis."""
     for name in names:

@@ -78,37 +78,33 @@ def lens_patches(lenses: Any) -> list[Patch]:
     return legend_patches([style.area for style in styles(lenses, "lenses")], lenses)
 
 
-def legend_lines(labels: Any, width: float) -> int:
-    """Return the number of lines of `width` inches that a legend takes."""
-    return -(-len(labels) // _columns(labels, width))
+def _fit_legend(labels: Any, width: float) -> tuple[int, int]:
+    """Return the columns and the lines of a legend of `width` inches; a single label needs none."""
+    columns = max(1, min(len(labels), int(width / (fonts.label_width(map(str, labels)) * theme.NOTE + 0.42))))
+    return columns, -(-len(labels) // columns) if len(labels) > 1 else 0
 
 
-def _columns(labels: Any, width: float) -> int:
-    return max(1, min(len(labels), int(width / (fonts.label_width(map(str, labels)) * theme.NOTE + 0.42))))
+def open_axes(target: Target, lenses: Any, size: float | None, content: float) -> tuple[Axes, float]:
+    """Return axes with height for a legend of lenses, and the width in inches that texts may take.
 
-
-def open_axes(target: Target, lenses: Any, width: float) -> tuple[Axes, float]:
-    """Return axes with height for a legend of lenses, and the width in inches that texts may take."""
-    legend = 0.18 * legend_lines(lenses, width - 0.7) if len(lenses) > 1 else 0
-    ax = target.open_axes(width, 2.7 + legend)
+    A new figure is `size` inches wide, or as wide as its content, between one and two columns of a paper.
+    """
+    width = size if size is not None else min(7.0, max(COLUMN_WIDTH, content))
+    ax = target.open_axes(width, 2.7 + 0.18 * _fit_legend(lenses, width - 0.7)[1])
     return ax, width if target.is_new else canvas.axes_size(ax)[0]
 
 
-def label_series(ax: Axes, handles: Sequence[Artist], texts: dict[str, str], width: float) -> None:
-    """Add the `title`, a legend if there are several handles, and the labels `x`, `y` and `note`, the last below x."""
-    lines = _add_legend(ax, handles, width - 0.7) if len(handles) > 1 else 0
-    ax.set_title(canvas.wrap_text(texts["title"], width - 0.7, theme.TITLE), loc="left", pad=5 + 13 * lines)
-    ax.set_ylabel(texts["y"])
-    note = canvas.wrap_text(texts["note"], width - 0.75, theme.NOTE)
-    ax.set_xlabel(f"{texts['x']}\n{note}", fontsize=theme.NOTE, color=theme.quiet)
-
-
-def _add_legend(ax: Axes, handles: Sequence[Artist], width: float) -> int:
-    """Add a legend of `width` inches above the axes, and return its number of lines."""
-    labels = [str(handle.get_label()) for handle in handles]
-    spacing = {"borderaxespad": 0.2, "handlelength": 1.8, "columnspacing": 1.0, "handletextpad": 0.5, "borderpad": 0.2}
-    ax.legend(handles=handles, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=_columns(labels, width), **spacing)
-    return legend_lines(labels, width)
+def label_series(ax: Axes, handles: Sequence[Artist], width: float, *, title: str, x: str, y: str, note: str) -> None:
+    """Add the title, a legend if there are several handles, and the labels of x and y, with the note below x."""
+    columns, lines = _fit_legend([handle.get_label() for handle in handles], width - 0.7)
+    if lines:
+        spacing = {"borderaxespad": 0.2, "borderpad": 0.2, "columnspacing": 1.0}
+        marks = {"handlelength": 1.8, "handletextpad": 0.5}
+        ax.legend(handles=handles, loc="lower left", bbox_to_anchor=(0, 1), ncols=columns, **spacing, **marks)
+    ax.set_title(canvas.wrap_text(title, width - 0.7, theme.TITLE), loc="left", pad=5 + 13 * lines)
+    ax.set_ylabel(y)
+    note = canvas.wrap_text(note, width - 0.75, theme.NOTE)
+    ax.set_xlabel(f"{x}\n{note}", fontsize=theme.NOTE, color=theme.quiet)
 
 
 def style_axes(ax: Axes, axis: Literal["x", "y", "both"] = "y") -> None:
