@@ -47,8 +47,7 @@ def collect_citations(specs: Iterable[tuple[str, str]]) -> list[str]:
 def _read_class(node: ast.ClassDef) -> EntrySummary:
     sentence = (ast.get_docstring(node) or "").partition("\n")[0]
     for statement in node.body:
-        if isinstance(statement, ast.Assign | ast.AnnAssign) and statement.value is not None:
-            target = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target
-            if isinstance(target, ast.Name) and target.id == "cites":
-                return EntrySummary(sentence, tuple(ast.literal_eval(statement.value)))
+        value = statement.value if isinstance(statement, ast.Assign | ast.AnnAssign) else None
+        if value is not None and ast.unparse(statement).startswith(("cites =", "cites:")):
+            return EntrySummary(sentence, tuple(ast.literal_eval(value)))
     return EntrySummary(sentence)

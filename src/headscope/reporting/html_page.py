@@ -195,7 +195,7 @@ def _runs(runs: Sequence[Mapping[str, Any]]) -> str:
 def _run(run: Mapping[str, Any]) -> str:
     first, rest = describe_run(run)
     name = f"<h3>{html.escape(str(run['name']))}</h3>\n" if "name" in run else ""
-    summary = f"{count_noun(len(rest), 'more fact')}"
+    summary = count_noun(len(rest), "more fact")
     more = f"\n<details>\n<summary>{summary}</summary>\n{_facts(rest)}\n</details>" if rest else ""
     return f"{name}{_facts(first)}{more}"
 

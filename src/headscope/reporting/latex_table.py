@@ -25,9 +25,7 @@ def table_to_latex(table: Table) -> str:
     sentences = any(column.long for column in columns) and not any(column.number for column in columns)
     if len(grids) == 1 and len(columns) <= MAX_TEXT_COLUMNS and sentences:
         return _long_table(columns, title)
-    body = _tabular(grids[0])
-    if len(grids) > 1:
-        body += f"\n\n\\medskip\nPrinted in the paper:\n\n{_tabular(grids[1])}"
+    body = "\n\n\\medskip\nPrinted in the paper:\n\n".join(map(_tabular, grids))
     return (
         "% \\usepackage{array, booktabs, graphicx}\n"
         f"\\begin{{table}}\n\\centering\\small\n{title}\n{body}\n\\end{{table}}\n"
@@ -35,7 +33,8 @@ def table_to_latex(table: Table) -> str:
 
 
 def _long_table(columns: list[TableColumn], title: str) -> str:
-    head = f"\\toprule\n{_head(columns)} \\\\\n\\midrule"
+    names = " & ".join(escape_latex(column.name) for column in columns)
+    head = f"\\toprule\n{names} \\\\\n\\midrule"
     return (
         "% \\usepackage{array, booktabs, longtable}, in one column\n"
         f"{{\\small\n\\begin{{longtable}}{{{_widths(columns)}}}\n{title} \\\\\n"
@@ -45,7 +44,7 @@ def _long_table(columns: list[TableColumn], title: str) -> str:
 
 
 def _tabular(columns: list[TableColumn]) -> str:
-    widths = [max(len(_cell_text(column, row)) for row in range(len(column.cells))) for column in columns]
+    widths = [max(len(column.line(row)) for row in range(len(column.cells))) for column in columns]
     stacked = sum(widths) > MAX_ROW
     share = TEXT_WIDTH / max(1, sum(column.long for column in columns))
     sides = "".join(_paragraph_column(share) if column.long else _alignment(column) for column in columns)
@@ -55,10 +54,6 @@ def _tabular(columns: list[TableColumn]) -> str:
     )
     tight = "\\setlength{\\tabcolsep}{3pt}" if stacked else ""
     return f"\\resizebox{{{FIT_WIDTH}}}{{!}}{{{tight}%\n{grid}}}"
-
-
-def _head(columns: list[TableColumn]) -> str:
-    return " & ".join(escape_latex(column.name) for column in columns)
 
 
 def _stacked_head(columns: list[TableColumn]) -> str:
@@ -98,10 +93,4 @@ def _cell(column: TableColumn, row: int, *, stacked: bool) -> str:
     if stacked and ends:
         below = f"\\scriptsize {escape_latex(ends)}"
         return f"\\shortstack[r]{{{escape_latex(column.cells[row])}\\\\{{{below}}}}}"
-    return escape_latex(_cell_text(column, row))
-
-
-def _cell_text(column: TableColumn, row: int) -> str:
-    """Return the cell and its interval in one line."""
-    ends = column.ends[row] if column.ends else ""
-    return " ".join(filter(None, (column.cells[row], ends)))
+    return escape_latex(column.line(row))

@@ -50,8 +50,7 @@ def _render(part: Part, pictures: Mapping[str, str]) -> str:
 def _render_grid(columns: list[TableColumn]) -> str:
     lines = [_render_row([column.name for column in columns]), "|---" * len(columns) + "|"]
     for row in range(len(columns[0].cells)):
-        cells = [f"{column.cells[row]} {column.ends[row] if column.ends else ''}".strip() for column in columns]
-        lines.append(_render_row(cells))
+        lines.append(_render_row([column.line(row) for column in columns]))
     return "\n".join(lines)
 
 

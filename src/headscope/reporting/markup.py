@@ -2,7 +2,6 @@
 
 import html
 import re
-from collections.abc import Callable
 
 from headscope.core.document import Picture, Table
 
@@ -34,7 +33,7 @@ def to_html(text: str) -> str:
     >>> to_html("**Mind** `a < b` & c")
     '<strong>Mind</strong> <code>a &lt; b</code> &amp; c'
     """
-    return _convert(text, html.escape, lambda code: f"<code>{code}</code>", lambda bold: f"<strong>{bold}</strong>")
+    return _convert(html.escape(text), "<code>{}</code>", "<strong>{}</strong>")
 
 
 def to_latex(text: str) -> str:
@@ -43,7 +42,7 @@ def to_latex(text: str) -> str:
     >>> to_latex("**5 %** of `a_b`")
     '\\\\textbf{5 \\\\%} of \\\\texttt{a\\\\_b}'
     """
-    return _convert(text, escape_latex, lambda code: f"\\texttt{{{code}}}", lambda bold: f"\\textbf{{{bold}}}")
+    return _convert(escape_latex(text), r"\texttt{{{}}}", r"\textbf{{{}}}")
 
 
 def to_text(text: str) -> str:
@@ -52,7 +51,7 @@ def to_text(text: str) -> str:
     >>> to_text("**5 %** of `a_b`")
     '5 % of a_b'
     """
-    return _convert(text, str, str, str)
+    return _convert(text, "{}", "{}")
 
 
 def escape_latex(text: str) -> str:
@@ -60,13 +59,9 @@ def escape_latex(text: str) -> str:
     return "".join(_LATEX.get(letter, letter) for letter in text)
 
 
-def _convert(text: str, plain: Callable[[str], str], code: Callable[[str], str], bold: Callable[[str], str]) -> str:
-    pieces, end = [], 0
-    for mark in _MARKS.finditer(text):
-        pieces.append(plain(text[end : mark.start()]))
-        pieces.append(code(plain(mark[1])) if mark[1] is not None else bold(plain(mark[2])))
-        end = mark.end()
-    return "".join([*pieces, plain(text[end:])])
+def _convert(text: str, code: str, bold: str) -> str:
+    """Replace marks by the formats of code and bold."""
+    return _MARKS.sub(lambda mark: code.format(mark[1]) if mark[1] is not None else bold.format(mark[2]), text)
 
 
 _LATEX = {

@@ -133,8 +133,7 @@ def _shared_axes(data: xr.Dataset) -> list[str]:
     names = head_variables(data)
     if len(names) < 2 or "weights" in data:
         return []
-    usual = {*AXES, "site"}
-    common = set.intersection(*({str(dim) for dim in data[name].dims} for name in names)) - usual
+    common = set.intersection(*({str(dim) for dim in data[name].dims} for name in names)) - {*AXES, "site"}
     return [str(dim) for dim in data[names[0]].dims if dim in common]
 
 
@@ -169,15 +168,12 @@ def _lead(results: Mapping[str, xr.Dataset]) -> str:
     n = facts.get("n")
     seen = f"seen through {lenses}" if lenses else ""
     over = f"over {count_noun(n, 'example')}" if isinstance(n, int) else ""
-    return (
-        ", ".join(filter(None, [f"What was measured for every head: {join_words(names)}", f"{seen} {over}".strip()]))
-        + "."
-    )
+    what = f"What was measured for every head: {join_words(names)}"
+    return ", ".join(filter(None, [what, f"{seen} {over}".strip()])) + "."
 
 
 def _lenses(data: xr.Dataset, facts: Mapping[str, Any]) -> list[str]:
     """Return the lenses in the provenance of a result, or those along its axis."""
-    lenses = (
-        facts.get("lenses") or facts.get("lens") or data.coords.get("lens", xr.DataArray([])).values.ravel().tolist()
-    )
+    along = data["lens"].values.ravel().tolist() if "lens" in data.coords else []
+    lenses = facts.get("lenses") or facts.get("lens") or along
     return [str(lens) for lens in ([lenses] if isinstance(lenses, str) else lenses) if lens]

@@ -1,8 +1,9 @@
 """Parts that sections of all results share: names, captions, tables from means, and figures."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -61,6 +62,14 @@ def describe_place(at: Sequence[str]) -> str:
     return f", {join_words(choice.replace('=', ' ') for choice in at)}" if at else ""
 
 
+def known_places(chosen: xr.Dataset, axes: Sequence[str]) -> Iterator[tuple[tuple[str, ...], list[str]]]:
+    """Yield choices such as role=sep, and their labels, for every combination of labels that has a value."""
+    for labels in product(*(chosen[axis].values for axis in axes)):
+        index = dict(zip(axes, labels, strict=True))
+        if bool(chosen["value"].sel(index).notnull().any()):
+            yield tuple(f"{axis}={label}" for axis, label in index.items()), [str(label) for label in labels]
+
+
 def make_names_unique(sections: Sequence[Section]) -> list[Section]:
     """Number the names of tables and pictures that occur again."""
     taken: set[tuple[type, str]] = set()
@@ -110,13 +119,12 @@ def means_to_frame(means: xr.Dataset, rows: Sequence[str], columns: str | None, 
 
 
 def _row_index(means: xr.Dataset, rows: Sequence[str]) -> pd.Index:
-    labels = [means[axis].values if axis in means.coords else np.arange(means.sizes[axis]) for axis in rows]
-    words = [spaced(axis) for axis in rows]
-    if len(rows) == 1:
-        named = {} if rows[0] in means.coords else _texts_along(means, rows[0])
-        labels, words = (list(named.values()), list(named)) if named else (labels, words)
-        return pd.MultiIndex.from_arrays(labels, names=words) if named else pd.Index(labels[0], name=words[0])
-    return pd.MultiIndex.from_product(labels, names=words)
+    labels = {spaced(axis): means[axis].values for axis in rows}
+    if len(rows) > 1:
+        return pd.MultiIndex.from_product(labels.values(), names=list(labels))
+    if rows[0] not in means.coords and (texts := _texts_along(means, rows[0])):
+        return pd.MultiIndex.from_arrays(list(texts.values()), names=list(texts))
+    return pd.Index(means[rows[0]].values, name=spaced(rows[0]))
 
 
 def _texts_along(means: xr.Dataset, axis: str) -> dict[str, Any]:

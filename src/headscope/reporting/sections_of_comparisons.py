@@ -1,6 +1,6 @@
 """Sections of a report about `hs.compare`: how many heads differ, the largest differences, and every head."""
 
-from itertools import product
+import math
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,8 @@ from headscope.reporting.section_parts import (
     describe_means,
     describe_place,
     example_count,
-    slug,
+    known_places,
+    means_to_frame,
     spaced,
     try_figure,
 )
@@ -81,34 +82,20 @@ def _largest_differences(chosen: xr.Dataset) -> pd.DataFrame:
 
 def _layer_table(chosen: xr.Dataset) -> pd.DataFrame:
     """Return one row for each lens and layer."""
-    lenses, layers = (chosen[axis].values for axis in ("lens", "layer"))
     ordered = chosen.transpose("lens", "layer", "head", ...)
-    means = mean_over(ordered, ["head"]).transpose("lens", "layer", ...)
-    columns = {
-        "mean difference": means["value"],
-        "mean difference_low": means["low"],
-        "mean difference_high": means["high"],
-        "differ": (ordered["significant"] == 1).sum("head"),
-        "tested": ordered["p"].notnull().sum("head"),
-    }
-    index = pd.MultiIndex.from_product([lenses, layers], names=["lens", "layer"])
-    frame = pd.DataFrame({name: values.values.ravel() for name, values in columns.items()}, index=index)
-    return frame.droplevel("lens") if len(lenses) == 1 else frame
+    frame = means_to_frame(mean_over(ordered, ["head"]), ["lens", "layer"], None, "mean difference")
+    frame["differ"] = (ordered["significant"] == 1).sum("head").values.ravel()
+    frame["tested"] = ordered["p"].notnull().sum("head").values.ravel()
+    return frame.droplevel("lens") if chosen.sizes["lens"] == 1 else frame
 
 
 def _head_figures(data: xr.Dataset, chosen: xr.Dataset, name: str, context: SectionContext) -> list[Part]:
     """Return a figure of every head, for each label along further axes if these are few."""
-    n, further = example_count(chosen), further_axes(chosen)
-    places = list(product(*(chosen[axis].values for axis in further)))
-    if len(places) > MAX_PANELS or not bool(chosen["value"].notnull().any()):
-        many = f"it has {len(places)} places along {join_words(further)}"
-        return [Paragraph(f"`{name}` is not drawn: {many if len(places) > MAX_PANELS else 'no cell has a value'}.")]
-    parts: list[Part] = []
-    for labels in places:
-        if not bool(chosen["value"].sel(dict(zip(further, labels, strict=True))).notnull().any()):
-            continue  # the paragraph above counts these cells as not tested
-        at = tuple(f"{axis}={label}" for axis, label in zip(further, labels, strict=True))
+    n, further, parts = example_count(chosen), further_axes(chosen), list[Part]()
+    if (count := math.prod(chosen.sizes[axis] for axis in further)) > MAX_PANELS:
+        return [Paragraph(f"`{name}` is not drawn: it has {count} places along {join_words(further)}.")]
+    for at, labels in known_places(chosen, further):  # the summary counts all others as not tested
         caption = f"Difference in {spaced(name)} of every head{describe_place(at)}; bold or dotted where significant"
-        file = context.name(name, *(slug(str(label)) for label in labels), "heads")
+        file = context.name(name, *labels, "heads")
         parts.append(try_figure(data, "heads", file, caption, n, variable=name, at=at))
-    return parts
+    return parts or [Paragraph(f"`{name}` is not drawn: no cell has a value.")]

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from itertools import product
 
 import pandas as pd
 import xarray as xr
@@ -17,8 +16,8 @@ from headscope.reporting.section_parts import (
     describe_means,
     describe_place,
     example_count,
+    known_places,
     means_to_frame,
-    slug,
     spaced,
     try_figure,
 )
@@ -91,14 +90,10 @@ def _parts_with_axes(
     """Return parts for a variable with further axes: over all heads, by layer, and as bars."""
     chosen, missing = _drop_missing(chosen, further)
     n, label = example_count(chosen), capitalize(chosen.attrs["label"])
-    labels, axes = _count_places(chosen, further), join_words(map(spaced, further))
+    labels, axes = math.prod(chosen.sizes[axis] for axis in further), join_words(map(spaced, further))
     if labels > MAX_ROWS:
-        return [
-            Paragraph(
-                f"`{name}` has {labels:,} places along {axes}, more than a page can show. As a table it is saved by "
-                "hs.save(result, 'result.csv')."
-            )
-        ]
+        many = f"`{name}` has {labels:,} places along {axes}, more than a page can show."
+        return [Paragraph(f"{many} As a table it is saved by hs.save(result, 'result.csv').")]
     overall = mean_over(chosen, ["layer", "head"])
     caption = f"{label} by {axes}. {describe_means(chosen, ['layer', 'head'])}{missing}"
     parts: list[Part] = [Table(context.name(name), caption, means_to_frame(overall, further, "lens", name), n)]
@@ -117,14 +112,11 @@ def _bar_figures(
     """Return bars along the longest axis, also stacked by layer, for every label along the other axes."""
     along = max(further, key=lambda axis: chosen.sizes[axis])
     others = [axis for axis in further if axis != along]
-    if (count := _count_places(chosen, others)) > MAX_PANELS:
+    if (count := math.prod(chosen.sizes[axis] for axis in others)) > MAX_PANELS:
         return [Paragraph(f"`{name}` is not drawn: it has {count} places beside {along}.")]
     n, label, parts = example_count(chosen), capitalize(chosen.attrs["label"]), list[Part]()
-    for labels in product(*(chosen[axis].values for axis in others)):
-        if not bool(chosen["value"].sel(dict(zip(others, labels, strict=True))).notnull().any()):
-            continue  # the table shows that values are missing
-        at = tuple(f"{axis}={value}" for axis, value in zip(others, labels, strict=True))
-        file, place = context.name(name, *map(slug, map(str, labels))), describe_place(at)
+    for at, labels in known_places(chosen, others):  # the table shows which values are missing
+        file, place = context.name(name, *labels), describe_place(at)
         caption = f"{label} by {spaced(along)}{place}"
         parts.append(try_figure(data, "bars", f"{file}_bars", caption, n, variable=name, along=along, at=at))
         if chosen.sizes["layer"] > 1 and not name.endswith("_absolute"):
@@ -169,7 +161,3 @@ def _statistic_of(data: xr.Dataset, name: str) -> str:
     known = [str(spec).partition(":")[0] for spec in read_provenance(data).get("statistics") or []]
     matching = [statistic for statistic in known if name == statistic or name.startswith(f"{statistic}_")]
     return max(matching, key=len, default=name.removesuffix("_absolute"))
-
-
-def _count_places(chosen: xr.Dataset, axes: Sequence[str]) -> int:
-    return math.prod(chosen.sizes[axis] for axis in axes)

@@ -8,7 +8,14 @@ import xarray as xr
 
 from headscope.core.document import Part, Section, Table
 from headscope.core.prose import join_words
-from headscope.reporting.section_parts import SectionContext, capitalize, means_to_frame, spaced, try_figure
+from headscope.reporting.section_parts import (
+    SectionContext,
+    capitalize,
+    example_count,
+    means_to_frame,
+    spaced,
+    try_figure,
+)
 from headscope.reporting.sections_of_measurements import MAX_ROWS
 from headscope.results.select import main_variables
 from headscope.results.stamp import read_provenance
@@ -57,9 +64,8 @@ def _confusion_table(data: xr.Dataset, context: SectionContext) -> Table:
     classes = [str(name) for name in data["class"].values]
     counts = np.zeros((len(classes), len(classes)), dtype=int)
     np.add.at(counts, (data["label"].values.astype(int), data["prediction"].values.astype(int)), 1)
-    frame = pd.DataFrame(
-        counts, index=pd.Index(classes, name="label"), columns=[f"answered {name}" for name in classes]
-    )
+    answers = [f"answered {name}" for name in classes]
+    frame = pd.DataFrame(counts, index=pd.Index(classes, name="label"), columns=answers)
     caption = "Labels (rows) and answers (columns), in examples"
     return Table(context.name("confusion"), caption, frame, _count_examples(data))
 
@@ -125,30 +131,24 @@ def _is_per_example(table: xr.DataArray) -> bool:
 def _spread_rows(table: xr.DataArray, name: str) -> list[dict[str, Any]]:
     """Return one row for each label along other axes that has a value."""
     others = [dim for dim in table.dims if dim != "example"]
-    flat = table.stack(place=others, create_index=False).transpose("place", "example") if others else None
+    flat = table.stack(place=others, create_index=False) if others else table.expand_dims("place")
     rows = []
-    for index, values in enumerate(flat.values if flat is not None else table.values[None]):
+    for index, values in enumerate(flat.transpose("place", "example").values):
         values = values[np.isfinite(values)]
         if values.size:
-            labels = (
-                [] if flat is None else [f"{dim} {flat[dim].values[index]}" for dim in others if dim in flat.coords]
-            )
+            labels = [f"{dim} {flat[dim].values[index]}" for dim in others if dim in flat.coords]
             rows.append({"variable": spaced(name), "where": ", ".join(labels), **_summarize(values)})
     return rows
 
 
 def _summarize(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> dict[str, float | int]:
-    quantiles = zip(
-        ("least", "25 %", "median", "75 %", "largest"), np.percentile(values, [0, 25, 50, 75, 100]), strict=True
-    )
+    names = ("least", "25 %", "median", "75 %", "largest")
+    quantiles = dict(zip(names, np.percentile(values, [0, 25, 50, 75, 100]), strict=True))
     sd = values.std(ddof=1) if len(values) > 1 else np.nan
-    return {"n": len(values), "mean": values.mean(), "sd": sd, **dict(quantiles)}
+    return {"n": len(values), "mean": values.mean(), "sd": sd, **quantiles}
 
 
 def _count_examples(data: xr.Dataset) -> int | str:
     """Return the number of examples, where the result has it."""
-    count = data["n"] if "n" in data else read_provenance(data).get("n")
-    if isinstance(count, xr.DataArray):
-        low, high = int(count.min()), int(count.max())
-        return high if low == high else f"{low:,} to {high:,}"
-    return count if isinstance(count, int) else ""
+    count = example_count(data) or read_provenance(data).get("n")
+    return count if isinstance(count, int | str) else ""

@@ -37,6 +37,10 @@ class TableColumn:
         """Whether cells are sentences."""
         return not self.number and max(map(len, self.cells), default=0) > MAX_CELL_LENGTH
 
+    def line(self, row: int) -> str:
+        """Return a cell with its interval."""
+        return " ".join(filter(None, (self.cells[row], self.ends[row] if self.ends else "")))
+
 
 def format_table(table: Table) -> list[list[TableColumn]]:
     """Return the columns of one grid, or of two where a paper's numbers do not fit beside ours: ours, then theirs."""
@@ -106,22 +110,14 @@ def _format_columns(frame: pd.DataFrame) -> list[TableColumn]:
     unnamed = isinstance(frame.index, pd.RangeIndex) and frame.index.names == [None]
     levels = [] if unnamed else [frame.index.get_level_values(level) for level in range(frame.index.nlevels)]
     keys = [replace(_format_column(level.name or "", pd.Series(level), plain=True), header=True) for level in levels]
-    intervals = {
-        name: (f"{name}_low", f"{name}_high")
-        for name in frame.columns
-        if f"{name}_low" in frame.columns and f"{name}_high" in frame.columns
-    }
-    ends = {end for pair in intervals.values() for end in pair}
-    columns = []
-    for name in frame.columns:
-        if name not in ends:
-            pair = intervals.get(name)
-            columns.append(_format_column(name, frame[name], ends=(frame[pair[0]], frame[pair[1]]) if pair else None))
-    return keys + columns
+    pairs = {name: (f"{name}_low", f"{name}_high") for name in frame.columns}
+    ends = {name: pair for name, pair in pairs.items() if set(pair) <= set(frame.columns)}
+    names = [name for name in frame.columns if not any(name in pair for pair in ends.values())]
+    return keys + [_format_column(name, frame[name], [frame[end] for end in ends.get(name, ())]) for name in names]
 
 
 def _format_column(
-    name: Hashable, values: pd.Series, *, ends: tuple[pd.Series, pd.Series] | None = None, plain: bool = False
+    name: Hashable, values: pd.Series, ends: Sequence[pd.Series] = (), *, plain: bool = False
 ) -> TableColumn:
     """Format one column; `plain` numbers are labels, such as layers, and keep their form."""
     head = " · ".join(map(str, name)) if isinstance(name, tuple) else str(name)
@@ -133,7 +129,7 @@ def _format_column(
     return TableColumn(head, *_format_numbers(values, ends), number=True)
 
 
-def _format_numbers(values: pd.Series, ends: tuple[pd.Series, pd.Series] | None) -> tuple[list[str], list[str]]:
+def _format_numbers(values: pd.Series, ends: Sequence[pd.Series]) -> tuple[list[str], list[str]]:
     """Return the cells of a column and their intervals.
 
     All have the same number of decimals, except where that would leave a single significant digit. With intervals,
@@ -143,7 +139,7 @@ def _format_numbers(values: pd.Series, ends: tuple[pd.Series, pd.Series] | None)
     least = NEGLIGIBLE * _largest(values) if ends else 0.0
     least = 0.0 if math.isnan(least) else least
     cells, intervals = [], []
-    for value, *bounds in zip(values, *(ends or ()), strict=True):
+    for value, *bounds in zip(values, *ends, strict=True):
         decimals = usual
         if not pd.isna(value):
             size = max((abs(number) for number in (value, *bounds) if not pd.isna(number)), default=0)

@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from headscope.core.document import Document, Picture, Table
 from headscope.core.errors import OutputError
-from headscope.plotting.export import write_figure
+from headscope.plotting.export import render, write_figure
 from headscope.reporting.html_page import GENERATOR, MAX_SVG_BYTES, document_to_html
 from headscope.reporting.latex_table import table_to_latex
 from headscope.results.atomic import atomic_path
@@ -50,16 +50,8 @@ def _write_figures(document: Document, part: Path) -> dict[str, tuple[str, bytes
         for kind in ("pdf", "svg"):
             write_figure(picture.figure, kind, folder / f"{picture.name}.{kind}")
         svg = (folder / f"{picture.name}.svg").read_bytes()
-        images[picture.name] = ("svg+xml", svg) if len(svg) <= MAX_SVG_BYTES else ("png", _render_png(picture, part))
+        images[picture.name] = ("svg+xml", svg) if len(svg) <= MAX_SVG_BYTES else ("png", render(picture.figure, "png"))
     return images
-
-
-def _render_png(picture: Picture, part: Path) -> bytes:
-    path = part / "pixels.png"
-    write_figure(picture.figure, "png", path)
-    content = path.read_bytes()
-    path.unlink()
-    return content
 
 
 def _parts_of(document: Document, kind: type[Kind]) -> list[Kind]:
