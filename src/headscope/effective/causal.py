@@ -18,7 +18,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from headscope.effective.projection import cholesky_inverse, project, rank_tolerance
+from headscope.effective.projection import bound_norm, cholesky_inverse, project, rank_tolerance
 from headscope.effective.visibility import Visibility
 
 CHUNK = 64
@@ -100,7 +100,7 @@ def _prove_short(rows: Float[Tensor, "*shape key value"]) -> Bool[Tensor, "*shap
     scale = diagonal.sum(-1, keepdim=True) / rows.shape[-2]
     padded = gram + torch.diag_embed((diagonal == 0) * torch.where(scale > 0, scale, 1))  # rows of padding
     lower, _, _ = cholesky_inverse(padded)
-    size = torch.minimum(diagonal.cumsum(-1).sqrt(), _bound_norm(gram)[..., None])
+    size = torch.minimum(diagonal.cumsum(-1).sqrt(), bound_norm(gram)[..., None])
     condition = size * lower.square().sum(-1).cumsum(-1).sqrt()
     count = torch.arange(1, rows.shape[-2] + 1, device=rows.device)
     independent = condition * rank_tolerance(count, rows.shape[-1]) < 1
@@ -150,21 +150,13 @@ def _factor(prefix: Tensor, chunks: _Chunks) -> _Factors:
     tail = tail.view(*tail.shape[:-2], number, CHUNK, value)
     grams = torch.cat([(base.mT @ base)[..., None, :, :], tail.mT @ tail], -3).cumsum(-3)
     lower, norm, _ = cholesky_inverse(grams[..., :-1, :, :])
-    condition = _bound_norm(grams[..., 1:, :, :]) * norm  # with all keys that rows of the chunk may see
+    condition = bound_norm(grams[..., 1:, :, :]) * norm  # with all keys that rows of the chunk may see
     lower = torch.where(condition.isfinite()[..., None, None], lower, 0)
     added = tail @ lower.mT  # W
     small = added @ added.mT
     small.diagonal(dim1=-2, dim2=-1).add_(1)
     factor, _ = torch.linalg.cholesky_ex(small)
     return _Factors(lower, torch.linalg.solve_triangular(factor, added, upper=False), condition)
-
-
-def _bound_norm(gram: Tensor) -> Tensor:
-    """Return an upper bound on ‖L‖₂ from the Gram matrix L·Lᵀ: the root of its largest absolute row sum.
-
-    It is a third of the Frobenius norm for random values, so that fewer rows remain unproved.
-    """
-    return gram.abs().sum(-1).amax(-1).sqrt_()
 
 
 def _solve(contexts: Tensor, factors: _Factors, chunks: _Chunks) -> Tensor:
