@@ -182,3 +182,22 @@ def test_any_rank_any_length_any_padding(many, value, rank, pads, seed):
         near = sizes / sizes.amax(-1, keepdim=True).clamp(min=1e-300) / (max(int(seen.sum()), value) * EPS)
         assume(not bool(((near > 0.25) & (near < 4)).any()))  # at the very cut, it may fall on either side
     check(attention_of(visible, seed), values, visible)
+
+
+def test_dependent_rows_of_huge_values_are_not_proved_independent():
+    values = values_of(8, seed=0)
+    values[:, 5] = values[:, 2]
+    visible = causal(8)
+    check(attention_of(visible), 1e10 * values, visible)
+
+
+@pytest.mark.parametrize("value", [2, 3, 4, 8])
+def test_few_value_dimensions_near_the_rank_cut_keep_their_digits(value):
+    visible, keys = causal(value + 1), value + 1
+    for seed in range(40):
+        draw = torch.Generator().manual_seed(seed)
+        values = torch.randn(HEADS, keys, 1, generator=draw) * torch.randn(HEADS, 1, value, generator=draw)
+        values = values * (1 + 4e-6 * torch.randn(HEADS, keys, value, generator=draw))
+        sizes = torch.linalg.svdvals(values.double())
+        if bool(((sizes / sizes[:, :1] / (keys * EPS) - 1).abs() > 0.3).all()):
+            check(attention_of(visible, seed), values, visible)

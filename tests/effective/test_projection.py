@@ -171,3 +171,29 @@ def test_any_rank_any_shape_any_padding(keys, value, rank, seen, seed):
     wanted, ranks = oracle(attention[..., :seen], values[:, :seen])
     assert torch.equal(found.rank, ranks)
     assert ((found.left @ found.right.mT)[..., :seen] - wanted).abs().max() <= 1e-6
+
+
+def test_a_weak_direction_of_one_key_keeps_its_digits_in_well_conditioned_values():
+    for value, keys in ((64, 96), (128, 160)):
+        large = 1.6 * value**0.5
+        draw = torch.Generator().manual_seed(1)
+        rotation = torch.linalg.qr(torch.randn(value, value, generator=draw, dtype=torch.float64)).Q
+        values = torch.zeros(1, keys, value, dtype=torch.float64)
+        values[0, 0, 0], values[0, 1, 1] = large, 1 / large
+        values[0, 2:, 2:] = torch.linalg.qr(torch.randn(keys - 2, value - 2, generator=draw, dtype=torch.float64)).Q
+        values = (values @ rotation.T).float()
+        attention = torch.zeros(1, keys, keys)
+        attention[..., 1] = 1
+        found = project(attention, values, torch.ones(1, keys, dtype=torch.bool), attention @ values)
+        assert ((found.left @ found.right.mT) - oracle(attention, values)[0]).abs().max() <= 1e-6
+
+
+def test_a_singular_value_just_below_the_cut_is_not_proved_to_count():
+    cells = [
+        ["0x1.d8048cp-1", "0x1.8bac14p-2"],
+        ["0x1.a4458ap-6", "0x1.604b36p-7"],
+        ["0x1.0eea06p-9", "0x1.c6647cp-11"],
+    ]
+    values = torch.tensor([[float.fromhex(cell) for cell in row] for row in cells])[None]  # 0.99997 of the cut
+    found = project(torch.full((1, 3, 3), 1 / 3), values, torch.ones(1, 3, dtype=torch.bool))
+    assert found.rank.tolist() == [1]

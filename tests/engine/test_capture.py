@@ -91,7 +91,7 @@ def test_maps_of_captured_layers_are_found_by_label_in_any_order(layers, lens):
 @pytest.mark.parametrize(
     ("layers", "label", "sentence"),
     [
-        ([2, 0], 1, r"There is no layer 1 here, only layers 2 and 0\. -1 is the last one\."),
+        ([2, 0], 1, r"There is no layer 1 here, only layers 2 and 0\."),
         ([2, 0], -3, r"There is no layer -3 here, only layers 2 and 0\."),
         ([1], 0, r"There is no layer 0 here, only layer 1\."),
         (None, 3, r"There is no layer 3 here, only layers 0 to 2\."),
@@ -177,7 +177,7 @@ def test_invalid_texts_are_an_error(arguments, sentence):
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"layers": [7]}, r"There is no layer 7 here, only layers 0 and 1\. -1 is the last one\."),
+        ({"layers": [7]}, r"There is no layer 7 here, only layers 0 and 1\."),
         ({"heads": [9]}, r"There is no head 9 here, only heads 0 to 3\."),
         ({"layers": []}, r"asks for no layer at all"),
         ({"site": "cross"}, r"This model has no attention site 'cross'\. Its sites: self\."),

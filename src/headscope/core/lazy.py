@@ -35,6 +35,8 @@ class LazyFields:
             """Compute a field that is still pending; Python calls this only for what is not set."""
             pending = vars(self).get("_pending", {})
             if (compute := pending.get(name)) is None:
+                if name in vars(self):  # another thread has just computed it
+                    return vars(self)[name]
                 raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
             vars(self)[name] = value = compute(self)
             pending.pop(name, None)

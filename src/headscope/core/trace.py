@@ -98,7 +98,7 @@ def _select_label(labels: Sequence[int], number: int, what: str) -> int:
     whole = len(labels) > 2 and list(labels) == list(range(labels[0], labels[-1] + 1))
     known = f"{labels[0]} to {labels[-1]}" if whole else join_words(labels)
     plural = "s" if len(labels) > 1 else ""
-    raise InputError(f"There is no {what} {number} here, only {what}{plural} {known}. -1 is the last one.")
+    raise InputError(f"There is no {what} {number} here, only {what}{plural} {known}.")
 
 
 def at_least_float32(tensor: Tensor) -> Tensor:

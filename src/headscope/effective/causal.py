@@ -7,8 +7,8 @@ the first p of them is I + Σ wₜwₜᵀ, and its inverse is I − Σ nₜnₜ�
 selects the terms of each row. Key-value heads that several query heads share are factored once.
 
 As in `projection`, there are two code paths: this one, for rows whose full rank is proved, and each remaining row as a
-projection of its own. Beside the rounding to float32, the error of this path is about eps64 · κ² / 10, with κ < 1.3e5
-where full rank is proved. Absolute error of a map against a float64 decomposition of each row: at most 1e-6.
+projection of its own. Beside the rounding to float32, the error of this path is about eps64 · κ² / 10, with κ at most
+1e5. Absolute error of a map against a float64 decomposition of each row: at most 1e-6.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,11 +18,14 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from headscope.effective.projection import bound_norm, cholesky_inverse, project, rank_tolerance
+from headscope.effective.projection import bound_norm, cholesky_inverse, project, proves_rank, rank_tolerance
 from headscope.effective.visibility import Visibility
 
 CHUNK = 64
 """Number of keys in a chunk."""
+
+MAX_CONDITION = 1e5
+"""Condition bound up to which the rows of a chunk are exact: their error is about eps64 · κ² / 10."""
 
 ROW_BYTES = 2**28
 """Memory for the copies of V that single rows may take at a time."""
@@ -85,8 +88,9 @@ def _project_nested(
     short = (device_counts[:, first:] <= value)[:, None, :, None]
     rows.write(solved, short, result)
     chunk = chunks.chunk.to(wide.device)[:, None].expand(*wide.shape[:3], -1)
-    bound = factors.condition.gather(-1, chunk) * rank_tolerance(device_counts[:, None, first:], value)
-    tall_proved = torch.where(short[..., 0], proved[..., first:], bound < 1)
+    condition = factors.condition.gather(-1, chunk)
+    exact = proves_rank(condition, rank_tolerance(device_counts[:, None, first:], value)) & (condition < MAX_CONDITION)
+    tall_proved = torch.where(short[..., 0], proved[..., first:], exact)
     return result, torch.cat([proved[..., :first], tall_proved], -1)
 
 
@@ -99,12 +103,16 @@ def _prove_short(rows: Float[Tensor, "*shape key value"]) -> Bool[Tensor, "*shap
     diagonal = gram.diagonal(dim1=-2, dim2=-1)
     scale = diagonal.sum(-1, keepdim=True) / rows.shape[-2]
     padded = gram + torch.diag_embed((diagonal == 0) * torch.where(scale > 0, scale, 1))  # rows of padding
-    lower, _, _ = cholesky_inverse(padded)
+    factor, failed = torch.linalg.cholesky_ex(padded)
+    eye = torch.eye(rows.shape[-2], dtype=gram.dtype, device=gram.device)
+    lower = torch.linalg.solve_triangular(factor, eye.expand_as(factor), upper=False)
     size = torch.minimum(diagonal.cumsum(-1).sqrt(), bound_norm(gram)[..., None])
     condition = size * lower.square().sum(-1).cumsum(-1).sqrt()
     count = torch.arange(1, rows.shape[-2] + 1, device=rows.device)
-    independent = condition * rank_tolerance(count, rows.shape[-1]) < 1
-    return independent & ((diagonal > 0).cumsum(-1) == count)
+    factored = (failed[..., None] == 0) | (count < failed[..., None])  # the first `failed - 1` rows have a factor
+    independent = proves_rank(condition, rank_tolerance(count, rows.shape[-1])) & factored
+    proved: Tensor = independent & ((diagonal > 0).cumsum(-1) == count)
+    return proved
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,8 @@
 Only the part of a row of A in the column space of V reaches the output A·V. With Q an orthonormal basis of that space,
 effective attention is A·Q·Qᵀ. The basis is computed on one of two code paths:
 
-1. *Full rank proved.* A Cholesky factor R of the float64 Gram matrix VᵀV gives Q = V·R⁻¹, and ‖R‖·‖R⁻¹‖ bounds the
-   condition number of V, which proves full rank under the rank rule. With no more keys than value dimensions, the
+1. *Full rank proved.* A Cholesky factor R of the float64 Gram matrix VᵀV gives Q = V·R⁻¹, and a bound on ‖R‖₂·‖R⁻¹‖₂
+   proves full rank under the rank rule. With no more keys than value dimensions, the
    Gram matrix VVᵀ proves that the rows of V are independent, so that A_eff = A.
 2. *Everything else.* A float64 singular value decomposition, for those heads only.
 
@@ -19,8 +19,11 @@ from torch import Tensor
 
 from headscope.core.errors import InputError
 
-WELL_CONDITIONED = 4.0
-"""Float32 products suffice up to a condition bound of this times d, the least value the bound can have."""
+WELL_CONDITIONED = 64.0
+"""Condition bound up to which float32 products suffice: their error is about eps32 · κ / 10."""
+
+GRAM_ERROR = 8 * torch.finfo(torch.float64).eps
+"""The relative error of a condition bound κ from a float64 Gram matrix is at most about this times κ²."""
 
 MAX_WHOLE_INVERSES = 1536
 """Number of triangular matrices up to which a GPU inverts each as a whole; more are inverted by halves."""
@@ -117,31 +120,35 @@ def _merge(short: Basis, few: Tensor, tall: Basis, more: Tensor, keys: Tensor) -
 def _tall_bases(values: Tensor, keys: Tensor, counts: Tensor) -> list[Basis]:
     """Bases of problems with more keys than value dimensions.
 
-    Path 1 in float32 has an error of a few eps · κ, κ ≤ 4d; in float64, one Newton–Schulz step takes the error of
-    orthogonality, about eps64 · κ², to its square.
+    Path 1 in float32 has an error of about eps32 · κ / 10, κ ≤ 64; in float64, one Newton–Schulz step takes the error
+    of orthogonality, about eps64 · κ², to its square.
     """
     value, wide = values.shape[-1], values.double()
-    gram = wide.mT @ wide
-    lower, norm, size = cholesky_inverse(gram)
-    condition, tolerance = size * norm, rank_tolerance(counts, value).to(values.device, non_blocking=True)
-    bound = condition * tolerance
-    worst = torch.stack([bound, condition, norm]).amax(-1).tolist()  # the one host synchronisation; NaN propagates
-    limits = WELL_CONDITIONED * value, torch.finfo(torch.float32).max
-    single = [spread <= limits[0] and largest < limits[1] for spread, largest in zip(*worst[1:], strict=True)]
+    lower, norm, condition = cholesky_inverse(wide.mT @ wide)
+    tolerance = rank_tolerance(counts, value).to(values.device, non_blocking=True)
+    worst = torch.stack([condition * tolerance, condition, norm]).amax(-1).tolist()  # the one host synchronisation
+    proved = [bound * (1 + GRAM_ERROR * most**2) < 1 for bound, most in zip(*worst[:2], strict=True)]  # NaN: not proved
+    largest = torch.finfo(torch.float32).max
+    single = [most <= WELL_CONDITIONED and size < largest for most, size in zip(*worst[1:], strict=True)]
     rank = torch.full(keys.shape[:1], value, device=values.device)
-    if all(single) and max(worst[0]) < 1:
+    if all(single) and all(proved):
         thin = lower.mT.to(values.dtype)
         return [Basis(right, rank, part) for right, part in zip(values @ thin, thin, strict=True)]
     bases = []
-    for layer, proved in enumerate(largest < 1 for largest in worst[0]):
-        if proved and single[layer]:
+    for layer in range(len(values)):
+        if proved[layer] and single[layer]:
             thin = lower[layer].mT.to(values.dtype)
             bases.append(Basis(values[layer] @ thin, rank, thin))
         else:
             right = orthonormalize(wide[layer] @ lower[layer].mT.nan_to_num()).to(values.dtype)
-            lost = None if proved else ~(bound_norm(gram[layer]) * norm[layer] * tolerance < 1)
+            lost = None if proved[layer] else ~proves_rank(condition[layer], tolerance)
             bases.append(_replace_lost(Basis(right, rank), lost, values[layer], keys))
     return bases
+
+
+def proves_rank(condition: Tensor, tolerance: Tensor) -> Tensor:
+    """Return whether a condition bound from a Gram matrix proves full rank under the rank rule."""
+    return condition * tolerance * (1 + GRAM_ERROR * condition.square()) < 1
 
 
 def _short_bases(values: Tensor, keys: Tensor, counts: Tensor) -> list[Basis]:
@@ -151,15 +158,15 @@ def _short_bases(values: Tensor, keys: Tensor, counts: Tensor) -> list[Basis]:
     rows = (values.gather(-2, index[None, ..., None].expand(len(values), -1, -1, value)) * filled[..., None]).double()
     gram = rows @ rows.mT
     scale = gram.diagonal(dim1=-2, dim2=-1).sum(-1) / count.clamp(min=1)  # keeps the condition number as it is
-    _, norm, size = cholesky_inverse(gram + (~filled).double().diag_embed() * scale[..., None, None])
-    bound = size * norm * rank_tolerance(count, value)
+    _, _, condition = cholesky_inverse(gram + (~filled).double().diag_embed() * scale[..., None, None])
+    proved = proves_rank(condition, rank_tolerance(count, value))
     bases = []
-    for layer, worst in enumerate(bound.amax(-1).tolist()):
-        if worst < 1:
+    for layer, every in enumerate(proved.all(-1).tolist()):
+        if every:
             bases.append(Basis(None, count))
         else:
             identity = Basis(identity_columns(keys, value, values.dtype), count)
-            bases.append(_replace_lost(identity, ~(bound[layer] < 1), values[layer], keys))
+            bases.append(_replace_lost(identity, ~proved[layer], values[layer], keys))
     return bases
 
 
@@ -180,14 +187,14 @@ def move_to_front(
 
 
 def cholesky_inverse(gram: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Return L⁻¹ with L·Lᵀ = gram, ‖L⁻¹‖ and ‖L‖ (Frobenius); the product of the norms bounds the condition of L.
+    """Return L⁻¹ with L·Lᵀ = gram, its Frobenius norm, and a bound on the condition number of L.
 
-    ‖L⁻¹‖ is infinite where there is no factor, and NaN where the matrix is not finite.
+    Norm and bound are infinite where there is no factor, and NaN where the matrix is not finite.
     """
     several = gram.is_cuda and gram.numel() // gram.shape[-1] ** 2 > MAX_WHOLE_INVERSES
     inverse, failed = _lower_inverse(gram, halved=several)
     norm = torch.linalg.vector_norm(inverse, dim=(-2, -1)).masked_fill(failed > 0, torch.inf)
-    return inverse, norm, gram.diagonal(dim1=-2, dim2=-1).sum(-1).sqrt()
+    return inverse, norm, bound_norm(gram) * norm
 
 
 def bound_norm(gram: Tensor) -> Tensor:
@@ -223,7 +230,7 @@ def orthonormalize(columns: Float[Tensor, "*shape key value"]) -> Float[Tensor, 
 
 def _replace_lost(basis: Basis, lost: Tensor | None, values: Tensor, keys: Tensor) -> Basis:
     """Replace the bases of the problems whose full rank is not proved by those of path 2."""
-    if lost is None or not bool(lost.any()):
+    if lost is None:
         return basis
     assert basis.right is not None
     exact = _svd_basis(values[lost], keys[lost])

@@ -28,7 +28,7 @@ class Visibility:
 
 def analyze_mask(visible: Visible) -> Visibility:
     """Return the structure of a mask; computed once for a tensor, since layers often share one."""
-    if visible.is_inference():  # inference tensors do not count their changes
+    if visible.is_inference() or torch.is_inference_mode_enabled():  # inference tensors do not count their changes
         return _analyze(visible)
     if visible not in _CACHE or _CACHE[visible][0] != visible._version:
         _CACHE[visible] = visible._version, _analyze(visible)

@@ -40,10 +40,12 @@ def select_head(data: xr.Dataset, lens: str | None, layer: int | None, head: int
 
 
 def axis_index(data: xr.Dataset, axis: str, label: int | None) -> int:
-    """Return the index of a layer or head along its axis (default: 0)."""
+    """Return the index of a layer or head along its axis (default: 0); negative labels count from the end."""
     labels = [int(value) for value in data[axis].values]
     if label is None:
         return 0
+    if -len(labels) <= label < 0:
+        return len(labels) + label
     if label not in labels:
         raise InputError(f"There is no {axis} {label} in this data: it has {axis}s {format_range(labels)}.")
     return labels.index(label)
