@@ -43,19 +43,21 @@ def draw_sheet(maps: Sequence[PatternMap]) -> canvases.Figure:
             2, 2, width_ratios=(6, 1), height_ratios=(1, 6), wspace=0.04, hspace=0.04
         )
         top, main, side = (page.add_subplot(cell[at]) for at in ((0, 0), (1, 0), (1, 1)))
-        draw_map(pattern_map, main, top, side)
+        draw_map(pattern_map, main)
+        _draw_margins(pattern_map, top, side)
     return page
 
 
-def draw_map(pattern_map: PatternMap, main: Axes, top: Axes, side: Axes) -> None:
-    """Draw one map, the mean weight of each key above it, and that of each offset from query to key beside it.
-
-    Darkness is the square root of the row-normalised |weight|, so that faint shapes are visible.
-    """
+def draw_map(pattern_map: PatternMap, main: Axes) -> None:
+    """Draw one map; darkness is the square root of the row-normalised |weight|, so that faint shapes are visible."""
     main.imshow(darkness(pattern_map.weights), cmap="Greys", vmin=0, vmax=1, aspect="auto")
     ticks = {index: token for index, token in enumerate(pattern_map.source.tokens) if token in SPECIAL}
     main.set_xticks(list(ticks), list(ticks.values()), rotation=90, fontsize=8)
     main.set_yticks(list(ticks), list(ticks.values()), fontsize=8)
+
+
+def _draw_margins(pattern_map: PatternMap, top: Axes, side: Axes) -> None:
+    """Draw the mean weight of each key above a map, and that of each offset from query to key beside it."""
     weights = row_shares(pattern_map.weights)
     n = len(weights)
     top.bar(range(n), weights.mean(0), width=1.0, color=theme.ink)
