@@ -112,13 +112,13 @@ def test_a_row_of_128_keys_agrees_with_the_solver(value):
 
 
 def test_bland_alone_gives_the_same_ends(monkeypatch):
-    monkeypatch.setattr(simplex, "PATIENCE", -1)
+    monkeypatch.setattr(simplex, "MAX_STALLED", -1)
     for case in ("plain", "few weights", "corners of a cube", "repeated tokens, few weights"):
         check(*STRESS[case])
 
 
 def test_a_tableau_made_anew_after_every_end_gives_the_same_ends(monkeypatch):
-    monkeypatch.setattr(simplex, "FRESH", 1)
+    monkeypatch.setattr(simplex, "REFACTOR_AFTER", 1)
     for case in ("plain", "few weights", "corners of a cube", "nearly dependent"):
         check(*STRESS[case])
 
@@ -176,14 +176,14 @@ def test_values_that_are_not_finite_are_an_error_in_words():
 
 
 def test_what_cannot_be_proved_is_never_returned(monkeypatch):
-    monkeypatch.setattr(simplex, "FLAT", 10.0)  # every walk ends where it starts
+    monkeypatch.setattr(simplex, "OPTIMALITY_TOLERANCE", 10.0)  # every walk ends where it starts
     with pytest.raises(HeadscopeError, match="The interval of key .* could not be proved: it is uncertain by"):
         interval(torch.from_numpy(soft(12)), torch.from_numpy(drawn(12, 3)))
 
 
 def test_a_walk_without_end_is_said(monkeypatch):
-    monkeypatch.setattr(simplex, "LONGEST", 2)
-    with pytest.raises(HeadscopeError, match="are not found after 2 steps between vertices"):
+    monkeypatch.setattr(simplex, "MAX_PIVOTS", 2)
+    with pytest.raises(HeadscopeError, match="are not found after 2 pivots"):
         interval(torch.from_numpy(soft(12)), torch.from_numpy(drawn(12, 3)))
 
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from headscope.core.catalog import edits
-from headscope.core.edit import Edit, Heads
+from headscope.core.edit import Edit, LayerHeads
 from headscope.core.spec import to_spec
 from headscope.engine.capture import capture
 from headscope.engine.edited import edited
@@ -55,7 +55,7 @@ def plain_and_edited(kind, edit, tensors):
 
 
 def heads_of(trace, layer):
-    return Heads(
+    return LayerHeads(
         trace.site,
         layer,
         trace.attention[layer],

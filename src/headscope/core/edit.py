@@ -12,7 +12,7 @@ from headscope.core.trace import Visible
 
 
 @dataclass(frozen=True)
-class Heads:
+class LayerHeads:
     """What the heads of one layer computed for one batch, in one call of an attention module."""
 
     site: str  # "self" | "encoder" | "decoder" | "cross"
@@ -45,7 +45,7 @@ class Edit(ABC):
         return frozenset()
 
     @abstractmethod
-    def __call__(self, heads: Heads) -> Float[Tensor, "batch head query value"] | None:
+    def __call__(self, heads: LayerHeads) -> Float[Tensor, "batch head query value"] | None:
         """What the heads write, or None where nothing changes."""
 
 
@@ -53,6 +53,6 @@ def check_layers(layers: object) -> None:
     """Refuse what is neither None nor a tuple of layer numbers; for use in `__post_init__`."""
     if layers == ():
         raise InputError("layers=() asks for no layer at all. Leave it out to change every layer.")
-    counted = isinstance(layers, tuple) and all(isinstance(each, int) and each >= 0 for each in layers)
+    counted = isinstance(layers, tuple) and all(isinstance(layer, int) and layer >= 0 for layer in layers)
     if layers is not None and not counted:
         raise InputError(f"layers must be a tuple of layers counted from 0, such as (0, 3), but got {layers!r}.")

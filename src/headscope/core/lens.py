@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from headscope.core.catalog import lenses
 from headscope.core.errors import NotCaptured
 from headscope.core.prose import join_words
-from headscope.core.spec import to_spec
+from headscope.core.spec import check_choices, to_spec
 
 if TYPE_CHECKING:
     from headscope.core.maps import Maps
@@ -27,6 +27,10 @@ class Lens(ABC):
 
     quantity: ClassVar[str] = ""
     """What its weights are, for a colour bar; by default `weight (spec)`."""
+
+    def __post_init__(self) -> None:
+        """Check the values of fields that are choices."""
+        check_choices(self)
 
     @property
     def needs(self) -> frozenset[str]:

@@ -135,7 +135,7 @@ class Maps:
         rows, columns = (side.real[example].cpu() for side in (self.queries, self.keys))
         cut = (slice(None), rows.nonzero()[:, 0][:, None], columns.nonzero()[:, 0])
         weights = [self.layer(label)[example].float().cpu()[cut] for label in self.layers]
-        seen = [each[example].cpu()[cut[1:]] for each in self.visible]
+        seen = [mask[example].cpu()[cut[1:]] for mask in self.visible]
         diagnostics = {
             name: (("lens", "layer", "head"), table[example].cpu().numpy()[None])
             for name, table in self.diagnostics.items()
@@ -197,7 +197,7 @@ def _quantity(lens: str) -> str:
 
 def _side(name: str, tokens: Tokens, example: int) -> dict[str, Any]:
     real = tokens.real[example].cpu()
-    text = [piece for piece, kept in zip(_padded(tokens, example), real.tolist(), strict=True) if kept]
+    text = [piece for piece, is_real in zip(_padded(tokens, example), real.tolist(), strict=True) if is_real]
     return {
         f"{name}_token": (name, token_labels(text)),
         f"{name}_special": (name, tokens.special[example].cpu()[real].numpy()),

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from headscope.core.edit import Edit, Heads, check_layers
+from headscope.core.edit import Edit, LayerHeads, check_layers
 from headscope.core.spec import check_choices
 from headscope.effective.layers import Keys, compute_output
 
@@ -34,7 +34,7 @@ class EffectiveAttention(Edit):
         """The published code changes the output, by padding and by one rank for a batch."""
         return frozenset({"output", "padding", "batch"} if self.keys == "paper" else ())
 
-    def __call__(self, heads: Heads) -> Float[Tensor, "batch head query value"]:
+    def __call__(self, heads: LayerHeads) -> Float[Tensor, "batch head query value"]:
         """A_eff·V, from A and V alone, or what an edit before wrote and the difference that A_eff makes."""
         exact = self.keys != "paper"
         graded = torch.is_grad_enabled()

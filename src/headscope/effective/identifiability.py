@@ -9,7 +9,7 @@ from torch import Tensor
 
 from headscope.core.errors import HeadscopeError, InputError
 from headscope.effective.projection import rank_tolerance
-from headscope.effective.simplex import Ends, ends
+from headscope.effective.simplex import Extremes, find_extremes
 
 EXACT = 5e-9
 """How far a bound may be from the one that is proved, and a witness from the set it belongs to; rows sum to 1."""
@@ -50,9 +50,9 @@ def interval(weights: Float[Tensor, " key"], values: Float[Tensor, "key value"])
         nothing = np.zeros((len(row), len(row)))
         return RowBounds(nothing[0], nothing[0], nothing[0], nothing, nothing, basis.shape[1])
     equations = _with_sum(basis, tolerance)
-    found = ends((row / total).numpy(), equations.numpy())
-    _prove(found, row / total, equations)
-    greatest, least = total * found.rows
+    extremes = find_extremes((row / total).numpy(), equations.numpy())
+    _prove(extremes, row / total, equations)
+    greatest, least = total * extremes.rows
     effective = basis @ (basis.T @ row)
     return RowBounds(effective.numpy(), least.diagonal(), greatest.diagonal(), least, greatest, basis.shape[1])
 
@@ -77,9 +77,9 @@ def _with_sum(basis: Tensor, tolerance: float) -> Tensor:
     return torch.cat([ones, left[:, sizes > 0.5]], dim=1)  # all are 1 but one, which is the ones' own
 
 
-def _prove(found: Ends, row: Tensor, equations: Tensor) -> None:
+def _prove(extremes: Extremes, row: Tensor, equations: Tensor) -> None:
     """Hold every witness to the constraints and every bound to its proof; say so if one fails."""
-    rows, proofs = (torch.from_numpy(each) for each in (found.rows, found.proofs))  # side key other
+    rows, proofs = (torch.from_numpy(part) for part in (extremes.rows, extremes.proofs))  # side key other
     signs = torch.tensor([[1.0], [-1.0]], dtype=row.dtype)
     outside = ((rows - row) @ equations).abs().amax(-1)
     total = (rows - row).sum(-1).abs()

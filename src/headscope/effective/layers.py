@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float, Num
 from torch import Tensor
 
-from headscope.core.edit import Heads
+from headscope.core.edit import LayerHeads
 from headscope.core.errors import InputError
 from headscope.core.maps import Factored
 from headscope.core.trace import Trace, Visible, at_least_float32
@@ -84,7 +84,7 @@ def _stack_layers(layers: Sequence[_Layer]) -> Iterator[list[_Layer]]:
     yield group
 
 
-def compute_output(heads: Heads, keys: Keys) -> Float[Tensor, "batch head query value"]:
+def compute_output(heads: LayerHeads, keys: Keys) -> Float[Tensor, "batch head query value"]:
     """Return A_eff·V of a layer, from A and V alone."""
     layer = _Layer(heads.layer, heads.attention, heads.values, heads.visible, None)
     attention, values = at_least_float32(heads.attention), at_least_float32(heads.values)

@@ -1,4 +1,4 @@
-"""The least and greatest value of every coordinate over {x ≥ 0, Eᵀx = Eᵀa}, by a simplex walk.
+"""Minimum and maximum of every coordinate over {x ≥ 0, Eᵀx = Eᵀa}, by the simplex method.
 
 All 2n linear programmes have the same feasible set, so the vertex that ends one of them starts the next: one dense
 tableau goes from vertex to vertex through them all, along the edge that is steepest for the coordinate it is at. A
@@ -18,18 +18,18 @@ from headscope.core.compiled import compiled
 from headscope.core.errors import HeadscopeError
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
-Places = np.ndarray[Any, np.dtype[np.int64]]
+Indices = np.ndarray[Any, np.dtype[np.int64]]
 Flags = np.ndarray[Any, np.dtype[np.bool_]]
 
-TINY = 1e-12  # what a coordinate may be below zero, so that the larger of nearly tied pivots is taken
-FLAT = 1e-10  # a coordinate that rises no faster than this along every edge is at its end
-PATIENCE = 60  # exchanges without progress before Bland's rule takes over, under which no basis comes twice
-FRESH = 5000  # exchanges after which the tableau is computed anew, so that rounding does not add up
-LONGEST = 1_000_000  # exchanges in all
+FEASIBILITY_TOLERANCE = 1e-12  # how far below zero a coordinate may be: prefers large pivots in near ties
+OPTIMALITY_TOLERANCE = 1e-10  # largest reduced cost at which a coordinate counts as optimal
+MAX_STALLED = 60  # pivots without progress before Bland's rule, which cannot cycle, takes over
+REFACTOR_AFTER = 5000  # pivots after which the tableau is recomputed, to limit rounding errors
+MAX_PIVOTS = 1_000_000  # pivots in all
 
 
 @dataclass(frozen=True)
-class Ends:
+class Extremes:
     """Where each coordinate is least and greatest, and why it can be no further; first the greatest, then the least.
 
     `proofs` are vectors w of E's column space, so that w·x is the same for all x. Where w is at least 0 except for
@@ -40,26 +40,28 @@ class Ends:
     proofs: Float[np.ndarray, "2 key other"]
 
 
-def ends(weights: Float[np.ndarray, " key"], equations: Float[np.ndarray, "key equation"]) -> Ends:
+def find_extremes(weights: Float[np.ndarray, " key"], equations: Float[np.ndarray, "key equation"]) -> Extremes:
     """The vertices at which each coordinate is greatest and least; `weights` is a point of the set.
 
     The columns of `equations` are orthonormal, and weights sum to 1.
     """
-    many, equal = equations.shape
-    if many == equal:  # no other row has this output
-        return Ends(np.tile(weights, (2, many, 1)), np.stack([np.eye(many), -np.eye(many)]))
+    keys, equal = equations.shape
+    if keys == equal:  # no other row has this output
+        return Extremes(np.tile(weights, (2, keys, 1)), np.stack([np.eye(keys), -np.eye(keys)]))
     order = _independent_first(equations)
     vertex = _tableau(weights, equations, order[:equal], order[equal:])
     vertex.level[:] = weights[vertex.inside]
     _descend(vertex, weights[vertex.outside])
-    record = _Record(np.zeros((2, many, many)), np.zeros((2, many, many)), np.zeros((2, many), np.bool_))
-    left = LONGEST
+    record = _Record(np.zeros((2, keys, keys)), np.zeros((2, keys, keys)), np.zeros((2, keys), np.bool_))
+    left = MAX_PIVOTS
     while left > 0:
-        left -= _walk(vertex, record, _Rules(FLAT, PATIENCE, FRESH, left))
+        left -= _walk(vertex, record, _Rules(OPTIMALITY_TOLERANCE, MAX_STALLED, REFACTOR_AFTER, left))
         if record.settled.all():
-            return Ends(record.rows, record.proofs)
+            return Extremes(record.rows, record.proofs)
         vertex = _tableau(weights, equations, vertex.inside, vertex.outside)
-    raise HeadscopeError(f"The intervals of this row's weights are not found after {LONGEST} steps between vertices.")
+    raise HeadscopeError(
+        f"The intervals of this row's weights are not found after {MAX_PIVOTS} pivots."
+    )
 
 
 class _Vertex(NamedTuple):
@@ -67,9 +69,9 @@ class _Vertex(NamedTuple):
 
     table: Array  # inside outside
     level: Array
-    inside: Places  # the keys of the basis
-    outside: Places  # the keys that are zero
-    line: Places  # of each key: its line in the table, or -1 - its column
+    inside: Indices  # the keys of the basis
+    outside: Indices  # the keys that are zero
+    line: Indices  # of each key: its line in the table, or -1 - its column
     length: Array  # of the edge along each column, squared
 
 
@@ -90,15 +92,15 @@ class _Rules(NamedTuple):
     most: int
 
 
-def _independent_first(equations: Array) -> Places:
+def _independent_first(equations: Array) -> Indices:
     """All keys, first those of a basis; torch's linear algebra, for it keeps to torch's number of threads."""
     order = np.arange(len(equations))
-    for place, other in enumerate(torch.linalg.lu_factor(torch.from_numpy(equations))[1].tolist()):
-        order[[place, other - 1]] = order[[other - 1, place]]
+    for index, other in enumerate(torch.linalg.lu_factor(torch.from_numpy(equations))[1].tolist()):
+        order[[index, other - 1]] = order[[other - 1, index]]
     return order
 
 
-def _tableau(weights: Array, equations: Array, inside: Places, outside: Places) -> _Vertex:
+def _tableau(weights: Array, equations: Array, inside: Indices, outside: Indices) -> _Vertex:
     """The tableau of a basis, from the equations themselves."""
     matrix, point = torch.from_numpy(equations), torch.from_numpy(weights)
     table = torch.linalg.solve(matrix[inside].T, matrix[outside].T).contiguous()
@@ -116,15 +118,15 @@ def _descend(vertex: _Vertex, heights: Array) -> None:
     for column, height in enumerate(heights):
         fall = vertex.table[:, column].copy()  # what the basis gains while this key goes down
         row, most = -1, 1 / height if height > 0 else np.inf
-        for place in range(len(fall)):
-            speed = -fall[place] / (level[place] + TINY)
+        for index in range(len(fall)):
+            speed = -fall[index] / (level[index] + FEASIBILITY_TOLERANCE)
             if speed > most:
-                row, most = place, speed
+                row, most = index, speed
         step = height if row < 0 else -level[row] / fall[row]
         level += step * fall
         if row >= 0:
             level[row] = 0
-            _exchange(vertex, row, column, fall)
+            _pivot(vertex, row, column, fall)
             level[row] = height - step
         np.maximum(level, 0, level)
 
@@ -134,13 +136,13 @@ def _walk(vertex: _Vertex, record: _Record, rules: _Rules) -> int:
     """Settle one end after the other, until all are or the tableau is no longer fresh; give the exchanges made."""
     for key in vertex.outside:
         _note_zero(vertex, record, key)
-    made = 0
+    pivots = 0
     for side in range(2):
         goal = _nearest(vertex, record, side)
-        while goal >= 0 and made < min(rules.fresh, rules.most):
-            made += _climb(vertex, record, side, goal, rules)
+        while goal >= 0 and pivots < min(rules.fresh, rules.most):
+            pivots += _climb(vertex, record, side, goal, rules)
             goal = _nearest(vertex, record, side)
-    return made
+    return pivots
 
 
 @compiled
@@ -158,8 +160,8 @@ def _nearest(vertex: _Vertex, record: _Record, side: int) -> int:
 def _climb(vertex: _Vertex, record: _Record, side: int, goal: int, rules: _Rules) -> int:
     """Go up, or down, as far as it goes, and write down what is reached; give the exchanges made."""
     table, level, inside, outside, line, length = vertex  # once, for it costs more than a step's search
-    sign, stalled, made = 1 - 2 * side, 0, 0
-    while made < rules.most:
+    sign, stalled, pivots = 1 - 2 * side, 0, 0
+    while pivots < rules.most:
         bland = stalled > rules.patience
         column = -1 - line[goal]  # where the goal is outside, it alone comes in
         if column < 0 and bland:
@@ -173,34 +175,34 @@ def _climb(vertex: _Vertex, record: _Record, side: int, goal: int, rules: _Rules
             _settle(vertex, record, side, goal)
             break
         key = inside[row]
-        step = _exchange(vertex, row, column, edge)
-        made += 1
-        stalled = stalled + 1 if step <= TINY else 0
+        step = _pivot(vertex, row, column, edge)
+        pivots += 1
+        stalled = stalled + 1 if step <= FEASIBILITY_TOLERANCE else 0
         if not record.settled[1, key]:
             _note_zero(vertex, record, key)
             if side == 1 and key == goal:
                 break
-    return made
+    return pivots
 
 
 @compiled
 def _steepest(cost: Array, sign: int, length: Array, flat: float) -> int:
     """The column along whose edge the goal rises most for the way that is gone; -1 if it rises along none."""
     column, best = -1, 0.0
-    for place in range(len(cost)):
-        rise = -sign * cost[place]
-        if rise > flat and rise * rise > best * length[place]:
-            column, best = place, rise * rise / length[place]
+    for index in range(len(cost)):
+        rise = -sign * cost[index]
+        if rise > flat and rise * rise > best * length[index]:
+            column, best = index, rise * rise / length[index]
     return column
 
 
 @compiled
-def _first_rising(cost: Array, sign: int, outside: Places, flat: float) -> int:
+def _first_rising(cost: Array, sign: int, outside: Indices, flat: float) -> int:
     """Bland: the column of the first key that is any good; -1 if none is."""
     column = -1
-    for place in range(len(cost)):
-        if -sign * cost[place] > flat and (column < 0 or outside[place] < outside[column]):
-            column = place
+    for index in range(len(cost)):
+        if -sign * cost[index] > flat and (column < 0 or outside[index] < outside[column]):
+            column = index
     return column
 
 
@@ -208,31 +210,31 @@ def _first_rising(cost: Array, sign: int, outside: Places, flat: float) -> int:
 def _first_blocking(edge: Array, level: Array) -> int:
     """The line of the key that reaches zero first; -1 if there is none."""
     row, best = -1, 0.5  # coordinates sum to 1, so that every real edge ends before 2
-    for place in range(len(edge)):
-        speed = edge[place] / (max(level[place], 0.0) + TINY)
+    for index in range(len(edge)):
+        speed = edge[index] / (max(level[index], 0.0) + FEASIBILITY_TOLERANCE)
         if speed > best:
-            row, best = place, speed
+            row, best = index, speed
     return row
 
 
 @compiled
-def _first_tied(edge: Array, level: Array, inside: Places, flat: float) -> int:
+def _first_tied(edge: Array, level: Array, inside: Indices, flat: float) -> int:
     """Bland: the line of the first key that is zero already and would fall; -1 if there is none."""
     row = -1
-    for place in range(len(edge)):
-        if level[place] <= TINY and edge[place] > flat and (row < 0 or inside[place] < inside[row]):
-            row = place
+    for index in range(len(edge)):
+        if level[index] <= FEASIBILITY_TOLERANCE and edge[index] > flat and (row < 0 or inside[index] < inside[row]):
+            row = index
     return row
 
 
 @compiled
-def _exchange(vertex: _Vertex, row: int, column: int, edge: Array) -> float:
+def _pivot(vertex: _Vertex, row: int, column: int, edge: Array) -> float:
     """One key of the basis for one outside it, whose column is `edge`; that array is used up. Gives how far it went."""
     table, level, length = vertex.table, vertex.level, vertex.length
     pivot = edge[row]
     step = max(level[row], 0.0) / pivot
-    for place in range(len(level)):
-        level[place] -= step * edge[place]
+    for index in range(len(level)):
+        level[index] -= step * edge[index]
     level[row] = step
     line = table[row] / pivot
     line[column] += 1 / pivot  # with this and the next line, one product exchanges the row and column too
@@ -248,11 +250,11 @@ def _exchange(vertex: _Vertex, row: int, column: int, edge: Array) -> float:
 def _subtract_product(table: Array, edge: Array, line: Array, length: Array) -> None:
     """table −= edge ⊗ line, and the squared lengths of the edges after it; most of the time is spent here."""
     length[:] = 1
-    for place in range(table.shape[0]):
-        share = edge[place]
+    for index in range(table.shape[0]):
+        share = edge[index]
         for other in range(table.shape[1]):
-            entry = table[place, other] - share * line[other]
-            table[place, other] = entry
+            entry = table[index, other] - share * line[other]
+            table[index, other] = entry
             length[other] += entry * entry
 
 
@@ -280,5 +282,5 @@ def _note_zero(vertex: _Vertex, record: _Record, key: int) -> None:
 def _write(vertex: _Vertex, point: Array) -> None:
     """Where the walk stands, as a whole row."""
     point[:] = 0
-    for place, key in enumerate(vertex.inside):
-        point[key] = max(vertex.level[place], 0.0)
+    for index, key in enumerate(vertex.inside):
+        point[key] = max(vertex.level[index], 0.0)

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from headscope.core.catalog import edits as catalog
-from headscope.core.edit import Edit, Heads
+from headscope.core.edit import Edit, LayerHeads
 from headscope.core.errors import CaptureError, InputError
 from headscope.core.family import Family
 from headscope.core.spec import to_spec
@@ -119,7 +119,7 @@ class _Editor:
         if not edits:
             return call.context
         values = repeat_value_heads(call.values, call.attention.shape[1])
-        heads = Heads(site, layer, call.attention, values, call.context, self._visible(call, site), product)
+        heads = LayerHeads(site, layer, call.attention, values, call.context, self._visible(call, site), product)
         for edit in edits:
             heads = _apply(edit, heads)
         return heads.context
@@ -170,7 +170,7 @@ class _Editor:
             select_labels(range(most), edit.layers, "layer")
 
 
-def _apply(edit: Edit, heads: Heads) -> Heads:
+def _apply(edit: Edit, heads: LayerHeads) -> LayerHeads:
     """Return the heads with the context that an edit gives them; rows of padding keep theirs."""
     context = edit(heads)
     if context is None:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from headscope.core.lens import Lens
 from headscope.core.maps import Maps, make_maps
-from headscope.core.spec import check_choices, to_spec
+from headscope.core.spec import to_spec
 from headscope.core.trace import Trace
 from headscope.effective.diagnostics import stack_diagnostics
 from headscope.effective.layers import NEEDS, Keys, compute_layers
@@ -24,9 +24,6 @@ class Effective(Lens):
     cites = ("brunner2020", "sun2021")
     quantity = "effective attention"
 
-    def __post_init__(self) -> None:
-        check_choices(self)
-
     @property
     def needs(self) -> frozenset[str]:
         """The values too, and those of padding where padding takes part."""
@@ -40,6 +37,6 @@ class Effective(Lens):
 
     def __call__(self, trace: Trace) -> Maps:
         """The effective attention of every layer, in factored form where rows see the same keys."""
-        found = list(compute_layers(trace, self.keys))
-        parts = [layer.part for layer in found]
-        return make_maps(trace, parts, to_spec(self), signed=True, diagnostics=stack_diagnostics(found))
+        layers = list(compute_layers(trace, self.keys))
+        parts = [layer.part for layer in layers]
+        return make_maps(trace, parts, to_spec(self), signed=True, diagnostics=stack_diagnostics(layers))

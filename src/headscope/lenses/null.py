@@ -6,9 +6,10 @@ import torch
 from torch import Tensor
 
 from headscope.core.lens import Lens
-from headscope.core.maps import Factored, Maps, make_maps
-from headscope.core.spec import check_choices, to_spec
+from headscope.core.maps import Maps, make_maps
+from headscope.core.spec import to_spec
 from headscope.core.trace import Trace
+from headscope.effective.diagnostics import divide, frobenius_norm
 from headscope.effective.layers import NEEDS, Keys, compute_layers
 
 
@@ -24,9 +25,6 @@ class Null(Lens):
     cites = ("brunner2020", "sun2021")
     quantity = "attention that never reaches the output"
 
-    def __post_init__(self) -> None:
-        check_choices(self)
-
     @property
     def needs(self) -> frozenset[str]:
         """The values too, and those of padding where padding takes part."""
@@ -41,11 +39,11 @@ class Null(Lens):
         """What effective attention leaves over, layer by layer."""
         parts: list[Tensor] = []
         tables: list[dict[str, Tensor]] = []
-        for attention, found in zip(trace.attention, compute_layers(trace, self.keys), strict=True):
-            effective = found.part.weights if isinstance(found.part, Factored) else found.part
-            rest = attention.to(effective) - effective
-            size, whole = (torch.linalg.vector_norm(each, dim=(-2, -1)) for each in (rest, attention.to(effective)))
-            parts.append(rest)
-            tables.append({**found.diagnostics, "share": torch.where(whole > 0, size / whole, size)})
+        for attention, layer in zip(trace.attention, compute_layers(trace, self.keys), strict=True):
+            effective = layer.weights
+            raw = attention.to(effective)
+            parts.append(raw - effective)
+            share = divide(frobenius_norm(parts[-1]), frobenius_norm(raw))
+            tables.append({**layer.diagnostics, "share": share})
         diagnostics = {name: torch.stack([table[name] for table in tables], dim=1) for name in tables[0]}
         return make_maps(trace, parts, to_spec(self), signed=True, diagnostics=diagnostics)
