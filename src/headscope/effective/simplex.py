@@ -59,9 +59,7 @@ def find_extremes(weights: Float[np.ndarray, " key"], equations: Float[np.ndarra
         if record.settled.all():
             return Extremes(record.rows, record.proofs)
         vertex = _tableau(weights, equations, vertex.inside, vertex.outside)
-    raise HeadscopeError(
-        f"The intervals of this row's weights are not found after {MAX_PIVOTS} pivots."
-    )
+    raise HeadscopeError(f"The intervals of this row's weights are not found after {MAX_PIVOTS} pivots.")
 
 
 class _Vertex(NamedTuple):
