@@ -21,7 +21,7 @@ from torch import Tensor
 from headscope.effective.projection import bound_norm, cholesky_inverse, project, proves_rank, rank_tolerance
 from headscope.effective.visibility import Visibility
 
-CHUNK = 64
+CHUNK = 32
 """Number of keys in a chunk."""
 
 MAX_CONDITION = 1e5
