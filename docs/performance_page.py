@@ -71,7 +71,8 @@ def page() -> bytes:
 
 
 def _facts(data: dict[str, Any]) -> str:
-    return f"`{data['command']}` on {data['device']}, torch {data['torch']}, medians of {data['turns']} turns or more."
+    run = f"`{data['command']}` on {data['device']}, torch {data['torch']}, medians of {data['turns']} turns or more."
+    return f"{run} {data['note']}" if "note" in data else run
 
 
 def _ratios(rows: list[dict[str, Any]]) -> str:

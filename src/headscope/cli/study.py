@@ -88,7 +88,7 @@ def _make_command(name: str) -> Any:
         console.print(f"Wrote {page}", soft_wrap=True)
 
     run.__annotations__ = {"model": Model, "device": Device, "out": Out, **study_options(kind)}
-    run.__signature__ = inspect.Signature([  # type: ignore[attr-defined]
+    run.__signature__ = inspect.Signature([  # type: ignore[attr-defined]  # typer reads it
         inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, annotation=hint, default=DEFAULTS.get(key))
         for key, hint in run.__annotations__.items()
     ])  # fmt: skip
@@ -100,7 +100,7 @@ def _read_type(hint: Any) -> Any:
     """Return the type of an option: the first of a union, a list of the items of a tuple."""
     if get_origin(hint) in (Union, UnionType):
         return _read_type(get_args(hint)[0])
-    return list[get_args(hint)[0]] if get_origin(hint) is tuple else hint  # type: ignore[misc]
+    return list[get_args(hint)[0]] if get_origin(hint) is tuple else hint  # type: ignore[misc]  # a type made at run time
 
 
 def _print_verdicts(console: Console, document: "Document") -> None:
