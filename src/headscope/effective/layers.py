@@ -86,8 +86,8 @@ def _stack_layers(layers: Sequence[_Layer]) -> Iterator[list[_Layer]]:
 
 def compute_output(heads: LayerHeads, keys: Keys) -> Float[Tensor, "batch head query value"]:
     """Return A_eff·V of a layer, from A and V alone."""
-    layer = _Layer(heads.layer, heads.attention, heads.values, heads.visible, None)
-    attention, values = at_least_float32(heads.attention), at_least_float32(heads.values)
+    attention, values = at_least_float32(heads.attention), at_least_float32(heads.values).contiguous()
+    layer = _Layer(heads.layer, attention, values, heads.visible, None)
     structure = analyze_mask(heads.visible)
     if structure.shared is None or keys == "paper":
         (effective,) = _compute([layer], keys)
@@ -132,10 +132,9 @@ def _find_bases(layers: Sequence[_Layer], structure: Visibility, *, padded: bool
     assert shared is not None
     if padded:
         shared, counts = torch.ones_like(shared), torch.full_like(counts, shared.shape[-1])
-    heads = layers[0].values.shape[1]
-    return column_bases(
-        _stack_values(layers).flatten(1, 2), shared.repeat_interleave(heads, 0), counts.repeat_interleave(heads)
-    )
+    heads, whole = layers[0].values.shape[1], bool((counts == shared.shape[-1]).all())
+    keys = shared[:1].expand(heads * len(shared), -1) if whole else shared.repeat_interleave(heads, 0)
+    return column_bases(_stack_values(layers).flatten(1, 2), keys, counts.repeat_interleave(heads))
 
 
 def _stack_values(layers: Sequence[_Layer]) -> Float[Tensor, "layer batch value_head key value"]:

@@ -22,6 +22,9 @@ from headscope.core.errors import InputError
 WELL_CONDITIONED = 64.0
 """Condition bound up to which float32 products suffice: their error is about eps32 · κ / 10."""
 
+NEARLY_ORTHONORMAL = 1e3
+"""Condition bound up to which V·R⁻¹ in float64 is orthonormal to 1e-9: the error is about eps64 · κ²."""
+
 GRAM_ERROR = 8 * torch.finfo(torch.float64).eps
 """The relative error of a condition bound κ from a float64 Gram matrix is at most about this times κ²."""
 
@@ -120,30 +123,26 @@ def _merge(short: Basis, few: Tensor, tall: Basis, more: Tensor, keys: Tensor) -
 def _tall_bases(values: Tensor, keys: Tensor, counts: Tensor) -> list[Basis]:
     """Bases of problems with more keys than value dimensions.
 
-    Path 1 in float32 has an error of about eps32 · κ / 10, κ ≤ 64; in float64, one Newton–Schulz step takes the error
-    of orthogonality, about eps64 · κ², to its square.
+    Path 1 in float32 has an error of about eps32 · κ / 10, κ ≤ 64. In float64 the error of orthogonality is about
+    eps64 · κ², κ ≤ 1e3; above, one Newton–Schulz step takes it to its square.
     """
     value, wide = values.shape[-1], values.double()
-    lower, norm, condition = cholesky_inverse(wide.mT @ wide)
-    tolerance = rank_tolerance(counts, value).to(values.device, non_blocking=True)
-    worst = torch.stack([condition * tolerance, condition, norm]).amax(-1).tolist()  # the one host synchronisation
-    proved = [bound * (1 + GRAM_ERROR * most**2) < 1 for bound, most in zip(*worst[:2], strict=True)]  # NaN: not proved
-    largest = torch.finfo(torch.float32).max
-    single = [most <= WELL_CONDITIONED and size < largest for most, size in zip(*worst[1:], strict=True)]
+    inverse, norm, condition = cholesky_inverse(wide.mT @ wide)
+    tolerance = rank_tolerance(counts, value)
+    conditions, norms = torch.stack([condition, norm]).amax(-1).tolist()  # the one host synchronisation
+    limit = float(tolerance.max())
+    proved = [bound * limit * (1 + GRAM_ERROR * bound**2) < 1 for bound in conditions]  # NaN: not proved
     rank = torch.full(keys.shape[:1], value, device=values.device)
-    if all(single) and all(proved):
-        thin = lower.mT.to(values.dtype)
-        return [Basis(right, rank, part) for right, part in zip(values @ thin, thin, strict=True)]
-    bases = []
-    for layer in range(len(values)):
-        if proved[layer] and single[layer]:
-            thin = lower[layer].mT.to(values.dtype)
-            bases.append(Basis(values[layer] @ thin, rank, thin))
-        else:
-            right = orthonormalize(wide[layer] @ lower[layer].mT.nan_to_num()).to(values.dtype)
-            lost = None if proved[layer] else ~proves_rank(condition[layer], tolerance)
-            bases.append(_replace_lost(Basis(right, rank), lost, values[layer], keys))
-    return bases
+    if all(proved):
+        if max(conditions) <= WELL_CONDITIONED and max(norms) < torch.finfo(torch.float32).max:
+            thin = inverse.mT.to(values.dtype)
+            return [Basis(right, rank, part) for right, part in zip(values @ thin, thin, strict=True)]
+        right = wide @ inverse.mT
+        right = right if max(conditions) <= NEARLY_ORTHONORMAL else orthonormalize(right)
+        return [Basis(part, rank) for part in right.to(values.dtype)]
+    right = orthonormalize(wide @ inverse.mT.nan_to_num()).to(values.dtype)
+    lost = ~proves_rank(condition, tolerance.to(values.device))
+    return [_replace_lost(Basis(right[layer], rank), lost[layer], values[layer], keys) for layer in range(len(values))]
 
 
 def proves_rank(condition: Tensor, tolerance: Tensor) -> Tensor:
@@ -193,7 +192,7 @@ def cholesky_inverse(gram: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """
     several = gram.is_cuda and gram.numel() // gram.shape[-1] ** 2 > MAX_WHOLE_INVERSES
     inverse, failed = _lower_inverse(gram, halved=several)
-    norm = torch.linalg.vector_norm(inverse, dim=(-2, -1)).masked_fill(failed > 0, torch.inf)
+    norm = torch.where(failed > 0, torch.inf, torch.linalg.vector_norm(inverse, dim=(-2, -1)))
     return inverse, norm, bound_norm(gram) * norm
 
 
@@ -202,7 +201,7 @@ def bound_norm(gram: Tensor) -> Tensor:
 
     For random values it is a third of the Frobenius norm, so that fewer problems remain unproved.
     """
-    return gram.abs().sum(-1).amax(-1).sqrt_()
+    return torch.linalg.vector_norm(gram, 1, dim=-1).amax(-1).sqrt()
 
 
 def _lower_inverse(gram: Tensor, *, halved: bool) -> tuple[Tensor, Tensor]:
@@ -228,9 +227,9 @@ def orthonormalize(columns: Float[Tensor, "*shape key value"]) -> Float[Tensor, 
     return columns @ (1.5 * eye - 0.5 * (columns.mT @ columns))
 
 
-def _replace_lost(basis: Basis, lost: Tensor | None, values: Tensor, keys: Tensor) -> Basis:
+def _replace_lost(basis: Basis, lost: Tensor, values: Tensor, keys: Tensor) -> Basis:
     """Replace the bases of the problems whose full rank is not proved by those of path 2."""
-    if lost is None:
+    if not bool(lost.any()):
         return basis
     assert basis.right is not None
     exact = _svd_basis(values[lost], keys[lost])

@@ -2,6 +2,7 @@
 
 from collections.abc import MutableMapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from jaxtyping import Bool, Int
@@ -20,7 +21,7 @@ class Visibility:
     order: Int[Tensor, "batch key"] | None = None  # where nested: each query sees the first `counts` keys in this order
     sorted: bool = False  # whether that order is the order of the keys
 
-    @property
+    @cached_property
     def key_counts(self) -> Int[Tensor, " batch"]:
         """Number of visible keys of each example, on the CPU."""
         return self.counts.amax(-1)
@@ -39,6 +40,8 @@ _CACHE: MutableMapping[Tensor, tuple[int, Visibility]] = WeakIdKeyDictionary()
 
 
 def _analyze(visible: Visible) -> Visibility:
+    if not any(visible.stride()) and bool(visible[0, 0, 0]):  # one value, expanded
+        return Visibility(torch.full(visible.shape[:2], visible.shape[-1]), shared=visible[:, 0])
     count, keys = visible.sum(-1), visible.any(1)
     if torch.equal(visible, visible.any(2)[:, :, None] & keys[:, None, :]):
         return Visibility(count.cpu(), shared=keys)

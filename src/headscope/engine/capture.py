@@ -16,7 +16,7 @@ from headscope.engine.batch import Inputs, inputs_from_tensors, make_batches
 from headscope.engine.hooks import record_hooks
 from headscope.engine.images import process_images
 from headscope.engine.interface import record_interface
-from headscope.engine.model import Model, check_model
+from headscope.engine.model import Model, check_model, name_modules
 from headscope.engine.output_projection import output_slices
 from headscope.engine.recorder import AttentionCall, Recorder, check_recording
 
@@ -184,9 +184,9 @@ def record(
 def record_calls(model: Model, site: str, on_call: Callable[[Recorder], None] | None = None) -> Iterator[Recorder]:
     """Record the attention calls of a block at one site, through the attention interface or with hooks."""
     network, family = model.network, model.family
-    recorder = Recorder({id(module): name for name, module in network.named_modules()}, family, site, on_call)
+    recorder = Recorder(name_modules(network), family, site, on_call)
     hooked = record_hooks(network, family.hooks, family.projection, recorder) if family.hooks else None
-    with hooked or record_interface(network, recorder):
+    with hooked or record_interface(recorder):
         yield recorder
 
 
@@ -239,23 +239,28 @@ def _select_and_mask(
     `real` marks the queries and the keys that are not padding; both are on the host.
     """
     padded, device = not all(bool(mask.all()) for mask in real), calls[0].attention.device
-    queries, keys, index = copy_to_device(device, (*real, torch.tensor(heads)))
-    both = queries[:, :, None] & keys[:, None, :]
-    masks: dict[int, tuple[Tensor, Tensor]] = {}  # layers often share one mask
+    if padded:
+        queries, keys = copy_to_device(device, real)
+        both = queries[:, :, None] & keys[:, None, :]
+    else:
+        both = torch.ones((), dtype=torch.bool, device=device).expand(*real[0].shape, real[1].shape[-1])
+    masks: dict[int, Tensor] = {}  # layers often share one mask
     for call in calls:
         if id(call.mask) not in masks:
             seen = call.visible()
-            mask = both if seen is None else both & seen
-            masks[id(call.mask)] = mask, ~mask.any(-1)[:, None, :, None]
-    visible, blind = map(list, zip(*(masks[id(call.mask)] for call in calls), strict=True))
+            masks[id(call.mask)] = both if seen is None else both & seen
+    visible = [masks[id(call.mask)] for call in calls]
     attention, values, context = (
         [getattr(call, name) for call in calls] for name in ("attention", "values", "context")
     )
     if list(heads) != list(range(calls[0].attention.shape[1])):
+        (index,) = copy_to_device(device, [torch.tensor(heads)])
         attention, values, context = (
             [layer.index_select(1, index) for layer in layers] for layers in (attention, values, context)
         )
     if padded:  # the softmax of a row of padding is no attention
+        rows_of = {id(mask): ~mask.any(-1)[:, None, :, None] for mask in masks.values()}
+        blind = [rows_of[id(mask)] for mask in visible]
         for layer, rows in zip(attention, blind, strict=True):
             layer.masked_fill_(rows, 0)
         context = _fill_zeros(context, blind)

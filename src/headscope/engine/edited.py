@@ -121,7 +121,7 @@ class _Editor:
         values = repeat_value_heads(call.values, call.attention.shape[1])
         heads = LayerHeads(site, layer, call.attention, values, call.context, self._visible(call, site), product)
         for edit in edits:
-            heads = _apply(edit, heads)
+            heads = _apply(edit, heads, padded=call.mask is not None)
         return heads.context
 
     def _visible(self, call: AttentionCall, site: str) -> Visible:
@@ -170,7 +170,7 @@ class _Editor:
             select_labels(range(most), edit.layers, "layer")
 
 
-def _apply(edit: Edit, heads: LayerHeads) -> LayerHeads:
+def _apply(edit: Edit, heads: LayerHeads, *, padded: bool) -> LayerHeads:
     """Return the heads with the context that an edit gives them; rows of padding keep theirs."""
     context = edit(heads)
     if context is None:
@@ -180,9 +180,10 @@ def _apply(edit: Edit, heads: LayerHeads) -> LayerHeads:
             f"The edit '{to_spec(edit)}' must give a context of shape {list(heads.context.shape)} (batch head query "
             f"value), but gave {list(context.shape)}."
         )
-    real = heads.visible.any(-1)[:, None, :, None]
-    product = heads.context if heads.product is None else heads.product
-    return replace(heads, context=torch.where(real, context.to(heads.context.dtype), heads.context), product=product)
+    context = context.to(heads.context.dtype)
+    if padded:
+        context = torch.where(heads.visible.any(-1)[:, None, :, None], context, heads.context)
+    return replace(heads, context=context, product=heads.context if heads.product is None else heads.product)
 
 
 def _visible(call: AttentionCall, site: str) -> Visible:

@@ -23,7 +23,7 @@ from headscope.engine.recorder import AttentionCall, Recorder
 def record_hooks(network: Any, hooks: Hooks, projection: str | None, recorder: Recorder) -> Iterator[None]:
     """Record every attention call of `network` made in this context, with the model in evaluation mode."""
     modules = _attention_modules(network, hooks)
-    with record_interface(network, recorder), ExitStack() as stack:
+    with record_interface(recorder), ExitStack() as stack:
         request_weights = _in_context(recorder, lambda _, args, kwargs: (args, {**kwargs, "output_attentions": True}))
         stack.enter_context(network.register_forward_pre_hook(request_weights, with_kwargs=True))
         for name, module in modules:

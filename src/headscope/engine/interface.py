@@ -8,7 +8,7 @@ that the model had before.
 
 import inspect
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from functools import partial
@@ -17,7 +17,7 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 from torch import Tensor
 
 from headscope.core.errors import CaptureError
-from headscope.engine.model import all_modules
+from headscope.engine.model import name_modules
 from headscope.engine.recorder import AttentionCall, Recorder
 
 
@@ -42,16 +42,16 @@ _replaced: dict[tuple[int, str], tuple[Any, int]] = {}  # original value and num
 
 
 @contextmanager
-def record_interface(network: Any, recorder: Recorder) -> Iterator[None]:
-    """Record every attention call of `network` made in this context, with the model in evaluation mode."""
-    with _set_variable(_recorder, recorder), _replace_implementation(network, evaluate=True):
+def record_interface(recorder: Recorder) -> Iterator[None]:
+    """Record the attention calls of the recorder's modules made in this context, with the model in evaluation mode."""
+    with _set_variable(_recorder, recorder), _replace_implementation(recorder.names, evaluate=True):
         yield
 
 
 @contextmanager
 def edit_interface(network: Any, editor: Editor) -> Iterator[None]:
     """Edit every attention call of `network` made in this context, after the editors that are already active."""
-    with _set_variable(_editors, (*_editors.get(), editor)), _replace_implementation(network, evaluate=False):
+    with _set_variable(_editors, (*_editors.get(), editor)), _replace_implementation(name_modules(network), evaluate=False):
         yield
 
 
@@ -75,11 +75,10 @@ def is_active(editor: Editor) -> bool:
 
 
 @contextmanager
-def _replace_implementation(network: Any, *, evaluate: bool) -> Iterator[None]:
-    """Replace the attention function of the network, switch off compiled code, and evaluate if asked to."""
+def _replace_implementation(modules: Collection[Any], *, evaluate: bool) -> Iterator[None]:
+    """Replace the attention function of a network, switch off compiled code, and evaluate if asked to."""
     stack = ExitStack()
     try:
-        modules = all_modules(network)
         with _lock:
             for config in _find_configs(modules):
                 stack.enter_context(_replace(config, "_attn_implementation_internal", _register))
@@ -132,7 +131,7 @@ def _attend(
     original: str, module: Any, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, **options: Any
 ) -> tuple[Tensor, Tensor | None]:
     recorder = _recorder.get()
-    if recorder is not None and id(module) not in recorder.names:
+    if recorder is not None and module not in recorder.names:
         recorder = None
     editors = [editor for editor in _editors.get() if id(module) in editor.names]
     if recorder is None and not editors:
@@ -142,7 +141,7 @@ def _attend(
     output, weights = _eager_function(module)(module, query, key, value, mask, **options)
     context = product = output.transpose(1, 2)
     if recorder is not None:
-        recorder.record(AttentionCall(recorder.names[id(module)], weights, value, product, mask))
+        recorder.record(AttentionCall(recorder.names[module], weights, value, product, mask))
     for editor in editors:
         call = AttentionCall(editor.names[id(module)], weights, value, context, mask)
         context = editor.change(call, None if context is product else product)

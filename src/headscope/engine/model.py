@@ -53,18 +53,20 @@ def check_model(model: Any) -> None:
         )
 
 
-def all_modules(network: Any) -> list[Any]:
-    """Return every module once, in any order; three times as fast as `network.modules()`, and every capture needs it.
+def name_modules(network: Any) -> dict[Any, str]:
+    """Return the name of every module, as `network.named_modules()` does, but faster: every capture needs it.
 
-    >>> len(all_modules(torch.nn.Sequential(torch.nn.Sequential(torch.nn.ReLU()), torch.nn.ReLU())))
-    4
+    >>> list(name_modules(torch.nn.Sequential(torch.nn.Sequential(torch.nn.ReLU()), torch.nn.ReLU())).values())
+    ['', '0', '0.0', '1']
     """
-    modules = {id(network): network}
-    stack = [network]
-    while stack:
-        for module in stack.pop()._modules.values():
-            if module is not None and id(module) not in modules:
-                modules[id(module)] = module
-                if module._modules:
-                    stack.append(module)
-    return list(modules.values())
+    names: dict[Any, str] = {}
+
+    def walk(module: Any, name: str) -> None:
+        names[module] = name
+        prefix = f"{name}." if name else ""
+        for part, child in module._modules.items():
+            if child is not None and child not in names:
+                walk(child, prefix + part)
+
+    walk(network, "")
+    return names

@@ -1,7 +1,8 @@
 """Record what a model's attention modules compute during a forward pass."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 from jaxtyping import Bool, Float
@@ -49,7 +50,7 @@ class Recorder:
     The order of calls numbers the layers: one module may serve all of them (ALBERT), and some modules have no number.
     """
 
-    names: dict[int, str]  # of the model's modules, by id
+    names: Mapping[Any, str]  # of the model's modules
     family: Family
     site: str
     on_call: Callable[["Recorder"], None] | None = None  # called after each call at the site
