@@ -197,3 +197,22 @@ def test_a_singular_value_just_below_the_cut_is_not_proved_to_count():
     values = torch.tensor([[float.fromhex(cell) for cell in row] for row in cells])[None]  # 0.99997 of the cut
     found = project(torch.full((1, 3, 3), 1 / 3), values, torch.ones(1, 3, dtype=torch.bool))
     assert found.rank.tolist() == [1]
+
+
+def test_equal_rows_are_merged_so_that_they_need_no_decomposition(monkeypatch):
+    values = torch.stack([repeated(tokens, keys=40)[0] for tokens in (5, 12, 24, 31)])  # each head repeats other keys
+    attention, expected = attention_of(40), oracle(attention_of(40), values)
+    monkeypatch.setattr(torch.linalg, "svd", lambda *_, **__: pytest.fail("decomposed"))
+    part = project(attention, values, torch.ones(HEADS, 40, dtype=torch.bool))
+    assert ((part.left @ part.right.mT).double() - expected[0]).abs().max() <= 1e-6
+    assert torch.equal(part.rank, expected[1])
+
+
+def test_equal_rows_among_dependent_ones_keep_their_digits():
+    values = repeated(30, keys=60)
+    values[:, 40] = values[:, 3] + values[:, 7]  # dependent, but equal to no other row
+    values[:, 50] = values[:, 40]
+    part = project(attention_of(60), values, torch.ones(HEADS, 60, dtype=torch.bool))
+    expected, rank = oracle(attention_of(60), values)
+    assert ((part.left @ part.right.mT).double() - expected).abs().max() <= 1e-6
+    assert torch.equal(part.rank, rank)

@@ -22,6 +22,7 @@ class LayerHeads:
     context: Float[Tensor, "batch head query value"]  # Z = A·V, or what the edit before made of it
     visible: Visible  # rows of padding see nothing; layers that share a mask share the tensor
     product: Float[Tensor, "batch head query value"] | None = None  # A·V, where an earlier edit changed the context
+    group: int = 1  # consecutive heads that share their values (grouped-query attention)
 
 
 class Edit(ABC):

@@ -86,18 +86,26 @@ def _stack_layers(layers: Sequence[_Layer]) -> Iterator[list[_Layer]]:
 
 def compute_output(heads: LayerHeads, keys: Keys) -> Float[Tensor, "batch head query value"]:
     """Return A_eff·V of a layer, from A and V alone."""
-    attention, values = at_least_float32(heads.attention), at_least_float32(heads.values).contiguous()
+    attention = at_least_float32(heads.attention)
+    values = at_least_float32(heads.values[:, :: heads.group]).contiguous()
     layer = _Layer(heads.layer, attention, values, heads.visible, None)
     structure = analyze_mask(heads.visible)
     if structure.shared is None or keys == "paper":
         (effective,) = _compute([layer], keys)
         part = effective.part
-        left, right = (part.left, part.right) if isinstance(part, Factored) else (part, None)
-    else:
-        (basis,) = _find_bases([layer], structure, padded=keys == "padded")
-        right = None if basis.right is None else basis.right.view(*values.shape[:3], -1)
-        left = attention if right is None else attention @ right
-    return left @ values if right is None else left @ (right.mT @ values)
+        return part.left @ (part.right.mT @ heads.values) if isinstance(part, Factored) else _multiply(part, values)
+    (basis,) = _find_bases([layer], structure, padded=keys == "padded")
+    if basis.right is None:
+        return _multiply(attention, values)
+    right = basis.right.view(*values.shape[:3], -1)
+    return _multiply(attention, right @ (right.mT @ values))
+
+
+def _multiply(attention: Tensor, values: Tensor) -> Tensor:
+    """Return attention times values that several heads may share."""
+    batch, heads, queries, keys = attention.shape
+    product = attention.reshape(batch, values.shape[1], -1, keys) @ values
+    return product.view(batch, heads, queries, values.shape[-1])
 
 
 def _compute(layers: Sequence[_Layer], keys: Keys) -> Iterator[EffectiveLayer]:

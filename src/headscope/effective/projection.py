@@ -6,7 +6,8 @@ effective attention is A·Q·Qᵀ. The basis is computed on one of two code path
 1. *Full rank proved.* A Cholesky factor R of the float64 Gram matrix VᵀV gives Q = V·R⁻¹, and a bound on ‖R‖₂·‖R⁻¹‖₂
    proves full rank under the rank rule. With no more keys than value dimensions, the
    Gram matrix VVᵀ proves that the rows of V are independent, so that A_eff = A.
-2. *Everything else.* A float64 singular value decomposition, for those heads only.
+2. *Everything else.* Equal rows of V are merged. If the rest is not proved independent, a float64 singular value
+   decomposition, for those heads only.
 
 Absolute error of a map against a float64 decomposition: at most 1e-6 on both paths.
 """
@@ -96,7 +97,9 @@ def column_bases(
     least, most = (int(bound) for bound in counts.aminmax())
     visible = values if least == keys.shape[-1] else values * keys[..., None]
     if values.dtype == torch.float64:
-        return [_svd_basis(layer, keys) for layer in visible]
+        check_finite(values)
+        tolerance = rank_tolerance(counts, values.shape[-1], torch.float64)
+        return [Basis(*_svd_basis(layer, keys, tolerance)) for layer in visible]
     if most <= values.shape[-1]:
         return _short_bases(visible, keys, counts)
     if least > values.shape[-1]:
@@ -128,17 +131,16 @@ def _tall_bases(values: Tensor, keys: Tensor, counts: Tensor) -> list[Basis]:
     """
     value, wide = values.shape[-1], values.double()
     inverse, norm, condition = cholesky_inverse(wide.mT @ wide)
+    right = wide @ inverse.mT if values.is_cuda else None  # a GPU computes this while the host waits for the bounds
     tolerance = rank_tolerance(counts, value)
-    conditions, norms = torch.stack([condition, norm]).amax(-1).tolist()  # the one host synchronisation
-    limit = float(tolerance.max())
-    proved = [bound * limit * (1 + GRAM_ERROR * bound**2) < 1 for bound in conditions]  # NaN: not proved
+    worst, limit = condition.amax(-1).tolist(), float(tolerance.max())  # the one host synchronisation
     rank = torch.full(keys.shape[:1], value, device=values.device)
-    if all(proved):
-        if max(conditions) <= WELL_CONDITIONED and max(norms) < torch.finfo(torch.float32).max:
+    if all(bound * limit * (1 + GRAM_ERROR * bound**2) < 1 for bound in worst):  # NaN: not proved
+        if right is None and max(worst) <= WELL_CONDITIONED and float(norm.amax()) < torch.finfo(torch.float32).max:
             thin = inverse.mT.to(values.dtype)
             return [Basis(right, rank, part) for right, part in zip(values @ thin, thin, strict=True)]
-        right = wide @ inverse.mT
-        right = right if max(conditions) <= NEARLY_ORTHONORMAL else orthonormalize(right)
+        right = wide @ inverse.mT if right is None else right
+        right = right if max(worst) <= NEARLY_ORTHONORMAL else orthonormalize(right)
         return [Basis(part, rank) for part in right.to(values.dtype)]
     right = orthonormalize(wide @ inverse.mT.nan_to_num()).to(values.dtype)
     lost = ~proves_rank(condition, tolerance.to(values.device))
@@ -152,21 +154,27 @@ def proves_rank(condition: Tensor, tolerance: Tensor) -> Tensor:
 
 def _short_bases(values: Tensor, keys: Tensor, counts: Tensor) -> list[Basis]:
     """Bases of problems with at most as many keys as value dimensions: the identity where the rows are independent."""
-    value, count = values.shape[-1], counts.to(values.device, non_blocking=True)
-    index, filled = move_to_front(keys, value)
-    rows = (values.gather(-2, index[None, ..., None].expand(len(values), -1, -1, value)) * filled[..., None]).double()
-    gram = rows @ rows.mT
-    scale = gram.diagonal(dim1=-2, dim2=-1).sum(-1) / count.clamp(min=1)  # keeps the condition number as it is
-    _, _, condition = cholesky_inverse(gram + (~filled).double().diag_embed() * scale[..., None, None])
-    proved = proves_rank(condition, rank_tolerance(count, value))
+    count = counts.to(values.device, non_blocking=True)
+    proved = _proves_independent(values, keys, rank_tolerance(count, values.shape[-1]))
     bases = []
     for layer, every in enumerate(proved.all(-1).tolist()):
         if every:
             bases.append(Basis(None, count))
         else:
-            identity = Basis(identity_columns(keys, value, values.dtype), count)
+            identity = Basis(identity_columns(keys, values.shape[-1], values.dtype), count)
             bases.append(_replace_lost(identity, ~proved[layer], values[layer], keys))
     return bases
+
+
+def _proves_independent(values: Tensor, keys: Tensor, tolerance: Tensor) -> Tensor:
+    """Return for which problems a float64 Gram matrix proves that the visible rows of V are independent."""
+    value = values.shape[-1]
+    index, filled = move_to_front(keys, value)
+    rows = (values.gather(-2, index[..., None].expand(*values.shape[:-2], -1, value)) * filled[..., None]).double()
+    gram = rows @ rows.mT
+    scale = gram.diagonal(dim1=-2, dim2=-1).sum(-1) / filled.sum(-1).clamp(min=1)  # keeps the condition as it is
+    _, _, condition = cholesky_inverse(gram + (~filled).double().diag_embed() * scale[..., None, None])
+    return proves_rank(condition, tolerance)
 
 
 def identity_columns(keys: Bool[Tensor, "problem key"], value: int, dtype: torch.dtype) -> Tensor:
@@ -192,16 +200,17 @@ def cholesky_inverse(gram: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """
     several = gram.is_cuda and gram.numel() // gram.shape[-1] ** 2 > MAX_WHOLE_INVERSES
     inverse, failed = _lower_inverse(gram, halved=several)
-    norm = torch.where(failed > 0, torch.inf, torch.linalg.vector_norm(inverse, dim=(-2, -1)))
+    norm = torch.linalg.vector_norm(inverse, dim=(-2, -1)) / (failed == 0)
     return inverse, norm, bound_norm(gram) * norm
 
 
 def bound_norm(gram: Tensor) -> Tensor:
-    """Return an upper bound on ‖L‖₂ from L·Lᵀ: the root of the largest absolute row sum.
+    """Return an upper bound on ‖L‖₂ from G = L·Lᵀ: the root of ‖G‖_F.
 
-    For random values it is a third of the Frobenius norm, so that fewer problems remain unproved.
+    For random values it is a third of ‖L‖_F, so that fewer problems remain unproved.
     """
-    return torch.linalg.vector_norm(gram, 1, dim=-1).amax(-1).sqrt()
+    norm: Tensor = torch.linalg.vector_norm(gram, dim=(-2, -1))
+    return norm.sqrt()
 
 
 def _lower_inverse(gram: Tensor, *, halved: bool) -> tuple[Tensor, Tensor]:
@@ -232,25 +241,58 @@ def _replace_lost(basis: Basis, lost: Tensor, values: Tensor, keys: Tensor) -> B
     if not bool(lost.any()):
         return basis
     assert basis.right is not None
-    exact = _svd_basis(values[lost], keys[lost])
+    exact = _merged_basis(values[lost], keys[lost])
     assert exact.right is not None
     right, rank = basis.right.clone(), basis.rank.clone()
     right[lost], rank[lost] = exact.right, exact.rank
     return Basis(right, rank)
 
 
-def _svd_basis(values: Tensor, keys: Tensor) -> Basis:
-    """Path 2: a float64 singular value decomposition on the CPU, whose error is about eps64 · σ_max / gap."""
+def _merged_basis(values: Tensor, keys: Tensor) -> Basis:
+    """Path 2, with equal rows of V merged first: a token that occurs twice often has the same values.
+
+    D assigns keys to distinct rows U, and C = DᵀD holds their counts, so that V = (D·C^-½)·(C^½·U). The columns of
+    D·C^-½ are orthonormal: V and C^½·U have the same singular values, and Q of V is D·C^-½ times Q of C^½·U.
+    """
     check_finite(values)
+    first, value, wide = _first_equal_row(values, keys), values.shape[-1], values.double()
+    distinct = keys & (first == torch.arange(keys.shape[-1], device=keys.device))
+    size = torch.zeros_like(wide[..., 0]).scatter_add_(-1, first, keys.double()).sqrt()
+    merged = wide * (size * distinct)[..., None]
+    tolerance, rank = rank_tolerance(keys.sum(-1), value), distinct.sum(-1)
+    right = identity_columns(distinct, value, wide.dtype)
+    settled = (rank <= value) & (rank < keys.sum(-1))
+    if bool(settled.any()):
+        settled[settled.clone()] = _proves_independent(merged[settled], distinct[settled], tolerance[settled])
+    if not bool(settled.all()):
+        right[~settled], rank[~settled] = _svd_basis(merged[~settled], distinct[~settled], tolerance[~settled])
+    scale = torch.where(keys, 1 / size.gather(-1, first), 0)
+    return Basis((right.gather(1, first[..., None].expand_as(right)) * scale[..., None]).to(values.dtype), rank)
+
+
+def _first_equal_row(values: Tensor, keys: Tensor) -> Int[Tensor, "problem key"]:
+    """Return for each visible key the first visible key with the same values; for any other key, itself."""
+    weights = torch.linspace(1, 2, values.shape[-1], dtype=torch.float64, device=values.device)
+    codes = torch.where(keys, (values.double() * weights).sum(-1), torch.nan).sort(dim=-1, stable=True)
+    positions = torch.arange(keys.shape[-1], device=keys.device)
+    repeats = torch.nn.functional.pad(codes.values[..., 1:] == codes.values[..., :-1], (1, 0))
+    start = torch.where(repeats, 0, positions).cummax(-1).values  # of the run of equal codes
+    first = torch.empty_like(codes.indices).scatter_(-1, codes.indices, codes.indices.gather(-1, start))
+    same = (values.gather(1, first[..., None].expand_as(values)) == values).all(-1)
+    return torch.where(keys & same, first, positions)
+
+
+def _svd_basis(values: Tensor, keys: Tensor, tolerance: Tensor) -> tuple[Tensor, Tensor]:
+    """Return Q and the rank from a float64 decomposition on the CPU, whose error is about eps64 · σ_max / gap."""
     wide, seen = values.double().cpu(), keys.cpu()
     index, filled = move_to_front(seen, max(1, int(seen.sum(-1).max())))
     rows = wide.gather(1, index[..., None].expand(-1, -1, wide.shape[-1])) * filled[..., None]
     left, sizes, _ = torch.linalg.svd(rows, full_matrices=False)
-    counted = sizes > sizes[..., :1] * rank_tolerance(seen.sum(-1), wide.shape[-1], values.dtype)[..., None]
+    counted = sizes > sizes[..., :1] * tolerance.cpu()[..., None]
     exact = left * counted[..., None, :] * filled[..., None]  # rows of hidden keys are zero up to rounding
     right = torch.zeros_like(wide)
     right[..., : exact.shape[-1]].scatter_(1, index[..., None].expand_as(exact), exact)
-    return Basis(right.to(values), counted.sum(-1).to(values.device))
+    return right.to(values), counted.sum(-1).to(values.device)
 
 
 def check_finite(values: Tensor) -> None:

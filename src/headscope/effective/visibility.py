@@ -39,9 +39,15 @@ def analyze_mask(visible: Visible) -> Visibility:
 _CACHE: MutableMapping[Tensor, tuple[int, Visibility]] = WeakIdKeyDictionary()
 
 
+def all_visible(shape: tuple[int, int, int], device: torch.device) -> Visible:
+    """Return a mask that hides nothing. Its structure is known, so the host need not wait for a GPU to analyse it."""
+    visible = torch.ones((), dtype=torch.bool, device=device).expand(shape)
+    if not visible.is_inference():
+        _CACHE[visible] = visible._version, Visibility(torch.full(shape[:2], shape[2]), shared=visible[:, 0])
+    return visible
+
+
 def _analyze(visible: Visible) -> Visibility:
-    if not any(visible.stride()) and bool(visible[0, 0, 0]):  # one value, expanded
-        return Visibility(torch.full(visible.shape[:2], visible.shape[-1]), shared=visible[:, 0])
     count, keys = visible.sum(-1), visible.any(1)
     if torch.equal(visible, visible.any(2)[:, :, None] & keys[:, None, :]):
         return Visibility(count.cpu(), shared=keys)

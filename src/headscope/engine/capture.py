@@ -12,6 +12,7 @@ from headscope.core.errors import CaptureError, InputError
 from headscope.core.trace import Trace, select_labels
 from headscope.core.transfer import copy_to_device
 from headscope.data.tokenizing.encode import to_examples
+from headscope.effective.visibility import all_visible
 from headscope.engine.batch import Inputs, inputs_from_tensors, make_batches
 from headscope.engine.hooks import record_hooks
 from headscope.engine.images import process_images
@@ -243,7 +244,7 @@ def _select_and_mask(
         queries, keys = copy_to_device(device, real)
         both = queries[:, :, None] & keys[:, None, :]
     else:
-        both = torch.ones((), dtype=torch.bool, device=device).expand(*real[0].shape, real[1].shape[-1])
+        both = all_visible((len(real[0]), real[0].shape[-1], real[1].shape[-1]), device)
     masks: dict[int, Tensor] = {}  # layers often share one mask
     for call in calls:
         if id(call.mask) not in masks:

@@ -16,6 +16,7 @@ from headscope.core.errors import CaptureError, InputError
 from headscope.core.family import Family
 from headscope.core.spec import to_spec
 from headscope.core.trace import Visible, select_labels
+from headscope.effective.visibility import all_visible
 from headscope.engine.interface import calls_interface, edit_interface, is_active
 from headscope.engine.model import Model, check_model
 from headscope.engine.recorder import AttentionCall, repeat_value_heads
@@ -119,7 +120,8 @@ class _Editor:
         if not edits:
             return call.context
         values = repeat_value_heads(call.values, call.attention.shape[1])
-        heads = LayerHeads(site, layer, call.attention, values, call.context, self._visible(call, site), product)
+        group = values.shape[1] // call.values.shape[1]
+        heads = LayerHeads(site, layer, call.attention, values, call.context, self._visible(call, site), product, group)
         for edit in edits:
             heads = _apply(edit, heads, padded=call.mask is not None)
         return heads.context
@@ -191,7 +193,7 @@ def _visible(call: AttentionCall, site: str) -> Visible:
     batch, _, queries, keys = call.attention.shape
     seen = call.visible()
     if seen is None:
-        return torch.ones((), dtype=torch.bool, device=call.attention.device).expand(batch, queries, keys)
+        return all_visible((batch, queries, keys), call.attention.device)
     seen = seen.expand(batch, queries, keys)
     same = site != "cross" and queries == keys  # the tokens that ask are those that are asked
     return seen & seen.any(1)[:, :, None] if same else seen

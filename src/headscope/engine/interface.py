@@ -51,7 +51,8 @@ def record_interface(recorder: Recorder) -> Iterator[None]:
 @contextmanager
 def edit_interface(network: Any, editor: Editor) -> Iterator[None]:
     """Edit every attention call of `network` made in this context, after the editors that are already active."""
-    with _set_variable(_editors, (*_editors.get(), editor)), _replace_implementation(name_modules(network), evaluate=False):
+    modules = name_modules(network)
+    with _set_variable(_editors, (*_editors.get(), editor)), _replace_implementation(modules, evaluate=False):
         yield
 
 
