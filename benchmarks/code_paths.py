@@ -107,8 +107,9 @@ def compare(
 def without_proof() -> AbstractContextManager[Any]:
     """Decompose every head."""
 
-    def bases(values: Any, keys: Any, _: Any) -> Any:
-        return [projection._svd_basis(layer, keys) for layer in values]
+    def bases(values: Any, keys: Any, counts: Any) -> Any:
+        tolerance = projection.rank_tolerance(counts, values.shape[-1])
+        return [projection.Basis(*projection._svd_basis(layer, keys, tolerance)) for layer in values]
 
     return patch.object(layers, "column_bases", bases)
 
