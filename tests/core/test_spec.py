@@ -68,7 +68,7 @@ def test_parentheses_nest():
         ("sample:kind=min", r"parameter 'kind' of 'sample' must be mean or max, but got 'min'"),
         ("sample:normal=maybe", r"must be true or false, but got 'maybe'"),
         ("sample:resdual=1", r"No parameter of 'sample' is called 'resdual'\. Did you mean 'residual'\?"),
-        ("sample:inner=(rew)", r"No lens is called 'rew'\. Did you mean 'raw'\? Known: effective, norm, null, raw\."),
+        ("sample:inner=(rew)", r"No lens is called 'rew'\. Did you mean 'raw'\? Known: .*effective.*norm.*null.*raw"),
     ],
 )
 def test_an_invalid_spec_is_an_error(text, sentence):
@@ -82,5 +82,5 @@ def test_an_unknown_lens_is_an_error_with_the_nearest_name():
 
 
 def test_an_invalid_choice_is_an_error_in_python_too():
-    with pytest.raises(InputError, match="'kind' of 'test_spec' must be mean or max, but got 'min'"):
+    with pytest.raises(InputError, match="'kind' of 'sample' must be mean or max, but got 'min'"):
         check_choices(Sample(kind="min"))

@@ -10,7 +10,7 @@ import torch
 
 from headscope.core.catalog import lenses
 from headscope.core.lens import view
-from headscope.core.spec import file_name, to_spec
+from headscope.core.spec import entry_name, to_spec
 from headscope.engine.capture import capture
 from tests.models import batch, tiny
 
@@ -73,7 +73,7 @@ def test_a_lens_leaves_the_trace_unchanged(lens, kind, site):
 @lawful("oracle")
 def test_a_lens_equals_its_oracle(lens, kind, site):
     trace = trace_of(kind, site)
-    maps, literal = view(trace, lens), import_module(f"tests.oracles.{file_name(type(lens))}")
+    maps, literal = view(trace, lens), import_module(f"tests.oracles.{entry_name(type(lens))}")
     for index, label in enumerate(trace.layers):
         expected = literal.oracle(trace, index, lens)
         result = maps.layer(label).double()

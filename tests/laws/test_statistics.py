@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from headscope.core.batch import Batch
 from headscope.core.catalog import lenses, statistics
 from headscope.core.errors import InputError
-from headscope.core.spec import file_name, to_spec
+from headscope.core.spec import entry_name, to_spec
 from headscope.core.state import State
 from headscope.maps.per_example import PerExample, make_state
 from headscope.maps.rows import BLOCK_CELLS
@@ -250,7 +250,7 @@ def test_missing_values_are_not_counted(statistic, sample):
         np.testing.assert_array_equal(result[f"{name}_n"], (~each.isnan()).sum(0))
 
 
-@pytest.mark.parametrize("kind", [kind for kind in statistics if fields(kind)], ids=file_name)
+@pytest.mark.parametrize("kind", [kind for kind in statistics if fields(kind)], ids=entry_name)
 @given(samples())
 @few
 def test_states_of_different_parameters_do_not_add(kind, sample):
@@ -265,7 +265,7 @@ def test_states_of_different_parameters_do_not_add(kind, sample):
 def test_the_first_variable_has_the_statistics_name_and_others_begin_with_it(statistic):
     assert isinstance(statistic, PerExample)
     batch = capture_tiny("bert", "self", ["raw", "effective", "norm"], "raw")
-    name = file_name(type(statistic))
+    name = entry_name(type(statistic))
     values = statistic.values(add_tags(batch))
     assert next(iter(values)) == name
     assert all(each == name or each.startswith(f"{name}_") for each in values)

@@ -5,14 +5,14 @@ from math import fabs, isnan, log, nan, sqrt
 import numpy as np
 from scipy.stats import spearmanr
 
-from headscope.core.spec import file_name, to_spec
+from headscope.core.spec import entry_name, to_spec
 from headscope.core.tokens import ROLES
 
 
 def oracle(statistic, batch):
     """Return the values of a statistic by variable, each `batch layer head …`."""
     CACHE.clear()
-    return globals()[file_name(type(statistic))](statistic, batch)
+    return globals()[entry_name(type(statistic))](statistic, batch)
 
 
 def over_maps(maps, function):

@@ -1,7 +1,6 @@
 """`headscope list`: the entries of all catalogs."""
 
-from dataclasses import fields, is_dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -9,7 +8,7 @@ from rich.table import Table
 
 from headscope.core.catalog import catalogs
 from headscope.core.errors import unknown_name
-from headscope.core.spec import default_value, format_value
+from headscope.core.listing import describe_class, list_parameters
 
 
 def verb(
@@ -31,12 +30,6 @@ def verb(
             table.add_column(column, overflow="fold")
         for name in catalogs[folder].names():
             kind = catalogs[folder].find(name)
-            table.add_row(name, _parameters(kind), (kind.__doc__ or "").strip().partition("\n")[0])
+            table.add_row(name, list_parameters(kind), describe_class(kind))
         console.print(table)
         console.print()
-
-
-def _parameters(kind: Any) -> str:
-    if is_dataclass(kind):
-        return ", ".join(f"{field.name}={format_value(default_value(field))}" for field in fields(kind))
-    return ", ".join(getattr(kind, "kinds", ()))

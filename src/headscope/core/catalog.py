@@ -1,29 +1,43 @@
 """Find lenses, statistics, edits, figures, readers, studies and families by name."""
 
 import pkgutil
+import sys
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
+from inspect import isabstract
 from typing import Any
+from weakref import WeakSet
 
 from headscope.core import spec
-from headscope.core.errors import InputError, unknown_name
+from headscope.core.errors import InputError, UnknownName, suggest_name, unknown_name
 
 
 @dataclass(frozen=True)
 class Catalog:
-    """A folder with one class per file, plus the entry points of other packages in the group of the same name.
+    """A folder with one class per file, the entry points of other packages, and the classes defined in this session.
 
-    The file `head_grid.py` holds the class `HeadGrid`, whose name in specs and in the shell is `head_grid`.
+    The file `head_grid.py` holds the class `HeadGrid`, whose name in specs and in the shell is `head_grid`. An entry
+    point has the name of its class, too; its group is `headscope.lenses` for the folder `lenses`. A class that a
+    notebook or a script defines is found by its name from then on.
     """
 
-    kind: str  # "lens"
+    kind: str  # "lens", which is also the file of its base class in core/
     folder: str  # "lenses"
 
     def names(self) -> list[str]:
         """Return all names, built in or from other installed packages."""
         return sorted({*self._files(), *self._entry_points()})
+
+    def defined(self) -> dict[str, type]:
+        """Return the classes of this session that are neither built in nor installed, by name; the newest counts."""
+        module = sys.modules.get(f"headscope.core.{self.kind}")  # without its base class, there is no such class
+        classes = _subclasses(getattr(module, spec.class_name(self.kind))) if module else []
+        own = {spec.entry_name(kind): kind for kind in classes if not is_built_in(kind) and not isabstract(kind)}
+        installed = self.names()
+        return {name: kind for name, kind in sorted(own.items()) if name not in installed}
 
     def find(self, name: str) -> type:
         """Return the class of a name."""
@@ -31,14 +45,16 @@ class Catalog:
         if name in self._files():
             return _catalog_class(import_module(f"headscope.{self.folder}.{name}"), name)
         if entry_point := self._entry_points().get(name):
-            loaded = entry_point.load()
-            if not isinstance(loaded, type):
-                raise InputError(
-                    f"The entry point '{name}' of the group 'headscope.{self.folder}' must name a class, "
-                    f"but {entry_point.value} is {loaded!r}."
-                )
-            return loaded
-        raise unknown_name(self.kind, name, self.names())
+            return self._load(name, entry_point)
+        if kind := (defined := self.defined()).get(name):
+            return kind
+        error = unknown_name(self.kind, name, {*self.names(), *defined})
+        if "Did you mean" in str(error):
+            raise error
+        raise UnknownName(
+            f"{error} Define the class of your own {self.kind} before you use its name; the shell and Ray need it in "
+            f"an installed package with the entry point 'headscope.{self.folder}'."
+        )
 
     def make(self, what: Any, **parameters: Any) -> Any:
         """Build an entry from a name, a spec or a class; an entry itself is returned unchanged.
@@ -49,8 +65,9 @@ class Catalog:
         if isinstance(what, str):
             name, own = spec.parse_spec(what)
             return spec.build_entry(self.find(name), name, {**own, **parameters})
+        self._check(what)
         if isinstance(what, type):
-            return spec.build_entry(what, spec.file_name(what), parameters)
+            return spec.build_entry(what, spec.entry_name(what), parameters)
         if parameters:
             raise InputError(
                 f"{', '.join(parameters)} cannot be set on {what!r}, which is made already. "
@@ -58,9 +75,61 @@ class Catalog:
             )
         return what
 
+    def class_names(self) -> list[str]:
+        """Return the names of the built-in classes, which can be imported from the folder."""
+        return sorted(map(spec.class_name, self._files()))
+
+    def find_class(self, name: str) -> type:
+        """Return the built-in class that is called `name`, or raise AttributeError; for `__getattr__` of the folder."""
+        files = {spec.class_name(file): file for file in self._files()}
+        if name not in files:
+            hint = suggest_name(name, files) if name[:1].isupper() else ""
+            raise AttributeError(f"module 'headscope.{self.folder}' has no attribute '{name}'. {hint}".strip())
+        return self.find(files[name])
+
     def __iter__(self) -> Iterator[Any]:
-        """Iterate over the classes, by name."""
+        """Iterate over the installed classes, by name."""
         return map(self.find, self.names())
+
+    def is_installed(self, entry: Any) -> bool:
+        """Whether other processes find the class of this entry by its name, too."""
+        name = spec.entry_name(type(entry))
+        return name in self.names() and self.find(name) is type(entry)
+
+    def _check(self, what: Any) -> None:
+        """Raise InputError for what is no entry, or has the name of another one."""
+        kind = what if isinstance(what, type) else type(what)
+        if kind in _CHECKED[self.folder]:
+            return
+        base = getattr(import_module(f"headscope.core.{self.kind}"), spec.class_name(self.kind))
+        if not issubclass(kind, base):
+            raise InputError(
+                f"A {self.kind} is a name, a spec such as name:parameter=value, or an object of a class derived from "
+                f"hs.{base.__name__}, but got {what!r}."
+            )
+        name = spec.entry_name(kind)
+        if name in self.names() and self.find(name) is not kind:
+            raise InputError(
+                f"The class {kind.__name__} of the module {kind.__module__} has the name of another {self.kind}, "
+                f"'{name}', and results are found by it. Rename the class."
+            )
+        _CHECKED[self.folder].add(kind)
+        _CHECKED[self.folder].add(kind)
+
+    def _load(self, name: str, entry_point: EntryPoint) -> type:
+        """Return the class of an entry point, which has the same name."""
+        kind = entry_point.load()
+        if not isinstance(kind, type):
+            raise InputError(
+                f"The entry point '{name}' of the group 'headscope.{self.folder}' must name a class, "
+                f"but {entry_point.value} is {kind!r}."
+            )
+        if spec.entry_name(kind) != name:
+            raise InputError(
+                f"The entry point '{name}' of the group 'headscope.{self.folder}' must have the name of its class "
+                f"{kind.__name__}. Call it '{spec.entry_name(kind)}'."
+            )
+        return kind
 
     def _files(self) -> set[str]:
         folder = import_module(f"headscope.{self.folder}")
@@ -69,6 +138,22 @@ class Catalog:
     def _entry_points(self) -> dict[str, EntryPoint]:
         points = entry_points(group=f"headscope.{self.folder}")
         return {spec.canonical_name(point.name): point for point in points}
+
+
+def is_built_in(kind: type) -> bool:
+    """Whether a class is part of headscope itself."""
+    return kind.__module__.partition(".")[0] == "headscope"
+
+
+def _subclasses(base: type) -> list[type]:
+    """Return all classes derived from a class; a class that a cell defined again comes after its older version."""
+    direct: list[type] = base.__subclasses__()
+    classes = [*direct, *(kind for parent in direct for kind in _subclasses(parent))]
+    return sorted(classes, key=lambda kind: getattr(sys.modules.get(kind.__module__), kind.__name__, None) is kind)
+
+
+_CHECKED: "defaultdict[str, WeakSet[type]]" = defaultdict(WeakSet)
+"""Classes that `make` accepts, by folder; checking one reads the entry points of all packages."""
 
 
 def _catalog_class(module: Any, name: str) -> type:

@@ -33,7 +33,7 @@ class Edit(ABC):
     """
 
     cites: ClassVar[tuple[str, ...]] = ()
-    """The papers this edit comes from, as keys of `headscope cite`."""
+    """The papers this edit comes from, as keys of `headscope cite` or BibTeX entries."""
 
     @property
     def layers(self) -> tuple[int, ...] | None:

@@ -68,7 +68,7 @@ class Figure(ABC):
     """
 
     cites: ClassVar[tuple[str, ...]] = ()
-    """The papers this figure comes from, as keys of `headscope cite`."""
+    """The papers this figure comes from, as keys of `headscope cite` or BibTeX entries."""
 
     def __post_init__(self) -> None:
         check_choices(self)

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from headscope.core.catalog import lenses
-from headscope.core.errors import NotCaptured
+from headscope.core.errors import InputError, NotCaptured
 from headscope.core.prose import join_words
 from headscope.core.spec import check_choices, to_spec
 
@@ -16,14 +16,15 @@ if TYPE_CHECKING:
 class Lens(ABC):
     """Frozen parameters and a call that turns a Trace into Maps.
 
-    A subclass is a frozen dataclass in a file of its own under `lenses/`, named after it.
+    A subclass is a frozen dataclass, in a notebook, in a script or in a file of its own. Its name is that of the class
+    in small letters: `Sharpened` is the lens "sharpened".
     """
 
-    scope: ClassVar[Literal["layer", "stack"]] = "layer"
-    """Whether the lens reads each layer alone, or all layers together."""
+    scope: ClassVar[Literal["layer", "stack"]] = "stack"
+    """Whether the lens reads all layers together. "layer": each alone, so that `measure` frees one before the next."""
 
     cites: ClassVar[tuple[str, ...]] = ()
-    """The papers that define this lens, as keys of `headscope cite`."""
+    """The papers that define this lens, as keys of `headscope cite` or BibTeX entries."""
 
     quantity: ClassVar[str] = ""
     """What its weights are, for a colour bar; by default `weight (spec)`."""
@@ -53,10 +54,10 @@ class Lens(ABC):
         return lens
 
 
-def view(trace: "Trace", lens: "str | Lens" = "effective") -> "Maps":
+def view(trace: "Trace", lens: "str | Lens | type[Lens]" = "effective") -> "Maps":
     """Apply a lens to a trace.
 
-    `lens` is a name, a spec such as "effective:keys=paper", or a lens.
+    `lens` is a name, a spec such as "effective:keys=paper", or an object or a class of a lens.
     """
     chosen: Lens = lenses.make(lens)
     if missing := chosen.needs - trace.held:
@@ -65,7 +66,13 @@ def view(trace: "Trace", lens: "str | Lens" = "effective") -> "Maps":
             f"The lens '{to_spec(chosen)}' needs {_quote(missing)}, but this trace holds {_quote(trace.held)}. "
             f"Capture again with keep=({keep}), or give it to Trace.of."
         )
-    return chosen(trace)
+    maps = chosen(trace)
+    if not hasattr(maps, "parts"):
+        raise InputError(
+            f"The lens '{to_spec(chosen)}' must return Maps, but returned a {type(maps).__name__}. Return "
+            "hs.make_maps(trace, layers, self), with one tensor [batch, head, query, key] for each layer."
+        )
+    return maps
 
 
 def _quote(names: frozenset[str]) -> str:

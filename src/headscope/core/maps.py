@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -15,11 +15,15 @@ from jaxtyping import Float, Num
 from torch import Tensor
 
 from headscope.core.catalog import lenses
-from headscope.core.errors import InputError
+from headscope.core.errors import InputError, UnknownName
 from headscope.core.example import Example
-from headscope.core.spec import parse_spec
+from headscope.core.prose import count_noun
+from headscope.core.spec import parse_spec, to_spec
 from headscope.core.tokens import Tokens, token_labels
 from headscope.core.trace import Trace, Visible, select_labels
+
+if TYPE_CHECKING:
+    from headscope.core.lens import Lens
 
 
 @dataclass(frozen=True)
@@ -165,13 +169,24 @@ class Maps:
 def make_maps(
     trace: Trace,
     parts: Sequence[Tensor | Factored],
-    lens: str,
+    lens: "str | Lens",
     *,
     signed: bool = False,
     merged: bool = False,
     diagnostics: Mapping[str, Tensor] | None = None,
 ) -> Maps:
-    """Maps that keep a trace's tokens, masks, labels and examples."""
+    """Return the maps that a lens made of a trace, with the tokens, masks, labels and examples of the trace.
+
+    `parts` has one tensor `[batch, head, query, key]` for each layer, with one head where `merged`. Weights may be
+    negative where `signed`. `diagnostics` are tensors `[batch, layer, head]` by name.
+
+    >>> import torch
+    >>> trace = Trace.of([torch.full((1, 2, 3, 3), 1 / 3)], ["a", "b", "c"])
+    >>> make_maps(trace, [layer.mean(1, keepdim=True) for layer in trace.attention], "mean", merged=True)
+    Maps(mean lens, self attention of 1 example(s), 1 layers × heads merged, up to 3 tokens)
+    """
+    lens = lens if isinstance(lens, str) else to_spec(lens)
+    _check_parts(trace, parts, lens, merged=merged)
     return Maps(
         parts=parts,
         lens=lens,
@@ -188,10 +203,32 @@ def make_maps(
     )
 
 
+def _check_parts(trace: Trace, parts: Sequence[Tensor | Factored], lens: str, *, merged: bool) -> None:
+    """Raise InputError for parts of other shapes than the trace."""
+    if len(parts) != len(trace.layers):
+        raise InputError(
+            f"The lens '{lens}' made maps of {count_noun(len(parts), 'layer')}, but the trace has {len(trace.layers)}. "
+            "Return one tensor for each layer."
+        )
+    for part, attention in zip(parts, trace.attention, strict=True):
+        batch, head, *cells = attention.shape
+        expected = [batch, 1 if merged else head, *cells]
+        shape = [*part.left.shape[:3], part.right.shape[2]] if isinstance(part, Factored) else list(part.shape)
+        if shape != expected:
+            one = " Give merged=True for one map per layer." if shape == [batch, 1, *cells] else ""
+            raise InputError(
+                f"The lens '{lens}' made a map of shape {shape}, but {expected} is expected: batch, head, query, key."
+                f"{one}"
+            )
+
+
 def _quantity(lens: str) -> str:
     """Return what the weights of a lens are, as its class says it."""
     name = parse_spec(lens)[0]
-    quantity = getattr(lenses.find(name), "quantity", "") if name in lenses.names() else ""
+    try:
+        quantity = getattr(lenses.find(name), "quantity", "")
+    except UnknownName:  # maps of a lens that is not in the catalog, made by hand
+        quantity = ""
     return quantity or f"weight ({lens})"
 
 

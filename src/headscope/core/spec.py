@@ -1,6 +1,7 @@
 """Catalog entries as short strings: `rollout:residual=0.3,inner=(effective:keys=paper)`."""
 
-from dataclasses import MISSING, Field, fields
+import re
+from dataclasses import MISSING, Field, fields, is_dataclass
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -28,18 +29,18 @@ def parse_spec(spec: str) -> tuple[str, dict[str, str]]:
 def to_spec(entry: Any) -> str:
     """Return the shortest spec of an entry: its name, and the parameters that differ from their defaults."""
     changed = [
-        f"{field.name}={format_value(getattr(entry, field.name))}"
-        for field in fields(entry)
+        f"{field.name}={format_value(_like_default(getattr(entry, field.name), field))}"
+        for field in entry_fields(entry)
         if getattr(entry, field.name) != default_value(field)
     ]
-    name = file_name(type(entry))
+    name = entry_name(type(entry))
     return f"{name}:{','.join(changed)}" if changed else name
 
 
 def build_entry(kind: type, name: str, parameters: dict[str, Any]) -> Any:
     """Build an entry of class `kind`; parameters given as text are converted to their types."""
     hints = get_type_hints(kind)
-    known = {field.name for field in fields(kind) if field.init}
+    known = {field.name for field in entry_fields(kind) if field.init}
     for key in parameters:
         if key not in known:
             raise unknown_name(f"parameter of '{name}'", key, known)
@@ -48,10 +49,10 @@ def build_entry(kind: type, name: str, parameters: dict[str, Any]) -> Any:
 
 def check_choices(entry: Any) -> None:
     """Raise InputError for a value outside a field's `Literal`; for use in `__post_init__`."""
-    for field in fields(entry):
+    for field in entry_fields(entry):
         hint = get_type_hints(type(entry))[field.name]
         if get_origin(hint) is Literal:
-            _check_choice(getattr(entry, field.name), hint, file_name(type(entry)), field.name)
+            _check_choice(getattr(entry, field.name), hint, entry_name(type(entry)), field.name)
 
 
 def canonical_name(name: str) -> str:
@@ -68,9 +69,27 @@ def class_name(name: str) -> str:
     return "".join(part[:1].upper() + part[1:] for part in name.split("_"))
 
 
-def file_name(kind: type) -> str:
-    """Return the name of the catalog file that defines a class, which is the entry's name."""
-    return kind.__module__.rpartition(".")[2]
+def entry_name(kind: type) -> str:
+    """Return the name of an entry of this class: that of the class, in small letters.
+
+    >>> from headscope.core.errors import HeadscopeError, UnknownName
+    >>> entry_name(UnknownName), entry_name(HeadscopeError)
+    ('unknown_name', 'headscope_error')
+    """
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", kind.__name__).lower()
+
+
+def entry_fields(entry: Any) -> "tuple[Field[Any], ...]":
+    """Return the parameters of an entry or its class; one that is no dataclass has none."""
+    if is_dataclass(entry):
+        return fields(entry)
+    kind = entry if isinstance(entry, type) else type(entry)
+    if kind.__init__ is not object.__init__:  # type: ignore[misc]
+        raise InputError(
+            f"The class {kind.__name__} has an __init__ of its own, so that its parameters are not known. Make it a "
+            "dataclass: write @dataclass(frozen=True) above it, and its parameters as fields."
+        )
+    return ()
 
 
 def _split(text: str, spec: str) -> list[str]:
@@ -124,6 +143,11 @@ def format_value(value: Any) -> str:
     if isinstance(value, tuple):
         return "+".join(map(format_value, value))
     return f"({to_spec(value)})" if hasattr(value, "from_spec") else str(value)
+
+
+def _like_default(value: Any, field: "Field[Any]") -> Any:
+    """Return a whole number as a float where the default is one, so that `power=3` and `power=3.0` have one spec."""
+    return float(value) if type(value) is int and isinstance(default_value(field), float) else value
 
 
 def default_value(field: "Field[Any]") -> Any:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from headscope.core.catalog import statistics
 from headscope.core.errors import InputError
 from headscope.core.lens import Lens
-from headscope.core.spec import file_name
+from headscope.core.spec import entry_name
 from headscope.core.state import State
 
 if TYPE_CHECKING:
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 class Statistic(ABC):
     """Parameters of a statistic, the state that one batch contributes, and the result of a state.
 
-    A subclass is a frozen dataclass in a file of its own under `statistics/`, named after it. Most are
-    `maps.per_example.PerExample`.
+    A subclass is a frozen dataclass, in a notebook, in a script or in a file of its own. Its name is that of the class
+    in small letters. Most are derived from `PerExample`.
     """
 
     needs: ClassVar[frozenset[str]] = frozenset({"maps"})
     """What it observes: "maps", "tags" of words, "against" (a second model), or "text" alone, which loads no model."""
 
-    scope: ClassVar[Literal["layer", "stack"]] = "layer"
-    """Whether it measures each layer separately, or all layers at once."""
+    scope: ClassVar[Literal["layer", "stack"]] = "stack"
+    """Whether it needs all layers at once. "layer": each alone, so that `measure` frees one before the next."""
 
     cites: ClassVar[tuple[str, ...]] = ()
-    """The papers it comes from, as keys of `headscope cite`."""
+    """The papers it comes from, as keys of `headscope cite` or BibTeX entries."""
 
     def lenses(self, lens: Lens) -> Sequence[Lens]:  # noqa: ARG002
         """Return other lenses whose maps it needs, beside the measured lens."""
@@ -54,5 +54,5 @@ class Statistic(ABC):
 def check_fraction(statistic: Statistic, name: str) -> None:
     """Raise InputError unless a parameter is in [0, 1); for use in `__post_init__`."""
     if not 0 <= (value := getattr(statistic, name)) < 1:
-        kind = file_name(type(statistic))
+        kind = entry_name(type(statistic))
         raise InputError(f"The parameter '{name}' of '{kind}' must be at least 0 and less than 1, but got {value}.")

@@ -10,7 +10,7 @@ import xarray as xr
 
 from headscope.core.catalog import studies
 from headscope.core.errors import InputError
-from headscope.core.spec import file_name
+from headscope.core.spec import entry_name
 from headscope.core.study import ProgressCallback, Results, Study, StudyResult, option
 from headscope.experiments.steps import Steps, print_progress
 from headscope.experiments.summary import count_inputs, list_tasks
@@ -55,7 +55,7 @@ def study(
             f"Stopped. Finished steps are stored in {folder}: run the same study again to resume it."
         ) from None
     for part, data in results.items():
-        title = file_name(type(chosen)) if part == "numbers" else f"{file_name(type(chosen))}_{part}"
+        title = entry_name(type(chosen)) if part == "numbers" else f"{entry_name(type(chosen))}_{part}"
         save(data, folder / f"{title}.nc")
     return StudyResult(results, chosen.document(results))
 
@@ -192,7 +192,7 @@ class TaskStudy(Study):
         """Return the provenance; of a path only its name, so that a report says nothing of the machine."""
         values = {option.name: getattr(self, option.name) for option in fields(self)}
         changed = {name: value for name, value in values.items() if value != getattr(type(self), name)}
-        name = file_name(type(self))
+        name = entry_name(type(self))
         return {
             "command": f"headscope study {name.replace('_', '-')}",
             "options": {key: Path(value).name if key in PATHS else value for key, value in changed.items()},

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 from headscope.core.lens import Lens
 from headscope.core.maps import Maps, make_maps
-from headscope.core.spec import to_spec
 from headscope.core.trace import Trace
 from headscope.effective.diagnostics import stack_diagnostics
 from headscope.effective.layers import NEEDS, Keys, compute_layers
@@ -21,6 +20,7 @@ class Effective(Lens):
 
     keys: Keys = "visible"
 
+    scope = "layer"
     cites = ("brunner2020", "sun2021")
     quantity = "effective attention"
 
@@ -39,4 +39,4 @@ class Effective(Lens):
         """The effective attention of every layer, in factored form where rows see the same keys."""
         layers = list(compute_layers(trace, self.keys))
         parts = [layer.part for layer in layers]
-        return make_maps(trace, parts, to_spec(self), signed=True, diagnostics=stack_diagnostics(layers))
+        return make_maps(trace, parts, self, signed=True, diagnostics=stack_diagnostics(layers))

@@ -8,7 +8,6 @@ from torch import Tensor
 
 from headscope.core.lens import Lens
 from headscope.core.maps import Maps, make_maps
-from headscope.core.spec import to_spec
 from headscope.core.trace import Trace
 
 ROWS = 64
@@ -60,6 +59,7 @@ class Norm(Lens):
 
     merge: bool = False
 
+    scope = "layer"
     cites = ("kobayashi2020",)
     quantity = "norm of the weighted value"
 
@@ -76,4 +76,4 @@ class Norm(Lens):
         compute = summed_norms if self.merge else head_norms
         layers = zip(trace.attention, trace.values, trace.output, strict=True)
         parts = [compute(*(tensor.to(dtype) for tensor in layer)) for layer in layers]
-        return make_maps(trace, parts, to_spec(self), merged=self.merge)
+        return make_maps(trace, parts, self, merged=self.merge)

@@ -7,7 +7,6 @@ from torch import Tensor
 
 from headscope.core.lens import Lens
 from headscope.core.maps import Maps, make_maps
-from headscope.core.spec import to_spec
 from headscope.core.trace import Trace
 from headscope.effective.diagnostics import divide, frobenius_norm
 from headscope.effective.layers import NEEDS, Keys, compute_layers
@@ -22,6 +21,7 @@ class Null(Lens):
 
     keys: Keys = "visible"
 
+    scope = "layer"
     cites = ("brunner2020", "sun2021")
     quantity = "attention that never reaches the output"
 
@@ -46,4 +46,4 @@ class Null(Lens):
             share = divide(frobenius_norm(parts[-1]), frobenius_norm(raw))
             tables.append({**layer.diagnostics, "share": share})
         diagnostics = {name: torch.stack([table[name] for table in tables], dim=1) for name in tables[0]}
-        return make_maps(trace, parts, to_spec(self), signed=True, diagnostics=diagnostics)
+        return make_maps(trace, parts, self, signed=True, diagnostics=diagnostics)

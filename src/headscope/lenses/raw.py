@@ -6,7 +6,6 @@ import torch
 
 from headscope.core.lens import Lens
 from headscope.core.maps import Maps, make_maps
-from headscope.core.spec import to_spec
 from headscope.core.trace import Trace
 
 
@@ -14,6 +13,7 @@ from headscope.core.trace import Trace
 class Raw(Lens):
     """Raw attention: the weights after the softmax, unchanged."""
 
+    scope = "layer"
     cites = ("vaswani2017",)
     quantity = "attention weight"
 
@@ -21,4 +21,4 @@ class Raw(Lens):
         """Return the trace's own attention, with the largest number of visible keys as `n`."""
         n = torch.stack([visible.sum(-1).amax(-1) for visible in trace.visible], dim=1)  # batch layer
         diagnostics = {"n": n[..., None].expand(-1, -1, len(trace.heads))}
-        return make_maps(trace, trace.attention, to_spec(self), diagnostics=diagnostics)
+        return make_maps(trace, trace.attention, self, diagnostics=diagnostics)

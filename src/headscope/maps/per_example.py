@@ -10,8 +10,9 @@ import xarray as xr
 from torch import Tensor
 
 from headscope.core.batch import Batch
+from headscope.core.errors import InputError
 from headscope.core.example import Example
-from headscope.core.spec import to_spec
+from headscope.core.spec import entry_name, to_spec
 from headscope.core.state import Array, Labels, Leaf, Moments, Rows, State
 from headscope.core.statistic import Statistic
 from headscope.core.tokens import Tokens
@@ -62,9 +63,8 @@ class PerExample(Statistic):
 
     def observe(self, batch: Batch) -> State:
         """Return the moments of every variable over the examples of a batch."""
-        labels = {"layer": batch.focus.layers, "head": batch.focus.heads, **self.axes(batch)}
-        ids = [example.id for example in batch.examples]
-        return make_state(self, self.values(batch), ids, labels)
+        values, labels = compute_values(self, batch)
+        return make_state(self, values, [example.id for example in batch.examples], labels)
 
     def finish(self, state: State) -> xr.Dataset:
         """Return for each variable x its mean x, and x_sd, x_n, x_low, x_high (95 % interval) and any x_rows."""
@@ -86,6 +86,25 @@ class PerExample(Statistic):
         return data
 
 
+def compute_values(statistic: PerExample, batch: Batch) -> tuple[Mapping[str, Tensor], Labels]:
+    """Return the values of a statistic with the labels of their axes; raise InputError if they do not fit."""
+    labels = {"layer": batch.focus.layers, "head": batch.focus.heads, **statistic.axes(batch)}
+    values, name = statistic.values(batch), to_spec(statistic)
+    if not isinstance(values, Mapping) or not all(isinstance(table, Tensor) for table in values.values()):
+        raise InputError(
+            f"The statistic '{name}' must return tensors by name, but returned {_describe_type(values)}. Return "
+            f"{{'{entry_name(type(statistic))}': tensor}}."
+        )
+    expected = [len(batch.examples), *map(len, labels.values())]
+    for variable, table in values.items():
+        if list(table.shape) != expected:
+            raise InputError(
+                f"The statistic '{name}' returned '{variable}' of shape {list(table.shape)}, but {expected} is "
+                f"expected: {', '.join(('batch', *labels))}."
+            )
+    return values, labels
+
+
 def make_state(
     statistic: PerExample,
     values: Mapping[str, Tensor | Array],
@@ -102,6 +121,11 @@ def make_state(
         if rows:
             leaves[f"{name}_rows"] = Rows.of(np.array(ids, dtype=np.str_), table)
     return State(to_spec(statistic), leaves, {name: list(axis) for name, axis in labels.items()})
+
+
+def _describe_type(values: Any) -> str:
+    kinds = map(type, values.values()) if isinstance(values, Mapping) else [type(values)]
+    return f"a {next(kind.__name__ for kind in kinds if kind is not Tensor or not isinstance(values, Mapping))}"
 
 
 def _summarize(name: str, leaf: Moments) -> dict[str, Array]:

@@ -65,7 +65,7 @@ def measure(
         batches = distribute(job, workers)
     saved = None if path is None else path if path.suffix == ".state" else path.with_name(f"{path.name}.state")
     checkpoint = _run(job, batches, saved, resume=resume, quiet=not progress)
-    result = to_dataset(checkpoint.states, {"command": "hs.measure", **job.facts})
+    result = to_dataset(checkpoint.states, {"command": "hs.measure", **job.facts}, job.observer.settings.statistics)
     if path is not None and saved is not None and path != saved:
         save(result, path)
         saved.unlink(missing_ok=True)

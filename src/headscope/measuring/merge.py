@@ -1,6 +1,6 @@
 """From states to a result, and from the shards of a measurement to the whole."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,8 @@ import xarray as xr
 from headscope.core.catalog import statistics
 from headscope.core.errors import InputError
 from headscope.core.prose import join_words
+from headscope.core.spec import to_spec
+from headscope.core.statistic import Statistic
 from headscope.measuring.checkpoint import ENVIRONMENT, Checkpoint, add_states, read_checkpoint
 from headscope.measuring.observe import States
 from headscope.results.resume import find_difference, shorten
@@ -41,11 +43,19 @@ def merge(*states: str | Path) -> xr.Dataset:
     return to_dataset(total, {"command": "hs.merge", **facts, "n": n, "shards": len(parts)})
 
 
-def to_dataset(states: States, facts: Mapping[str, Any]) -> xr.Dataset:
-    """Return all statistics along `lens` and `site`, stamped; a head that a lens does not have is NaN with n = 0."""
+def to_dataset(states: States, facts: Mapping[str, Any], entries: Iterable[Statistic] = ()) -> xr.Dataset:
+    """Return all statistics along `lens` and `site`, stamped; a head that a lens does not have is NaN with n = 0.
+
+    Statistics that are not among `entries` are found by name.
+    """
+    known = {to_spec(entry): entry for entry in entries}
     parts = []
     for lens in dict.fromkeys(lens for lens, _ in states):
-        results = [statistics.make(spec).finish(state) for (name, spec), state in states.items() if name == lens]
+        results = [
+            (known.get(spec) or statistics.make(spec)).finish(state)
+            for (name, spec), state in states.items()
+            if name == lens
+        ]
         merged = xr.merge(results, join="outer", compat="no_conflicts")
         parts.append(merged.expand_dims({"lens": [lens], "site": [facts["site"]]}))
     data = xr.concat(parts, "lens", join="outer") if len(parts) > 1 else parts[0]

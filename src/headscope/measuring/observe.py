@@ -21,7 +21,7 @@ from headscope.engine.batch import Inputs
 from headscope.engine.capture import capture_batch, make_request, map_layers
 from headscope.engine.edited import edited
 from headscope.engine.model import Model
-from headscope.maps.per_example import PerExample, make_state
+from headscope.maps.per_example import PerExample, compute_values, make_state
 from headscope.maps.words import to_words
 from headscope.measuring.layers import MapsByLens, fold_layers, select_layer
 from headscope.measuring.settings import MeasureSettings
@@ -160,8 +160,7 @@ class Observer:
             batch = Batch(maps["model", lens].examples, maps, lens, tables)
             for statistic in self.settings.statistics:
                 if isinstance(statistic, PerExample) and statistic.scope == scope:
-                    labels = {"layer": batch.focus.layers, "head": batch.focus.heads, **statistic.axes(batch)}
-                    values[lens, to_spec(statistic)] = _Values(statistic.values(batch), labels)
+                    values[lens, to_spec(statistic)] = _Values(*compute_values(statistic, batch))
         return values
 
     def _make_states(self, pending: _PendingBatch) -> States:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
+from headscope.core.catalog import catalogs
 from headscope.core.errors import HeadscopeError, InputError, require_package
 from headscope.core.example import Example
 from headscope.engine.model import Model
@@ -28,6 +29,7 @@ def distribute(job: MeasureJob, workers: int | None) -> Callable[[int], Iterator
     if workers is not None and workers < 1:
         raise InputError(f"workers must be at least 1, but got {workers}.")
     _check_loadable(job)
+    _check_importable(job)
 
     def observe(start: int) -> Iterator[States]:
         if not ray.is_initialized():
@@ -109,6 +111,20 @@ def _build_observer(description: dict[str, Any]) -> Observer:
     first, second = description["models"]
     against = None if second is None else load_again(*second)
     return Observer(load_again(*first), description["settings"], against, description["edits"])
+
+
+def _check_importable(job: MeasureJob) -> None:
+    """Workers import the classes of lenses, statistics and edits, so that these must be installed."""
+    settings = job.observer.settings
+    entries = {"lenses": settings.all_lenses, "statistics": settings.statistics, "edits": job.observer.edits}
+    for folder, parts in entries.items():
+        for entry in parts:
+            if not catalogs[folder].is_installed(entry):
+                raise InputError(
+                    f"The workers cannot import {type(entry).__name__}, which is defined in "
+                    f"{type(entry).__module__}. Put it into an installed package with the entry point "
+                    f"'headscope.{folder}', or measure with engine='local'."
+                )
 
 
 def _check_loadable(job: MeasureJob) -> None:

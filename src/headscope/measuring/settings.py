@@ -8,7 +8,7 @@ from headscope.core.catalog import lenses as lens_catalog
 from headscope.core.catalog import statistics as statistic_catalog
 from headscope.core.errors import InputError, unknown_name
 from headscope.core.lens import Lens
-from headscope.core.spec import file_name, to_spec
+from headscope.core.spec import entry_name, to_spec
 from headscope.core.statistic import Statistic
 from headscope.maps.per_example import PerExample
 
@@ -95,10 +95,8 @@ def make_measure_settings(lens: Any, statistics: Any, **options: Any) -> Measure
         raise InputError(f"No lens was given. Name at least one: {', '.join(lens_catalog.names())}.")
     if not chosen:
         raise InputError(f"No statistic was given. Name at least one: {', '.join(statistic_catalog.names())}.")
-    for statistic in chosen:
-        _check_in_catalog(statistic)
     _check_unique("lens", list(map(to_spec, lenses)))
-    _check_unique("statistic", [file_name(type(statistic)) for statistic in chosen])
+    _check_unique("statistic", [entry_name(type(statistic)) for statistic in chosen])
     for name in ("layers", "heads"):
         indices = options.get(name)
         options[name] = None if indices is None else tuple([indices] if isinstance(indices, int) else indices)
@@ -117,14 +115,4 @@ def _check_unique(kind: str, names: list[str]) -> None:
         raise InputError(
             f"The {kind} '{repeated[0]}' was given twice, and its results would have the same name. Measure its "
             "variants one after the other."
-        )
-
-
-def _check_in_catalog(statistic: Statistic) -> None:
-    """Results and saved states find a statistic again by its name."""
-    name = file_name(type(statistic))
-    if name not in statistic_catalog.names() or statistic_catalog.find(name) is not type(statistic):
-        raise InputError(
-            f"{type(statistic).__name__} is no statistic of the catalog, so its states could not be read again. Put it "
-            "into a package that offers it under the entry point 'headscope.statistics'."
         )

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure, SubFigure
 from headscope.core.catalog import figures
 from headscope.core.errors import InputError
 from headscope.core.figure import Target
-from headscope.core.spec import file_name
+from headscope.core.spec import entry_name
 from headscope.plotting import theme
 from headscope.plotting.canvas import new_figure
 
@@ -42,7 +42,7 @@ def draw(
     entry = figures.make(figure, **options)
     data = to_dataset(what, example)
     with theme.apply():
-        target = Target(file_name(type(entry)), new_figure(), ax, canvas)
+        target = Target(entry_name(type(entry)), new_figure(), ax, canvas)
         entry(data, target)
     return target.figure
 

@@ -25,11 +25,20 @@ class Reference:
 
 
 def find_references(names: Iterable[str]) -> list[Reference]:
-    """Return the entries of keys such as "sun2021" or catalog entries such as "effective", each once and in order."""
+    """Return the entries of keys such as "sun2021" or catalog entries such as "effective", each once and in order.
+
+    A name may also be a BibTeX entry itself, as an own lens or statistic cites it.
+
+    >>> [reference.key for reference in find_references(["sun2021", "@misc{doe2020, title = {On attention}}"])]
+    ['sun2021', 'doe2020']
+    """
     known = read_references()
     entries: dict[str, str] = {}
     for name in names:
-        entries |= {name: known[name]} if name in known else _read_entry(name, known)
+        if match := re.match(r"\s*@\w+\{([^,\s]+),", name):
+            entries[match[1]] = name.strip()
+        else:
+            entries |= {name: known[name]} if name in known else _read_entry(name, known)
     return [Reference(key, entry, format_citation(entry)) for key, entry in entries.items()]
 
 

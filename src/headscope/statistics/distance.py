@@ -31,6 +31,7 @@ class Distance(PerExample):
     Padding is not counted. In cross attention it is the difference between the positions in the two texts.
     """
 
+    scope = "layer"
     units = "tokens"
     quantities: ClassVar = {"distance": "attention distance"}
 

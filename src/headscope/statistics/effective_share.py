@@ -24,6 +24,7 @@ def effective_for(lens: str) -> Lens:
 class EffectiveShare(PerExample):
     """‖A_eff‖ / ‖A‖ of every head, whichever lens is measured; 1 where effective and raw attention are equal."""
 
+    scope = "layer"
     cites = ("brunner2020", "sun2021")
 
     def lenses(self, lens: Lens) -> Sequence[Lens]:

@@ -48,6 +48,7 @@ class Entropy(PerExample):
     smoothing: float = 0.0
     rows: Literal["all", "cls"] = "all"
 
+    scope = "layer"
     cites = ("clark2019",)
     units = "nats"
 

@@ -27,6 +27,7 @@ class LensAgreement(PerExample):
 
     other: Lens = field(default_factory=lambda: lenses.make("norm"))  # as Sun & Marasović (2021) propose
 
+    scope = "layer"
     cites = ("kobayashi2020", "sun2021")
     quantities: ClassVar = {
         "lens_agreement": "agreement of lenses",

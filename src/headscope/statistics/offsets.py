@@ -42,6 +42,7 @@ class Offsets(PerExample):
 
     reach: int = 2
 
+    scope = "layer"
     cites = ("clark2019",)
     quantities: ClassVar = {"offsets": "attention weight", "offsets_absolute": "absolute attention weight"}
 

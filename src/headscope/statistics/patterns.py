@@ -52,6 +52,7 @@ class Patterns(PerExample):
 
     classifier: str = "cnn"
 
+    scope = "layer"
     cites = ("kovaleva2019",)
     quantities: ClassVar = {
         "patterns": "share of examples",

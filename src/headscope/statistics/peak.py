@@ -26,6 +26,7 @@ class Peak(PerExample):
     Heads with at most 0.1 are the "broad" heads of Clark et al. (2019).
     """
 
+    scope = "layer"
     cites = ("clark2019",)
     quantities: ClassVar = {"peak": "largest weight of a row"}
 

@@ -26,6 +26,7 @@ class Similarity(PerExample):
     padded: bool = False
 
     needs = frozenset({"maps", "against"})
+    scope = "layer"
     cites = ("kovaleva2019", "sun2021")
     quantities: ClassVar = {"similarity": "similarity of maps"}
 

@@ -34,6 +34,7 @@ class SpecialTokens(PerExample):
 
     several: Literal["sum", "max"] = "sum"
 
+    scope = "layer"
     cites = ("clark2019", "sun2021")
     quantities: ClassVar = {
         "special_tokens": "attention weight",

@@ -32,6 +32,7 @@ class TokenTypes(PerExample):
     subtokens: Literal["first", "all"] = "first"
 
     needs = frozenset({"maps", "tags"})
+    scope = "layer"
     cites = ("sun2021", "clark2019")
     quantities: ClassVar = {"token_types": "attention weight", "token_types_absolute": "absolute attention weight"}
 

@@ -39,4 +39,4 @@ def read_bibtex(name: str) -> str:
     '@inproceedings{kobayashi2020,'
     """
     entries = read_references()
-    return "\n\n".join(entries[key] for key in citation_keys(name))
+    return "\n\n".join(entries.get(key, key) for key in citation_keys(name))

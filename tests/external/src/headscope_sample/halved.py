@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 from headscope.core.lens import Lens
 from headscope.core.maps import Maps, make_maps
-from headscope.core.spec import to_spec
 from headscope.core.trace import Trace
 
 
@@ -16,4 +15,4 @@ class Halved(Lens):
 
     def __call__(self, trace: Trace) -> Maps:
         """Divide every weight."""
-        return make_maps(trace, [layer / self.by for layer in trace.attention], to_spec(self))
+        return make_maps(trace, [layer / self.by for layer in trace.attention], self)
