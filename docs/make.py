@@ -13,7 +13,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-import effective_attention_page  # beside this file
+import api_page  # beside this file
+import effective_attention_page
 import heads_page
 import padding_page
 import patterns_page
@@ -81,6 +82,7 @@ def make_all() -> Iterator[tuple[Path, bytes]]:
     yield fill_page("edits.md", "measured", describe_edits())
     yield fill_page("words.md", "tagger", words_page.table())
     yield fill_page("training.md", "tuned", training_page.table())
+    yield DOCS / "api.md", api_page.page()
     yield DOCS / "padding.md", padding_page.page()
     yield DOCS / "heads.md", heads_page.page()
     yield DOCS / "patterns.md", patterns_page.page()

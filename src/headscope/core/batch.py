@@ -15,6 +15,10 @@ class Batch:
 
     The role is "model", or "against" for the second model of a comparison. `lens` is the measured lens; `maps` may
     hold others for statistics that compare lenses.
+
+    >>> maps = hs.view(trace, "raw")
+    >>> hs.Batch(maps.examples, {("model", "raw"): maps}, "raw").focus is maps
+    True
     """
 
     examples: tuple[Example, ...]

@@ -30,6 +30,13 @@ class Edit(ABC):
 
     A subclass is a frozen dataclass in a file of its own under `edits/`, named after it. It is called at its layers
     only, with the caller's gradient mode. Whatever it says of rows of padding is not used: they keep what they had.
+
+    >>> class Halved(hs.Edit):
+    ...     def __call__(self, heads):
+    ...         return heads.context / 2
+    >>> with hs.edited(model, Halved()) as changed:
+    ...     hs.capture(changed, "The cat sat down.").layers
+    (0, 1, 2, 3, 4, 5)
     """
 
     cites: ClassVar[tuple[str, ...]] = ()

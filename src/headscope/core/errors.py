@@ -19,39 +19,87 @@ from typing import Any
 
 
 class HeadscopeError(Exception):
-    """Base class of all errors of headscope."""
+    """Base class of all errors of headscope.
+
+    >>> try:
+    ...     hs.view(trace, "efective")
+    ... except hs.HeadscopeError as error:
+    ...     print(error)
+    No lens is called 'efective'. Did you mean 'effective'? Known: effective, norm, null, raw.
+    """
 
 
 class InputError(HeadscopeError, ValueError):
-    """An argument or its data cannot be used."""
+    """An argument or its data cannot be used.
+
+    >>> hs.capture(model, "A text.", layers=[99])
+    Traceback (most recent call last):
+    headscope.core.errors.InputError: There is no layer 99 here, only layers 0 to 5.
+    """
 
 
 class UnknownName(InputError):  # noqa: N818  (the name says what is wrong)
-    """There is no entry of that name."""
+    """There is no entry of that name.
+
+    >>> hs.draw(hs.view(trace), "matricks")
+    Traceback (most recent call last):
+    headscope.core.errors.UnknownName: No figure is called 'matricks'. Did you mean 'matrix'? Known: ...
+    """
 
 
 class LoadError(InputError):
-    """A model cannot be loaded."""
+    """A model cannot be loaded.
+
+    >>> hs.load("no-such-folder/no-such-model")
+    Traceback (most recent call last):
+    headscope.core.errors.LoadError: ...
+    """
 
 
 class NotCaptured(InputError):  # noqa: N818  (the name says what is wrong)
-    """A trace lacks what a lens needs."""
+    """A trace lacks what a lens needs.
+
+    >>> hs.view(hs.Trace.of(trace.attention, trace.keys.text), "norm")
+    Traceback (most recent call last):
+    headscope.core.errors.NotCaptured: The lens 'norm' needs 'output' and 'values', but this trace holds ...
+    """
 
 
 class MissingExtra(InputError):  # noqa: N818  (the name says what is wrong)
-    """An optional package is not installed."""
+    """An optional package is not installed.
+
+    >>> issubclass(hs.MissingExtra, hs.InputError)
+    True
+    """
 
 
 class CaptureError(HeadscopeError):
-    """The attention of a model cannot be captured."""
+    """The attention of a model cannot be captured.
+
+    >>> issubclass(hs.CaptureError, hs.HeadscopeError)
+    True
+    """
 
 
 class OutputError(HeadscopeError):
-    """A file cannot be written."""
+    """A file cannot be written.
+
+    >>> hs.save(hs.view(trace).dataset(), "maps.docx")
+    Traceback (most recent call last):
+    headscope.core.errors.OutputError: A Dataset is saved as .nc .zarr .csv .parquet, but 'maps.docx' ...
+    """
 
 
 class DataWarning(UserWarning):
-    """A property of the user's data or model that affects the results."""
+    """A property of the user's data or model that affects the results.
+
+    >>> import warnings
+    >>> with warnings.catch_warnings(record=True) as notes:
+    ...     warnings.simplefilter("always")
+    ...     data = hs.measure(model, ["a very long text " * 200], statistics=["peak"], max_length=16, progress=False)
+    >>> [note.category.__name__ for note in notes]
+    ['DataWarning']
+    """
 
 
 def unknown_name(what: str, name: str, known: Iterable[str]) -> UnknownName:

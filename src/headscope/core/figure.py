@@ -65,6 +65,12 @@ class Figure(ABC):
     """Frozen parameters and a call that draws a Dataset.
 
     A subclass is a frozen dataclass in a file of its own under `figures/`, named after it.
+
+    >>> class RowSums(hs.Figure):
+    ...     def __call__(self, data, target):
+    ...         target.open_axes(4.0, 2.5).plot(data["weights"].isel(lens=0, layer=0, head=0).sum("key"))
+    >>> len(hs.draw(hs.view(trace), RowSums).axes)
+    1
     """
 
     cites: ClassVar[tuple[str, ...]] = ()

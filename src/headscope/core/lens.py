@@ -18,6 +18,16 @@ class Lens(ABC):
 
     A subclass is a frozen dataclass, in a notebook, in a script or in a file of its own. Its name is that of the class
     in small letters: `Sharpened` is the lens "sharpened".
+
+    >>> from dataclasses import dataclass
+    >>> @dataclass(frozen=True)
+    ... class Sharpened(hs.Lens):
+    ...     power: float = 2.0
+    ...
+    ...     def __call__(self, trace):
+    ...         return hs.make_maps(trace, [layer**self.power for layer in trace.attention], self)
+    >>> hs.view(trace, Sharpened(power=3)).lens
+    'sharpened:power=3.0'
     """
 
     scope: ClassVar[Literal["layer", "stack"]] = "stack"
@@ -58,6 +68,10 @@ def view(trace: "Trace", lens: "str | Lens | type[Lens]" = "effective") -> "Maps
     """Apply a lens to a trace.
 
     `lens` is a name, a spec such as "effective:keys=paper", or an object or a class of a lens.
+
+    >>> maps = hs.view(trace, "effective")
+    >>> maps.weights.shape  # batch layer head query key
+    torch.Size([1, 6, 12, 11, 11])
     """
     chosen: Lens = lenses.make(lens)
     if missing := chosen.needs - trace.held:

@@ -64,7 +64,6 @@ def list_parameters(kind: Any) -> str:
 def list_lenses() -> Listing:
     """Return all lenses by name: built in, installed, and defined in this session.
 
-    >>> import headscope as hs
     >>> print(hs.list_lenses()["norm"].__name__, *hs.list_lenses())  # doctest: +ELLIPSIS
     Norm effective norm null raw...
     """
@@ -74,7 +73,6 @@ def list_lenses() -> Listing:
 def list_statistics() -> Listing:
     """Return all statistics by name: built in, installed, and defined in this session.
 
-    >>> import headscope as hs
     >>> "entropy" in hs.list_statistics()
     True
     """
@@ -84,8 +82,8 @@ def list_statistics() -> Listing:
 def list_figures() -> Listing:
     """Return all figures by name: built in, installed, and defined in this session.
 
-    >>> import headscope as hs
     >>> hs.list_figures()["matrix"].__doc__.splitlines()[0]
+    'One map with every token labelled; masked cells are hatched.'
     """
     return Listing(catalog.figures)
 
@@ -93,7 +91,6 @@ def list_figures() -> Listing:
 def list_edits() -> Listing:
     """Return all edits by name: built in, installed, and defined in this session.
 
-    >>> import headscope as hs
     >>> "effective_attention" in hs.list_edits()
     True
     """
@@ -103,7 +100,6 @@ def list_edits() -> Listing:
 def list_readers() -> Listing:
     """Return all formats that `hs.read` reads, by name: built in, installed, and defined in this session.
 
-    >>> import headscope as hs
     >>> "jsonl" in hs.list_readers()
     True
     """
@@ -113,7 +109,6 @@ def list_readers() -> Listing:
 def list_studies() -> Listing:
     """Return all studies by name: built in, installed, and defined in this session.
 
-    >>> import headscope as hs
     >>> "effective_attention" in hs.list_studies()
     True
     """
@@ -123,7 +118,6 @@ def list_studies() -> Listing:
 def list_families() -> Listing:
     """Return all families of models by name: built in, installed, and defined in this session.
 
-    >>> import headscope as hs
     >>> "bert" in hs.list_families()["bert"].kinds
     True
     """

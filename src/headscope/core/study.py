@@ -41,6 +41,10 @@ class Study(ABC):
 
     A subclass is a frozen dataclass in a file or package of its own under `studies/`, named after it. Its fields, best
     declared with `option`, are the options of `headscope study` in the shell.
+
+    >>> from headscope.studies.effective_attention import EffectiveAttention
+    >>> issubclass(EffectiveAttention, hs.Study)
+    True
     """
 
     cites: ClassVar[tuple[str, ...]] = ()

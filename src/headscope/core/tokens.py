@@ -21,6 +21,9 @@ class Tokens(LazyFields):
     """The tokens of every row of a batch, in readable form.
 
     Rows are as wide as the longest example; `real` is False for padding.
+
+    >>> trace.keys.text[0]
+    ['[CLS]', 'the', 'cat', 'sat', 'down', 'because', 'it', 'was', 'tired', '.', '[SEP]']
     """
 
     text: Sequence[Sequence[str]]  # the real tokens of each row, in order

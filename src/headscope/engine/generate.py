@@ -50,6 +50,12 @@ def generate(
         is greedy search. Beam search and assisted decoding are not supported.
 
     `site`, `layers`, `heads` and `keep` are those of `capture`.
+
+    >>> import transformers
+    >>> small = transformers.GPT2Config(n_embd=16, n_layer=2, n_head=2)
+    >>> writer = hs.load(transformers.GPT2LMHeadModel(small), tokenizer=model.tokenizer)
+    >>> hs.generate(writer, "The cat sat", max_new_tokens=3).keys.counts.item()
+    8
     """
     request = make_request(model, site or "self", layers, heads, keep)
     plan = _plan(model, max_new_tokens, generate_options)

@@ -25,6 +25,13 @@ class PerExample(Statistic):
 
     The result is the mean over examples, with standard deviation, count and confidence interval. Every example has
     the same weight, whatever its length.
+
+    >>> class Largest(hs.PerExample):
+    ...     def values(self, batch):
+    ...         return {"largest": batch.focus.weights.amax((-2, -1))}  # batch layer head
+    >>> data = hs.measure(model, ["The cat sat down.", "It rained."], statistics=[Largest()], progress=False)
+    >>> data["largest"].dims, sorted(data.data_vars)
+    (('lens', 'site', 'layer', 'head'), ['largest', 'largest_high', 'largest_low', 'largest_n', 'largest_sd'])
     """
 
     units: ClassVar[str] = ""

@@ -20,6 +20,10 @@ def to_words(maps: Maps, query: str = "mean") -> Maps:
     This is the definition of Clark et al. (2019); their code uses the row of a word's first token (`query="first"`).
     Rows that sum to one still do. Special tokens, and tokens of no word, stay as they are. A word sees a word if one
     of its tokens (with "first": its first) sees one of the other's. Diagnostics remain those of the token maps.
+
+    >>> words = hs.to_words(hs.view(hs.capture(model, "Unbelievable tokenizers."), "raw"))
+    >>> words.keys.text[0]
+    ['[CLS]', 'unbelievable', 'tokenizers', '.', '[SEP]']
     """
     if query not in ("mean", "first"):
         raise InputError(f"query must be 'mean' or 'first', but got {query!r}. Leave it out for the mean.")

@@ -22,7 +22,14 @@ SHARD_FACTS = ENVIRONMENT | {"shard", "n", "plan"}
 
 
 def merge(*states: str | Path) -> xr.Dataset:
-    """Return the result of a measurement from the .state files of all its shards."""
+    """Return the result of a measurement from the .state files of all its shards.
+
+    >>> for part in ("1/2", "2/2"):
+    ...     texts, out = ["One.", "And two.", "Three."], f"part-{part[0]}.state"
+    ...     data = hs.measure(model, texts, statistics=["entropy"], shard=part, out=out, progress=False)
+    >>> hs.merge("part-1.state", "part-2.state")["entropy_n"].max().item()
+    3
+    """
     if not states:
         raise InputError("There is nothing to merge. Give the .state files of all shards.")
     parts = {Path(path): read_checkpoint(Path(path)) for path in states}

@@ -36,6 +36,12 @@ def compare(
     `paired=True` raises InputError instead. `correction` is "holm", "benjamini_hochberg" or "none".
 
     Compare two lenses of one result with compare(data.sel(lens="raw"), data.sel(lens="effective")).
+
+    >>> texts = ["The cat sat down.", "It rained.", "Nobody knew why."]
+    >>> data = hs.measure(model, texts, lens=["raw", "norm"], statistics=["entropy"], rows=True, progress=False)
+    >>> difference = hs.compare(data.sel(lens="raw"), data.sel(lens="norm"))  # norm minus raw
+    >>> difference["entropy_p_adjusted"].dims
+    ('lens', 'site', 'layer', 'head')
     """
     if correction not in CORRECTIONS:
         raise unknown_name("correction", correction, CORRECTIONS)

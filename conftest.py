@@ -1,0 +1,31 @@
+"""Doctests run in a folder of their own, with the variables of the example of the package: hs, model and trace."""
+
+import re
+from functools import cache
+
+import pytest
+
+
+@cache
+def make_variables() -> dict[str, object]:
+    """Return what the docstring of the package defines."""
+    import doctest
+
+    import headscope
+
+    examples = doctest.DocTestParser().get_examples(headscope.__doc__ or "")
+    variables: dict[str, object] = {}
+    for example in examples[:-1]:  # the last one shows its result
+        exec(example.source, variables)
+    return {name: variables[name] for name in ("hs", "model", "trace")}
+
+
+@pytest.fixture(autouse=True)
+def _prepare_doctest(request: pytest.FixtureRequest) -> None:
+    """Give a doctest that uses these variables its namespace, and any doctest a folder."""
+    if not isinstance(request.node, pytest.DoctestItem):
+        return
+    request.getfixturevalue("monkeypatch").chdir(request.getfixturevalue("tmp_path"))
+    test = request.node.dtest
+    if test is not None and re.search(r"\b(hs|model|trace)\b", "".join(example.source for example in test.examples)):
+        test.globs.update({**make_variables(), **test.globs})
