@@ -63,6 +63,7 @@ def combine_lenses(parts: Sequence[xr.Dataset]) -> xr.Dataset:
     """Concatenate maps of the same text along `lens`; diagnostics that a lens does not have are NaN."""
     first = parts[0]
     for part in parts[1:]:
+        _check_heads(first, part)
         for name, words in _SHARED.items():
             if not np.array_equal(first[name].values, part[name].values):
                 raise InputError(
@@ -76,6 +77,16 @@ def combine_lenses(parts: Sequence[xr.Dataset]) -> xr.Dataset:
         empty = np.full([part.sizes[dim] for dim in dims], np.nan)
         filled.append(part.assign({name: (dims, empty) for name in diagnostics if name not in part}))
     return xr.concat(filled, "lens", data_vars="minimal", coords="minimal", compat="override", join="override")
+
+
+def _check_heads(first: xr.Dataset, second: xr.Dataset) -> None:
+    """Raise InputError for maps of heads beside maps of whole layers."""
+    merged, others = sorted((first, second), key=lambda part: part.sizes["head"])
+    if merged.sizes["head"] == 1 < others.sizes["head"]:
+        raise InputError(
+            f"{_quote_lenses(merged)} has one map per layer, {_quote_lenses(others)} one for each head, so they cannot "
+            "be drawn together. Draw one after the other."
+        )
 
 
 _SHARED = {"query_token": "query tokens", "key_token": "key tokens", "layer": "layers", "head": "heads"}
