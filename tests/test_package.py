@@ -71,7 +71,7 @@ def test_drawing_a_saved_result_needs_no_torch():
 def test_every_import_is_a_declared_dependency():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     declared = {re.split(r"[><=]", requirement)[0] for requirement in project["dependencies"]}
-    named = {"IPython", "huggingface_hub", "sklearn"}  # only in a notebook; with transformers; scikit-learn
+    named = {"IPython", "huggingface_hub"}  # only in a notebook; with transformers
     for path in (ROOT / "src").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Import | ast.ImportFrom):
@@ -80,6 +80,20 @@ def test_every_import_is_a_declared_dependency():
                 )
                 for name in (module.partition(".")[0] for module in imported):
                     assert name in declared | named | {"headscope"} or name in sys.stdlib_module_names, (path, name)
+
+
+def test_no_extra_is_needed_to_import_or_to_measure(tmp_path):
+    """What is only in an extra or in the tests is not imported before it is needed."""
+    absent = ("numba", "sklearn", "accelerate", "ray", "datasets", "pyarrow", "zarr", "spacy", "IPython", "beartype")
+    code = (
+        f"import sys; sys.modules.update(dict.fromkeys({absent}))\n"
+        "import headscope as hs, headscope.cli.main\n"
+        "assert all(getattr(hs, name) is not None for name in dir(hs))\n"
+        "data = hs.measure(hs.load(), ['The cat sat down.'], statistics='entropy', progress=False)\n"
+        f"hs.save(data, {str(tmp_path / 'heads.nc')!r})\n"
+        f"print(float(hs.open_result({str(tmp_path / 'heads.nc')!r})['entropy'].mean()) > 0)"
+    )
+    assert run(code).strip() == "True"
 
 
 def test_every_version_is_pinned():

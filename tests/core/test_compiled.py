@@ -4,8 +4,10 @@ import subprocess
 import sys
 
 import numpy as np
+import pytest
 
 from headscope.core.compiled import compiled
+from headscope.core.errors import MissingExtra
 
 
 def total(numbers: np.ndarray) -> float:
@@ -34,3 +36,10 @@ def test_what_needs_no_compiler_does_not_load_it():
     code = "import sys, headscope.effective.causal, headscope.lenses.effective; print('numba' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+def test_without_the_compiler_a_call_says_how_to_install_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "numba", None)
+    function = compiled(total)
+    with pytest.raises(MissingExtra, match=r"needs the package numba, .* pip install 'headscope\[identifiability\]'"):
+        function(np.zeros(3))

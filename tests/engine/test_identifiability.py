@@ -1,10 +1,12 @@
 """Intervals of attention weights."""
 
+import sys
+
 import numpy as np
 import pytest
 import torch
 
-from headscope.core.errors import InputError, NotCaptured
+from headscope.core.errors import InputError, MissingExtra, NotCaptured
 from headscope.core.lens import view
 from headscope.core.trace import Trace
 from headscope.engine.capture import capture
@@ -116,3 +118,10 @@ def test_an_uncaptured_layer_or_head_is_an_error_that_names_the_captured_ones(la
     trace = capture(tiny("albert"), text(9), layers=[2, 0], heads=[3, 1])
     with pytest.raises(InputError, match=sentence):
         identifiability(trace, layer, head, 4)
+
+
+def test_without_numba_the_sentence_has_the_pip_command(monkeypatch):
+    monkeypatch.setitem(sys.modules, "numba", None)
+    sentence = r"hs\.identifiability needs the package numba, .* pip install 'headscope\[identifiability\]'"
+    with pytest.raises(MissingExtra, match=sentence):
+        identifiability(trace(), 0, 0, 0)

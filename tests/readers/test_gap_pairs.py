@@ -3,8 +3,8 @@
 import pytest
 
 from headscope.core.errors import InputError
+from headscope.data.bundled.gap import crop_to_sentences
 from headscope.data.reading.read import read
-from headscope.readers.gap_pairs import crop_to_sentences
 
 
 @pytest.mark.parametrize(("split", "count"), [("development", 4000), ("validation", 908)])

@@ -5,16 +5,17 @@ from typing import Annotated, Any
 
 import typer
 
+from headscope.cli.options import complete_from
 from headscope.core.errors import InputError
-from headscope.plotting.draw import draw
-from headscope.results.store import open_result, save
 
 SETTINGS = {"context_settings": {"ignore_unknown_options": True}}
 
 
 def verb(
     result: Annotated[Path, typer.Argument(help="A saved result, for example from: headscope show TEXT -o maps.nc")],
-    figure: Annotated[str, typer.Argument(help="A figure, see 'headscope list figures'.")],
+    figure: Annotated[
+        str, typer.Argument(help="A figure, see 'headscope list figures'.", autocompletion=complete_from("figures"))
+    ],
     out: Annotated[Path, typer.Option("--out", "-o", help="Output file: .pdf .svg .png or .html.")],
     parameters: Annotated[
         list[str] | None, typer.Argument(help="Parameters of the figure, such as --layer 3 --head 7.")
@@ -24,6 +25,9 @@ def verb(
 
     headscope draw maps.nc compare --layer 3 --head 7 -o compare.pdf
     """
+    from headscope.plotting.draw import draw
+    from headscope.results.store import open_result, save
+
     picture = draw(open_result(result), figure, **_read_parameters(parameters or []))
     save(picture, out)
     typer.echo(f"Wrote {out}")

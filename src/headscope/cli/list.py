@@ -14,7 +14,10 @@ from headscope.core.listing import describe_class, list_parameters
 def verb(
     catalog: Annotated[
         str | None,
-        typer.Argument(help="lenses, statistics, edits, figures, readers, studies or families. Default: all."),
+        typer.Argument(
+            help="lenses, statistics, edits, figures, readers, studies or families. Default: all.",
+            autocompletion=lambda incomplete: [name for name in catalogs if name.startswith(incomplete)],
+        ),
     ] = None,
 ) -> None:
     """List the entries of a catalog, with their parameters and defaults.

@@ -1,5 +1,6 @@
 """The shell command; each verb is one file in this folder."""
 
+import os
 import sys
 import warnings
 from collections.abc import Callable
@@ -11,17 +12,20 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from headscope.core.errors import DataWarning, HeadscopeError, InputError
+from headscope.cli.shell_words import option_flags, to_shell_words
+from headscope.core.errors import DataWarning, HeadscopeError, InputError, OutputError
 from headscope.version import __version__
 
 VERBS = ("show", "measure", "merge", "compare", "finetune", "score", "draw", "report", "study", "list", "cite")
 GROUPS = ("patterns",)
 """Verbs that have subcommands."""
 
+INTERRUPTED = 130
+"""Exit code after Ctrl-C, as shells have it."""
+
 app = typer.Typer(
     name="headscope",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -46,33 +50,47 @@ def headscope(
 
 def run() -> None:
     """Run the command line."""
+    # Threads that wait for one another sleep. By default they spin, and beside another busy process, whenever the
+    # system has suspended one of them, the others spin until it continues: that took ten times as long.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # OpenMP reads it when torch is loaded
     app()
 
 
 def report_errors(verb: Callable[..., None]) -> Callable[..., None]:
-    """Wrap a verb: print errors as one sentence, and exit with 2 for invalid input, 1 for other failures."""
+    """Wrap a verb: print errors as one sentence in the words of the shell, and exit with `exit_code`."""
+
+    def translate(message: object) -> str:
+        return escape(to_shell_words(str(message), option_flags(verb), VERBS))
 
     @wraps(verb)
     def wrapped(*arguments: Any, **options: Any) -> None:
         console = Console(stderr=True, soft_wrap=True, highlight=False)
         with warnings.catch_warnings():
-            warnings.showwarning = partial(_print_warning, console, warnings.showwarning)
+            warnings.showwarning = partial(_print_warning, console, translate, warnings.showwarning)
             try:
                 verb(*arguments, **options)
             except HeadscopeError as error:
-                console.print(f"[bold red]Error:[/] {escape(str(error))}")
-                sys.exit(2 if isinstance(error, InputError) else 1)
+                console.print(f"[bold red]Error:[/] {translate(error)}")
+                sys.exit(exit_code(error))
             except KeyboardInterrupt as stop:
-                console.print(escape(str(stop) or "Stopped. No file was left half-written."))
-                sys.exit(130)
+                console.print(translate(stop) or "Stopped. No file was left half-written.")
+                sys.exit(INTERRUPTED)
 
     return wrapped
 
 
-def _print_warning(console: Console, default: Any, message: Any, category: type[Warning], *rest: Any) -> None:
+def exit_code(error: HeadscopeError) -> int:
+    """Return 2 if the command must be changed: an argument, the data or an output path; 1 if it failed otherwise."""
+    refused = isinstance(error, OutputError) and not isinstance(error.__cause__, OSError)
+    return 2 if isinstance(error, InputError) or refused else 1
+
+
+def _print_warning(
+    console: Console, translate: Any, default: Any, message: Any, category: type[Warning], *rest: Any
+) -> None:
     """Print a DataWarning as one line, and pass all others to `default`."""
     if issubclass(category, DataWarning):
-        console.print(f"[yellow]Note:[/] {escape(str(message))}")
+        console.print(f"[yellow]Note:[/] {translate(message)}")
     else:
         default(message, category, *rest)
 

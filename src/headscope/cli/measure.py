@@ -7,7 +7,18 @@ import typer
 from rich.console import Console
 
 from headscope.cli.console import load_library, make_table
-from headscope.cli.options import Device, Dtype, Edits, Label, Model, Pair, SkipMalformed, Text, read_examples
+from headscope.cli.options import (
+    Device,
+    Dtype,
+    Edits,
+    Label,
+    Model,
+    Pair,
+    SkipMalformed,
+    Text,
+    complete_from,
+    read_examples,
+)  # fmt: skip
 from headscope.core.prose import count_noun
 from headscope.engine.progress import format_duration
 
@@ -17,13 +28,23 @@ if TYPE_CHECKING:
 
 def verb(
     data: Annotated[str, typer.Argument(help="A file (.jsonl .csv .tsv .txt .parquet .conllu) or glue:rte:dev@DIR.")],
-    stat: Annotated[list[str], typer.Option(help="A statistic, see 'headscope list statistics'. May be repeated.")],
+    stat: Annotated[
+        list[str],
+        typer.Option(
+            help="A statistic, see 'headscope list statistics'. May be repeated.",
+            autocompletion=complete_from("statistics"),
+        ),
+    ],
     out: Annotated[
         Path, typer.Option("--out", "-o", help="Output file: .nc .zarr .csv .parquet, or .state for a shard to merge.")
     ],
     model: Model = None,
     lens: Annotated[
-        list[str] | None, typer.Option(help="A lens, see 'headscope list lenses'. May be repeated. Default: raw.")
+        list[str] | None,
+        typer.Option(
+            help="A lens, see 'headscope list lenses'. May be repeated. Default: raw.",
+            autocompletion=complete_from("lenses"),
+        ),
     ] = None,
     against: Annotated[str | None, typer.Option(help="A second model, for statistics that compare two.")] = None,
     edit: Edits = None,

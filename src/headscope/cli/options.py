@@ -1,9 +1,21 @@
-"""Shell options that several verbs share: the columns of a data file, the model and its device."""
+"""Shell options that several verbs share: the columns of a data file, the model and its device; completion."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
 import typer
+
+from headscope.core.catalog import catalogs
+
+
+def complete_from(catalog: str) -> Callable[[str], list[str]]:
+    """Return what completes the names of a catalog's entries in the shell."""
+
+    def complete(incomplete: str) -> list[str]:
+        return [name for name in catalogs[catalog].names() if name.startswith(incomplete)]
+
+    return complete
+
 
 Text = Annotated[str | None, typer.Option("--text", help="Column with the text.")]
 Pair = Annotated[str | None, typer.Option("--pair", help="Column with the second text.")]
@@ -15,7 +27,12 @@ Model = Annotated[str | None, typer.Option("--model", help="A hub id or a folder
 Device = Annotated[str | None, typer.Option("--device", help="cpu or cuda. Default: cuda if available.")]
 Dtype = Annotated[str | None, typer.Option("--dtype", help="float32, bfloat16, float16 or float64.")]
 Edits = Annotated[
-    list[str] | None, typer.Option("--edit", help="An edit of the model, see 'headscope list edits'. May be repeated.")
+    list[str] | None,
+    typer.Option(
+        "--edit",
+        help="An edit of the model, see 'headscope list edits'. May be repeated.",
+        autocompletion=complete_from("edits"),
+    ),
 ]
 
 NAMES = ("text", "pair", "label", "choices")

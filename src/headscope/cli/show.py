@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from headscope.cli.console import load_library, make_table
-from headscope.cli.options import Device, Dtype, Model
+from headscope.cli.options import Device, Dtype, Model, complete_from
 from headscope.core.catalog import figures, lenses
 from headscope.core.errors import InputError
 from headscope.core.spec import parse_spec
@@ -25,9 +25,14 @@ def verb(
     text: Annotated[str, typer.Argument(help="The text.")],
     pair: Annotated[str | None, typer.Option(help="A second text, for models of text pairs.")] = None,
     model: Model = None,
-    lens: Annotated[str, typer.Option(help="A lens, see 'headscope list lenses'.")] = "effective",
+    lens: Annotated[
+        str, typer.Option(help="A lens, see 'headscope list lenses'.", autocompletion=complete_from("lenses"))
+    ] = "effective",
     figure: Annotated[
-        str | None, typer.Option(help="A figure, see 'headscope list figures'. Default: compare.")
+        str | None,
+        typer.Option(
+            help="A figure, see 'headscope list figures'. Default: compare.", autocompletion=complete_from("figures")
+        ),
     ] = None,
     layer: Annotated[int | None, typer.Option(help="Draw and save only this layer, counted from 0.")] = None,
     head: Annotated[int | None, typer.Option(help="Draw and save only this head, counted from 0.")] = None,

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Column, Table
 
-from headscope.cli.options import Device, Model
+from headscope.cli.options import Device, Model, complete_from
 from headscope.core.catalog import studies
 from headscope.core.spec import canonical_name, parse_spec
 
@@ -29,7 +29,14 @@ DEFAULTS = {"out": Path("out")}  # all other options are None unless they are gi
 
 
 def verb(
-    arguments: Annotated[list[str], typer.Argument(metavar="NAME [OPTIONS]", help="A study and its options.")],
+    arguments: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="NAME [OPTIONS]",
+            help="A study and its options.",
+            autocompletion=lambda incomplete: [name.replace("_", "-") for name in complete_from("studies")(incomplete)],
+        ),
+    ],
 ) -> None:
     """Repeat a published experiment on your model and data, and report which of its claims hold.
 

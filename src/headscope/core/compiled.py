@@ -2,23 +2,38 @@
 
 from collections.abc import Callable
 from inspect import unwrap
-from typing import ParamSpec, TypeVar
+from typing import Any, NoReturn, ParamSpec, TypeVar
 
-import numba
+from headscope.core.errors import MissingExtra, require_package
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
+
+
+def require_compiler(purpose: str) -> Any:
+    """Import numba, or raise MissingExtra with the command that installs it."""
+    return require_package("numba", "identifiability", purpose)
 
 
 def compiled(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
     """Compile a function at its first call with each argument type, and cache the machine code on disk.
 
     The cache is `__pycache__` beside the file, or the user's cache folder where that is not writable. Global names are
-    constants in compiled code. Arithmetic is numpy's: no fast-math, and x / 0 is infinite.
+    constants in compiled code. Arithmetic is numpy's: no fast-math, and x / 0 is infinite. Without numba, which is an
+    extra, the function can be imported, and a call raises MissingExtra.
     """
     plain = unwrap(function)  # during tests, functions are wrapped to check their shapes
+    try:
+        numba = require_compiler("A compiled function")
+    except MissingExtra:
+        return _refuse
     try:
         machine: Callable[Arguments, Result] = numba.njit(cache=True, error_model="numpy")(plain)
     except RuntimeError:  # no folder can hold the cache
         machine = numba.njit(error_model="numpy")(plain)
     return machine
+
+
+def _refuse(*_: Any, **__: Any) -> NoReturn:
+    require_compiler("A compiled function")
+    raise MissingExtra("numba was installed after this function was imported. Start Python again.")

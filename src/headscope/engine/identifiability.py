@@ -2,6 +2,7 @@
 
 import xarray as xr
 
+from headscope.core.compiled import require_compiler
 from headscope.core.errors import InputError, NotCaptured
 from headscope.core.tokens import token_labels
 from headscope.core.trace import Trace, select_labels
@@ -16,10 +17,13 @@ def identifiability(trace: Trace, layer: int, head: int, query: int, *, example:
     that the weight could be very different without a change of the head's output. `least_row` and `greatest_row`
     hold, for each key, a whole row that attains the bound. `query` counts the example's tokens from 0.
 
+    Needs `pip install 'headscope[identifiability]'`.
+
     >>> data = hs.identifiability(trace, 0, 3, 5)  # layer, head, query
     >>> bool((data["least"] <= data["greatest"]).all())
     True
     """
+    require_compiler("hs.identifiability")
     if trace.values is None:
         captured = ", ".join(f"'{name}'" for name in sorted(trace.held))
         raise NotCaptured(

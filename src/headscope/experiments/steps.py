@@ -40,7 +40,7 @@ class Steps:
         """Raise InputError if the folder holds steps of a study with other facts."""
         path = self.folder / FACTS
         if path.is_file():
-            remedy = "Study as before, or give another folder, in the shell -o."
+            remedy = "Study as before, or give another folder: out=FOLDER."
             check_resumable(self.folder, json.loads(path.read_text(encoding="utf-8")), facts, remedy=remedy)
 
     def begin(self, facts: Mapping[str, Any]) -> None:

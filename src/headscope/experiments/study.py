@@ -98,17 +98,19 @@ class TaskStudy(Study):
     """Defaults for the bundled task: minutes instead of hours."""
 
     def __post_init__(self) -> None:
-        columns = [name for name in COLUMNS if getattr(self, name) is not None]
+        columns = [f"{name}={getattr(self, name)!r}" for name in COLUMNS if getattr(self, name) is not None]
         task = self.tasks[0] if self.tasks else None
         problems = {
-            "Both data (a folder of GLUE) and dev (your own data) are given. Give one of them.": self.data and self.dev,
-            "train is given, but not dev, which is what is studied. Give both.": self.train and not self.dev,
-            f"{columns[0] if columns else ''} names a column of your own data, but there is no dev. Give the file as "
-            "dev, or leave it out.": columns and not self.dev,
-            f"The task {task} is asked for, but dev gives your own data, which is no task of the paper. Leave one of "
-            "them out.": task and self.dev,
-            f"The task {task} is asked for, but not where it is. Give data, the folder of GLUE, in the shell "
-            "--data.": task and not self.data and not self.dev,
+            "Both data=FOLDER (of GLUE) and dev=FILE (your own data) are given. Give one of them.": self.data
+            and self.dev,
+            "train=FILE is given, but not dev=FILE, which is what is studied. Give both.": self.train and not self.dev,
+            f"{columns[0] if columns else ''} names a column of your own data, but there is no dev=FILE. Give the "
+            "file, or leave the column out.": columns and not self.dev,
+            f"The task {task} is asked for, but dev=FILE gives your own data, which is no task of the paper. Leave one "
+            "of them out.": task and self.dev,
+            f"The task {task} is asked for, but not where it is. Give data=FOLDER, the folder of GLUE.": task
+            and not self.data
+            and not self.dev,
         }
         for text, wrong in problems.items():
             if wrong:

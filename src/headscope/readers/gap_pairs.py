@@ -1,14 +1,12 @@
 """GAP as text pairs: does the pronoun refer to this name?"""
 
-import bz2
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from headscope.core.reader import Columns, Reader, Record, RecordTable
 from headscope.core.spec import check_choices
-from headscope.data.bundled.files import bundled_file
+from headscope.data.bundled.gap import crop_to_sentences, gap_file, read_gap_rows
 
 CLASSES = ("no", "yes")
 CONTEXT = 3
@@ -34,31 +32,12 @@ class GapPairs(Reader):
 
     def __call__(self, path: str) -> RecordTable:  # noqa: ARG002  (the data are in the package)
         """Return two rows for each paragraph."""
-        name = f"gap_{self.split}.tsv.bz2"
-        text = bz2.decompress(bundled_file(name).read_bytes()).decode()
         columns = Columns(text="Text", pair="claim", label="truth", id="ID", labels={"truth": CLASSES})
         header = ("ID", "Text", "claim", "truth", "Pronoun", "name", "URL")
-        return RecordTable(name, _rows(text), columns, header)
-
-
-def crop_to_sentences(text: str, offsets: Sequence[int]) -> str:
-    """Return the sentences from the one with the first offset to the one with the last.
-
-    >>> crop_to_sentences("It rained. Ann met Eve. She won. All went home.", [11, 24])
-    'Ann met Eve. She won.'
-    """
-    ends = [0, *(match.end() for match in re.finditer(r"[.!?][\"”')]*\s+(?=[\"“'(]?[A-Z0-9])", text)), len(text)]
-    first = max(end for end in ends[:-1] if end <= min(offsets))
-    last = min(end for end in ends if end > max(offsets))
-    return text[first:last].strip()
-
-
-def _rows(text: str) -> Iterator[Record]:
-    header, *lines = text.splitlines()
-    for number, line in enumerate(lines, 2):
-        row = dict(zip(header.split("\t"), line.split("\t"), strict=True))
-        for name in ("A", "B"):
-            yield Record(number, _make_pair(row, name))
+        rows = (
+            Record(number, _make_pair(row, name)) for number, row in read_gap_rows(self.split) for name in ("A", "B")
+        )
+        return RecordTable(gap_file(self.split), rows, columns, header)
 
 
 def _make_pair(row: Mapping[str, str], name: str) -> dict[str, Any]:

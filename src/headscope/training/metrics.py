@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
-from sklearn.metrics import confusion_matrix
 
 from headscope.uncertainty.bootstrap import bootstrap_metric, percentile_interval, resample_counts
 from headscope.uncertainty.intervals import wilson_interval
@@ -57,9 +56,13 @@ def _bootstrap(value: Any, resample: Callable[[], Any]) -> Metric:
 
 
 def count_confusions(labels: Any, predictions: Any, classes: int) -> Counts:
-    """Return the confusion matrix."""
-    counts: Counts = confusion_matrix(labels, predictions, labels=range(classes)).astype(np.int64)
-    return counts
+    """Return the confusion matrix.
+
+    >>> count_confusions([0, 0, 1], [0, 1, 1], 2).tolist()
+    [[1, 1], [0, 1]]
+    """
+    cells = np.asarray(labels, np.int64) * classes + np.asarray(predictions, np.int64)
+    return np.bincount(cells, minlength=classes**2).reshape(classes, classes)
 
 
 def f1(counts: Counts) -> Float[np.ndarray, "*draws"]:

@@ -1,0 +1,42 @@
+"""The paragraphs of GAP (Webster et al., 2018) that come with the package, and their sentences."""
+
+import bz2
+import re
+from collections.abc import Iterator, Sequence
+
+from headscope.data.bundled.files import bundled_file
+
+_SENTENCE_END = re.compile(r"[.!?][\"”')]*\s+(?=[\"“'(]?[A-Z0-9])")
+
+
+def gap_file(split: str) -> str:
+    """Return the name of the file of a split."""
+    return f"gap_{split}.tsv.bz2"
+
+
+def read_gap_rows(split: str) -> Iterator[tuple[int, dict[str, str]]]:
+    """Yield the line number and the columns of every paragraph of a split, development or validation."""
+    text = bz2.decompress(bundled_file(gap_file(split)).read_bytes()).decode()
+    header, *lines = text.splitlines()
+    for number, line in enumerate(lines, 2):
+        yield number, dict(zip(header.split("\t"), line.split("\t"), strict=True))
+
+
+def crop_to_sentences(text: str, offsets: Sequence[int]) -> str:
+    """Return the sentences from the one with the first offset to the one with the last.
+
+    >>> crop_to_sentences("It rained. Ann met Eve. She won. All went home.", [11, 24])
+    'Ann met Eve. She won.'
+    """
+    start, end = find_sentences(text, offsets)
+    return text[start:end].strip()
+
+
+def find_sentences(text: str, offsets: Sequence[int]) -> tuple[int, int]:
+    """Return where the sentences from the one with the first offset to the one with the last start and end.
+
+    >>> find_sentences("It rained. Ann met Eve. She won. All went home.", [24])
+    (24, 33)
+    """
+    ends = [0, *(match.end() for match in _SENTENCE_END.finditer(text)), len(text)]
+    return max(end for end in ends[:-1] if end <= min(offsets)), min(end for end in ends if end > max(offsets))
