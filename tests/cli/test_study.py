@@ -31,7 +31,7 @@ def test_a_folder_that_the_report_would_not_take_is_refused_before_any_work(tmp_
     (tmp_path / "report").mkdir()
     (tmp_path / "report" / "thesis.txt").write_text("mine")
     done = run("effective-attention", "--dev", place() / "dev.jsonl", "-o", tmp_path)
-    assert done.exit_code == 1
+    assert done.exit_code == 2
     assert "holds 'thesis.txt', which no report wrote" in done.output
     assert {each.name for each in tmp_path.iterdir()} == {"report"}
 
@@ -54,4 +54,4 @@ def test_what_a_study_has_not_is_refused():
     assert "No study is called 'effective_atention'. Did you mean 'effective_attention'?" in done.output
     done = run("effective-attention", "--task", "rte")
     assert done.exit_code == 2
-    assert "but not where it is" in done.output
+    assert "but not where it is. Give --data FOLDER, the folder of GLUE." in " ".join(done.output.split())

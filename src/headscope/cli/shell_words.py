@@ -12,8 +12,8 @@ from typer.models import ArgumentInfo, OptionInfo
 ALIASES = {"malformed": "skip_malformed", "overwrite": "force", "statistics": "stat", "tasks": "task"}
 """Python parameters whose option has another name."""
 
-VALUE = r"hs\.\w+\([^()]*\)|'[^']*'|\"[^\"]*\"|\[[^\]]*\]|[^\s,;:()'\"]*[^\s,;:.()'\"]"
-QUOTES = "'\""
+VALUE = r"hs\.\w+\([^()]*\)|'[^']*'|\"[^\"]*\"|\[[^\]]*\]|\([^)]*\)|[^\s,;:()'\"]*[^\s,;:.()'\"]"
+QUOTES = "'\" "
 _BOTH = re.compile(rf"(?:hs\.\w+\([^()]*\)|\b\w+=(?:{VALUE})),\s+in the shell\s+")
 _CALL = re.compile(r"\bhs\.(\w+)(?:\([^()]*\))?")
 
@@ -64,4 +64,5 @@ def _write_option(flag: str, off: str, match: re.Match[str]) -> str:
         return flag
     if off:
         return off if value == "False" else flag
-    return f"{flag} {shlex.quote(value.strip(QUOTES))}"
+    items = value[1:-1].split(",") if value[0] in "[(" else [value]  # an option of several values is repeated
+    return " ".join(f"{flag} {shlex.quote(item.strip(QUOTES))}" for item in items if item.strip())
