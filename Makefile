@@ -6,6 +6,9 @@ export PIP_BUILD_CONSTRAINT := $(PIP_CONSTRAINT)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export HF_HUB_DISABLE_TELEMETRY := 1
 
+# threads that wait for one another sleep: when they spin, two processes on the same cores slow each other down tenfold
+test check soak: export OMP_WAIT_POLICY := PASSIVE
+
 .PHONY: demo test check browser bench soak clean
 
 demo: .venv/ready        ## the study of effective attention on the small default and a bundled task, with its report
