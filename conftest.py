@@ -25,7 +25,9 @@ def _prepare_doctest(request: pytest.FixtureRequest) -> None:
     """Give a doctest that uses these variables its namespace, and any doctest a folder."""
     if not isinstance(request.node, pytest.DoctestItem):
         return
-    request.getfixturevalue("monkeypatch").chdir(request.getfixturevalue("tmp_path"))
+    monkeypatch = request.getfixturevalue("monkeypatch")
+    monkeypatch.chdir(request.getfixturevalue("tmp_path"))
+    monkeypatch.setattr("webbrowser.open", lambda _: True)
     test = request.node.dtest
     if test is not None and re.search(r"\b(hs|model|trace)\b", "".join(example.source for example in test.examples)):
         test.globs.update({**make_variables(), **test.globs})

@@ -1,5 +1,7 @@
 """Figures, tables, links and code of the docs."""
 
+import doctest
+import inspect
 import json
 import re
 import subprocess
@@ -7,6 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
+
+import headscope
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted(ROOT.glob("[A-Z]*.md"))]
@@ -51,3 +55,13 @@ def test_examples_run(example, tmp_path):
     assert "never reaches the output" in done.stdout
     assert all(len(line) <= 80 for line in done.stdout.splitlines()[:-1])  # the last names a folder
     assert {"compare.pdf", "shares.png", "heads.html", "result.nc"} <= {path.name for path in tmp_path.iterdir()}
+
+
+@pytest.mark.parametrize("name", sorted(set(headscope.__all__) - {"__version__"}))
+def test_every_public_name_has_an_example_that_runs_as_a_doctest(name):
+    thing = getattr(headscope, name)
+    found = doctest.DocTestFinder(recurse=False).find(thing, name)
+    examples = [example for test in found for example in test.examples]
+    assert examples, f"{name} needs an example in its docstring, which docs/api.md shows."
+    assert not any(doctest.SKIP in example.options for example in examples)
+    assert Path(inspect.getsourcefile(thing)).is_relative_to(ROOT / "src")  # where `make check` runs doctests

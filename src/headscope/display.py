@@ -14,6 +14,9 @@ def show(what: Any, figure: str = "head_grid", **options: Any) -> Path | None:
     """Show a figure in a notebook; elsewhere open it as an HTML page in the browser, and return its path.
 
     The arguments are those of `draw`.
+
+    >>> hs.show(hs.view(trace, "raw"), "matrix", layer=3, head=7).suffix
+    '.html'
     """
     picture = draw(what, figure, **options)
     if in_notebook():

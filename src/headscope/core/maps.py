@@ -96,6 +96,10 @@ class Maps:
     """What a lens made of a trace: one map per example, layer and head.
 
     Layers are kept apart, and in factored form where the lens has one; `weights` stacks them anew at each call.
+
+    >>> maps = hs.view(trace, "effective")
+    >>> maps.layer(3).shape  # batch head query key
+    torch.Size([1, 12, 11, 11])
     """
 
     parts: Sequence[Float[Tensor, "batch head query key"] | Factored]

@@ -22,6 +22,9 @@ class Trace:
 
     Layers are separate tensors: their masks may differ, and so may the number of value dimensions (Gemma 4); stacking
     would copy them all. `output` shares memory with the model's weights: view a trace before you train the model.
+
+    >>> trace.attention[0].shape  # of one layer: batch head query key
+    torch.Size([1, 12, 11, 11])
     """
 
     site: str  # "self" | "encoder" | "decoder" | "cross"

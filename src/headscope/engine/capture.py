@@ -65,6 +65,9 @@ def capture(
         Truncate texts to this many tokens, with a warning; by default to what the model can read.
     pad_to
         Pad to this many tokens instead of to the longest text.
+
+    >>> hs.capture(model, ["The cat sat down.", "It rained."], layers=[0, -1])
+    Trace(self attention of 2 example(s), 2 layers × 12 heads, up to 7 tokens; holds attention, output, values)
     """
     request = make_request(model, site, layers, heads, keep)
     return capture_batch(model, prepare_inputs(model, text, pair, max_length=max_length, pad_to=pad_to), request)
@@ -85,6 +88,9 @@ def stream(
     """Capture batch after batch, in order; only one batch is in memory at a time.
 
     `data` is a list of texts, of pairs or of examples; the rest is as for `capture`.
+
+    >>> [len(trace.examples) for trace in hs.stream(model, ["One.", "Two.", "Three."], batch_size=2)]
+    [2, 1]
     """
     request = make_request(model, site, layers, heads, keep)
     if batch_size < 1:

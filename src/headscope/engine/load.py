@@ -46,6 +46,9 @@ def load(
         By default the checkpoint's own, except that half precision is converted to float32 on the CPU.
 
     No code from a hub is ever run.
+
+    >>> hs.load().network.config.num_hidden_layers
+    6
     """
     if model is not None and not isinstance(model, str | os.PathLike):
         return _load_network(model, tokenizer, processor, device, dtype)

@@ -12,7 +12,11 @@ from headscope.core.family import Family
 
 @dataclass(frozen=True)
 class Model:
-    """A transformers network with its tokenizer, as loaded by `hs.load`."""
+    """A transformers network with its tokenizer, as loaded by `hs.load`.
+
+    >>> model.family.kinds, model.device.type in ("cpu", "cuda")
+    (('bert',), True)
+    """
 
     network: Any
     tokenizer: Any

@@ -42,6 +42,16 @@ def study(
     resumes when it is run again, and a finished one returns the same numbers at once. `progress` is called with every
     step that starts; True prints it to stderr. The result has the main Dataset as `data`, saved in `out` too, and a
     `document` that `hs.report` writes as a page.
+
+    >>> from headscope.core.document import Document
+    >>> class CountTokens(hs.Study):
+    ...     def run(self, model, out, **options):
+    ...         tokens = hs.capture(hs.load(model), "The cat sat down.").keys
+    ...         return {"numbers": xr.Dataset({"tokens": tokens.counts.item()})}
+    ...     def document(self, results):
+    ...         return Document("Tokens", f"There are {results['numbers']['tokens'].item()}.", [])
+    >>> hs.study(CountTokens, out="out", progress=False).document.lead
+    'There are 7.'
     """
     if device not in (None, "cpu", "cuda"):
         raise InputError(f"device={device!r} is neither 'cpu' nor 'cuda'. Leave it out for the GPU if there is one.")

@@ -51,6 +51,10 @@ def measure(
 
     Options: `shard` "3/16", `limit` and `seed`, `rows` (keep the value of every example), `units` ("tokens", "words",
     "words_first"), `site`, `layers`, `heads`, `max_length`, `pad_to`, `batch_size`, `tagger`.
+
+    >>> data = hs.measure(model, ["The cat sat down.", "It rained."], statistics=["entropy"], progress=False)
+    >>> data["entropy"].dims
+    ('lens', 'site', 'layer', 'head')
     """
     if engine not in ENGINES:
         raise InputError(f"No engine is called '{engine}'. Known: {', '.join(ENGINES)}.")

@@ -38,6 +38,10 @@ def draw(
     `figure` is a name, a spec such as "matrix:layer=3,head=7", or a figure entry; `options` are its fields.
     It is drawn into `ax` (figures of one panel) or `canvas` (figures of several panels), or else into a new figure.
     The user's matplotlib style is neither used nor changed.
+
+    >>> figure = hs.draw(hs.view(trace, "raw"), "matrix", layer=3, head=7)
+    >>> figure.axes[0].get_title()
+    'raw · L3H7'
     """
     entry = figures.make(figure, **options)
     data = to_dataset(what, example)

@@ -32,6 +32,10 @@ def report(what: Any, out: str | Path = "report", *, title: str | None = None) -
     `what` is a Dataset, the path of a saved one, a list or a mapping of these, or a Document, such as a study
     returns. The folder `out` has report.html, figures/ (PDF, SVG) and tables/ (CSV, LaTeX); an older report in its
     place is replaced. The same input gives the same bytes.
+
+    >>> data = hs.measure(model, ["The cat sat down.", "It rained."], statistics=["entropy"], progress=False)
+    >>> hs.report(data, "report").as_posix()
+    'report/report.html'
     """
     if isinstance(what, Document):
         document = what if title is None else replace(what, title=title)

@@ -23,6 +23,9 @@ def save(what: Any, path: str | Path) -> Path:
     The file is written atomically: an existing file is unchanged until the new one is complete. The same content
     gives the same bytes. Tables (.csv .parquet) hold measured numbers for other tools: the means, or with a name such
     as heads.rows.csv the values of single examples.
+
+    >>> hs.save(hs.draw(hs.view(trace)), "maps.pdf").name
+    'maps.pdf'
     """
     path = Path(path)
     write = _choose_writer(what, path)
@@ -32,7 +35,12 @@ def save(what: Any, path: str | Path) -> Path:
 
 
 def open_result(path: str | Path) -> xr.Dataset:
-    """Read a Dataset that `save` wrote as .nc or .zarr into memory, and close the file."""
+    """Read a Dataset that `save` wrote as .nc or .zarr into memory, and close the file.
+
+    >>> path = hs.save(hs.view(trace, "raw").dataset(), "maps.nc")
+    >>> hs.open_result(path)["weights"].sizes["head"]
+    12
+    """
     path = Path(path)
     if (ending := path.suffix.lower()) in TABLES:
         raise InputError(

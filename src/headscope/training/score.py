@@ -43,6 +43,11 @@ def score(
     changes the model's attention while it runs, as in `hs.edited`. Texts are truncated as in fine-tuning, where the
     model's folder says so, else to what the model can read. `pad_to` pads them to a number of tokens, for edits that
     use padding.
+
+    >>> from transformers import BertForSequenceClassification
+    >>> untrained = hs.load(BertForSequenceClassification(model.network.config), tokenizer=model.tokenizer)
+    >>> sorted(hs.score(untrained, [{"text": "Good.", "label": 1}], progress=False).data_vars)[:3]
+    ['accuracy', 'accuracy_high', 'accuracy_low']
     """
     if batch_size < 1:
         raise InputError(f"batch_size must be at least 1, but got {batch_size}.")
@@ -52,9 +57,7 @@ def score(
     examples = read_examples(data, "the data")
     kind = find_task_of_head(task, model.network, examples)
     kind.check(examples, "the data")
-    check_max_length(model, max_length)
-    tuning = read_stamp(Path(model.source)) if model.source else None
-    longest = max_length or (tuning and tuning["facts"]["max_length"]) or max_input_length(model)
+    longest = _find_max_length(model, max_length)
     tokenizer = require_padding(model.tokenizer, model.network.config)
     rows = kind.encode(tokenizer, examples, longest)
     edits = make_edits(edit)
@@ -72,6 +75,13 @@ def score(
         pad_to=pad_to,
         batch_size=batch_size,
     )
+
+
+def _find_max_length(model: Model, max_length: int | None) -> int | None:
+    """Return the requested length, else that of fine-tuning, else what the model can read."""
+    check_max_length(model, max_length)
+    tuning = read_stamp(Path(model.source)) if model.source else None
+    return max_length or (tuning and tuning["facts"]["max_length"]) or max_input_length(model)
 
 
 def _make_dataset(task: Task, ids: list[str], answers: Answers) -> xr.Dataset:
