@@ -4,7 +4,7 @@
 >>> model = hs.load()
 >>> trace = hs.capture(model, "The cat sat down because it was tired.")
 >>> hs.view(trace, "effective")
-Maps(effective lens, self attention of 1 example(s), 6 layers × 12 heads, up to 11 tokens)
+Maps(effective lens, self attention of 1 example, 6 layers × 12 heads, up to 11 tokens)
 """
 
 import ast

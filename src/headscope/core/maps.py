@@ -1,29 +1,32 @@
 """Token-to-token weights, as a lens sees them."""
 
-import json
 import mmap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
 import torch
-import xarray as xr
 from jaxtyping import Float, Num
 from torch import Tensor
 
-from headscope.core.catalog import lenses
-from headscope.core.errors import InputError, UnknownName
+from headscope.core.errors import InputError
 from headscope.core.example import Example
 from headscope.core.prose import count_noun
-from headscope.core.spec import parse_spec, to_spec
-from headscope.core.tokens import Tokens, token_labels
-from headscope.core.trace import Trace, Visible, select_labels
+from headscope.core.spec import to_spec
+from headscope.core.tokens import Tokens
+from headscope.core.trace import Trace, Visible, at_least_float32, select_labels
 
 if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
     from headscope.core.lens import Lens
+
+Selector = Any
+"""A label, several of them, a slice, or None for all."""
 
 
 @dataclass(frozen=True)
@@ -114,12 +117,14 @@ class Maps:
     visible: Sequence[Visible]
     examples: tuple[Example, ...]
     diagnostics: Mapping[str, Num[Tensor, "batch layer head"]] = field(default_factory=dict)
+    averaged: Mapping[str, str] = field(default_factory=dict)  # by axis what was averaged: {"head": "mean of 12 heads"}
 
     def __repr__(self) -> str:
-        heads = "heads merged" if self.merged else f"{len(self.heads)} heads"
+        heads = "heads merged" if self.merged else count_noun(len(self.heads), "head")
+        axes = [self.averaged.get("layer", count_noun(len(self.layers), "layer")), self.averaged.get("head", heads)]
         return (
-            f"Maps({self.lens} lens, {self.site} attention of {len(self.examples)} example(s), "
-            f"{len(self.layers)} layers × {heads}, up to {int(self.keys.counts.max())} tokens)"
+            f"Maps({self.lens} lens, {self.site} attention of {count_noun(len(self.examples), 'example')}, "
+            f"{' × '.join(axes)}, up to {int(self.keys.counts.max())} tokens)"
         )
 
     @property
@@ -127,47 +132,80 @@ class Maps:
         """All layers in one tensor."""
         return torch.stack([self.layer(label) for label in self.layers], dim=1)
 
-    def layer(self, label: int) -> Float[Tensor, "batch head query key"]:
+    def layer(self, label: SupportsIndex) -> Float[Tensor, "batch head query key"]:
         """The maps of one layer."""
         part = self.parts[self.layers.index(select_labels(self.layers, label, "layer")[0])]
         return part.weights if isinstance(part, Factored) else part
 
-    def dataset(self, example: int = 0) -> xr.Dataset:
-        """One example's maps as an xarray Dataset, padding cut away: what figures draw and files hold.
+    def sel(self, *, example: Selector = None, layer: Selector = None, head: Selector = None) -> "Maps":
+        """Return the maps of some examples, layers and heads, in the order given.
+
+        Layers and heads are selected by label, as in `L3H7`; negative ones count from the end, and a slice includes
+        its end, as in xarray. An example is selected by its position, or by its id as text.
+
+        >>> import headscope as hs
+        >>> maps = hs.view(hs.capture(hs.load(), "The cat sat down."), "raw")
+        >>> maps.sel(layer=-1, head=[0, 3])
+        Maps(raw lens, self attention of 1 example, 1 layer × 2 heads, up to 7 tokens)
+        """
+        from headscope.core.maps_select import select_maps
+
+        return select_maps(self, example, layer, head)
+
+    def mean(self, dim: str | Sequence[str]) -> "Maps":
+        """Return the mean over "head", over "layer", or over both; it has no diagnostics.
+
+        >>> import headscope as hs
+        >>> hs.view(hs.capture(hs.load(), "The cat sat down."), "raw").mean("head")
+        Maps(raw lens, self attention of 1 example, 6 layers × mean of 12 heads, up to 7 tokens)
+        """
+        from headscope.core.maps_select import average_maps
+
+        return average_maps(self, [dim] if isinstance(dim, str) else list(dim))
+
+    def dataset(self, example: int = 0) -> "xr.Dataset":
+        """Return one example as an xarray Dataset without padding: what figures draw.
 
         Dimensions: lens layer head query key. Tokens are the coordinates `query_token` and `key_token`. Maps over an
-        image carry the `picture` that the model saw, with each key's place in it: `key_row` and `key_column`.
+        image have the `picture` that the model saw, with each key's position in it: `key_row` and `key_column`.
         """
-        if not -len(self.examples) <= example < len(self.examples):
-            raise InputError(f"There is no example {example}: these maps hold {len(self.examples)}.")
-        rows, columns = (side.real[example].cpu() for side in (self.queries, self.keys))
-        cut = (slice(None), rows.nonzero()[:, 0][:, None], columns.nonzero()[:, 0])
-        weights = [self.layer(label)[example].float().cpu()[cut] for label in self.layers]
-        seen = [mask[example].cpu()[cut[1:]] for mask in self.visible]
-        diagnostics = {
-            name: (("lens", "layer", "head"), table[example].cpu().numpy()[None])
-            for name, table in self.diagnostics.items()
-        }
-        picture, places = _picture(self.examples[example], int(columns.sum()))
-        return xr.Dataset(
-            {
-                "weights": (("lens", "layer", "head", "query", "key"), torch.stack(weights).numpy()[None]),
-                "visible": (("layer", "query", "key"), torch.stack(seen).numpy()),
-                **diagnostics,
-                **picture,
-            },
-            coords={
-                "lens": [self.lens],
-                "signed": ("lens", [self.signed]),
-                "quantity": ("lens", np.array([_quantity(self.lens)], dtype=object)),
-                "layer": list(self.layers),
-                "head": list(self.heads),
-                **_side("query", self.queries, example),
-                **_side("key", self.keys, example),
-                **places,
-            },
-            attrs={"headscope": json.dumps({"site": self.site, "example": self.examples[example].id})},
-        )
+        from headscope.core.maps_dataset import make_dataset
+
+        return make_dataset(self, example)
+
+    def to_dataset(self) -> "xr.Dataset":
+        """Return all examples as an xarray Dataset, with `example` as the first dimension.
+
+        Rows are as long as the longest example: behind shorter ones weights are NaN and tokens are empty. The
+        coordinates `query_count` and `key_count` hold the numbers of tokens. `hs.draw(data, example=2)` draws one.
+        """
+        from headscope.core.maps_dataset import make_batch_dataset
+
+        return make_batch_dataset(self)
+
+    def to_dataframe(self) -> "pd.DataFrame":
+        """Return a table with a row for each example, layer, head, query and key that the query may attend to."""
+        from headscope.core.maps_dataset import make_dataframe
+
+        return make_dataframe(self)
+
+    def __getitem__(self, key: Any) -> "xr.DataArray":
+        """Return the weights of a layer and head, `maps[3, 7]`, as an xarray DataArray with its tokens.
+
+        Layers and heads are labels, as in `L3H7`; negative ones count from the end. Lists and slices keep their axis,
+        and a slice excludes its end. The axis `example` is there if the maps hold several.
+        """
+        from headscope.core.maps_select import index_maps
+
+        return index_maps(self, key)
+
+    __iter__ = None  # Python would call maps[0], maps[1], …
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, np.dtype[Any]]:
+        """Return `weights` as a numpy array, half precision as float32; padding is zero."""
+        if copy is False:
+            raise ValueError("Maps are stored layer by layer, so an array of all of them is always a copy.")
+        return np.asarray(at_least_float32(self.weights.detach()).cpu().numpy(), dtype)
 
 
 def make_maps(
@@ -224,42 +262,3 @@ def _check_parts(trace: Trace, parts: Sequence[Tensor | Factored], lens: str, *,
                 f"The lens '{lens}' made a map of shape {shape}, but {expected} is expected: batch, head, query, key."
                 f"{one}"
             )
-
-
-def _quantity(lens: str) -> str:
-    """Return what the weights of a lens are, as its class says it."""
-    name = parse_spec(lens)[0]
-    try:
-        quantity = getattr(lenses.find(name), "quantity", "")
-    except UnknownName:  # maps of a lens that is not in the catalog, made by hand
-        quantity = ""
-    return quantity or f"weight ({lens})"
-
-
-def _side(name: str, tokens: Tokens, example: int) -> dict[str, Any]:
-    real = tokens.real[example].cpu()
-    text = [piece for piece, is_real in zip(_padded(tokens, example), real.tolist(), strict=True) if is_real]
-    return {
-        f"{name}_token": (name, token_labels(text)),
-        f"{name}_special": (name, tokens.special[example].cpu()[real].numpy()),
-        f"{name}_segment": (name, tokens.segment[example].cpu()[real].numpy()),
-        f"{name}_word": (name, tokens.word[example].cpu()[real].numpy()),
-    }
-
-
-def _padded(tokens: Tokens, example: int) -> list[str]:
-    """The row's text as wide as its tensors, real tokens in their places."""
-    pieces = iter(tokens.text[example])
-    return [next(pieces, "") if real else "" for real in tokens.real[example].tolist()]
-
-
-def _picture(example: Example, keys: int) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The picture that a capture put into its example, and where each key lies in it; -1 for what is no patch."""
-    if "picture" not in example.columns:
-        return {}, {}
-    rows, columns = example.columns["patches"]
-    places = np.indices((rows, columns)).reshape(2, -1)
-    before = keys - rows * columns  # [CLS] stands before the patches
-    row, column = np.pad(places, ((0, 0), (before, 0)), constant_values=-1)
-    picture = (("row", "column", "colour"), example.columns["picture"])
-    return {"picture": picture}, {"key_row": ("key", row), "key_column": ("key", column)}

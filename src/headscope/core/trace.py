@@ -2,15 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from operator import index
+from typing import Any, SupportsIndex
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
 from headscope.core.errors import InputError
 from headscope.core.example import Example
-from headscope.core.prose import join_words
+from headscope.core.prose import count_noun, join_words
 from headscope.core.tokens import Tokens
 
 Visible = Bool[Tensor, "batch query key"]
@@ -46,9 +48,9 @@ class Trace:
         others = [site for site in self.sites if site != self.site]
         also = f"; also: {', '.join(others)}" if others else ""
         return (
-            f"Trace({self.site} attention of {len(self.examples)} example(s), {len(self.layers)} layers × "
-            f"{len(self.heads)} heads, up to {int(self.keys.counts.max())} tokens; "
-            f"holds {', '.join(sorted(self.held))}{also})"
+            f"Trace({self.site} attention of {count_noun(len(self.examples), 'example')}, "
+            f"{count_noun(len(self.layers), 'layer')} × {count_noun(len(self.heads), 'head')}, "
+            f"up to {int(self.keys.counts.max())} tokens; holds {', '.join(sorted(self.held))}{also})"
         )
 
     @classmethod
@@ -79,18 +81,20 @@ class Trace:
         return build_trace(attentions, tokens, values=values, visible=visible, output=output, keys=keys)
 
 
-def select_labels(labels: Sequence[int], wanted: Sequence[int] | int | None, what: str) -> tuple[int, ...]:
-    """Return the wanted labels, by default all. Negative numbers count from the end of `labels`.
+def select_labels(labels: Sequence[int], wanted: Any, what: str) -> tuple[int, ...]:
+    """Return the wanted labels: an integer, several, or None for all. Negative numbers count from the end of `labels`.
 
     >>> select_labels((2, 4), [4, -2], "layer")
     (4, 2)
     """
     if wanted is None:
         return tuple(labels)
-    numbers = [wanted] if isinstance(wanted, int) else [int(number) for number in wanted]
+    numbers = [wanted] if np.ndim(wanted) == 0 else list(wanted)
     if not numbers:
         raise InputError(f"{what}s={wanted!r} asks for no {what} at all. Leave it out to get every {what}.")
-    return tuple(_select_label(labels, number, what) for number in numbers)
+    if strange := [number for number in numbers if not isinstance(number, SupportsIndex) or isinstance(number, bool)]:
+        raise InputError(f"A {what} is an integer from {labels[0]} to {labels[-1]}, but got {strange[0]!r}.")
+    return tuple(_select_label(labels, index(number), what) for number in numbers)
 
 
 def _select_label(labels: Sequence[int], number: int, what: str) -> int:

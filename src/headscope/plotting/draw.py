@@ -14,6 +14,7 @@ from headscope.core.figure import Target
 from headscope.core.spec import entry_name
 from headscope.plotting import theme
 from headscope.plotting.canvas import new_figure
+from headscope.plotting.selection import select_example
 
 
 @runtime_checkable
@@ -33,7 +34,7 @@ def draw(
     canvas: Figure | SubFigure | None = None,
     **options: Any,
 ) -> Figure:
-    """Draw a Dataset, Maps, or several Maps of the same text, and return the matplotlib figure.
+    """Draw a Dataset, Maps, a part of them such as `maps[3, 7]`, or several Maps of the same text; return the figure.
 
     `figure` is a name, a spec such as "matrix:layer=3,head=7", or a figure entry; `options` are its fields.
     It is drawn into `ax` (figures of one panel) or `canvas` (figures of several panels), or else into a new figure.
@@ -53,8 +54,11 @@ def draw(
 
 def to_dataset(what: Any, example: int = 0) -> xr.Dataset:
     """Return one example as a Dataset, with several Maps along `lens`."""
+    if isinstance(what, xr.DataArray) and {"query", "key"} <= set(what.dims):
+        missing = [axis for axis in ("lens", "layer", "head") if axis in what.coords and axis not in what.dims]
+        what = what.to_dataset(name="weights").expand_dims(missing)
     if isinstance(what, xr.Dataset):
-        return what
+        return select_example(what, example)
     if isinstance(what, Drawable):
         return what.dataset(example)
     if not isinstance(what, Sequence) or not what or not all(isinstance(maps, Drawable) for maps in what):

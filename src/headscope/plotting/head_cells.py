@@ -72,7 +72,8 @@ def value_scale(table: heatmap.Cells, *, signed: bool = False) -> heatmap.Colour
 def label_heads(ax: Axes, data: xr.Dataset, cell: float | None = None, *, layers: bool = True) -> None:
     """Label layers on the left and heads on top; labels that would overlap are skipped."""
     for axis, letter, name in ((ax.xaxis, "H", "head"), (ax.yaxis, "L", "layer")):
-        labels = [f"{letter}{int(label)}" for label in data[name].values]
+        averaged = "long_name" in data[name].attrs  # such as "mean of 12 heads"
+        labels = ["all"] if averaged else [f"{letter}{int(label)}" for label in data[name].values]
         letters = max(map(len, labels)) if name == "head" else 1.6
         size = theme.NOTE if cell is None else max(5.0, min(theme.NOTE, cell * 72 / (0.8 * letters)))
         step = 1 if cell is None else int(np.ceil(size * 0.8 * letters / (cell * 72) - 1e-6))

@@ -25,6 +25,18 @@ def select_maps(data: xr.Dataset, lens: str | None) -> xr.Dataset:
     return select_lens(data, lens)
 
 
+def select_example(data: xr.Dataset, example: int) -> xr.Dataset:
+    """Return one example of maps without its padding; maps of a single text as they are."""
+    if "example" not in data.dims or "weights" not in data:
+        return data
+    count = data.sizes["example"]
+    if not -count <= example < count:
+        raise InputError(f"There is no example {example}: these maps hold {count}, counted from 0.")
+    chosen = data.isel(example=example)
+    lengths = {side: slice(int(chosen[f"{side}_count"])) for side in ("query", "key") if f"{side}_count" in chosen}
+    return chosen.isel(lengths).drop_vars([f"{side}_count" for side in lengths])
+
+
 def select_lens(data: xr.Dataset, lens: str | None) -> xr.Dataset:
     """Return the data of one lens (default: the first)."""
     names = [str(name) for name in data["lens"].values]
@@ -91,8 +103,11 @@ def special_tokens(data: xr.Dataset, side: str) -> list[bool]:
 
 
 def head_label(head_map: xr.Dataset) -> str:
-    """Return the layer and head of a map in short: `L3H7`."""
-    return f"L{int(head_map['layer'])}H{int(head_map['head'])}"
+    """Return the layer and head of a map in short: `L3H7`, or `L3, mean of 12 heads`."""
+    names = [head_map[axis].attrs.get("long_name") for axis in ("layer", "head")]
+    short = [f"L{int(head_map['layer'])}", f"H{int(head_map['head'])}"]
+    words = [name or label for name, label in zip(names, short, strict=True)]
+    return (", " if any(names) else "").join(words)
 
 
 def format_range(labels: Sequence[int]) -> str:

@@ -1,0 +1,146 @@
+"""Some examples, layers and heads of maps, and means over layers and heads."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, SupportsIndex
+
+import torch
+import xarray as xr
+from torch import Tensor
+
+from headscope.core.errors import InputError, unknown_name
+from headscope.core.maps import Factored, LazyTensors, Maps, Selector
+from headscope.core.prose import count_noun
+from headscope.core.tokens import Tokens
+from headscope.core.trace import select_labels
+
+AXES = ("layer", "head")
+
+
+def select_maps(maps: Maps, example: Selector, layer: Selector, head: Selector) -> Maps:
+    """Return the maps of some examples, layers and heads; None is all of them."""
+    layers, heads = _select(maps.layers, layer, "layer"), _select(maps.heads, head, "head")
+    rows = _select_rows(maps, example)
+    which = [maps.layers.index(label) for label in layers]
+    columns = None if heads == maps.heads else [maps.heads.index(label) for label in heads]
+    return replace(
+        maps,
+        parts=[_take_part(maps.parts[index], rows, columns) for index in which],
+        layers=layers,
+        heads=heads,
+        visible=[_take(maps.visible[index], rows) for index in which],
+        queries=_take_tokens(maps.queries, rows),
+        keys=_take_tokens(maps.keys, rows),
+        examples=maps.examples if rows is None else tuple(maps.examples[row] for row in rows),
+        diagnostics=LazyTensors({name: _postpone(maps, name, rows, which, columns) for name in maps.diagnostics}),
+    )
+
+
+def average_maps(maps: Maps, dims: Sequence[str]) -> Maps:
+    """Return the mean over heads, layers or both; a key that any of the layers sees is visible."""
+    if unknown := [dim for dim in dims if dim not in AXES]:
+        advice = (
+            "Examples have different tokens: measure them with hs.measure."
+            if unknown[0] == "example"
+            else "Average maps.to_dataset()['weights'] over other axes."
+        )
+        raise InputError(f"Maps are averaged over 'layer', 'head' or both, but got '{unknown[0]}'. {advice}")
+    averaged = dict(maps.averaged)
+    if "head" in dims and not maps.merged:
+        averaged["head"] = f"mean of {count_noun(len(maps.heads), 'head')}"
+        parts = [maps.layer(label).mean(1, keepdim=True) for label in maps.layers]
+        maps = replace(maps, parts=parts, heads=(0,), merged=True, averaged=averaged, diagnostics={})
+    if "layer" in dims and "layer" not in averaged:
+        averaged = {**averaged, "layer": f"mean of {count_noun(len(maps.layers), 'layer')}"}
+        seen = [torch.stack(list(maps.visible)).any(0)]
+        parts = [maps.weights.mean(1)]
+        maps = replace(maps, parts=parts, layers=(0,), visible=seen, averaged=averaged, diagnostics={})
+    return maps
+
+
+def index_maps(maps: Maps, key: Any) -> xr.DataArray:
+    """Return the weights of layers and heads; single labels lose their axis, and so does a single example."""
+    keys = key if isinstance(key, tuple) else (key,)
+    if len(keys) > len(AXES):
+        raise InputError(
+            f"Maps are indexed by a layer and a head, as in maps[3, 7], but got {len(keys)} indices. "
+            "Select an example with maps.sel(example=…)."
+        )
+    labels = {"layer": maps.layers, "head": maps.heads}
+    chosen = {axis: _cut_slice(labels[axis], part) for axis, part in zip(AXES, keys, strict=False)}
+    selected = maps.sel(**chosen)
+    data = selected.dataset() if len(selected.examples) == 1 else selected.to_dataset()
+    single = [axis for axis, part in chosen.items() if isinstance(part, SupportsIndex)]
+    return data["weights"].assign_coords(visible=data["visible"]).isel(dict.fromkeys(["lens", *single], 0))
+
+
+def _select(labels: tuple[int, ...], wanted: Selector, what: str) -> tuple[int, ...]:
+    """Return the wanted labels; a slice includes its end, as in xarray."""
+    if not isinstance(wanted, slice):
+        return select_labels(labels, wanted, what)
+    start, stop = (_resolve(labels, end) for end in (wanted.start, wanted.stop))
+    inside = [label for label in labels if (start is None or label >= start) and (stop is None or label <= stop)]
+    return select_labels(labels, inside[:: wanted.step], what)
+
+
+def _cut_slice(labels: tuple[int, ...], wanted: Selector) -> Selector:
+    """Return the labels in a slice, without its end, as Python does; anything else as it is."""
+    if not isinstance(wanted, slice):
+        return wanted
+    start, stop = (_resolve(labels, end) for end in (wanted.start, wanted.stop))
+    inside = [label for label in labels if (start is None or label >= start) and (stop is None or label < stop)]
+    return inside[:: wanted.step]
+
+
+def _resolve(labels: tuple[int, ...], end: int | None) -> int | None:
+    """Return the label at which a slice starts or stops; a negative number counts from the end."""
+    return end if end is None or end >= 0 else labels[max(end, -len(labels))]
+
+
+def _select_rows(maps: Maps, wanted: Selector) -> list[int] | None:
+    """Return the rows of examples, selected by position or id; None is all of them."""
+    if wanted is None:
+        return None
+    positions = range(len(maps.examples))
+    if isinstance(wanted, slice):
+        return list(positions[wanted])
+    ids = [example.id for example in maps.examples]
+    several = [wanted] if isinstance(wanted, str | SupportsIndex) else list(wanted)
+    for name in several:
+        if isinstance(name, str) and name not in ids:
+            raise unknown_name("example", name, ids)
+    return list(
+        select_labels(positions, [ids.index(one) if isinstance(one, str) else one for one in several], "example")
+    )
+
+
+def _take_part(part: Tensor | Factored, rows: list[int] | None, heads: list[int] | None) -> Tensor | Factored:
+    if isinstance(part, Factored):
+        return Factored(_take(part.left, rows, heads), _take(part.right, rows, heads))
+    return _take(part, rows, heads)
+
+
+def _take(tensor: Tensor, rows: list[int] | None, heads: list[int] | None = None) -> Tensor:
+    """Return some rows and heads; the tensor itself where all are wanted."""
+    tensor = tensor if rows is None else tensor[rows]
+    return tensor if heads is None else tensor[:, heads]
+
+
+def _take_tokens(tokens: Tokens, rows: list[int] | None) -> Tokens:
+    if rows is None:
+        return tokens
+    role = None if tokens.role is None else tokens.role[rows]
+    parts = (tokens.real[rows], tokens.special[rows], tokens.segment[rows], tokens.word[rows], role)
+    return Tokens([tokens.text[row] for row in rows], *parts)
+
+
+def _postpone(
+    maps: Maps, name: str, rows: list[int] | None, layers: list[int], heads: list[int] | None
+) -> Callable[[], Tensor]:
+    """Return a function that computes a diagnostic and takes the selected part of it."""
+
+    def take() -> Tensor:
+        table = _take(maps.diagnostics[name], rows)[:, layers]
+        return table if heads is None else table[:, :, heads]
+
+    return take
