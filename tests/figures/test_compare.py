@@ -37,6 +37,11 @@ def test_a_given_layer_restricts_the_automatic_head():
     )
 
 
+def test_negative_layers_and_heads_count_from_the_end():
+    assert draw(dataset(shares=SHARES), "compare", layer=-2).get_suptitle().startswith("L0H2, the head that")
+    assert draw(dataset(shares=SHARES), "compare", layer=-1, head=-3).get_suptitle().startswith("L1H0\n")
+
+
 def test_a_given_head_is_not_called_the_most_changed():
     assert draw(dataset(shares=SHARES), "compare", layer=0, head=0).get_suptitle().startswith("L0H0\n")
 

@@ -194,7 +194,7 @@ def test_the_same_result_has_the_same_bytes(tmp_path):
         ([], "There is nothing to report: no result was given. Give at least one Dataset or path."),
         ({}, "There is nothing to report: no result was given."),
         (3, "A report is made of a Dataset, .* or a Document, but got a int. Measure first"),
-        ([3], "one of them is a int. Take it out, or give maps as maps.dataset"),
+        ([3], "Datasets, paths of saved ones and Maps, but one of them is a int. Take it out"),
         (xr.Dataset(), "There is nothing to report: 'result' has no variables. Measure first"),
         ("nothing.nc", "Cannot open nothing.nc: there is nothing of that name"),
     ],

@@ -36,3 +36,9 @@ def test_choices_that_cannot_be_read_raise():
         select_variable(measured(), "token_types", at=("type",))
     with pytest.raises(UnknownName, match="No type in this data is called 'adverb'"):
         select_variable(measured(), "token_types", at=("type=adverb",))
+
+
+def test_negative_layers_and_heads_count_from_the_end():
+    selected = select_variable(measured(), "token_types", at=("layer=-1", "head=-2"))
+    assert selected["layer"].values.tolist() == measured()["layer"].values[-1:].tolist()
+    assert selected["head"].values.tolist() == measured()["head"].values[-2:-1].tolist()

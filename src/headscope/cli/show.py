@@ -34,8 +34,12 @@ def verb(
             help="A figure, see 'headscope list figures'. Default: compare.", autocompletion=complete_from("figures")
         ),
     ] = None,
-    layer: Annotated[int | None, typer.Option(help="Draw and save only this layer, counted from 0.")] = None,
-    head: Annotated[int | None, typer.Option(help="Draw and save only this head, counted from 0.")] = None,
+    layer: Annotated[
+        int | None, typer.Option(help="Draw and save only this layer, counted from 0; -1 is the last.")
+    ] = None,
+    head: Annotated[
+        int | None, typer.Option(help="Draw and save only this head, counted from 0; -1 is the last.")
+    ] = None,
     site: Annotated[str | None, typer.Option(help="encoder, decoder or cross, for models with several.")] = None,
     pad_to: Annotated[int | None, typer.Option(help="Pad to this many tokens.")] = None,
     device: Device = None,
@@ -114,13 +118,12 @@ def _share_table(trace: "hs.Trace", maps: "hs.Maps") -> Table:
 
 def _select(maps: "list[hs.Maps]", layer: int | None, head: int | None) -> "xr.Dataset":
     from headscope.plotting.draw import to_dataset
+    from headscope.plotting.selection import axis_index
 
     data = to_dataset(maps)
     for name, label in (("layer", layer), ("head", head)):
         if label is not None:
-            if label not in data[name]:
-                raise InputError(f"There is no {name} {label}: this model has {name}s 0 to {int(data[name].max())}.")
-            data = data.sel({name: [label]})
+            data = data.isel({name: [axis_index(data, name, label)]})
     return data
 
 

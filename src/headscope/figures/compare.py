@@ -117,14 +117,12 @@ def _select_lens(data: xr.Dataset, lens: str | None) -> str:
 def _select_head(data: xr.Dataset, lens: str, layer: int | None, head: int | None) -> tuple[int, int]:
     """Return the requested layer and head; by default those with the smallest effective share."""
     lens_map, raw = selection.select_maps(data, lens), selection.select_maps(data, "raw")
-    layers = [layer] if layer is not None else data["layer"].values
-    heads = [head] if head is not None else data["head"].values
-    for axis, label in (("layer", layer), ("head", head)):
-        selection.axis_index(data, axis, label)
+    given = {axis: label for axis, label in (("layer", layer), ("head", head)) if label is not None}
+    chosen = {axis: [selection.axis_index(data, axis, label)] for axis, label in given.items()}
     if "share" in lens_map and bool(lens_map["share"].notnull().any()):
         share = lens_map["share"]
     else:
         share = -abs(raw["weights"] - lens_map["weights"]).sum(("query", "key"))
-    share = share.sel(layer=layers, head=heads).fillna(np.inf)
+    share = share.isel(chosen).fillna(np.inf)
     row, column = np.unravel_index(int(share.values.argmin()), share.shape)
     return int(share["layer"][row]), int(share["head"][column])

@@ -25,6 +25,14 @@ class Drawable(Protocol):
         """Return the maps of one example."""
 
 
+@runtime_checkable
+class DrawableBatch(Drawable, Protocol):
+    """Anything that also returns all its examples as a Dataset."""
+
+    def to_dataset(self) -> xr.Dataset:
+        """Return the maps of all examples."""
+
+
 def draw(
     what: Any,
     figure: Any = "matrix",
@@ -79,7 +87,7 @@ def combine_lenses(parts: Sequence[xr.Dataset]) -> xr.Dataset:
                     f"{_quote_lenses(first)} and {_quote_lenses(part)} differ. View one trace through both lenses."
                 )
     diagnostics = dict.fromkeys(name for part in parts for name in part.data_vars if "lens" in part[name].dims)
-    dims = ("lens", "layer", "head")
+    dims = [dim for dim in first["weights"].dims if dim not in ("query", "key")]
     filled = []
     for part in parts:
         empty = np.full([part.sizes[dim] for dim in dims], np.nan)

@@ -11,6 +11,7 @@ import xarray as xr
 from headscope.core.document import Document, Paragraph, Section
 from headscope.core.errors import InputError
 from headscope.core.prose import count_noun, join_words
+from headscope.plotting.draw import DrawableBatch, combine_lenses
 from headscope.reporting.entry_summary import collect_citations
 from headscope.reporting.section_parts import SectionContext, make_names_unique, slug, spaced
 from headscope.reporting.sections_of_comparisons import comparison_sections
@@ -29,7 +30,7 @@ MAX_GROUPS = 12
 def report(what: Any, out: str | Path = "report", *, title: str | None = None) -> Path:
     """Write a report as a folder, and return the path of its self-contained HTML page.
 
-    `what` is a Dataset, the path of a saved one, a list or a mapping of these, or a Document, such as a study
+    `what` is a Dataset, the path of a saved one, Maps, a list or a mapping of these, or a Document, such as a study
     returns. The folder `out` has report.html, figures/ (PDF, SVG) and tables/ (CSV, LaTeX); an older report in its
     place is replaced. The same input gives the same bytes.
 
@@ -63,12 +64,14 @@ def build_document(results: Mapping[str, xr.Dataset], *, title: str | None = Non
 
 
 def _name_results(what: Any) -> dict[str, xr.Dataset]:
-    """Return the results under unique names."""
-    if isinstance(what, xr.Dataset | str | Path):
+    """Return the results under unique names; Maps of the same texts are one result."""
+    if isinstance(what, xr.Dataset | DrawableBatch | str | Path):
         what = [what]
+    if isinstance(what, list | tuple) and what and all(isinstance(maps, DrawableBatch) for maps in what):
+        what = [combine_lenses([maps.to_dataset() for maps in what])]
     if not isinstance(what, Mapping | list | tuple):
         raise InputError(
-            "A report is made of a Dataset, a path of one, a list or mapping of these, or a Document, but got a "
+            "A report is made of a Dataset, a path of one, Maps, a list or mapping of these, or a Document, but got a "
             f"{type(what).__name__}. Measure first, or save the numbers with hs.save."
         )
     if not what:
@@ -87,10 +90,12 @@ def _name_results(what: Any) -> dict[str, xr.Dataset]:
 def _open(source: Any) -> xr.Dataset:
     if isinstance(source, str | Path):
         return open_result(source)
+    if isinstance(source, DrawableBatch):
+        return source.to_dataset()
     if not isinstance(source, xr.Dataset):
         raise InputError(
-            f"A report is made of Datasets and paths of saved ones, but one of them is a {type(source).__name__}. Take "
-            "it out, or give maps as maps.dataset()."
+            f"A report is made of Datasets, paths of saved ones and Maps, but one of them is a {type(source).__name__}."
+            " Take it out."
         )
     return source
 
@@ -164,7 +169,9 @@ def _lead(results: Mapping[str, xr.Dataset]) -> str:
     facts, names = read_provenance(data), list(map(spaced, head_variables(data)))
     lenses = join_words((f"`{lens}`" for lens in _lenses(data, facts)), empty="")
     if "weights" in data:
-        return f"Attention maps of one text{f', seen through {lenses}' if lenses else ''}."
+        count = data.sizes.get("example", 1)
+        texts = "one text" if count == 1 else count_noun(count, "text")
+        return f"Attention maps of {texts}{f', seen through {lenses}' if lenses else ''}."
     if _is_comparison(data):
         return f"How two results differ, head by head, in {join_words(names)}."
     if not names:

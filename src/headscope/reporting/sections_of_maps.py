@@ -1,16 +1,42 @@
 """Sections of a report about maps of one text: the maps, and the diagnostics of each lens."""
 
+from textwrap import shorten
+
 import pandas as pd
 import xarray as xr
 
-from headscope.core.document import Part, Section, Table
-from headscope.plotting.selection import DIAGNOSTICS
+from headscope.core.document import Paragraph, Part, Section, Table
+from headscope.plotting.selection import DIAGNOSTICS, select_example
 from headscope.reporting.section_parts import SectionContext, try_figure
 from headscope.reporting.sections_of_measurements import MAX_ROWS, Sections
 from headscope.results.select import head_variables, restore_axes
 
+MAX_EXAMPLES, MAX_LETTERS = 12, 400
+"""Examples that have a section each; maps of more are in the result file only. Longer texts are cut."""
+
 
 def map_sections(data: xr.Dataset, context: SectionContext) -> Sections:
+    """Return the sections of one example, or of each of several."""
+    if "example" not in data.dims:
+        return _example_sections(data, context)
+    sections, shown = [], set()
+    count = data.sizes["example"]
+    for row in range(min(count, MAX_EXAMPLES)):
+        example = select_example(data, row)
+        inner = context.narrow(f"example {example['example'].item()}") if count > 1 else context
+        (section,), names = _example_sections(example, inner)
+        text = " ".join(str(example[name].item()) for name in ("text", "pair") if name in example.coords)
+        sections.append(
+            Section(section.title, [Paragraph(shorten(text, MAX_LETTERS, placeholder=" …")), *section.parts])
+        )
+        shown |= names
+    if count > MAX_EXAMPLES:
+        rest = f"The first {MAX_EXAMPLES} of {count:,} examples are shown. Choose others with maps.sel(example=[…])."
+        sections.append(Section(context.title("other examples"), [Paragraph(rest)]))
+    return sections, shown
+
+
+def _example_sections(data: xr.Dataset, context: SectionContext) -> Sections:
     """Return a section with raw attention beside another lens, every head, and diagnostics such as the share."""
     whole = restore_axes(data)
     lenses = [str(lens) for lens in whole["lens"].values]

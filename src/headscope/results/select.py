@@ -1,5 +1,6 @@
 """Select a variable of a measured Dataset, its lenses, and labels along its further axes."""
 
+import re
 from collections.abc import Sequence
 
 import xarray as xr
@@ -111,6 +112,8 @@ def _read_choice(choice: str, data: xr.Dataset, variable: str) -> tuple[str, int
         raise InputError(f"Cannot read at={choice!r}. Write axis=label, such as {example}.")
     if axis not in axes:
         raise unknown_name(f"axis of '{variable}'", axis, axes)
+    if axis in ("layer", "head") and re.fullmatch(r"-\d+", label):
+        return axis, selection.axis_index(data, axis, int(label))
     labels = [str(known) for known in data[axis].values]
     if label not in labels:
         raise unknown_name(f"{axis} in this data", label, labels)
