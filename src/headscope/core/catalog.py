@@ -174,3 +174,11 @@ readers = Catalog("reader", "readers")
 studies = Catalog("study", "studies")
 families = Catalog("family", "families")
 catalogs = {catalog.folder: catalog for catalog in (lenses, statistics, edits, figures, readers, studies, families)}
+
+
+class HasCard:
+    """Mixin: a notebook shows the object as an HTML card, which `headscope.display.cards` makes of it."""
+
+    def _repr_html_(self) -> str:
+        card: str = import_module("headscope.display.cards").make_card(self)  # a layer above, so found by name
+        return card

@@ -12,6 +12,7 @@ import torch
 from jaxtyping import Float, Num
 from torch import Tensor
 
+from headscope.core.catalog import HasCard
 from headscope.core.errors import InputError
 from headscope.core.example import Example
 from headscope.core.prose import count_noun
@@ -95,7 +96,7 @@ class LazyTensors(Mapping[str, Tensor]):
 
 
 @dataclass(frozen=True)
-class Maps:
+class Maps(HasCard):
     """What a lens made of a trace: one map per example, layer and head.
 
     Layers are kept apart, and in factored form where the lens has one; `weights` stacks them anew at each call.

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from headscope.core.catalog import HasCard
+
 if TYPE_CHECKING:
     import xarray as xr
 
@@ -62,7 +64,7 @@ class Study(ABC):
 
 
 @dataclass(frozen=True)
-class StudyResult:
+class StudyResult(HasCard):
     """The results of a study, and the report on them."""
 
     results: Results

@@ -10,6 +10,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from headscope.core.catalog import HasCard
 from headscope.core.errors import InputError
 from headscope.core.example import Example
 from headscope.core.prose import count_noun, join_words
@@ -19,7 +20,7 @@ Visible = Bool[Tensor, "batch query key"]
 
 
 @dataclass(frozen=True)
-class Trace:
+class Trace(HasCard):
     """Attention, values and masks of one batch, layer by layer.
 
     Layers are separate tensors: their masks may differ, and so may the number of value dimensions (Gemma 4); stacking

@@ -3,7 +3,8 @@
 import hashlib
 import os
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -53,7 +54,8 @@ def load(
     if model is not None and not isinstance(model, str | os.PathLike):
         return _load_network(model, tokenizer, processor, device, dtype)
     source = default_folder() if model is None else _check_source(model)
-    network = _read_network(source, device, dtype)
+    with silence_transformers() if model is None else nullcontext():  # a moment's work
+        network = _read_network(source, device, dtype)
     own_tokenizer = _read_tokenizer(source, network) if tokenizer is None else tokenizer
     own_processor = _read_processor(source, network) if processor is None else processor
     loaded = _build_model(network, own_tokenizer, own_processor, DEFAULT if model is None else str(model))
@@ -61,6 +63,22 @@ def load(
         return loaded
     reload_from = str(Path(source).resolve()) if Path(source).is_dir() else source
     return replace(loaded, source="" if model is None else reload_from)
+
+
+@contextmanager
+def silence_transformers() -> Iterator[None]:
+    """Disable the progress bars of transformers, and its reports of new weights, in this block."""
+    from transformers.utils import logging
+
+    enabled, level = logging.is_progress_bar_enabled(), logging.get_verbosity()
+    logging.disable_progress_bar()
+    logging.set_verbosity_error()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if enabled:
+            logging.enable_progress_bar()
 
 
 def default_folder() -> str:

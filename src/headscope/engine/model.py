@@ -6,12 +6,13 @@ from typing import Any
 
 import torch
 
+from headscope.core.catalog import HasCard
 from headscope.core.errors import InputError
 from headscope.core.family import Family
 
 
 @dataclass(frozen=True)
-class Model:
+class Model(HasCard):
     """A transformers network with its tokenizer, as loaded by `hs.load`.
 
     >>> model.family.kinds, model.device.type in ("cpu", "cuda")

@@ -8,18 +8,18 @@ from contextlib import contextmanager
 Advance = Callable[[int], None]
 INTERVAL = 10.0
 """Seconds between two lines if stderr is no terminal."""
+NOTEBOOK_INTERVAL = 0.2
+"""Seconds between two updates of a bar in a notebook."""
 
 
 @contextmanager
 def show_progress(total: int, *, done: int = 0, unit: str = "examples", quiet: bool = False) -> Iterator[Advance]:
-    """Show a bar in a terminal or notebook, lines elsewhere, always on stderr; yield a function that advances it."""
+    """Show a bar in a terminal or notebook, lines on stderr elsewhere; yield a function that advances it."""
     if quiet:
         yield lambda _: None
     elif in_notebook():
-        from tqdm.notebook import tqdm
-
-        with tqdm(total=total, initial=done, unit=f" {unit}") as bar:
-            yield bar.update
+        with _notebook_bar(total, done, unit) as advance:
+            yield advance
     elif sys.stderr.isatty():
         with _terminal_bar(total, done, unit) as advance:
             yield advance
@@ -46,6 +46,37 @@ def in_notebook() -> bool:
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
     return type(shell).__name__ == "ZMQInteractiveShell"
+
+
+@contextmanager
+def _notebook_bar(total: int, done: int, unit: str) -> Iterator[Advance]:
+    """Show an HTML progress element, which needs no widgets and stays readable in a saved notebook."""
+    from IPython.display import display
+
+    start = last = time.monotonic()
+    finished = done
+
+    def render() -> dict[str, str]:
+        seconds = max(time.monotonic() - start, 1e-9)
+        rate = (finished - done) / seconds
+        left = f", {format_duration((total - finished) / rate)} left" if rate > 0 and finished < total else ""
+        speed = f", {rate:.3g}/s" if rate else ""
+        text = f"{finished:,} of {total:,} {unit} in {format_duration(seconds)}{speed}{left}"
+        return {"text/html": f'<progress value="{finished}" max="{total}"></progress> {text}', "text/plain": text}
+
+    handle = display(render(), raw=True, display_id=True)
+
+    def advance(count: int) -> None:
+        nonlocal last, finished
+        finished += count
+        if (now := time.monotonic()) - last >= NOTEBOOK_INTERVAL:
+            last = now
+            handle.update(render(), raw=True)
+
+    try:
+        yield advance
+    finally:
+        handle.update(render(), raw=True)
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 """New matplotlib figures, and text that is wrapped to a width."""
 
+import io
 import textwrap
 
 from matplotlib.axes import Axes
@@ -8,10 +9,24 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from headscope.plotting import theme
 
+SCREEN_DPI = 96
+
+
+class NotebookFigure(Figure):
+    """A figure that a notebook shows as the value of a cell, though pyplot does not manage it."""
+
+    def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
+        """Return a PNG of twice the resolution of the screen, and its size on the screen."""
+        content = io.BytesIO()
+        with theme.apply():
+            self.savefig(content, format="png", dpi=2 * SCREEN_DPI)
+        width, height = (round(side * SCREEN_DPI) for side in self.get_size_inches())
+        return content.getvalue(), {"width": width, "height": height}
+
 
 def new_figure(size: tuple[float, float] | None = None) -> Figure:
     """Return an empty figure of `size` inches that pyplot does not manage."""
-    return Figure(figsize=size, layout=ConstrainedLayoutEngine(h_pad=0.08))
+    return NotebookFigure(figsize=size, layout=ConstrainedLayoutEngine(h_pad=0.08))
 
 
 def axes_size(ax: Axes) -> tuple[float, float]:

@@ -2,8 +2,6 @@
 
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Unpack
@@ -11,7 +9,7 @@ from typing import Any, Unpack
 import torch
 
 from headscope.core.errors import HeadscopeError, InputError, is_out_of_memory, require_package
-from headscope.engine.load import find_family, load
+from headscope.engine.load import find_family, load, silence_transformers
 from headscope.engine.model import Model
 from headscope.engine.progress import show_progress
 from headscope.training.folder import TrainingFolder
@@ -59,7 +57,7 @@ def finetune(
         raise InputError(f"device={device!r} is neither 'cpu' nor 'cuda'. Leave it out for the GPU if there is one.")
     folder, settings = TrainingFolder(Path(out)), make_training_settings(options)
     folder.check(resume=resume)
-    with _silence_transformers():
+    with silence_transformers():
         job = prepare_training(model, train, dev, task=task, tokenizer=tokenizer, settings=settings)
         if not folder.begin({**job.facts, "keep_checkpoints": keep_checkpoints}, resume=resume):
             if progress:
@@ -124,19 +122,3 @@ def _describe_stop(folder: TrainingFolder, steps: int) -> str:
         f"Stopped. The first {done:,} of {steps:,} steps are saved in {folder.checkpoints}: resume with resume=True, "
         "in the shell --resume."
     )
-
-
-@contextmanager
-def _silence_transformers() -> Iterator[None]:
-    """Disable the library's progress bars and reports of new weights, which ours replace."""
-    from transformers.utils import logging
-
-    enabled, level = logging.is_progress_bar_enabled(), logging.get_verbosity()
-    logging.disable_progress_bar()
-    logging.set_verbosity_error()
-    try:
-        yield
-    finally:
-        logging.set_verbosity(level)
-        if enabled:
-            logging.enable_progress_bar()

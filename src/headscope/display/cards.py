@@ -1,0 +1,127 @@
+"""What notebooks show of a Model, a Trace, Maps and the result of a study."""
+
+import html
+from collections.abc import Callable, Iterable, Mapping
+from textwrap import shorten
+from typing import Any
+
+from headscope.core.document import Picture, Table
+from headscope.core.example import Example
+from headscope.core.lens import view
+from headscope.core.maps import Maps
+from headscope.core.prose import count_noun, join_words
+from headscope.core.study import StudyResult
+from headscope.core.trace import Trace
+from headscope.display.show import embed_image
+from headscope.display.thumbnails import picture_heads
+from headscope.engine.model import Model
+from headscope.plotting.export import render
+from headscope.reporting.markup import full_caption, to_html
+
+MAX_TEXTS, MAX_LETTERS = 3, 120
+
+
+def make_card(what: Any) -> str:
+    """Return an HTML card of an object: its name, a few facts and a small picture."""
+    for kind, describe in _CARDS.items():
+        if isinstance(what, kind):
+            return describe(what)
+    raise TypeError(f"No card is made of a {type(what).__name__}.")
+
+
+def _describe_model(model: Model) -> str:
+    config = model.network.config
+    text = config.get_text_config() if hasattr(config, "get_text_config") else config
+    layers, heads = (getattr(text, name, None) for name in ("num_hidden_layers", "num_attention_heads"))
+    weights = list(model.network.parameters())
+    tokenizer = model.tokenizer
+    return _card(
+        f"Model {model.spec}",
+        {
+            "network": f"{type(model.network).__name__}, family {type(model.family).__name__.lower()}",
+            "attention": f"{count_noun(layers, 'layer')} × {count_noun(heads, 'head')}" if layers and heads else "",
+            "parameters": f"{sum(tensor.numel() for tensor in weights):,}",
+            "weights": f"{str(model.network.dtype).removeprefix('torch.')} on {model.device}",
+            "tokenizer": f"{type(tokenizer).__name__}, {len(tokenizer):,} tokens" if tokenizer is not None else "",
+        },
+    )
+
+
+def _describe_trace(trace: Trace) -> str:
+    others = [site for site in trace.sites if site != trace.site]
+    facts = {
+        "site": f"{trace.site}{f'; the model also has {join_words(others)}' if others else ''}",
+        "attention": f"{count_noun(len(trace.layers), 'layer')} × {count_noun(len(trace.heads), 'head')}",
+        "tokens": _count_tokens(trace.keys.counts.tolist()),
+        "holds": join_words(sorted(trace.held)),
+    }
+    return _card("Trace", {**_list_texts(trace.examples), **facts}, picture_heads(view(trace, "raw").mean("head")))
+
+
+def _describe_maps(maps: Maps) -> str:
+    heads = "heads merged" if maps.merged else count_noun(len(maps.heads), "head")
+    layers = maps.averaged.get("layer", count_noun(len(maps.layers), "layer"))
+    facts = {
+        "lens": maps.lens,
+        "site": maps.site,
+        "attention": f"{layers} × {maps.averaged.get('head', heads)}",
+        "tokens": _count_tokens(maps.keys.counts.tolist()),
+    }
+    if "share" in maps.diagnostics:
+        share = maps.diagnostics["share"]
+        facts["effective share"] = f"mean {share.mean():.2f}, from {share.min():.2f} to {share.max():.2f}"
+    return _card("Maps", {**_list_texts(maps.examples), **facts}, picture_heads(maps))
+
+
+def _describe_study(result: StudyResult) -> str:
+    document = result.document
+    parts = [part for section in document.sections for part in section.parts]
+    tables = [part for part in parts if isinstance(part, Table)]
+    pictures = [part for part in parts if isinstance(part, Picture)]
+    blocks = [f"<p>{to_html(document.lead)}</p>"]
+    if tables:
+        frame = tables[0].frame.to_html(max_rows=12, na_rep="–", border=0, float_format="{:.3g}".format)
+        blocks.append(f"{frame}<div>{to_html(full_caption(tables[0]))}</div>")
+    if pictures:
+        width = min(560, round(96 * pictures[0].figure.get_figwidth()))
+        image = embed_image(render(pictures[0].figure, "png"), "png", width, pictures[0].name)
+        blocks.append(f"{image}<div>{to_html(full_caption(pictures[0]))}</div>")
+    rest = f"{count_noun(len(tables), 'table')} and {count_noun(len(pictures), 'figure')}"
+    blocks.append(f"<p>{to_html(f'`hs.report(result.document)` writes the page with {rest}.')}</p>")
+    return _card(document.title, {}, "".join(blocks))
+
+
+def _card(title: str, facts: Mapping[str, str], picture: str = "") -> str:
+    """Return a card in the colours of the page."""
+    rows = "".join(
+        f'<tr><th style="text-align: left">{html.escape(name)}</th>'
+        f'<td style="text-align: left">{html.escape(fact)}</td></tr>'
+        for name, fact in facts.items()
+        if fact
+    )
+    table = f"<table>{rows}</table>" if rows else ""
+    return f'<div style="overflow-x: auto"><strong>{html.escape(title)}</strong>{table}{picture}</div>'
+
+
+def _list_texts(examples: Iterable[Example]) -> dict[str, str]:
+    """Return the first texts by their id, shortened, and how many more there are."""
+    examples = list(examples)
+    texts = {}
+    for example in examples[:MAX_TEXTS]:
+        text = " ⟂ ".join(filter(None, (example.text, example.pair)))
+        texts[f"example {example.id}" if len(examples) > 1 else "text"] = shorten(text, MAX_LETTERS, placeholder=" …")
+    if len(examples) > MAX_TEXTS:
+        texts["examples"] = f"{len(examples)} in all"
+    return texts
+
+
+def _count_tokens(counts: list[int]) -> str:
+    return str(counts[0]) if len(set(counts)) == 1 else f"{min(counts)} to {max(counts)}"
+
+
+_CARDS: dict[type, Callable[[Any], str]] = {
+    Model: _describe_model,
+    Trace: _describe_trace,
+    Maps: _describe_maps,
+    StudyResult: _describe_study,
+}
