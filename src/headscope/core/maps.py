@@ -144,10 +144,8 @@ class Maps(HasCard):
         Layers and heads are selected by label, as in `L3H7`; negative ones count from the end, and a slice includes
         its end, as in xarray. An example is selected by its position, or by its id as text.
 
-        >>> import headscope as hs
-        >>> maps = hs.view(hs.capture(hs.load(), "The cat sat down."), "raw")
-        >>> maps.sel(layer=-1, head=[0, 3])
-        Maps(raw lens, self attention of 1 example, 1 layer × 2 heads, up to 7 tokens)
+        >>> hs.view(trace, "raw").sel(layer=-1, head=[0, 3])
+        Maps(raw lens, self attention of 1 example, 1 layer × 2 heads, up to 11 tokens)
         """
         from headscope.core.maps_select import select_maps
 
@@ -156,9 +154,8 @@ class Maps(HasCard):
     def mean(self, dim: str | Sequence[str]) -> "Maps":
         """Return the mean over "head", over "layer", or over both; it has no diagnostics.
 
-        >>> import headscope as hs
-        >>> hs.view(hs.capture(hs.load(), "The cat sat down."), "raw").mean("head")
-        Maps(raw lens, self attention of 1 example, 6 layers × mean of 12 heads, up to 7 tokens)
+        >>> hs.view(trace, "raw").mean("head")
+        Maps(raw lens, self attention of 1 example, 6 layers × mean of 12 heads, up to 11 tokens)
         """
         from headscope.core.maps_select import average_maps
 
@@ -179,13 +176,20 @@ class Maps(HasCard):
 
         Rows are as long as the longest example: behind shorter ones weights are NaN and tokens are empty. The
         coordinates `query_count` and `key_count` hold the numbers of tokens. `hs.draw(data, example=2)` draws one.
+
+        >>> dict(hs.view(trace, "raw").to_dataset()["weights"].sizes)
+        {'example': 1, 'lens': 1, 'layer': 6, 'head': 12, 'query': 11, 'key': 11}
         """
         from headscope.core.maps_dataset import make_batch_dataset
 
         return make_batch_dataset(self)
 
     def to_dataframe(self) -> "pd.DataFrame":
-        """Return a table with a row for each example, layer, head, query and key that the query may attend to."""
+        """Return a table with a row for each example, layer, head, query and key that the query may attend to.
+
+        >>> hs.view(trace, "raw").sel(layer=0, head=0).to_dataframe().shape
+        (121, 9)
+        """
         from headscope.core.maps_dataset import make_dataframe
 
         return make_dataframe(self)
@@ -226,7 +230,7 @@ def make_maps(
     >>> import torch
     >>> trace = Trace.of([torch.full((1, 2, 3, 3), 1 / 3)], ["a", "b", "c"])
     >>> make_maps(trace, [layer.mean(1, keepdim=True) for layer in trace.attention], "mean", merged=True)
-    Maps(mean lens, self attention of 1 example(s), 1 layers × heads merged, up to 3 tokens)
+    Maps(mean lens, self attention of 1 example, 1 layer × heads merged, up to 3 tokens)
     """
     lens = lens if isinstance(lens, str) else to_spec(lens)
     _check_parts(trace, parts, lens, merged=merged)
