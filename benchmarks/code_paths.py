@@ -26,6 +26,7 @@ from headscope.core.lens import view
 from headscope.core.trace import Trace
 from headscope.effective import layers, projection
 from headscope.effective.visibility import Visibility, analyze_mask
+from headscope.engine.capture import capture
 from headscope.experiments.timing import Variant, time_interleaved
 
 
@@ -79,6 +80,11 @@ def measure(device: str, *, quick: bool) -> Iterator[dict[str, Any]]:
     for mechanism, model, inputs, switched_off, materialise in cases:
         trace = steps(model, *inputs)["captured"]()
         yield compare(mechanism, trace, inputs, switched_off, materialise=materialise, quick=quick, device=device)
+    ids = torch.randint(5, 65, decoder, device=device)  # 60 words, most of which occur more than once
+    trace = capture(llama, {"input_ids": ids, "attention_mask": torch.ones_like(ids)})
+    yield compare(
+        "equal rows of V merged", trace, decoder, without_merging, materialise=False, quick=quick, device=device
+    )
 
 
 def compare(
@@ -112,6 +118,16 @@ def without_proof() -> AbstractContextManager[Any]:
         return [projection.Basis(*projection._svd_basis(layer, keys, tolerance)) for layer in values]
 
     return patch.object(layers, "column_bases", bases)
+
+
+def without_merging() -> AbstractContextManager[Any]:
+    """Decompose every head whose full rank is not proved."""
+
+    def basis(values: Any, keys: Any) -> Any:
+        tolerance = projection.rank_tolerance(keys.sum(-1), values.shape[-1])
+        return projection.Basis(*projection._svd_basis(values, keys, tolerance))
+
+    return patch.object(projection, "_merged_basis", basis)
 
 
 def without_float32() -> AbstractContextManager[Any]:

@@ -36,8 +36,9 @@ Small inputs are bound by the launches of the host: there the ratio differs from
 ## Code paths
 
 Effective attention is computed on two code paths: where full rank is proved, and everything else (a float64
-decomposition). Their error is at most 1e-6; `effective/projection.py` and `effective/causal.py` state the bound of
-each. The table names every mechanism with its source lines, and the time without it over the time with it.
+decomposition, after equal rows of V are merged). Their error is at most 1e-6; `effective/projection.py` and
+`effective/causal.py` state the bound of each. The table names every mechanism with its source lines, and the time
+without it over the time with it.
 
 {paths}
 
@@ -45,7 +46,8 @@ each. The table names every mechanism with its source lines, and the time withou
 """
 MECHANISMS = {
     "full rank proved by a Cholesky factor": (projection.column_bases, projection._tall_bases, projection._short_bases,
-                                              projection.cholesky_inverse, projection.orthonormalize),
+                                              projection._proves_independent, projection.cholesky_inverse,
+                                              projection.orthonormalize),
     "A·Q from the model's A·V, in float32": (projection.project_left,),
     "nested rows in chunks": (causal._project_nested, causal._prove_short, causal._Chunks, causal._factor,
                               causal._solve, causal._Rows, visibility._analyze),
@@ -53,7 +55,9 @@ MECHANISMS = {
     "layers stacked": (layers._stack_layers, layers._stack_values),
     "triangular inverses by halves": (projection._lower_inverse,),
     "large maps in huge pages": (maps.allocate_huge_pages,),
-    "everything else: float64 decomposition": (projection._svd_basis, projection._replace_lost, causal._project_lost),
+    "equal rows of V merged": (projection._merged_basis, projection._first_equal_row),
+    "everything else: float64 decomposition": (projection._svd_basis, projection._replace_lost,
+                                               causal._project_lost),
 }  # fmt: skip
 
 
