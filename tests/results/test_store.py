@@ -1,5 +1,8 @@
 import errno
 import os
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import matplotlib
@@ -117,6 +120,32 @@ def test_a_full_disk_raises(tmp_path, monkeypatch):
         save(dataset(), tmp_path / "a.nc")
 
 
+FULL_DISK = """
+import resource, sys
+import numpy as np
+import xarray as xr
+from headscope.core.errors import OutputError
+from headscope.results.store import save
+
+data = xr.Dataset({"x": (("lens", "layer", "head"), np.arange(600.0).reshape(1, 20, 30) ** 0.5)}, {"lens": ["raw"]})
+resource.setrlimit(resource.RLIMIT_FSIZE, (300, 300))
+for path in sys.argv[1:]:
+    try:
+        save(data, path)
+    except OutputError as error:
+        print(error)
+"""
+
+
+def test_python_survives_a_disk_that_takes_no_more_and_nothing_is_left(tmp_path):
+    paths = [tmp_path / f"a.{ending}" for ending in ("nc", "zarr", "csv", "parquet")]
+    done = subprocess.run([sys.executable, "-c", FULL_DISK, *paths], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert re.fullmatch(r"(Cannot write .*: .*file too large\. Give another path\.\n){4}", done.stdout)
+    assert not done.stderr
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize("code", [errno.EACCES, errno.EROFS])
 def test_a_folder_without_write_permission_raises(code, tmp_path, monkeypatch):
     monkeypatch.setattr(store, "_write_netcdf", unwritable(code))
@@ -206,12 +235,15 @@ def test_an_existing_zarr_folder_survives_any_failure(tmp_path, monkeypatch):
     path = save(measured(), tmp_path / "a.zarr")
     before = files(path)
 
-    def interrupted(data, part, **_):
-        part.mkdir()
-        (part / "half").touch()
-        raise KeyboardInterrupt
+    real, written = Path.write_bytes, []
 
-    monkeypatch.setattr(xr.Dataset, "to_zarr", interrupted)
+    def interrupted(self, content):
+        if len(written) == 3:
+            raise KeyboardInterrupt
+        written.append(self)
+        return real(self, content)
+
+    monkeypatch.setattr(Path, "write_bytes", interrupted)
     with pytest.raises(KeyboardInterrupt):
         save(measured(seed=1), path)
     assert files(path) == before

@@ -93,7 +93,9 @@ def _choose_writer(what: Any, path: Path) -> Callable[[Path], None]:
 
 
 def _write_netcdf(data: xr.Dataset, part: Path) -> None:
+    """Write the file from memory: HDF5 kills Python when a disk is full, while bytes raise OSError."""
     try:
-        data.to_netcdf(part, engine="h5netcdf", format="NETCDF4")
+        content = data.to_netcdf(engine="h5netcdf", format="NETCDF4")
     except (ValueError, TypeError) as error:  # text that HDF5 cannot hold, attributes other than text and numbers
         raise OutputError(f"This Dataset does not fit into a NetCDF file: {error}.") from error
+    part.write_bytes(content)

@@ -14,15 +14,21 @@ MARKER_FILES = (".zgroup", "zarr.json")
 def write_zarr(data: xr.Dataset, path: Path, part: Path) -> None:
     """Write a Dataset to the new folder `part`, which will replace `path`; refuse to replace any other kind of folder.
 
-    Empty chunks are written too, so that a missing chunk is detected on reading.
+    Empty chunks are written too, so that a missing chunk is detected on reading. The files are written from memory: the
+    threads of Zarr would go on writing after one of them has failed.
     """
-    _require_zarr()
+    zarr = _require_zarr()
     if path.is_dir() and any(path.iterdir()) and not _is_zarr(path):
         raise OutputError(f"Cannot write {path}: a folder of that name holds something else. Give another path.")
+    files: dict[str, Any] = {}
     try:
-        data.to_zarr(part, mode="w", zarr_format=2, consolidated=True, write_empty_chunks=True)
+        store = zarr.storage.MemoryStore(files)
+        data.to_zarr(store, mode="w", zarr_format=2, consolidated=True, write_empty_chunks=True)
     except (ValueError, TypeError) as error:
         raise OutputError(f"This Dataset does not fit into a Zarr folder: {error}.") from error
+    for name, content in files.items():
+        (part / name).parent.mkdir(parents=True, exist_ok=True)
+        (part / name).write_bytes(content.to_bytes())
 
 
 def read_zarr(path: Path) -> xr.Dataset:
