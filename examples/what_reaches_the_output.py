@@ -96,6 +96,6 @@ for name, picture in {
     "heads": hs.draw(maps[1], "head_grid"),
 }.items():
     for ending in (".pdf", ".png", ".html"):
-        hs.save(picture, options.out / f"{name}{ending}")
-hs.save(result, options.out / "result.nc")
+        hs.save(picture, options.out / f"{name}{ending}", overwrite=True)
+hs.save(result, options.out / "result.nc", overwrite=True)
 output.print(f"Figures and numbers are in {options.out}/", soft_wrap=True)

@@ -49,7 +49,7 @@ def main() -> None:
         coords={"keys": list(PADDING), "example": [example.id for example in examples]},
     )
     facts = {"command": "docs/runs/edits.py", "model": model.spec, "weights_hash": model.weights_hash}
-    hs.save(stamp(data, **facts, data=fingerprint(texts), n=len(texts)), out)
+    hs.save(stamp(data, **facts, data=fingerprint(texts), n=len(texts)), out, overwrite=True)
 
 
 if __name__ == "__main__":

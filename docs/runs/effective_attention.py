@@ -105,13 +105,13 @@ def join(chosen: argparse.Namespace) -> None:
         facts = read_provenance(numbers)
         shown = parts["maps"][SHOWN if SHOWN in parts["maps"] else tasks[0]]
         base = chosen.out / f"effective_attention_{label}"
-        hs.save(numbers, base.with_name(f"{base.name}.nc"))
+        hs.save(numbers, base.with_name(f"{base.name}.nc"), overwrite=True)
         shown = stamp(shown.map(_single, keep_attrs=True), **facts, task_shown=SHOWN if SHOWN in tasks else tasks[0])
-        hs.save(shown, base.with_name(f"{base.name}_maps.nc"))
-        hs.save(read_npz(chosen.folder / f"{label}.times.npz"), base.with_name(f"{base.name}_times.nc"))
+        hs.save(shown, base.with_name(f"{base.name}_maps.nc"), overwrite=True)
+        hs.save(read_npz(chosen.folder / f"{label}.times.npz"), base.with_name(f"{base.name}_times.nc"), overwrite=True)
     for path in sorted(chosen.folder.glob(f"{SHAPE}_*.times.npz")):
         label = path.name.removesuffix(".times.npz")
-        hs.save(read_npz(path), chosen.out / f"effective_attention_{label}_times.nc")
+        hs.save(read_npz(path), chosen.out / f"effective_attention_{label}_times.nc", overwrite=True)
 
 
 def _read(folder: Path, label: str, part: str) -> dict[str, xr.Dataset]:

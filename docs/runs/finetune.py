@@ -94,7 +94,7 @@ def join(options: argparse.Namespace) -> None:
         data={name: [fact["tuning"]["train"], fact["tuning"]["dev"]] for name, fact in facts.items()},
         n=sum(fact["score"]["n"] for fact in facts.values()),
     )
-    hs.save(data, options.out)
+    hs.save(data, options.out, overwrite=True)
 
 
 def _sort_key(record: dict[str, Any]) -> tuple[str, str, str]:

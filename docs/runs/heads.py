@@ -120,7 +120,7 @@ def join(options: argparse.Namespace) -> None:
         n=sum(run["n"] for run in runs.values()),
         **{name: facts[name] for name in ("lenses", "statistics", "max_length", "tagger", "units")},
     )
-    hs.save(joined, options.out)
+    hs.save(joined, options.out, overwrite=True)
 
 
 def _reduce_size(data: xr.Dataset) -> xr.Dataset:

@@ -114,7 +114,7 @@ def run(options: argparse.Namespace) -> None:
         n=sum(map(len, examples.values())),
         lens=list(ATTENTIONS.values()),
     )
-    hs.save(data, options.out)
+    hs.save(data, options.out, overwrite=True)
 
 
 def join(options: argparse.Namespace) -> None:
@@ -128,7 +128,11 @@ def join(options: argparse.Namespace) -> None:
         "model": sorted(name for fact in facts for name in fact["model"]),
         "weights_hash": {name: code for fact in facts for name, code in fact["weights_hash"].items()},
     }
-    hs.save(stamp(xr.concat([part.drop_attrs() for part in parts], "model"), **{**facts[0], **joined}), options.out)
+    hs.save(
+        stamp(xr.concat([part.drop_attrs() for part in parts], "model"), **{**facts[0], **joined}),
+        options.out,
+        overwrite=True,
+    )
 
 
 if __name__ == "__main__":

@@ -52,7 +52,7 @@ def join(options: argparse.Namespace) -> None:
         "data": {name: known["data"] for name, known in runs.items()},
         "n": sum(known["n"] for known in runs.values()),
     }
-    hs.save(stamp(whole, runs=runs, **settings), options.out)
+    hs.save(stamp(whole, runs=runs, **settings), options.out, overwrite=True)
 
 
 def _reduce(data: xr.Dataset) -> xr.Dataset:

@@ -289,7 +289,7 @@ def main() -> None:
         facts = {"command": "docs/runs/tagger.py", "model": options.model.name, "seed": options.seed,
                  "weights_hash": sha256(options.model.read_bytes()).hexdigest()}  # fmt: skip
         texts = fingerprint(text for path in tests.values() for text, _ in read_treebank(path))
-        hs.save(stamp(data, **facts, data=texts, n=int(data.n.sum())), options.out)
+        hs.save(stamp(data, **facts, data=texts, n=int(data.n.sum())), options.out, overwrite=True)
 
 
 if __name__ == "__main__":

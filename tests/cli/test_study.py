@@ -14,7 +14,7 @@ def run(*arguments):
 
 def test_a_study_ends_by_naming_its_report(tmp_path, monkeypatch):
     monkeypatch.setattr(
-        "headscope.reporting.report.write_document", lambda _, out: out / "report.html"
+        "headscope.reporting.report.write_document", lambda _, out, **__: out / "report.html"
     )  # drawing takes long
     found("effective_attention")  # done already: the shell takes its steps
     shutil.copytree(place() / "effective_attention-0", tmp_path / "out")
@@ -25,6 +25,23 @@ def test_a_study_ends_by_naming_its_report(tmp_path, monkeypatch):
     assert "Vertical patterns fall." in done.output
     assert done.stdout.splitlines()[-1] == f"Wrote {tmp_path / 'out' / 'report' / 'report.html'}"
     assert (tmp_path / "out" / "effective_attention.nc").is_file()
+
+
+def test_the_results_of_another_study_are_replaced_only_with_force(tmp_path, monkeypatch):
+    monkeypatch.setattr("headscope.reporting.report.write_document", lambda _, out, **__: out / "report.html")
+    found("effective_attention")
+    shutil.copytree(place() / "effective_attention-0", tmp_path / "out")
+    options = ["--model", place() / "base", "--epochs", 1, "--device", "cpu", "-o", tmp_path / "out"]
+    asked = ["effective-attention:max_length=40", "--dev", place() / "dev.jsonl", *options]
+    assert run(*asked, "--train", place() / "train.jsonl").exit_code == 0
+    again = run(*asked, "--train", place() / "train.jsonl")
+    assert again.exit_code == 0, again.output  # the same study is done already
+    before = (tmp_path / "out" / "effective_attention.nc").read_bytes()
+    other = run(*asked)  # its data would be divided
+    assert other.exit_code == 2
+    assert "cannot be resumed: its train is 'train.jsonl', but this run's is None. Study as before, " in other.output
+    assert "or replace what differs with --force." in other.output
+    assert (tmp_path / "out" / "effective_attention.nc").read_bytes() == before
 
 
 def test_a_folder_that_the_report_would_not_take_is_refused_before_any_work(tmp_path):

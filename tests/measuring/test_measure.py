@@ -184,6 +184,47 @@ def test_an_unfinished_run_is_not_overwritten(tmp_path, monkeypatch):
         measured(batch_size=2, out=tmp_path / "heads.nc")
 
 
+@pytest.mark.parametrize(("options", "start"), [({}, ""), ({"resume": True}, "There is nothing to resume: ")])
+def test_a_finished_result_is_not_overwritten(tmp_path, monkeypatch, options, start):
+    path = tmp_path / "heads.nc"
+    measured(lens="raw", statistics="entropy", out=path)
+    before = path.read_bytes()
+    with monkeypatch.context() as patch:
+        patch.setattr("headscope.measuring.measure.prepare_job", lambda *_, **__: pytest.fail("work was done"))
+        with pytest.raises(InputError, match=rf"^{start}.*heads\.nc .*overwrite=True, in the shell --force\.$"):
+            measured(out=path, **options)
+    assert path.read_bytes() == before
+    assert names(tmp_path) == ["heads.nc"]
+    replaced = measured(lens="effective", statistics="entropy", out=path, overwrite=True, **options)
+    xr.testing.assert_identical(hs.open_result(path), replaced)
+    assert names(tmp_path) == ["heads.nc"]
+
+
+def test_an_older_result_stays_until_the_new_one_is_complete(tmp_path, monkeypatch):
+    path = tmp_path / "heads.nc"
+    whole = measured(batch_size=2, out=path)
+    with monkeypatch.context() as patch:
+        interrupt(patch, 4)
+        with pytest.raises(KeyboardInterrupt):
+            measured(batch_size=2, out=path, overwrite=True)
+    xr.testing.assert_identical(hs.open_result(path), whole)
+    resumed = measured(batch_size=2, out=path, overwrite=True, resume=True)
+    xr.testing.assert_identical(resumed, whole)
+    assert names(tmp_path) == ["heads.nc"]
+
+
+def test_a_finished_shard_is_not_overwritten(tmp_path):
+    options = {"lens": "raw", "statistics": "entropy", "shard": "1/2", "out": tmp_path / "s1.state"}
+    first = measured(**options)
+    before = options["out"].read_bytes()
+    with pytest.raises(InputError, match=r"holds a finished measurement\. .*, start over \(overwrite=True, in the shell"):
+        measured(**options)
+    xr.testing.assert_identical(measured(**options, resume=True), first)  # read, not measured again
+    assert options["out"].read_bytes() == before
+    measured(**{**options, "lens": "effective"}, overwrite=True)
+    assert options["out"].read_bytes() != before
+
+
 def test_a_run_with_other_settings_is_not_resumed(tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         interrupt(patch, 1)

@@ -12,7 +12,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from headscope.core.document import Document, Paragraph, Picture, Section, Table
-from headscope.core.errors import OutputError, UnknownName
+from headscope.core.errors import InputError, OutputError, UnknownName
 from headscope.reporting.report import report
 from headscope.results.stamp import stamp
 from headscope.results.store import save
@@ -148,9 +148,13 @@ def test_a_large_svg_is_a_png_in_the_page(tmp_path):
     assert set(files(tmp_path / "out")) == {"report.html", "figures/p.pdf", "figures/p.svg"}
 
 
-def test_an_older_report_is_replaced(tmp_path):
+def test_an_older_report_is_replaced_only_with_overwrite(tmp_path):
     report(document(), tmp_path / "out")
-    report(Document("New", "", [Section("s", [Paragraph("x")])]), tmp_path / "out")
+    before, new = files(tmp_path / "out"), Document("New", "", [Section("s", [Paragraph("x")])])
+    with pytest.raises(InputError, match=r"out holds a report already\. Give another folder, or replace it with overwrit"):
+        report(new, tmp_path / "out")
+    assert files(tmp_path / "out") == before
+    report(new, tmp_path / "out", overwrite=True)
     assert set(files(tmp_path / "out")) == {"report.html"}
     assert list(tmp_path.iterdir()) == [tmp_path / "out"]
 

@@ -102,9 +102,33 @@ def test_an_existing_file_survives_any_failure(stop, tmp_path, monkeypatch):
 
     monkeypatch.setattr(store, "_write_netcdf", interrupted)
     with pytest.raises(stop):
-        save(dataset("other words"), path)
+        save(dataset("other words"), path, overwrite=True)
     assert path.read_bytes() == before
     assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("ending", ["nc", "zarr", "csv", "parquet"])
+def test_an_existing_result_is_replaced_only_with_overwrite(ending, tmp_path):
+    path, first, second = tmp_path / f"a.{ending}", measured(rows=False), measured(rows=False, seed=1)
+    before = read_content(save(first, path))
+    with pytest.raises(InputError, match=rf"a\.{ending} exists already\. Give another path, or replace it with overwr"):
+        save(second, path)
+    assert read_content(path) == before
+    assert read_content(save(second, path, overwrite=True)) == read_content(save(second, tmp_path / f"b.{ending}"))
+
+
+@pytest.mark.parametrize("ending", ["pdf", "html"])
+def test_an_existing_figure_is_replaced_only_with_overwrite(ending, tmp_path):
+    path = save(draw(dataset()), tmp_path / f"a.{ending}")
+    before = path.read_bytes()
+    with pytest.raises(InputError, match=r"replace it with overwrite=True, in the shell --force\."):
+        save(draw(dataset("other words")), path)
+    assert path.read_bytes() == before
+    assert save(draw(dataset("other words")), path, overwrite=True).read_bytes() != before
+
+
+def read_content(path):
+    return files(path) if path.is_dir() else path.read_bytes()
 
 
 def test_a_new_file_has_the_usual_permissions(tmp_path):
@@ -226,7 +250,7 @@ def test_a_zarr_folder_comes_back_as_it_was(data, tmp_path):
 
 def test_a_new_zarr_folder_replaces_an_existing_one(tmp_path):
     path = save(measured(layers=4), tmp_path / "a.zarr")
-    save(measured(), path)
+    save(measured(), path, overwrite=True)
     xr.testing.assert_identical(open_result(path), measured())
     assert list(tmp_path.iterdir()) == [path]
 
@@ -245,7 +269,7 @@ def test_an_existing_zarr_folder_survives_any_failure(tmp_path, monkeypatch):
 
     monkeypatch.setattr(Path, "write_bytes", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        save(measured(seed=1), path)
+        save(measured(seed=1), path, overwrite=True)
     assert files(path) == before
     assert list(tmp_path.iterdir()) == [path]
 

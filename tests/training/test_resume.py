@@ -99,10 +99,22 @@ def test_resuming_a_finished_run_does_not_train(tmp_path, monkeypatch):
         hs.finetune(tiny("bert"), labelled(8), out=tmp_path / "m", **FAST)
 
 
+def test_a_finished_model_is_replaced_only_with_overwrite(tmp_path):
+    first = hs.finetune(tiny("bert"), labelled(8), out=tmp_path / "m", keep_checkpoints=True, **FAST)
+    with pytest.raises(InputError, match=r"start over \(overwrite=True, in the shell --force\), or give another folder"):
+        hs.finetune(tiny("bert"), labelled(8), out=tmp_path / "m", seed=1, **FAST)
+    with pytest.raises(InputError, match="seed=-1 is too small"):  # nothing is deleted before all is checked
+        hs.finetune(tiny("bert"), labelled(8), out=tmp_path / "m", overwrite=True, **{**FAST, "seed": -1})
+    assert load(tmp_path / "m").weights_hash == first.weights_hash
+    second = hs.finetune(tiny("bert"), labelled(8), out=tmp_path / "m", overwrite=True, seed=1, **FAST)
+    assert load(tmp_path / "m").weights_hash == second.weights_hash != first.weights_hash
+    assert not list((tmp_path / "m").glob("epoch-*"))
+
+
 def test_a_folder_with_other_files_is_refused(tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
     with pytest.raises(InputError, match="holds other files. Give another folder."):
-        hs.finetune(tiny("bert"), labelled(8), out=tmp_path, **FAST)
+        hs.finetune(tiny("bert"), labelled(8), out=tmp_path, overwrite=True, **FAST)
     with pytest.raises(InputError, match="cannot be resumed: it holds files, but no finetune.json"):
         hs.finetune(tiny("bert"), labelled(8), out=tmp_path, resume=True, **FAST)
     with pytest.raises(OutputError, match="notes.txt: it is a file. Give the path of a folder"):

@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from headscope.cli.console import make_table
+from headscope.cli.options import Force
 from headscope.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ def verb(
     ] = None,
     correction: Annotated[str, typer.Option(help="Correction: holm, benjamini_hochberg or none.")] = "holm",
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Output file: .nc .zarr .csv or .parquet.")] = None,
+    force: Force = False,
 ) -> None:
     """Compare two measured results head by head, with corrected p-values.
 
@@ -37,8 +39,9 @@ def verb(
     """
     from headscope.results.compare import compare
     from headscope.results.stamp import read_provenance
-    from headscope.results.store import open_result, save
+    from headscope.results.store import open_result, refuse_existing, save
 
+    refuse_existing(out, overwrite=force)
     first, second = _select_lenses(open_result(a), open_result(b), lens)
     result = compare(first, second, variable=variable, paired=paired, correction=correction)
     console, facts = Console(highlight=False), read_provenance(result)
@@ -47,7 +50,7 @@ def verb(
     for name in [str(name) for name in result.data_vars if f"{name}_p_adjusted" in result]:
         _print_variable(console, result, name, facts["level"])
     if out is not None:
-        save(result, out)
+        save(result, out, overwrite=force)
         console.print(f"Wrote {out}", soft_wrap=True)
 
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from headscope.cli.options import complete_from
+from headscope.cli.options import Force, complete_from
 from headscope.core.errors import InputError
 
 SETTINGS = {"context_settings": {"ignore_unknown_options": True}}
@@ -20,16 +20,18 @@ def verb(
     parameters: Annotated[
         list[str] | None, typer.Argument(help="Parameters of the figure, such as --layer 3 --head 7.")
     ] = None,
+    force: Force = False,
 ) -> None:
     """Draw a figure from a saved result, without loading the model.
 
     headscope draw maps.nc compare --layer 3 --head 7 -o compare.pdf
     """
     from headscope.plotting.draw import draw
-    from headscope.results.store import open_result, save
+    from headscope.results.store import open_result, refuse_existing, save
 
+    refuse_existing(out, overwrite=force)
     picture = draw(open_result(result), figure, **_read_parameters(parameters or []))
-    save(picture, out)
+    save(picture, out, overwrite=force)
     typer.echo(f"Wrote {out}")
 
 

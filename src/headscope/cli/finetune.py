@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 
 from headscope.cli.console import load_library, make_table
-from headscope.cli.options import Choices, Device, Label, Model, Pair, SkipMalformed, Text, read_examples
+from headscope.cli.options import Choices, Device, Force, Label, Model, Pair, SkipMalformed, Text, read_examples
 
 OPTIONS = (
     "model", "task", "epochs", "batch_size", "max_length", "learning_rate", "warmup", "weight_decay", "seed", "limit",
@@ -45,6 +45,7 @@ def verb(
     ] = False,
     device: Device = None,
     resume: Annotated[bool, typer.Option("--resume", help="Resume an interrupted run.")] = False,
+    force: Force = False,
 ) -> None:
     """Fine-tune a model for a task.
 
@@ -55,7 +56,7 @@ def verb(
         examples = {
             name: read_examples(options[name], options) for name in ("train", "dev") if options[name] is not None
         }
-    hs.finetune(**examples, **{name: options[name] for name in OPTIONS})
+    hs.finetune(**examples, **{name: options[name] for name in OPTIONS}, overwrite=force)
     console = Console(highlight=False)
     _print_summary(console, json.loads((out / "finetune.json").read_text(encoding="utf-8")))
     console.print(f"Wrote {out}", soft_wrap=True)

@@ -11,6 +11,7 @@ from headscope.cli.options import (
     Device,
     Dtype,
     Edits,
+    Force,
     Label,
     Model,
     Pair,
@@ -66,6 +67,7 @@ def verb(
     device: Device = None,
     dtype: Dtype = None,
     resume: Annotated[bool, typer.Option("--resume", help="Resume an interrupted run.")] = False,
+    force: Force = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Estimate time, memory and disk, and exit.")] = False,
 ) -> None:
     """Measure statistics of every head over a dataset.
@@ -77,13 +79,16 @@ def verb(
 
 LOAD_OPTIONS = ("device", "dtype")
 MEASURE_OPTIONS = ("limit", "seed", "shard", "rows", "units", "site", "max_length", "batch_size", "tagger")
-RUN_OPTIONS = ("engine", "workers", "out", "resume")
+RUN_OPTIONS = ("engine", "workers", "out", "resume", "overwrite")
 
 
 def _measure(options: dict[str, Any]) -> None:
     """Load, read, and measure or estimate."""
     console = Console(highlight=False)
+    options["overwrite"] = options.pop("force")
     with load_library() as hs:
+        if not options["dry_run"]:
+            _check_out(options)
         loading = {name: options[name] for name in LOAD_OPTIONS}
         model = hs.load(options["model"], **loading)
         against = None if options["against"] is None else hs.load(options["against"], **loading)
@@ -97,6 +102,13 @@ def _measure(options: dict[str, Any]) -> None:
     result = hs.measure(model, examples, **models, **settings, **{name: options[name] for name in RUN_OPTIONS})
     _print_summary(console, result)
     console.print(f"Wrote {options['out']}", soft_wrap=True)
+
+
+def _check_out(options: dict[str, Any]) -> None:
+    """Refuse a result that exists before the model is loaded."""
+    from headscope.measuring.measure import check_out
+
+    check_out(options["out"], resume=options["resume"], overwrite=options["overwrite"])
 
 
 def _print_estimate(

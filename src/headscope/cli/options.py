@@ -34,6 +34,7 @@ Edits = Annotated[
         autocompletion=complete_from("edits"),
     ),
 ]
+Force = Annotated[bool, typer.Option("--force", help="Replace what exists at the path of --out.")]
 
 NAMES = ("text", "pair", "label", "choices")
 

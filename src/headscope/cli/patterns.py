@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from headscope.cli.options import Force
 from headscope.cli.patterns_label import label, sheet
 
 Folder = Annotated[
@@ -23,6 +24,7 @@ def train(
     evaluation: Annotated[
         Path | None, typer.Option("--evaluation", help="Also write the cross-validation results: .nc or .zarr")
     ] = None,
+    force: Force = False,
 ) -> None:
     """Train a pattern classifier on labelled maps, and evaluate it by cross-validation.
 
@@ -36,17 +38,19 @@ def train(
     from headscope.patterns.train.train import train as train_classifier
     from headscope.patterns.train.training_set import select_training_set
     from headscope.results.stamp import stamp
-    from headscope.results.store import save
+    from headscope.results.store import refuse_existing, save
 
     if out.suffix != ".safetensors":
         raise OutputError(f"A classifier is saved as .safetensors, but '{out.name}' is not. Change the ending.")
+    for path in (out, evaluation):
+        refuse_existing(path, overwrite=force)
     training = select_training_set(read_labelled_maps(labels), of, seed=seed)
     with show_progress(training.epochs + training.settings.epochs, unit="epochs") as progress:
         cnn, data = train_classifier(training, progress)
     write_cnn(cnn, out)
     if evaluation is not None:
         digest = hashlib.sha256(out.read_bytes()).hexdigest()
-        save(stamp(data, model=out.name, weights_hash=digest), evaluation)
+        save(stamp(data, model=out.name, weights_hash=digest), evaluation, overwrite=force)
     typer.echo(format_evaluation(data))
     typer.echo(f"Wrote {out}; use it as patterns:classifier={out}")
 
@@ -58,6 +62,7 @@ def evaluate(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="The file to write, for 'headscope draw': .nc or .zarr")
     ] = None,
+    force: Force = False,
 ) -> None:
     """Evaluate classifiers by cross-validation on labelled maps, with unseen heads and texts in each fold.
 
@@ -68,14 +73,15 @@ def evaluate(
     from headscope.patterns.train.evaluation import format_evaluation
     from headscope.patterns.train.train import evaluate as evaluate_classifiers
     from headscope.patterns.train.training_set import select_training_set
-    from headscope.results.store import save
+    from headscope.results.store import refuse_existing, save
 
+    refuse_existing(out, overwrite=force)
     training = select_training_set(read_labelled_maps(labels), of, seed=seed)
     with show_progress(training.epochs, unit="epochs") as progress:
         data = evaluate_classifiers(training, progress)
     typer.echo(format_evaluation(data))
     if out is not None:
-        save(data, out)
+        save(data, out, overwrite=force)
         typer.echo(f"Wrote {out}")
 
 
@@ -84,6 +90,7 @@ def typical(
     out: Annotated[Path, typer.Option("--out", "-o", help="The file to write, for 'headscope draw': .nc or .zarr")],
     labels: Folder = None,
     count: Annotated[int, typer.Option("--many", min=1, help="Number of maps of each class.")] = 3,
+    force: Force = False,
 ) -> None:
     """Select the labelled maps of each class that the cnn is most confident about.
 
@@ -91,9 +98,10 @@ def typical(
     """
     from headscope.patterns.labels.labelled_maps import read_labelled_maps
     from headscope.patterns.labels.typical import select_typical
-    from headscope.results.store import open_result, save
+    from headscope.results.store import open_result, refuse_existing, save
 
-    save(select_typical(read_labelled_maps(labels), open_result(evaluation), count), out)
+    refuse_existing(out, overwrite=force)
+    save(select_typical(read_labelled_maps(labels), open_result(evaluation), count), out, overwrite=force)
     typer.echo(f"Wrote {out}")
 
 

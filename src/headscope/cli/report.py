@@ -5,11 +5,14 @@ from typing import Annotated
 
 import typer
 
+from headscope.cli.options import Force
+
 
 def verb(
     results: Annotated[list[Path], typer.Argument(help="Saved results: .nc or .zarr.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the page, figures and tables.")] = Path("report"),
     title: Annotated[str | None, typer.Option(help="Title of the page. Default: the model's name.")] = None,
+    force: Force = False,
 ) -> None:
     """Write a report of saved results: a page with tables, figures and references.
 
@@ -17,4 +20,4 @@ def verb(
     """
     from headscope.reporting.report import report
 
-    typer.echo(f"Wrote {report(results, out, title=title)}")
+    typer.echo(f"Wrote {report(results, out, title=title, overwrite=force)}")

@@ -7,7 +7,7 @@ import typer
 from rich.console import Console
 
 from headscope.cli.console import load_library, make_table
-from headscope.cli.options import Choices, Device, Edits, Label, Pair, SkipMalformed, Text, read_examples
+from headscope.cli.options import Choices, Device, Edits, Force, Label, Pair, SkipMalformed, Text, read_examples
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -31,6 +31,7 @@ def verb(
     ] = None,
     device: Device = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Output file: .nc or .zarr.")] = None,
+    force: Force = False,
 ) -> None:
     """Score a tuned model, with confidence intervals.
 
@@ -38,13 +39,16 @@ def verb(
     """
     columns = {"text": text, "pair": pair, "label": label, "choices": choices, "skip_malformed": skip_malformed}
     with load_library() as hs:
+        from headscope.results.store import refuse_existing
+
+        refuse_existing(out, overwrite=force)
         examples = read_examples(data, columns)
         loaded = hs.load(model, device=device)
     result = hs.score(loaded, examples, task=task, edit=edit, batch_size=batch_size, max_length=max_length)
     console = Console(highlight=False)
     _print_summary(console, result)
     if out is not None:
-        hs.save(result, out)
+        hs.save(result, out, overwrite=force)
         console.print(f"Wrote {out}", soft_wrap=True)
 
 

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from headscope.cli.console import load_library, make_table
-from headscope.cli.options import Device, Dtype, Model, complete_from
+from headscope.cli.options import Device, Dtype, Force, Model, complete_from
 from headscope.core.catalog import figures, lenses
 from headscope.core.errors import InputError
 from headscope.core.spec import parse_spec
@@ -50,12 +50,13 @@ def verb(
             "--out", "-o", help="Output file: a figure (.pdf .svg .png .html) or the numbers (.nc). May be repeated."
         ),
     ] = None,
+    force: Force = False,
 ) -> None:
     """Show the attention of a model on a text, and how much of it reaches the output.
 
     headscope show "The cat sat down because it was tired." -o cat.pdf
     """
-    _check_output(figure, out or [])
+    _check_output(figure, out or [], force)
     console = Console(highlight=False)
     with load_library() as hs:
         keep = sorted({"values"} | lenses.make(lens).needs)
@@ -70,18 +71,22 @@ def verb(
         facts = {"model": loaded.spec, "weights_hash": loaded.weights_hash, "n": 1}
         facts["data"] = fingerprint([example.text, example.pair or ""])
         data = stamp(_select(maps, layer, head), command="headscope show", **facts)
-        _write(console, data, figure or ("matrix" if len(maps) == 1 or maps[-1].merged else "compare"), out)
+        figure = figure or ("matrix" if len(maps) == 1 or maps[-1].merged else "compare")
+        _write(console, data, figure, out, force)
     else:
         console.print("\nAdd -o picture.pdf (.svg .png .html) for a figure, -o maps.nc for the numbers.")
 
 
-def _check_output(figure: str | None, out: list[Path]) -> None:
-    """Raise an error for an unknown figure or file ending, before the model is loaded."""
+def _check_output(figure: str | None, out: list[Path], force: bool) -> None:
+    """Raise an error for an unknown figure or file ending, or a file that exists, before the model is loaded."""
+    from headscope.results.store import refuse_existing
+
     if figure is not None:
         figures.find(parse_spec(figure)[0])
     for path in out:
         if path.suffix.lower() not in SUFFIXES:
             raise InputError(f"Cannot write '{path.name}': its ending must be one of {' '.join(SUFFIXES)}.")
+        refuse_existing(path, overwrite=force)
 
 
 def _print_summary(console: Console, model: "hs.Model", trace: "hs.Trace", maps: "hs.Maps") -> None:
@@ -127,11 +132,11 @@ def _select(maps: "list[hs.Maps]", layer: int | None, head: int | None) -> "xr.D
     return data
 
 
-def _write(console: Console, data: "xr.Dataset", figure: str, out: list[Path]) -> None:
+def _write(console: Console, data: "xr.Dataset", figure: str, out: list[Path], force: bool) -> None:
     from headscope.plotting.draw import draw
     from headscope.results.store import save
 
     selected = data if parse_spec(figure)[0] == "compare" else data.isel(lens=[-1])
     for path in out:
-        save(data if path.suffix.lower() == ".nc" else draw(selected, figure), path)
+        save(data if path.suffix.lower() == ".nc" else draw(selected, figure), path, overwrite=force)
         console.print(f"Wrote {path}", soft_wrap=True)

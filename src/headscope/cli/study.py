@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Column, Table
 
-from headscope.cli.options import Device, Model, complete_from
+from headscope.cli.options import Device, Force, Model, complete_from
 from headscope.core.catalog import studies
 from headscope.core.spec import canonical_name, parse_spec
 
@@ -25,7 +25,7 @@ SETTINGS = {
 }
 
 Out = Annotated[Path, typer.Option("--out", "-o", help="Folder for all steps and the report.")]
-DEFAULTS = {"out": Path("out")}  # all other options are None unless they are given
+DEFAULTS = {"out": Path("out"), "force": False}  # all other options are None unless they are given
 
 
 def verb(
@@ -77,7 +77,7 @@ def _make_command(name: str) -> Any:
     """Return a function that runs the study; its parameters are the options of the study."""
     kind = studies.find(parse_spec(name)[0])
 
-    def run(model: str | None, device: str | None, out: Path, **options: Any) -> None:
+    def run(model: str | None, device: str | None, out: Path, force: bool, **options: Any) -> None:
         console = Console(highlight=False)
         with Console(stderr=True).status("Loading"):
             import transformers
@@ -86,15 +86,15 @@ def _make_command(name: str) -> Any:
             from headscope.reporting.write import check_folder
 
             transformers.utils.logging.disable_progress_bar()
-            check_folder(out / "report")
+            check_folder(out / "report", overwrite=True)  # hs.study refuses the folder of another study
         given = {key: value for key, value in options.items() if value not in (None, [])}
         values: Any = {key: tuple(value) if isinstance(value, list) else value for key, value in given.items()}
-        result = hs.study(name, model, out=out, device=device, **values)
-        page = hs.report(result.document, out / "report")
+        result = hs.study(name, model, out=out, device=device, overwrite=force, **values)
+        page = hs.report(result.document, out / "report", overwrite=True)
         _print_verdicts(console, result.document)
         console.print(f"Wrote {page}", soft_wrap=True)
 
-    run.__annotations__ = {"model": Model, "device": Device, "out": Out, **study_options(kind)}
+    run.__annotations__ = {"model": Model, "device": Device, "out": Out, "force": Force, **study_options(kind)}
     run.__signature__ = inspect.Signature([  # type: ignore[attr-defined]  # typer reads it
         inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, annotation=hint, default=DEFAULTS.get(key))
         for key, hint in run.__annotations__.items()

@@ -52,11 +52,23 @@ class Study(ABC):
     cites: ClassVar[tuple[str, ...]] = ()
     """The papers it repeats, as keys of `headscope cite`."""
 
+    display_options: ClassVar[tuple[str, ...]] = ()
+    """Parameters that change no number, only what the report shows. They may differ when a study is run again."""
+
     @abstractmethod
     def run(
-        self, model: Any, out: Path, *, device: str | None = None, progress: ProgressCallback | None = None
+        self,
+        model: Any,
+        out: Path,
+        *,
+        device: str | None = None,
+        progress: ProgressCallback | None = None,
+        overwrite: bool = False,
     ) -> Results:
-        """Run every step. A finished step is stored in `out`, and read from there in later runs."""
+        """Run every step. A finished step is stored in `out`, and read from there in later runs.
+
+        Steps that were run with other settings are an error, or with `overwrite` are deleted and run again.
+        """
 
     @abstractmethod
     def document(self, results: Results) -> "Document":

@@ -1,6 +1,7 @@
 """The steps of a study, stored in a folder and resumed from it."""
 
 import json
+import shutil
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -9,17 +10,35 @@ from typing import Any
 
 import xarray as xr
 
+from headscope.core.errors import InputError
 from headscope.core.study import Progress, ProgressCallback
 from headscope.results.atomic import atomic_path
 from headscope.results.npz import read_npz, write_npz
 from headscope.results.resume import check_resumable
 
 FACTS = "study.json"
+REMEDY = (
+    "Study as before, give another folder (out=FOLDER), or replace what differs with overwrite=True, in the shell "
+    "--force."
+)
 
 
 def print_progress(progress: Progress) -> None:
     """Print the step to stderr."""
     print(progress, file=sys.stderr, flush=True)  # noqa: T201
+
+
+def check_facts(folder: Path, facts: Mapping[str, Any]) -> None:
+    """Raise InputError if a folder holds a study, or steps of one, with other facts."""
+    path = folder / FACTS
+    if path.is_file():
+        check_resumable(folder, json.loads(path.read_text(encoding="utf-8")), facts, remedy=REMEDY)
+
+
+def write_facts(folder: Path, facts: Mapping[str, Any]) -> None:
+    """Store the facts of a study, or of steps of one, in its folder."""
+    with atomic_path(folder / FACTS) as part:
+        part.write_text(json.dumps(dict(facts), indent=1, ensure_ascii=False, default=str), encoding="utf-8")
 
 
 @dataclass(frozen=True)
@@ -36,19 +55,19 @@ class Steps:
         """Whether long steps show a progress bar in the terminal."""
         return self.progress is print_progress
 
-    def check(self, facts: Mapping[str, Any]) -> None:
-        """Raise InputError if the folder holds steps of a study with other facts."""
-        path = self.folder / FACTS
-        if path.is_file():
-            remedy = "Study as before, or give another folder: out=FOLDER."
-            check_resumable(self.folder, json.loads(path.read_text(encoding="utf-8")), facts, remedy=remedy)
+    def begin(self, facts: Mapping[str, Any], *, overwrite: bool = False) -> None:
+        """Store the facts, or check them against those of the steps in the folder.
 
-    def begin(self, facts: Mapping[str, Any]) -> None:
-        """Store the facts, or check them against those of the steps in the folder."""
-        self.check(facts)
+        With `overwrite`, steps of other facts are deleted.
+        """
+        try:
+            check_facts(self.folder, facts)
+        except InputError:
+            if not overwrite:
+                raise
+            shutil.rmtree(self.folder)
         if not (self.folder / FACTS).is_file():
-            with atomic_path(self.folder / FACTS) as part:
-                part.write_text(json.dumps(dict(facts), indent=1, ensure_ascii=False), encoding="utf-8")
+            write_facts(self.folder, facts)
 
     def keep(self, name: str, make: Callable[[], xr.Dataset], *, discard: str | None = None) -> xr.Dataset:
         """Return the result of a step: read from the folder, or computed and stored.

@@ -1,7 +1,7 @@
 """Run a study by name; and what all studies of tasks and fine-tuned models share."""
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -12,10 +12,10 @@ from headscope.core.catalog import studies
 from headscope.core.errors import InputError
 from headscope.core.spec import entry_name
 from headscope.core.study import ProgressCallback, Results, Study, StudyResult, option
-from headscope.experiments.steps import Steps, print_progress
+from headscope.experiments.steps import FACTS, Steps, check_facts, print_progress, write_facts
 from headscope.experiments.summary import count_inputs, list_tasks
 from headscope.results.stamp import read_provenance, stamp
-from headscope.results.store import save
+from headscope.results.store import refuse_existing, save
 
 if TYPE_CHECKING:
     from headscope.engine.model import Model
@@ -33,15 +33,17 @@ def study(
     out: str | Path,
     device: str | None = None,
     progress: bool | ProgressCallback = True,
+    overwrite: bool = False,
     **options: Any,
 ) -> StudyResult:
     """Repeat a published experiment on any model and data.
 
     `name` is one of `headscope list studies`, or a study; `options` are its parameters. `model` is anything `hs.load`
     takes; None is the small default. Every step is stored in the folder `out` when it is done: a study that was stopped
-    resumes when it is run again, and a finished one returns the same numbers at once. `progress` is called with every
-    step that starts; True prints it to stderr. The result has the main Dataset as `data`, saved in `out` too, and a
-    `document` that `hs.report` writes as a page.
+    resumes when it is run again, and a finished one returns the same numbers at once. Results of a study with other
+    settings are replaced only with `overwrite=True`, which reuses the steps that are the same. `progress` is called
+    with every step that starts; True prints it to stderr. The result has the main Dataset as `data`, saved in `out`
+    too, and a `document` that `hs.report` writes as a page.
 
     >>> from headscope.core.document import Document
     >>> class CountTokens(hs.Study):
@@ -56,17 +58,21 @@ def study(
     if device not in (None, "cpu", "cuda"):
         raise InputError(f"device={device!r} is neither 'cpu' nor 'cuda'. Leave it out for the GPU if there is one.")
     chosen: Study = studies.make(name, **options)
-    folder = Path(out)
+    folder, title = Path(out), entry_name(type(chosen))
+    facts = {"study": title, "model": _describe_model(model), **_describe_options(chosen, chosen.display_options)}
+    if not overwrite:
+        check_facts(folder, facts)
+    refuse_existing(folder / f"{title}.nc", overwrite=overwrite or (folder / FACTS).is_file())
     callback = progress if callable(progress) else print_progress if progress else None
     try:
-        results = chosen.run(model, folder, device=device, progress=callback)
+        results = chosen.run(model, folder, device=device, progress=callback, overwrite=overwrite)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(
             f"Stopped. Finished steps are stored in {folder}: run the same study again to resume it."
         ) from None
     for part, data in results.items():
-        title = entry_name(type(chosen)) if part == "numbers" else f"{entry_name(type(chosen))}_{part}"
-        save(data, folder / f"{title}.nc")
+        save(data, folder / (f"{title}.nc" if part == "numbers" else f"{title}_{part}.nc"), overwrite=True)
+    write_facts(folder, facts)
     return StudyResult(results, chosen.document(results))
 
 
@@ -97,6 +103,8 @@ class TaskStudy(Study):
 
     kinds: ClassVar[Mapping[str, str]] = {}
     """The GLUE tasks of the study, with what kind of task each is."""
+
+    display_options = ("example",)
 
     steps: ClassVar[int] = 1
     """Number of steps of one task, for progress."""
@@ -134,7 +142,13 @@ class TaskStudy(Study):
         """Return the results of one task by name; `numbers` must be there, with the dimension `task`."""
 
     def run(
-        self, model: Any, out: Path, *, device: str | None = None, progress: ProgressCallback | None = None
+        self,
+        model: Any,
+        out: Path,
+        *,
+        device: str | None = None,
+        progress: ProgressCallback | None = None,
+        overwrite: bool = False,
     ) -> Results:
         """Measure every task, and join the results."""
         from headscope.engine.load import load
@@ -147,11 +161,11 @@ class TaskStudy(Study):
         base = model if isinstance(model, Model) else load(model, device=device, dtype="float32")
         runs = [self.plan_task(task, base, out, len(tasks), device=device, progress=progress) for task in tasks]
         own = {name: getattr(self, name) for name in self.own_facts}
-        check_runs(runs, own)
+        check_runs(runs, own, overwrite=overwrite)
         check_example(runs, self.example_id)
         parts: dict[str, list[xr.Dataset]] = {}
         for run in runs:
-            run.steps.begin(run.facts(own))
+            run.steps.begin(run.facts(own), overwrite=overwrite)
             for name, data in self.measure_task(run).items():
                 parts.setdefault(name, []).append(stamp(data, task_shown=run.task.name) if name == "maps" else data)
         maps = parts.pop("maps", None)
@@ -202,12 +216,12 @@ class TaskStudy(Study):
 
     def _facts(self, base: "Model", missing: list[str]) -> dict[str, Any]:
         """Return the provenance; of a path only its name, so that a report says nothing of the machine."""
-        values = {option.name: getattr(self, option.name) for option in fields(self)}
-        changed = {name: value for name, value in values.items() if value != getattr(type(self), name)}
+        values = _describe_options(self)
+        changed = {name: value for name, value in values.items() if getattr(self, name) != getattr(type(self), name)}
         name = entry_name(type(self))
         return {
             "command": f"headscope study {name.replace('_', '-')}",
-            "options": {key: Path(value).name if key in PATHS else value for key, value in changed.items()},
+            "options": changed,
             "study": name,
             "model": base.spec,
             "weights_hash": base.weights_hash,
@@ -218,6 +232,18 @@ class TaskStudy(Study):
             "device": base.device.type,
             "dtype": str(base.network.dtype).removeprefix("torch."),
         }
+
+
+def _describe_options(study: Study, ignore: Collection[str] = ()) -> dict[str, Any]:
+    """Return the parameters of a study; of a path only its name."""
+    values = {option.name: getattr(study, option.name) for option in fields(study) if option.name not in ignore}  # type: ignore[arg-type]  # a dataclass
+    return {name: Path(value).name if name in PATHS and value else value for name, value in values.items()}
+
+
+def _describe_model(model: Any) -> str | None:
+    if model is None or isinstance(model, str | Path):
+        return None if model is None else str(model)
+    return str(getattr(model, "spec", type(model).__name__))
 
 
 def stamp_tasks(numbers: xr.Dataset, **facts: Any) -> xr.Dataset:

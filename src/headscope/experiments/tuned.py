@@ -18,7 +18,7 @@ from headscope.core.prose import count_noun
 from headscope.engine.capture import capture
 from headscope.engine.load import load
 from headscope.engine.model import Model
-from headscope.experiments.steps import Steps
+from headscope.experiments.steps import Steps, check_facts
 from headscope.experiments.tasks import TaskData, same_name
 from headscope.measuring.measure import measure
 from headscope.measuring.plan import count_tokens
@@ -148,12 +148,13 @@ class TaskRun:
         return xr.Dataset({name: ((), value) for name, value in values.items()})
 
 
-def check_runs(runs: Sequence[TaskRun], own: Mapping[str, Any]) -> None:
+def check_runs(runs: Sequence[TaskRun], own: Mapping[str, Any], *, overwrite: bool = False) -> None:
     """Check settings, labels, tuned models and folders of all tasks before anything is run."""
     for run in runs:
         make_training_settings(run.tuning)
         check_max_length(run.base, run.max_length)
-        run.steps.check(run.facts(own))
+        if not overwrite:
+            check_facts(run.steps.folder, run.facts(own))
         if run.tuned_folder is None:
             train = sample_examples(run.task.train, run.tuning.get("limit"), run.seed)
             find_task("auto", train)[0].check(run.examples, run.task.name)

@@ -80,9 +80,14 @@ def read_checkpoint(path: Path) -> Checkpoint:
         ) from error
 
 
-def open_checkpoint(path: Path, facts: Mapping[str, Any], total: int, *, resume: bool) -> Checkpoint:
-    """Return the checkpoint to resume, or write an empty one, so that a path that cannot be written fails at once."""
-    if not path.exists():
+def open_checkpoint(
+    path: Path, facts: Mapping[str, Any], total: int, *, resume: bool, overwrite: bool = False
+) -> Checkpoint:
+    """Return the checkpoint to resume, or write an empty one, so that a path that cannot be written fails at once.
+
+    Without `resume`, an existing checkpoint is replaced only with `overwrite`.
+    """
+    if not path.exists() or (overwrite and not resume):
         checkpoint = Checkpoint(dict(facts), 0, total)
         write_checkpoint(checkpoint, path)
         return checkpoint
@@ -94,9 +99,10 @@ def open_checkpoint(path: Path, facts: Mapping[str, Any], total: int, *, resume:
             else f"{checkpoint.done} of {checkpoint.total} batches of an unfinished measurement"
         )
         raise InputError(
-            f"{path} holds {content}. Resume it (resume=True, in the shell --resume), delete it, or give another path."
+            f"{path} holds {content}. Resume it (resume=True, in the shell --resume), start over (overwrite=True, in "
+            "the shell --force), or give another path."
         )
-    remedy = "Measure as before, or give another path."
+    remedy = "Measure as before, start over (overwrite=True, in the shell --force), or give another path."
     check_resumable(path, checkpoint.facts, facts, ignore=ENVIRONMENT, remedy=remedy)
     return checkpoint
 

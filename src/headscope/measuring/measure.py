@@ -15,7 +15,8 @@ from headscope.measuring.job import MeasureJob, prepare_job
 from headscope.measuring.merge import to_dataset
 from headscope.measuring.observe import States
 from headscope.measuring.settings import MeasureOptions, make_measure_settings
-from headscope.results.store import save
+from headscope.results.atomic import REPLACE
+from headscope.results.store import refuse_existing, save
 
 ENGINES = ("local", "ray")
 ENDINGS = (".nc", ".zarr", ".csv", ".parquet", ".state")
@@ -38,6 +39,7 @@ def measure(
     workers: int | None = None,
     out: str | Path | None = None,
     resume: bool = False,
+    overwrite: bool = False,
     progress: bool = True,
     **options: Unpack[MeasureOptions],
 ) -> xr.Dataset:
@@ -47,7 +49,8 @@ def measure(
     `lens` are names, specs such as "offsets:reach=4", entries, or lists of them. `against` is a second model with the
     same tokenizer, for statistics that compare two models; `edit` changes the first model while it runs.
     `engine="ray"` distributes the batches over `workers` processes. With `out` (.nc .zarr .csv .parquet, or .state to
-    merge with other shards) a checkpoint is written beside it every few seconds, and `resume=True` resumes from it.
+    merge with other shards) a checkpoint is written beside it every few seconds, and `resume=True` resumes from it. A
+    file that exists is replaced only with `overwrite=True`, which also discards the checkpoint of another run.
 
     Options: `shard` "3/16", `limit` and `seed`, `rows` (keep the value of every example), `units` ("tokens", "words",
     "words_first"), `site`, `layers`, `heads`, `max_length`, `pad_to`, `batch_size`, `tagger`.
@@ -60,26 +63,26 @@ def measure(
         raise InputError(f"No engine is called '{engine}'. Known: {', '.join(ENGINES)}.")
     if workers is not None and engine != "ray":
         raise InputError(f"workers={workers} is for engine='ray'. Leave it out, or add that engine.")
-    path = _check_out(out)
+    path = check_out(out, resume=resume, overwrite=overwrite)
     job = prepare_job(model, data, make_measure_settings(lens, statistics, **options), against=against, edit=edit)
     batches: Engine = job.observe
     if engine == "ray":
         from headscope.measuring.ray import distribute
 
         batches = distribute(job, workers)
-    saved = None if path is None else path if path.suffix == ".state" else path.with_name(f"{path.name}.state")
-    checkpoint = _run(job, batches, saved, resume=resume, quiet=not progress)
+    saved = None if path is None else _checkpoint_path(path)
+    checkpoint = _run(job, batches, saved, resume=resume, overwrite=overwrite, quiet=not progress)
     result = to_dataset(checkpoint.states, {"command": "hs.measure", **job.facts}, job.observer.settings.statistics)
     if path is not None and saved is not None and path != saved:
-        save(result, path)
+        save(result, path, overwrite=overwrite)
         saved.unlink(missing_ok=True)
     return result
 
 
-def _run(job: MeasureJob, engine: Engine, path: Path | None, *, resume: bool, quiet: bool) -> Checkpoint:
+def _run(job: MeasureJob, engine: Engine, path: Path | None, *, quiet: bool, **mode: bool) -> Checkpoint:
     """Add the states of all batches in the order of the plan, and write checkpoints."""
     total = len(job.plan.batches)
-    now = Checkpoint(job.facts, 0, total) if path is None else open_checkpoint(path, job.facts, total, resume=resume)
+    now = Checkpoint(job.facts, 0, total) if path is None else open_checkpoint(path, job.facts, total, **mode)
     sizes = [len(batch) for batch in job.plan.batches]
     written, interval = time.monotonic(), MIN_INTERVAL
     try:
@@ -113,12 +116,21 @@ def _run(job: MeasureJob, engine: Engine, path: Path | None, *, resume: bool, qu
     return now
 
 
-def _check_out(out: str | Path | None) -> Path | None:
-    """Refuse a file ending that cannot be written, before any work is done."""
+def check_out(out: str | Path | None, *, resume: bool, overwrite: bool) -> Path | None:
+    """Refuse a file ending that cannot be written, and a result that exists, before any work is done."""
     if out is None:
         return None
     path = Path(out)
     if path.suffix.lower() not in ENDINGS:
         ending = f"ends in '{path.suffix}'" if path.suffix else "has no ending"
         raise OutputError(f"A measurement is saved as {' '.join(ENDINGS)}, but '{path.name}' {ending}.")
+    if path != (saved := _checkpoint_path(path)):
+        if resume and not overwrite and path.exists() and not saved.exists():
+            raise InputError(f"There is nothing to resume: {path} is finished. {REPLACE.format('path')}")
+        refuse_existing(path, overwrite=overwrite)
     return path
+
+
+def _checkpoint_path(path: Path) -> Path:
+    """Return the path of the checkpoint: beside the result, or the shard itself."""
+    return path if path.suffix == ".state" else path.with_name(f"{path.name}.state")

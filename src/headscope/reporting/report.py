@@ -18,7 +18,7 @@ from headscope.reporting.sections_of_comparisons import comparison_sections
 from headscope.reporting.sections_of_maps import map_sections
 from headscope.reporting.sections_of_measurements import measurement_sections
 from headscope.reporting.sections_of_scores import score_sections
-from headscope.reporting.write import write_document
+from headscope.reporting.write import check_folder, write_document
 from headscope.results.select import AXES, head_variables, main_variables
 from headscope.results.stamp import read_provenance
 from headscope.results.store import open_result
@@ -27,22 +27,23 @@ MAX_GROUPS = 12
 """Labels along axes that all variables share; up to this many, each label has sections of its own."""
 
 
-def report(what: Any, out: str | Path = "report", *, title: str | None = None) -> Path:
+def report(what: Any, out: str | Path = "report", *, title: str | None = None, overwrite: bool = False) -> Path:
     """Write a report as a folder, and return the path of its self-contained HTML page.
 
     `what` is a Dataset, the path of a saved one, Maps, a list or a mapping of these, or a Document, such as a study
-    returns. The folder `out` has report.html, figures/ (PDF, SVG) and tables/ (CSV, LaTeX); an older report in its
-    place is replaced. The same input gives the same bytes.
+    returns. The folder `out` has report.html, figures/ (PDF, SVG) and tables/ (CSV, LaTeX); a report that exists
+    is replaced only with `overwrite=True`. The same input gives the same bytes.
 
     >>> data = hs.measure(model, ["The cat sat down.", "It rained."], statistics=["entropy"], progress=False)
     >>> hs.report(data, "report").as_posix()
     'report/report.html'
     """
+    check_folder(Path(out), overwrite=overwrite)
     if isinstance(what, Document):
         document = what if title is None else replace(what, title=title)
     else:
         document = build_document(_name_results(what), title=title)
-    return write_document(document, out)
+    return write_document(document, out, overwrite=overwrite)
 
 
 def build_document(results: Mapping[str, xr.Dataset], *, title: str | None = None) -> Document:

@@ -4,11 +4,11 @@ from pathlib import Path
 from typing import TypeVar
 
 from headscope.core.document import Document, Picture, Table
-from headscope.core.errors import OutputError
+from headscope.core.errors import InputError, OutputError
 from headscope.plotting.export import render, write_figure
 from headscope.reporting.html_page import GENERATOR, MAX_SVG_BYTES, document_to_html
 from headscope.reporting.latex_table import table_to_latex
-from headscope.results.atomic import atomic_path
+from headscope.results.atomic import REPLACE, atomic_path
 
 Kind = TypeVar("Kind", Table, Picture)
 
@@ -17,10 +17,10 @@ FILES = {"figures": {".pdf", ".svg"}, "tables": {".csv", ".tex"}}
 """The folders of a report, and the endings of their files."""
 
 
-def write_document(document: Document, out: str | Path) -> Path:
-    """Write the folder atomically, in place of an older report, and return the path of its page."""
+def write_document(document: Document, out: str | Path, *, overwrite: bool = False) -> Path:
+    """Write the folder atomically, with `overwrite` in place of an older report, and return the path of its page."""
     folder = Path(out)
-    check_folder(folder)
+    check_folder(folder, overwrite=overwrite)
     with atomic_path(folder.resolve()) as part:
         part.mkdir()
         _write_tables(document, part)
@@ -58,8 +58,8 @@ def _parts_of(document: Document, kind: type[Kind]) -> list[Kind]:
     return [part for section in document.sections for part in section.parts if isinstance(part, kind)]
 
 
-def check_folder(folder: Path) -> None:
-    """Raise OutputError where anything but an older report is in the way."""
+def check_folder(folder: Path, *, overwrite: bool) -> None:
+    """Raise an error where a report is in the way, unless it may be replaced, or anything else."""
     path = folder.resolve()
     if path == Path.cwd():
         raise OutputError(f"A report is a folder of its own, but '{folder}' is the current folder. Give a new name.")
@@ -70,6 +70,8 @@ def check_folder(folder: Path) -> None:
             f"Cannot write the report to {folder}: that folder holds {other}, which no report wrote. Give another "
             "folder, or move it away."
         )
+    if not overwrite and (folder / PAGE).is_file():
+        raise InputError(f"{folder} holds a report already. {REPLACE.format('folder')}")
 
 
 def _find_foreign(folder: Path) -> str:

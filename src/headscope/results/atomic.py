@@ -9,6 +9,9 @@ from uuid import uuid4
 
 from headscope.core.errors import OutputError
 
+REPLACE = "Give another {}, or replace it with overwrite=True, in the shell --force."
+"""What to do about a result, report or model that exists already."""
+
 
 @contextmanager
 def atomic_path(path: Path) -> Iterator[Path]:

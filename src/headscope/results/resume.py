@@ -18,7 +18,7 @@ class Digest(str):
 
 def to_plain(facts: Mapping[str, Any]) -> dict[str, Any]:
     """Return facts as JSON stores them, so that they equal those read from a file."""
-    plain: dict[str, Any] = json.loads(json.dumps(dict(facts)))
+    plain: dict[str, Any] = json.loads(json.dumps(dict(facts), default=str))
     return plain
 
 

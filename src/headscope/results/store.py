@@ -10,28 +10,35 @@ from matplotlib.figure import Figure
 
 from headscope.core.errors import InputError, OutputError
 from headscope.plotting.export import FIXED_METADATA, write_figure, write_page
-from headscope.results.atomic import atomic_path
+from headscope.results.atomic import REPLACE, atomic_path
 from headscope.results.tables import write_csv, write_parquet
-from headscope.results.zarr_folder import read_zarr, write_zarr
+from headscope.results.zarr_folder import is_zarr, read_zarr, write_zarr
 
 TABLES = {".csv": "pandas.read_csv", ".parquet": "pandas.read_parquet"}
 
 
-def save(what: Any, path: str | Path) -> Path:
+def save(what: Any, path: str | Path, *, overwrite: bool = False) -> Path:
     """Write a Dataset (.nc .zarr .csv .parquet) or a figure (.pdf .svg .png .html), and return the path.
 
-    The file is written atomically: an existing file is unchanged until the new one is complete. The same content
-    gives the same bytes. Tables (.csv .parquet) hold measured numbers for other tools: the means, or with a name such
-    as heads.rows.csv the values of single examples.
+    A file that exists is replaced only with `overwrite=True`, and is unchanged until the new one is complete. The same
+    content gives the same bytes. Tables (.csv .parquet) hold measured numbers for other tools: the means, or with a
+    name such as heads.rows.csv the values of single examples.
 
     >>> hs.save(hs.draw(hs.view(trace)), "maps.pdf").name
     'maps.pdf'
     """
     path = Path(path)
     write = _choose_writer(what, path)
+    refuse_existing(path, overwrite=overwrite)
     with atomic_path(path) as part:
         write(part)
     return path
+
+
+def refuse_existing(path: Path | None, *, overwrite: bool) -> None:
+    """Raise InputError if a result or figure is at `path`, unless it may be replaced. No path is no problem."""
+    if path is not None and not overwrite and (path.is_file() or is_zarr(path)):
+        raise InputError(f"{path} exists already. {REPLACE.format('path')}")
 
 
 def open_result(path: str | Path) -> xr.Dataset:

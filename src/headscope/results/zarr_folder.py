@@ -18,7 +18,7 @@ def write_zarr(data: xr.Dataset, path: Path, part: Path) -> None:
     threads of Zarr would go on writing after one of them has failed.
     """
     zarr = _require_zarr()
-    if path.is_dir() and any(path.iterdir()) and not _is_zarr(path):
+    if path.is_dir() and any(path.iterdir()) and not is_zarr(path):
         raise OutputError(f"Cannot write {path}: a folder of that name holds something else. Give another path.")
     files: dict[str, Any] = {}
     try:
@@ -34,7 +34,7 @@ def write_zarr(data: xr.Dataset, path: Path, part: Path) -> None:
 def read_zarr(path: Path) -> xr.Dataset:
     """Read a whole Dataset from a folder."""
     zarr = _require_zarr()
-    if not path.is_dir() or not _is_zarr(path):
+    if not path.is_dir() or not is_zarr(path):
         existing = "a file" if path.is_file() else "a folder without Zarr data" if path.exists() else "nothing"
         raise InputError(f"Cannot open {path}: there is {existing} of that name. Give the path of a .zarr folder.")
     try:
@@ -54,5 +54,6 @@ def _require_zarr() -> Any:
     return require_package("zarr", "zarr", "A .zarr file", "   (or use .nc, which needs nothing more)")
 
 
-def _is_zarr(path: Path) -> bool:
+def is_zarr(path: Path) -> bool:
+    """Whether a path is a Zarr folder."""
     return any((path / name).is_file() for name in MARKER_FILES)

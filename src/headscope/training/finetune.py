@@ -29,6 +29,7 @@ def finetune(
     task: str = "auto",
     tokenizer: Any = None,
     resume: bool = False,
+    overwrite: bool = False,
     keep_checkpoints: bool = False,
     device: str | None = None,
     progress: bool = True,
@@ -41,8 +42,8 @@ def finetune(
     "classification", "regression", "choice" or "mlm"; "auto" infers it from the labels. `out` becomes a complete model
     folder with `finetune.json`: the settings, fingerprints of the data, dev scores and the loss curve.
 
-    An interrupted run is resumed with `resume=True`. `keep_checkpoints` keeps the model of every epoch as
-    `out/epoch-1` and so on.
+    An interrupted run is resumed with `resume=True`; `overwrite=True` deletes the fine-tuning that `out` holds, and
+    starts over. `keep_checkpoints` keeps the model of every epoch as `out/epoch-1` and so on.
 
     Options: `epochs`, `batch_size`, `max_length`, `learning_rate`, `warmup`, `weight_decay`, `seed`, `from_scratch`,
     `limit`. Training is in float32, and on a CPU the same settings give the same weights.
@@ -56,10 +57,11 @@ def finetune(
     if device not in (None, "cpu", "cuda"):
         raise InputError(f"device={device!r} is neither 'cpu' nor 'cuda'. Leave it out for the GPU if there is one.")
     folder, settings = TrainingFolder(Path(out)), make_training_settings(options)
-    folder.check(resume=resume)
+    folder.check(resume=resume, overwrite=overwrite)
     with silence_transformers():
         job = prepare_training(model, train, dev, task=task, tokenizer=tokenizer, settings=settings)
-        if not folder.begin({**job.facts, "keep_checkpoints": keep_checkpoints}, resume=resume):
+        facts = {**job.facts, "keep_checkpoints": keep_checkpoints}
+        if not folder.begin(facts, resume=resume, overwrite=overwrite):
             if progress:
                 print(job.summary, file=sys.stderr)  # noqa: T201  (part of the progress)
             _train(job, folder, device=device, keep=keep_checkpoints, quiet=not progress)

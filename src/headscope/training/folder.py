@@ -30,8 +30,11 @@ class TrainingFolder:
         """The folder of the trainer's checkpoints."""
         return self.path / "checkpoints"
 
-    def check(self, *, resume: bool) -> None:
-        """Raise an error for a path that is a file or, without `resume`, a folder that is not empty."""
+    def check(self, *, resume: bool, overwrite: bool = False) -> None:
+        """Raise an error for a path that is a file or, without `resume`, a folder that is not empty.
+
+        With `overwrite`, the folder of an earlier fine-tuning is accepted.
+        """
         if self.path.exists() and not self.path.is_dir():
             raise OutputError(f"Cannot write the model to {self.path}: it is a file. Give the path of a folder.")
         if resume or not self._has_files():
@@ -39,15 +42,23 @@ class TrainingFolder:
         stamp = read_stamp(self.path)
         if stamp is None:
             raise InputError(f"{self.path} holds other files. Give another folder.")
+        if overwrite:
+            return
         content = "a finished fine-tuning" if stamp["finished"] else "an unfinished fine-tuning"
         raise InputError(
-            f"{self.path} holds {content}. Resume it (resume=True, in the shell --resume), delete it, or give another "
-            "folder."
+            f"{self.path} holds {content}. Resume it (resume=True, in the shell --resume), start over (overwrite=True, "
+            "in the shell --force), or give another folder."
         )
 
-    def begin(self, facts: Mapping[str, Any], *, resume: bool) -> bool:
-        """Write the facts of a new run, or check those of the run to resume; return whether that is finished."""
+    def begin(self, facts: Mapping[str, Any], *, resume: bool, overwrite: bool = False) -> bool:
+        """Write the facts of a new run, or check those of the run to resume; return whether that is finished.
+
+        With `overwrite` and without `resume`, an earlier fine-tuning is deleted first.
+        """
         stamp = read_stamp(self.path)
+        if stamp is not None and overwrite and not resume:
+            shutil.rmtree(self.path)
+            stamp = None
         if stamp is None:
             if resume and self._has_files():
                 raise InputError(
@@ -56,7 +67,7 @@ class TrainingFolder:
                 )
             self.write_stamp({"command": "hs.finetune", "finished": False, "facts": to_plain(facts)})
             return False
-        remedy = "Tune as before, or give another folder."
+        remedy = "Tune as before, start over (overwrite=True, in the shell --force), or give another folder."
         check_resumable(self.path, stamp["facts"], facts, ignore=UNCOMPARED, remedy=remedy)
         return bool(stamp["finished"])
 
