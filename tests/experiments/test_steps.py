@@ -8,7 +8,6 @@ from headscope.core.errors import InputError
 from headscope.core.example import Example
 from headscope.experiments.steps import Steps, print_progress
 from headscope.experiments.tasks import split_by_text
-from headscope.results.resume import Digest
 
 DATA = xr.Dataset(
     {"value": (("task", "x"), [[1.0, np.nan]], {"units": "m"}), "kind": ("task", ["a b"]), "n": 3},
@@ -35,11 +34,11 @@ def test_steps_of_another_study_are_not_taken(tmp_path):
     Steps(tmp_path, "RTE").begin({"limit": 10, "model": "a"})
     Steps(tmp_path, "RTE").begin({"model": "a", "limit": 10})
     with pytest.raises(
-        InputError, match="cannot be resumed: its limit is 10, but this run's is 20. Study as before, or"
+        InputError, match="cannot be resumed: its limit is 10, but this run's is 20. Study as before, give"
     ):
         Steps(tmp_path, "RTE").begin({"limit": 20, "model": "a"})
-    with pytest.raises(InputError, match="cannot be resumed: it was started with other inputs. Study as before"):
-        Steps(tmp_path, "RTE").begin({"limit": 10, "model": "a", "inputs": Digest("53aa")})
+    with pytest.raises(InputError, match="cannot be resumed: the inputs changed since it was started. Study as before"):
+        Steps(tmp_path, "RTE").begin({"limit": 10, "model": "a", "inputs": "53aa51172d142c89"})
 
 
 def test_progress_names_the_step(tmp_path, capsys):

@@ -217,7 +217,9 @@ def test_a_finished_shard_is_not_overwritten(tmp_path):
     options = {"lens": "raw", "statistics": "entropy", "shard": "1/2", "out": tmp_path / "s1.state"}
     first = measured(**options)
     before = options["out"].read_bytes()
-    with pytest.raises(InputError, match=r"holds a finished measurement\. .*, start over \(overwrite=True, in the shell"):
+    with pytest.raises(
+        InputError, match=r"holds a finished measurement\. .*, start over \(overwrite=True, in the shell"
+    ):
         measured(**options)
     xr.testing.assert_identical(measured(**options, resume=True), first)  # read, not measured again
     assert options["out"].read_bytes() == before

@@ -151,7 +151,9 @@ def test_a_large_svg_is_a_png_in_the_page(tmp_path):
 def test_an_older_report_is_replaced_only_with_overwrite(tmp_path):
     report(document(), tmp_path / "out")
     before, new = files(tmp_path / "out"), Document("New", "", [Section("s", [Paragraph("x")])])
-    with pytest.raises(InputError, match=r"out holds a report already\. Give another folder, or replace it with overwrit"):
+    with pytest.raises(
+        InputError, match=r"out holds a report already\. Give another folder, or replace it with overwrit"
+    ):
         report(new, tmp_path / "out")
     assert files(tmp_path / "out") == before
     report(new, tmp_path / "out", overwrite=True)

@@ -19,7 +19,7 @@ from headscope.experiments import scores
 from headscope.experiments.example import choose_example
 from headscope.experiments.summary import summarise_similarity
 from headscope.experiments.tasks import read_files, read_glue
-from headscope.experiments.tuned import check_example, check_runs, find_example, find_tuned_folder, hash_weights
+from headscope.experiments.tuned import check_example, check_runs, find_example, find_tuned_folder, hash_model_files
 from headscope.reporting.html_page import table_to_html
 from headscope.reporting.latex_table import table_to_latex
 from headscope.reporting.markdown import table_to_markdown
@@ -266,11 +266,18 @@ def test_columns_of_own_data_can_be_named(tmp_path):
         EffectiveAttention(label="gold")
 
 
-def test_other_tuned_weights_have_another_hash(tmp_path):
-    (tmp_path / "model.safetensors").write_bytes(b"one")
-    before = hash_weights(tmp_path)
-    (tmp_path / "model.safetensors").write_bytes(b"another")
-    assert before != hash_weights(tmp_path)
+@pytest.mark.parametrize(
+    ("file", "part"),
+    [("model.safetensors", "weights"), ("config.json", "config"), ("tokenizer.json", "tokenizer")],
+)
+def test_another_file_of_a_tuned_model_has_another_hash_by_name(file, part, tmp_path):
+    for name in ("model.safetensors", "config.json", "tokenizer.json", "finetune.json"):
+        (tmp_path / name).write_text("one")
+    before = hash_model_files(tmp_path)
+    (tmp_path / file).write_text("another")
+    (tmp_path / "finetune.json").write_text("another")  # a record of the tuning, which decides no number
+    after = hash_model_files(tmp_path)
+    assert [name for name in before if before[name] != after[name]] == [f"tuned {part}"]
 
 
 def test_a_small_run_is_called_reduced_and_a_whole_one_is_not(numbers):

@@ -101,7 +101,9 @@ def test_resuming_a_finished_run_does_not_train(tmp_path, monkeypatch):
 
 def test_a_finished_model_is_replaced_only_with_overwrite(tmp_path):
     first = hs.finetune(tiny("bert"), labelled(8), out=tmp_path / "m", keep_checkpoints=True, **FAST)
-    with pytest.raises(InputError, match=r"start over \(overwrite=True, in the shell --force\), or give another folder"):
+    with pytest.raises(
+        InputError, match=r"start over \(overwrite=True, in the shell --force\), or give another folder"
+    ):
         hs.finetune(tiny("bert"), labelled(8), out=tmp_path / "m", seed=1, **FAST)
     with pytest.raises(InputError, match="seed=-1 is too small"):  # nothing is deleted before all is checked
         hs.finetune(tiny("bert"), labelled(8), out=tmp_path / "m", overwrite=True, **{**FAST, "seed": -1})

@@ -1,7 +1,8 @@
 """Interface of statistics of attention, which accumulate over examples."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from headscope.core.catalog import statistics
@@ -39,6 +40,10 @@ class Statistic(ABC):
     def lenses(self, lens: Lens) -> Sequence[Lens]:  # noqa: ARG002
         """Return other lenses whose maps it needs, beside the measured lens."""
         return ()
+
+    def files(self) -> Mapping[str, Path]:
+        """Return files that decide its numbers, by name, such as the weights of a classifier."""
+        return {}
 
     @abstractmethod
     def observe(self, batch: "Batch") -> State:

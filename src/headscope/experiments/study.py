@@ -14,7 +14,7 @@ from headscope.core.spec import entry_name
 from headscope.core.study import ProgressCallback, Results, Study, StudyResult, option
 from headscope.experiments.steps import FACTS, Steps, check_facts, print_progress, write_facts
 from headscope.experiments.summary import count_inputs, list_tasks
-from headscope.results.stamp import read_provenance, stamp
+from headscope.results.stamp import hash_file, read_provenance, stamp
 from headscope.results.store import refuse_existing, save
 
 if TYPE_CHECKING:
@@ -137,6 +137,10 @@ class TaskStudy(Study):
             if getattr(self, name) is not None and getattr(self, name) < 1:
                 raise InputError(f"{name}={getattr(self, name)} is too small. Give at least 1.")
 
+    def files(self) -> Mapping[str, Path]:
+        """Return files that decide the numbers, by name, such as the weights of a classifier."""
+        return {}
+
     @abstractmethod
     def measure_task(self, run: "TaskRun") -> dict[str, xr.Dataset]:
         """Return the results of one task by name; `numbers` must be there, with the dimension `task`."""
@@ -161,6 +165,7 @@ class TaskStudy(Study):
         base = model if isinstance(model, Model) else load(model, device=device, dtype="float32")
         runs = [self.plan_task(task, base, out, len(tasks), device=device, progress=progress) for task in tasks]
         own = {name: getattr(self, name) for name in self.own_facts}
+        own |= {name: hash_file(path) for name, path in self.files().items() if path.is_file()}
         check_runs(runs, own, overwrite=overwrite)
         check_example(runs, self.example_id)
         parts: dict[str, list[xr.Dataset]] = {}

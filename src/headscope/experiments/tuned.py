@@ -1,6 +1,5 @@
 """One task of a study with its models: the base model, and the one fine-tuned on the task."""
 
-import hashlib
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,19 +15,22 @@ from headscope.core.errors import DataWarning, InputError, suggest_name
 from headscope.core.example import Example, sample_examples
 from headscope.core.prose import count_noun
 from headscope.engine.capture import capture
+from headscope.engine.fingerprint import fingerprint_model
 from headscope.engine.load import load
 from headscope.engine.model import Model
 from headscope.experiments.steps import Steps, check_facts
 from headscope.experiments.tasks import TaskData, same_name
 from headscope.measuring.measure import measure
 from headscope.measuring.plan import count_tokens
-from headscope.results.resume import Digest
-from headscope.results.stamp import fingerprint_examples
+from headscope.results.stamp import fingerprint, fingerprint_columns, fingerprint_examples, hash_file
 from headscope.training.find_task import find_task, find_task_of_head
 from headscope.training.finetune import finetune
+from headscope.training.folder import STAMP
 from headscope.training.job import check_max_length
 from headscope.training.settings import TrainingOptions, make_training_settings
+from headscope.version import __version__
 
+WEIGHTS = (".safetensors", ".bin")
 SHAPE = ("model_type", "num_hidden_layers", "num_attention_heads")
 
 
@@ -113,6 +115,7 @@ class TaskRun:
         """Return the facts that two runs must share to be resumed; those that the user chose come first."""
         tuned = self.tuned_folder is not None
         return {
+            "version": __version__,
             "task": self.task.name,
             "model": self.base.spec,
             "max_length": self.max_length,
@@ -121,10 +124,11 @@ class TaskRun:
             "limit": self.limit,
             "tuned already": tuned,
             **({} if tuned else {f"tuning, {name}": value for name, value in self.tuning.items()}),
-            "weights": Digest(self.base.weights_hash),
-            "tuned weights": Digest(hash_weights(self.tuned_folder)) if self.tuned_folder else None,
-            "examples to learn from": None if tuned else Digest(fingerprint_examples(self.task.train, labels=True)),
-            "inputs to study": Digest(fingerprint_examples(self.examples, labels=True)),
+            **fingerprint_model(self.base),
+            **(hash_model_files(self.tuned_folder) if self.tuned_folder else {}),
+            "examples to learn from": None if tuned else fingerprint_examples(self.task.train, labels=True),
+            "inputs to study": fingerprint_examples(self.examples, labels=True),
+            "columns of the inputs": fingerprint_columns(self.examples),
         }
 
     def describe(self, **more: Any) -> xr.Dataset:
@@ -206,13 +210,14 @@ def find_tuned_folder(tuned: str | None, task: str, count: int) -> Path | None:
     )
 
 
-def hash_weights(folder: Path) -> str:
-    """Return a hash of the weight files in a folder."""
-    digests = []
-    for path in sorted([*folder.glob("*.safetensors"), *folder.glob("*.bin")]):
-        with path.open("rb") as file:
-            digests.append(hashlib.file_digest(file, "sha256").hexdigest()[:16])
-    return "-".join(digests)
+def hash_model_files(folder: Path) -> dict[str, str]:
+    """Return hashes of the files of a tuned model: its weights, its config, and the rest, which is its tokenizer."""
+    groups: dict[str, list[Path]] = {"tuned weights": [], "tuned config": [], "tuned tokenizer": []}
+    for path in sorted(folder.iterdir()):
+        kind = "weights" if path.suffix in WEIGHTS else "config" if path.name == "config.json" else "tokenizer"
+        if path.is_file() and path.name != STAMP:
+            groups[f"tuned {kind}"].append(path)
+    return {name: fingerprint(f"{path.name} {hash_file(path)}" for path in files) for name, files in groups.items()}
 
 
 @contextmanager

@@ -15,11 +15,13 @@ from headscope.data.reading.read import read
 from headscope.data.tagging.tag import tag_examples
 from headscope.engine.batch import Inputs, make_batches
 from headscope.engine.edited import make_edits
+from headscope.engine.fingerprint import fingerprint_model
 from headscope.engine.model import Model, check_model
 from headscope.measuring.observe import Observer, States
 from headscope.measuring.plan import BatchPlan, count_tokens, make_plan, parse_shard
 from headscope.measuring.settings import MeasureSettings
-from headscope.results.stamp import fingerprint_examples
+from headscope.results.stamp import fingerprint_columns, fingerprint_examples, fingerprint_labels
+from headscope.version import __version__
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,11 @@ def prepare_job(
     _check_models(model, against, settings)
     part, parts = parse_shard(settings.shard)
     examples = sample_examples(read(data), settings.limit, settings.seed)
-    fingerprint = fingerprint_examples(examples)
+    data_facts = {
+        "data": fingerprint_examples(examples),
+        "labels": fingerprint_labels(examples),
+        "columns": fingerprint_columns(examples),
+    }
     examples = examples[part - 1 :: parts]
     if not examples:
         raise InputError(f"Shard {part}/{parts} is empty: there are fewer examples than shards. Use fewer shards.")
@@ -56,7 +62,7 @@ def prepare_job(
     observer = Observer(model, settings, against, make_edits(edit))
     facts = {
         **_model_facts(observer),
-        "data": fingerprint,
+        **data_facts,
         "shard": [part, parts],
         "n": len(examples),
         "plan": plan.fingerprint,
@@ -106,10 +112,11 @@ def _model_facts(observer: Observer) -> dict[str, Any]:
     """Return the models and settings as stamped, and as compared with those of a run to resume."""
     model, against = observer.model, observer.against
     return {
+        "version": __version__,
         "model": model.spec,
-        "weights_hash": model.weights_hash,
+        **fingerprint_model(model),
         "against": None if against is None else against.spec,
-        "against_hash": None if against is None else against.weights_hash,
+        **({} if against is None else {f"against_{name}": fact for name, fact in fingerprint_model(against).items()}),
         "edits": list(map(to_spec, observer.edits)),
         **observer.settings.to_facts(),
         "signed_maps": "|w| / sum |w| for entropy, peak, distance and head_distance; masses signed and absolute",

@@ -1,5 +1,6 @@
 """From states to a result, and from the shards of a measurement to the whole."""
 
+import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,8 @@ from headscope.core.spec import to_spec
 from headscope.core.statistic import Statistic
 from headscope.measuring.checkpoint import ENVIRONMENT, Checkpoint, add_states, read_checkpoint
 from headscope.measuring.observe import States
-from headscope.results.resume import find_difference, shorten
-from headscope.results.stamp import stamp
+from headscope.results.resume import find_difference
+from headscope.results.stamp import fingerprint, stamp
 
 SHARD_FACTS = ENVIRONMENT | {"shard", "n", "plan"}
 """Facts that differ between shards."""
@@ -68,17 +69,23 @@ def to_dataset(states: States, facts: Mapping[str, Any], entries: Iterable[Stati
     data = xr.concat(parts, "lens", join="outer") if len(parts) > 1 else parts[0]
     counts = [str(name) for name in data.data_vars if str(name).endswith("_n")]
     data = data.assign({name: data[name].fillna(0).astype(np.int64) for name in counts})  # integers, also after a join
-    return stamp(data, **facts)
+    return stamp(data, **hash_configs(facts))
+
+
+def hash_configs(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return facts as a result is stamped with them: of a model's config, which is long, only a hash."""
+    configs = {name: fact for name, fact in facts.items() if isinstance(fact, Mapping)}
+    hashes = {f"{name}_hash": fingerprint([json.dumps(fact, sort_keys=True)]) for name, fact in configs.items()}
+    return {name: fact for name, fact in facts.items() if name not in configs} | hashes
 
 
 def _check_same_measurement(parts: Mapping[Path, Checkpoint]) -> None:
     (first_path, first), *rest = parts.items()
     for path, part in rest:
-        name = find_difference(first.facts, part.facts, SHARD_FACTS)
-        if name is not None:
+        difference = find_difference(first.facts, part.facts, SHARD_FACTS)
+        if difference is not None:
             raise InputError(
-                f"{first_path} and {path} are not parts of one measurement: their {name} differs, "
-                f"{shorten(first.facts.get(name))} and {shorten(part.facts.get(name))}. Measure both alike."
+                f"{first_path} and {path} are not parts of one measurement: {difference.compare()}. Measure both alike."
             )
 
 

@@ -11,10 +11,12 @@ from typing import Any
 from headscope.core.catalog import catalogs
 from headscope.core.errors import HeadscopeError, InputError, require_package
 from headscope.core.example import Example
+from headscope.engine.fingerprint import fingerprint_model
 from headscope.engine.model import Model
 from headscope.measuring.checkpoint import Checkpoint
 from headscope.measuring.job import MeasureJob, observe_batches
 from headscope.measuring.observe import Observer, States
+from headscope.results.resume import find_difference
 
 RETRIES = 3  # restarts of a dead worker, and repetitions of a batch
 QUEUED = 3  # batches queued per worker, so that none is idle
@@ -88,7 +90,7 @@ def _describe_observer(job: MeasureJob) -> dict[str, Any]:
     observer, facts = job.observer, job.facts
     models = (observer.model, observer.against)
     return {
-        "models": [None if model is None else (model.source, model.spec, model.weights_hash) for model in models],
+        "models": [None if model is None else (model.source, model.spec, fingerprint_model(model)) for model in models],
         "device": facts["device"],
         "dtype": facts["dtype"],
         "settings": observer.settings,
@@ -99,12 +101,13 @@ def _describe_observer(job: MeasureJob) -> dict[str, Any]:
 def _build_observer(description: dict[str, Any]) -> Observer:
     from headscope.engine.load import load
 
-    def load_again(source: str, spec: str, weights_hash: str) -> Model:
+    def load_again(source: str, spec: str, facts: dict[str, Any]) -> Model:
         model = load(source or None, device=description["device"], dtype=description["dtype"])
-        if model.weights_hash != weights_hash:
+        difference = find_difference(facts, fingerprint_model(model))
+        if difference is not None:
             raise InputError(
-                f"The workers loaded other weights from '{spec}' than yours: a model that was changed after it was "
-                "loaded must be saved to a folder first, and loaded from there."
+                f"The workers loaded another model from '{spec}' than yours, with a different {difference.label}: a "
+                "model that was changed after it was loaded must be saved to a folder first, and loaded from there."
             )
         return replace(model, spec=spec)
 

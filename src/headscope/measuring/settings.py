@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal, TypedDict, get_args
 
 from headscope.core.catalog import lenses as lens_catalog
@@ -11,6 +12,7 @@ from headscope.core.lens import Lens
 from headscope.core.spec import entry_name, to_spec
 from headscope.core.statistic import Statistic
 from headscope.maps.per_example import PerExample
+from headscope.results.stamp import hash_file
 
 Units = Literal["tokens", "words", "words_first"]
 COMPARED = ("site", "layers", "heads", "max_length", "pad_to", "units", "rows")
@@ -75,12 +77,18 @@ class MeasureSettings:
         """Whether examples must be tagged, which also says where words begin and end."""
         return self.units != "tokens" or any("tags" in statistic.needs for statistic in self.statistics)
 
+    @property
+    def files(self) -> dict[str, Path]:
+        """Files that decide the numbers of the statistics, by name."""
+        return {name: path for statistic in self.statistics for name, path in statistic.files().items()}
+
     def to_facts(self) -> dict[str, Any]:
         """Return as plain data what two measurements must have in common to add up."""
         return {
             "lenses": list(map(to_spec, self.lenses)),
             "statistics": list(map(to_spec, self.statistics)),
             **{name: getattr(self, name) for name in COMPARED},
+            **{name: hash_file(path) for name, path in self.files.items() if path.is_file()},
         }
 
 

@@ -1,7 +1,9 @@
 """Whether a run may resume what an earlier run left: the facts of both are compared by name."""
 
 import json
+import re
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +12,43 @@ from headscope.core.errors import InputError
 WIDTH = 60  # characters shown of a value
 
 
-class Digest(str):
-    """A fact that is the hash of something large. Errors name it without its value."""
+@dataclass(frozen=True)
+class Difference:
+    """A fact that two runs do not share."""
 
-    __slots__ = ()
+    name: str  # of a fact within another with a dot: config.hidden_act
+    first: Any
+    second: Any
+
+    @property
+    def label(self) -> str:
+        """The name in words; that of a hash is what was hashed."""
+        return self.name.removesuffix("_hash").replace("_", " ")
+
+    @property
+    def hashed(self) -> bool:
+        """Whether both values are hashes, which say nothing to a reader."""
+        return all(value is None or is_hash(value) for value in (self.first, self.second))
+
+    def compare(self) -> str:
+        """Return how two finished runs differ.
+
+        >>> Difference("max_length", 64, 128).compare()
+        'their max_length differs, 64 and 128'
+        """
+        if self.hashed:
+            return f"they differ in their {self.label}"
+        return f"their {self.name} differs, {shorten(self.first)} and {shorten(self.second)}"
+
+    def refuse(self) -> str:
+        """Return why the second run cannot resume the first.
+
+        >>> Difference("weights_hash", "53aa51172d142c89", "77bb51172d142c89").refuse()
+        'the weights changed since it was started'
+        """
+        if self.hashed:
+            return f"the {self.label} changed since it was started"
+        return f"its {self.name} is {shorten(self.first)}, but this run's is {shorten(self.second)}"
 
 
 def to_plain(facts: Mapping[str, Any]) -> dict[str, Any]:
@@ -22,10 +57,24 @@ def to_plain(facts: Mapping[str, Any]) -> dict[str, Any]:
     return plain
 
 
-def find_difference(first: Mapping[str, Any], second: Mapping[str, Any], ignore: Collection[str] = ()) -> str | None:
-    """Return the name of the first fact that differs; None where all are equal. A missing fact is None."""
-    names = (name for name in {**second, **first} if name not in ignore)
-    return next((name for name in names if first.get(name) != second.get(name)), None)
+def find_difference(
+    first: Mapping[str, Any], second: Mapping[str, Any], ignore: Collection[str] = ()
+) -> Difference | None:
+    """Return the first fact that differs; None where all are equal. A missing fact is None.
+
+    Of facts within a fact, such as a model's config, those that both have are compared: another version of a library
+    may have more of them.
+    """
+    for name in {**second, **first}:
+        ours, theirs = first.get(name), second.get(name)
+        if name in ignore or ours == theirs:
+            continue
+        if not isinstance(ours, Mapping) or not isinstance(theirs, Mapping):
+            return Difference(name, ours, theirs)
+        inner = find_difference(*({key: fact[key] for key in ours if key in theirs} for fact in (ours, theirs)))
+        if inner is not None:
+            return Difference(f"{name}.{inner.name}", inner.first, inner.second)
+    return None
 
 
 def check_resumable(
@@ -35,16 +84,18 @@ def check_resumable(
 
     `remedy` says what to do, such as "Measure as before, or give another path."
     """
-    plain = to_plain(current)
-    name = find_difference(stored, plain, ignore)
-    if name is None:
-        return
-    if isinstance(current.get(name), Digest):
-        raise InputError(f"{path} cannot be resumed: it was started with other {name}. {remedy}")
-    raise InputError(
-        f"{path} cannot be resumed: its {name} is {shorten(stored.get(name))}, but this run's is "
-        f"{shorten(plain.get(name))}. {remedy}"
-    )
+    difference = find_difference(stored, to_plain(current), ignore)
+    if difference is not None:
+        raise InputError(f"{path} cannot be resumed: {difference.refuse()}. {remedy}")
+
+
+def is_hash(value: Any) -> bool:
+    """Return whether a value is a hash, of at least 64 bits.
+
+    >>> is_hash("53aa51172d142c89"), is_hash("bert-base")
+    (True, False)
+    """
+    return isinstance(value, str) and re.fullmatch("[0-9a-f]{16,64}", value) is not None
 
 
 def shorten(value: Any) -> str:

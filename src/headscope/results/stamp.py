@@ -2,7 +2,8 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import xarray as xr
@@ -33,6 +34,30 @@ def fingerprint(texts: Iterable[str]) -> str:
     for text in texts:
         digest.update(text.encode() + b"\x00")
     return digest.hexdigest()[:16]
+
+
+def hash_file(path: Path) -> str:
+    """Return a short hash of a file's content."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()[:16]
+
+
+def fingerprint_labels(examples: Sequence[Example]) -> str | None:
+    """Return a hash of the labels; None without any."""
+    labels = [example.label for example in examples]
+    return None if all(label is None for label in labels) else fingerprint(map(repr, labels))
+
+
+def fingerprint_columns(examples: Sequence[Example]) -> str | None:
+    """Return a hash of the further columns; None without any."""
+
+    def to_plain(value: Any) -> Any:
+        return dict(value) if isinstance(value, Mapping) else value.tolist() if hasattr(value, "tolist") else str(value)
+
+    if not any(example.columns for example in examples):
+        return None
+    options: Any = {"sort_keys": True, "ensure_ascii": False, "default": to_plain}
+    return fingerprint(json.dumps(dict(example.columns), **options) for example in examples)
 
 
 def fingerprint_examples(examples: Iterable[Example], *, labels: bool = False) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -16,7 +17,7 @@ from headscope.core.tokens import Tokens
 from headscope.maps.per_example import PerExample
 from headscope.maps.rows import absolute_weights, iterate_layers
 from headscope.patterns import shares
-from headscope.patterns.classify.classify import check_classifier, class_names, classify
+from headscope.patterns.classify.classify import check_classifier, class_names, classifier_files, classify
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -62,6 +63,10 @@ class Patterns(PerExample):
 
     def __post_init__(self) -> None:
         check_classifier(self.classifier)
+
+    def files(self) -> Mapping[str, Path]:
+        """Return the file of the classifier's networks."""
+        return classifier_files(self.classifier)
 
     def axes(self, batch: Batch) -> Mapping[str, Sequence[str]]:  # noqa: ARG002
         """Return the classes."""

@@ -10,6 +10,7 @@ from headscope.core.example import Example, sample_examples
 from headscope.data.reading.read import read
 from headscope.data.tokenizing.encode import EncodedExample
 from headscope.engine.batch import max_input_length
+from headscope.engine.fingerprint import fingerprint_model
 from headscope.engine.load import find_family, load
 from headscope.engine.model import Model
 from headscope.results.stamp import fingerprint_examples
@@ -19,6 +20,7 @@ from headscope.training.head import build_network, seed_all
 from headscope.training.labels import find_majority
 from headscope.training.settings import TrainingSettings
 from headscope.training.task import Task
+from headscope.version import __version__
 
 
 @dataclass(frozen=True)
@@ -52,8 +54,10 @@ def prepare_training(
     tokenizer = require_padding(base.tokenizer, network.config)
     labelled = kind.name in ("classification", "choice")
     facts = {
+        "version": __version__,
         "model": base.spec,
-        "weights_hash": None if settings.from_scratch else base.weights_hash,
+        **fingerprint_model(base),
+        **({"weights_hash": None} if settings.from_scratch else {}),
         "new_weights": "all" if settings.from_scratch else new,
         **kind.facts(),
         "guessed": reason or None,

@@ -56,12 +56,19 @@ def check_classifier(classifier: str) -> None:
         )
 
 
+def classifier_files(classifier: str) -> dict[str, Path]:
+    """Return the file of a classifier's networks by name; empty for rules, which have none."""
+    if classifier == "rules":
+        return {}
+    return {"pattern_classifier": BUNDLED if classifier in CLASSIFIERS else Path(classifier)}
+
+
 def load_classifier(classifier: str, device: torch.device) -> Callable[[NormalizedMaps], Tensor]:
     """Return the classifier of a name or path."""
     check_classifier(classifier)
     if classifier == "rules":
         return classify_by_rules
-    cnn = read_cnn(BUNDLED if classifier in CLASSIFIERS else Path(classifier), device)
+    cnn = read_cnn(classifier_files(classifier)["pattern_classifier"], device)
     return (lambda maps: combine(cnn(maps), classify_by_rules(maps))) if classifier == "both" else cnn
 
 

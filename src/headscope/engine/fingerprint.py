@@ -1,0 +1,62 @@
+"""What decides a model's numbers: its weights, tokenizer, config and modules, as facts to compare by name."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from headscope.engine.model import Model
+from headscope.results.stamp import fingerprint
+
+UNCOMPARED = frozenset({
+    "architectures", "dtype", "id2label", "label2id", "output_attentions", "output_hidden_states", "problem_type",
+    "return_dict", "torch_dtype", "transformers_version", "use_cache",
+})  # fmt: skip
+"""Entries of a config that change no attention, or are compared elsewhere."""
+
+UNCOMPARED_TOKENIZER = frozenset({"padding", "truncation", "version"})
+"""Entries of a tokenizer that every call sets anew."""
+
+
+def fingerprint_model(model: Model) -> dict[str, Any]:
+    """Return hashes of a model's weights, tokenizer and modules, and its config.
+
+    Two models with equal facts give equal attention. The modules include activations and the epsilon of layer norms as
+    the network has them, whatever its config says.
+    """
+    return {
+        "weights_hash": model.weights_hash,
+        "tokenizer_hash": fingerprint_tokenizer(model.tokenizer),
+        "config": _compared_config(model.network.config.to_dict()),
+        "modules_hash": fingerprint([repr(model.network)]),
+    }
+
+
+def fingerprint_tokenizer(tokenizer: Any) -> str | None:
+    """Return a hash of a tokenizer's vocabulary, rules and special tokens; None without a tokenizer."""
+    if tokenizer is None:
+        return None
+    parts = [_to_json(getattr(tokenizer, "special_tokens_map", {}))]
+    if (backend := getattr(tokenizer, "backend_tokenizer", None)) is not None:
+        rules = json.loads(backend.to_str())
+        parts.append(_to_json({name: value for name, value in rules.items() if name not in UNCOMPARED_TOKENIZER}))
+        return fingerprint(parts)
+    options = getattr(tokenizer, "init_kwargs", {})
+    parts += [type(tokenizer).__name__, _to_json({name: options[name] for name in options if options[name] is True})]
+    if hasattr(tokenizer, "get_vocab"):
+        parts.append(_to_json(tokenizer.get_vocab()))
+    if hasattr(tokenizer, "sp_model"):
+        parts.append(tokenizer.sp_model.serialized_model_proto().hex())
+    return fingerprint(parts)
+
+
+def _compared_config(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the entries of a config that decide what a model computes, also of configs within it."""
+    return {
+        str(name): _compared_config(value) if isinstance(value, Mapping) else value
+        for name, value in config.items()
+        if name not in UNCOMPARED and not str(name).startswith("_")
+    }
+
+
+def _to_json(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, ensure_ascii=False, default=str)
