@@ -15,7 +15,7 @@ from headscope.plotting.draw import DrawableBatch, combine_lenses
 from headscope.reporting.entry_summary import collect_citations
 from headscope.reporting.section_parts import SectionContext, make_names_unique, slug, spaced
 from headscope.reporting.sections_of_comparisons import comparison_sections
-from headscope.reporting.sections_of_maps import map_sections
+from headscope.reporting.sections_of_maps import map_sections, typical_sections
 from headscope.reporting.sections_of_measurements import measurement_sections
 from headscope.reporting.sections_of_scores import score_sections
 from headscope.reporting.write import check_folder, write_document
@@ -121,7 +121,9 @@ def _result_sections(data: xr.Dataset, context: SectionContext) -> list[Section]
 
 
 def _sections_by_kind(data: xr.Dataset, context: SectionContext) -> list[Section]:
-    if {"query", "key"} <= set(data.dims) and "weights" in data:
+    if _is_typical(data):
+        sections, shown = typical_sections(data, context)
+    elif {"query", "key"} <= set(data.dims) and "weights" in data:
         sections, shown = map_sections(data, context)
     elif _is_comparison(data):
         sections, shown = comparison_sections(data, context)
@@ -132,6 +134,10 @@ def _sections_by_kind(data: xr.Dataset, context: SectionContext) -> list[Section
         text = f"Not shown here: {join_words(f'`{name}`' for name in hidden)}. The result file holds all of it."
         more.append(Section(context.title("other variables"), [Paragraph(text)]))
     return [*sections, *more]
+
+
+def _is_typical(data: xr.Dataset) -> bool:
+    return "weights" in data and {"map", "query", "key"} <= set(data["weights"].dims)
 
 
 def _is_comparison(data: xr.Dataset) -> bool:
@@ -152,6 +158,7 @@ def _entry_specs(data: xr.Dataset) -> list[tuple[str, str]]:
     facts = read_provenance(data)
     sides = [facts, *(facts[side] for side in ("a", "b") if isinstance(facts.get(side), Mapping))]
     specs = [("lenses", lens) for lens in _lenses(data, facts)]
+    specs += [("statistics", "patterns")] if _is_typical(data) else []
     for folder in ("lenses", "statistics", "edits"):
         specs += [(folder, str(spec)) for side in sides for spec in side.get(folder) or []]
     return specs
@@ -159,6 +166,8 @@ def _entry_specs(data: xr.Dataset) -> list[tuple[str, str]]:
 
 def _title(results: Mapping[str, xr.Dataset]) -> str:
     models = {_model_name(read_provenance(data).get("model")) for data in results.values()} - {None}
+    if results and all(map(_is_typical, results.values())):
+        return "Typical attention maps"
     return f"Attention of {models.pop()}" if len(models) == 1 else "What was measured"
 
 
@@ -169,6 +178,8 @@ def _lead(results: Mapping[str, xr.Dataset]) -> str:
     (data,) = results.values()
     facts, names = read_provenance(data), list(map(spaced, head_variables(data)))
     lenses = join_words((f"`{lens}`" for lens in _lenses(data, facts)), empty="")
+    if _is_typical(data):
+        return f"{count_noun(data.sizes['map'], 'labelled map')}, typical of their classes."
     if "weights" in data:
         count = data.sizes.get("example", 1)
         texts = "one text" if count == 1 else count_noun(count, "text")

@@ -1,4 +1,4 @@
-"""Sections of a report about maps of one text: the maps, and the diagnostics of each lens."""
+"""Sections of a report about maps: those of one text with the diagnostics of each lens, and typical maps of classes."""
 
 from textwrap import shorten
 
@@ -58,6 +58,16 @@ def _example_sections(data: xr.Dataset, context: SectionContext) -> Sections:
     if names:
         parts.append(_diagnostics_table(whole, names, context))
     return [Section(context.title("maps"), parts)], {"weights", "visible", "picture", *names}
+
+
+def typical_sections(data: xr.Dataset, context: SectionContext) -> Sections:
+    """Return a section with the labelled maps that `headscope patterns typical` selected."""
+    caption, n = "The maps of each class that the classifier is most confident of", data.sizes["map"]
+    parts: list[Part] = [try_figure(data, "typical_maps", context.name("typical_maps"), caption, n)]
+    columns = [name for name in ("label", "confidence", "source") if name in data]
+    frame = data[columns].reset_coords(columns).to_dataframe()[columns]
+    parts.append(Table(context.name("typical"), f"{caption}.", frame, n))
+    return [Section(context.title("typical maps"), parts)], {"weights"}
 
 
 def _diagnostics_table(data: xr.Dataset, names: list[str], context: SectionContext) -> Table:
