@@ -91,7 +91,7 @@ def join(options: argparse.Namespace) -> None:
         settings=SETTINGS,
         model=sorted({record["model"] for record in records}),
         weights_hash={name: fact["tuning"]["weights_hash"] for name, fact in facts.items()},
-        data={name: [fact["tuning"]["train"], fact["tuning"]["dev"]] for name, fact in facts.items()},
+        data={name: [fact["tuning"]["training_data"], fact["tuning"]["dev_data"]] for name, fact in facts.items()},
         n=sum(fact["score"]["n"] for fact in facts.values()),
     )
     hs.save(data, options.out, overwrite=True)

@@ -135,7 +135,7 @@ def test_an_interruption_leaves_no_partial_file(headscope, tmp_path, monkeypatch
     monkeypatch.setattr(Figure, "savefig", stop)
     old = tmp_path / "x.pdf"
     old.write_text("older")
-    done = headscope("show", LONG, "-o", old)
+    done = headscope("show", LONG, "-o", old, "--force")
     assert done.returncode == 130
     assert "Stopped. No file was left half-written." in done.stderr
     assert "Traceback" not in done.stderr

@@ -10,7 +10,7 @@ from headscope.core.errors import InputError, OutputError
 from headscope.engine.load import load
 from headscope.training import trainer
 from headscope.training.trainer import Callbacks
-from tests.models import tiny
+from tests.models import network, tiny, tokenizer
 from tests.training.data import labelled, plain
 
 FAST = {"learning_rate": 1e-3, "max_length": 32, "device": "cpu", "progress": False, "epochs": 3, "batch_size": 4}
@@ -84,10 +84,16 @@ def test_other_settings_or_data_are_not_resumed(stopped_after, tmp_path):
         hs.finetune(tiny("bert"), labelled(8), out=tmp_path / "m", **FAST)
     with pytest.raises(InputError, match="cannot be resumed: its seed is 0, but this run's is 1. Tune as before"):
         hs.finetune(tiny("bert"), labelled(8), out=tmp_path / "m", resume=True, seed=1, **FAST)
-    with pytest.raises(InputError, match="cannot be resumed: its train is"):
+    with pytest.raises(InputError, match="cannot be resumed: the training data changed since it was started"):
         hs.finetune(tiny("bert"), labelled(8, start=2), out=tmp_path / "m", resume=True, **FAST)
     with pytest.raises(InputError, match="cannot be resumed: its model is 'BertModel', but this run's is 'Roberta"):
         hs.finetune(tiny("roberta"), labelled(8), out=tmp_path / "m", resume=True, **FAST)
+    relu = network("bert", hidden_act="relu")
+    relu.load_state_dict(tiny("bert").network.state_dict())
+    with pytest.raises(
+        InputError, match=r"cannot be resumed: its config\.hidden_act is 'gelu', but this run's is 'relu'"
+    ):
+        hs.finetune(load(relu, tokenizer=tokenizer()), labelled(8), out=tmp_path / "m", resume=True, **FAST)
 
 
 def test_resuming_a_finished_run_does_not_train(tmp_path, monkeypatch):

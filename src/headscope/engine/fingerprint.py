@@ -1,11 +1,14 @@
 """What decides a model's numbers: its weights, tokenizer, config and modules, as facts to compare by name."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
+from weakref import ref
 
 from headscope.engine.model import Model
-from headscope.results.stamp import fingerprint
+from headscope.results.stamp import fingerprint, hash_configs
+from headscope.version import __version__
 
 UNCOMPARED = frozenset({
     "architectures", "dtype", "id2label", "label2id", "output_attentions", "output_hidden_states", "problem_type",
@@ -29,6 +32,42 @@ def fingerprint_model(model: Model) -> dict[str, Any]:
         "config": _compared_config(model.network.config.to_dict()),
         "modules_hash": fingerprint([repr(model.network)]),
     }
+
+
+class CapturedModel:
+    """The model of a trace, described when its maps are saved. It does not keep the model in memory.
+
+    `facts` are known at once. Hashes take long for a large model: `describe` computes them, once, if the model is still
+    loaded and its weights were not changed after the capture.
+    """
+
+    def __init__(self, model: Model, modules: Iterable[Any]) -> None:
+        self.facts: dict[str, Any] = {"version": __version__, "model": model.spec}
+        self._model = replace(model, network=None)
+        self._network: ref[Any] | None = ref(model.network)
+        self._changes = count_changes(modules)
+
+    def describe(self) -> dict[str, Any]:
+        """Return the facts, with hashes of weights, tokenizer, config and modules where they are known."""
+        network = self._network() if self._network is not None else None
+        if network is not None:
+            self._network = None
+            if count_changes(network.modules()) == self._changes:
+                self.facts |= hash_configs(fingerprint_model(replace(self._model, network=network)))
+                self.facts |= {"device": network.device.type, "dtype": str(network.dtype).removeprefix("torch.")}
+            else:
+                self.facts["weights"] = "changed after the capture"
+        return self.facts
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is known, so that a copy in another process needs no model."""
+        return {"facts": self.describe(), "_network": None}
+
+
+def count_changes(modules: Iterable[Any]) -> int:
+    """Return how often the weights of these modules were changed in place, which torch counts."""
+    weights = (weight for module in modules for weight in module._parameters.values() if weight is not None)
+    return sum(0 if weight.is_inference() else weight._version for weight in weights)
 
 
 def fingerprint_tokenizer(tokenizer: Any) -> str | None:

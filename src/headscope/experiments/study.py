@@ -137,10 +137,6 @@ class TaskStudy(Study):
             if getattr(self, name) is not None and getattr(self, name) < 1:
                 raise InputError(f"{name}={getattr(self, name)} is too small. Give at least 1.")
 
-    def files(self) -> Mapping[str, Path]:
-        """Return files that decide the numbers, by name, such as the weights of a classifier."""
-        return {}
-
     @abstractmethod
     def measure_task(self, run: "TaskRun") -> dict[str, xr.Dataset]:
         """Return the results of one task by name; `numbers` must be there, with the dimension `task`."""
@@ -159,13 +155,15 @@ class TaskStudy(Study):
         from headscope.engine.model import Model
         from headscope.experiments.example import choose_maps
         from headscope.experiments.tuned import check_example, check_runs, find_example
+        from headscope.patterns.classify.classify import classifier_files
 
         tasks, missing = self.read_tasks()
         # in float32, like the fine-tuned model that it is compared with
         base = model if isinstance(model, Model) else load(model, device=device, dtype="float32")
         runs = [self.plan_task(task, base, out, len(tasks), device=device, progress=progress) for task in tasks]
         own = {name: getattr(self, name) for name in self.own_facts}
-        own |= {name: hash_file(path) for name, path in self.files().items() if path.is_file()}
+        files = classifier_files(str(own["classifier"])) if "classifier" in own else {}
+        own |= {name: hash_file(path) for name, path in files.items() if path.is_file()}
         check_runs(runs, own, overwrite=overwrite)
         check_example(runs, self.example_id)
         parts: dict[str, list[xr.Dataset]] = {}

@@ -1,6 +1,5 @@
 """From states to a result, and from the shards of a measurement to the whole."""
 
-import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from headscope.core.statistic import Statistic
 from headscope.measuring.checkpoint import ENVIRONMENT, Checkpoint, add_states, read_checkpoint
 from headscope.measuring.observe import States
 from headscope.results.resume import find_difference
-from headscope.results.stamp import fingerprint, stamp
+from headscope.results.stamp import hash_configs, stamp
 
 SHARD_FACTS = ENVIRONMENT | {"shard", "n", "plan"}
 """Facts that differ between shards."""
@@ -70,13 +69,6 @@ def to_dataset(states: States, facts: Mapping[str, Any], entries: Iterable[Stati
     counts = [str(name) for name in data.data_vars if str(name).endswith("_n")]
     data = data.assign({name: data[name].fillna(0).astype(np.int64) for name in counts})  # integers, also after a join
     return stamp(data, **hash_configs(facts))
-
-
-def hash_configs(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return facts as a result is stamped with them: of a model's config, which is long, only a hash."""
-    configs = {name: fact for name, fact in facts.items() if isinstance(fact, Mapping)}
-    hashes = {f"{name}_hash": fingerprint([json.dumps(fact, sort_keys=True)]) for name, fact in configs.items()}
-    return {name: fact for name, fact in facts.items() if name not in configs} | hashes
 
 
 def _check_same_measurement(parts: Mapping[Path, Checkpoint]) -> None:

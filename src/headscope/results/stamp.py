@@ -36,6 +36,13 @@ def fingerprint(texts: Iterable[str]) -> str:
     return digest.hexdigest()[:16]
 
 
+def hash_configs(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return facts as a result is stamped with them: of a model's config, which is long, only a hash."""
+    configs = {name: fact for name, fact in facts.items() if isinstance(fact, Mapping)}
+    hashes = {f"{name}_hash": fingerprint([json.dumps(fact, sort_keys=True)]) for name, fact in configs.items()}
+    return {name: fact for name, fact in facts.items() if name not in configs} | hashes
+
+
 def hash_file(path: Path) -> str:
     """Return a short hash of a file's content."""
     with path.open("rb") as file:

@@ -62,9 +62,9 @@ def prepare_training(
         **kind.facts(),
         "guessed": reason or None,
         **asdict(settings),
-        "train": fingerprint_examples(train, labels=True),
+        "training_data": fingerprint_examples(train, labels=True),
         "n": len(train),
-        "dev": fingerprint_examples(dev, labels=True) if dev else None,
+        "dev_data": fingerprint_examples(dev, labels=True) if dev else None,
         "n_dev": len(dev),
         "majority": find_majority(example.label for example in train)[1] if labelled else None,
     }

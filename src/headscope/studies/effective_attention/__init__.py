@@ -8,9 +8,6 @@ from headscope.experiments.study import TaskStudy
 from headscope.studies.effective_attention.paper import KINDS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
     import xarray as xr
 
     from headscope.core.document import Document
@@ -33,12 +30,6 @@ class EffectiveAttention(TaskStudy):
 
         super().__post_init__()
         check_classifier(self.classifier)
-
-    def files(self) -> "Mapping[str, Path]":
-        """Return the file of the classifier."""
-        from headscope.patterns.classify.classify import classifier_files
-
-        return classifier_files(self.classifier)
 
     def measure_task(self, run: "TaskRun") -> "dict[str, xr.Dataset]":
         """Return `numbers`, evaluation `times`, and `maps` of one head on one example."""
