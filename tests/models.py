@@ -49,6 +49,8 @@ KINDS: dict[str, dict[str, Any]] = {
     "vit": {**SMALL, "image_size": 12, "patch_size": 4, "num_channels": 3},
     "t5": TEXT_TO_TEXT,
     "mt5": TEXT_TO_TEXT,
+    "umt5": TEXT_TO_TEXT,  # described by no family, as are m2m_100, doge and afmoe
+    "m2m_100": TWO,
     "bart": TWO,
     "mbart": TWO,
     "marian": {**TWO, "decoder_vocab_size": len(VOCAB)},
@@ -65,9 +67,13 @@ KINDS: dict[str, dict[str, Any]] = {
     "bloom": {**SIZE, "hidden_size": 32, "n_layer": 2, "n_head": 4, "bos_token_id": 2, "eos_token_id": 3},
     "xlnet": {**SIZE, "d_model": 32, "n_layer": 2, "n_head": 4, "d_inner": 48, "pad_token_id": 0, "bos_token_id": 2,
               "eos_token_id": 3},
+    "doge": GQA,  # passes the mask by name, as afmoe does
+    "afmoe": {**GQA, **WINDOW, "num_experts": 2, "num_experts_per_tok": 1, "moe_intermediate_size": 16},
     "cohere": {**GQA, "pad_token_id": 0, "eos_token_id": 3},  # through the interface, and described by no family
 }  # fmt: skip
-SITES = dict.fromkeys(("t5", "mt5", "bart", "mbart", "marian", "pegasus"), ("encoder", "decoder", "cross"))
+SITES = dict.fromkeys(
+    ("t5", "mt5", "umt5", "m2m_100", "bart", "mbart", "marian", "pegasus"), ("encoder", "decoder", "cross")
+)
 
 
 def sites(kind: str) -> tuple[str, ...]:

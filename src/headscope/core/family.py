@@ -52,8 +52,8 @@ class Family(ABC):
     """The facts about one kind of model that capturing needs.
 
     Attention and values come through the library's attention interface and need no facts. A family says where the
-    output projection is, which module belongs to which site, and how many positions are unused; and for models that
-    bypass the interface, where hooks find attention and values.
+    output projection is and how many positions are unused; and for models that bypass the interface, where hooks find
+    attention and values.
     """
 
     kinds: ClassVar[tuple[str, ...]]
@@ -66,12 +66,7 @@ class Family(ABC):
     """How to capture models that bypass the library's attention interface; None for those that use it."""
 
     sites: ClassVar[tuple[tuple[str, str], ...]] = ()
-    """Pairs of a part of a module's name and its site; the first match counts, and no match means "self"."""
+    """Pairs of a part of a module's name and its site, for models whose names mislead; the first match counts."""
 
     unused_positions: ClassVar[int] = 0
     """How many of `max_position_embeddings` no token can have (RoBERTa counts from the padding index)."""
-
-    def site(self, module: str) -> str:
-        """Return the attention site of a module."""
-        parts = module.split(".")
-        return next((site for part, site in self.sites if part in parts), "self")

@@ -2,8 +2,8 @@
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, replace
+from functools import cache, partial
 from itertools import compress
 from typing import Any
 
@@ -13,11 +13,12 @@ from torch import Tensor
 
 from headscope.core.errors import CaptureError, InputError
 from headscope.core.example import Example
+from headscope.core.prose import join_words
 from headscope.core.tokens import ROLES, Tokens
 from headscope.core.transfer import copy_to_host_async
 from headscope.data.tokenizing.encode import Encoded, encode, pad_sequences, special_roles
 from headscope.data.tokenizing.readable import make_readable
-from headscope.engine.images import image_columns, patch_grid, patch_tokens
+from headscope.engine.images import image_examples, patch_grid, patch_tokens
 from headscope.engine.model import Model
 
 
@@ -30,20 +31,42 @@ class Inputs:
     source: Tokens | None  # None: images, whose patches are counted in the attention maps
     target: Tokens | None = None  # what the decoder of an encoder-decoder model reads
     grid: tuple[int, int] | None = None  # rows and columns of an image's patches
+    images: Callable[[], tuple[Example, ...]] | None = None  # the examples of a tower that reads images
 
-    def tokens_at(self, site: str, queries: int, keys: int) -> tuple[Tokens, Tokens]:
-        """Return the query tokens and the key tokens of an attention site whose maps are queries × keys."""
-        query_tokens = self.target if site in ("decoder", "cross") else self.source
-        key_tokens = self.target if site == "decoder" else self.source
-        query_tokens = query_tokens or patch_tokens(len(self.examples), queries, self.grid)
-        key_tokens = key_tokens or patch_tokens(len(self.examples), keys, self.grid)
-        for tokens, width in ((query_tokens, queries), (key_tokens, keys)):
-            if tokens.real.shape[1] != width:
-                raise CaptureError(
-                    f"The model was given {tokens.real.shape[1]} tokens, but its {site} maps are {queries} × {keys}: "
-                    "it adds or drops tokens inside, and headscope would name them wrongly."
-                )
-        return query_tokens, key_tokens
+    def tokens_at(
+        self, site: str, sides: tuple[str | None, str | None], shape: tuple[int, int, int]
+    ) -> tuple[tuple[Example, ...], Tokens, Tokens]:
+        """Return the examples, the query tokens and the key tokens of a site with maps of batch × queries × keys.
+
+        `sides` says which axes are the model's inputs. Other positions, such as patches of an image, are numbered.
+        """
+        batch, *widths = shape
+        examples = self.examples
+        if self.images is not None and sides == (None, None) and batch == len(self.tensors["pixel_values"]):
+            examples = self.images()
+        given = [None if side is None else self.source if side == "source" else self.target for side in sides]
+        queries, keys = (
+            tokens or self._number_positions(batch, width) for tokens, width in zip(given, widths, strict=True)
+        )
+        if batch != len(examples) or [queries.real.shape[1], keys.real.shape[1]] != widths:
+            lengths = [tokens.real.shape[1] for tokens in given if tokens is not None]
+            size = f" of {join_words(dict.fromkeys(lengths))} tokens" if lengths else ""
+            raise CaptureError(
+                f"The model was given {len(examples)} example(s){size}, but its "
+                f"{site} maps are {batch} × {widths[0]} × {widths[1]} (batch × queries × keys): it adds, drops or "
+                "regroups tokens inside, and headscope would name them wrongly."
+            )
+        return examples, queries, keys
+
+    def _number_positions(self, batch: int, width: int) -> Tokens:
+        """Return patches or numbers as tokens; positions that an encoder's output marks as padding are not real."""
+        tokens = patch_tokens(batch, width, self.grid)
+        mask = self.tensors.get("encoder_attention_mask")
+        if mask is None or tuple(mask.shape) != (batch, width):
+            return tokens
+        real = mask.bool().cpu()
+        text = [list(compress(row, keep)) for row, keep in zip(tokens.text, real.tolist(), strict=True)]
+        return replace(tokens, text=text, real=real, special=tokens.special & real, segment=torch.where(real, 0, -1))
 
 
 def make_batches(
@@ -83,17 +106,15 @@ def inputs_from_tensors(model: Model, batch: Mapping[str, Any], image_names: Seq
         tensors["decoder_input_ids"] = torch.full((len(main), 1), _decoder_start_id(model))
     on_device = {name: tensor.to(model.device, non_blocking=True) for name, tensor in tensors.items()}
     arguments = _forward_arguments(model, on_device)
+    grid = patch_grid(model, tensors["pixel_values"]) if "pixel_values" in tensors else None
     if "input_ids" not in tensors:
-        grid = patch_grid(model, main)
-        columns = image_columns(model, main, grid)
-        names = image_names or ["image"] * len(main)
-        images = enumerate(zip(names, columns, strict=True))
-        examples = [Example.lazy(id=str(row), text=name, columns=column) for row, (name, column) in images]
-        return Inputs(arguments, tuple(examples), None, grid=grid)
+        return Inputs(arguments, image_examples(model, main, image_names), None, grid=grid)
+    images = partial(image_examples, model, tensors["pixel_values"]) if "pixel_values" in tensors else None
     host = copy_ids_to_host(tensors)
     source = tokens_from_ids(model, host)
     target = tokens_from_ids(model, host, "decoder_") if is_encoder_decoder else None
-    return Inputs(arguments, tuple(_example_from_tokens(source, row) for row in range(len(main))), source, target)
+    examples = tuple(_example_from_tokens(source, row) for row in range(len(main)))
+    return Inputs(arguments, examples, source, target, grid, images)
 
 
 def copy_ids_to_host(tensors: Mapping[str, Tensor]) -> Callable[[], Mapping[str, Tensor]]:

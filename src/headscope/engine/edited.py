@@ -2,7 +2,7 @@
 
 import threading
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -13,13 +13,13 @@ from torch import Tensor
 from headscope.core.catalog import edits as catalog
 from headscope.core.edit import Edit, LayerHeads
 from headscope.core.errors import CaptureError, InputError
-from headscope.core.family import Family
 from headscope.core.spec import to_spec
 from headscope.core.trace import Visible, select_labels
 from headscope.effective.visibility import all_visible
 from headscope.engine.interface import calls_interface, edit_interface, is_active
 from headscope.engine.model import Model, check_model
 from headscope.engine.recorder import AttentionCall, repeat_value_heads
+from headscope.engine.sites import find_sites
 
 
 def edited(model: Model, *edits: str | Edit) -> AbstractContextManager[Model]:
@@ -56,7 +56,7 @@ def make_edits(edits: Any) -> tuple[Edit, ...]:
 
 @contextmanager
 def _running(model: Model, edits: Sequence[Edit]) -> Iterator[Model]:
-    editor = _Editor(model.network, model.family, edits, _attention_modules(model))
+    editor = _Editor(model.network, find_sites(model).find, edits, _attention_modules(model))
     with edit_interface(model.network, editor), ExitStack() as stack:
         for handle in editor.register_hooks():
             stack.enter_context(handle)
@@ -91,6 +91,7 @@ class _Pass(threading.local):
         self.running: list[Any] = []  # modules around attention whose calls have begun, outermost first
         self.calls = Counter[str]()  # attention calls so far, at each site
         self.layers = Counter[str]()  # the most calls of any pass, at each site
+        self.began = True  # whether no attention was computed since a module was called
         self.masks: dict[Any, tuple[Any, Visible]] = {}  # masks of this pass, kept alive so that no id is reused
 
 
@@ -104,7 +105,7 @@ class _Editor:
     """
 
     network: Any
-    family: Family
+    find_site: Callable[[str], str]  # from a module's name
     edits: Sequence[Edit]
     names: dict[int, str]  # attention modules, by identity
     inside: dict[int, set[int]] = field(default_factory=dict)  # the modules inside each module with hooks
@@ -112,9 +113,10 @@ class _Editor:
 
     def change(self, call: AttentionCall, product: Tensor | None) -> Tensor:
         """Return what the heads of the next layer at this module's site write."""
-        current, site = self.current, self.family.site(call.name)
-        layer = current.calls[site]
-        current.calls[site] += 1
+        current, site = self.current, self.find_site(call.name)
+        current.calls[site] += current.began  # a module may compute attention several times in one call
+        current.began = False
+        layer = current.calls[site] - 1
         current.layers[site] = max(current.layers[site], layer + 1)
         edits = [edit for edit in self.edits if edit.layers is None or layer in edit.layers]
         if not edits:
@@ -154,6 +156,7 @@ class _Editor:
             self.current.calls.clear()
             self.current.masks.clear()
         running.append(module)
+        self.current.began = True
 
     def _end(self, module: Any, output: Any) -> None:
         running = self.current.running

@@ -16,7 +16,8 @@ from headscope.core.tokens import Tokens
 from headscope.core.trace import Trace
 from headscope.data.tokenizing.encode import Encoded, encode, pad_sequences, to_examples
 from headscope.engine.batch import Inputs, copy_ids_to_host, max_input_length, tokens_from_ids
-from headscope.engine.capture import make_request, make_trace, record_calls
+from headscope.engine.capture import make_request, record_calls
+from headscope.engine.make_trace import make_trace
 from headscope.engine.model import Model
 from headscope.engine.recorder import AttentionCall, Recorder, check_recording
 
@@ -57,7 +58,7 @@ def generate(
     >>> hs.generate(writer, "The cat sat", max_new_tokens=3).keys.counts.item()
     8
     """
-    request = make_request(model, site or "self", layers, heads, keep)
+    request = make_request(model, site, layers, heads, keep)
     plan = _plan(model, max_new_tokens, generate_options)
     examples = to_examples(text)
     encoded, fill = _encode_prompts(model, examples, chat), {"input_ids": plan.settings.pad_token_id}

@@ -15,7 +15,7 @@ from torch import Tensor, cat, einsum, nn
 
 from headscope.core.errors import CaptureError
 from headscope.core.family import Hooks, split_heads
-from headscope.engine.interface import is_recording, record_interface
+from headscope.engine.interface import calls_interface, is_recording, record_interface
 from headscope.engine.recorder import AttentionCall, Recorder
 
 
@@ -29,6 +29,19 @@ def record_hooks(network: Any, hooks: Hooks, projection: str | None, recorder: R
         for name, module in modules:
             for handle in _HookedModule(name, module, hooks, projection, recorder).register():
                 stack.enter_context(handle)
+        yield
+
+
+@contextmanager
+def mark_forwards(recorder: Recorder) -> Iterator[None]:
+    """Tell the recorder when an attention module is called: ALBERT calls one for each layer.
+
+    Some modules compute attention several times in one call, which are no layers.
+    """
+    begin = _in_context(recorder, lambda *_: setattr(recorder, "running", ""))
+    with ExitStack() as stack:
+        for module in filter(calls_interface, recorder.names):
+            stack.enter_context(module.register_forward_pre_hook(begin))
         yield
 
 

@@ -1,7 +1,7 @@
 """Images for vision models: pixel values, patches as tokens, and the image as the model saw it."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -34,7 +34,8 @@ def process_images(model: Model, images: Any) -> tuple[Mapping[str, Any], list[s
 
 def patch_grid(model: Model, pixels: Tensor) -> tuple[int, int] | None:
     """Return the number of rows and columns of patches in an image, or None if the model's config does not say."""
-    size = getattr(model.network.config, "patch_size", None)
+    config = model.network.config
+    size = getattr(config, "patch_size", getattr(getattr(config, "vision_config", None), "patch_size", None))
     if size is None or pixels.ndim != 4:
         return None
     height, width = (size, size) if isinstance(size, int) else size
@@ -60,15 +61,19 @@ def patch_tokens(batch: int, width: int, grid: tuple[int, int] | None) -> Tokens
     return Tokens([names] * batch, torch.ones(shape, dtype=torch.bool), special, segment, word)
 
 
-def image_columns(model: Model, pixels: Tensor, grid: tuple[int, int] | None) -> list[Any]:
-    """Return the columns of each image's example, as functions: the image as the model saw it, and its patch grid.
+def image_examples(model: Model, pixels: Tensor, names: Sequence[str] = ()) -> tuple[Example, ...]:
+    """Return an example for each image, with the image as the model saw it and its patch grid as columns.
 
-    They are empty without an image processor, which says how pixel values were normalised.
+    The columns are computed on first access, and empty without an image processor, which says how pixel values were
+    normalised.
     """
-    if model.processor is None or grid is None:
-        return [{} for _ in pixels]
-    pixels = pixels.detach().clone()  # the caller may change the tensor before anyone looks
-    return [partial(_image_column, model.processor, pixels[row], grid) for row in range(len(pixels))]
+    grid = patch_grid(model, pixels)
+    columns: list[Any] = [{}] * len(pixels)
+    if model.processor is not None and grid is not None:
+        pixels = pixels.detach().clone()  # the caller may change the tensor before anyone looks
+        columns = [partial(_image_column, model.processor, image, grid) for image in pixels]
+    images = enumerate(zip(names or ["image"] * len(pixels), columns, strict=True))
+    return tuple(Example.lazy(id=str(row), text=name, columns=column) for row, (name, column) in images)
 
 
 def _image_column(

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
-from functools import partial
+from functools import cache, partial
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from torch import Tensor
@@ -129,22 +129,32 @@ def _register(implementation: str | None) -> str:
 
 
 def _attend(
-    original: str, module: Any, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, **options: Any
+    original: str,
+    module: Any,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None = None,
+    **options: Any,
 ) -> tuple[Tensor, Tensor | None]:
+    """Compute attention with the eager function, record it and edit it.
+
+    The arguments have the names that transformers gives them: some models pass them by name.
+    """
     recorder = _recorder.get()
     if recorder is not None and module not in recorder.names:
         recorder = None
     editors = [editor for editor in _editors.get() if id(module) in editor.names]
     if recorder is None and not editors:
         function = _caller_global(module, "ALL_ATTENTION_FUNCTIONS").get_interface(original, _eager_function(module))
-        result: tuple[Tensor, Tensor | None] = function(module, query, key, value, mask, **options)
+        result: tuple[Tensor, Tensor | None] = function(module, query, key, value, attention_mask, **options)
         return result
-    output, weights = _eager_function(module)(module, query, key, value, mask, **options)
+    output, weights = _eager_function(module)(module, query, key, value, attention_mask, **options)
     context = product = output.transpose(1, 2)
     if recorder is not None:
-        recorder.record(AttentionCall(recorder.names[module], weights, value, product, mask))
+        recorder.record(AttentionCall(recorder.names[module], weights, value, product, attention_mask))
     for editor in editors:
-        call = AttentionCall(editor.names[id(module)], weights, value, context, mask)
+        call = AttentionCall(editor.names[id(module)], weights, value, context, attention_mask)
         context = editor.change(call, None if context is product else product)
     return (context.transpose(1, 2).contiguous() if editors else output), weights
 
@@ -172,7 +182,13 @@ def _eager_function(module: Any) -> Any:
 
 def calls_interface(module: Any) -> bool:
     """Return True if the module's forward, or one that it inherits, looks up its attention function by name."""
-    forwards = (inspect.unwrap(kind.__dict__["forward"]) for kind in type(module).__mro__ if "forward" in vars(kind))
+    kind: Any = type(module)
+    return _class_calls_interface(kind)
+
+
+@cache
+def _class_calls_interface(kind: Any) -> bool:
+    forwards = (inspect.unwrap(base.__dict__["forward"]) for base in kind.__mro__ if "forward" in vars(base))
     codes = (getattr(forward, "__code__", None) for forward in forwards)
     return any("ALL_ATTENTION_FUNCTIONS" in code.co_names for code in codes if code is not None)
 

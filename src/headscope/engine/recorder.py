@@ -9,7 +9,6 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from headscope.core.errors import CaptureError, InputError
-from headscope.core.family import Family
 from headscope.engine.model import Model
 
 
@@ -51,18 +50,26 @@ class Recorder:
     """
 
     names: Mapping[Any, str]  # of the model's modules
-    family: Family
+    find_site: Callable[[str], str]  # from a module's name
     site: str
     on_call: Callable[["Recorder"], None] | None = None  # called after each call at the site
+    marks_forwards: bool = False  # whether hooks reset `running` when a module is called
     calls: list[AttentionCall] = field(default_factory=list)
-    sites: dict[str, int] = field(default_factory=dict)  # number of calls
+    counts: dict[str, int] = field(default_factory=dict)  # number of calls at each site
+    running: str = ""  # the module whose call was recorded last, until it is called again
 
     def record(self, call: AttentionCall) -> None:
         """Keep a call if it is at the requested site."""
-        site = self.family.site(call.name)
-        self.sites[site] = self.sites.get(site, 0) + 1
+        site = self.find_site(call.name)
+        self.counts[site] = self.counts.get(site, 0) + 1
         if site != self.site:
             return
+        if call.name == self.running:
+            raise CaptureError(
+                f"{call.name} computes attention several times in one call, such as once for each image, and a trace "
+                "holds one map for each layer. Give a single image, or capture another site."
+            )
+        self.running = call.name if self.marks_forwards else ""
         attention, context = call.attention.detach(), call.context.detach()
         values = repeat_value_heads(call.values, attention.shape[1]).detach()
         group = attention.shape[1] // call.values.shape[1]
@@ -75,14 +82,14 @@ def check_recording(model: Model, recorder: Recorder) -> None:
     """Raise an error if the site is missing, or if attention times values is not what the heads computed."""
     model_type, site = model.network.config.model_type, recorder.site
     file = f"families/{model_type.replace('-', '_')}.py"
-    if not recorder.sites:
+    if not recorder.counts:
         raise CaptureError(
             f"Models of type '{model_type}' compute attention without the library's attention interface, so nothing "
             f"was captured. Add a file {file} that says where their attention and values "
             "are; families/gptj.py is the shortest example."
         )
-    if site not in recorder.sites:
-        raise InputError(f"This model has no attention site '{site}'. Its sites: {', '.join(sorted(recorder.sites))}.")
+    if site not in recorder.counts:
+        raise InputError(f"This model has no attention site '{site}'. Its sites: {', '.join(sorted(recorder.counts))}.")
     if model.family.hooks or not model.family.kinds:  # what no test has checked for this model type
         for call in recorder.calls:
             _check_context(call, model_type, file)

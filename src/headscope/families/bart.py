@@ -8,4 +8,3 @@ class Bart(Family):
 
     kinds = ("bart", "mbart", "marian", "pegasus")
     projection = "out_proj"
-    sites = (("encoder_attn", "cross"), ("encoder", "encoder"), ("decoder", "decoder"))

@@ -8,4 +8,3 @@ class Gpt2(Family):
 
     kinds = ("gpt2",)
     projection = "c_proj"
-    sites = (("crossattention", "cross"),)

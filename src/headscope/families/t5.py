@@ -8,4 +8,3 @@ class T5(Family):
 
     kinds = ("t5", "mt5")
     projection = "o"
-    sites = (("EncDecAttention", "cross"), ("encoder", "encoder"), ("decoder", "decoder"))

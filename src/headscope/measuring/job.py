@@ -17,6 +17,7 @@ from headscope.engine.batch import Inputs, make_batches
 from headscope.engine.edited import make_edits
 from headscope.engine.fingerprint import fingerprint_model
 from headscope.engine.model import Model, check_model
+from headscope.engine.sites import find_sites
 from headscope.measuring.observe import Observer, States
 from headscope.measuring.plan import BatchPlan, count_tokens, make_plan, parse_shard
 from headscope.measuring.settings import MeasureSettings
@@ -120,7 +121,7 @@ def _model_facts(observer: Observer) -> dict[str, Any]:
         "edits": list(map(to_spec, observer.edits)),
         **observer.settings.to_facts(),
         "signed_maps": "|w| / sum |w| for entropy, peak, distance and head_distance; masses signed and absolute",
-        "site": observer.settings.site or ("encoder" if model.network.config.is_encoder_decoder else "self"),
+        "site": observer.settings.site or find_sites(model).main,
         "device": model.device.type,
         "dtype": str(model.network.dtype).removeprefix("torch."),
         "threads": torch.get_num_threads(),
