@@ -142,6 +142,8 @@ def _print_summary(console: Console, data: "xr.Dataset") -> None:
 
 
 def _summarise(data: "xr.Dataset", name: str, lens: str) -> list[str]:
+    from headscope.results.summarize import format_range
+
     selected = data.sel(lens=lens).isel(site=0)
     values, n = selected[name], selected[f"{name}_n"]
     if not int(n.max()):
@@ -149,7 +151,7 @@ def _summarise(data: "xr.Dataset", name: str, lens: str) -> list[str]:
     flat = values.where(n > 0).stack(at=("layer", "head"))
     ends = (flat.idxmin().item(), flat.idxmax().item())
     cells = [f"{float(values.sel(layer=layer, head=head)):.3g} (L{layer}H{head})" for layer, head in ends]
-    return [name, lens, f"{float(values.mean()):.3g}", *cells, f"{int(n.max()):,}"]
+    return [name, lens, f"{float(values.mean()):.3g}", *cells, format_range(n)]
 
 
 def _format_bytes(count: int) -> str:

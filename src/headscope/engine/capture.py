@@ -16,6 +16,7 @@ from headscope.engine.images import process_images
 from headscope.engine.interface import record_interface
 from headscope.engine.make_trace import Request, make_trace
 from headscope.engine.model import Model, check_model, name_modules
+from headscope.engine.nan_attention import warn_about_nan
 from headscope.engine.recorder import Recorder, check_recording
 from headscope.engine.sites import find_sites
 
@@ -59,7 +60,9 @@ def capture(
     Trace(self attention of 2 example(s), 2 layers × 12 heads, up to 7 tokens; holds attention, output, values)
     """
     request = make_request(model, site, layers, heads, keep)
-    return capture_batch(model, prepare_inputs(model, text, pair, max_length=max_length, pad_to=pad_to), request)
+    trace = capture_batch(model, prepare_inputs(model, text, pair, max_length=max_length, pad_to=pad_to), request)
+    warn_about_nan(trace)
+    return trace
 
 
 def stream(
@@ -85,7 +88,14 @@ def stream(
     if batch_size < 1:
         raise InputError(f"batch_size must be at least 1, but got {batch_size}.")
     batches = make_batches(model, to_examples(data), batch_size, max_length=max_length, pad_to=pad_to)
-    return (capture_batch(model, inputs, request) for inputs in batches)
+
+    def traces() -> Iterator[Trace]:
+        for inputs in batches:
+            trace = capture_batch(model, inputs, request)
+            warn_about_nan(trace)
+            yield trace
+
+    return traces()
 
 
 def by_layer(
@@ -110,7 +120,15 @@ def by_layer(
     [(0,), (1,), (2,), (3,), (4,), (5,)]
     """
     request = make_request(model, site, None, heads, keep)
-    return map_layers(model, prepare_inputs(model, text, pair, max_length=max_length, pad_to=pad_to), request, see)
+    warned = False
+
+    def check_and_see(trace: Trace) -> Result:
+        nonlocal warned
+        warned = warned or warn_about_nan(trace, stacklevel=2)
+        return see(trace)
+
+    inputs = prepare_inputs(model, text, pair, max_length=max_length, pad_to=pad_to)
+    return map_layers(model, inputs, request, check_and_see)
 
 
 def prepare_inputs(model: Model, text: Any, pair: Any, *, max_length: int | None, pad_to: int | None) -> Inputs:

@@ -19,6 +19,7 @@ from headscope.engine.batch import Inputs, copy_ids_to_host, max_input_length, t
 from headscope.engine.capture import make_request, record_calls
 from headscope.engine.make_trace import make_trace
 from headscope.engine.model import Model
+from headscope.engine.nan_attention import warn_about_nan
 from headscope.engine.recorder import AttentionCall, Recorder, check_recording
 
 
@@ -68,7 +69,9 @@ def generate(
     check_recording(model, recorder)
     tokens = _all_tokens(model, prompt_tokens, ids, real)
     inputs = Inputs(prompt, _add_generated_text(model, examples, tokens, ids), tokens)
-    return make_trace(model, inputs, request, recorder)
+    trace = make_trace(model, inputs, request, recorder)
+    warn_about_nan(trace)
+    return trace
 
 
 @dataclass(frozen=True)

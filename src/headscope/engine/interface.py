@@ -14,11 +14,12 @@ from contextvars import ContextVar
 from functools import cache, partial
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
+import torch
 from torch import Tensor
 
 from headscope.core.errors import CaptureError
 from headscope.engine.model import name_modules
-from headscope.engine.recorder import AttentionCall, Recorder
+from headscope.engine.recorder import AttentionCall, Recorder, lowest_score
 
 
 @runtime_checkable
@@ -166,7 +167,10 @@ def _make_mask(original: str, *arguments: Any, **options: Any) -> Any:
     name = "eager" if _recorder.get() is not None or _editors.get() else original
     if name not in ALL_MASK_ATTENTION_FUNCTIONS:
         return None  # as transformers does
-    return ALL_MASK_ATTENTION_FUNCTIONS[name](*arguments, **options)
+    mask = ALL_MASK_ATTENTION_FUNCTIONS[name](*arguments, **options)
+    if name == "eager" and mask is not None and mask.dtype == torch.float64:
+        return mask.clamp(min=lowest_score(mask.dtype))  # in float32 less is -inf, and a row of them NaN
+    return mask
 
 
 def _eager_function(module: Any) -> Any:

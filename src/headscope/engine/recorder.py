@@ -28,10 +28,19 @@ class AttentionCall:
         if self.mask is None:
             return None
         mask = self.mask[..., : self.attention.shape[-1]]
-        visible = mask if mask.dtype == torch.bool else mask > torch.finfo(mask.dtype).min / 2
+        visible = mask if mask.dtype == torch.bool else mask > lowest_score(mask.dtype) / 2
         if visible.shape[1] > 1 and not torch.equal(visible, visible[:, :1].expand_as(visible)):
             raise CaptureError(f"In {self.name} heads differ in the keys they see, which a trace cannot hold.")
         return visible[:, 0]
+
+
+def lowest_score(dtype: torch.dtype) -> float:
+    """Return what a mask adds to the scores of hidden keys; some softmax functions compute in float32, also of float64.
+
+    >>> lowest_score(torch.float64) == torch.finfo(torch.float32).min
+    True
+    """
+    return torch.finfo(torch.float32 if dtype == torch.float64 else dtype).min
 
 
 def repeat_value_heads(
@@ -98,7 +107,9 @@ def check_recording(model: Model, recorder: Recorder) -> None:
 def _check_context(call: AttentionCall, model_type: str, file: str) -> None:
     product = (call.attention.float() @ call.values.float()).to(call.context.dtype)
     tolerance = 1e-4 if call.context.dtype in (torch.float32, torch.float64) else 2e-2
-    if call.context.shape != product.shape or not torch.allclose(product, call.context, tolerance, tolerance):
+    if call.context.shape != product.shape or not torch.allclose(
+        product, call.context, tolerance, tolerance, equal_nan=True
+    ):
         raise CaptureError(
             f"In {call.name} attention times values is not what the head computed, so models of type '{model_type}' "
             f"need a file {file} that says what else happens there."

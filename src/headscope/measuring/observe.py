@@ -1,5 +1,6 @@
 """Compute what one batch contributes to every statistic."""
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from torch import Tensor
 
 from headscope.core.batch import Batch
 from headscope.core.edit import Edit
+from headscope.core.errors import DataWarning, InputError
 from headscope.core.lens import view
 from headscope.core.maps import Maps
 from headscope.core.spec import to_spec
@@ -21,6 +23,7 @@ from headscope.engine.batch import Inputs
 from headscope.engine.capture import capture_batch, make_request, map_layers
 from headscope.engine.edited import edited
 from headscope.engine.model import Model
+from headscope.engine.nan_attention import HeadLabels, describe_nan, drop_nan, fill_nan, largest_values
 from headscope.maps.per_example import PerExample, compute_values, make_state
 from headscope.maps.words import to_words
 from headscope.measuring.layers import MapsByLens, fold_layers, select_layer
@@ -46,16 +49,24 @@ class _Values:
 class _PendingBatch:
     """Values of one batch on their way to the host, and the states that are complete already."""
 
-    ids: Sequence[str]
+    labels: HeadLabels
     values: Mapping[Key, _Values]
-    fetch: Callable[[], tuple[Tensor, ...]]  # returns all tensors of `values`, in order
+    fetch: Callable[[], tuple[Tensor, ...]]  # returns the largest values of each head, then all tensors of `values`
     states: States
 
     @classmethod
-    def start(cls, ids: Sequence[str], values: Mapping[Key, _Values], states: States) -> "_PendingBatch":
-        """Start copying the values to the host."""
+    def start(
+        cls, labels: HeadLabels, largest: Tensor, values: Mapping[Key, _Values], states: States
+    ) -> "_PendingBatch":
+        """Start copying the values to the host; `largest` is the result of `largest_values`."""
         tensors = (tensor for entry in values.values() for tensor in entry.tensors.values())
-        return cls(ids, values, copy_to_host_async(tensors), states)
+        return cls(labels, values, copy_to_host_async([largest, *tensors]), states)
+
+    def arrive(self) -> tuple[Tensor, list[Tensor]]:
+        """Wait for the values; return where attention is NaN, `batch layer head`, and all tensors without those."""
+        largest, *tables = self.fetch()
+        nan = ~largest.isfinite()
+        return nan, [drop_nan(table, nan) for table in tables] if bool(nan.any()) else tables
 
 
 @dataclass(frozen=True)
@@ -72,17 +83,28 @@ class Observer:
 
         On a GPU the next batch is launched before the values of the last are reduced, so that it is never idle.
         """
+        warned = False
+        for pending in self._launch(batches):
+            nan, tables = pending.arrive()
+            if not warned and bool(nan.any()):
+                warned = True
+                text = f"{describe_nan(nan, pending.labels)} Statistics leave these out, and x_n counts the others."
+                warnings.warn(text, DataWarning, stacklevel=2)
+            yield self._make_states(pending, tables)
+
+    def _launch(self, batches: Iterable[tuple[Inputs, Inputs | None]]) -> Iterator[_PendingBatch]:
+        """Yield the values of every batch; on a GPU when the next batch is launched."""
         pending: _PendingBatch | None = None
         for inputs, second in batches:
             if self.settings.streams and self.settings.layers is None and second is None and self._on_cpu():
-                yield self._make_states(self._observe_streaming(inputs))
+                yield self._observe_streaming(inputs)
                 continue
             traces = self._capture(inputs, second)
             if pending is not None:
-                yield self._make_states(pending)
+                yield pending
             pending = self._observe_stack(traces)
         if pending is not None:
-            yield self._make_states(pending)
+            yield pending
 
     def _capture(self, inputs: Inputs, second: Inputs | None) -> dict[str, Trace]:
         """Run one forward pass of each model; a GPU may still be computing."""
@@ -104,21 +126,25 @@ class Observer:
             layers = (select_layer(maps, label) for label in traces["model"].layers)
             values = _concat_layers([self._compute(layer, "layer", tables) for layer in layers])
         values |= self._compute(maps, "stack", tables)
-        ids = [example.id for example in traces["model"].examples]
-        return _PendingBatch.start(ids, values, self._observe_directly(maps))
+        labels = HeadLabels.of(traces["model"])
+        return _PendingBatch.start(labels, largest_values(*traces.values()), values, self._observe_directly(maps))
 
     def _observe_streaming(self, inputs: Inputs) -> _PendingBatch:
         """Compute the statistics of each layer while the model runs, and free its maps."""
         with self._edited_model() as model:
             layers = map_layers(model, inputs, self._make_request(model), partial(self._observe_layer, {}))
-        return _PendingBatch.start([example.id for example in inputs.examples], _concat_layers(layers), {})
+        labels, largest, values = zip(*layers, strict=True)
+        return _PendingBatch.start(HeadLabels.join(labels), torch.cat(largest, dim=1), _concat_layers(values), {})
 
-    def _observe_layer(self, tables: dict[str, tuple[Tensor, ...]], trace: Trace) -> dict[Key, _Values]:
+    def _observe_layer(
+        self, tables: dict[str, tuple[Tensor, ...]], trace: Trace
+    ) -> tuple[HeadLabels, Tensor, dict[Key, _Values]]:
         """Compute the statistics of one layer; the first layer fills the token tables."""
         if not tables:
             tables.update(self._token_tables(trace))
         maps = self._view({"model": trace})
-        return self._compute(select_layer(maps, trace.layers[0]), "layer", tables)
+        values = self._compute(select_layer(maps, trace.layers[0]), "layer", tables)
+        return HeadLabels.of(trace), largest_values(trace), values
 
     def _edited_model(self) -> AbstractContextManager[Model]:
         return edited(self.model, *self.edits) if self.edits else nullcontext(self.model)
@@ -132,13 +158,21 @@ class Observer:
         return make_request(model, settings.site, settings.layers, settings.heads, tuple(settings.keep))
 
     def _view(self, traces: Mapping[str, Trace]) -> dict[tuple[str, str], Maps]:
-        """Return every trace through every lens that is needed."""
-        lenses = {"model": self.settings.all_lenses, "against": self.settings.lenses}
-        maps = {(role, to_spec(lens)): view(trace, lens) for role, trace in traces.items() for lens in lenses[role]}
+        """Return every trace through every lens that is needed; values from NaN are dropped when they arrive."""
+        try:
+            maps = self._apply_lenses(traces)
+        except InputError:  # a lens that refuses NaN
+            if bool(largest_values(*traces.values()).isfinite().all()):
+                raise
+            maps = self._apply_lenses({role: fill_nan(trace) for role, trace in traces.items()})
         if self.settings.units == "tokens":
             return maps
         query = "first" if self.settings.units == "words_first" else "mean"
         return {key: to_words(stack, query) for key, stack in maps.items()}
+
+    def _apply_lenses(self, traces: Mapping[str, Trace]) -> dict[tuple[str, str], Maps]:
+        lenses = {"model": self.settings.all_lenses, "against": self.settings.lenses}
+        return {(role, to_spec(lens)): view(trace, lens) for role, trace in traces.items() for lens in lenses[role]}
 
     def _token_tables(self, trace: Trace) -> TokenTables:
         """Return what statistics need about the tokens; for words, they compute it from the maps."""
@@ -163,13 +197,13 @@ class Observer:
                     values[lens, to_spec(statistic)] = _Values(*compute_values(statistic, batch))
         return values
 
-    def _make_states(self, pending: _PendingBatch) -> States:
-        """Return the states of a batch when its values have arrived."""
+    def _make_states(self, pending: _PendingBatch, tables: Iterable[Tensor]) -> States:
+        """Return the states of a batch from its values, which have arrived."""
         statistics = {to_spec(entry): entry for entry in self.settings.statistics if isinstance(entry, PerExample)}
-        arrived, states = iter(pending.fetch()), {}
+        arrived, states, ids = iter(tables), {}, pending.labels.ids
         for key, values in pending.values.items():
             tensors = {name: next(arrived) for name in values.tensors}
-            states[key] = make_state(statistics[key[1]], tensors, pending.ids, values.labels, rows=self.settings.rows)
+            states[key] = make_state(statistics[key[1]], tensors, ids, values.labels, rows=self.settings.rows)
         return states | pending.states
 
     def _observe_directly(self, maps: MapsByLens) -> States:

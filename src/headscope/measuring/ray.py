@@ -4,12 +4,13 @@ Ray schedules, restarts dead workers and repeats their batches. States return in
 added in the same order as in one process.
 """
 
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
 from headscope.core.catalog import catalogs
-from headscope.core.errors import HeadscopeError, InputError, require_package
+from headscope.core.errors import DataWarning, HeadscopeError, InputError, require_package
 from headscope.core.example import Example
 from headscope.engine.fingerprint import fingerprint_model
 from headscope.engine.model import Model
@@ -55,7 +56,7 @@ def distribute(job: MeasureJob, workers: int | None) -> Callable[[int], Iterator
 def _observe_in_order(ray: Any, job: MeasureJob, actors: list[Any], start: int) -> Iterator[States]:
     """Keep every worker busy, and yield the states in the order of the plan."""
     pending: dict[int, Any] = {}  # futures by index of the batch
-    submitted = start
+    submitted, warned = start, False
     for index in range(start, len(job.plan.batches)):
         while submitted < len(job.plan.batches) and len(pending) < QUEUED * len(actors):
             pending[submitted] = actors[submitted % len(actors)].observe.remote(job.plan.batch(submitted))
@@ -70,7 +71,11 @@ def _observe_in_order(ray: Any, job: MeasureJob, actors: list[Any], start: int) 
                 f"A worker died {RETRIES + 1} times over the same batch, of {len(batch)} examples, the first of them "
                 f"'{batch[0].id}'. It may not fit in memory: give a smaller batch_size."
             ) from error
-        yield Checkpoint.from_bytes(data).states
+        checkpoint = Checkpoint.from_bytes(data)
+        if not warned and (texts := checkpoint.facts["warnings"]):
+            warned = True
+            warnings.warn(texts[0], DataWarning, stacklevel=2)
+        yield checkpoint.states
 
 
 class _Worker:
@@ -81,8 +86,11 @@ class _Worker:
 
     def observe(self, examples: tuple[Example, ...]) -> bytes:
         """Return the states of one batch as bytes."""
-        (states,) = observe_batches(self.observer, [examples])
-        return Checkpoint({}, 0, 0, states).to_bytes()
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", DataWarning)
+            (states,) = observe_batches(self.observer, [examples])
+        texts = [str(warning.message) for warning in caught if issubclass(warning.category, DataWarning)]
+        return Checkpoint({"warnings": texts}, 0, 0, states).to_bytes()
 
 
 def _describe_observer(job: MeasureJob) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from headscope.core.document import Paragraph, Part, Picture, Section
 from headscope.core.errors import InputError
 from headscope.core.prose import join_words
 from headscope.plotting.draw import draw
-from headscope.results.summarize import format_count
+from headscope.results.summarize import format_count, format_range
 
 
 @dataclass(frozen=True)
@@ -103,10 +103,18 @@ def describe_means(chosen: xr.Dataset, over: Sequence[str]) -> str:
     return f"{mean}Brackets: 95 % interval over examples{bound}."
 
 
-def means_to_frame(means: xr.Dataset, rows: Sequence[str], columns: str | None, name: str) -> pd.DataFrame:
+def counts_differ(chosen: xr.Dataset) -> bool:
+    """Return True if the number of examples is not the same in all cells, so that a table shows it for each."""
+    return "n" in chosen and len(np.unique(chosen["n"])) > 1
+
+
+def means_to_frame(
+    means: xr.Dataset, rows: Sequence[str], columns: str | None, name: str, *, counts: bool = False
+) -> pd.DataFrame:
     """Return values with their intervals, with the axes `rows` down and the axis `columns`, if any, across.
 
-    Each column is followed by its `_low` and `_high`; the last axis down varies fastest.
+    Each column is followed by its `_low` and `_high`, and with `counts` by the number of examples; the last axis down
+    varies fastest.
     """
     labels = [str(label) for label in means[columns].values] if columns is not None else [name]
     table: dict[str, Any] = {}
@@ -115,7 +123,15 @@ def means_to_frame(means: xr.Dataset, rows: Sequence[str], columns: str | None, 
         for ending, part in (("", "value"), ("_low", "low"), ("_high", "high")):
             if part in means:
                 table[f"{label or name}{ending}"] = np.asarray(chosen[part].transpose(*rows).values, float).ravel()
+        if counts:
+            table[f"n ({label})" if len(labels) > 1 else "n"] = _count_cells(chosen, rows)
     return pd.DataFrame(table, index=_row_index(means, rows))
+
+
+def _count_cells(means: xr.Dataset, rows: Sequence[str]) -> list[str]:
+    """Return the number of examples of each cell as text: a range where it is not the same in all that is averaged."""
+    ends = (means.get(name, means["n"]).transpose(*rows).values.ravel() for name in ("n_least", "n_most"))
+    return [format_range(np.array(pair)) for pair in zip(*ends, strict=True)]
 
 
 def _row_index(means: xr.Dataset, rows: Sequence[str]) -> pd.Index:

@@ -13,6 +13,7 @@ from headscope.reporting.entry_summary import describe_entry
 from headscope.reporting.section_parts import (
     SectionContext,
     capitalize,
+    counts_differ,
     describe_means,
     describe_place,
     example_count,
@@ -68,9 +69,10 @@ def _variable_parts(data: xr.Dataset, name: str, context: SectionContext) -> lis
 def _parts_per_head(data: xr.Dataset, chosen: xr.Dataset, name: str, context: SectionContext) -> list[Part]:
     """Return parts for one number per head: by layer, as a curve, and every head."""
     n, label = example_count(chosen), capitalize(chosen.attrs["label"])
-    layers = means_to_frame(mean_over(chosen, ["head"]), ["layer"], "lens", name)
+    counts = counts_differ(chosen)
+    layers = means_to_frame(mean_over(chosen, ["head"]), ["layer"], "lens", name, counts=counts)
     overall = mean_over(chosen, ["layer", "head"]).expand_dims(layer=["all"])
-    total = means_to_frame(overall, ["layer"], "lens", name)
+    total = means_to_frame(overall, ["layer"], "lens", name, counts=counts)
     frame = pd.concat([layers.set_axis(layers.index.astype(str)), total]) if len(layers) > 1 else layers
     caption = f"{label} by layer. {describe_means(chosen, ['head'])}"
     parts: list[Part] = [Table(context.name(name), caption, frame.rename_axis("layer"), n)]
@@ -95,8 +97,9 @@ def _parts_with_axes(
         many = f"`{name}` has {labels:,} places along {axes}, more than a page can show."
         return [Paragraph(f"{many} As a table it is saved by hs.save(result, 'result.csv').")]
     overall = mean_over(chosen, ["layer", "head"])
+    frame = means_to_frame(overall, further, "lens", name, counts=counts_differ(chosen))
     caption = f"{label} by {axes}. {describe_means(chosen, ['layer', 'head'])}{missing}"
-    parts: list[Part] = [Table(context.name(name), caption, means_to_frame(overall, further, "lens", name), n)]
+    parts: list[Part] = [Table(context.name(name), caption, frame, n)]
     if chosen.sizes["layer"] > 1 and labels <= MAX_PANELS:
         stacked = _stack_axes(mean_over(chosen, ["head"]), further)
         frame = means_to_frame(stacked, ["lens", "layer"], "label", name)
@@ -132,6 +135,7 @@ def _average_other_heads(data: xr.Dataset, name: str) -> tuple[xr.Dataset, str]:
     if not others:
         return data, ""
     means = mean_over(select_variable(data, name), others)
+    means = means.drop_vars(["n_least", "n_most"], errors="ignore")
     variables = {f"{name}_{part}" if part != "value" else name: means[part] for part in means.data_vars}
     variables[name] = variables[name].assign_attrs(data[name].attrs)
     note = f"`{name}` is between two heads; shown is its mean over {join_words(map(spaced, others))}."

@@ -1,6 +1,7 @@
 """Means of a selected variable with their intervals, and the words for them in figures and reports."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import xarray as xr
 
@@ -9,7 +10,7 @@ from headscope.uncertainty.intervals import student_margin
 
 
 def mean_over(selected: xr.Dataset, dims: Sequence[str]) -> xr.Dataset:
-    """Return the mean over dimensions, with `low` and `high` where they are known.
+    """Return the mean over dimensions, with `low` and `high` where they are known, and the counts of what is averaged.
 
     With rows, the mean is taken within each example, and the interval is exact. Without rows, the ends of the
     intervals are averaged, which gives an upper bound: the interval of a mean is at most as wide as the mean interval.
@@ -17,10 +18,11 @@ def mean_over(selected: xr.Dataset, dims: Sequence[str]) -> xr.Dataset:
     dims = [dim for dim in dims if dim in selected["value"].dims]
     if not dims:
         return selected
+    counts = {"n_least": selected["n"].min(dims), "n_most": selected["n"].max(dims)} if "n" in selected else {}
     if "rows" in selected:
-        return summarize_rows(selected["rows"].mean(dims)).assign_attrs(selected.attrs)
+        return summarize_rows(selected["rows"].mean(dims)).assign(counts).assign_attrs(selected.attrs)
     means = selected[[name for name in ("value", "low", "high") if name in selected]].mean(dims)
-    return means.assign(n=selected["n"].min(dims)) if "n" in selected else means
+    return means.assign({"n": counts["n_least"], **counts}) if counts else means
 
 
 def summarize_rows(rows: xr.DataArray) -> xr.Dataset:
@@ -49,10 +51,17 @@ def make_title(selected: xr.Dataset, suffix: str = "") -> str:
 
 def format_count(selected: xr.Dataset) -> str:
     """Return the number of examples as text, such as `n = 1,000`; empty where it is not known."""
-    if "n" not in selected:
-        return ""
-    least, most = int(selected["n"].min()), int(selected["n"].max())
-    return f"n = {most:,}" if least == most else f"n = {least:,} to {most:,}"
+    return f"n = {format_range(selected['n'])}" if "n" in selected else ""
+
+
+def format_range(counts: Any) -> str:
+    """Return one number as text, or the smallest and the largest where they differ.
+
+    >>> format_range(np.array([1000, 1000])), format_range(np.array([3, 1]))
+    ('1,000', '1 to 3')
+    """
+    least, most = int(counts.min()), int(counts.max())
+    return f"{most:,}" if least == most else f"{least:,} to {most:,}"
 
 
 def describe_mean(selected: xr.Dataset, dims: Sequence[str], marks: str) -> str:
