@@ -88,7 +88,7 @@ def compare_with_naive_loop(count: int) -> None:
     def ours() -> Any:
         from headscope.measuring.measure import measure
 
-        return measure(model, texts, statistics="entropy", progress=False)
+        return measure(model, texts, lens="raw", statistics="entropy", progress=False)
 
     runs = time_interleaved({"naive": naive, "ours": ours}, turns=3, clock=time.perf_counter)
     difference = float(abs(naive().double().numpy() - ours()["entropy"].values[0, 0]).max())

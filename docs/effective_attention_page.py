@@ -206,7 +206,7 @@ def _commands(numbers: Mapping[str, xr.Dataset]) -> list[str]:
         assert match is not None, tuning
         options = zip(("epochs", "batch_size", "learning_rate", "warmup"), match.groups(), strict=True)
         asked = ",".join(f"{name}={value}" for name, value in options if value)
-        chosen = " ".join(f"--task {task}" for task in tasks)
+        chosen = " ".join(f"--tasks {task}" for task in tasks)
         lines.append(f"headscope study effective-attention:{asked} --data GLUE {chosen} --model MODEL -o out/")
     return lines
 

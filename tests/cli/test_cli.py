@@ -67,6 +67,11 @@ def test_a_text_is_shown_drawn_saved_and_drawn_again(headscope, tmp_path):
     again = headscope("draw", tmp_path / "a.nc", "head_grid", "--colour", "share", "-o", tmp_path / "b.png")
     assert again.returncode == 0, again.stderr
     assert (tmp_path / "b.png").read_bytes().startswith(b"\x89PNG")
+    names = {"c.svg": ("compare", "--layer", "5", "--head", "2"), "d.svg": ("--layer", "5", "--head", "2")}
+    for name, words in names.items():
+        drawn = headscope("draw", tmp_path / "a.nc", *words, "-o", tmp_path / name)
+        assert drawn.returncode == 0, drawn.stderr
+    assert (tmp_path / "c.svg").read_bytes() == (tmp_path / "d.svg").read_bytes()
 
 
 def test_a_short_text_has_no_null_space(headscope):
@@ -85,7 +90,7 @@ def test_a_truncated_text_prints_a_note(headscope):
 @pytest.mark.parametrize(
     ("words", "code", "sentence"),
     [
-        (("show", ""), 2, "The text of example '0' is empty"),
+        (("show", ""), 2, "The text is empty"),
         (("show", "the cat", "--lens", "efective"), 2, "No lens is called 'efective'. Did you mean 'effective'?"),
         (
             ("show", "the cat", "--figure", "matrx", "-o", "x.pdf"),

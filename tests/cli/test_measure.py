@@ -28,7 +28,7 @@ def test_a_file_is_measured_and_drawn(headscope, model, reviews, tmp_path):  # n
     out = tmp_path / "heads.nc"
     done = headscope(
         "measure", reviews, "--text", "review", "--model", model, "--lens", "raw", "--lens", "effective",
-        "--stat", "entropy", "--stat", "offsets", "-o", out,
+        "--statistics", "entropy", "--statistics", "offsets", "-o", out,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "entropy    raw" in done.stdout
@@ -41,7 +41,7 @@ def test_a_file_is_measured_and_drawn(headscope, model, reviews, tmp_path):  # n
 
 
 def test_shards_are_measured_and_merged(headscope, model, reviews, tmp_path):  # noqa: F811
-    command = ("measure", reviews, "--text", "review", "--model", model, "--stat", "entropy")
+    command = ("measure", reviews, "--text", "review", "--model", model, "--statistics", "entropy")
     for part in (1, 2, 3):
         assert headscope(*command, "--shard", f"{part}/3", "-o", tmp_path / f"s{part}.state").returncode == 0
     done = headscope("merge", *sorted(tmp_path.glob("s*.state")), "-o", tmp_path / "merged.nc")
@@ -49,6 +49,7 @@ def test_shards_are_measured_and_merged(headscope, model, reviews, tmp_path):  #
     assert headscope(*command, "-o", tmp_path / "whole.nc").returncode == 0
     merged, whole = (open_result(tmp_path / f"{name}.nc") for name in ("merged", "whole"))
     xr.testing.assert_allclose(merged, whole, atol=1e-6)
+    assert list(whole["lens"].values) == ["effective"]  # by default, as everywhere
     missing = headscope("merge", tmp_path / "s1.state", "-o", tmp_path / "one.nc")
     assert missing.returncode == 2
     assert "2 of 3 shards are missing: 2/3 and 3/3" in missing.stderr
@@ -56,8 +57,8 @@ def test_shards_are_measured_and_merged(headscope, model, reviews, tmp_path):  #
 
 def test_a_dry_run_prints_an_estimate_and_writes_nothing(headscope, model, reviews, tmp_path):  # noqa: F811
     done = headscope(
-        "measure", reviews, "--text", "review", "--model", model, "--stat", "entropy", "-o", tmp_path / "heads.nc",
-        "--dry-run",
+        "measure", reviews, "--text", "review", "--model", model, "--statistics", "entropy", "-o",
+        tmp_path / "heads.nc", "--dry-run",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
@@ -68,7 +69,19 @@ def test_a_dry_run_prints_an_estimate_and_writes_nothing(headscope, model, revie
 
 
 def test_an_interrupted_run_is_resumed(headscope, model, reviews, tmp_path, monkeypatch):  # noqa: F811
-    command = ("measure", reviews, "--text", "review", "--model", model, "--stat", "entropy", "--batch-size", "3", "-o")
+    command = (
+        "measure",
+        reviews,
+        "--text",
+        "review",
+        "--model",
+        model,
+        "--statistics",
+        "entropy",
+        "--batch-size",
+        "3",
+        "-o",
+    )
     real, calls = measuring.add_states, []
 
     def add(first, second):
@@ -93,12 +106,12 @@ def test_an_interrupted_run_is_resumed(headscope, model, reviews, tmp_path, monk
 def test_a_malformed_row_is_named_or_skipped(headscope, model, tmp_path):  # noqa: F811
     path = tmp_path / "texts.csv"
     path.write_text("text,label\nthe cat sat,1\nthe dog ran,1,2\non a mat,0\n")
-    command = ("measure", path, "--model", model, "--stat", "entropy", "-o", tmp_path / "heads.nc")
+    command = ("measure", path, "--model", model, "--statistics", "entropy", "-o", tmp_path / "heads.nc")
     refused = headscope(*command)
     assert refused.returncode == 2
     assert "texts.csv" in refused.stderr
     assert "line 3" in refused.stderr
-    done = headscope(*command, "--skip-malformed")
+    done = headscope(*command, "--malformed", "skip")
     assert done.returncode == 0, done.stderr
     assert "skipped 1 of 3 rows" in done.stderr.replace("\n", " ").lower()
     assert int(open_result(tmp_path / "heads.nc")["entropy_n"].max()) == 2

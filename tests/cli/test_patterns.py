@@ -43,7 +43,7 @@ def test_confusions_and_typical_maps_are_drawn_from_an_evaluation(labels, tmp_pa
     data, selected = tmp_path / "patterns.nc", tmp_path / "typical.nc"
     steps = [
         ["patterns", "evaluate", "--labels", str(labels), "--pass", "first", "-o", str(data)],
-        ["patterns", "typical", str(data), "--labels", str(labels), "--many", "2", "-o", str(selected)],
+        ["patterns", "typical", str(data), "--labels", str(labels), "--count", "2", "-o", str(selected)],
         ["draw", str(data), "confusion", "-o", str(tmp_path / "a.svg"), "--classifier", "rules"],
         ["draw", str(selected), "typical_maps", "-o", str(tmp_path / "b.svg")],
     ]

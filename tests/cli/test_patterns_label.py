@@ -17,7 +17,7 @@ def folder(tmp_path_factory):
     root = tmp_path_factory.mktemp("label")
     model = saved_model(root / "model")
     (root / "texts.jsonl").write_text("".join(json.dumps({"text": example.text}) + "\n" for example in examples(5)))
-    command = ("sheet", root / "texts.jsonl", "--model", model, "--lens", "raw", "--lens", "effective", "--many", "8")
+    command = ("sheet", root / "texts.jsonl", "--model", model, "--lens", "raw", "--lens", "effective", "--count", "8")
     done = press("", *command, "-o", root / "maps")
     assert done.exit_code == 0, done.output
     assert "Wrote 8 maps and 2 sheets" in done.output

@@ -25,10 +25,10 @@ FLAGS = option_flags(measure.verb)
         ("Give a smaller batch_size or max_length.", "Give a smaller --batch-size or --max-length."),
         ("Resume it (resume=True, in the shell --resume), or", "Resume it (--resume), or"),
         ("Add against=hs.load(…), in the shell --against.", "Add --against."),
-        ("or skip it with malformed='skip', in the shell --skip-malformed.", "or skip it with --skip-malformed."),
+        ("or skip it with malformed='skip', in the shell --malformed skip.", "or skip it with --malformed skip."),
         ("Measure with rows=True, or leave '.rows' out", "Measure with --rows, or leave '.rows' out"),
         ("Measure first: hs.measure(model, texts, statistics=['entropy']).", "Measure first: headscope measure."),
-        ("as statistics=['entropy', 'peak'].", "as --stat entropy --stat peak."),
+        ("as statistics=['entropy', 'peak'].", "as --statistics entropy --statistics peak."),
         # what is no option of the command stays
         ("keys='paper' treats padding as keys.", "keys='paper' treats padding as keys."),
         ("No lens is called 'x:limit=3'.", "No lens is called 'x:limit=3'."),
@@ -43,7 +43,7 @@ def test_parameters_become_options(python, shell):
 def test_switches_and_renamed_options_are_known():
     assert to_shell_words("paired=False is given.", option_flags(compare.verb), ()) == "--unpaired is given."
     command = study._make_command("effective-attention")
-    assert to_shell_words("tasks=('rte',) has no data.", option_flags(command), ()) == "--task rte has no data."
+    assert to_shell_words("tasks=('rte',) has no data.", option_flags(command), ()) == "--tasks rte has no data."
 
 
 def test_every_option_of_every_verb_is_in_the_help():
@@ -117,7 +117,7 @@ def complete(words):
 def test_the_shell_completes_verbs_options_and_names():
     assert complete(["headscope", "me"]) == ["measure", "merge"]
     assert complete(["headscope", "measure", "x.txt", "--lens", "eff"]) == ["effective"]
-    assert complete(["headscope", "measure", "x.txt", "--ski"]) == ["--skip-malformed"]
+    assert complete(["headscope", "measure", "x.txt", "--malf"]) == ["--malformed"]
     assert complete(["headscope", "study", "eff"]) == ["effective-attention"]
 
 

@@ -13,8 +13,7 @@ import transformers
 from headscope.core.edit import Edit
 from headscope.core.errors import CaptureError, InputError, UnknownName
 from headscope.core.lens import view
-from headscope.data.reading.read import read
-from headscope.data.tokenizing.encode import to_examples
+from headscope.data.reading.read import read, read_texts
 from headscope.edits.effective_attention import EffectiveAttention
 from headscope.engine.batch import make_batches
 from headscope.engine.capture import capture
@@ -80,7 +79,7 @@ def eager(model):
 
 
 def padded_to_128(model):
-    (inputs,) = make_batches(model, to_examples([text(words, seed=words) for words in (20, 60, 110)]), 3, pad_to=128)
+    (inputs,) = make_batches(model, read_texts([text(words, seed=words) for words in (20, 60, 110)]), 3, pad_to=128)
     return inputs.tensors
 
 

@@ -93,6 +93,6 @@ def test_text_options_with_images_are_an_error():
 
 
 def test_an_image_for_a_language_model_is_an_error():
-    with pytest.raises(InputError, match=r"Cannot read item 0, <PIL.*it must be a text"):
+    with pytest.raises(InputError, match=r"the list, row 0: <PIL.* is neither a text nor"):
         capture(tiny("bert"), [picture()])
     assert capture(tiny("bert"), text(3)).examples[0].columns == {}

@@ -93,7 +93,7 @@ def test_its_parameters_are_options_in_the_shell(monkeypatch):
     assert list(study_options(TinyStudy))[-2:] == ["example", "smoothing"]
     monkeypatch.setattr(Catalog, "find", lambda self, name: TinyStudy)
     shown = CliRunner().invoke(app, ["study", "tiny", "--help"], env={"COLUMNS": "200"}).output
-    for text in ("--train-limit", "--task", "Added to every weight.", "Compare the entropy of raw and effective"):
+    for text in ("--train-limit", "--tasks", "Added to every weight.", "Compare the entropy of raw and effective"):
         assert text in shown
     wrong = CliRunner().invoke(app, ["study", "tiny", "--smoothing", "two"], env={"COLUMNS": "200"})
     assert wrong.exit_code == 2

@@ -9,7 +9,7 @@ from torch.overrides import TorchFunctionMode
 
 from headscope.core.catalog import families
 from headscope.core.lens import view
-from headscope.data.tokenizing.encode import to_examples
+from headscope.data.reading.read import read_texts
 from headscope.engine.batch import inputs_from_tensors, make_batches
 from headscope.engine.capture import capture, record
 from headscope.engine.load import load
@@ -25,7 +25,7 @@ def inputs_of(kind):
     inputs = batch(kind)
     if isinstance(inputs, Mapping):
         return inputs_from_tensors(tiny(kind), inputs)
-    examples = to_examples(inputs)
+    examples = read_texts(inputs)
     return next(make_batches(tiny(kind), examples, len(examples)))
 
 

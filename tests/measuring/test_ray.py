@@ -44,6 +44,7 @@ def measured(folder, **options):
 def test_two_workers_give_the_result_of_one_process(cluster, folder, tmp_path):
     result = measured(folder, engine="ray", workers=2, out=tmp_path / "heads.nc")
     xr.testing.assert_allclose(result, measured(folder), atol=1e-6)
+    assert list(result["text"].values) == [example.text for example in examples(24)]
     assert [path.name for path in tmp_path.iterdir()] == ["heads.nc"]
 
 

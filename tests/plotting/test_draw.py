@@ -1,9 +1,11 @@
 import numpy as np
 import pytest
+import xarray as xr
 
 from headscope.core.errors import InputError, UnknownName
-from headscope.plotting.draw import draw, to_dataset
-from tests.figures.data import dataset
+from headscope.plotting.draw import choose_figure, draw, to_dataset
+from headscope.plotting.export import render
+from tests.figures.data import dataset, measured
 
 
 class Maps:
@@ -26,7 +28,7 @@ def effective(tokens="the cat sat"):
 
 def test_maps_are_drawn_by_example():
     maps = Maps(dataset("the cat"), dataset("a dog"))
-    labels = draw(maps, example=1).axes[0].get_yticklabels()
+    labels = draw(maps, "matrix", example=1).axes[0].get_yticklabels()
     assert [label.get_text() for label in labels] == ["a", "dog"]
 
 
@@ -47,6 +49,33 @@ def test_missing_diagnostics_of_a_lens_are_nan():
 
 def test_several_maps_can_be_compared():
     assert draw([Maps(raw()), Maps(effective())], "compare").get_suptitle().startswith("L0H0, the head that")
+
+
+@pytest.mark.parametrize(
+    ("data", "options", "figure"),
+    [
+        (dataset(), (), "compare"),
+        (dataset(), ("layer", "head"), "compare"),
+        (raw(), (), "head_grid"),
+        (effective(), ("colour",), "head_grid"),
+        (effective(), ("layer",), "matrix"),
+        (effective().isel(layer=[0], head=[1]), (), "matrix"),
+        (effective().isel(lens=0), (), "head_grid"),
+        (effective().isel(lens=0, layer=0, head=0), (), "matrix"),
+        (measured(), (), "head_grid"),
+        (xr.Dataset({"least_row": 0}), (), "identifiability"),
+        (xr.Dataset({"confusion": 0}), (), "confusion"),
+        (xr.Dataset({"weights": ("map", [0])}), (), "typical_maps"),
+    ],
+)
+def test_without_a_name_the_data_decide_the_figure(data, options, figure):
+    assert choose_figure(data, options) == figure
+
+
+def test_the_figure_that_is_chosen_is_drawn():
+    for data, options in ((dataset(), {}), (raw(), {}), (effective(), {"layer": 1, "head": 2}), (measured(), {})):
+        name = choose_figure(data, options)
+        assert render(draw(data, **options), "svg") == render(draw(data, name, **options), "svg")
 
 
 def test_maps_of_different_texts_are_refused():

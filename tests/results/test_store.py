@@ -55,11 +55,11 @@ def test_missing_folders_are_created(tmp_path):
 
 
 def test_endings_may_be_upper_case(tmp_path):
-    assert save(draw(dataset()), tmp_path / "a.PNG").read_bytes().startswith(b"\x89PNG")
+    assert save(draw(dataset(), "matrix"), tmp_path / "a.PNG").read_bytes().startswith(b"\x89PNG")
 
 
 def test_a_page_is_self_contained(tmp_path):
-    page = save(draw(dataset()), tmp_path / "a.html").read_text(encoding="utf-8")
+    page = save(draw(dataset(), "matrix"), tmp_path / "a.html").read_text(encoding="utf-8")
     assert page.startswith('<!DOCTYPE html>\n<html lang="en">')
     assert '<meta charset="utf-8">' in page
     assert "<title>raw · L0H0</title>" in page
@@ -68,14 +68,14 @@ def test_a_page_is_self_contained(tmp_path):
 
 
 def test_files_contain_no_date(tmp_path):
-    figure = draw(dataset())
+    figure = draw(dataset(), "matrix")
     assert b"CreationDate" not in save(figure, tmp_path / "a.pdf").read_bytes()
     assert b"dc:date" not in save(figure, tmp_path / "a.svg").read_bytes()
 
 
 def test_characters_without_a_font_are_shown_as_code_points_with_a_warning(tmp_path, monkeypatch):
     monkeypatch.setattr(fonts, "_glyphs", lambda: frozenset(range(128)))
-    figure = draw(dataset(FOREIGN))
+    figure = draw(dataset(FOREIGN), "matrix")
     with pytest.warns(DataWarning, match=r"^2 characters have no glyph .* such as U\+4E2D\. Save it as \.svg"):
         save(figure, tmp_path / "a.png")
     assert figure.axes[0].get_yticklabels()[1].get_text() == "U+4E2D(1/3)"
@@ -83,7 +83,7 @@ def test_characters_without_a_font_are_shown_as_code_points_with_a_warning(tmp_p
 
 def test_the_browser_shows_every_character(tmp_path, monkeypatch):
     monkeypatch.setattr(fonts, "_glyphs", lambda: frozenset(range(128)))
-    figure = draw(dataset(FOREIGN))
+    figure = draw(dataset(FOREIGN), "matrix")
     for ending in ("svg", "html"):
         text = save(figure, tmp_path / f"a.{ending}").read_text(encoding="utf-8")
         assert ">中(1/3)</text>" in text
@@ -193,7 +193,7 @@ def test_an_unknown_ending_raises(tmp_path):
     with pytest.raises(
         OutputError, match=r"A figure is saved as \.pdf \.svg \.png \.html, but 'a\.jpg' ends in '\.jpg'"
     ):
-        save(draw(dataset()), tmp_path / "a.jpg")
+        save(draw(dataset(), "matrix"), tmp_path / "a.jpg")
     with pytest.raises(
         OutputError, match=r"A Dataset is saved as \.nc \.zarr \.csv \.parquet, but 'a' has no ending\."
     ):

@@ -240,7 +240,7 @@ def test_every_parameter_is_checked_before_anything_is_run(changes, text, tmp_pa
 
 def test_a_tuned_model_is_checked_against_the_base_and_the_labels_before_anything_is_run(tmp_path):
     found(NAME)
-    base, tuned = hs.load(place() / "base"), place() / f"{NAME}-0" / "dev" / "model"
+    base, tuned = hs.load(place() / "base"), place() / f"{NAME}-0" / "tasks" / "dev" / "model"
     check(runs(tmp_path / "fits", base=base, tuned=str(tuned)))
     with pytest.raises(InputError, match="which has no head for any task"):
         check(runs(tmp_path / "headless", base=base, tuned=str(place() / "base")))

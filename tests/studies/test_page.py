@@ -68,7 +68,7 @@ def test_the_page_answers_in_words_and_numbers(joined, maker):
         "[SEP], from all other tokens,",
         "| RTE, [SEP] |",
         "| SST-2, paper |",
-        "headscope study effective-attention:epochs=1,batch_size=8,learning_rate=2e-05 --data GLUE --task rte",
+        "headscope study effective-attention:epochs=1,batch_size=8,learning_rate=2e-05 --data GLUE --tasks rte",
         "have at most 8 tokens",
         "one thread of a CPU (seconds of CPU time), random weights, the same texts",
     ):

@@ -13,10 +13,14 @@ SETTINGS = {"context_settings": {"ignore_unknown_options": True}}
 
 def verb(
     result: Annotated[Path, typer.Argument(help="A saved result, for example from: headscope show TEXT -o maps.nc")],
-    figure: Annotated[
-        str, typer.Argument(help="A figure, see 'headscope list figures'.", autocompletion=complete_from("figures"))
-    ],
     out: Annotated[Path, typer.Option("--out", "-o", help="Output file: .pdf .svg .png or .html.")],
+    figure: Annotated[
+        str | None,
+        typer.Argument(
+            help="A figure, see 'headscope list figures'. Default: one that fits the result.",
+            autocompletion=complete_from("figures"),
+        ),
+    ] = None,
     parameters: Annotated[
         list[str] | None, typer.Argument(help="Parameters of the figure, such as --layer 3 --head 7.")
     ] = None,
@@ -30,7 +34,9 @@ def verb(
     from headscope.results.store import open_result, refuse_existing, save
 
     refuse_existing(out, overwrite=force)
-    picture = draw(open_result(result), figure, **_read_parameters(parameters or []))
+    words = [*([figure] if figure else []), *(parameters or [])]
+    named = words.pop(0) if words and not words[0].startswith("-") else None
+    picture = draw(open_result(result), named, **_read_parameters(words))
     save(picture, out, overwrite=force)
     typer.echo(f"Wrote {out}")
 

@@ -8,7 +8,19 @@ import typer
 from rich.console import Console
 
 from headscope.cli.console import load_library, make_table
-from headscope.cli.options import Choices, Device, Force, Label, Model, Pair, SkipMalformed, Text, read_examples
+from headscope.cli.options import (
+    Choices,
+    Device,
+    Force,
+    Id,
+    Label,
+    Malformed,
+    Model,
+    Pair,
+    Text,
+    Words,
+    read_examples,
+)
 
 OPTIONS = (
     "model", "task", "epochs", "batch_size", "max_length", "learning_rate", "warmup", "weight_decay", "seed", "limit",
@@ -27,8 +39,10 @@ def verb(
     text: Text = None,
     pair: Pair = None,
     label: Label = None,
+    words: Words = None,
+    id: Id = None,  # noqa: A002  (the column's name everywhere)
     choices: Choices = None,
-    skip_malformed: SkipMalformed = False,
+    malformed: Malformed = "error",
     epochs: Annotated[int, typer.Option(help="Number of training epochs.")] = 3,
     batch_size: Annotated[int, typer.Option(help="Number of examples per step.")] = 8,
     max_length: Annotated[int, typer.Option(help="Truncate texts to this number of tokens.")] = 128,

@@ -12,14 +12,22 @@ from headscope.cli.options import (
     Dtype,
     Edits,
     Force,
+    Heads,
+    Id,
     Label,
+    Layers,
+    Malformed,
+    MaxLength,
     Model,
+    PadTo,
     Pair,
-    SkipMalformed,
+    Site,
     Text,
+    Words,
     complete_from,
     read_examples,
-)  # fmt: skip
+)
+from headscope.core.lens import DEFAULT_LENS
 from headscope.core.prose import count_noun
 from headscope.engine.progress import format_duration
 
@@ -29,9 +37,11 @@ if TYPE_CHECKING:
 
 def verb(
     data: Annotated[str, typer.Argument(help="A file (.jsonl .csv .tsv .txt .parquet .conllu) or glue:rte:dev@DIR.")],
-    stat: Annotated[
+    statistics: Annotated[
         list[str],
         typer.Option(
+            "--statistics",
+            "--stat",
             help="A statistic, see 'headscope list statistics'. May be repeated.",
             autocompletion=complete_from("statistics"),
         ),
@@ -43,7 +53,7 @@ def verb(
     lens: Annotated[
         list[str] | None,
         typer.Option(
-            help="A lens, see 'headscope list lenses'. May be repeated. Default: raw.",
+            help=f"A lens, see 'headscope list lenses'. May be repeated. Default: {DEFAULT_LENS}.",
             autocompletion=complete_from("lenses"),
         ),
     ] = None,
@@ -52,14 +62,19 @@ def verb(
     text: Text = None,
     pair: Pair = None,
     label: Label = None,
-    skip_malformed: SkipMalformed = False,
+    words: Words = None,
+    id: Id = None,  # noqa: A002  (the column's name everywhere)
+    malformed: Malformed = "error",
     limit: Annotated[int | None, typer.Option(help="Number of examples, sampled at random. Default: all.")] = None,
     seed: Annotated[int, typer.Option(help="Random seed of --limit.")] = 0,
     shard: Annotated[str | None, typer.Option(help="Measure one part of the examples, such as 3/16.")] = None,
     rows: Annotated[bool, typer.Option("--rows", help="Keep the value of every example.")] = False,
     units: Annotated[str, typer.Option(help="tokens, words or words_first.")] = "tokens",
-    site: Annotated[str | None, typer.Option(help="encoder, decoder or cross, for encoder-decoder models.")] = None,
-    max_length: Annotated[int | None, typer.Option(help="Truncate texts to this number of tokens.")] = None,
+    site: Site = None,
+    layers: Layers = None,
+    heads: Heads = None,
+    max_length: MaxLength = None,
+    pad_to: PadTo = None,
     batch_size: Annotated[int | None, typer.Option(help="Maximum number of examples per batch.")] = None,
     tagger: Annotated[str, typer.Option(help="auto, english, gold or spacy:MODEL.")] = "auto",
     engine: Annotated[str, typer.Option(help="local or ray.")] = "local",
@@ -72,13 +87,16 @@ def verb(
 ) -> None:
     """Measure statistics of every head over a dataset.
 
-    headscope measure reviews.jsonl --lens effective --stat entropy -o heads.nc
+    headscope measure reviews.jsonl --lens effective --statistics entropy -o heads.nc
     """
     _measure(dict(locals()))
 
 
 LOAD_OPTIONS = ("device", "dtype")
-MEASURE_OPTIONS = ("limit", "seed", "shard", "rows", "units", "site", "max_length", "batch_size", "tagger")
+MEASURE_OPTIONS = (
+    "lens", "statistics", "limit", "seed", "shard", "rows", "units", "site", "layers", "heads", "max_length", "pad_to",
+    "batch_size", "tagger",
+)  # fmt: skip
 RUN_OPTIONS = ("engine", "workers", "out", "resume", "overwrite")
 
 
@@ -94,8 +112,7 @@ def _measure(options: dict[str, Any]) -> None:
         against = None if options["against"] is None else hs.load(options["against"], **loading)
         examples = read_examples(options["data"], options)
     models = {"against": against, "edit": options["edit"]}
-    settings = {"lens": options["lens"] or ["raw"], "statistics": options["stat"]}
-    settings |= {name: options[name] for name in MEASURE_OPTIONS}
+    settings = {name: options[name] for name in MEASURE_OPTIONS if options[name] not in (None, [])}
     if options["dry_run"]:
         _print_estimate(console, model, examples, models, settings)
         return
@@ -119,7 +136,9 @@ def _print_estimate(
     from headscope.measuring.settings import make_measure_settings
 
     with Console(stderr=True).status("Measuring two batches"):
-        cost = estimate(prepare_job(model, examples, make_measure_settings(**settings), **models))
+        cost = estimate(
+            prepare_job(model, examples, make_measure_settings(**{"lens": DEFAULT_LENS, **settings}), **models)
+        )
     size = f"{count_noun(cost.examples, 'example')} in {count_noun(cost.batches, 'batch', 'batches')}"
     console.print(f"{size}: about {format_duration(cost.seconds)}")
     console.print(f"memory: about {_format_bytes(cost.memory)} ({_format_bytes(cost.free_memory)} free now)")

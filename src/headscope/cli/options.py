@@ -20,10 +20,25 @@ def complete_from(catalog: str) -> Callable[[str], list[str]]:
 Text = Annotated[str | None, typer.Option("--text", help="Column with the text.")]
 Pair = Annotated[str | None, typer.Option("--pair", help="Column with the second text.")]
 Label = Annotated[str | None, typer.Option("--label", help="Column with the label.")]
-Choices = Annotated[list[str] | None, typer.Option("--choices", help="Column with a choice; may be repeated.")]
-SkipMalformed = Annotated[bool, typer.Option("--skip-malformed", help="Skip and count rows that cannot be read.")]
+Words = Annotated[str | None, typer.Option("--words", help="Column with the words, where texts are split already.")]
+Id = Annotated[str | None, typer.Option("--id", help="Column with the id; 'row' numbers the rows.")]
+Choices = Annotated[
+    list[str] | None, typer.Option("--choices", help="Column with a choice, repeated for each; or with lists of them.")
+]
+Malformed = Annotated[
+    str, typer.Option("--malformed", help="error, or skip to skip and count rows that cannot be read.")
+]
 
 Model = Annotated[str | None, typer.Option("--model", help="A hub id or a folder. Default: a small BERT.")]
+Layers = Annotated[
+    list[int] | None, typer.Option("--layers", help="A layer, counted from 0. May be repeated. Default: all.")
+]
+Heads = Annotated[
+    list[int] | None, typer.Option("--heads", help="A head, counted from 0. May be repeated. Default: all.")
+]
+Site = Annotated[str | None, typer.Option("--site", help="encoder, decoder or cross, for encoder-decoder models.")]
+MaxLength = Annotated[int | None, typer.Option("--max-length", help="Truncate texts to this number of tokens.")]
+PadTo = Annotated[int | None, typer.Option("--pad-to", help="Pad texts to this number of tokens.")]
 Device = Annotated[str | None, typer.Option("--device", help="cpu or cuda. Default: cuda if available.")]
 Dtype = Annotated[str | None, typer.Option("--dtype", help="float32, bfloat16, float16 or float64.")]
 Edits = Annotated[
@@ -36,7 +51,7 @@ Edits = Annotated[
 ]
 Force = Annotated[bool, typer.Option("--force", help="Replace what exists at the path of --out.")]
 
-NAMES = ("text", "pair", "label", "choices")
+NAMES = ("text", "pair", "label", "words", "id", "choices")
 
 
 def read_examples(source: str, options: Mapping[str, Any]) -> Any:
@@ -44,4 +59,6 @@ def read_examples(source: str, options: Mapping[str, Any]) -> Any:
     import headscope as hs
 
     columns: dict[str, Any] = {name: options[name] for name in NAMES if options.get(name)}
-    return hs.read(source, malformed="skip" if options.get("skip_malformed") else "error", **columns)
+    if len(columns.get("choices", ())) == 1:
+        (columns["choices"],) = columns["choices"]  # a column of lists
+    return hs.read(source, malformed=options.get("malformed", "error"), **columns)

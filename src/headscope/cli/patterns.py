@@ -89,7 +89,7 @@ def typical(
     evaluation: Annotated[Path, typer.Argument(help="A file written by 'headscope patterns evaluate'.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="The file to write, for 'headscope draw': .nc or .zarr")],
     labels: Folder = None,
-    count: Annotated[int, typer.Option("--many", min=1, help="Number of maps of each class.")] = 3,
+    count: Annotated[int, typer.Option("--count", "--many", min=1, help="Number of maps of each class.")] = 3,
     force: Force = False,
 ) -> None:
     """Select the labelled maps of each class that the cnn is most confident about.

@@ -10,6 +10,7 @@ from headscope.cli.console import load_library
 from headscope.cli.options import Model, Pair, Text, read_examples
 
 KEYS = {"v": "vertical", "d": "diagonal", "m": "vertical_diagonal", "b": "block", "h": "heterogeneous"}
+MAX_TOKENS = 128  # more make cells too small to see
 
 
 def sheet(
@@ -19,15 +20,19 @@ def sheet(
     lens: Annotated[list[str] | None, typer.Option(help="Repeat for several lenses; raw by default.")] = None,
     text: Text = None,
     pair: Pair = None,
-    count: Annotated[int, typer.Option("--many", help="Number of maps.")] = 60,
+    count: Annotated[int, typer.Option("--count", "--many", help="Number of maps.")] = 60,
     seed: Annotated[int, typer.Option(help="Random seed of the sample.")] = 0,
-    max_length: Annotated[int, typer.Option(help="Truncate texts to this number of tokens.")] = 128,
+    max_length: Annotated[
+        int | None,
+        typer.Option(help=f"Truncate texts to this number of tokens. Default: {MAX_TOKENS}, or fewer if need be."),
+    ] = None,
 ) -> None:
     """Sample maps of a model at random, and draw them six on a sheet, for labelling.
 
     headscope patterns sheet reviews.jsonl --model my-model --lens raw --lens effective -o to_label
     """
     from headscope.core.errors import OutputError
+    from headscope.engine.batch import max_input_length
     from headscope.engine.sample_maps import sample_maps
     from headscope.patterns.labels.labelled_maps import save_maps
     from headscope.patterns.labels.render import save_sheets
@@ -36,6 +41,7 @@ def sheet(
         raise OutputError(f"The folder {out} is not empty. Give the path of a new folder.")
     with load_library("Drawing maps") as hs:
         loaded, texts = hs.load(model), read_examples(data, {"text": text, "pair": pair})
+        max_length = min(MAX_TOKENS, max_input_length(loaded) or MAX_TOKENS) if max_length is None else max_length
         maps = list(sample_maps(loaded, texts, count, lenses=lens or ["raw"], seed=seed, max_length=max_length))
         save_maps(maps, out)
         sheets = list(save_sheets(maps, out))

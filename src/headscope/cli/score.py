@@ -7,7 +7,21 @@ import typer
 from rich.console import Console
 
 from headscope.cli.console import load_library, make_table
-from headscope.cli.options import Choices, Device, Edits, Force, Label, Pair, SkipMalformed, Text, read_examples
+from headscope.cli.options import (
+    Choices,
+    Device,
+    Dtype,
+    Edits,
+    Force,
+    Id,
+    Label,
+    Malformed,
+    PadTo,
+    Pair,
+    Text,
+    Words,
+    read_examples,
+)
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -23,13 +37,17 @@ def verb(
     text: Text = None,
     pair: Pair = None,
     label: Label = None,
+    words: Words = None,
+    id: Id = None,  # noqa: A002  (the column's name everywhere)
     choices: Choices = None,
-    skip_malformed: SkipMalformed = False,
+    malformed: Malformed = "error",
     batch_size: Annotated[int, typer.Option(help="Number of examples per batch.")] = 32,
     max_length: Annotated[
         int | None, typer.Option(help="Truncate texts to this number of tokens. Default: as tuned.")
     ] = None,
+    pad_to: PadTo = None,
     device: Device = None,
+    dtype: Dtype = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Output file: .nc or .zarr.")] = None,
     force: Force = False,
 ) -> None:
@@ -37,14 +55,15 @@ def verb(
 
     headscope score glue:mrpc:dev@GLUE --model tuned -o score.nc
     """
-    columns = {"text": text, "pair": pair, "label": label, "choices": choices, "skip_malformed": skip_malformed}
+    columns = dict(locals())
     with load_library() as hs:
         from headscope.results.store import refuse_existing
 
         refuse_existing(out, overwrite=force)
         examples = read_examples(data, columns)
-        loaded = hs.load(model, device=device)
-    result = hs.score(loaded, examples, task=task, edit=edit, batch_size=batch_size, max_length=max_length)
+        loaded = hs.load(model, device=device, dtype=dtype)
+    sizes = {"batch_size": batch_size, "max_length": max_length, "pad_to": pad_to}
+    result = hs.score(loaded, examples, task=task, edit=edit, **sizes)
     console = Console(highlight=False)
     _print_summary(console, result)
     if out is not None:

@@ -9,7 +9,7 @@ from typing import Any, get_args, get_origin
 
 from typer.models import ArgumentInfo, OptionInfo
 
-ALIASES = {"malformed": "skip_malformed", "overwrite": "force", "statistics": "stat", "tasks": "task"}
+ALIASES = {"overwrite": "force"}
 """Python parameters whose option has another name."""
 
 VALUE = r"hs\.\w+\([^()]*\)|'[^']*'|\"[^\"]*\"|\[[^\]]*\]|\([^)]*\)|[^\s,;:()'\"]*[^\s,;:.()'\"]"

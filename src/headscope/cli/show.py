@@ -8,9 +8,10 @@ from rich.console import Console
 from rich.table import Table
 
 from headscope.cli.console import load_library, make_table
-from headscope.cli.options import Device, Dtype, Force, Model, complete_from
+from headscope.cli.options import Device, Dtype, Force, MaxLength, Model, PadTo, Site, complete_from
 from headscope.core.catalog import figures, lenses
 from headscope.core.errors import InputError
+from headscope.core.lens import DEFAULT_LENS
 from headscope.core.spec import parse_spec
 
 if TYPE_CHECKING:
@@ -27,11 +28,12 @@ def verb(
     model: Model = None,
     lens: Annotated[
         str, typer.Option(help="A lens, see 'headscope list lenses'.", autocompletion=complete_from("lenses"))
-    ] = "effective",
+    ] = DEFAULT_LENS,
     figure: Annotated[
         str | None,
         typer.Option(
-            help="A figure, see 'headscope list figures'. Default: compare.", autocompletion=complete_from("figures")
+            help="A figure, see 'headscope list figures'. Default: compare with raw attention.",
+            autocompletion=complete_from("figures"),
         ),
     ] = None,
     layer: Annotated[
@@ -40,8 +42,9 @@ def verb(
     head: Annotated[
         int | None, typer.Option(help="Draw and save only this head, counted from 0; -1 is the last.")
     ] = None,
-    site: Annotated[str | None, typer.Option(help="encoder, decoder or cross, for models with several.")] = None,
-    pad_to: Annotated[int | None, typer.Option(help="Pad to this many tokens.")] = None,
+    site: Site = None,
+    max_length: MaxLength = None,
+    pad_to: PadTo = None,
     device: Device = None,
     dtype: Dtype = None,
     out: Annotated[
@@ -61,7 +64,7 @@ def verb(
     with load_library() as hs:
         keep = sorted({"values"} | lenses.make(lens).needs)
         loaded = hs.load(model, device=device, dtype=dtype)
-        trace = hs.capture(loaded, text, pair, site=site, keep=keep, pad_to=pad_to)
+        trace = hs.capture(loaded, text, pair, site=site, keep=keep, max_length=max_length, pad_to=pad_to)
     maps = [hs.view(trace, name) for name in dict.fromkeys(["raw", lens])]
     _print_summary(console, loaded, trace, maps[-1] if "null" in maps[-1].diagnostics else hs.view(trace, "effective"))
     if out:
@@ -71,7 +74,6 @@ def verb(
         facts = {"model": loaded.spec, "weights_hash": loaded.weights_hash, "n": 1}
         facts["data"] = fingerprint([example.text, example.pair or ""])
         data = stamp(_select(maps, layer, head), command="headscope show", **facts)
-        figure = figure or ("matrix" if len(maps) == 1 or maps[-1].merged else "compare")
         _write(console, data, figure, out, force)
     else:
         console.print("\nAdd -o picture.pdf (.svg .png .html) for a figure, -o maps.nc for the numbers.")
@@ -132,10 +134,11 @@ def _select(maps: "list[hs.Maps]", layer: int | None, head: int | None) -> "xr.D
     return data
 
 
-def _write(console: Console, data: "xr.Dataset", figure: str, out: list[Path], force: bool) -> None:
-    from headscope.plotting.draw import draw
+def _write(console: Console, data: "xr.Dataset", figure: str | None, out: list[Path], force: bool) -> None:
+    from headscope.plotting.draw import choose_figure, draw
     from headscope.results.store import save
 
+    figure = figure or choose_figure(data)
     selected = data if parse_spec(figure)[0] == "compare" else data.isel(lens=[-1])
     for path in out:
         save(data if path.suffix.lower() == ".nc" else draw(selected, figure), path, overwrite=force)

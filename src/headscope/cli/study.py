@@ -44,7 +44,7 @@ def verb(
 
     headscope study effective-attention --help
 
-    headscope study effective-attention --data GLUE --task rte -o out/
+    headscope study effective-attention --data GLUE --tasks rte -o out/
     """
     from headscope.cli.main import report_errors
 
@@ -64,11 +64,10 @@ def study_options(kind: Any) -> dict[str, Any]:
     """Return the annotation of an option for each parameter of a study, from its fields: type, default and help."""
     hints, options = get_type_hints(kind), {}
     for parameter in fields(kind):
-        flag = parameter.metadata.get("flag") or parameter.name
+        names = dict.fromkeys([parameter.name, parameter.metadata.get("flag") or parameter.name])
         shown: Any = False if parameter.default in (None, ()) else str(parameter.default)
-        option = typer.Option(
-            f"--{flag.replace('_', '-')}", help=parameter.metadata.get("help", ""), show_default=shown
-        )
+        flags = [f"--{name.replace('_', '-')}" for name in names]
+        option = typer.Option(*flags, help=parameter.metadata.get("help", ""), show_default=shown)
         options[parameter.name] = Annotated[_read_type(hints[parameter.name]) | None, option]
     return options
 

@@ -1,10 +1,13 @@
 """One item of data."""
 
+import math
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
+
+import numpy as np
 
 from headscope.core.errors import InputError
 from headscope.core.lazy import LazyFields
@@ -39,3 +42,31 @@ def sample_examples(examples: Sequence[Example], limit: int | None, seed: int) -
     if limit < 1:
         raise InputError(f"limit={limit} leaves no examples. Give at least 1.")
     return [examples[index] for index in sorted(random.Random(seed).sample(range(len(examples)), limit))]
+
+
+def tabulate_examples(examples: Sequence[Example]) -> dict[str, list[Any]]:
+    """Return the fields of examples as lists, without those that no example has; a missing label is None.
+
+    >>> tabulate_examples([Example("a", "The cat sat.", label=1), Example("b", "It slept.")])
+    {'id': ['a', 'b'], 'text': ['The cat sat.', 'It slept.'], 'label': [1, None]}
+    """
+    table = {name: [getattr(example, name) for example in examples] for name in ("id", "text", "pair", "label")}
+    table["label"] = [label.item() if hasattr(label, "item") else label for label in table["label"]]  # of numpy
+    table["label_name"] = [example.columns.get("label_name") for example in examples]
+    return {name: values for name, values in table.items() if any(value is not None for value in values)}
+
+
+def example_coordinates(table: Mapping[str, Sequence[Any]]) -> dict[str, tuple[str, Any]]:
+    """Return the result of `tabulate_examples` as coordinates along `example`, which itself holds the ids.
+
+    A missing label is NaN, a missing text is empty. A character that no file can hold becomes U+FFFD.
+    """
+    coords = {}
+    for name, values in table.items():
+        if all(value is None or isinstance(value, int | float) for value in values):
+            column = np.array([math.nan if value is None else value for value in values])
+        else:
+            texts = ("" if value is None else str(value).replace("\0", "\ufffd") for value in values)
+            column = np.array([text.encode(errors="surrogatepass").decode(errors="replace") for text in texts], object)
+        coords["example" if name == "id" else name] = ("example", column)
+    return coords

@@ -64,7 +64,11 @@ class Lens(ABC):
         return lens
 
 
-def view(trace: "Trace", lens: "str | Lens | type[Lens]" = "effective") -> "Maps":
+DEFAULT_LENS = "effective"
+"""The lens of every verb where none is named."""
+
+
+def view(trace: "Trace", lens: "str | Lens | type[Lens]" = DEFAULT_LENS) -> "Maps":
     """Apply a lens to a trace.
 
     `lens` is a name, a spec such as "effective:keys=paper", or an object or a class of a lens.

@@ -34,7 +34,7 @@ ProgressCallback = Callable[[Progress], None]
 
 
 def option(default: Any, help: str, *, flag: str | None = None) -> Any:  # noqa: A002  (the shell's own word)
-    """Return a dataclass field for a parameter of a study, with its help text and its name in the shell."""
+    """Return a dataclass field for a parameter of a study, with its help text; `flag` is a second name in the shell."""
     return field(default=default, metadata={"help": help, "flag": flag})
 
 

@@ -16,7 +16,7 @@ from headscope.plotting.export import render
 from headscope.results.store import save
 
 
-def show(what: Any, figure: str = "head_grid", **options: Any) -> Path | None:
+def show(what: Any, figure: Any = None, **options: Any) -> Path | None:
     """Show a figure in a notebook; elsewhere open it as an HTML page in the browser, and return its path.
 
     The arguments are those of `draw`. In a notebook the figure is as sharp as a PDF, and never wider than its cell.

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from headscope.core.errors import CaptureError, InputError
 from headscope.core.example import Example
-from headscope.core.prose import join_words
+from headscope.core.prose import count_noun, join_words
 from headscope.core.tokens import ROLES, Tokens
 from headscope.core.transfer import copy_to_host_async
 from headscope.data.tokenizing.encode import Encoded, encode, pad_sequences, special_roles
@@ -74,7 +74,7 @@ def make_batches(
 ) -> Iterator[Inputs]:
     """Tokenise all examples at once, so that truncation is reported once, and split them into batches."""
     is_encoder_decoder = model.network.config.is_encoder_decoder
-    longest = max_length or max_input_length(model)
+    longest = check_max_length(model, examples, max_length)
     sources = encode(model.tokenizer, examples, max_length=longest, use_pair=not is_encoder_decoder)
     targets = _encode_targets(model, examples, longest) if is_encoder_decoder else None
 
@@ -95,10 +95,13 @@ def make_batches(
 
 def inputs_from_tensors(model: Model, batch: Mapping[str, Any], image_names: Sequence[str] = ()) -> Inputs:
     """Prepare a batch that is tokenised already, or images that are processed already."""
+    if not {"input_ids", "pixel_values"} & set(batch):
+        raise InputError(
+            f"A tokenised batch holds input_ids or pixel_values, but this one holds {', '.join(map(str, batch))}. Give "
+            "texts as a list, a DataFrame, a dataset or a path: whatever hs.read takes."
+        )
     tensors = {name: torch.as_tensor(values) for name, values in batch.items()}
-    main = tensors.get("input_ids", tensors.get("pixel_values"))
-    if main is None:
-        raise InputError(f"A tokenised batch holds input_ids or pixel_values, but this one holds {', '.join(tensors)}.")
+    main = tensors["input_ids" if "input_ids" in tensors else "pixel_values"]
     if 0 in main.shape or (main.ndim != 2 and "input_ids" in tensors):
         raise InputError(f"input_ids must have shape [batch, token] with at least one token, not {list(main.shape)}.")
     is_encoder_decoder = model.network.config.is_encoder_decoder
@@ -175,10 +178,40 @@ def _example_from_tokens(tokens: Tokens, row: int) -> Example:
 
 def max_input_length(model: Model) -> int | None:
     """Return how many tokens the model can read, or None if nothing limits it."""
-    positions = getattr(model.network.config, "max_position_embeddings", None)
-    limits = [getattr(model.tokenizer, "model_max_length", None)]
-    limits += [positions - model.family.unused_positions if positions else None]
+    limits = (getattr(model.tokenizer, "model_max_length", None), _count_positions(model))
     return min((limit for limit in limits if limit and limit > 0), default=None)
+
+
+def check_max_length(model: Model, examples: Sequence[Example], max_length: int | None) -> int | None:
+    """Return the number of tokens to truncate examples to; by default what the model can read.
+
+    Raise InputError if special tokens leave no room for a token of each text, or if the model lacks positions.
+    """
+    if max_length is None or model.tokenizer is None:
+        return max_input_length(model)
+    two = any(example.pair is not None for example in examples)
+    pairs = two and not model.network.config.is_encoder_decoder  # whose decoder reads the pair, after a start token
+    special = model.tokenizer.num_special_tokens_to_add(pair=pairs)
+    least = special + (2 if two else 1)
+    if max_length < least:
+        kind = "pair" if pairs else "text"
+        raise InputError(
+            f"max_length={max_length} leaves no room for the texts: the tokenizer adds "
+            f"{count_noun(special, 'special token')} to each {kind}. Give at least {least}."
+        )
+    positions, rotary = _count_positions(model), hasattr(model.network.config, "rope_parameters")
+    if positions is not None and max_length > positions and not rotary:  # rotary positions have no end
+        raise InputError(
+            f"max_length={max_length} is more than the {positions} tokens that {model.spec} can read. Give {positions} "
+            "or less."
+        )
+    return max_length
+
+
+def _count_positions(model: Model) -> int | None:
+    """Return the number of positions that tokens can use, or None if the config gives none."""
+    positions = getattr(model.network.config, "max_position_embeddings", None)
+    return positions - model.family.unused_positions if positions else None
 
 
 def _encode_targets(model: Model, examples: Sequence[Example], longest: int | None) -> list[Encoded]:

@@ -9,7 +9,7 @@ import torch
 
 from headscope.core.errors import InputError
 from headscope.core.trace import Trace
-from headscope.data.tokenizing.encode import to_examples
+from headscope.data.reading.read import read, read_texts
 from headscope.engine.batch import Inputs, inputs_from_tensors, make_batches
 from headscope.engine.hooks import mark_forwards, record_hooks
 from headscope.engine.images import process_images
@@ -36,14 +36,15 @@ def capture(
     max_length: int | None = None,
     pad_to: int | None = None,
 ) -> Trace:
-    """Run the model on a text, a pair, a list of either, or a tokenised batch, and return its attention.
+    """Run the model on a text, on anything that `hs.read` reads, or on a tokenised batch, and return its attention.
 
     Parameters
     ----------
     text, pair
-        A text or a list of texts, with a second text each where `pair` is given. For encoder-decoder models (T5,
-        BART) `pair` is what the decoder reads. A mapping with `input_ids` or `pixel_values` is passed to the model
-        unchanged. For vision models (ViT): a path, a PIL image, or a list of either.
+        A text, or what `hs.read` takes: a list of texts, of pairs, of dicts or of examples, a DataFrame, a dataset, a
+        path. All of it is one batch; `stream` goes batch by batch. `pair` holds a second text for each; for
+        encoder-decoder models (T5, BART) it is what the decoder reads. A mapping with `input_ids` or `pixel_values` is
+        passed to the model unchanged. For vision models (ViT): a path, a PIL image, or a list of either.
     site
         "encoder", "decoder" or "cross" for an encoder-decoder model; the encoder by default. In a model with several
         towers (CLIP, LLaVA) the module's name, such as "vision_tower"; by default the one that reads the text.
@@ -79,7 +80,7 @@ def stream(
 ) -> Iterator[Trace]:
     """Capture batch after batch, in order; only one batch is in memory at a time.
 
-    `data` is a list of texts, of pairs or of examples; the rest is as for `capture`.
+    `data` is anything that `hs.read` reads, as for `measure`; the rest is as for `capture`.
 
     >>> [len(trace.examples) for trace in hs.stream(model, ["One.", "Two.", "Three."], batch_size=2)]
     [2, 1]
@@ -87,7 +88,7 @@ def stream(
     request = make_request(model, site, layers, heads, keep)
     if batch_size < 1:
         raise InputError(f"batch_size must be at least 1, but got {batch_size}.")
-    batches = make_batches(model, to_examples(data), batch_size, max_length=max_length, pad_to=pad_to)
+    batches = make_batches(model, read(data), batch_size, max_length=max_length, pad_to=pad_to)
 
     def traces() -> Iterator[Trace]:
         for inputs in batches:
@@ -142,7 +143,7 @@ def prepare_inputs(model: Model, text: Any, pair: Any, *, max_length: int | None
         if has_options:
             raise InputError("A picture goes in whole and alone: leave out pair, max_length and pad_to.")
         return inputs_from_tensors(model, *process_images(model, text))
-    examples = to_examples(text, pair)
+    examples = read_texts(text, pair)
     (inputs,) = make_batches(model, examples, len(examples), max_length=max_length, pad_to=pad_to)
     return inputs
 

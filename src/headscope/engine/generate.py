@@ -14,7 +14,8 @@ from headscope.core.errors import InputError
 from headscope.core.example import Example
 from headscope.core.tokens import Tokens
 from headscope.core.trace import Trace
-from headscope.data.tokenizing.encode import Encoded, encode, pad_sequences, to_examples
+from headscope.data.reading.read import read_texts
+from headscope.data.tokenizing.encode import Encoded, encode, pad_sequences
 from headscope.engine.batch import Inputs, copy_ids_to_host, max_input_length, tokens_from_ids
 from headscope.engine.capture import make_request, record_calls
 from headscope.engine.make_trace import make_trace
@@ -61,7 +62,7 @@ def generate(
     """
     request = make_request(model, site, layers, heads, keep)
     plan = _plan(model, max_new_tokens, generate_options)
-    examples = to_examples(text)
+    examples = read_texts(text)
     encoded, fill = _encode_prompts(model, examples, chat), {"input_ids": plan.settings.pad_token_id}
     prompt, prompt_tokens = pad_sequences(encoded, fill, device=model.device, left=True)
     _check_prompts(model, prompt_tokens, plan, max_new_tokens)

@@ -7,7 +7,7 @@ from typing import Any
 from headscope.core.errors import InputError
 from headscope.core.lens import view
 from headscope.core.maps import Maps
-from headscope.data.tokenizing.encode import to_examples
+from headscope.data.reading.read import read
 from headscope.engine.capture import capture
 from headscope.engine.model import Model
 from headscope.patterns.labels.labelled_maps import PatternMap, Source
@@ -23,7 +23,7 @@ def sample_maps(
     max_length: int | None = None,
 ) -> Iterator[PatternMap]:
     """Sample maps without replacement, uniformly over texts, lenses, layers and heads."""
-    examples = to_examples(data)
+    examples = read(data)
     first = capture(model, [examples[0]], keep="attention", max_length=max_length)
     heads = [(layer, head) for layer in first.layers for head in first.heads]
     total = len(examples) * len(lenses) * len(heads)

@@ -1,5 +1,6 @@
 """Run a study by name; and what all studies of tasks and fine-tuned models share."""
 
+import os
 from abc import abstractmethod
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields
@@ -23,7 +24,9 @@ if TYPE_CHECKING:
     from headscope.experiments.tuned import TaskRun
 
 COLUMNS = ("text", "pair", "label")
-PATHS = ("data", "dev", "train", "tuned")
+SOURCES = ("data", "dev", "train", "tuned")
+TASKS = "tasks"
+"""The folder, in that of a study, with one folder for each task, whatever its name."""
 
 
 def study(
@@ -85,8 +88,8 @@ class TaskStudy(Study):
 
     data: str | None = option(None, "Folder of GLUE with the tasks of the study.")
     tasks: tuple[str, ...] = option((), "A task of --data, such as rte; may be repeated. All by default.", flag="task")
-    dev: str | None = option(None, "Your own data to study, as for 'measure'.")
-    train: str | None = option(None, "Your own data to fine-tune on; without it, --dev is split.")
+    dev: str | Any | None = option(None, "Your own data to study, as for 'measure'.")  # noqa: RUF009  (a field)
+    train: str | Any | None = option(None, "Your own data to fine-tune on; without it, --dev is split.")  # noqa: RUF009
     text: str | None = option(None, "Column of your data that holds the text.")
     pair: str | None = option(None, "Column of your data that holds the second text.")
     label: str | None = option(None, "Column of your data that holds the label.")
@@ -117,18 +120,18 @@ class TaskStudy(Study):
 
     def __post_init__(self) -> None:
         columns = [f"{name}={getattr(self, name)!r}" for name in COLUMNS if getattr(self, name) is not None]
-        task = self.tasks[0] if self.tasks else None
+        task, own = self.tasks[0] if self.tasks else None, self.dev is not None
         problems = {
-            "Both data=FOLDER (of GLUE) and dev=FILE (your own data) are given. Give one of them.": self.data
-            and self.dev,
-            "train=FILE is given, but not dev=FILE, which is what is studied. Give both.": self.train and not self.dev,
+            "Both data=FOLDER (of GLUE) and dev=FILE (your own data) are given. Give one of them.": self.data and own,
+            "train=FILE is given, but not dev=FILE, which is what is studied. Give both.": self.train is not None
+            and not own,
             f"{columns[0] if columns else ''} names a column of your own data, but there is no dev=FILE. Give the "
-            "file, or leave the column out.": columns and not self.dev,
+            "file, or leave the column out.": columns and not own,
             f"The task {task} is asked for, but dev=FILE gives your own data, which is no task of the paper. Leave one "
-            "of them out.": task and self.dev,
+            "of them out.": task and own,
             f"The task {task} is asked for, but not where it is. Give data=FOLDER, the folder of GLUE.": task
             and not self.data
-            and not self.dev,
+            and not own,
         }
         for text, wrong in problems.items():
             if wrong:
@@ -199,6 +202,7 @@ class TaskStudy(Study):
 
     def plan_task(self, task: "TaskData", base: "Model", out: Path, count: int, **options: Any) -> "TaskRun":
         """Return one task with everything that decides its numbers."""
+        from headscope.experiments.tasks import folder_name
         from headscope.experiments.tuned import TaskRun, find_tuned_folder
         from headscope.training.settings import TrainingOptions
 
@@ -212,7 +216,7 @@ class TaskStudy(Study):
             seed=self.seed,
             limit=self.train_limit or short.get("train_limit"),
         )
-        steps = Steps(out / task.name, task.name, self.steps, options.get("progress"))
+        steps = Steps(out / TASKS / folder_name(task.name), task.name, self.steps, options.get("progress"))
         tuned = find_tuned_folder(self.tuned, task.name, count)
         limit = self.limit or short.get("limit")
         return TaskRun(task, base, steps, tuning, self.max_length, self.seed, limit, tuned, options.get("device"))
@@ -220,7 +224,11 @@ class TaskStudy(Study):
     def _facts(self, base: "Model", missing: list[str]) -> dict[str, Any]:
         """Return the provenance; of a path only its name, so that a report says nothing of the machine."""
         values = _describe_options(self)
-        changed = {name: value for name, value in values.items() if getattr(self, name) != getattr(type(self), name)}
+        changed = {
+            name: value
+            for name, value in values.items()
+            if _is_changed(getattr(self, name), getattr(type(self), name))
+        }
         name = entry_name(type(self))
         return {
             "command": f"headscope study {name.replace('_', '-')}",
@@ -238,9 +246,20 @@ class TaskStudy(Study):
 
 
 def _describe_options(study: Study, ignore: Collection[str] = ()) -> dict[str, Any]:
-    """Return the parameters of a study; of a path only its name."""
+    """Return the parameters of a study; of a path only its name, of data in memory their type."""
     values = {option.name: getattr(study, option.name) for option in fields(study) if option.name not in ignore}  # type: ignore[arg-type]  # a dataclass
-    return {name: Path(value).name if name in PATHS and value else value for name, value in values.items()}
+    return {
+        name: _name_source(value) if name in SOURCES and value is not None else value for name, value in values.items()
+    }
+
+
+def _name_source(source: Any) -> str:
+    return Path(source).name if isinstance(source, str | os.PathLike) else type(source).__name__
+
+
+def _is_changed(value: Any, default: Any) -> bool:
+    """Return whether an option is not its default; data in memory cannot be compared with one."""
+    return value is not default and not (isinstance(value, str | int | float | tuple) and value == default)
 
 
 def _describe_model(model: Any) -> str | None:

@@ -1,5 +1,6 @@
 """Tasks of a study: labelled examples to fine-tune on, and others to study."""
 
+import os
 import random
 import re
 from collections.abc import Mapping, Sequence
@@ -62,13 +63,14 @@ def read_glue(
 
 
 def read_files(dev: Any, train: Any = None, *, seed: int = 0, tuned: bool = False, **columns: Any) -> TaskData:
-    """Read a task from the user's own data, as `hs.read` does; it is named after the file.
+    """Read a task from the user's own data, as `hs.read` does; it is named after the file, if there is one.
 
     Without `train` the examples are split, unless the model is `tuned` already.
     """
-    name = Path(str(dev).rpartition("@")[2] or str(dev)).stem
+    named = isinstance(dev, str | os.PathLike)
+    name = Path(str(dev).rpartition("@")[2] or str(dev)).stem.strip(".") if named else ""
     learned = None if train is None or tuned else read(train, **columns)
-    return _make_task(name, "the user's own", read(dev, **columns), learned, seed=seed, tuned=tuned)
+    return _make_task(name or "data", "the user's own", read(dev, **columns), learned, seed=seed, tuned=tuned)
 
 
 def find_task_name(name: str, known: Mapping[str, str]) -> str:
@@ -81,6 +83,15 @@ def find_task_name(name: str, known: Mapping[str, str]) -> str:
         if same_name(task, name):
             return task
     raise unknown_name("task of this study", name, known)
+
+
+def folder_name(task: str) -> str:
+    """Return the name of a task as one of a folder; it is never empty, nor a path out of the folder that holds it.
+
+    >>> folder_name("SST-2"), folder_name("../my task"), folder_name("..")
+    ('SST-2', 'my_task', 'data')
+    """
+    return re.sub(r"[^\w.-]+", "_", task).strip("._") or "data"
 
 
 def same_name(first: str, second: str) -> bool:

@@ -14,6 +14,7 @@ import xarray as xr
 from headscope.core.errors import DataWarning, InputError, suggest_name
 from headscope.core.example import Example, sample_examples
 from headscope.core.prose import count_noun
+from headscope.engine.batch import check_max_length
 from headscope.engine.capture import capture
 from headscope.engine.fingerprint import fingerprint_model
 from headscope.engine.load import load
@@ -26,7 +27,6 @@ from headscope.results.stamp import fingerprint, fingerprint_columns, fingerprin
 from headscope.training.find_task import find_task, find_task_of_head
 from headscope.training.finetune import finetune
 from headscope.training.folder import STAMP
-from headscope.training.job import check_max_length
 from headscope.training.settings import TrainingOptions, make_training_settings
 from headscope.version import __version__
 
@@ -156,7 +156,7 @@ def check_runs(runs: Sequence[TaskRun], own: Mapping[str, Any], *, overwrite: bo
     """Check settings, labels, tuned models and folders of all tasks before anything is run."""
     for run in runs:
         make_training_settings(run.tuning)
-        check_max_length(run.base, run.max_length)
+        check_max_length(run.base, [*run.task.train, *run.examples], run.max_length)
         if not overwrite:
             check_facts(run.steps.folder, run.facts(own))
         if run.tuned_folder is None:

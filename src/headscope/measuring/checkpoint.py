@@ -2,7 +2,7 @@
 
 import io
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ class Checkpoint:
     done: int
     total: int
     states: States = field(default_factory=dict)
+    examples: Mapping[str, Sequence[Any]] = field(default_factory=dict)  # fields by name, where every value is kept
 
     @property
     def complete(self) -> bool:
@@ -43,6 +44,8 @@ class Checkpoint:
             for index, state in enumerate(self.states.values())
             for name, array in state.arrays().items()
         }
+        if self.examples:
+            arrays["examples"] = np.frombuffer(json.dumps(dict(self.examples)).encode(), dtype=np.uint8)
         file = io.BytesIO()
         np.savez(file, allow_pickle=False, about=np.array(json.dumps(about, ensure_ascii=False)), **arrays)
         return file.getvalue()
@@ -52,6 +55,7 @@ class Checkpoint:
         """Return the checkpoint that `to_bytes` wrote."""
         with np.load(io.BytesIO(data), allow_pickle=False) as file:
             about = json.loads(str(file["about"]))
+            examples = json.loads(file["examples"].tobytes()) if "examples" in file.files else {}
             arrays: dict[int, dict[str, Any]] = {}
             for path in file.files:
                 index, slash, name = path.partition("/")
@@ -59,7 +63,7 @@ class Checkpoint:
                     arrays.setdefault(int(index), {})[name] = file[path]
         keys = [(lens, statistic) for lens, statistic in about["keys"]]
         states = {key: State.of_arrays(arrays[index]) for index, key in enumerate(keys)}
-        return cls(about["facts"], about["done"], about["total"], states)
+        return cls(about["facts"], about["done"], about["total"], states, examples)
 
 
 def write_checkpoint(checkpoint: Checkpoint, path: Path) -> None:

@@ -9,7 +9,7 @@ import psutil
 import torch
 
 from headscope.core.errors import DataWarning, InputError
-from headscope.core.example import Example, sample_examples
+from headscope.core.example import Example, sample_examples, tabulate_examples
 from headscope.core.spec import to_spec
 from headscope.data.reading.read import read
 from headscope.data.tagging.tag import tag_examples
@@ -36,6 +36,14 @@ class MeasureJob:
     def observe(self, start: int = 0, stop: int | None = None) -> Iterator[States]:
         """Yield the states of the plan's batches from `start` on, in order."""
         return observe_batches(self.observer, map(self.plan.batch, range(start, stop or len(self.plan.batches))))
+
+    def tabulate(self) -> dict[str, list[Any]]:
+        """Return the fields of the examples, with the row of each in the whole data, where every value is kept."""
+        if not self.observer.settings.rows:
+            return {}
+        part, parts = self.facts["shard"]
+        rows = range(part - 1, part - 1 + parts * len(self.plan.examples), parts)
+        return {"row": list(rows), **tabulate_examples(self.plan.examples)}
 
 
 def prepare_job(

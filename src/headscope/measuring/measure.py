@@ -2,12 +2,14 @@
 
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Unpack
 
 import xarray as xr
 
 from headscope.core.errors import HeadscopeError, InputError, OutputError, is_out_of_memory
+from headscope.core.lens import DEFAULT_LENS
 from headscope.engine.model import Model
 from headscope.engine.progress import show_progress
 from headscope.measuring.checkpoint import Checkpoint, add_states, open_checkpoint, write_checkpoint
@@ -32,7 +34,7 @@ def measure(
     data: Any,
     *,
     statistics: Any,
-    lens: Any = "raw",
+    lens: Any = DEFAULT_LENS,
     against: Model | None = None,
     edit: Any = None,
     engine: str = "local",
@@ -72,7 +74,8 @@ def measure(
         batches = distribute(job, workers)
     saved = None if path is None else _checkpoint_path(path)
     checkpoint = _run(job, batches, saved, resume=resume, overwrite=overwrite, quiet=not progress)
-    result = to_dataset(checkpoint.states, {"command": "hs.measure", **job.facts}, job.observer.settings.statistics)
+    facts, entries = {"command": "hs.measure", **job.facts}, job.observer.settings.statistics
+    result = to_dataset(checkpoint.states, facts, entries, examples=checkpoint.examples)
     if path is not None and saved is not None and path != saved:
         save(result, path, overwrite=overwrite)
         saved.unlink(missing_ok=True)
@@ -111,6 +114,7 @@ def _run(job: MeasureJob, engine: Engine, path: Path | None, *, quiet: bool, **m
             f"Stopped after {sum(sizes[: now.done]):,} of {sum(sizes):,} examples. They are saved in {path}: resume "
             "with resume=True, in the shell --resume."
         ) from None
+    now = replace(now, examples=job.tabulate())
     if path is not None:
         write_checkpoint(now, path)
     return now

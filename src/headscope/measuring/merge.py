@@ -1,7 +1,8 @@
 """From states to a result, and from the shards of a measurement to the whole."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import xarray as xr
 
 from headscope.core.catalog import statistics
 from headscope.core.errors import InputError
+from headscope.core.example import example_coordinates
 from headscope.core.prose import join_words
 from headscope.core.spec import to_spec
 from headscope.core.statistic import Statistic
@@ -47,13 +49,21 @@ def merge(*states: str | Path) -> xr.Dataset:
     first = next(iter(parts.values())).facts
     facts = {name: value for name, value in first.items() if name not in SHARD_FACTS}
     n = sum(int(part.facts["n"]) for part in parts.values())
-    return to_dataset(total, {"command": "hs.merge", **facts, "n": n, "shards": len(parts)})
+    examples = _join_examples([part.examples for part in parts.values()])
+    return to_dataset(total, {"command": "hs.merge", **facts, "n": n, "shards": len(parts)}, examples=examples)
 
 
-def to_dataset(states: States, facts: Mapping[str, Any], entries: Iterable[Statistic] = ()) -> xr.Dataset:
+def to_dataset(
+    states: States,
+    facts: Mapping[str, Any],
+    entries: Iterable[Statistic] = (),
+    *,
+    examples: Mapping[str, Sequence[Any]] = MappingProxyType({}),
+) -> xr.Dataset:
     """Return all statistics along `lens` and `site`, stamped; a head that a lens does not have is NaN with n = 0.
 
-    Statistics that are not among `entries` are found by name.
+    Statistics that are not among `entries` are found by name. The values of single examples are in the order of
+    `examples`, with their texts and labels as coordinates.
     """
     known = {to_spec(entry): entry for entry in entries}
     parts = []
@@ -68,7 +78,20 @@ def to_dataset(states: States, facts: Mapping[str, Any], entries: Iterable[Stati
     data = xr.concat(parts, "lens", join="outer") if len(parts) > 1 else parts[0]
     counts = [str(name) for name in data.data_vars if str(name).endswith("_n")]
     data = data.assign({name: data[name].fillna(0).astype(np.int64) for name in counts})  # integers, also after a join
+    if examples:
+        coords = example_coordinates({name: column for name, column in examples.items() if name != "row"})
+        data = data.sel(example=list(examples["id"])).assign_coords(coords)
     return stamp(data, **hash_configs(facts))
+
+
+def _join_examples(tables: Sequence[Mapping[str, Sequence[Any]]]) -> dict[str, list[Any]]:
+    """Return the examples of all shards in the order of the data; nothing if a shard of an older version has none."""
+    if not all(tables):
+        return {}
+    names = dict.fromkeys(name for table in tables for name in table)
+    joined = {name: [v for table in tables for v in table.get(name, [None] * len(table["row"]))] for name in names}
+    order = sorted(range(len(joined["row"])), key=joined["row"].__getitem__)
+    return {name: [values[index] for index in order] for name, values in joined.items()}
 
 
 def _check_same_measurement(parts: Mapping[Path, Checkpoint]) -> None:

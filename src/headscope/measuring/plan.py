@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from headscope.core.errors import InputError
 from headscope.core.example import Example
 from headscope.data.tokenizing.encode import tokenise, warn_truncated
-from headscope.engine.batch import max_input_length
+from headscope.engine.batch import check_max_length
 from headscope.engine.model import Model
 from headscope.results import stamp
 
@@ -89,7 +89,7 @@ def count_tokens(model: Model, examples: Sequence[Example], max_length: int | No
     """Return the number of tokens of each example as the model reads it; warn about texts that will be truncated."""
     if model.tokenizer is None:
         raise InputError("This model has no tokenizer, so no text can be measured. Give one: hs.load(…, tokenizer=…).")
-    longest = max_length or max_input_length(model)
+    longest = check_max_length(model, examples, max_length)
     paired = not model.network.config.is_encoder_decoder
     lengths = []
     for start in range(0, len(examples), CHUNK):

@@ -1,6 +1,6 @@
 """`hs.draw`: a figure of a Dataset or of Maps."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -35,7 +35,7 @@ class DrawableBatch(Drawable, Protocol):
 
 def draw(
     what: Any,
-    figure: Any = "matrix",
+    figure: Any = None,
     *,
     example: int = 0,
     ax: Axes | None = None,
@@ -44,7 +44,8 @@ def draw(
 ) -> Figure:
     """Draw a Dataset, Maps, a part of them such as `maps[3, 7]`, or several Maps of the same text; return the figure.
 
-    `figure` is a name, a spec such as "matrix:layer=3,head=7", or a figure entry; `options` are its fields.
+    `figure` is a name, a spec such as "matrix:layer=3,head=7", or a figure entry; `options` are its fields. By default
+    it is "compare" for maps of several lenses, "matrix" for one head, and "head_grid" for all heads.
     It is drawn into `ax` (figures of one panel) or `canvas` (figures of several panels), or else into a new figure.
     The user's matplotlib style is neither used nor changed.
 
@@ -52,12 +53,27 @@ def draw(
     >>> figure.axes[0].get_title()
     'raw · L3H7'
     """
-    entry = figures.make(figure, **options)
     data = to_dataset(what, example)
+    entry = figures.make(choose_figure(data, options) if figure is None else figure, **options)
     with theme.apply():
         target = Target(entry_name(type(entry)), new_figure(), ax, canvas)
         entry(data, target)
     return target.figure
+
+
+def choose_figure(data: xr.Dataset, options: Collection[str] = ()) -> str:
+    """Return the name of the figure that draws this data where none is named, from the variables it holds.
+
+    `options` are the parameters that the figure must have.
+    """
+    if "weights" in data and "map" not in data.dims:
+        lenses = np.atleast_1d(data["lens"].values).tolist() if "lens" in data.coords else []
+        if "raw" in lenses and len(lenses) > 1:
+            return "compare"
+        single = data.sizes.get("layer", 1) * data.sizes.get("head", 1) == 1
+        return "matrix" if single or {"layer", "head"} & set(options) else "head_grid"
+    figures_of = {"weights": "typical_maps", "least_row": "identifiability", "confusion": "confusion"}
+    return next((figure for variable, figure in figures_of.items() if variable in data), "head_grid")
 
 
 def to_dataset(what: Any, example: int = 0) -> xr.Dataset:

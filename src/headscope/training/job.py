@@ -9,7 +9,7 @@ from headscope.core.errors import DataWarning, InputError
 from headscope.core.example import Example, sample_examples
 from headscope.data.reading.read import read
 from headscope.data.tokenizing.encode import EncodedExample
-from headscope.engine.batch import max_input_length
+from headscope.engine.batch import check_max_length
 from headscope.engine.fingerprint import fingerprint_model
 from headscope.engine.load import find_family, load
 from headscope.engine.model import Model
@@ -48,7 +48,7 @@ def prepare_training(
         kind.check(dev, "dev")
         _warn_overlap(train, dev)
     base, settings = _load_base(model, tokenizer, settings)
-    check_max_length(base, settings.max_length)
+    check_max_length(base, [*train, *dev], settings.max_length)
     with seed_all(settings.seed):
         network, new = build_network(base, kind, from_scratch=settings.from_scratch)
     tokenizer = require_padding(base.tokenizer, network.config)
@@ -77,16 +77,6 @@ def read_examples(data: Any, where: str) -> list[Example]:
     if isinstance(data, list | tuple) and not data:
         raise InputError(f"There are no examples in {where}: the list is empty. Give at least two.")
     return read(data)
-
-
-def check_max_length(model: Model, max_length: int | None) -> None:
-    """Raise InputError if texts could be longer than the model can read."""
-    longest = max_input_length(model)
-    if max_length is not None and longest is not None and max_length > longest:
-        raise InputError(
-            f"max_length={max_length} is more than the {longest} tokens that {model.spec} can read. Give {longest} or "
-            "less."
-        )
 
 
 def _load_base(model: Any, tokenizer: Any, settings: TrainingSettings) -> tuple[Model, TrainingSettings]:

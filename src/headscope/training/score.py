@@ -1,5 +1,6 @@
 """Score a tuned model: metrics with confidence intervals, and the answer to every example."""
 
+from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -8,8 +9,9 @@ import numpy as np
 import xarray as xr
 
 from headscope.core.errors import InputError
+from headscope.core.example import Example, example_coordinates, tabulate_examples
 from headscope.core.spec import to_spec
-from headscope.engine.batch import max_input_length
+from headscope.engine.batch import check_max_length
 from headscope.engine.edited import edited, make_edits
 from headscope.engine.load import load
 from headscope.engine.model import Model, check_model
@@ -18,7 +20,7 @@ from headscope.training import metrics
 from headscope.training.encode import require_padding
 from headscope.training.find_task import find_task_of_head
 from headscope.training.folder import read_stamp
-from headscope.training.job import check_max_length, read_examples
+from headscope.training.job import read_examples
 from headscope.training.labels import find_majority
 from headscope.training.predict import predict
 from headscope.training.task import Answers, Task
@@ -57,7 +59,7 @@ def score(
     examples = read_examples(data, "the data")
     kind = find_task_of_head(task, model.network, examples)
     kind.check(examples, "the data")
-    longest = _find_max_length(model, max_length)
+    longest = _find_max_length(model, examples, max_length)
     tokenizer = require_padding(model.tokenizer, model.network.config)
     rows = kind.encode(tokenizer, examples, longest)
     edits = make_edits(edit)
@@ -66,7 +68,7 @@ def score(
             model.network, tokenizer, kind, rows, batch_size=batch_size, pad_to=pad_to, quiet=not progress
         )
     return stamp(
-        _make_dataset(kind, [example.id for example in examples], answers),
+        _make_dataset(kind, examples, answers),
         **_describe_run(model, kind),
         edits=list(map(to_spec, edits)),
         data=fingerprint_examples(examples, labels=True),
@@ -77,15 +79,15 @@ def score(
     )
 
 
-def _find_max_length(model: Model, max_length: int | None) -> int | None:
+def _find_max_length(model: Model, examples: Sequence[Example], max_length: int | None) -> int | None:
     """Return the requested length, else that of fine-tuning, else what the model can read."""
-    check_max_length(model, max_length)
     tuning = read_stamp(Path(model.source)) if model.source else None
-    return max_length or (tuning and tuning["facts"]["max_length"]) or max_input_length(model)
+    tuned = tuning["facts"]["max_length"] if tuning else None
+    return check_max_length(model, examples, tuned if max_length is None else max_length)
 
 
-def _make_dataset(task: Task, ids: list[str], answers: Answers) -> xr.Dataset:
-    """Return metrics as single numbers, and answers along `example`."""
+def _make_dataset(task: Task, examples: Sequence[Example], answers: Answers) -> xr.Dataset:
+    """Return metrics as single numbers, and answers along `example`, with ids and texts as coordinates."""
     variables: dict[str, Any] = {}
     for name, metric in task.compute_metrics(answers).items():
         low, high = metric.interval()
@@ -94,10 +96,11 @@ def _make_dataset(task: Task, ids: list[str], answers: Answers) -> xr.Dataset:
     if task.name in ("classification", "choice"):
         label, share = find_majority(answers["label"])
         variables["majority"] = ((), share, {"long_name": f"share of the most common label, {label}"})
-    variables["n"] = ((), len(ids))
+    variables["n"] = ((), len(examples))
     axes = {"logits": ("example", "class")}
     variables |= {name: (axes.get(name, ("example",)), values) for name, values in answers.items()}
-    coords: dict[str, Any] = {"example": np.array(ids, dtype=np.str_)}
+    fields = {name: values for name, values in tabulate_examples(examples).items() if name not in variables}
+    coords: dict[str, Any] = example_coordinates(fields)
     if "logits" in answers:
         classes = getattr(task, "classes", None) or map(str, range(answers["logits"].shape[1]))
         coords["class"] = np.array(list(classes), dtype=np.str_)

@@ -73,8 +73,8 @@ def test_the_error_for_a_malformed_row_has_file_line_and_problem(tmp_path, endin
     with pytest.raises(InputError) as error:
         read(path)
     assert str(error.value) == (
-        f"{path}, line {line}: {problem}. Correct it, or skip and count such rows: malformed='skip', in the shell "
-        "--skip-malformed."
+        f"{path}, line {line}: {problem}. Correct it, or skip and count such rows: hs.read(…, malformed='skip'), "
+        "in the shell --malformed skip."
     )
     with pytest.warns(DataWarning) as warned:
         assert [example.text for example in read(path, malformed="skip")] == ["One."]

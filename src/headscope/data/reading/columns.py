@@ -72,7 +72,7 @@ def _guess_texts(free: Mapping[str, str], values: Mapping[str, Any]) -> Columns:
         return Columns(words=words)
     raise Unreadable(
         f"no column has a common name of a text ({', '.join((*SINGLE_TEXTS, *WORDS))}, sentence1, premise, …). "
-        f"Columns: {join_words(values)}. Name one: text='{next(iter(values), 'name')}'"
+        f"Columns: {join_words(values)}. Name one: hs.read(…, text='{next(iter(values), 'name')}'), in the shell --text"
     )
 
 

@@ -34,7 +34,7 @@ def make_examples(table: RecordTable, columns: Columns, *, skip: bool = False) -
             if not skip:
                 raise InputError(
                     f"{table.name}, {table.unit} {row.number}: {problem}. Correct it, or skip and count such rows: "
-                    "malformed='skip', in the shell --skip-malformed."
+                    "hs.read(…, malformed='skip'), in the shell --malformed skip."
                 ) from None
             problems.append(f"{table.unit} {row.number}: {problem}")
     shown = "; ".join(problems[:3]) + ("; …" if len(problems) > 3 else "")

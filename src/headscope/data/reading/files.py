@@ -12,7 +12,11 @@ from headscope.core.prose import join_words
 def find_file(path: str | Path) -> Path:
     """Return the path of a file that exists and is not empty; otherwise raise an error that lists its folder."""
     file = Path(path).expanduser()
-    if file.is_dir():
+    try:
+        is_folder = file.is_dir()
+    except OSError:  # too long for a path
+        raise InputError(f"There is no file '{str(file)[:60]}…'. {_explain(str(path))}".rstrip()) from None
+    if is_folder:
         raise InputError(
             f"{file} is a folder, but a file is expected. It holds: {list_folder(file)}. Name one of these."
         )
@@ -70,7 +74,7 @@ def _suggest(path: Path) -> str:
 
 def _explain(source: str) -> str:
     if " " in source.strip():
-        return "To read a text itself, give a list: hs.read([text])."
+        return "To read a text itself, give a list: [text]."
     return f"Is it the id of a dataset on a hub? Write 'hub:{source}'." if source.count("/") == 1 else ""
 
 

@@ -12,16 +12,19 @@ from headscope.data.reading.values import type_name
 
 def table_from_object(source: Any) -> RecordTable:
     """Return the rows of a list, a DataFrame or a dataset."""
-    package = type(source).__module__.partition(".")[0]
-    if package == "pandas" and hasattr(source, "columns"):
-        return table_from_frame(source)
-    if package == "datasets":
+    packages = {kind.__module__.partition(".")[0] for kind in type(source).__mro__}
+    if "datasets" in packages:
         return table_from_dataset(source, "the dataset")
+    if hasattr(source, "columns"):  # going through it would give the names of its columns
+        if "pandas" not in packages and not hasattr(source, "to_pandas"):
+            raise InputError(f"Cannot read a {type(source).__name__}. Convert it to a pandas DataFrame.")
+        return table_from_frame(source if "pandas" in packages else source.to_pandas())
     if isinstance(source, Iterable) and not isinstance(source, Mapping | str | bytes):
         return RecordTable("the list", _parse_items(source), unit="row")
+    kind = "None" if source is None else type_name(source)
     raise InputError(
-        f"Cannot read {type_name(source)}. Give a path, 'format:parameters@PATH', a list of texts, pairs, dicts or "
-        "examples, a pandas DataFrame, or a dataset of the package datasets."
+        f"Cannot read {kind}. Give a path, 'format:parameters@PATH', a list of texts, pairs, dicts or examples, a "
+        "pandas DataFrame, or a dataset of the package datasets."
     )
 
 

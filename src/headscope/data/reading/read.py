@@ -3,7 +3,7 @@
 import os
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from importlib.resources import as_file
 from pathlib import Path
 from typing import Any, Literal
@@ -57,9 +57,31 @@ def read(
     return make_examples(find_table(os.fspath(source)) if named else table_from_object(source), columns, skip=skip)
 
 
+def read_texts(text: Any, pair: Any = None) -> list[Example]:
+    """Return examples from a text, or from anything that `read` takes; `pair` holds a second text for each.
+
+    A string is the text itself, unless it names a data file (reviews.csv) or a format (glue:rte:dev@DIR).
+
+    >>> [(example.id, example.text, example.pair) for example in read_texts("The cat sat.", "It slept.")]
+    [('0', 'The cat sat.', 'It slept.')]
+    """
+    if _is_text(text) and not text.strip():
+        raise InputError("The text is empty. Give it at least one word.")
+    examples = read([text] if isinstance(text, Example) or _is_text(text) else text)
+    if pair is None:
+        return examples
+    pairs = read([pair] if _is_text(pair) else pair)
+    if len(pairs) != len(examples):
+        raise InputError(f"There are {len(examples)} texts but {len(pairs)} second texts. Give one for each.")
+    for example in examples:
+        if example.pair is not None:
+            raise InputError(f"pair was given, but example '{example.id}' has a second text already. Leave pair out.")
+    return [replace(first, pair=second.text) for first, second in zip(examples, pairs, strict=True)]
+
+
 def find_table(source: str) -> RecordTable:
     """Read the table at a path or behind `name:parameters@PATH`; an existing path is always read as a path."""
-    if not Path(source).exists() and (parsed := _parse(source)):
+    if not os.path.exists(source) and (parsed := _parse(source)):  # noqa: PTH110  (False for a text too long for a path)
         reader, path = parsed
         return reader(path)
     file = find_file(source)
@@ -71,6 +93,18 @@ def find_table(source: str) -> RecordTable:
         )
     table: RecordTable = kinds[file.suffix.lower()]()(str(file))
     return table
+
+
+def _is_text(source: Any) -> bool:
+    """Return whether a source is a text: a string that names neither a data file nor a format."""
+    if not isinstance(source, str):
+        return False
+    if "\n" in source or ("@" not in source and " " in source.strip()):
+        return not os.path.isfile(os.path.expanduser(source))  # noqa: PTH111, PTH113  (False for a text too long)
+    name = canonical_name(re.split("[:@]", source, maxsplit=1)[0])
+    if name != source and name in readers.names():
+        return False
+    return Path(source).suffix.lower().removeprefix(".") not in {ending for kind in readers for ending in kind.endings}
 
 
 def _check_examples(examples: Sequence[Example], columns: Columns) -> list[Example]:

@@ -34,25 +34,6 @@ class Encoded(LazyFields):
     role: Sequence[int]  # indices into ROLES
 
 
-def to_examples(text: Any, pair: Any = None) -> list[Example]:
-    """Return examples from a text, a list of texts or pairs, or a list of examples."""
-    if isinstance(text, str | Example):
-        text, pair = [text], None if pair is None else [pair]
-    texts, pairs = list(text), list(pair) if pair is not None else None
-    if not texts:
-        raise InputError("The list of texts is empty. Give at least one text.")
-    if pairs is not None and len(pairs) != len(texts):
-        raise InputError(f"There are {len(texts)} texts but {len(pairs)} second texts. Give one for each.")
-    examples = [_to_example(item, str(index)) for index, item in enumerate(texts)]
-    if pairs is not None:
-        examples = [Example(first.id, first.text, str(second)) for first, second in zip(examples, pairs, strict=True)]
-    for example in examples:
-        for part in (example.text, example.pair):
-            if part is not None and not part.strip():
-                raise InputError(f"The text of example '{example.id}' is empty. Give it at least one word.")
-    return examples
-
-
 def encode(
     tokenizer: Any,
     examples: Sequence[Example],
@@ -155,16 +136,6 @@ def pad_lists(rows: Sequence[Sequence[Any]], value: Any, *, left: bool, width: i
     padding = [[value] * ((width or longest) - len(row)) for row in rows]
     pairs = zip(padding, rows, strict=True) if left else zip(rows, padding, strict=True)
     return torch.tensor([[*first, *second] for first, second in pairs])
-
-
-def _to_example(item: Any, name: str) -> Example:
-    if isinstance(item, Example):
-        return item
-    if isinstance(item, str):
-        return Example(name, item)
-    if isinstance(item, tuple | list) and len(item) == 2 and all(isinstance(part, str) for part in item):
-        return Example(name, item[0], item[1])
-    raise InputError(f"Cannot read item {name}, {item!r}: it must be a text, a pair of texts or an Example.")
 
 
 def _encode(tokenizer: Any, example: Example, max_length: int | None, use_pair: bool, add_special: bool) -> Encoded:

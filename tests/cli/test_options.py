@@ -1,0 +1,116 @@
+"""One word for one option, with one default: in the shell as in Python."""
+
+import inspect
+from dataclasses import MISSING, fields
+
+import pytest
+import typer
+
+import headscope as hs
+from headscope.cli.main import app
+from headscope.cli.shell_words import ALIASES
+from headscope.cli.study import study_options
+from headscope.core.catalog import studies
+from headscope.core.lens import DEFAULT_LENS
+from headscope.measuring.settings import MeasureSettings
+from headscope.training.settings import TrainingSettings
+
+CALLED = {
+    "show": (hs.load, hs.capture, hs.view, hs.draw, hs.save),
+    "measure": (hs.load, hs.read, hs.measure),
+    "merge": (hs.merge, hs.save),
+    "compare": (hs.open_result, hs.compare, hs.save),
+    "finetune": (hs.read, hs.finetune),
+    "score": (hs.load, hs.read, hs.score, hs.save),
+    "draw": (hs.open_result, hs.draw, hs.save),
+    "report": (hs.report,),
+}
+"""The functions that a verb of the shell calls."""
+
+SETTINGS = {hs.measure: MeasureSettings, hs.finetune: TrainingSettings}
+"""The defaults of functions that take `**options`."""
+
+OBJECTS = {"tokenizer", "processor", "ax", "canvas", "progress"}
+"""What the shell cannot give: Python objects. Its progress goes to stderr."""
+
+ONLY_PYTHON = {
+    "show": {"keep", "layers", "heads", "example"},  # follow from the lens; --layer and --head select; one text
+    "draw": {"example"},  # a saved result holds one
+    "measure": {"choices"},  # of tasks, which are not measured
+}
+ONLY_SHELL = {
+    "show": {"layer", "head", "out"},  # fields of figures; the path of hs.save
+    "draw": {"out", "parameters"},  # fields of figures
+    "measure": {"dry_run"},
+    "merge": {"out"},
+    "compare": {"lens", "out"},  # in Python data.sel(lens=…)
+    "score": {"out"},
+    "finetune": {"model"},  # the first argument of hs.finetune
+}
+FROM_LIBRARY = {("measure", "lens")}
+"""Options that the shell leaves out where they are not given, so that the function's default holds."""
+
+
+def shell_options(verb):
+    """The default of every option, and of every argument that may be left out."""
+    command = typer.main.get_command(app).commands[verb]
+    wanted = (each for each in command.params if each.param_type_name == "option" or not each.required)
+    return {each.name: None if each.required else each.default for each in wanted if each.name != "help"}
+
+
+def python_options(verb):
+    """The default of every parameter that has one, or that is required by name."""
+    options = {}
+    for function in CALLED[verb]:
+        for name, parameter in inspect.signature(function).parameters.items():
+            if parameter.default is not inspect.Parameter.empty:
+                options[name] = parameter.default
+            elif parameter.kind == inspect.Parameter.KEYWORD_ONLY:
+                options[name] = None
+        for field in fields(SETTINGS[function]) if function in SETTINGS else ():
+            options.setdefault(field.name, None if field.default is MISSING else field.default)
+    options.pop("lenses", None)  # of MeasureSettings: `lens`
+    return {ALIASES.get(name, name): default for name, default in options.items()}
+
+
+@pytest.mark.parametrize("verb", CALLED)
+def test_an_option_has_the_same_name_in_the_shell_and_in_python(verb):
+    shell, python = set(shell_options(verb)), set(python_options(verb)) - OBJECTS
+    assert shell - python == ONLY_SHELL.get(verb, set())
+    assert python - shell == ONLY_PYTHON.get(verb, set())
+
+
+@pytest.mark.parametrize("verb", CALLED)
+def test_an_option_has_the_same_default_in_the_shell_and_in_python(verb):
+    shell, python = shell_options(verb), python_options(verb)
+    for name in sorted(set(shell) & set(python)):
+        if (verb, name) in FROM_LIBRARY:
+            assert shell[name] is None
+        else:
+            assert str(shell[name]) == str(python[name]), name  # a Path equals its text
+
+
+def test_every_verb_of_the_shell_is_compared():
+    commands = {
+        name for name, command in typer.main.get_command(app).commands.items() if not hasattr(command, "commands")
+    }
+    assert commands - set(CALLED) == {"study", "list", "cite"}
+
+
+@pytest.mark.parametrize("name", studies.names())
+def test_the_options_of_a_study_are_its_parameters(name):
+    kind = studies.find(name)
+    options = study_options(kind)
+    assert list(options) == [field.name for field in fields(kind)]
+    for parameter, hint in options.items():
+        assert hint.__metadata__[0].default == f"--{parameter.replace('_', '-')}"  # where typer keeps the first name
+
+
+def test_the_lens_is_the_same_by_default_everywhere():
+    defaults = [inspect.signature(verb).parameters["lens"].default for verb in (hs.view, hs.measure)]
+    assert [*defaults, shell_options("show")["lens"]] == [DEFAULT_LENS] * 3
+
+
+def test_the_figure_is_the_same_by_default_everywhere():
+    figures = [inspect.signature(verb).parameters["figure"].default for verb in (hs.draw, hs.show)]
+    assert [*figures, shell_options("show")["figure"], shell_options("draw")["figure"]] == [None] * 4
