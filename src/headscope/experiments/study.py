@@ -225,9 +225,7 @@ class TaskStudy(Study):
         """Return the provenance; of a path only its name, so that a report says nothing of the machine."""
         values = _describe_options(self)
         changed = {
-            name: value
-            for name, value in values.items()
-            if _is_changed(getattr(self, name), getattr(type(self), name))
+            name: value for name, value in values.items() if _is_changed(getattr(self, name), getattr(type(self), name))
         }
         name = entry_name(type(self))
         return {
