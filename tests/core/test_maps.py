@@ -14,6 +14,7 @@ from headscope.core.lens import view
 from headscope.core.maps import HUGE_PAGE_BYTES, Factored, allocate_huge_pages
 from headscope.core.trace import Trace
 from headscope.engine.capture import capture
+from headscope.version import __version__
 from tests.models import batch, text, tiny
 
 
@@ -82,7 +83,8 @@ def test_a_dataset_holds_one_example_without_its_padding():
     assert dict(data.sizes) == {"lens": 1, "layer": 2, "head": 4, "query": 11, "key": 11}
     assert data.key_token.values.tolist()[0] == "[CLS]"
     assert data.visible.values.all()
-    assert json.loads(data.attrs["headscope"]) == {"site": "self", "example": "2"}
+    facts = {"site": "self", "example": "2", "lenses": ["effective"], "model": "BertModel", "version": __version__}
+    assert json.loads(data.attrs["headscope"]) == facts
     assert data.weights.sel(lens="effective", layer=1, head=3).values == pytest.approx(
         maps().layer(1)[2, 3, :11, :11].numpy()
     )

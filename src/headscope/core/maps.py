@@ -18,7 +18,7 @@ from headscope.core.example import Example
 from headscope.core.prose import count_noun
 from headscope.core.spec import to_spec
 from headscope.core.tokens import Tokens
-from headscope.core.trace import Trace, Visible, at_least_float32, select_labels
+from headscope.core.trace import CaptureSource, Trace, Visible, at_least_float32, select_labels
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -119,6 +119,7 @@ class Maps(HasCard):
     examples: tuple[Example, ...]
     diagnostics: Mapping[str, Num[Tensor, "batch layer head"]] = field(default_factory=dict)
     averaged: Mapping[str, str] = field(default_factory=dict)  # by axis what was averaged: {"head": "mean of 12 heads"}
+    source: CaptureSource | None = None  # the model, for the provenance of saved maps
 
     def __repr__(self) -> str:
         heads = "heads merged" if self.merged else count_noun(len(self.heads), "head")
@@ -247,6 +248,7 @@ def make_maps(
         visible=trace.visible,
         examples=trace.examples,
         diagnostics=diagnostics or {},
+        source=trace.source,
     )
 
 

@@ -51,7 +51,7 @@ def make_dataset(maps: "Maps", example: int) -> xr.Dataset:
             **_side("key", maps.keys, example),
             **places,
         },
-        attrs={"headscope": json.dumps({"site": maps.site, "example": maps.examples[example].id})},
+        attrs={"headscope": _describe(maps, example=maps.examples[example].id)},
     )
 
 
@@ -76,7 +76,7 @@ def make_batch_dataset(maps: "Maps") -> xr.Dataset:
     }
     data = xr.Dataset({name: variables[name] for name in singles[0].data_vars if name in variables}, coords)
     data = data.assign_coords({name: variables[name] for name in singles[0].coords if name in variables})
-    return data.assign_attrs(headscope=json.dumps({"site": maps.site, "lens": maps.lens, "n": len(maps.examples)}))
+    return data.assign_attrs(headscope=_describe(maps, n=len(maps.examples)))
 
 
 def make_dataframe(maps: "Maps") -> pd.DataFrame:
@@ -102,6 +102,12 @@ def _tabulate(data: xr.Dataset, example: str) -> pd.DataFrame:
             "weights": weights[visible],
         }
     )
+
+
+def _describe(maps: "Maps", **facts: Any) -> str:
+    """Return the provenance: the model, the lens, the site and further facts."""
+    known = maps.source.facts if maps.source is not None else {}
+    return json.dumps({**known, "lenses": [maps.lens], "site": maps.site, **facts}, sort_keys=True, ensure_ascii=False)
 
 
 def _describe_axis(maps: "Maps", axis: str) -> dict[str, str]:

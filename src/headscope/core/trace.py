@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import index
-from typing import Any, SupportsIndex
+from typing import Any, Protocol, SupportsIndex, runtime_checkable
 
 import numpy as np
 import torch
@@ -17,6 +17,16 @@ from headscope.core.prose import count_noun, join_words
 from headscope.core.tokens import Tokens
 
 Visible = Bool[Tensor, "batch query key"]
+
+
+@runtime_checkable
+class CaptureSource(Protocol):
+    """The model that a trace comes from."""
+
+    facts: dict[str, Any]  # such as its name
+
+    def describe(self) -> dict[str, Any]:
+        """Return the facts with hashes of the weights and all else that decides the maps, which may take seconds."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +54,7 @@ class Trace(HasCard):
     held: frozenset[str] = frozenset({"attention"})
     sites: tuple[str, ...] = ("self",)  # all sites of the model
     group: int = 1  # consecutive heads that share their values (grouped-query attention)
+    source: CaptureSource | None = None  # the model, for the provenance of saved maps
 
     def __repr__(self) -> str:
         others = [site for site in self.sites if site != self.site]

@@ -12,6 +12,7 @@ from headscope.core.trace import Trace, select_labels
 from headscope.core.transfer import copy_to_device
 from headscope.effective.visibility import all_visible
 from headscope.engine.batch import Inputs
+from headscope.engine.fingerprint import CapturedModel
 from headscope.engine.model import Model
 from headscope.engine.output_projection import output_slices
 from headscope.engine.recorder import AttentionCall, Recorder
@@ -57,6 +58,7 @@ def make_trace(model: Model, inputs: Inputs, request: Request, recorder: Recorde
         output=output,
         held=request.keep,
         sites=tuple(sorted(recorder.counts)),
+        source=CapturedModel(model, recorder.names),
         group=calls[0].group if heads == tuple(range(head_count)) and len({call.group for call in calls}) == 1 else 1,
     )
 

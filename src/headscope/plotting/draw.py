@@ -1,5 +1,6 @@
 """`hs.draw`: a figure of a Dataset or of Maps."""
 
+import json
 from collections.abc import Collection, Sequence
 from typing import Any, Protocol, runtime_checkable
 
@@ -108,7 +109,9 @@ def combine_lenses(parts: Sequence[xr.Dataset]) -> xr.Dataset:
     for part in parts:
         empty = np.full([part.sizes[dim] for dim in dims], np.nan)
         filled.append(part.assign({name: (dims, empty) for name in diagnostics if name not in part}))
-    return xr.concat(filled, "lens", data_vars="minimal", coords="minimal", compat="override", join="override")
+    whole = xr.concat(filled, "lens", data_vars="minimal", coords="minimal", compat="override", join="override")
+    facts = {**json.loads(first.attrs.get("headscope", "{}")), "lenses": [str(lens) for lens in whole["lens"].values]}
+    return whole.assign_attrs(headscope=json.dumps(facts, sort_keys=True, ensure_ascii=False))
 
 
 def _check_heads(first: xr.Dataset, second: xr.Dataset) -> None:

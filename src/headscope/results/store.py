@@ -1,6 +1,6 @@
 """Save and open results: Datasets as NetCDF, Zarr or tables, figures as PDF, SVG, PNG or HTML."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -9,8 +9,10 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from headscope.core.errors import InputError, OutputError
+from headscope.plotting.draw import DrawableBatch, combine_lenses
 from headscope.plotting.export import FIXED_METADATA, write_figure, write_page
 from headscope.results.atomic import REPLACE, atomic_path
+from headscope.results.stamp import fingerprint_examples, stamp
 from headscope.results.tables import write_csv, write_parquet
 from headscope.results.zarr_folder import is_zarr, read_zarr, write_zarr
 
@@ -18,7 +20,10 @@ TABLES = {".csv": "pandas.read_csv", ".parquet": "pandas.read_parquet"}
 
 
 def save(what: Any, path: str | Path, *, overwrite: bool = False) -> Path:
-    """Write a Dataset (.nc .zarr .csv .parquet) or a figure (.pdf .svg .png .html), and return the path.
+    """Write a Dataset (.nc .zarr .csv .parquet), Maps (.nc .zarr) or a figure (.pdf .svg .png .html); return the path.
+
+    Maps, or a list of Maps of the same texts, are written as `maps.to_dataset()` with their provenance: the lens, the
+    model, the version, and hashes of the weights, the tokenizer, the config and the texts.
 
     A file that exists is replaced only with `overwrite=True`, and is unchanged until the new one is complete. The same
     content gives the same bytes. Tables (.csv .parquet) hold measured numbers for other tools: the means, or with a
@@ -26,6 +31,8 @@ def save(what: Any, path: str | Path, *, overwrite: bool = False) -> Path:
 
     >>> hs.save(hs.draw(hs.view(trace)), "maps.pdf").name
     'maps.pdf'
+    >>> hs.open_result(hs.save(hs.view(trace), "maps.nc"))["weights"].dims
+    ('example', 'lens', 'layer', 'head', 'query', 'key')
     """
     path = Path(path)
     write = _choose_writer(what, path)
@@ -90,13 +97,37 @@ def _choose_writer(what: Any, path: Path) -> Callable[[Path], None]:
     elif isinstance(what, Figure):
         writers = {f".{kind}": partial(write_figure, what, kind) for kind in FIXED_METADATA}
         writers[".html"] = partial(write_page, what)
+    elif maps := _list_maps(what):
+        writers = {
+            ".nc": lambda part: _write_netcdf(_stamp_maps(maps), part),
+            ".zarr": lambda part: write_zarr(_stamp_maps(maps), path, part),
+        }
     else:
-        raise InputError(f"Only a Dataset or a matplotlib figure can be saved, but got a {type(what).__name__}.")
+        raise InputError(f"Only a Dataset, Maps or a matplotlib figure can be saved, but got a {type(what).__name__}.")
     if path.suffix.lower() not in writers:
-        kind = "Dataset" if isinstance(what, xr.Dataset) else "figure"
+        kind = (
+            "A Dataset is"
+            if isinstance(what, xr.Dataset)
+            else "A figure is"
+            if isinstance(what, Figure)
+            else "Maps are"
+        )
         problem = f"ends in '{path.suffix}'" if path.suffix else "has no ending"
-        raise OutputError(f"A {kind} is saved as {' '.join(writers)}, but '{path.name}' {problem}. Change the ending.")
+        raise OutputError(f"{kind} saved as {' '.join(writers)}, but '{path.name}' {problem}. Change the ending.")
     return writers[path.suffix.lower()]
+
+
+def _list_maps(what: Any) -> list[Any]:
+    """Return Maps, or a list of Maps, as a list; an empty one for anything else."""
+    maps = list(what) if isinstance(what, list | tuple) else [what]
+    return maps if all(isinstance(part, DrawableBatch) for part in maps) else []
+
+
+def _stamp_maps(maps: Sequence[Any]) -> xr.Dataset:
+    """Return Maps of the same texts as one Dataset with its provenance."""
+    data = combine_lenses([part.to_dataset() for part in maps])
+    facts = maps[0].source.describe() if maps[0].source is not None else {}
+    return stamp(data, command="hs.save", **facts, data=fingerprint_examples(maps[0].examples))
 
 
 def _write_netcdf(data: xr.Dataset, part: Path) -> None:
