@@ -85,7 +85,7 @@ SEVERAL_PANELS = {"compare", "heads", "stacked_bars", "typical_maps"}
 @pytest.mark.parametrize("name", sorted(set(figures.names()) - SEVERAL_PANELS))
 def test_a_figure_of_one_panel_draws_into_axes(name):
     where = Figure(layout="constrained")
-    assert draw(data_for(name), name, ax=where.subplots()) is where
+    assert draw(data_for(name), name, ax=(axes := where.subplots())) is axes
     with pytest.raises(InputError, match=f"'{name}' has one panel, so it takes ax=, but got canvas="):
         draw(data_for(name), name, canvas=where)
 
@@ -93,7 +93,7 @@ def test_a_figure_of_one_panel_draws_into_axes(name):
 @pytest.mark.parametrize("name", sorted(SEVERAL_PANELS))
 def test_a_figure_of_several_panels_draws_into_a_figure_or_a_part_of_one(name):
     where = Figure(layout="constrained")
-    assert draw(data_for(name), name, canvas=where.subfigures(1, 2)[0]) is where
+    assert draw(data_for(name), name, canvas=(part := where.subfigures(1, 2)[0])) == part.axes
     with pytest.raises(InputError, match=f"'{name}' has several panels, so it takes canvas=, but got ax="):
         draw(data_for(name), name, ax=where.subplots())
 

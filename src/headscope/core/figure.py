@@ -37,6 +37,16 @@ class Target:
         part = self.ax.figure if self.ax is not None else self.canvas if self.canvas is not None else self.new
         return part.figure
 
+    @property
+    def drawn(self) -> "MatplotlibFigure | Axes | list[Axes]":
+        """What `hs.draw` returns: the new figure, or else the caller's axes, or those on the caller's figure.
+
+        A notebook shows pyplot's figures at the end of a cell, so a caller's figure would be shown twice.
+        """
+        if self.ax is not None:
+            return self.ax
+        return self.new if self.canvas is None else self.canvas.axes
+
     def open_axes(self, width: float, height: float) -> "Axes":
         """Return the axes for a figure of one panel; a new figure has this size in inches."""
         if self.canvas is not None:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Collection, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, overload, runtime_checkable
 
 import numpy as np
 import xarray as xr
@@ -34,6 +34,16 @@ class DrawableBatch(Drawable, Protocol):
         """Return the maps of all examples."""
 
 
+@overload
+def draw(what: Any, figure: Any = None, *, example: int = 0, ax: Axes, **options: Any) -> Axes: ...
+@overload
+def draw(
+    what: Any, figure: Any = None, *, example: int = 0, canvas: Figure | SubFigure, **options: Any
+) -> list[Axes]: ...
+@overload
+def draw(what: Any, figure: Any = None, *, example: int = 0, **options: Any) -> Figure: ...
+
+
 def draw(
     what: Any,
     figure: Any = None,
@@ -42,12 +52,13 @@ def draw(
     ax: Axes | None = None,
     canvas: Figure | SubFigure | None = None,
     **options: Any,
-) -> Figure:
+) -> Any:
     """Draw a Dataset, Maps, a part of them such as `maps[3, 7]`, or several Maps of the same text; return the figure.
 
     `figure` is a name, a spec such as "matrix:layer=3,head=7", or a figure entry; `options` are its fields. By default
     it is "compare" for maps of several lenses, "matrix" for one head, and "head_grid" for all heads.
     It is drawn into `ax` (figures of one panel) or `canvas` (figures of several panels), or else into a new figure.
+    Drawn into yours, the axes are returned instead, so that a notebook shows the figure once.
     The user's matplotlib style is neither used nor changed.
 
     >>> figure = hs.draw(hs.view(trace, "raw"), "matrix", layer=3, head=7)
@@ -59,7 +70,7 @@ def draw(
     with theme.apply():
         target = Target(entry_name(type(entry)), new_figure(), ax, canvas)
         entry(data, target)
-    return target.figure
+    return target.drawn
 
 
 def choose_figure(data: xr.Dataset, options: Collection[str] = ()) -> str:

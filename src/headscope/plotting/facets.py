@@ -105,8 +105,8 @@ def stacked_shares(table: xr.DataArray, *, along: str, label: str) -> Figure:
     width = 8.5
     if data.sizes[along] == 1:
         data, along, width = data.isel({along: 0}, drop=True).rename(lens="attention"), "attention", 4.2
-    look: dict[str, Any] = {"variable": "share", "along": along, "title": "", "size": width}
-    return draw(data.expand_dims(layer=[0], head=[0]), "stacked_bars", **look)
+    whole = data.expand_dims(layer=[0], head=[0])
+    return draw(whole, "stacked_bars", variable="share", along=along, title="", size=width)
 
 
 @theme.apply()
