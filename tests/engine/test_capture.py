@@ -186,7 +186,7 @@ def test_invalid_texts_are_an_error(arguments, sentence):
         ({"heads": [9]}, r"There is no head 9 here, only heads 0 to 3\."),
         ({"layers": []}, r"asks for no layer at all"),
         ({"site": "cross"}, r"This model has no attention site 'cross'\. Its sites: self\."),
-        ({"keep": ["value"]}, r"Cannot keep value\. What can be kept: attention, output, pads, values\."),
+        ({"keep": ["value"]}, r"Cannot keep value\. What can be kept: attention, model_output, output, pads, values\."),
     ],
 )
 def test_invalid_options_are_an_error(options, sentence):
@@ -231,7 +231,7 @@ def test_a_lens_without_its_inputs_names_the_capture_to_make():
 
 def test_a_kind_without_a_family_gives_attention_and_values_but_no_output():
     trace = capture(tiny("cohere"), batch("cohere"))
-    assert trace.held == {"attention", "values"}
+    assert trace.held == {"attention", "values", "model_output"}
     with pytest.raises(CaptureError, match=r"model type 'cohere' is\. A family.*families/bert\.py"):
         capture(tiny("cohere"), text(4), keep=("output",))
 

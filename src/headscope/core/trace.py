@@ -40,7 +40,7 @@ class Trace(HasCard):
     torch.Size([1, 12, 11, 11])
     """
 
-    site: str  # "self" | "encoder" | "decoder" | "cross"
+    site: str  # "self" | "encoder" | "decoder" | "cross", or a tower's name
     layers: tuple[int, ...]  # 0-based labels, shown as L3H7
     heads: tuple[int, ...]
     attention: Sequence[Float[Tensor, "batch head query key"]]  # A, one per layer
@@ -55,6 +55,7 @@ class Trace(HasCard):
     sites: tuple[str, ...] = ("self",)  # all sites of the model
     group: int = 1  # consecutive heads that share their values (grouped-query attention)
     source: CaptureSource | None = None  # the model, for the provenance of saved maps
+    model_output: Any = None  # what the network's forward returned: logits, loss, last_hidden_state, …
 
     def __repr__(self) -> str:
         others = [site for site in self.sites if site != self.site]

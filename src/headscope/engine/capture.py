@@ -21,6 +21,10 @@ from headscope.engine.recorder import Recorder, check_recording
 from headscope.engine.sites import find_sites
 
 CAPTURABLE = frozenset({"attention", "values", "output", "pads"})
+KEEPABLE = CAPTURABLE | {"model_output"}
+"""What a capture of a whole forward pass can keep."""
+
+ATTENTIONS = frozenset({"attentions", "encoder_attentions", "decoder_attentions", "cross_attentions"})
 Result = TypeVar("Result")
 
 
@@ -51,16 +55,18 @@ def capture(
     layers, heads
         Which to keep, counted from 0; negative ones from the end. All by default.
     keep
-        What to keep: "attention", "values", "output", "pads". By default all but the values of padding ("pads").
+        What to keep: "attention", "values", "output" (W_O), "pads" (the values of padding) and "model_output" (what the
+        network returned, such as logits; with `labels` in a tokenised batch also the loss). All but "pads" by default.
     max_length
         Truncate texts to this many tokens, with a warning; by default to what the model can read.
     pad_to
         Pad to this many tokens instead of to the longest text.
 
-    >>> hs.capture(model, ["The cat sat down.", "It rained."], layers=[0, -1])
-    Trace(self attention of 2 example(s), 2 layers × 12 heads, up to 7 tokens; holds attention, output, values)
+    >>> trace = hs.capture(model, ["The cat sat down.", "It rained."], layers=[0, -1], keep=("values",))
+    >>> trace
+    Trace(self attention of 2 examples, 2 layers × 12 heads, up to 7 tokens; holds attention, values)
     """
-    request = make_request(model, site, layers, heads, keep)
+    request = make_request(model, site, layers, heads, keep, KEEPABLE)
     trace = capture_batch(model, prepare_inputs(model, text, pair, max_length=max_length, pad_to=pad_to), request)
     warn_about_nan(trace)
     return trace
@@ -85,7 +91,7 @@ def stream(
     >>> [len(trace.examples) for trace in hs.stream(model, ["One.", "Two.", "Three."], batch_size=2)]
     [2, 1]
     """
-    request = make_request(model, site, layers, heads, keep)
+    request = make_request(model, site, layers, heads, keep, KEEPABLE)
     if batch_size < 1:
         raise InputError(f"batch_size must be at least 1, but got {batch_size}.")
     batches = make_batches(model, read(data), batch_size, max_length=max_length, pad_to=pad_to)
@@ -149,17 +155,20 @@ def prepare_inputs(model: Model, text: Any, pair: Any, *, max_length: int | None
 
 
 def make_request(
-    model: Any, site: str | None = None, layers: Any = None, heads: Any = None, keep: Sequence[str] = ()
+    model: Any,
+    site: str | None = None,
+    layers: Any = None,
+    heads: Any = None,
+    keep: Sequence[str] = (),
+    known: frozenset[str] = CAPTURABLE,
 ) -> Request:
-    """Check the options of a capture and fill in the defaults."""
+    """Check the options of a capture and fill in the defaults; `known` is what can be kept."""
     check_model(model)
     names = frozenset([keep] if isinstance(keep, str) else keep)
-    if unknown := names - CAPTURABLE:
-        raise InputError(
-            f"Cannot keep {', '.join(sorted(unknown))}. What can be kept: {', '.join(sorted(CAPTURABLE))}."
-        )
+    if unknown := names - known:
+        raise InputError(f"Cannot keep {', '.join(sorted(unknown))}. What can be kept: {', '.join(sorted(known))}.")
     if not names:
-        names = CAPTURABLE - {"pads"} - (set() if model.family.projection else {"output"})
+        names = known - {"pads"} - (set() if model.family.projection else {"output"})
     if "pads" in names:
         names |= {"values"}
     return Request(site or find_sites(model).main, layers, heads, names | {"attention"})
@@ -189,9 +198,17 @@ def record(
 ) -> Recorder:
     """Run one forward pass, and record the attention calls at one site."""
     with torch.no_grad(), record_calls(model, site, on_call) as recorder:
-        model.network(**tensors)
+        recorder.model_output = _drop_attentions(model.network(**tensors))
     check_recording(model, recorder)
     return recorder
+
+
+def _drop_attentions(output: Any) -> Any:
+    """Return a model's output without attention: the trace holds it, and would keep layers that were not asked for."""
+    if not isinstance(output, Mapping) or not ATTENTIONS & output.keys():
+        return output
+    kind: Any = type(output)
+    return kind(**{name: part for name, part in output.items() if name not in ATTENTIONS})
 
 
 @contextmanager

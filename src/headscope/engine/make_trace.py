@@ -56,6 +56,7 @@ def make_trace(model: Model, inputs: Inputs, request: Request, recorder: Recorde
         values=[call.values for call in selected] if has_values else None,
         context=[call.context for call in selected] if has_values else None,
         output=output,
+        model_output=recorder.model_output if "model_output" in request.keep else None,
         held=request.keep,
         sites=tuple(sorted(recorder.counts)),
         source=CapturedModel(model, recorder.names),

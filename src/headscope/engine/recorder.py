@@ -65,6 +65,7 @@ class Recorder:
     marks_forwards: bool = False  # whether hooks reset `running` when a module is called
     calls: list[AttentionCall] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=dict)  # number of calls at each site
+    model_output: Any = None  # what the network's forward returned
     running: str = ""  # the module whose call was recorded last, until it is called again
 
     def record(self, call: AttentionCall) -> None:
