@@ -120,7 +120,7 @@ def test_tables_of_a_report_show_the_count_of_every_cell(tmp_path):
 
 def test_the_shell_shows_the_range_of_counts():
     with pytest.warns(DataWarning):
-        data = measure(broken(), TEXTS, statistics=["entropy"], progress=False)
+        data = measure(broken(), TEXTS, lens="raw", statistics=["entropy"], progress=False)
     assert _summarise(data, "entropy", "raw")[-1] == "0 to 3"
 
 
