@@ -34,7 +34,7 @@ def test_a_file_named_like_the_report_is_studied_to_the_end(tmp_path, monkeypatc
     assert done.exit_code == 0, done.output
     assert (out / "report" / "report.html").is_file()
     assert (out / "tasks" / "report" / "study.json").is_file()
-    assert {path.name for path in out.iterdir()} == {"tasks", "tiny_study.nc", "report"}
+    assert {path.name for path in out.iterdir()} == {"tasks", "tiny_study.nc", "report", "study.json"}
 
 
 @pytest.mark.parametrize(

@@ -34,29 +34,33 @@ from headscope.engine.progress import format_duration
 if TYPE_CHECKING:
     import xarray as xr
 
+Statistics = Annotated[
+    list[str],
+    typer.Option(
+        "--statistics",
+        "--stat",
+        help="A statistic, see 'headscope list statistics'. May be repeated.",
+        autocompletion=complete_from("statistics"),
+    ),
+]
+Lenses = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--lens",
+        help=f"A lens, see 'headscope list lenses'. May be repeated. Default: {DEFAULT_LENS}.",
+        autocompletion=complete_from("lenses"),
+    ),
+]
+
 
 def verb(
     data: Annotated[str, typer.Argument(help="A file (.jsonl .csv .tsv .txt .parquet .conllu) or glue:rte:dev@DIR.")],
-    statistics: Annotated[
-        list[str],
-        typer.Option(
-            "--statistics",
-            "--stat",
-            help="A statistic, see 'headscope list statistics'. May be repeated.",
-            autocompletion=complete_from("statistics"),
-        ),
-    ],
+    statistics: Statistics,
     out: Annotated[
         Path, typer.Option("--out", "-o", help="Output file: .nc .zarr .csv .parquet, or .state for a shard to merge.")
     ],
     model: Model = None,
-    lens: Annotated[
-        list[str] | None,
-        typer.Option(
-            help=f"A lens, see 'headscope list lenses'. May be repeated. Default: {DEFAULT_LENS}.",
-            autocompletion=complete_from("lenses"),
-        ),
-    ] = None,
+    lens: Lenses = None,
     against: Annotated[str | None, typer.Option(help="A second model, for statistics that compare two.")] = None,
     edit: Edits = None,
     text: Text = None,

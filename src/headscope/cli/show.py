@@ -36,12 +36,8 @@ def verb(
             autocompletion=complete_from("figures"),
         ),
     ] = None,
-    layer: Annotated[
-        int | None, typer.Option(help="Draw and save only this layer, counted from 0; -1 is the last.")
-    ] = None,
-    head: Annotated[
-        int | None, typer.Option(help="Draw and save only this head, counted from 0; -1 is the last.")
-    ] = None,
+    layer: Annotated[int | None, typer.Option(help="Draw and save only this layer; -1 is the last.")] = None,
+    head: Annotated[int | None, typer.Option(help="Draw and save only this head; -1 is the last.")] = None,
     site: Site = None,
     max_length: MaxLength = None,
     pad_to: PadTo = None,
@@ -68,13 +64,7 @@ def verb(
     maps = [hs.view(trace, name) for name in dict.fromkeys(["raw", lens])]
     _print_summary(console, loaded, trace, maps[-1] if "null" in maps[-1].diagnostics else hs.view(trace, "effective"))
     if out:
-        from headscope.results.stamp import fingerprint, stamp
-
-        example = trace.examples[0]
-        facts = {"model": loaded.spec, "weights_hash": loaded.weights_hash, "n": 1}
-        facts["data"] = fingerprint([example.text, example.pair or ""])
-        data = stamp(_select(maps, layer, head), command="headscope show", **facts)
-        _write(console, data, figure, out, force)
+        _write(console, _stamp(_select(maps, layer, head), loaded, trace.examples[0]), figure, out, force)
     else:
         console.print("\nAdd -o picture.pdf (.svg .png .html) for a figure, -o maps.nc for the numbers.")
 
@@ -132,6 +122,13 @@ def _select(maps: "list[hs.Maps]", layer: int | None, head: int | None) -> "xr.D
         if label is not None:
             data = data.isel({name: [axis_index(data, name, label)]})
     return data
+
+
+def _stamp(data: "xr.Dataset", model: "hs.Model", example: "hs.Example") -> "xr.Dataset":
+    from headscope.results.stamp import fingerprint, stamp
+
+    facts = {"model": model.spec, "weights_hash": model.weights_hash, "n": 1}
+    return stamp(data, command="headscope show", **facts, data=fingerprint([example.text, example.pair or ""]))
 
 
 def _write(console: Console, data: "xr.Dataset", figure: str | None, out: list[Path], force: bool) -> None:

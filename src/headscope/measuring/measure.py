@@ -74,12 +74,16 @@ def measure(
         batches = distribute(job, workers)
     saved = None if path is None else _checkpoint_path(path)
     checkpoint = _run(job, batches, saved, resume=resume, overwrite=overwrite, quiet=not progress)
-    facts, entries = {"command": "hs.measure", **job.facts}, job.observer.settings.statistics
-    result = to_dataset(checkpoint.states, facts, entries, examples=checkpoint.examples)
+    result = _make_result(job, checkpoint)
     if path is not None and saved is not None and path != saved:
         save(result, path, overwrite=overwrite)
         saved.unlink(missing_ok=True)
     return result
+
+
+def _make_result(job: MeasureJob, checkpoint: Checkpoint) -> xr.Dataset:
+    facts, entries = {"command": "hs.measure", **job.facts}, job.observer.settings.statistics
+    return to_dataset(checkpoint.states, facts, entries, examples=checkpoint.examples)
 
 
 def _run(job: MeasureJob, engine: Engine, path: Path | None, *, quiet: bool, **mode: bool) -> Checkpoint:

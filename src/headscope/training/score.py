@@ -64,9 +64,8 @@ def score(
     rows = kind.encode(tokenizer, examples, longest)
     edits = make_edits(edit)
     with edited(model, *edits) if edits else nullcontext():
-        answers = predict(
-            model.network, tokenizer, kind, rows, batch_size=batch_size, pad_to=pad_to, quiet=not progress
-        )
+        sizes: dict[str, Any] = {"batch_size": batch_size, "pad_to": pad_to}
+        answers = predict(model.network, tokenizer, kind, rows, **sizes, quiet=not progress)
     return stamp(
         _make_dataset(kind, examples, answers),
         **_describe_run(model, kind),
@@ -74,8 +73,7 @@ def score(
         data=fingerprint_examples(examples, labels=True),
         n=len(examples),
         max_length=longest,
-        pad_to=pad_to,
-        batch_size=batch_size,
+        **sizes,
     )
 
 
