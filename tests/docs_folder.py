@@ -1,0 +1,54 @@
+"""A folder with everything that the pages of the docs name: models, pictures and data, small, and without a network."""
+
+import json
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import torch
+import transformers
+from PIL import Image
+
+from headscope.engine.load import load
+from tests.engine.test_images import processor
+from tests.models import network
+
+TEXT_MODELS = ("bert-base-uncased", "path/to/my-model", "path/to/tuned", "my-model", "MODEL")
+WRITER = "HuggingFaceTB/SmolLM2-135M-Instruct"
+VIEWER = "google/vit-base-patch16-224"
+TEXTS = ("A fine film.", "Warm and witty.", "I loved it.", "A dull film.", "Cold and clumsy.", "I hated it.")
+
+
+@cache
+def models(root: Path) -> Path:
+    """Return a folder with the models, saved once."""
+    default = load()
+    default.network.save_pretrained(root / "text")
+    default.tokenizer.save_pretrained(root / "text")
+    config = transformers.GPT2Config(n_embd=32, n_layer=2, n_head=4, bos_token_id=101, eos_token_id=102)
+    torch.manual_seed(0)
+    transformers.GPT2LMHeadModel(config).save_pretrained(root / "writer")
+    tokenizer = load().tokenizer
+    tokenizer.chat_template = "{% for message in messages %}{{ message['content'] }}{% endfor %}"
+    tokenizer.save_pretrained(root / "writer")
+    network("vit").save_pretrained(root / "viewer")
+    processor().save_pretrained(root / "viewer")
+    return root
+
+
+def prepare(folder: Path, root: Path) -> None:
+    """Put models and data into a folder, under the names that the pages use."""
+    saved = models(root)
+    for name, kind in [*((name, "text") for name in TEXT_MODELS), (WRITER, "writer"), (VIEWER, "viewer")]:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).symlink_to(saved / kind, target_is_directory=True)
+    pixels = np.random.default_rng(0).integers(0, 256, (24, 24, 3), dtype=np.uint8)
+    Image.fromarray(pixels).save(folder / "cat.jpg")
+    rows = [json.dumps({"text": text, "label": int(row < 3)}) for row, text in enumerate(TEXTS)]
+    for name in ("reviews.jsonl", "my.jsonl", "more.jsonl"):
+        (folder / name).write_text("\n".join(rows), encoding="utf-8")
+    (folder / "GLUE" / "MRPC").mkdir(parents=True)
+    pairs = [f"{row % 2}\t1\t2\t{text}\t{TEXTS[row - 1]}" for row, text in enumerate(TEXTS)]
+    for part in ("train", "dev"):
+        lines = ["Quality\t#1 ID\t#2 ID\t#1 String\t#2 String", *pairs]
+        (folder / "GLUE" / "MRPC" / f"{part}.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
