@@ -25,7 +25,9 @@ def models(root: Path) -> Path:
     default = load()
     default.network.save_pretrained(root / "text")
     default.tokenizer.save_pretrained(root / "text")
-    config = transformers.GPT2Config(n_embd=32, n_layer=2, n_head=4, bos_token_id=101, eos_token_id=102)
+    config = transformers.GPT2Config(
+        vocab_size=30522, n_embd=32, n_layer=2, n_head=4, bos_token_id=101, eos_token_id=102
+    )
     torch.manual_seed(0)
     transformers.GPT2LMHeadModel(config).save_pretrained(root / "writer")
     tokenizer = load().tokenizer

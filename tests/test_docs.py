@@ -26,7 +26,7 @@ from tests.docs_folder import prepare
 
 ROOT = Path(__file__).parents[1]
 PAGES = [*sorted((ROOT / "docs").glob("*.md")), *sorted(ROOT.glob("[A-Z]*.md"))]
-SNIPPET = re.compile(r"^```(python|sh|)\n(.*?)^```", re.DOTALL | re.MULTILINE)
+SNIPPET = re.compile(r"^```(\w*)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 RUN_ELSEWHERE = {"api.md", "measuring.md", "patterns.md", "reading.md", "training.md", "words.md"}
 """Pages whose Python has tests of its own, which also look at its results."""
 
@@ -110,7 +110,7 @@ def write_nothing(figure, kind, path):
     path.write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
 
 
-def check_study(name, model=None, *, out, device=None, progress=True, **options):
+def check_study(name, model=None, *, out, device=None, progress=True, overwrite=False, **options):
     """Check the parameters of a study, which takes minutes to run."""
     chosen = studies.make(name, **options)
     assert all(

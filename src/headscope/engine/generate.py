@@ -55,8 +55,8 @@ def generate(
     `site`, `layers`, `heads` and `keep` are those of `capture`.
 
     >>> import transformers
-    >>> small = transformers.GPT2Config(n_embd=16, n_layer=2, n_head=2)
-    >>> writer = hs.load(transformers.GPT2LMHeadModel(small), tokenizer=model.tokenizer)
+    >>> small = {"vocab_size": 30522, "n_embd": 16, "n_layer": 2, "n_head": 2, "bos_token_id": 101, "eos_token_id": 102}
+    >>> writer = hs.load(transformers.GPT2LMHeadModel(transformers.GPT2Config(**small)), tokenizer=model.tokenizer)
     >>> hs.generate(writer, "The cat sat", max_new_tokens=3).keys.counts.item()
     8
     """
