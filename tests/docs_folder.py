@@ -14,8 +14,11 @@ from tests.engine.test_images import processor
 from tests.models import network
 
 TEXT_MODELS = ("bert-base-uncased", "path/to/my-model", "path/to/tuned", "my-model", "MODEL")
-WRITER = "HuggingFaceTB/SmolLM2-135M-Instruct"
-VIEWER = "google/vit-base-patch16-224"
+OTHERS = {
+    "HuggingFaceTB/SmolLM2-135M-Instruct": "writer",
+    "google/vit-base-patch16-224": "viewer",
+    "openai/clip-vit-base-patch32": "clip",
+}
 TEXTS = ("A fine film.", "Warm and witty.", "I loved it.", "A dull film.", "Cold and clumsy.", "I hated it.")
 
 
@@ -33,6 +36,12 @@ def models(root: Path) -> Path:
     tokenizer = load().tokenizer
     tokenizer.chat_template = "{% for message in messages %}{{ message['content'] }}{% endfor %}"
     tokenizer.save_pretrained(root / "writer")
+    part = {"hidden_size": 32, "intermediate_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4}
+    text = {**part, "vocab_size": 30522, "bos_token_id": 101, "eos_token_id": 102, "pad_token_id": 0}
+    both = transformers.CLIPConfig(text_config=text, vision_config={**part, "image_size": 24, "patch_size": 8})
+    transformers.CLIPModel(both).save_pretrained(root / "clip")
+    images = transformers.CLIPImageProcessorPil(size={"shortest_edge": 24}, crop_size={"height": 24, "width": 24})
+    transformers.CLIPProcessor(image_processor=images, tokenizer=tokenizer).save_pretrained(root / "clip")
     network("vit").save_pretrained(root / "viewer")
     processor().save_pretrained(root / "viewer")
     return root
@@ -41,7 +50,7 @@ def models(root: Path) -> Path:
 def prepare(folder: Path, root: Path) -> None:
     """Put models and data into a folder, under the names that the pages use."""
     saved = models(root)
-    for name, kind in [*((name, "text") for name in TEXT_MODELS), (WRITER, "writer"), (VIEWER, "viewer")]:
+    for name, kind in (dict.fromkeys(TEXT_MODELS, "text") | OTHERS).items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).symlink_to(saved / kind, target_is_directory=True)
     pixels = np.random.default_rng(0).integers(0, 256, (24, 24, 3), dtype=np.uint8)
