@@ -3,7 +3,7 @@
 import os
 from abc import abstractmethod
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -11,7 +11,7 @@ import xarray as xr
 
 from headscope.core.catalog import studies
 from headscope.core.errors import InputError
-from headscope.core.spec import entry_name
+from headscope.core.spec import entry_fields, entry_name
 from headscope.core.study import ProgressCallback, Results, Study, StudyResult, option
 from headscope.experiments.steps import FACTS, Steps, check_facts, print_progress, write_facts
 from headscope.experiments.summary import count_inputs, list_tasks
@@ -245,7 +245,7 @@ class TaskStudy(Study):
 
 def _describe_options(study: Study, ignore: Collection[str] = ()) -> dict[str, Any]:
     """Return the parameters of a study; of a path only its name, of data in memory their type."""
-    values = {option.name: getattr(study, option.name) for option in fields(study) if option.name not in ignore}  # type: ignore[arg-type]  # a dataclass
+    values = {option.name: getattr(study, option.name) for option in entry_fields(study) if option.name not in ignore}
     return {
         name: _name_source(value) if name in SOURCES and value is not None else value for name, value in values.items()
     }

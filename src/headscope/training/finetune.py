@@ -48,8 +48,10 @@ def finetune(
     Options: `epochs`, `batch_size`, `max_length`, `learning_rate`, `warmup`, `weight_decay`, `seed`, `from_scratch`,
     `limit`. Training is in float32, and on a CPU the same settings give the same weights.
 
+    >>> from transformers import BertConfig
     >>> rows = [{"text": text, "label": text} for text in ("good", "bad")]
-    >>> tuned = hs.finetune(None, rows, out="tuned", epochs=1, progress=False)
+    >>> small = BertConfig(hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16)
+    >>> tuned = hs.finetune(small, rows, tokenizer=model.tokenizer, out="tuned", epochs=1, progress=False)
     >>> tuned.network.config.num_labels
     2
     """
