@@ -125,13 +125,23 @@ def test_a_lens_with_one_map_per_layer_works_to_the_end(tmp_path):
     loaded = hs.open_result(hs.save(maps.dataset(), tmp_path / "maps.nc"))
     for data in (maps, loaded):
         for figure in ("matrix:layer=1", "head_grid", "arcs"):
-            assert "mean_head" in " ".join(_texts(hs.draw(data, figure)))
+            texts = _texts(hs.draw(data, figure))
+            assert "mean_head" in " ".join(texts)
+            assert not [label for label in texts if "H0" in label], figure
     assert hs.report(loaded, tmp_path / "maps").exists()
-    measured = measure(lens=["raw", MeanHead()], statistics=["entropy"])
+    measured = measure(lens=["raw", MeanHead()], statistics=["entropy", "peak"])
     saved = hs.open_result(hs.save(measured, tmp_path / "measured.nc"))
     assert saved["entropy"].sel(lens="mean_head", head=0).notnull().all()
     assert (saved["entropy_n"].sel(lens="mean_head").sum("head") == 2).all()
     assert hs.report(saved, tmp_path / "measured").exists()
+    labels = _texts(hs.draw(saved, "scatter:x=entropy,y=peak,lens=mean_head"))
+    assert "L1" in labels
+    assert not [label for label in labels if "H0" in label]
+    sentence = "'mean_head' has one map per layer, 'raw' one for each head"
+    with pytest.raises(hs.InputError, match=sentence):
+        hs.draw(saved, "scatter:x=entropy,lens=raw,against=mean_head")
+    with pytest.raises(hs.InputError, match=sentence):
+        hs.compare(saved.sel(lens="raw"), saved.sel(lens="mean_head"), paired=False)
 
 
 def test_maps_of_heads_and_of_layers_are_not_drawn_together():

@@ -15,7 +15,15 @@ from matplotlib.lines import Line2D
 from headscope.core.errors import InputError, unknown_name
 from headscope.core.figure import Figure, Target
 from headscope.plotting import heatmap, selection, series, theme
-from headscope.results.select import further_axes, head_variables, require_shown_axes, restore_axes, select_variable
+from headscope.results.select import (
+    check_same_heads,
+    further_axes,
+    head_variables,
+    is_merged,
+    require_shown_axes,
+    restore_axes,
+    select_variable,
+)
 from headscope.results.summarize import format_count, make_title
 from headscope.uncertainty.correlation import spearman
 
@@ -91,6 +99,7 @@ class Scatter(Figure):
             side = select_variable(whole, variable, lens=name, at=at)
             require_shown_axes("scatter", side)
             sides.append(side)
+        check_same_heads(sides[0]["value"], sides[1]["value"], (lens, against))
         return sides[0], sides[1]
 
 
@@ -137,7 +146,7 @@ def _label_outliers(ax: Axes, table: xr.Dataset, count: int, *, same: bool) -> N
         layer, head = divmod(index, table.sizes["head"])
         right = x[index] >= np.nanmedian(x)  # outwards, where there are fewer dots
         ax.annotate(
-            f"L{int(table['layer'][layer])}H{int(table['head'][head])}",
+            f"L{int(table['layer'][layer])}" + ("" if is_merged(table["x"]) else f"H{int(table['head'][head])}"),
             (x[index], y[index]),
             xytext=(4 if right else -4, 2),
             textcoords="offset points",

@@ -9,7 +9,7 @@ import xarray as xr
 
 from headscope.core.errors import DataWarning, InputError, unknown_name
 from headscope.core.prose import join_words
-from headscope.results.select import restore_axes
+from headscope.results.select import check_same_heads, restore_axes
 from headscope.results.stamp import read_provenance, stamp
 from headscope.results.summarize import summarize_rows
 from headscope.uncertainty.corrections import CORRECTIONS, correct_p_values
@@ -53,6 +53,7 @@ def compare(
     if reason and paired is None:
         warnings.warn(f"Compared as if they were different examples: {reason}.", DataWarning, stacklevel=2)
     left, right, sizes = _align(left, right, by_example=not reason)
+    _check_heads(left, right, names, a, b)
     variables: dict[str, xr.DataArray] = {}
     for name in names:
         cells = _compare_unpaired(left, right, name) if reason else _compare_paired(left, right, name)
@@ -64,6 +65,16 @@ def compare(
     facts |= {"compared": sizes, **({"unpaired_because": reason} if reason else {})}
     data = xr.Dataset(variables)
     return stamp(data, command="headscope compare", a=read_provenance(a), b=read_provenance(b), **facts)
+
+
+def _check_heads(left: xr.Dataset, right: xr.Dataset, names: Sequence[str], a: xr.Dataset, b: xr.Dataset) -> None:
+    """Raise InputError where a lens with one map per layer is compared with one that has a map for each head."""
+    first, second = (restore_axes(data)["lens"].values for data in (a, b))
+    for index, label in enumerate(left["lens"].values):
+        known = label in first and label in second
+        lenses = (str(label), str(label)) if known else (str(first[0]), str(second[0]))
+        for name in names:
+            check_same_heads(left[name].isel(lens=index), right[name].isel(lens=index), lenses)
 
 
 def _common_variables(a: xr.Dataset, b: xr.Dataset, variable: str | None) -> list[str]:

@@ -34,6 +34,24 @@ def head_variables(data: xr.Dataset) -> list[str]:
     ]
 
 
+def is_merged(table: xr.DataArray) -> bool:
+    """Whether a lens has one map per layer, in a table beside lenses that have one for each head."""
+    if "head" not in table.dims or table.sizes["head"] < 2:
+        return False
+    known = table.notnull().any([dim for dim in table.dims if dim != "head"]).values
+    return bool(known[0]) and not known[1:].any()
+
+
+def check_same_heads(first: xr.DataArray, second: xr.DataArray, lenses: tuple[str, str]) -> None:
+    """Raise InputError if one table has a value for each head, and the other one for each layer."""
+    if is_merged(first) != is_merged(second):
+        merged, other = lenses if is_merged(first) else reversed(lenses)
+        raise InputError(
+            f"The lens '{merged}' has one map per layer, '{other}' one for each head, so their values cannot be "
+            "compared head by head. Compare means over heads: data.mean('head')."
+        )
+
+
 def select_variable(
     data: xr.Dataset, variable: str | None = None, *, lens: Sequence[str] | str | None = None, at: Sequence[str] = ()
 ) -> xr.Dataset:
