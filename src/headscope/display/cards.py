@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterable, Mapping
 from textwrap import shorten
 from typing import Any
 
+from torch import Tensor
+
 from headscope.core.document import Picture, Table
 from headscope.core.example import Example
 from headscope.core.lens import view
@@ -54,6 +56,7 @@ def _describe_trace(trace: Trace) -> str:
         "attention": f"{count_noun(len(trace.layers), 'layer')} × {count_noun(len(trace.heads), 'head')}",
         "tokens": _count_tokens(trace.keys.counts.tolist()),
         "holds": join_words(sorted(trace.held)),
+        "model output": _describe_output(trace.model_output),
     }
     return _card("Trace", {**_list_texts(trace.examples), **facts}, picture_heads(view(trace, "raw").mean("head")))
 
@@ -113,6 +116,16 @@ def _list_texts(examples: Iterable[Example]) -> dict[str, str]:
     if len(examples) > MAX_TEXTS:
         texts["examples"] = f"{len(examples)} in all"
     return texts
+
+
+def _describe_output(output: Any) -> str:
+    """Return the names and shapes of the tensors that the network returned; of the loss its value."""
+    parts = dict(output) if isinstance(output, Mapping) else {}
+    shapes = {name: part.shape for name, part in parts.items() if isinstance(part, Tensor)}
+    return ", ".join(
+        f"{name} {' × '.join(map(str, shape)) if shape else f'{float(parts[name]):.3g}'}"
+        for name, shape in shapes.items()
+    )
 
 
 def _count_tokens(counts: list[int]) -> str:

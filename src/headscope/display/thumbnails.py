@@ -26,14 +26,16 @@ def picture_heads(maps: Maps) -> str:
         return ""
     data = selection.select_lens(first.sel(layer=first.layers[:count]).dataset(), None)
     weights = selection.visible_weights(data.transpose("head", "layer", "query", "key", ...))
-    layers, heads = _range(first.layers[:count], "L"), _range(first.heads, "H")
+    layers = f"Layers {selection.format_range(first.layers[:count])}"
     if len(first.heads) == 1:
-        where = f"{layers} across"
+        where = ", ".join(filter(None, (f"{layers} across", first.averaged.get("head"))))
     else:
-        weights, where = weights.swapaxes(0, 1), f"{layers} down, {heads} across"
+        weights = weights.swapaxes(0, 1)
+        where = f"{layers} down, heads {selection.format_range(first.heads)} across"
     content, width = tile_maps(weights, signed=first.signed)
-    example = f" Example {first.examples[0].id} of {len(maps.examples)}." if len(maps.examples) > 1 else ""
-    note = f"{where}; queries down, keys across. Darker: more weight.{example}"
+    colours = "blue: positive, orange: negative" if first.signed else "darker: more weight"
+    example = f" Example {first.examples[0].id}, the first of {len(maps.examples)}." if len(maps.examples) > 1 else ""
+    note = f"{where}; of each map queries down, keys across; {colours}.{example}"
     return f"{embed_image(content, 'png', width, note)}<div>{html.escape(note)}</div>"
 
 
@@ -54,8 +56,3 @@ def tile_maps(weights: Cells, *, signed: bool) -> tuple[bytes, int]:
     buffer = io.BytesIO()
     imsave(buffer, pixels, format="png")
     return buffer.getvalue(), pixels.shape[1]
-
-
-def _range(labels: tuple[int, ...], letter: str) -> str:
-    """Return the first and last label, such as `L0 to L5`."""
-    return " to ".join(f"{letter}{label}" for label in dict.fromkeys((labels[0], labels[-1])))
