@@ -14,7 +14,7 @@ from headscope.core.maps import Maps
 from headscope.core.prose import count_noun, join_words
 from headscope.core.study import StudyResult
 from headscope.core.trace import Trace
-from headscope.display.show import embed_image
+from headscope.display.show import embed_png
 from headscope.display.thumbnails import picture_heads
 from headscope.engine.model import Model
 from headscope.plotting.export import render
@@ -87,7 +87,7 @@ def _describe_study(result: StudyResult) -> str:
         blocks.append(f"{frame}<div>{to_html(full_caption(tables[0]))}</div>")
     if pictures:
         width = min(560, round(96 * pictures[0].figure.get_figwidth()))
-        image = embed_image(render(pictures[0].figure, "png"), "png", width, pictures[0].name)
+        image = embed_png(render(pictures[0].figure, "png"), width, pictures[0].name)
         blocks.append(f"{image}<div>{to_html(full_caption(pictures[0]))}</div>")
     rest = f"{count_noun(len(tables), 'table')} and {count_noun(len(pictures), 'figure')}"
     blocks.append(f"<p>{to_html(f'`hs.report(result.document)` writes the page with {rest}.')}</p>")

@@ -6,6 +6,7 @@ import webbrowser
 from base64 import b64encode
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from matplotlib.figure import Figure
 
@@ -14,6 +15,9 @@ from headscope.plotting import fonts
 from headscope.plotting.draw import draw
 from headscope.plotting.export import render
 from headscope.results.store import save
+
+SAFE = " !$'()*+,/:;=?@[]^`{|}~"
+"""What need not be escaped in the address of a picture between double quotes."""
 
 
 def show(what: Any, figure: Any = None, **options: Any) -> Path | None:
@@ -39,11 +43,15 @@ def show(what: Any, figure: Any = None, **options: Any) -> Path | None:
 def embed_svg(figure: Figure) -> str:
     """Return a figure as an HTML image that shrinks to the width of the page."""
     svg = render(figure, "svg", as_text=bool(fonts.missing_glyphs(figure)))
-    return embed_image(svg, "svg+xml", round(figure.get_figwidth() * 96))
+    return _embed(f"data:image/svg+xml,{quote(svg, SAFE)}", round(figure.get_figwidth() * 96), "figure")
 
 
-def embed_image(content: bytes, kind: str, width: int, label: str = "figure") -> str:
-    """Return an image as HTML, `width` pixels wide or as wide as the page, on white also where the page is dark."""
-    source = f"data:image/{kind};base64,{b64encode(content).decode()}"
+def embed_png(content: bytes, width: int, label: str) -> str:
+    """Return a PNG as an HTML image that shrinks to the width of the page."""
+    return _embed(f"data:image/png;base64,{b64encode(content).decode()}", width, label)
+
+
+def _embed(source: str, width: int, label: str) -> str:
+    """Return an image `width` pixels wide, or as wide as the page; on white, also where the page is dark."""
     style = f"width: {width}px; max-width: 100%; height: auto; background: #fff"
     return f'<img src="{source}" alt="{html.escape(label)}" style="{style}">'

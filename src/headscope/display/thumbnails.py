@@ -8,12 +8,14 @@ import numpy as np
 from matplotlib.image import imsave
 
 from headscope.core.maps import Maps
-from headscope.display.show import embed_image
+from headscope.display.show import embed_png
 from headscope.figures.head_grid import max_pool
 from headscope.plotting import selection
 from headscope.plotting.heatmap import Cells, weight_scale
 
-WIDTH, SIDE, GAP = 560, 44, 2  # pixels: of the picture at most, of a thumbnail at most, and between thumbnails
+WIDTH, SIDE, GAP = 480, 32, 2  # pixels: of the picture at most, of a thumbnail at most, and between thumbnails
+COLOURS = 24
+"""Shades of red, green and blue, so that a picture takes little of a saved notebook."""
 MAX_WEIGHTS = 30_000_000
 """Weights that a thumbnail may cost to compute; of longer texts some layers are shown, or none."""
 
@@ -36,7 +38,7 @@ def picture_heads(maps: Maps) -> str:
     colours = "blue: positive, orange: negative" if first.signed else "darker: more weight"
     example = f" Example {first.examples[0].id}, the first of {len(maps.examples)}." if len(maps.examples) > 1 else ""
     note = f"{where}; of each map queries down, keys across; {colours}.{example}"
-    return f"{embed_image(content, 'png', width, note)}<div>{html.escape(note)}</div>"
+    return f"{embed_png(content, width, note)}<div>{html.escape(note)}</div>"
 
 
 def tile_maps(weights: Cells, *, signed: bool) -> tuple[bytes, int]:
@@ -52,7 +54,8 @@ def tile_maps(weights: Cells, *, signed: bool) -> tuple[bytes, int]:
     framed = np.pad(colours, edge, constant_values=0.8)
     spaced = np.pad(framed, ((0, 0), (0, 0), (0, GAP), (0, GAP), (0, 0)), constant_values=1.0)
     image = spaced.transpose(0, 2, 1, 3, 4).reshape(rows * spaced.shape[2], columns * spaced.shape[3], 4)
-    pixels: np.ndarray[Any, np.dtype[np.uint8]] = (255 * image[..., :3]).round().astype(np.uint8)
+    few = np.round(image[..., :3] * COLOURS) / COLOURS
+    pixels: np.ndarray[Any, np.dtype[np.uint8]] = (255 * few).round().astype(np.uint8)
     buffer = io.BytesIO()
     imsave(buffer, pixels, format="png")
     return buffer.getvalue(), pixels.shape[1]
