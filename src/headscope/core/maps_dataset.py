@@ -11,6 +11,7 @@ import xarray as xr
 from headscope.core.catalog import lenses
 from headscope.core.errors import InputError, UnknownName
 from headscope.core.example import Example
+from headscope.core.nan_attention import HeadLabels, warn_about_weights
 from headscope.core.spec import parse_spec
 from headscope.core.tokens import Tokens, token_labels
 from headscope.core.trace import at_least_float32
@@ -28,12 +29,15 @@ def make_dataset(maps: "Maps", example: int) -> xr.Dataset:
         raise InputError(f"There is no example {example}: these maps hold {len(maps.examples)}, counted from 0.")
     rows, columns = (side.real[example].cpu() for side in (maps.queries, maps.keys))
     cut = (slice(None), rows.nonzero()[:, 0][:, None], columns.nonzero()[:, 0])
-    weights = [at_least_float32(maps.layer(label)[example].detach()).cpu()[cut] for label in maps.layers]
+    layers = [at_least_float32(maps.layer(label)[example].detach()).cpu()[cut] for label in maps.layers]
+    weights = torch.stack(layers)
+    if maps.visible[0].is_cuda:  # on a CPU the capture checks
+        warn_about_weights(weights, HeadLabels([maps.examples[example].id], maps.layers, maps.heads))
     visible = [mask[example].cpu()[cut[1:]] for mask in maps.visible]
     picture, places = _picture(maps.examples[example], int(columns.sum()))
     return xr.Dataset(
         {
-            "weights": (("lens", "layer", "head", "query", "key"), torch.stack(weights).numpy()[None]),
+            "weights": (("lens", "layer", "head", "query", "key"), weights.numpy()[None]),
             "visible": (("layer", "query", "key"), torch.stack(visible).numpy()),
             **{
                 name: (("lens", "layer", "head"), table[example].cpu().numpy()[None])

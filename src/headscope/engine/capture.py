@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import torch
 
 from headscope.core.errors import InputError
+from headscope.core.nan_attention import warn_about_nan
 from headscope.core.trace import Trace
 from headscope.data.reading.read import read, read_texts
 from headscope.engine.batch import Inputs, inputs_from_tensors, make_batches
@@ -16,7 +17,6 @@ from headscope.engine.images import process_images
 from headscope.engine.interface import record_interface
 from headscope.engine.make_trace import Request, make_trace
 from headscope.engine.model import Model, check_model, name_modules
-from headscope.engine.nan_attention import warn_about_nan
 from headscope.engine.recorder import Recorder, check_recording
 from headscope.engine.sites import find_sites
 

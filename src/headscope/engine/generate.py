@@ -12,6 +12,7 @@ from torch import Tensor
 
 from headscope.core.errors import InputError
 from headscope.core.example import Example
+from headscope.core.nan_attention import warn_about_nan
 from headscope.core.tokens import Tokens
 from headscope.core.trace import Trace
 from headscope.data.reading.read import read_texts
@@ -20,7 +21,6 @@ from headscope.engine.batch import Inputs, copy_ids_to_host, max_input_length, t
 from headscope.engine.capture import make_request, record_calls
 from headscope.engine.make_trace import make_trace
 from headscope.engine.model import Model
-from headscope.engine.nan_attention import warn_about_nan
 from headscope.engine.recorder import AttentionCall, Recorder, check_recording
 
 

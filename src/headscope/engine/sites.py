@@ -8,7 +8,7 @@ shapes of their maps.
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -33,11 +33,14 @@ class Sites:
     table: Mapping[Parts, str]
     sides: Mapping[str, Sides]  # of the sites that read the inputs
     main: str  # the site that is captured by default
+    found: dict[str, str] = field(default_factory=dict)  # by module
 
     def find(self, module: str) -> str:
         """Return the site of an attention module."""
-        parts = _remove_numbers(module)
-        return self.table.get(parts) or ".".join(parts)
+        if module not in self.found:
+            parts = _remove_numbers(module)
+            self.found[module] = self.table.get(parts) or ".".join(parts)
+        return self.found[module]
 
     def sides_of(self, site: str) -> Sides:
         """Return whose tokens are queries and keys at a site."""

@@ -15,6 +15,7 @@ from headscope.core.edit import Edit
 from headscope.core.errors import DataWarning, InputError
 from headscope.core.lens import view
 from headscope.core.maps import Maps
+from headscope.core.nan_attention import HeadLabels, describe_nan, drop_nan, fill_nan, largest_values
 from headscope.core.spec import to_spec
 from headscope.core.state import State
 from headscope.core.trace import Trace
@@ -23,7 +24,6 @@ from headscope.engine.batch import Inputs
 from headscope.engine.capture import capture_batch, make_request, map_layers
 from headscope.engine.edited import edited
 from headscope.engine.model import Model
-from headscope.engine.nan_attention import HeadLabels, describe_nan, drop_nan, fill_nan, largest_values
 from headscope.maps.per_example import PerExample, compute_values, make_state
 from headscope.maps.words import to_words
 from headscope.measuring.layers import MapsByLens, fold_layers, select_layer

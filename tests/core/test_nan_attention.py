@@ -10,11 +10,13 @@ from transformers import LlamaForCausalLM
 from headscope.cli.measure import _summarise
 from headscope.core.errors import DataWarning
 from headscope.core.lens import view
+from headscope.core.nan_attention import HeadLabels, warn_about_weights
 from headscope.engine.capture import by_layer, capture, stream
 from headscope.engine.generate import generate
 from headscope.engine.load import load
 from headscope.measuring.measure import measure
 from headscope.reporting.report import report
+from tests.gpu import gpu
 from tests.models import batch, network, text, tiny, tokenizer
 
 NAN = float("nan")
@@ -132,3 +134,24 @@ def test_lenses_keep_nan_where_it_is():
         assert not maps.layer(0).isnan().any()
         assert not maps.layer(1)[:, [0, 2, 3]].isnan().any()
         assert maps.layer(1)[:, 1].isnan().any()
+
+
+def test_fetched_weights_that_are_nan_are_named():
+    weights = torch.zeros(2, 3, 4, 4)
+    weights[1, 2, 3] = NAN
+    with pytest.warns(DataWarning, match="NaN in 1 of 1 example: layer 5, head 2 of example 'x'"):
+        warn_about_weights(weights, HeadLabels(["x"], (4, 5), (0, 1, 2)))
+
+
+@gpu
+def test_on_a_gpu_it_is_said_when_maps_are_fetched_and_when_a_measurement_arrives():
+    model = broken()
+    model.network.cuda()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        maps = view(capture(model, TEXTS), "raw")
+    with pytest.warns(DataWarning, match="layer 1, head 1 of example '2'"):
+        maps.dataset(2)
+    with pytest.warns(DataWarning, match="layer 1, head 1 of examples '0', '1' and '2'"):
+        data = measure(model, TEXTS, lens=["raw", "effective"], statistics=["entropy"], progress=False)
+    assert data["entropy_n"].sel(layer=1, head=1).max() == 0

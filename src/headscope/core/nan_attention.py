@@ -101,7 +101,10 @@ def _plural(noun: str, items: Sequence[object]) -> str:
 
 
 def warn_about_nan(trace: Trace, *, stacklevel: int = 3) -> bool:
-    """Warn if attention is NaN, and return whether it is; on a GPU nothing is checked, because the host would wait."""
+    """Warn if attention is NaN, and return whether it is.
+
+    On a GPU nothing is checked, because the host would wait: `warn_about_weights` does when maps are fetched.
+    """
     if trace.attention[0].is_cuda:
         return False
     nan = ~largest_values(trace).isfinite()
@@ -109,3 +112,10 @@ def warn_about_nan(trace: Trace, *, stacklevel: int = 3) -> bool:
         return False
     warnings.warn(describe_nan(nan, HeadLabels.of(trace)), DataWarning, stacklevel=stacklevel)
     return True
+
+
+def warn_about_weights(weights: Float[Tensor, "layer head query key"], labels: HeadLabels) -> None:
+    """Warn if the weights of an example, fetched from a GPU, are NaN."""
+    nan = weights.isnan().flatten(2).any(-1)
+    if bool(nan.any()):
+        warnings.warn(describe_nan(nan[None], labels), DataWarning, stacklevel=4)
