@@ -476,7 +476,7 @@ def test_an_unknown_edit_is_named_with_the_nearest_one():
 
 
 def test_what_is_no_edit_and_what_is_no_model_is_refused():
-    with pytest.raises(InputError, match=r"Expected an edit, its name or its spec, but got 3\."):
+    with pytest.raises(InputError, match=r"The edit must be a name, a spec .*, but got 3\."):
         make_edit(3)
     with pytest.raises(InputError, match=r"Expected a model made by hs\.load, but got BertModel"):
         check_model(tiny("bert").network)

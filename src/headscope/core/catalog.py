@@ -104,7 +104,7 @@ class Catalog:
         base = getattr(import_module(f"headscope.core.{self.kind}"), spec.class_name(self.kind))
         if not issubclass(kind, base):
             raise InputError(
-                f"A {self.kind} is a name, a spec such as name:parameter=value, or an object of a class derived from "
+                f"The {self.kind} must be a name, a spec such as name:parameter=value, or an object of a class derived from "
                 f"hs.{base.__name__}, but got {what!r}."
             )
         name = spec.entry_name(kind)
