@@ -104,8 +104,8 @@ class Catalog:
         base = getattr(import_module(f"headscope.core.{self.kind}"), spec.class_name(self.kind))
         if not issubclass(kind, base):
             raise InputError(
-                f"The {self.kind} must be a name, a spec such as name:parameter=value, or an object of a class derived from "
-                f"hs.{base.__name__}, but got {what!r}."
+                f"The {self.kind} must be a name, a spec such as name:parameter=value, or an object of a class derived "
+                f"from hs.{base.__name__}, but got {what!r}."
             )
         name = spec.entry_name(kind)
         if name in self.names() and self.find(name) is not kind:
