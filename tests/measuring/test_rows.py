@@ -8,6 +8,7 @@ import xarray as xr
 
 import headscope as hs
 from headscope.core.example import Example, example_coordinates, tabulate_examples
+from headscope.measuring import ray
 from headscope.measuring.checkpoint import Checkpoint, add_states, read_checkpoint, write_checkpoint
 from headscope.measuring.job import prepare_job
 from headscope.measuring.settings import make_measure_settings
@@ -83,6 +84,18 @@ def test_a_resumed_run_has_the_order_of_the_data(tmp_path, done):
     resumed = measured(out=path, resume=True)
     check_order(resumed, DATA)
     xr.testing.assert_identical(resumed, whole)
+
+
+def test_rows_of_other_processes_have_the_order_of_the_data(monkeypatch):
+    def distribute(job, workers):  # as `measuring.ray` does: states come back as bytes, in the order of the plan
+        worker = ray._Worker.__new__(ray._Worker)
+        worker.observer = job.observer
+        batches = range(len(job.plan.batches))
+        done = {index: worker.observe(job.plan.batch(index)) for index in reversed(batches)}
+        return lambda start: (Checkpoint.from_bytes(done[index]).states for index in batches[start:])
+
+    monkeypatch.setattr(ray, "distribute", distribute)
+    check_order(measured(engine="ray", workers=2), DATA)
 
 
 def test_states_of_an_older_version_still_merge(tmp_path):

@@ -91,7 +91,7 @@ def verb(
 ) -> None:
     """Measure statistics of every head over a dataset.
 
-    headscope measure reviews.jsonl --lens effective --statistics entropy -o heads.nc
+    headscope measure reviews.jsonl --statistics entropy -o heads.nc
     """
     _measure(dict(locals()))
 

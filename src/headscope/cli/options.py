@@ -25,9 +25,7 @@ Id = Annotated[str | None, typer.Option("--id", help="Column with the id; 'row' 
 Choices = Annotated[
     list[str] | None, typer.Option("--choices", help="Column with a choice, repeated for each; or with lists of them.")
 ]
-Malformed = Annotated[
-    str, typer.Option("--malformed", help="error, or skip to skip and count rows that cannot be read.")
-]
+Malformed = Annotated[str, typer.Option("--malformed", help="Rows that cannot be read: error, or skip and count.")]
 
 Model = Annotated[str | None, typer.Option("--model", help="A hub id or a folder. Default: a small BERT.")]
 Layers = Annotated[

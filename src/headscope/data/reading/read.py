@@ -43,7 +43,7 @@ def read(
     [('0', 'Good.', 5), ('1', 'Bad.', 1)]
     """
     if malformed not in ("error", "skip"):
-        raise InputError(f"malformed must be 'error' or 'skip', but got {malformed!r}.")
+        raise InputError(f"malformed={malformed!r} is neither 'error' nor 'skip'.")
     choices = choices if choices is None or isinstance(choices, str) else tuple(choices)
     columns, skip = Columns(text, pair, label, words, id, choices), malformed == "skip"
     if isinstance(source, Iterator):
