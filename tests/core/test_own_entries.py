@@ -104,6 +104,26 @@ def test_an_own_statistic_is_resumed_and_merged_by_its_name(tmp_path):
     assert merged.values == pytest.approx(whole["largest_weight"].values)
 
 
+def test_a_run_with_an_own_lens_is_not_resumed_after_its_code_changed(tmp_path):
+    def define(number):
+        class Scaled(hs.Lens):
+            """Attention times a number."""
+
+            needs = frozenset({"attention", "values"})
+            factor = number
+
+            def __call__(self, trace):
+                return hs.make_maps(trace, [layer * self.factor for layer in trace.attention], self)
+
+        return Scaled()
+
+    options = {"statistics": ["peak"], "out": tmp_path / "a.state"}
+    measure(lens=define(1), **options)
+    measure(lens=define(1), resume=True, **options)
+    with pytest.raises(hs.InputError, match=r"code\.scaled changed since it was started"):
+        measure(lens=define(2), resume=True, **options)
+
+
 def test_by_default_an_own_lens_and_statistic_read_all_layers():
     @dataclass(frozen=True)
     class LaterLayers(hs.PerExample):
@@ -186,7 +206,10 @@ def returns(value, *, merged=False):
         (returns([]), "'returning' made maps of 0 layers, but the trace has 1. Return one tensor for each layer"),
         (returns([torch.ones(1, 3, 4, 4)]), r"made a map of shape \[1, 3, 4, 4\], but \[1, 2, 4, 4\] is expected"),
         (returns([torch.ones(1, 1, 4, 4)]), r"Give merged=True for one map per layer"),
-        ("completely_unknown", "Define the class of your own lens .* entry point 'headscope.lenses'"),
+        (
+            "completely_unknown",
+            "A lens of your own is known once its class is defined.* entry point 'headscope.lenses'",
+        ),
     ],
     ids=str,
 )

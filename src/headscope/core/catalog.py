@@ -52,8 +52,8 @@ class Catalog:
         if "Did you mean" in str(error):
             raise error
         raise UnknownName(
-            f"{error} Define the class of your own {self.kind} before you use its name; the shell and Ray need it in "
-            f"an installed package with the entry point 'headscope.{self.folder}'."
+            f"{error} A {self.kind} of your own is known once its class is defined; the shell and Ray need it in an "
+            f"installed package with the entry point 'headscope.{self.folder}'."
         )
 
     def make(self, what: Any, **parameters: Any) -> Any:

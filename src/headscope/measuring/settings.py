@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypedDict, get_args
 
+from headscope.core.catalog import is_built_in
 from headscope.core.catalog import lenses as lens_catalog
 from headscope.core.catalog import statistics as statistic_catalog
 from headscope.core.errors import InputError, unknown_name
@@ -12,7 +13,7 @@ from headscope.core.lens import Lens
 from headscope.core.spec import entry_name, to_spec
 from headscope.core.statistic import Statistic
 from headscope.maps.per_example import PerExample
-from headscope.results.stamp import hash_file
+from headscope.results.stamp import fingerprint_code, hash_file
 
 Units = Literal["tokens", "words", "words_first"]
 COMPARED = ("site", "layers", "heads", "max_length", "pad_to", "units", "rows")
@@ -82,12 +83,18 @@ class MeasureSettings:
         """Files that decide the numbers of the statistics, by name."""
         return {name: path for statistic in self.statistics for name, path in statistic.files().items()}
 
+    def _own_code(self) -> dict[str, str]:
+        """Return a hash of the code of each lens and statistic that is not built in."""
+        kinds = [type(entry) for entry in (*self.all_lenses, *self.statistics)]
+        return {entry_name(kind): fingerprint_code(kind) for kind in kinds if not is_built_in(kind)}
+
     def to_facts(self) -> dict[str, Any]:
         """Return as plain data what two measurements must have in common to add up."""
         return {
             "lenses": list(map(to_spec, self.lenses)),
             "statistics": list(map(to_spec, self.statistics)),
             **{name: getattr(self, name) for name in COMPARED},
+            **({"code": code} if (code := self._own_code()) else {}),
             **{name: hash_file(path) for name, path in self.files.items() if path.is_file()},
         }
 

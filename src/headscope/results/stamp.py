@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import CodeType
 from typing import Any
 
 import xarray as xr
@@ -65,6 +66,33 @@ def fingerprint_columns(examples: Sequence[Example]) -> str | None:
         return None
     options: Any = {"sort_keys": True, "ensure_ascii": False, "default": to_plain}
     return fingerprint(json.dumps(dict(example.columns), **options) for example in examples)
+
+
+_METHODS = ("__call__", "__post_init__")
+
+
+def fingerprint_code(kind: type) -> str:
+    """Return a hash of the methods and attributes that a class defines, whatever its comments and lines.
+
+    >>> first, second = type("A", (), {"power": 2}), type("A", (), {"power": 3})
+    >>> fingerprint_code(first) == fingerprint_code(second)
+    False
+    """
+
+    def describe(value: Any) -> Iterator[str]:
+        value = getattr(value, "fget", getattr(value, "__func__", value))  # a property or a class method
+        code = value if isinstance(value, CodeType) else getattr(value, "__code__", None)
+        if isinstance(value, set | frozenset):
+            yield from sorted(map(repr, value))  # whose order differs from process to process
+        elif code is None:
+            yield "" if " at 0x" in repr(value) else repr(value)
+        else:
+            yield from (code.co_code.hex(), *code.co_names, repr(getattr(value, "__defaults__", None)))
+            for constant in code.co_consts:
+                yield from describe(constant)
+
+    own = {name: value for name, value in vars(kind).items() if name[:2] != "__" or name in _METHODS}
+    return fingerprint(part for name, value in sorted(own.items()) for part in (name, *describe(value)))
 
 
 def fingerprint_examples(examples: Iterable[Example], *, labels: bool = False) -> str:
