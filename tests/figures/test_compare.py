@@ -1,8 +1,10 @@
+import json
+
 import numpy as np
 import pytest
 
 from headscope.core.errors import InputError
-from headscope.plotting.draw import draw
+from headscope.plotting.draw import draw, to_dataset
 from tests.figures.data import dataset
 
 SHARES = [[0.9, 0.8, 0.7], [0.6, 0.2, 0.5]]
@@ -65,9 +67,43 @@ def test_equal_maps_are_drawn_once_with_the_reason():
 
 def test_a_single_lens_cannot_be_compared():
     with pytest.raises(
-        InputError, match=r"needs the lens 'raw' and another one, but the data has effective\. View the"
+        InputError, match=r"needs two maps, but the data has only 'effective'\. View one trace through two lenses"
     ):
         draw(dataset().isel(lens=[1]), "compare")
+
+
+def of_model(data, name):
+    return data.isel(lens=[0]).assign_attrs(headscope=json.dumps({"model": name}))
+
+
+def test_two_models_are_compared_under_their_names():
+    first, second = dataset(), dataset().assign(weights=dataset()["weights"] ** 2)
+    figure = draw([of_model(first, "bert"), of_model(second, "roberta")], "compare", layer=1, head=0)
+    titles = ["raw, bert", "raw, roberta", "raw, bert − raw, roberta"]
+    assert [" ".join(panel.get_title().split()) for panel in panels(figure)] == titles
+    assert figure.get_suptitle().strip() == "L1H0"
+    named = draw({"before": first.isel(lens=[0]), "after": second.isel(lens=[0])}, "compare")
+    assert [panel.get_title() for panel in panels(named)] == ["before", "after", "before − after"]
+
+
+def test_two_texts_are_compared_with_their_own_tokens_and_without_a_difference():
+    first, second = dataset("the cat sat").isel(lens=[0]), dataset("a small dog ran off").isel(lens=[0])
+    figure = draw([first, second], "compare", layer=0, head=1)
+    left, right = panels(figure)
+    assert [left.get_title(), right.get_title()] == ["raw (1)", "raw (2)"]
+    assert [label.get_text() for label in left.get_yticklabels()] == ["the", "cat", "sat"]
+    assert [label.get_text() for label in right.get_xticklabels()] == ["a", "small", "dog", "ran", "off"]
+    for panel, data in ((left, first), (right, second)):
+        assert np.allclose(panel.images[0].get_array(), data["weights"].sel(layer=0, head=1).values[0])
+
+
+def test_models_with_other_layers_are_compared_where_both_have_them():
+    first, second = dataset(layers=3).isel(lens=[0]), dataset(layers=2, heads=2).isel(lens=[1])
+    data = to_dataset([first, second])
+    assert data.sizes["layer"] == 2
+    assert data.sizes["head"] == 2
+    with pytest.raises(InputError, match="must share layers, but these have layers 0 and 1"):
+        draw([first.isel(layer=[0]), second.isel(layer=[1])], "compare")
 
 
 def test_raw_is_not_compared_with_itself():

@@ -68,9 +68,9 @@ def test_an_unknown_value_raises_an_error():
 
 def test_a_size_that_is_too_narrow_raises_an_error():
     with pytest.raises(
-        InputError, match=r"size=1 inches is too narrow for the labels of this figure. Give a larger size."
+        InputError, match=r"size=0.4 inches is too narrow for the labels of this figure. Give a larger size."
     ):
-        draw(dataset(), "head_grid", size=1.0)
+        draw(dataset(), "head_grid", size=0.4)
 
 
 def test_a_measured_result_is_coloured_by_a_variable():

@@ -74,7 +74,7 @@ def test_differences_are_symmetric_and_bold_where_significant():
 
 def test_significant_cells_have_a_dot_where_numbers_do_not_fit():
     data = difference()
-    figure = draw(data, "heads", size=1.65)
+    figure = draw(data, "heads", size=0.8)
     (panel,) = panels(figure)
     assert not panel.texts
     assert len(panel.lines) == int(data["entropy_significant"].sum())
@@ -119,7 +119,7 @@ def test_data_with_a_selected_lens_or_layer_is_drawn():
         ({"at": "typ=noun"}, UnknownName, r"No axis of 'entropy' is called 'typ'"),
         ({"at": "layer=9"}, UnknownName, r"No layer in this data is called '9'\. Known: 0, 1\."),
         ({"at": "layer"}, InputError, r"Cannot read at='layer'\. Write axis=label, such as head=0\."),
-        ({"size": 1.2}, InputError, r"size=1.2 inches is too narrow for the labels of this figure"),
+        ({"size": 0.4}, InputError, r"size=0.4 inches is too narrow for the labels of this figure"),
     ],
 )
 def test_invalid_choices_raise_an_error(options, error, sentence):

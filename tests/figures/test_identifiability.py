@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from headscope.core.errors import InputError
+from headscope.plotting import theme
 from headscope.plotting.draw import draw
 from tests.figures.data import dataset, intervals
 
@@ -36,7 +37,7 @@ def test_no_mark_is_cut_off_on_either_scale():
 
 
 def test_the_title_names_the_head_and_the_query():
-    assert draw(intervals(), "identifiability").axes[0].get_title() == "identifiability · L3H7 · query 0: the"
+    assert draw(intervals(), "identifiability").axes[0].get_title("left") == "identifiability · L3H7 · query 0: the"
 
 
 def test_intervals_wider_than_their_weight_are_counted():
@@ -50,10 +51,11 @@ def test_a_determined_row_is_described_as_such():
     assert "No other row of weights has this output: every weight is determined." in label.replace("\n", " ")
 
 
-def test_every_token_of_a_long_text_is_labelled():
+def test_a_long_text_fits_a_page_and_the_caption_says_how_many_tokens_are_labelled():
     drawn = draw(intervals(" ".join(["word"] * 128)), "identifiability")
-    assert len(drawn.axes[0].get_yticks()) == 128
-    assert drawn.axes[0].get_yticklabels()[0].get_fontsize() > 6
+    assert drawn.get_figheight() <= theme.PAGE[1]
+    assert len(drawn.axes[0].get_yticks()) == 64
+    assert "Tokens: 1 of 2 labelled." in " ".join(drawn.axes[0].get_xlabel().split())
 
 
 def test_maps_raise_an_error():

@@ -9,15 +9,17 @@ import warnings
 import matplotlib
 import numpy as np
 import pytest
+from matplotlib.cm import ScalarMappable
 from matplotlib.figure import Figure
 
 from headscope.core.catalog import figures
-from headscope.core.errors import InputError
+from headscope.core.errors import DataWarning, InputError, UnknownName
 from headscope.core.spec import to_spec
 from headscope.plotting import theme
 from headscope.plotting.draw import draw
 from headscope.results.store import save
 from tests.figures.data import MEASURED, OF_PATTERNS, ONE_ROW, data_for
+from tests.figures.layout import record_texts
 
 every_figure = pytest.mark.parametrize("name", figures.names())
 ENDINGS = ("svg", "png", "pdf", "html")
@@ -54,8 +56,39 @@ def test_no_global_style_is_touched(name, tmp_path):
 @every_figure
 def test_the_users_style_does_not_change_the_picture(name, tmp_path):
     plain = save(draw(data_for(name), name), tmp_path / "plain.png").read_bytes()
-    with matplotlib.rc_context({"font.size": 23, "axes.facecolor": "black", "savefig.dpi": 30}):
+    with matplotlib.rc_context({"axes.facecolor": "black", "savefig.dpi": 30, "axes.titlesize": 30}):
         assert save(draw(data_for(name), name), tmp_path / "dark.png").read_bytes() == plain
+
+
+@every_figure
+def test_the_users_fonts_are_used(name):
+    with matplotlib.rc_context({"font.family": "serif", "font.serif": ["DejaVu Serif"], "font.size": 8}):
+        drawn = draw(data_for(name), name)
+    with record_texts() as texts:
+        drawn.draw_without_rendering()
+    assert {text.get_fontfamily()[0] for text in texts} == {"DejaVu Serif"}
+    assert max(text.get_size() for text in texts) == pytest.approx(8.0)
+
+
+def test_a_font_that_is_not_installed_is_named_in_a_warning():
+    sentence = "font.family asks for Nowhere Serif, which is not installed here"
+    fonts = {"font.family": "serif", "font.serif": ["Nowhere Serif"]}
+    with matplotlib.rc_context(fonts), pytest.warns(DataWarning, match=sentence):
+        draw(data_for("matrix"))
+
+
+HAVE_CMAP = {"compare", "confusion", "head_grid", "heads", "matrix", "overlay", "typical_maps"}
+
+
+@pytest.mark.parametrize("name", sorted(HAVE_CMAP))
+def test_a_colour_map_of_matplotlib_can_be_chosen(name):
+    for cmap in ("viridis", matplotlib.colormaps["viridis"]):
+        drawn = draw(data_for(name), name, cmap=cmap)
+        shades = drawn.findobj(lambda artist: isinstance(artist, ScalarMappable))
+        used = {tuple(shade.get_cmap()(0.5)) for shade in shades if shade.get_array() is not None}
+        assert name in ("overlay", "head_grid") or used == {matplotlib.colormaps["viridis"](0.5)}
+    with pytest.raises(UnknownName, match=r"No colour map is called 'viridiz'. Did you mean 'viridis'\?"):
+        draw(data_for(name), name, cmap="viridiz")
 
 
 @every_figure

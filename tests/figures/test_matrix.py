@@ -1,8 +1,11 @@
 import numpy as np
 import pytest
+import xarray as xr
+from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 
 from headscope.core.errors import InputError, UnknownName
+from headscope.plotting import theme
 from headscope.plotting.draw import draw
 from headscope.plotting.fonts import TokenFormatter
 from tests.figures.data import dataset
@@ -42,18 +45,50 @@ def test_special_tokens_are_bold():
     assert [label.get_fontweight() for label in labels] == ["bold", "normal"]
 
 
-def test_every_token_of_a_long_text_is_labelled_and_the_figure_grows():
+def test_a_long_text_fits_a_page_and_the_axes_say_how_many_tokens_are_labelled():
     long = draw(dataset(" ".join(["word"] * 128), layers=1, heads=1), "matrix")
     axes = long.axes[0]
-    assert len(axes.get_yticks()) == 128
+    assert (long.get_size_inches() <= theme.PAGE).all()
     assert isinstance(axes.yaxis.get_major_formatter(), TokenFormatter)
-    assert axes.get_yticklabels()[0].get_fontsize() > 6
+    step = axes.get_yticks()[1]
+    assert axes.get_ylabel() == f"query: attends (1 of {step} labelled)"
+    assert axes.get_xlabel() == f"key: attended to (1 of {step} labelled)"
     assert long.get_figwidth() > draw(dataset(), "matrix").get_figwidth()
 
 
-def test_a_very_long_text_has_labels_for_some_tokens():
-    axes = draw(dataset(" ".join(["w"] * 1500), layers=1, heads=1), "matrix").axes[0]
-    assert len(axes.get_yticks()) < 1500
+def test_every_token_of_a_long_text_is_labelled_in_a_large_figure():
+    axes = draw(dataset(" ".join(["word"] * 128), layers=1, heads=1), "matrix", size=16.0).axes[0]
+    assert len(axes.get_yticks()) == 128
+    assert axes.get_yticklabels()[0].get_fontsize() > 6
+
+
+def one_dominant_key() -> xr.Dataset:
+    """Return a map whose last key takes 95 % of each row; the other weights fall by tenths."""
+    data = dataset("a b c [SEP]", layers=1, heads=1).isel(lens=[0])
+    weights = np.tile([0.04, 0.009, 0.001, 0.95], (4, 1))
+    return data.assign(weights=(data["weights"].dims, weights[None, None, None].astype("float32")))
+
+
+def test_where_one_key_dominates_small_weights_differ_and_the_colour_bar_names_the_scale():
+    axes = draw(one_dominant_key(), "matrix").axes[0]
+    shown = axes.images[0]
+    shades = [theme.luminance(shown.cmap(shown.norm(weight))) for weight in (0.95, 0.04, 0.009, 0.001)]
+    assert (np.diff(shades) > 0.04).all()  # luminance from 0 to 1; on the linear scale 0.009 and 0.001 differ by 0.01
+    label = " ".join(axes.child_axes[0].get_ylabel().split())
+    assert label == "attention weight (logarithmic colour scale; white: below 0.001)"
+
+
+def test_even_weights_have_a_linear_scale():
+    axes = draw(dataset(), "matrix").axes[0]
+    assert type(axes.images[0].norm) is Normalize
+    assert axes.child_axes[0].get_ylabel() == "attention weight"
+
+
+@pytest.mark.parametrize(("scale", "words"), [("root", "square-root"), ("log", "logarithmic")])
+def test_the_colour_bar_names_a_chosen_scale(scale, words):
+    for lens in ("raw", "effective"):
+        bar = draw(dataset(), "matrix", scale=scale, lens=lens).axes[0].child_axes[0]
+        assert f"({words} colour scale" in " ".join(bar.get_ylabel().split())
 
 
 def test_size_is_the_width_in_inches():
@@ -63,6 +98,11 @@ def test_size_is_the_width_in_inches():
 def test_numbers_are_printed_on_request():
     texts = [text.get_text() for text in draw(dataset("a"), "matrix", numbers=True).axes[0].texts]
     assert texts == ["1.00"]
+
+
+def test_numbers_that_are_too_small_to_read_raise_an_error():
+    with pytest.raises(InputError, match=r"numbers=True cannot be read here: 30 × 30 weights need a wider figure\."):
+        draw(dataset(" ".join(["w"] * 30)), "matrix", numbers=True, size=3.3)
 
 
 def test_an_unknown_layer_raises_an_error():
@@ -93,5 +133,7 @@ def test_data_without_maps_raises_an_error():
 
 
 def test_an_unknown_scale_raises_an_error():
-    with pytest.raises(InputError, match="The parameter 'scale' of 'matrix' must be linear or root, but got 'log'"):
-        draw(dataset(), "matrix", scale="log")
+    with pytest.raises(
+        InputError, match="The parameter 'scale' of 'matrix' must be auto, linear, root or log, but got 'cube'"
+    ):
+        draw(dataset(), "matrix", scale="cube")

@@ -26,7 +26,7 @@ def test_two_lenses_are_drawn_against_each_other_with_a_diagonal():
     dashed = [line for line in figure.axes[0].lines if line.get_linestyle() == "--"]
     assert all(np.array_equal(line.get_xdata(), line.get_ydata()) for line in dashed)
     assert len(dashed) == 1
-    assert figure.axes[0].get_title() == "entropy: effective against raw"
+    assert figure.axes[0].get_title("left") == "entropy: effective against raw"
 
 
 def test_two_variables_are_drawn_against_each_other():
@@ -42,7 +42,7 @@ def test_two_variables_are_drawn_against_each_other():
 
 
 def test_with_one_lens_y_is_the_next_variable():
-    assert draw(measured(lenses=["raw"]), "scatter").axes[0].get_title() == "raw · entropy and distance"
+    assert draw(measured(lenses=["raw"]), "scatter").axes[0].get_title("left") == "raw · entropy and distance"
 
 
 def test_the_rank_correlation_agrees_with_scipy_and_is_printed():
@@ -69,7 +69,7 @@ def test_the_heads_farthest_from_the_diagonal_are_labelled():
 
 def test_labels_do_not_overlap():
     x = y = np.array([0.0, 0.01, 1.0])
-    assert select_apart(x, y, [0, 1, 2], count=3) == [0, 2]
+    assert select_apart(x, y, [0, 1, 2], count=3, label=(0.1, 0.05)) == [0, 2]
 
 
 def test_layers_differ_in_shade_and_mark():
@@ -78,7 +78,7 @@ def test_layers_differ_in_shade_and_mark():
     assert len({tuple(handle.get_color()) for handle in handles}) == 4
     deep = draw(measured(layers=13), "scatter")
     assert deep.axes[0].get_legend() is None
-    assert deep.axes[1].get_ylabel() == "layer"
+    assert deep.axes[0].child_axes[0].get_ylabel() == "layer"
 
 
 def test_heads_without_a_value_are_left_out_and_counted():

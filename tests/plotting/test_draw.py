@@ -3,6 +3,7 @@ import pytest
 import xarray as xr
 
 from headscope.core.errors import InputError, UnknownName
+from headscope.plotting import selection
 from headscope.plotting.draw import choose_figure, draw, to_dataset
 from headscope.plotting.export import render
 from tests.figures.data import dataset, measured
@@ -78,14 +79,21 @@ def test_the_figure_that_is_chosen_is_drawn():
         assert render(draw(data, **options), "svg") == render(draw(data, name, **options), "svg")
 
 
-def test_maps_of_different_texts_are_refused():
-    with pytest.raises(InputError, match="must have the same query tokens, but those of 'raw' and 'effective' differ"):
-        draw([Maps(raw()), Maps(effective("a dog ran"))], "compare")
+def test_maps_of_different_texts_are_padded_and_selected_without_padding():
+    short, long = raw(), effective("a very big dog")
+    data = to_dataset([Maps(short), Maps(long)])
+    assert data.sizes["query"] == 4
+    assert np.array_equal(selection.select_maps(data, "raw")["weights"], short["weights"][0])
+    chosen = selection.select_maps(data, "effective")
+    assert list(chosen["key_token"].values) == ["a", "very", "big", "dog"]
+    assert chosen["visible"].dtype == bool
 
 
-def test_maps_of_different_layers_are_refused():
-    with pytest.raises(InputError, match="must have the same layers"):
-        draw([Maps(raw()), Maps(effective().isel(layer=[1]))], "compare")
+def test_maps_of_one_name_are_numbered_and_a_dict_names_them():
+    assert list(to_dataset([Maps(raw()), Maps(raw())])["lens"].values) == ["raw (1)", "raw (2)"]
+    assert list(to_dataset({"one": Maps(raw()), "two": Maps(raw())})["lens"].values) == ["one", "two"]
+    with pytest.raises(InputError, match="Each name must be that of one map, but 'one' has 2 lenses"):
+        to_dataset({"one": dataset()})
 
 
 @pytest.mark.parametrize(("what", "kind"), [([], "an empty list"), (3, "a int"), ([3], "a list"), ("text", "a str")])

@@ -5,7 +5,7 @@ import pytest
 from headscope.core.errors import InputError
 from headscope.core.lens import view
 from headscope.engine.capture import capture
-from headscope.plotting.draw import combine_lenses
+from headscope.plotting.combine import combine_lenses
 from headscope.reporting.report import build_document, report
 from tests.models import text, tiny
 

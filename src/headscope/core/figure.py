@@ -56,7 +56,9 @@ class Target:
         if self.ax is not None:
             return self.ax
         self.new.set_size_inches(width, height)
-        return self.new.subplots()
+        ax = self.new.subplots()
+        ax.set_anchor("N")  # so that the layout engine sees the whole height of the labels above square cells
+        return ax
 
     def open_panels(self, width: float, height: float) -> "MatplotlibFigure | SubFigure":
         """Return the matplotlib figure for several panels; a new one has this size in inches."""

@@ -9,7 +9,7 @@ import xarray as xr
 from headscope.core.document import Picture, Section
 from headscope.core.example import Example
 from headscope.plotting import facets
-from headscope.plotting.draw import combine_lenses
+from headscope.plotting.combine import combine_lenses
 from headscope.results.stamp import read_provenance
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from matplotlib.lines import Line2D
 
 from headscope.core.errors import InputError
 from headscope.core.figure import Figure, Target
-from headscope.plotting import canvas, fonts, heatmap, selection, theme
+from headscope.plotting import canvas, fonts, heatmap, scales, selection, theme
 
 PER_LINE = 4  # legend entries
 
@@ -50,21 +50,27 @@ class Arcs(Figure):
         rows = max(first.sizes["query"], first.sizes["key"])
         row, size = _fit_rows(first, rows, self.size)
         ax = target.open_axes(*size)
-        row = row if target.is_new else canvas.axes_size(ax)[1] / rows
+        width = size[0]
+        if not target.is_new:
+            width, row = canvas.axes_size(ax)[0], canvas.axes_size(ax)[1] / rows
         largest = max(float(np.abs(head_weights).max()) for head_weights in weights)
         for index, head_weights in enumerate(weights):
             shift = 0.14 * (index - (len(maps) - 1) / 2)  # lines of several heads do not overlap
             _draw_lines(ax, head_weights, largest or 1.0, _palette(len(maps))[index], shift)
-        _label_tokens(ax, first, rows, row)
+        font = heatmap.fit_label_size(row, _label_widths(first), width)
+        step = _label_tokens(ax, first, rows, row, font)
         lines = _add_legend(ax, maps, any((head_weights < 0).any() for head_weights in weights))
         default = f"{first['lens'].values} · {', '.join(map(selection.head_label, maps))}"
-        ax.set_title(self.title if self.title is not None else default, pad=6 + (14 + 14 * lines if lines else 0))
+        line = 1.75 * theme.text_size("note")
+        title = self.title if self.title is not None else default
+        canvas.set_title(ax, title, max(1.6, width - 0.6), pad=6 + (line * (1 + lines) if lines else 0))
         drawn = f"Of each query the largest weights are drawn, up to {100 * self.mass:.0f} % of its total."
         note = f"Darkest line: {largest:.2g}. {drawn if self.mass < 1 else 'Every weight is drawn.'}"
-        canvas.add_note(ax, note, width=size[0] if target.is_new else None)
+        note += f" Tokens: {heatmap.describe_step(step)}." if step > 1 else ""
+        canvas.add_note(ax, note, width=width - 0.2)
 
 
-def select_mass(weights: heatmap.Cells, mass: float, query: int | None = None) -> heatmap.Cells:
+def select_mass(weights: scales.Cells, mass: float, query: int | None = None) -> scales.Cells:
     """Keep the largest weights of each row, up to a share `mass` of its absolute total; set the others to 0.
 
     >>> select_mass(np.array([[0.5, 0.4, 0.1]]), mass=0.8)
@@ -82,7 +88,7 @@ def select_mass(weights: heatmap.Cells, mass: float, query: int | None = None) -
     return np.where(selected, weights, 0.0)
 
 
-def _draw_lines(ax: Axes, weights: heatmap.Cells, largest: float, colours: tuple[str, str], shift: float) -> None:
+def _draw_lines(ax: Axes, weights: scales.Cells, largest: float, colours: tuple[str, str], shift: float) -> None:
     """Draw faint lines first, so that strong ones are on top; negative ones are dashed."""
     for sign, colour, dashes in ((1, colours[0], "solid"), (-1, colours[1], (0, (3, 2)))):
         rows, columns = np.nonzero(weights * sign > 0)
@@ -96,17 +102,18 @@ def _draw_lines(ax: Axes, weights: heatmap.Cells, largest: float, colours: tuple
         ax.add_collection(lines)
 
 
-def _label_tokens(ax: Axes, head_map: xr.Dataset, rows: int, row: float) -> None:
-    """Label query tokens on the left and key tokens on the right."""
+def _label_tokens(ax: Axes, head_map: xr.Dataset, rows: int, row: float, font: float) -> int:
+    """Label query tokens on the left and key tokens on the right, every n-th where not all fit; return n."""
     ax.set(xlim=(0, 1), ylim=(rows - 0.5, -0.5), xticks=[])
     ax.spines[:].set_visible(False)
-    heatmap.label_tokens(ax.yaxis, head_map, "query", row)
+    step = heatmap.label_tokens(ax.yaxis, head_map, "query", row, size=font)
     right = ax.secondary_yaxis("right")
     right.spines[:].set_visible(False)
-    heatmap.label_tokens(right.yaxis, head_map, "key", row)
+    heatmap.label_tokens(right.yaxis, head_map, "key", row, size=font)
     for x, align, side in ((0, "right", "query"), (1, "left", "key")):
-        look: dict[str, Any] = {"ha": align, "va": "bottom", "color": theme.quiet, "fontsize": theme.NOTE}
+        look: dict[str, Any] = {"ha": align, "va": "bottom", "color": theme.quiet, "fontsize": theme.text_size("note")}
         ax.text(x, 1.0, side, transform=ax.transAxes, **look)
+    return step
 
 
 def _add_legend(ax: Axes, maps: list[xr.Dataset], negative: bool) -> int:
@@ -134,9 +141,14 @@ def _palette(heads: int) -> list[tuple[str, str]]:
 
 def _fit_rows(head_map: xr.Dataset, rows: int, width: float | None) -> tuple[float, tuple[float, float]]:
     """Return the height of a row and the size of the figure, in inches."""
-    row = heatmap.fit_rows(rows, 0.24)
-    labels = sum(fonts.label_width(selection.token_texts(head_map, side)) for side in ("query", "key"))
-    return row, (width if width is not None else 2.6 + labels * heatmap.font_size(row), row * rows + 1.2)
+    row = heatmap.fit_rows(rows, 0.24, around=1.4)
+    natural = min(theme.PAGE[0], 2.6 + _label_widths(head_map) * heatmap.font_size(row))
+    return row, (width if width is not None else natural, row * rows + 1.4)
+
+
+def _label_widths(head_map: xr.Dataset) -> float:
+    """Return the width of the tokens on both sides, in inches per point of font size."""
+    return sum(fonts.label_width(selection.token_texts(head_map, side)) for side in ("query", "key"))
 
 
 def _check_heads(heads: tuple[int, ...] | int | None) -> tuple[int | None, ...]:

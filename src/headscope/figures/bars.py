@@ -59,7 +59,7 @@ def _draw_bars(ax: Axes, means: xr.Dataset) -> None:
             margins = np.nan_to_num([value - means["low"].values[index], means["high"].values[index] - value])
             ax.errorbar(positions, value, yerr=margins, fmt="none", ecolor=theme.ink, elinewidth=0.8, zorder=3)
         for position in positions[np.isnan(value)]:
-            ax.text(position, 0, "–", ha="center", va="bottom", fontsize=theme.NOTE, color=theme.quiet)
+            ax.text(position, 0, "–", ha="center", va="bottom", fontsize=theme.text_size("note"), color=theme.quiet)
     ax.axhline(0, color=theme.quiet, linewidth=0.6, zorder=4)
     series.style_axes(ax)
 

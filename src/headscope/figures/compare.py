@@ -10,17 +10,18 @@ from matplotlib.axes import Axes
 from headscope.core.errors import InputError
 from headscope.core.figure import Figure, Target
 from headscope.core.prose import join_words
-from headscope.plotting import canvas, heatmap, selection, theme
+from headscope.plotting import canvas, heatmap, scales, selection, theme
 
 
 @dataclass(frozen=True)
 class Compare(Figure):
-    """The raw map, the same head through another lens, and their difference, all on one scale.
+    """Two maps of one head and their difference, all on one scale: two lenses, two models or two texts.
 
-    The data needs the lens `raw` and another one; `lens` selects it where there are several. Without `layer`
-    and `head` it shows the head that changes most. Where the maps are equal it draws one of them and says why.
-    Colours follow the square root of a weight, so that small ones are visible beside large ones;
-    `scale="linear"` changes that. `size` is the width in inches.
+    The first is the lens `raw`, or else the first of the data; `lens` selects the other where there are several.
+    Without `layer` and `head` it shows the head that changes most. Where the maps are equal it draws one of them and
+    says why; where the tokens differ it draws no difference, and the first head by default. Colours follow the square
+    root of a weight, so that small ones are visible beside large ones; `scale` sets linear, root or log, and `cmap` a
+    colour map of matplotlib. `size` is the width in inches.
     """
 
     layer: int | None = None
@@ -28,67 +29,122 @@ class Compare(Figure):
     lens: str | None = None
     title: str | None = None
     size: float | None = None
-    scale: heatmap.Spacing = "root"
+    scale: scales.Spacing = "root"
+    cmap: scales.ColourMap = None
 
     cites = ("brunner2020", "sun2021")
 
     def __call__(self, data: xr.Dataset, target: Target) -> None:
-        """Draw three panels, or one where the maps are equal."""
-        lens = _select_lens(data, self.lens)
-        layer, head = _select_head(data, lens, self.layer, self.head)
-        raw, lens_map = (selection.select_head(data, name, layer, head) for name in ("raw", lens))
-        maps = [selection.visible_weights(raw), selection.visible_weights(lens_map)]
-        equal = np.allclose(maps[0], maps[1], atol=1e-6, equal_nan=True)  # float32 weights
-        cell, size = heatmap.fit_heatmap(lens_map, self.size, panels=1 if equal else 3, extra=0.55)
-        figure = target.open_panels(*size)
-        if equal:
-            scale = heatmap.weight_scale(maps[0], signed=False)
-            panel = _draw_panels(figure, lens_map, {"": maps[0]}, cell, scale)
-            canvas.add_note(panel, _why_equal(lens_map), width=cell * maps[0].shape[1])
-        else:
-            panels = {"raw": maps[0], lens: maps[1], f"raw − {lens}": maps[0] - maps[1]}
-            scale = heatmap.weight_scale(np.concatenate([*panels.values()]), signed=True, spacing=self.scale)
-            _draw_panels(figure, lens_map, panels, cell, scale)
+        """Draw three panels, two where the tokens differ, or one where the maps are equal."""
+        names = _select_sides(data, self.lens)
+        layer, head = _select_head(data, names, self.layer, self.head)
+        sides = [selection.select_head(data, name, layer, head) for name in names]
+        panels = _make_panels(sides)
+        signed = len(panels) == 3 or any(map(selection.is_signed, sides))
+        weights = np.concatenate([np.ravel(selection.visible_weights(side)) for side in panels.values()])
+        equal = len(panels) == 1
+        spacing = "linear" if equal else self.scale
+        scale = scales.weight_scale(weights, signed=signed and not equal, spacing=spacing, cmap=self.cmap)
         automatic = None in (self.layer, self.head) and data.sizes["layer"] * data.sizes["head"] > 1
-        title = self.title if self.title is not None else _title(lens_map, equal=equal, automatic=automatic)
-        width = figure.bbox.width / figure.dpi
-        figure.suptitle(canvas.wrap_text(title, width, theme.TITLE) + "\n")  # a blank line above the panels' titles
+        title = self.title if self.title is not None else _title(sides, len(panels), automatic=automatic)
+        layout = _fit_panels(panels, self.size, title)
+        figure = target.open_panels(*layout.size)
+        if not target.is_new:
+            layout = _fit_panels(panels, canvas.figure_width(figure), title)
+        panel = _draw_panels(figure, panels, layout, scale)
+        if equal:
+            below = scales.bar_height(scale, "attention weight", layout.size[0] - 1.2) if layout.below else 0.0
+            canvas.add_note(panel, _why_equal(sides[1], names[0]), width=layout.size[0] - 1.2, below=below)
+        width = canvas.figure_width(figure) - 0.2
+        size = theme.text_size("title")
+        figure.suptitle(canvas.wrap_text(title, width, size), fontsize=size)
+
+
+def _make_panels(sides: list[xr.Dataset]) -> dict[str, xr.Dataset]:
+    """Return the maps to draw by their titles: one where both are equal, and the difference where tokens agree."""
+    first, second = sides
+    names = [str(side["lens"].values) for side in sides]
+    if not _same_tokens(first, second):
+        return dict(zip(names, sides, strict=True))
+    maps = [selection.visible_weights(side) for side in sides]
+    if np.allclose(maps[0], maps[1], atol=1e-6, equal_nan=True):  # float32 weights
+        return {"": second}
+    difference = second.assign(weights=(second["weights"].dims, maps[0] - maps[1]))
+    return {names[0]: first, names[1]: second, f"{names[0]} − {names[1]}": difference}
+
+
+def _same_tokens(first: xr.Dataset, second: xr.Dataset) -> bool:
+    return all(selection.token_texts(first, side) == selection.token_texts(second, side) for side in ("query", "key"))
+
+
+def _fit_panels(panels: dict[str, xr.Dataset], width: float | None, title: str) -> heatmap.MapLayout:
+    """Return the sizes of the figure for its largest map, with height for the title and for a note below one map."""
+    largest = max(panels.values(), key=lambda side: max(side.sizes["query"], side.sizes["key"]))
+    size = theme.text_size("title")
+    lines = canvas.wrap_text(title, (width or theme.PAGE[0]) - 0.2, size).count("\n") + 1
+    extra = 1.25 * lines * size / 72 + (0.75 if len(panels) == 1 else 0.2)
+    grid, shared = _make_grid(len(panels), width), len(panels) != 2
+    return heatmap.fit_heatmap(largest, width, grid=grid, shared=shared, extra=extra)
+
+
+def _make_grid(panels: int, width: float | None) -> tuple[int, int]:
+    """Return rows and columns of panels; in a narrow figure there are two rows."""
+    narrow = width is not None and width < theme.NARROW
+    return (2, panels - 1) if narrow and panels > 1 else (1, panels)
 
 
 def _draw_panels(
     figure: mpl.Figure | mpl.SubFigure,
-    lens_map: xr.Dataset,
-    maps: dict[str, heatmap.Cells],
-    cell: float,
-    scale: heatmap.ColourScale,
+    panels: dict[str, xr.Dataset],
+    layout: heatmap.MapLayout,
+    scale: scales.ColourScale,
 ) -> Axes:
-    """Draw maps by their titles on one scale, with a colour bar beside the last panel, which is returned."""
-    panels: list[Axes] = list(figure.subplots(1, len(maps), squeeze=False)[0])
-    for panel, (title, weights) in zip(panels, maps.items(), strict=True):
-        heatmap.draw_cells(panel, weights, scale)
-        heatmap.label_axes(panel, lens_map, cell, queries=panel is panels[0])
-        panel.set_title(title)
-    text = "weight" if len(maps) > 1 else "attention weight"
-    heatmap.add_colour_bar(panels[-1], scale, text, (cell * lens_map.sizes["key"], cell * lens_map.sizes["query"]))
-    return panels[-1]
+    """Draw maps by their titles on one scale, with a colour bar; return the last panel."""
+    grid = _make_grid(len(panels), layout.size[0])
+    axes: list[Axes] = list(figure.subplots(*grid, squeeze=False).ravel())
+    shared = len(panels) == 3
+    rows, columns = (max(side.sizes[name] for side in panels.values()) for name in ("query", "key"))
+    box = (layout.cell * columns, layout.cell * rows)
+    for index, (panel, (title, side)) in enumerate(zip(axes, panels.items(), strict=False)):
+        cell = min(box[0] / side.sizes["key"], box[1] / side.sizes["query"])
+        panel.set_anchor("N")
+        heatmap.draw_cells(panel, selection.visible_weights(side), scale)
+        first = index % grid[1] == 0
+        heatmap.label_axes(panel, side, cell, queries=first or not shared, keys=index < grid[1] or not shared)
+        if title:
+            size = theme.text_size("label")
+            panel.set_title(canvas.wrap_text(title, max(box[0], 0.9), size), fontsize=size)
+    last = axes[len(panels) - 1]
+    text = "weight" if len(panels) > 1 else "attention weight"
+    if grid == (2, 2):
+        axes[3].set_axis_off()
+        scales.draw_colour_bar(
+            axes[3].inset_axes((0.05, 0.62, 0.9, 0.09)), scale, text, (0.9 * box[0], box[0]), below=True
+        )
+    else:
+        scales.add_colour_bar(last, scale, text, box, below=layout.below)
+    return last
 
 
-def _why_equal(lens_map: xr.Dataset) -> str:
+def _why_equal(lens_map: xr.Dataset, baseline: str) -> str:
     lens = str(lens_map["lens"].values)
     if "null" in lens_map and int(lens_map["null"]) == 0:
         return (
             f"{int(lens_map['n'])} tokens, rank {int(lens_map['rank'])}: all of this attention reaches the output, "
             f"so {lens} attention is the same."
         )
-    return f"The lens {lens} gives the same map as raw attention here."
+    return f"{lens} gives the same map as {baseline} here."
 
 
-def _title(lens_map: xr.Dataset, *, equal: bool, automatic: bool) -> str:
+def _title(sides: list[xr.Dataset], panels: int, *, automatic: bool) -> str:
+    lens_map, baseline = sides[1], str(sides[0]["lens"].values)
     head = selection.head_label(lens_map)
-    if equal:
-        return f"{head} · raw attention"
+    if panels == 1:
+        return f"{head} · {baseline} attention" if baseline == "raw" else f"{head} · {baseline}"
+    if panels == 2:
+        return head
     first = f"{head}, the head that changes most" if automatic else head
-    if "share" not in lens_map or not np.isfinite(float(lens_map["share"])):
+    if baseline != "raw" or "share" not in lens_map or not np.isfinite(float(lens_map["share"])):
         return first
     tokens, rank, share = int(lens_map["n"]), int(lens_map["rank"]), float(lens_map["share"])
     return (
@@ -97,32 +153,36 @@ def _title(lens_map: xr.Dataset, *, equal: bool, automatic: bool) -> str:
     )
 
 
-def _select_lens(data: xr.Dataset, lens: str | None) -> str:
-    """Return the lens to compare with raw attention."""
+def _select_sides(data: xr.Dataset, lens: str | None) -> tuple[str, str]:
+    """Return the names of the two maps to compare; the first is `raw` where the data has it."""
     selection.require_variables(data, "weights")
     names = [str(name) for name in data["lens"].values]
-    others = [name for name in names if name != "raw"]
-    if "raw" not in names or not others:
+    if len(names) < 2:
         raise InputError(
-            f"The figure 'compare' needs the lens 'raw' and another one, but the data has {', '.join(names)}. View the "
-            "same trace through both: draw([view(trace, 'raw'), view(trace, 'effective')], 'compare')."
+            f"The figure 'compare' needs two maps, but the data has only '{names[0]}'. View one trace through two "
+            "lenses, draw([view(trace, 'raw'), view(trace, 'effective')], 'compare'), or draw the maps of two models "
+            "or texts by their names, draw({'before': maps, 'after': others}, 'compare')."
         )
-    if lens is None:
-        return others[0]
-    if lens == "raw":
-        raise InputError(f"lens='raw' would compare raw attention with itself. Give {join_words(others, 'or')}.")
-    return str(selection.select_maps(data, lens)["lens"].values)
+    first = "raw" if "raw" in names else names[0]
+    others = [name for name in names if name != first]
+    if lens == first:
+        attention = "raw attention" if first == "raw" else f"'{first}'"
+        raise InputError(f"lens='{lens}' would compare {attention} with itself. Give {join_words(others, 'or')}.")
+    return first, others[0] if lens is None else str(selection.select_maps(data, lens)["lens"].values)
 
 
-def _select_head(data: xr.Dataset, lens: str, layer: int | None, head: int | None) -> tuple[int, int]:
-    """Return the requested layer and head; by default those with the smallest effective share."""
-    lens_map, raw = selection.select_maps(data, lens), selection.select_maps(data, "raw")
-    given = {axis: label for axis, label in (("layer", layer), ("head", head)) if label is not None}
-    chosen = {axis: [selection.axis_index(data, axis, label)] for axis, label in given.items()}
-    if "share" in lens_map and bool(lens_map["share"].notnull().any()):
-        share = lens_map["share"]
+def _select_head(data: xr.Dataset, names: tuple[str, str], layer: int | None, head: int | None) -> tuple[int, int]:
+    """Return the requested layer and head; by default those that change most, where the tokens are the same."""
+    first, second = (selection.select_maps(data, name) for name in names)
+    row, column = (selection.axis_index(data, axis, label) for axis, label in (("layer", layer), ("head", head)))
+    if not _same_tokens(first, second):
+        return int(data["layer"][row]), int(data["head"][column])
+    if names[0] == "raw" and "share" in second and bool(second["share"].notnull().any()):
+        share = second["share"]
     else:
-        share = -abs(raw["weights"] - lens_map["weights"]).sum(("query", "key"))
-    share = share.isel(chosen).fillna(np.inf)
-    row, column = np.unravel_index(int(share.values.argmin()), share.shape)
-    return int(share["layer"][row]), int(share["head"][column])
+        share = -abs(first["weights"] - second["weights"]).sum(("query", "key"))
+    rows = [row] if layer is not None else range(data.sizes["layer"])
+    columns = [column] if head is not None else range(data.sizes["head"])
+    share = share.transpose("layer", "head").isel(layer=rows, head=columns).fillna(np.inf)
+    best = np.unravel_index(int(share.values.argmin()), share.shape)
+    return int(share["layer"][best[0]]), int(share["head"][best[1]])

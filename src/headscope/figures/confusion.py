@@ -1,6 +1,7 @@
 """The confusion matrix of a pattern classifier."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -10,7 +11,7 @@ from matplotlib.colors import Normalize
 from headscope.core.errors import unknown_name
 from headscope.core.figure import Figure, Target
 from headscope.patterns import NAMES
-from headscope.plotting import fonts, heatmap, selection, theme
+from headscope.plotting import canvas, fonts, heatmap, scales, selection, theme
 
 CELL = 0.62  # inches, by default
 
@@ -20,13 +21,15 @@ class Confusion(Figure):
     """The number of maps for each label and prediction, coloured by their share of the label's maps.
 
     It draws the result of `headscope patterns evaluate`. `classifier` is cnn, rules, both, nearest or majority;
-    `subset` is all, random, raw, effective or another subset of the data. `size` is the width in inches.
+    `subset` is all, random, raw, effective or another subset of the data. `cmap` is a colour map of matplotlib, `size`
+    the width in inches.
     """
 
     classifier: str = "cnn"
     subset: str = "all"
     title: str | None = None
     size: float | None = None
+    cmap: scales.ColourMap = None
 
     cites = ("kovaleva2019",)
 
@@ -38,36 +41,59 @@ class Confusion(Figure):
             [fonts.to_label(NAMES.get(str(name), str(name))) for name in chosen[side].values]
             for side in ("pattern", "predicted")
         )
-        margin = 1.6 + fonts.label_width(rows) * theme.NOTE
-        cell = CELL if self.size is None else (self.size - margin) / len(columns)
-        if cell <= 0.1:
-            raise heatmap.too_narrow(self.size)
-        below = 0.75 + 0.75 * fonts.label_width(columns) * theme.NOTE
-        ax = target.open_axes(margin + cell * len(columns), len(rows) * cell + below)
+        narrow = self.size is not None and self.size < theme.NARROW
+        note = theme.text_size("note")
+        if narrow:
+            note = max(theme.MIN_FONT_SIZE, min(note, 0.3 * (self.size or 0) / fonts.label_width(rows)))
+        cell, size = _fit_cells(rows, columns, self.size, note)
+        ax = target.open_axes(*size)
         cell = cell if target.is_new else heatmap.cell_size(ax, table.shape)
-        scale = _draw_cells(ax, table, cell)
-        ax.set_xticks(range(len(columns)), columns, rotation=35, ha="right", rotation_mode="anchor")
-        ax.set_yticks(range(len(rows)), rows)
-        ax.tick_params(length=0, labelsize=theme.NOTE)
-        ax.set(xlabel=f"predicted by {self.classifier}", ylabel="label")
-        heatmap.add_colour_bar(ax, scale, "share of the label's maps", (cell * len(columns), cell * len(rows)))
-        ax.set_title(self.title if self.title is not None else _title(chosen, int(table.sum())))
+        scale = scales.ColourScale(Normalize(0, 1), scales.find_colours(self.cmap, theme.weights))
+        printed = _draw_cells(ax, table, cell, scale)
+        box = (cell * len(columns), cell * len(rows))
+        text = "share of the label's maps"
+        slanted = max(map(fonts.text_width, columns)) * note > 0.9 * cell
+        turn: dict[str, Any] = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"} if slanted else {}
+        ax.set_xticks(range(len(columns)), columns, fontsize=note, **turn)
+        ax.set_yticks(range(len(rows)), rows, fontsize=note)
+        ax.tick_params(length=0)
+        only = narrow and printed  # the numbers say what the colours say
+        below = f"predicted by {self.classifier}" + (f"\ncolour and %: {text}" if only else "")
+        ax.set_xlabel(canvas.wrap_text(below, max(1.2, box[0]), note), fontsize=note)
+        ax.set_ylabel("label", fontsize=note)
+        if not only:
+            scales.add_colour_bar(ax, scale, text, box)
+        canvas.set_title(ax, self.title if self.title is not None else _title(chosen, int(table.sum())), box[0] + 0.2)
 
 
-def _draw_cells(ax: Axes, table: heatmap.Cells, cell: float) -> heatmap.ColourScale:
-    """Colour cells by their share of the row, with count and per cent; rows without maps are hatched."""
+def _fit_cells(
+    rows: list[str], columns: list[str], width: float | None, note: float
+) -> tuple[float, tuple[float, float]]:
+    """Return the side of a cell and the size of the figure, in inches, with labels of `note` points."""
+    narrow = width is not None and width < theme.NARROW
+    beside = 0.35 + fonts.label_width(rows) * note + (0.1 if narrow else 0.9)
+    around = 1.0 + 0.65 * fonts.label_width(columns) * note
+    cell = CELL if width is None else (width - beside) / len(columns)
+    limits = (theme.PAGE[0] if width is None else width, theme.PAGE[1])
+    cell = min(cell, (limits[0] - beside) / len(columns), (limits[1] - around) / len(rows))
+    if cell * len(columns) < heatmap.SMALLEST_PANEL:
+        raise heatmap.too_narrow(limits[0])
+    return cell, (beside + cell * len(columns) if width is None else width, len(rows) * cell + around)
+
+
+def _draw_cells(ax: Axes, table: scales.Cells, cell: float, scale: scales.ColourScale) -> bool:
+    """Colour cells by their share of the row; rows without maps are hatched. Print count and per cent if they fit."""
     with np.errstate(invalid="ignore"):
         share = table / table.sum(-1, keepdims=True)
-    scale = heatmap.ColourScale(Normalize(0, 1), theme.weights)
     heatmap.draw_image(ax, share, scale)
-    size = min(theme.NOTE, cell * 72 * 0.2)
+    size = min(theme.text_size("note"), cell * 72 * 0.22)
     for (row, column), part in np.ndenumerate(share):
-        if np.isfinite(part) and table[row, column] and size >= 3:
+        if np.isfinite(part) and table[row, column] and size >= theme.MIN_FONT_SIZE:
             per_cent = f"{100 * part:.0f} %" if part >= 0.005 else "< 1 %"
             text, ink = f"{table[row, column]:.0f}\n{per_cent}", theme.text_colour(scale.rgba(np.array(part)))
             ax.text(column, row, text, ha="center", va="center", fontsize=size, color=ink, linespacing=1.1)
     ax.spines[:].set(visible=True, color=theme.hatch, linewidth=0.4)
-    return scale
+    return bool(size >= theme.MIN_FONT_SIZE)
 
 
 def _select(data: xr.Dataset, classifier: str, subset: str) -> xr.Dataset:

@@ -12,9 +12,11 @@ from matplotlib.patches import Rectangle
 from headscope.core.errors import unknown_name
 from headscope.core.figure import Figure, Target
 from headscope.patterns import LETTERS, NAMES
-from headscope.plotting import head_cells, heatmap, selection, series, theme
+from headscope.plotting import canvas, head_cells, heatmap, scales, selection, series, theme
 from headscope.results.select import head_variables, require_shown_axes, restore_axes, select_variable
 from headscope.results.summarize import axis_label
+
+MIN_CELL = 0.02  # inches
 
 MAX_PIXELS = 64
 """Side of a thumbnail; each pixel shows the weight of largest absolute value that it covers."""
@@ -28,15 +30,16 @@ class HeadGrid(Figure):
     belong to it.
 
     All thumbnails share one scale, on which colours follow the square root of a weight, or the weight itself
-    with `scale="linear"`. Coloured cells have numbers where these fit in 4 points or more. `size` is the width in
-    inches.
+    with `scale="linear"`. Coloured cells have numbers where these are large enough to read. `cmap` is a colour map of
+    matplotlib, `size` the width in inches.
     """
 
     colour: str | None = None
     lens: str | None = None
     title: str | None = None
     size: float | None = None
-    scale: heatmap.Spacing = "root"
+    scale: scales.Spacing = "root"
+    cmap: scales.ColourMap = None
 
     def __call__(self, data: xr.Dataset, target: Target) -> None:
         """Draw the grid of heads."""
@@ -46,29 +49,30 @@ class HeadGrid(Figure):
         else:
             chosen = _select_variable(_most_frequent(data, colour), self.lens, colour)
         lens, shape = str(chosen["lens"].values), (chosen.sizes["layer"], chosen.sizes["head"])
-        margin = 2.55 if "letter" in chosen else 1.3
-        cell, size = _fit_cells(shape, self.size, largest=0.9 if colour is None else 0.45, margin=margin)
+        below = self.size is not None and self.size < theme.NARROW
+        cell, size = _fit_cells(chosen, self.size, largest=0.9 if colour is None else 0.45, below=below)
         ax = target.open_axes(*size)
-        cell = cell if target.is_new else heatmap.cell_size(ax, shape)
-        scale: heatmap.ColourScale | None = None
+        if not target.is_new:
+            cell, below = heatmap.cell_size(ax, shape), scales.is_narrow(ax)
+        scale: scales.ColourScale | None = None
         if colour is None:
-            scale, text = _draw_thumbnails(ax, chosen, self.scale), heatmap.weight_label(chosen)
+            scale, text = _draw_thumbnails(ax, chosen, self.scale, self.cmap), heatmap.weight_label(chosen)
         elif "letter" in chosen:
-            _draw_classes(ax, chosen.transpose("layer", "head", ...), colour, cell)
+            _draw_classes(ax, chosen.transpose("layer", "head", ...), colour, cell, below=below)
         else:
             table = chosen[colour].transpose("layer", "head").values.astype(float)
-            scale = head_cells.value_scale(table, signed=f"{colour}_p" in chosen)
+            scale = head_cells.value_scale(table, signed=f"{colour}_p" in chosen, cmap=self.cmap)
             texts = head_cells.format_numbers(table)
             text = selection.DIAGNOSTICS.get(colour) or axis_label(chosen, colour)
             head_cells.draw_head_cells(ax, table, scale, texts, head_cells.fit_font_size(texts, cell))
-        head_cells.label_heads(ax, chosen)
+        head_cells.label_heads(ax, chosen, cell)
         if scale is not None:
-            heatmap.add_colour_bar(ax, scale, text, (cell * shape[1], cell * shape[0]))
+            scales.add_colour_bar(ax, scale, text, (cell * shape[1], cell * shape[0]), below=below)
         default = f"{lens} · every head" if colour is None else f"{lens} · {colour} of every head"
-        ax.set_title(self.title if self.title is not None else default)
+        canvas.set_title(ax, self.title if self.title is not None else default, max(cell * shape[1], 2.4))
 
 
-def max_pool(weights: heatmap.Cells, pixels: int = MAX_PIXELS) -> heatmap.Cells:
+def max_pool(weights: scales.Cells, pixels: int = MAX_PIXELS) -> scales.Cells:
     """Shrink a map to at most `pixels` a side, each the weight of largest absolute value in its cell.
 
     >>> max_pool(np.array([[0.1, -0.4], [0.3, 0.2]]), pixels=1)
@@ -84,10 +88,10 @@ def max_pool(weights: heatmap.Cells, pixels: int = MAX_PIXELS) -> heatmap.Cells:
     return weights
 
 
-def _draw_thumbnails(ax: Axes, maps: xr.Dataset, spacing: heatmap.Spacing) -> heatmap.ColourScale:
+def _draw_thumbnails(ax: Axes, maps: xr.Dataset, spacing: scales.Spacing, cmap: scales.ColourMap) -> scales.ColourScale:
     """Draw all thumbnails as one image, with white between them."""
     weights = max_pool(selection.visible_weights(maps.transpose(..., "head", "layer", "query", "key")))
-    scale = heatmap.weight_scale(weights, signed=selection.is_signed(maps), spacing=spacing)
+    scale = scales.weight_scale(weights, signed=selection.is_signed(maps), spacing=spacing, cmap=cmap)
     heads, layers, rows, columns = weights.shape
     down, across = (max(1, round(side * 0.06)) for side in (rows, columns))
     image = np.zeros((layers, rows + 2 * down, heads, columns + 2 * across, 4))
@@ -102,7 +106,7 @@ def _draw_thumbnails(ax: Axes, maps: xr.Dataset, spacing: heatmap.Spacing) -> he
     return scale
 
 
-def _draw_classes(ax: Axes, chosen: xr.Dataset, colour: str, cell: float) -> None:
+def _draw_classes(ax: Axes, chosen: xr.Dataset, colour: str, cell: float, *, below: bool) -> None:
     """Draw every head in the colour and with the letter of its class, paler where fewer examples have it."""
     names = [str(name) for name in chosen["pattern"].values]
     areas = [{**style.area, "hatch": "", "edgecolor": theme.quiet} for style in series.styles(names, "classes")]
@@ -114,13 +118,17 @@ def _draw_classes(ax: Axes, chosen: xr.Dataset, colour: str, cell: float) -> Non
     size = head_cells.fit_font_size(texts, cell)
     heatmap.hatch_missing(ax, chosen[colour].values.astype(float))
     ax.imshow(np.dstack([painted, classes >= 0]), aspect="equal", interpolation="nearest")
-    for (row, column), index in np.ndenumerate(classes) if size >= head_cells.MIN_FONT_SIZE else ():
+    for (row, column), index in np.ndenumerate(classes) if size >= theme.MIN_FONT_SIZE else ():
         ink = theme.text_colour(painted[row, column]) if index >= 0 else theme.quiet
         ax.text(column, row, texts[row][column], ha="center", va="center", fontsize=size, color=ink)
     labels = [f"{letter}  {NAMES.get(name, name)}" for letter, name in zip(letters, names, strict=True)]
     handles = series.legend_patches(areas, labels)
     title = "paler: fewer examples\nare of this class"
-    ax.legend(handles=handles, loc="upper left", bbox_to_anchor=(1.0, 1.02), title=title, alignment="left")
+    look: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.02)}
+    if below:
+        columns = series.fit_legend(labels, cell * chosen.sizes["head"])[0]
+        look = {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0), "ncols": columns}
+    ax.legend(handles=handles, title=title.replace("\n", " ") if below else title, alignment="left", **look)
 
 
 def _draw_frames(ax: Axes, shape: tuple[int, int], borders: tuple[float, float], *, masked: bool) -> None:
@@ -135,14 +143,18 @@ def _draw_frames(ax: Axes, shape: tuple[int, int], borders: tuple[float, float],
 
 
 def _fit_cells(
-    shape: tuple[int, int], width: float | None, *, largest: float, margin: float
+    chosen: xr.Dataset, width: float | None, *, largest: float, below: bool
 ) -> tuple[float, tuple[float, float]]:
-    """Return the side of a cell and the size of the figure, in inches."""
-    layers, heads = shape
-    if width is not None and width <= margin:
-        raise heatmap.too_narrow(width)
-    cell = (width - margin) / heads if width is not None else min(largest, 16.0 / max(shape))
-    return cell, (heads * cell + margin, layers * cell + 0.65)
+    """Return the side of a cell and the size of the figure, in inches; it fits a page."""
+    layers, heads, classes = chosen.sizes["layer"], chosen.sizes["head"], "letter" in chosen
+    beside = 0.45 if below else 2.55 if classes else 1.3
+    around = 0.7 + (0.0 if not below else 1.35 if classes else scales.BELOW)
+    limits = theme.PAGE if width is None else (width, max(theme.PAGE[1], 1.3 * width))
+    cell = min((limits[0] - beside) / heads, (limits[1] - around) / layers)
+    cell = min(cell, largest) if width is None or heads == 1 else cell
+    if cell < MIN_CELL:
+        raise heatmap.too_narrow(limits[0])
+    return cell, (heads * cell + beside if width is None else width, layers * cell + around)
 
 
 def _most_frequent(data: xr.Dataset, colour: str) -> xr.Dataset:

@@ -7,14 +7,13 @@ import xarray as xr
 from matplotlib import figure as mpl
 
 from headscope.core.figure import Figure, Target
-from headscope.plotting import canvas, fonts, head_cells, heatmap, theme
+from headscope.plotting import canvas, fonts, head_cells, heatmap, scales, theme
 from headscope.results.select import require_shown_axes, select_variable
 from headscope.results.stamp import read_provenance
 from headscope.results.summarize import format_count
 
-MIN_CELL, MAX_CELL = 0.24, 0.36  # inches, by default
-MAX_WIDTH = 8.5  # inches of cells side by side; further panels go below
-MARGIN = 1.25  # inches for layer labels and the colour bar
+MAX_CELL = 0.36  # inches, by default
+MIN_HEADS = 4  # fewer do not fill a given width
 
 
 @dataclass(frozen=True)
@@ -23,7 +22,7 @@ class Heads(Figure):
 
     `variable` is the first by default; `lens` selects lenses, as raw+effective. `at` selects labels along further
     axes, as role=sep+source=others. Differences from `hs.compare` are drawn on a symmetric scale, bold where they are
-    significant. Cells without a value are hatched. `size` is the width in inches.
+    significant. Cells without a value are hatched. `cmap` is a colour map of matplotlib, `size` the width in inches.
     """
 
     variable: str | None = None
@@ -31,28 +30,44 @@ class Heads(Figure):
     at: tuple[str, ...] = ()
     title: str | None = None
     size: float | None = None
+    cmap: scales.ColourMap = None
 
     def __call__(self, data: xr.Dataset, target: Target) -> None:
         """Draw one panel for each lens."""
         chosen = select_variable(data, self.variable, lens=self.lens, at=self.at)
         require_shown_axes("heads", chosen)
         chosen = chosen.transpose("lens", "layer", "head", ...)
-        columns, cell, size = _fit_panels(chosen, self.size)
-        figure = target.open_panels(*size)
+        layout = _fit_panels(chosen, self.size)
+        figure = target.open_panels(*layout.size)
         if not target.is_new:
-            columns, cell, size = _fit_panels(chosen, figure.bbox.width / figure.dpi)
-        _draw_panels(figure, chosen, columns, cell)
-        width = size[0] - MARGIN / 2
-        figure.suptitle(canvas.wrap_text(self.title if self.title is not None else _title(chosen), width, theme.TITLE))
-        caption = canvas.wrap_text(_caption(data, chosen, cell), width, theme.NOTE)
-        figure.supxlabel(caption, fontsize=theme.NOTE, color=theme.quiet)
+            layout = _fit_panels(chosen, canvas.figure_width(figure))
+        scale = head_cells.value_scale(chosen["value"].values.astype(float), signed="p" in chosen, cmap=self.cmap)
+        _draw_panels(figure, chosen, layout, scale)
+        width, size = layout.size[0] - 0.2, theme.text_size("note")
+        title = self.title if self.title is not None else _title(chosen)
+        figure.suptitle(canvas.wrap_text(title, width, theme.text_size("title")))
+        caption = canvas.wrap_text(_caption(data, chosen, layout.cell), width, size)
+        figure.supxlabel(caption, fontsize=size, color=theme.quiet)
 
 
-def _draw_panels(figure: mpl.Figure | mpl.SubFigure, chosen: xr.Dataset, columns: int, cell: float) -> None:
-    """Draw panels row by row, with the colour bar beside the first row."""
+@dataclass(frozen=True)
+class PanelLayout:
+    """How many panels are side by side, and sizes in inches."""
+
+    columns: int
+    cell: float
+    size: tuple[float, float]
+    below: bool  # the colour bar is below the panels
+
+
+def _draw_panels(
+    figure: mpl.Figure | mpl.SubFigure, chosen: xr.Dataset, layout: PanelLayout, scale: scales.ColourScale
+) -> None:
+    """Draw panels row by row, with the colour bar beside the first row or below the last."""
+    columns, cell = layout.columns, layout.cell
     lenses, layers, heads = (chosen.sizes[dim] for dim in ("lens", "layer", "head"))
     table = chosen["value"].values.astype(float)  # lens layer head
-    scale, texts = head_cells.value_scale(table, signed="p" in chosen), _format_table(chosen)
+    texts = _format_table(chosen)
     size = head_cells.fit_font_size(texts, cell, bold="significant" in chosen)
     panels = figure.subplots(-(-lenses // columns), columns, squeeze=False).ravel()
     for index, panel in enumerate(panels):
@@ -61,13 +76,18 @@ def _draw_panels(figure: mpl.Figure | mpl.SubFigure, chosen: xr.Dataset, columns
             continue
         marked = chosen["significant"].values[index].astype(np.int8) if "significant" in chosen else None
         rows = texts[index * layers : (index + 1) * layers]
+        panel.set_anchor("N")
         head_cells.draw_head_cells(panel, table[index], scale, rows, size, marked)
         head_cells.label_heads(panel, chosen, cell, layers=index % columns == 0)
         panel.spines[:].set(visible=True, color=theme.hatch, linewidth=0.4)
         if lens := str(chosen["lens"].values[index]):
-            panel.set_title(_break_lens(lens, cell * heads), fontsize=theme.LABEL)
-    last = panels[min(columns, lenses) - 1]
-    heatmap.add_colour_bar(last, scale, chosen.attrs["label"], (cell * heads, cell * layers))
+            panel.set_title(_break_lens(lens, cell * heads), fontsize=theme.text_size("label"))
+    label, box = chosen.attrs["label"], (cell * heads, cell * layers)
+    if layout.below and columns > 1:
+        scales.add_shared_bar(list(figure.axes), scale, label, layout.size[0] - 0.6)
+    else:
+        last = panels[lenses - 1] if layout.below else panels[min(columns, lenses) - 1]
+        scales.add_colour_bar(last, scale, label, box, below=layout.below)
 
 
 def _format_table(chosen: xr.Dataset) -> list[list[str]]:
@@ -77,7 +97,7 @@ def _format_table(chosen: xr.Dataset) -> list[list[str]]:
 
 def _break_lens(lens: str, width: float) -> str:
     """Break the name of a lens after commas and the colon where it is wider than a panel."""
-    if fonts.label_width([lens]) * theme.LABEL <= width:
+    if fonts.label_width([lens]) * theme.text_size("label") <= width:
         return lens
     return lens.replace(",", ",\n").replace(":", ":\n", 1)
 
@@ -95,25 +115,31 @@ def _caption(data: xr.Dataset, chosen: xr.Dataset, cell: float) -> str:
         facts = read_provenance(data)
         rule = {"holm": "Holm", "benjamini_hochberg": "Benjamini–Hochberg"}.get(str(facts.get("correction")), "")
         after = f" after {rule} correction" if rule else ""
-        legible = head_cells.fit_font_size(_format_table(chosen), cell, bold=True) >= head_cells.MIN_FONT_SIZE
+        legible = head_cells.fit_font_size(_format_table(chosen), cell, bold=True) >= theme.MIN_FONT_SIZE
         texts.append(f"{'bold' if legible else 'dot'}: p < {facts.get('level', 0.05):g}{after}")
     if missing := int(np.isnan(chosen["value"].values).sum()):
         texts.append(f"hatched: no value ({missing})")
     return " · ".join(filter(None, texts))
 
 
-def _fit_panels(chosen: xr.Dataset, width: float | None) -> tuple[int, float, tuple[float, float]]:
-    """Return the number of panels side by side, the side of a cell, and the size of the figure in inches."""
+def _fit_panels(chosen: xr.Dataset, width: float | None) -> PanelLayout:
+    """Return the layout with the most panels side by side whose numbers are legible, if there is one."""
     lenses, heads, layers = (chosen.sizes[dim] for dim in ("lens", "head", "layer"))
-    most = max(1, min(lenses, int(MAX_WIDTH / (heads * MIN_CELL))))
+    below = width is not None and width < theme.NARROW
     texts, bold = _format_table(chosen), "significant" in chosen
-    for columns in (*range(most, 0, -1), most):  # fewer columns where only then the numbers are legible
-        margin = MARGIN + 0.12 * (columns - 1)
-        cell = ((7.0 if width is None else width) - margin) / (columns * heads)
-        cell = max(MIN_CELL, min(MAX_CELL, cell)) if width is None else cell
-        if head_cells.fit_font_size(texts, cell, bold=bold) >= head_cells.MIN_FONT_SIZE:
-            break
-    if cell < 0.02:
-        raise heatmap.too_narrow(width)
-    total = max(2.4, columns * heads * cell + margin) if width is None else width
-    return columns, cell, (total, -(-lenses // columns) * (layers * cell + 0.55) + 0.6)
+    limits = theme.PAGE if width is None else (width, max(theme.PAGE[1], 1.3 * width))
+    layouts = []
+    for columns in range(lenses, 0, -1):
+        rows = -(-lenses // columns)
+        beside = 0.45 + (0.0 if below else 0.85) + 0.12 * (columns - 1)
+        around = 0.55 * rows + 0.65 + (scales.BELOW if below else 0.0)
+        cell = min((limits[0] - beside) / (columns * heads), (limits[1] - around) / (rows * layers))
+        cell = min(MAX_CELL, cell) if width is None or heads < MIN_HEADS else cell
+        total = max(2.4, columns * heads * cell + beside) if width is None else width
+        layouts.append(PanelLayout(columns, cell, (total, rows * layers * cell + around), below))
+        if head_cells.fit_font_size(texts, cell, bold=bold) >= theme.MIN_FONT_SIZE:
+            return layouts[-1]
+    best = max(layouts, key=lambda layout: layout.cell)
+    if best.cell < 0.02:
+        raise heatmap.too_narrow(limits[0])
+    return best

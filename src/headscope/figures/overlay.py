@@ -10,7 +10,7 @@ from matplotlib.patches import Rectangle
 
 from headscope.core.errors import InputError
 from headscope.core.figure import Figure, Target
-from headscope.plotting import canvas, heatmap, selection, theme
+from headscope.plotting import canvas, heatmap, scales, selection, theme
 
 FADED = 0.35  # contrast of the image; colours show weights, so the image is pale
 SOFT = 0.75  # darkness of the largest weight, so that the image stays visible
@@ -22,7 +22,7 @@ class Overlay(Figure):
 
     It shows the weights of `query`, counted from 0; by default those of [CLS], or the mean over all queries where
     there is no [CLS] or `mean` is set. A query that is a patch is outlined. The weight on tokens that are no patch is
-    given below. `size` is the width in inches.
+    given below. `cmap` is a colour map of matplotlib, `size` the width in inches.
     """
 
     layer: int | None = None
@@ -32,7 +32,8 @@ class Overlay(Figure):
     mean: bool = False
     title: str | None = None
     size: float | None = None
-    scale: heatmap.Spacing = "linear"
+    scale: scales.Spacing = "linear"
+    cmap: scales.ColourMap = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -46,21 +47,28 @@ class Overlay(Figure):
         query = self._select_query(head_map)
         cells, (height, width) = selection.visible_weights(head_map), head_map["picture"].shape[:2]
         row = np.ma.masked_invalid(cells).mean(axis=0).filled(np.nan) if query is None else cells[query]
-        box = ((self.size or 5.6) - 1.4, ((self.size or 5.6) - 1.4) * height / width)
-        ax = target.open_axes(box[0] + 1.4, box[1] + 0.9)
-        box = box if target.is_new else canvas.axes_size(ax)
+        box, size, below = _fit_image(self.size, height / width)
+        ax = target.open_axes(*size)
+        if not target.is_new:
+            across, down = canvas.axes_size(ax)
+            across = min(across, down * width / height)
+            box, below = (across, across * height / width), scales.is_narrow(ax)
         patches = to_grid(head_map, row)
-        scale = _soften(heatmap.weight_scale(patches, signed=selection.is_signed(head_map), spacing=self.scale))
+        signed = selection.is_signed(head_map)
+        scale = _soften(scales.weight_scale(patches, signed=signed, spacing=self.scale, cmap=self.cmap))
         _draw_image(ax, head_map["picture"].values.astype(float), patches, scale)
         if query is not None:
             _outline_query(ax, head_map, query, patches.shape)
         lens = str(head_map["lens"].values)
-        heatmap.add_colour_bar(ax, scale, heatmap.weight_label(head_map), box)
+        text = heatmap.weight_label(head_map)
+        scales.add_colour_bar(ax, scale, text, box, below=below)
         source = "mean over queries" if query is None else f"from {selection.token_texts(head_map, 'query')[query]}"
         default = f"{lens} · {selection.head_label(head_map)} · {source}"
-        ax.set_title(self.title if self.title is not None else default)
+        canvas.set_title(ax, self.title if self.title is not None else default, max(1.6, box[0]))
         if note := _describe_rest(head_map, row):
-            canvas.add_note(ax, note, width=box[0])
+            canvas.add_note(
+                ax, note, width=max(1.6, box[0]), below=scales.bar_height(scale, text, box[0]) if below else 0.0
+            )
 
     def _select_query(self, head_map: xr.Dataset) -> int | None:
         """Return the query whose weights are drawn; None for the mean over all queries."""
@@ -71,7 +79,19 @@ class Overlay(Figure):
         return special.index(True) if any(special) else None
 
 
-def to_grid(head_map: xr.Dataset, weights: heatmap.Cells) -> heatmap.Cells:
+def _fit_image(width: float | None, aspect: float) -> tuple[tuple[float, float], tuple[float, float], bool]:
+    """Return the size of the image and of the figure in inches, and whether the colour bar is below the image.
+
+    It is below in narrow figures and under wide images; `aspect` is height ÷ width.
+    """
+    total = width if width is not None else 5.6
+    below = total < theme.NARROW or aspect < 1 / 4
+    beside, around = (0.2, 0.9 + scales.BELOW) if below else (1.4, 0.9)
+    across = min(total - beside, (theme.PAGE[1] - around) / aspect)
+    return (across, across * aspect), (total, across * aspect + around), below
+
+
+def to_grid(head_map: xr.Dataset, weights: scales.Cells) -> scales.Cells:
     """Return the weights of patches at their rows and columns of the image."""
     rows, columns = head_map["key_row"].values, head_map["key_column"].values
     patches = np.full((rows.max() + 1, columns.max() + 1), np.nan)
@@ -89,7 +109,7 @@ def _check_image(head_map: xr.Dataset) -> None:
         raise InputError("There is nothing to draw: none of the keys in this data is a patch of the picture.")
 
 
-def _draw_image(ax: Axes, image: heatmap.Cells, patches: heatmap.Cells, scale: heatmap.ColourScale) -> None:
+def _draw_image(ax: Axes, image: scales.Cells, patches: scales.Cells, scale: scales.ColourScale) -> None:
     """Draw the image in grey, multiplied by the colours of its patches."""
     grey = 1 - FADED * (1 - image[..., :3] @ np.array([0.299, 0.587, 0.114]) / 255)
     rows, columns = (np.arange(size) * count // size for size, count in zip(grey.shape, patches.shape, strict=True))
@@ -98,9 +118,9 @@ def _draw_image(ax: Axes, image: heatmap.Cells, patches: heatmap.Cells, scale: h
     ax.set(xticks=[], yticks=[])
 
 
-def _soften(scale: heatmap.ColourScale) -> heatmap.ColourScale:
+def _soften(scale: scales.ColourScale) -> scales.ColourScale:
     shades = scale.colours(np.linspace(0, 1, 256))
-    return heatmap.ColourScale(scale.norm, ListedColormap(1 - SOFT * (1 - shades)))
+    return scales.ColourScale(scale.norm, ListedColormap(1 - SOFT * (1 - shades)))
 
 
 def _outline_query(ax: Axes, head_map: xr.Dataset, query: int, grid: tuple[int, ...]) -> None:
@@ -114,7 +134,7 @@ def _outline_query(ax: Axes, head_map: xr.Dataset, query: int, grid: tuple[int, 
         ax.add_patch(Rectangle(corner, width, height, fill=False, edgecolor=theme.negative, linewidth=1.8, zorder=2))
 
 
-def _describe_rest(head_map: xr.Dataset, weights: heatmap.Cells) -> str:
+def _describe_rest(head_map: xr.Dataset, weights: scales.Cells) -> str:
     """Return the weight on keys that are no patch, in words."""
     outside = head_map["key_row"].values < 0
     names = [name for name, out in zip(selection.token_texts(head_map, "key"), outside, strict=True) if out]

@@ -9,12 +9,13 @@ import xarray as xr
 from matplotlib import patheffects
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
-from matplotlib.colors import ListedColormap, Normalize
+from matplotlib.colors import Colormap, ListedColormap, Normalize
 from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
 
 from headscope.core.errors import InputError, unknown_name
 from headscope.core.figure import Figure, Target
-from headscope.plotting import heatmap, selection, series, theme
+from headscope.plotting import canvas, fonts, scales, selection, series, theme
 from headscope.results.select import (
     check_same_heads,
     further_axes,
@@ -37,7 +38,7 @@ class Scatter(Figure):
 
     Without `y` it is the same variable through another lens, `against`, where there are two, and otherwise the next
     variable. `at` selects labels along further axes. The `labels` outermost heads are labelled. Where both axes show
-    the same variable, a line marks equal values. `size` is the width in inches.
+    the same variable, a line marks equal values. `cmap` is a colour map of matplotlib, `size` the width in inches.
     """
 
     x: str | None = None
@@ -48,6 +49,7 @@ class Scatter(Figure):
     labels: int = 5
     title: str | None = None
     size: float | None = None
+    cmap: scales.ColourMap = None
 
     def __call__(self, data: xr.Dataset, target: Target) -> None:
         """Draw the dots of two variables."""
@@ -56,23 +58,29 @@ class Scatter(Figure):
         table = table.transpose("layer", "head")
         same = x.attrs["variable"] == y.attrs["variable"]
         width = self.size if self.size is not None else 3.9
-        ax = target.open_axes(width, max(2.4, width * 0.82))
-        _draw_dots(ax, table)
-        _label_outliers(ax, table, self.labels, same=same)
+        height = min(4.2, max(2.6, width * 0.82))
+        ax = target.open_axes(width, height)
+        box = (width - 1.15, height - 0.95) if target.is_new else canvas.axes_size(ax)
+        _draw_dots(ax, table, scales.find_colours(self.cmap, theme.weights))
+        _label_outliers(ax, table, self.labels, box, same=same)
         if same:
             _draw_diagonal(ax)
         series.style_axes(ax, "both")
         lenses = [str(side["lens"].values[0]) for side in (x, y)]
         differ = lenses[0] != lenses[1]
-        ax.set_xlabel(_axis_label(x, lenses[0] if differ else ""))
-        ax.set_ylabel(_axis_label(y, lenses[1] if differ else ""))
+        size = theme.text_size("label")
+        ax.set_xlabel(canvas.wrap_text(_axis_label(x, lenses[0] if differ else ""), box[0], size))
+        ax.set_ylabel(canvas.wrap_text(_axis_label(y, lenses[1] if differ else ""), box[1], size))
         if same:
             name = " · ".join(filter(None, (x.attrs["variable"].replace("_", " "), x.attrs["at"])))
             title = f"{name}: {lenses[1]} against {lenses[0]}"
         else:
             title = make_title(x, f"and {y.attrs['variable'].replace('_', ' ')}")
-        ax.set_title(self.title if self.title is not None else title)
-        _print_correlation(ax, table, x)
+        note = theme.text_size("note")
+        facts = canvas.wrap_text(_describe_correlation(table, x), box[0] + 0.3, note)
+        ax.text(0.0, 1.01, facts, transform=ax.transAxes, fontsize=note, color=theme.quiet)
+        pad = 5 + 1.2 * note * len(facts.split("\n"))
+        canvas.set_title(ax, self.title if self.title is not None else title, box[0] + 0.3, loc="left", pad=pad)
 
     def _select_axes(self, data: xr.Dataset) -> tuple[xr.Dataset, xr.Dataset]:
         """Return the variables and lenses along x and y."""
@@ -103,10 +111,10 @@ class Scatter(Figure):
         return sides[0], sides[1]
 
 
-def _draw_dots(ax: Axes, table: xr.Dataset) -> None:
+def _draw_dots(ax: Axes, table: xr.Dataset, colours: Colormap) -> None:
     """Draw dots that are darker in deeper layers, with alternating markers."""
     layers = [int(layer) for layer in table["layer"].values]
-    shades = theme.weights(np.linspace(0.22, 0.95, len(layers)))
+    shades = colours(np.linspace(0.22, 0.95, len(layers)))
     handles = []
     for index, layer in enumerate(layers):
         look: dict[str, Any] = {"marker": MARKERS[index % len(MARKERS)], "linestyle": "none", "markersize": 4.2}
@@ -118,9 +126,9 @@ def _draw_dots(ax: Axes, table: xr.Dataset) -> None:
         ax.legend(handles=handles, loc="upper left", bbox_to_anchor=(1.0, 1.0), **spacing)
     elif len(layers) > MAX_LEGEND:
         scale = ScalarMappable(Normalize(min(layers), max(layers)), ListedColormap(shades))
-        bar = ax.figure.colorbar(scale, ax=ax, pad=0.02, aspect=30)
-        bar.set_label("layer", fontsize=theme.LABEL)
-        bar.ax.tick_params(labelsize=theme.NOTE, width=0.5, length=2.5)
+        bar = ax.figure.colorbar(scale, cax=ax.inset_axes((1.03, 0.0, 0.035, 1.0)), ticks=MaxNLocator(8, integer=True))
+        bar.set_label("layer", fontsize=theme.text_size("note"))
+        bar.ax.tick_params(labelsize=theme.text_size("note"), width=0.5, length=2.5)
         bar.outline.set_linewidth(0.5)
 
 
@@ -133,16 +141,19 @@ def _draw_diagonal(ax: Axes) -> None:
         ax.plot([low, high], [low, high], color=theme.quiet, linewidth=0.7, linestyle=(0, (4, 2)), zorder=1)
 
 
-def _label_outliers(ax: Axes, table: xr.Dataset, count: int, *, same: bool) -> None:
+def _label_outliers(ax: Axes, table: xr.Dataset, count: int, box: tuple[float, float], *, same: bool) -> None:
     """Label the heads farthest from the diagonal, or else from the medians in units of the spread."""
     x, y = (table[name].values.ravel() for name in ("x", "y"))
     if not np.isfinite(x + y).any():
         return
     distance = np.abs(y - x) if same else np.hypot(_standardize(x), _standardize(y))
     order = np.argsort(-np.nan_to_num(distance, nan=-1.0), kind="stable")
-    ax.margins(0.13, 0.08)
+    size = theme.text_size("small")
+    label = (fonts.label_width(["L00H00"]) * size + 0.06, 1.3 * size / 72)  # inches
+    ax.margins(min(0.35, label[0] / box[0]), 0.08)
     halo = [patheffects.withStroke(linewidth=1.6, foreground="#ffffff")]
-    for index in select_apart(x, y, order[np.nan_to_num(distance[order]) > 0], count):
+    shares = label[0] / (0.7 * box[0]), label[1] / (0.8 * box[1])  # of the range of the dots, which margins surround
+    for index in select_apart(x, y, order[np.nan_to_num(distance[order]) > 0], count, shares):
         layer, head = divmod(index, table.sizes["head"])
         right = x[index] >= np.nanmedian(x)  # outwards, where there are fewer dots
         ax.annotate(
@@ -151,39 +162,43 @@ def _label_outliers(ax: Axes, table: xr.Dataset, count: int, *, same: bool) -> N
             xytext=(4 if right else -4, 2),
             textcoords="offset points",
             ha="left" if right else "right",
-            fontsize=6.5,
+            fontsize=size,
             path_effects=halo,
             zorder=4,
         )
 
 
-def select_apart(x: heatmap.Cells, y: heatmap.Cells, order: Any, count: int) -> list[int]:
-    """Return the first `count` indices in order whose labels would not overlap."""
+def select_apart(x: scales.Cells, y: scales.Cells, order: Any, count: int, label: tuple[float, float]) -> list[int]:
+    """Return the first `count` indices in order whose labels would not overlap.
+
+    `label` is the width and height of a label, as shares of the ranges of x and y.
+    """
     width, height = (float(np.nanmax(values) - np.nanmin(values)) or 1.0 for values in (x, y))
     chosen: list[int] = []
     for index in order:
-        near = [abs(x[index] - x[k]) < 0.14 * width and abs(y[index] - y[k]) < 0.05 * height for k in chosen]
+        near = [
+            abs(x[index] - x[k]) < 2 * label[0] * width and abs(y[index] - y[k]) < label[1] * height for k in chosen
+        ]
         if len(chosen) < count and not any(near):
             chosen.append(int(index))
     return chosen
 
 
-def _standardize(values: heatmap.Cells) -> heatmap.Cells:
+def _standardize(values: scales.Cells) -> scales.Cells:
     """Return deviations from the median in units of the median absolute deviation."""
     deviation = values - np.nanmedian(values)
     return np.asarray(deviation / (np.nanmedian(np.abs(deviation)) or 1.0))
 
 
-def _print_correlation(ax: Axes, table: xr.Dataset, side: xr.Dataset) -> None:
-    """Print the rank correlation and the number of heads above the axes."""
+def _describe_correlation(table: xr.Dataset, side: xr.Dataset) -> str:
+    """Return the rank correlation and the number of heads, in words."""
     x, y = (table[name].values.ravel() for name in ("x", "y"))
     known = np.isfinite(x + y)
     heads = int(known.sum())
     rho = float(spearman(x[known], y[known])) if heads > 2 else np.nan
     count = f"; {format_count(side)} examples" if "n" in side else ""
     text = f"Spearman {rho:.2f}, {heads} heads{count}" if np.isfinite(rho) else f"{heads} heads{count}"
-    ax.text(0.0, 1.01, text.replace("-", "−"), transform=ax.transAxes, fontsize=theme.NOTE, color=theme.quiet)
-    ax.set_title(ax.get_title(), pad=16)
+    return text.replace("-", "−")
 
 
 def _axis_label(side: xr.Dataset, lens: str) -> str:

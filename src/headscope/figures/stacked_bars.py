@@ -7,13 +7,14 @@ import numpy as np
 import xarray as xr
 from matplotlib import figure as mpl
 from matplotlib.axes import Axes
-from matplotlib.colors import to_hex
+from matplotlib.colors import Colormap, to_hex
+from matplotlib.patches import Patch
 
 from headscope.core.errors import InputError, unknown_name
 from headscope.core.figure import Figure, Target
 from headscope.core.prose import join_words
 from headscope.patterns import NAMES
-from headscope.plotting import canvas, fonts, series, theme
+from headscope.plotting import canvas, fonts, scales, series, theme
 from headscope.results.select import (
     SUFFIXES,
     further_axes,
@@ -34,7 +35,7 @@ class StackedBars(Figure):
 
     `parts` is the axis that is stacked, by default the variable's own; `along` is the axis of the bars. Each
     part is the mean over heads; `at` selects some of them, or labels along further axes, as source=others. Negative
-    parts are stacked below zero. `size` is the width in inches.
+    parts are stacked below zero. `cmap` colours parts that are numbers; `size` is the width in inches.
 
     Shares of patterns over all heads are drawn by `variable="patterns_layer_share"`; those of several datasets, joined
     by xarray.concat along an axis such as task, by `variable="patterns_share", along="task"`.
@@ -47,6 +48,7 @@ class StackedBars(Figure):
     parts: str | None = None
     title: str | None = None
     size: float | None = None
+    cmap: scales.ColourMap = None
 
     def __call__(self, data: xr.Dataset, target: Target) -> None:
         """Draw one panel for each lens."""
@@ -59,34 +61,61 @@ class StackedBars(Figure):
         missing, chosen = join_words(chosen[parts].values[~known], limit=8, empty=""), chosen.isel({parts: known})
         means = mean_over(chosen, over).transpose("lens", parts, self.along, ...)
         width = self.size if self.size is not None else _default_width(means, parts, self.along)
-        figure = target.open_panels(width, 2.9)
-        width = width if target.is_new else figure.bbox.width / figure.dpi
-        _draw_panels(figure, means, parts, self.along, width)
+        areas = _part_areas(means[parts].values, scales.find_colours(self.cmap, theme.signed))
+        labels = [fonts.to_label(NAMES.get(label, label)) for label in series.axis_labels(parts, means[parts].values)]
+        handles = series.legend_patches(areas, labels)[::-1]  # in the order of the stack
+        figure = target.open_panels(
+            width, 2.9 + 0.18 * (1 + series.fit_legend(labels, width)[1] if width < theme.NARROW else 0)
+        )
+        width = width if target.is_new else canvas.figure_width(figure)
+        panels = _open_panels(figure, means.sizes["lens"], handles, width, parts)
+        _draw_panels(panels, means, areas, self.along, width)
         overall = variable is not None and variable.endswith(SHARES)
         title = make_title(chosen.assign_attrs(variable="patterns") if overall else chosen, f"by {self.along}")
-        figure.suptitle(canvas.wrap_text(self.title if self.title is not None else title, width, theme.TITLE))
+        figure.suptitle(
+            canvas.wrap_text(self.title if self.title is not None else title, width - 0.2, theme.text_size("title"))
+        )
         note = describe_mean(chosen.drop_vars(["low", "high"], errors="ignore"), over, "")
         note += " Over all heads, the classifier's errors taken out." if overall else ""
         note += f" No value: {missing}." if missing else ""
-        figure.supxlabel(canvas.wrap_text(note.strip(), width, theme.NOTE), fontsize=theme.NOTE, color=theme.quiet)
+        size = theme.text_size("note")
+        figure.supxlabel(canvas.wrap_text(note.strip(), width - 0.2, size), fontsize=size, color=theme.quiet)
 
 
-def _draw_panels(figure: mpl.Figure | mpl.SubFigure, means: xr.Dataset, parts: str, along: str, width: float) -> None:
-    """Draw panels side by side on one scale, with a legend beside the last."""
-    areas = _part_areas(means[parts].values)
-    panels = np.atleast_1d(figure.subplots(1, means.sizes["lens"], sharey=True))
+def _open_panels(
+    figure: mpl.Figure | mpl.SubFigure, count: int, handles: list[Patch], width: float, parts: str
+) -> list[Axes]:
+    """Return panels side by side on one scale, with a legend beside the last, or above all in a narrow figure."""
+    if width >= theme.NARROW:
+        panels = list(np.atleast_1d(figure.subplots(1, count, sharey=True)))
+        panels[-1].legend(handles=handles, loc="upper left", bbox_to_anchor=(1.0, 1.0), title=parts)
+        return panels
+    columns, lines = series.fit_legend([handle.get_label() for handle in handles], width)
+    grid = figure.add_gridspec(2, count, height_ratios=[0.18 * (max(1, lines) + 1), 2.0])
+    first = figure.add_subplot(grid[1, 0])
+    panels = [first, *(figure.add_subplot(grid[1, index], sharey=first) for index in range(1, count))]
+    host = figure.add_subplot(grid[0, :])
+    host.set_axis_off()
+    look: dict[str, Any] = {"loc": "center", "ncols": columns, "borderaxespad": 0, "columnspacing": 1.0}
+    host.legend(handles=handles, title=parts, alignment="left", **look)
+    return panels
+
+
+def _draw_panels(panels: list[Axes], means: xr.Dataset, areas: list[dict[str, Any]], along: str, width: float) -> None:
+    """Draw the bars of each lens in its panel."""
+    note = theme.text_size("note")
+    across = (width - (1.8 if width >= theme.NARROW else 0.75)) / len(panels)
     for panel, lens in zip(panels, means["lens"].values, strict=True):
         _draw_stack(panel, means["value"].sel(lens=lens).values, areas)
         series.style_axes(panel)
         labels = series.axis_labels(along, means[along].values)
-        series.label_groups(panel, labels, (width - 1.8) / len(panels) / len(labels))
-        panel.set_xlabel(along, fontsize=theme.NOTE, color=theme.quiet)
+        series.label_groups(panel, labels, across / len(labels))
+        panel.set_xlabel(along, fontsize=note, color=theme.quiet)
+        panel.tick_params(labelleft=panel is panels[0])
         if len(panels) > 1:
-            panel.set_title(str(lens).replace(":", ":\n", 1).replace(",", ",\n"), fontsize=theme.LABEL)
-    panels[0].set_ylabel(str(means.attrs["label"]))
-    labels = [fonts.to_label(NAMES.get(label, label)) for label in series.axis_labels(parts, means[parts].values)]
-    handles = series.legend_patches(areas, labels)[::-1]  # in the order of the stack
-    panels[-1].legend(handles=handles, loc="upper left", bbox_to_anchor=(1.0, 1.0), title=parts)
+            size = theme.text_size("label")
+            panel.set_title(canvas.wrap_text(str(lens), across, size), fontsize=size)
+    panels[0].set_ylabel(canvas.wrap_text(str(means.attrs["label"]), 1.9, note), fontsize=note)
 
 
 def _draw_stack(ax: Axes, values: Any, areas: list[dict[str, Any]]) -> None:
@@ -103,11 +132,11 @@ def _draw_stack(ax: Axes, values: Any, areas: list[dict[str, Any]]) -> None:
     ax.axhline(0, color=theme.quiet, linewidth=0.6, zorder=3)
 
 
-def _part_areas(labels: Any) -> list[dict[str, Any]]:
+def _part_areas(labels: Any, colours: Colormap) -> list[dict[str, Any]]:
     """Return colours and hatches; a gradient where labels are numbers or too many."""
     if len(labels) <= len(series.STYLES) and not np.issubdtype(np.asarray(labels).dtype, np.number):
         return [style.area for style in series.styles(labels, "parts")]
-    shades = theme.signed(np.linspace(0.1, 0.9, len(labels)))
+    shades = colours(np.linspace(0.1, 0.9, len(labels)))
     return [{"facecolor": to_hex(shade), "edgecolor": theme.quiet, "hatch": ""} for shade in shades]
 
 
@@ -148,6 +177,10 @@ def _select_parts(chosen: xr.Dataset, parts: str | None, along: str) -> str:
 
 def _default_width(means: xr.Dataset, parts: str, along: str) -> float:
     """Return the width of all bars and the legend in inches, at most two columns of a paper."""
-    legend = fonts.label_width(NAMES.get(str(label), str(label)) for label in means[parts].values) * theme.NOTE
+    legend = fonts.label_width(NAMES.get(str(label), str(label)) for label in means[parts].values) * theme.text_size(
+        "note"
+    )
     bar = 0.24 if along in ("layer", "head") else 0.45
-    return min(7.0, max(series.COLUMN_WIDTH, 1.4 + min(legend, 1.6) + means.sizes["lens"] * means.sizes[along] * bar))
+    return min(
+        theme.PAGE[0], max(series.COLUMN_WIDTH, 1.4 + min(legend, 1.6) + means.sizes["lens"] * means.sizes[along] * bar)
+    )

@@ -5,27 +5,30 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
+from matplotlib.colors import Colormap
 
 from headscope.core.errors import InputError
 from headscope.core.figure import Figure, Target
 from headscope.patterns import NAMES
 from headscope.patterns.labels.render import row_shares
-from headscope.plotting import canvas, fonts, heatmap, selection, theme
+from headscope.plotting import canvas, fonts, heatmap, scales, selection, theme
 
-PANEL = 1.35  # inches, by default
+PANEL, ROW_PANEL = 1.35, 0.85  # inches: the sides of a map by default, and in a row
 
 
 @dataclass(frozen=True)
 class TypicalMaps(Figure):
-    """A column of maps for each class, the most confident first, each on its own scale.
+    """A column of maps for each class, or in narrow figures a row, the most confident first, each on its own scale.
 
     It draws the result of `headscope patterns typical`. Colours follow the square root of a weight's share of its
-    row; darker is more. `rows` is the number of maps per class, `size` the width in inches.
+    row; darker is more. `rows` is the number of maps per class, `cmap` a colour map of matplotlib, `size` the width in
+    inches.
     """
 
     rows: int | None = None
     title: str | None = None
     size: float | None = None
+    cmap: scales.ColourMap = None
 
     cites = ("kovaleva2019",)
 
@@ -36,21 +39,62 @@ class TypicalMaps(Figure):
             raise InputError(f"The parameter 'rows' of 'typical_maps' must be at least 1, but got {self.rows}.")
         classes = list(dict.fromkeys(str(label) for label in data["label"].values))
         indices = {name: np.flatnonzero(data["label"].values == name)[: self.rows] for name in classes}
-        rows = max(map(len, indices.values()))
-        panel = PANEL if self.size is None else self.size / len(classes) - 0.12
-        width = len(classes) * (panel + 0.12)
-        figure = target.open_panels(width, rows * (panel + 0.42) + 0.6)
-        panels = figure.subplots(rows, len(classes), squeeze=False)
-        for column, name in enumerate(classes):
-            panels[0, column].set_title(fonts.to_label(NAMES.get(name, name)), fontsize=theme.LABEL)
-            for row, ax in enumerate(panels[:, column]):
-                _draw_map(ax, data.isel(map=indices[name][row]) if row < len(indices[name]) else None)
-        figure.suptitle(self.title if self.title is not None else "Maps of each class, the most confident first")
-        note = "Rows are queries, columns are keys; darker is a larger share of the row; each map has its own scale."
-        figure.supxlabel(canvas.wrap_text(note, width, theme.NOTE), fontsize=theme.NOTE, color=theme.quiet)
+        count = max(map(len, indices.values()))
+        layout = _fit_panels(classes, count, self.size)
+        figure = target.open_panels(*layout.size)
+        panels = figure.subplots(*((len(classes), count) if layout.by_row else (count, len(classes))), squeeze=False)
+        panels = panels if layout.by_row else panels.T
+        colours = scales.find_colours(self.cmap, theme.weights)
+        for (name, maps), row in zip(indices.items(), panels, strict=True):
+            for index, ax in enumerate(row):
+                _draw_map(ax, data.isel(map=maps[index]) if index < len(maps) else None, colours, layout.panel)
+            _set_class(row[0], fonts.to_label(NAMES.get(name, name)), by_row=layout.by_row)
+        title = self.title if self.title is not None else "Maps of each class, the most confident first"
+        width, size = layout.size[0] - 0.2, theme.text_size("note")
+        figure.suptitle(canvas.wrap_text(title, width, theme.text_size("title")))
+        note = (
+            "Rows are queries, columns are keys; darker is a larger share of the row (square-root colour scale); each "
+            "map has its own scale."
+        )
+        figure.supxlabel(canvas.wrap_text(note, width, size), fontsize=size, color=theme.quiet)
 
 
-def _draw_map(ax: Axes, example: xr.Dataset | None) -> None:
+@dataclass(frozen=True)
+class PanelLayout:
+    """Whether a class is a row of maps, and sizes in inches."""
+
+    by_row: bool
+    panel: float
+    size: tuple[float, float]
+
+
+def _fit_panels(classes: list[str], count: int, width: float | None) -> PanelLayout:
+    """Return the layout for `count` maps of each class; classes are rows where columns would be too narrow."""
+    names = [NAMES.get(name, name) for name in classes]
+    total = min(theme.PAGE[0], len(classes) * (PANEL + 0.12)) if width is None else width
+    panel = total / len(classes) - 0.12
+    widest = fonts.label_width(names) * theme.text_size("label")
+    by_row = panel < min(widest, PANEL)
+    if by_row:
+        panel = (total - 0.3) / count - 0.12
+        panel = min(panel, max(0.4, (theme.PAGE[1] - 1.2) / len(classes) - 0.55), ROW_PANEL)
+    rows = len(classes) if by_row else count
+    if panel <= 0.1:
+        raise heatmap.too_narrow(total)
+    return PanelLayout(by_row, panel, (total, rows * (panel + 0.5) + 0.9))
+
+
+def _set_class(ax: Axes, name: str, *, by_row: bool) -> None:
+    """Name a class above its first map, or to the left of it."""
+    size = theme.text_size("label")
+    if by_row:
+        ax.axison = True
+        ax.set_ylabel(name, fontsize=size)
+    else:
+        ax.set_title(name, fontsize=size)
+
+
+def _draw_map(ax: Axes, example: xr.Dataset | None, colours: Colormap, panel: float) -> None:
     """Draw one map without its padding, with its source and confidence below."""
     if example is None:
         ax.set_axis_off()
@@ -59,7 +103,7 @@ def _draw_map(ax: Axes, example: xr.Dataset | None) -> None:
     finite = np.isfinite(weights)
     weights = weights[finite.any(1)][:, finite.any(0)]
     shares = row_shares(weights)
-    scale = heatmap.weight_scale(shares, signed=False, spacing="root")
+    scale = scales.weight_scale(shares, signed=False, spacing="root", cmap=colours)
     ax.imshow(shares, norm=scale.norm, cmap=scale.colours, aspect="equal", interpolation="antialiased")
     ax.set(xticks=[], yticks=[])
     ax.spines[:].set(color=theme.hatch, linewidth=0.4)
@@ -68,4 +112,6 @@ def _draw_map(ax: Axes, example: xr.Dataset | None) -> None:
         confidence = float(example["confidence"])
         texts.append("confidence > 0.99" if confidence > 0.99 else f"confidence {confidence:.2f}")
     lines = texts if len(texts) < 3 else [texts[0], ", ".join(texts[1:-1]), texts[-1]]
-    ax.set_xlabel("\n".join(lines), fontsize=theme.NOTE - 2, color=theme.quiet, labelpad=2, linespacing=1.05)
+    size = theme.text_size("small")
+    caption = canvas.wrap_text("\n".join(lines), panel + 0.1, size)
+    ax.set_xlabel(caption, fontsize=size, color=theme.quiet, labelpad=2, linespacing=1.05)

@@ -1,21 +1,25 @@
 """`hs.draw`: a figure of a Dataset or of Maps."""
 
-import json
-from collections.abc import Collection, Sequence
+import warnings
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Protocol, overload, runtime_checkable
 
 import numpy as np
+
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 
 from headscope.core.catalog import figures
-from headscope.core.errors import InputError
+from headscope.core.errors import DataWarning, InputError
 from headscope.core.figure import Target
+from headscope.core.prose import join_words
 from headscope.core.spec import entry_name
-from headscope.plotting import theme
+from headscope.plotting import fonts, theme
 from headscope.plotting.canvas import new_figure
+from headscope.plotting.combine import combine_lenses
 from headscope.plotting.selection import select_example
+from headscope.plotting.slot import fit_axes
 
 
 @runtime_checkable
@@ -53,13 +57,15 @@ def draw(
     canvas: Figure | SubFigure | None = None,
     **options: Any,
 ) -> Any:
-    """Draw a Dataset, Maps, a part of them such as `maps[3, 7]`, or several Maps of the same text; return the figure.
+    """Draw a Dataset, Maps, a part of them such as `maps[3, 7]`, or several Maps; return the figure.
+
+    Several Maps are a list, or a dict by names: lenses of one trace, or for the figure compare also two models or texts.
 
     `figure` is a name, a spec such as "matrix:layer=3,head=7", or a figure entry; `options` are its fields. By default
     it is "compare" for maps of several lenses, "matrix" for one head, and "head_grid" for all heads.
     It is drawn into `ax` (figures of one panel) or `canvas` (figures of several panels), or else into a new figure.
     Drawn into yours, the axes are returned instead, so that a notebook shows the figure once.
-    The user's matplotlib style is neither used nor changed.
+    Of the user's matplotlib style, `font.family` and `font.size` are used, and nothing is changed.
 
     >>> figure = hs.draw(hs.view(trace, "raw"), "matrix", layer=3, head=7)
     >>> figure.axes[0].get_title()
@@ -67,8 +73,18 @@ def draw(
     """
     data = to_dataset(what, example)
     entry = figures.make(choose_figure(data, options) if figure is None else figure, **options)
+    name = entry_name(type(entry))
+    if missing := fonts.missing_fonts():
+        warnings.warn(
+            f"matplotlib's font.family asks for {join_words(missing)}, which is not installed here, so the figure is "
+            "drawn in DejaVu Sans.",
+            DataWarning,
+            stacklevel=2,
+        )
     with theme.apply():
-        target = Target(entry_name(type(entry)), new_figure(), ax, canvas)
+        if ax is not None and canvas is None:
+            fit_axes(ax, lambda trial: entry(data, Target(name, new_figure(), trial)))
+        target = Target(name, new_figure(), ax, canvas)
         entry(data, target)
     return target.drawn
 
@@ -80,7 +96,7 @@ def choose_figure(data: xr.Dataset, options: Collection[str] = ()) -> str:
     """
     if "weights" in data and "map" not in data.dims:
         lenses = np.atleast_1d(data["lens"].values).tolist() if "lens" in data.coords else []
-        if "raw" in lenses and len(lenses) > 1:
+        if len(lenses) > 1:
             return "compare"
         single = data.sizes.get("layer", 1) * data.sizes.get("head", 1) == 1
         return "matrix" if single or {"layer", "head"} & set(options) else "head_grid"
@@ -89,7 +105,7 @@ def choose_figure(data: xr.Dataset, options: Collection[str] = ()) -> str:
 
 
 def to_dataset(what: Any, example: int = 0) -> xr.Dataset:
-    """Return one example as a Dataset, with several Maps along `lens`."""
+    """Return one example as a Dataset, with several Maps along `lens`, under their names where `what` has names."""
     if isinstance(what, xr.DataArray) and {"query", "key"} <= set(what.dims):
         missing = [axis for axis in ("lens", "layer", "head") if axis in what.coords and axis not in what.dims]
         what = what.to_dataset(name="weights").expand_dims(missing)
@@ -97,46 +113,23 @@ def to_dataset(what: Any, example: int = 0) -> xr.Dataset:
         return select_example(what, example)
     if isinstance(what, Drawable):
         return what.dataset(example)
-    if not isinstance(what, Sequence) or not what or not all(isinstance(maps, Drawable) for maps in what):
-        kind = "an empty list" if isinstance(what, Sequence) and not len(what) else f"a {type(what).__name__}"
+    named = isinstance(what, Mapping)
+    parts = list(what.values()) if named else what
+    kinds = (xr.Dataset, xr.DataArray, Drawable)
+    if not isinstance(parts, Sequence) or not parts or not all(isinstance(part, kinds) for part in parts):
+        empty = "an empty" if isinstance(parts, Sequence) and not len(parts) else "a"
+        kind = f"{empty} {type(what).__name__}"
         raise InputError(f"Only a Dataset, Maps, or a list of Maps can be drawn, but got {kind}.")
-    return combine_lenses([maps.dataset(example) for maps in what])
+    datasets = [to_dataset(part, example) for part in parts]
+    if named:
+        datasets = [_rename_lens(part, str(name)) for part, name in zip(datasets, what, strict=True)]
+    return combine_lenses(datasets)
 
 
-def combine_lenses(parts: Sequence[xr.Dataset]) -> xr.Dataset:
-    """Concatenate maps of the same text along `lens`; diagnostics that a lens does not have are NaN."""
-    first = parts[0]
-    for part in parts[1:]:
-        _check_heads(first, part)
-        for name, words in _SHARED.items():
-            if not np.array_equal(first[name].values, part[name].values):
-                raise InputError(
-                    f"Maps that are drawn together must have the same {words}, but those of "
-                    f"{_quote_lenses(first)} and {_quote_lenses(part)} differ. View one trace through both lenses."
-                )
-    diagnostics = dict.fromkeys(name for part in parts for name in part.data_vars if "lens" in part[name].dims)
-    dims = [dim for dim in first["weights"].dims if dim not in ("query", "key")]
-    filled = []
-    for part in parts:
-        empty = np.full([part.sizes[dim] for dim in dims], np.nan)
-        filled.append(part.assign({name: (dims, empty) for name in diagnostics if name not in part}))
-    whole = xr.concat(filled, "lens", data_vars="minimal", coords="minimal", compat="override", join="override")
-    facts = {**json.loads(first.attrs.get("headscope", "{}")), "lenses": [str(lens) for lens in whole["lens"].values]}
-    return whole.assign_attrs(headscope=json.dumps(facts, sort_keys=True, ensure_ascii=False))
-
-
-def _check_heads(first: xr.Dataset, second: xr.Dataset) -> None:
-    """Raise InputError for maps of heads beside maps of whole layers."""
-    merged, others = sorted((first, second), key=lambda part: part.sizes["head"])
-    if merged.sizes["head"] == 1 < others.sizes["head"]:
+def _rename_lens(part: xr.Dataset, name: str) -> xr.Dataset:
+    if part.sizes.get("lens") != 1:
         raise InputError(
-            f"{_quote_lenses(merged)} has one map per layer, {_quote_lenses(others)} one for each head, so they cannot "
-            "be drawn together. Draw one after the other."
+            f"Each name must be that of one map, but '{name}' has {part.sizes.get('lens', 0)} lenses. Select one of "
+            "them, as in data.sel(lens=['raw'])."
         )
-
-
-_SHARED = {"query_token": "query tokens", "key_token": "key tokens", "layer": "layers", "head": "heads"}
-
-
-def _quote_lenses(data: xr.Dataset) -> str:
-    return ", ".join(f"'{name}'" for name in data["lens"].values)
+    return part.assign_coords(lens=[name])

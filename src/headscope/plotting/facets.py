@@ -9,7 +9,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from headscope.plotting import canvas, fonts, heatmap, series, theme
+from headscope.plotting import canvas, fonts, heatmap, scales, series, theme
 from headscope.plotting.draw import draw
 from headscope.plotting.head_cells import value_scale
 
@@ -53,7 +53,7 @@ def heat_facets(
     cell = min(CELL, 7.0 / (shape[1] * shape[3]))
     box = (shape[3] * cell, shape[2] * cell)
     texts = {dim: _name(table, dim, names or {}) for dim in (rows, columns, y)}
-    left = 0.45 + fonts.label_width(texts[y]) * theme.NOTE
+    left = 0.45 + fonts.label_width(texts[y]) * theme.text_size("note")
     figure, panels = make_panels(shape[:2], box, Margins(left, right=1.3, top=0.5))
     for row in range(shape[0]):
         colours = value_scale(cells if scale == "figure" else cells[row], signed=signed)
@@ -61,11 +61,11 @@ def heat_facets(
             panel = panels[row][column]
             heatmap.draw_image(panel, cells[row, column], colours)
             _label_cells(panel, texts[y], [f"H{int(head)}" for head in table["head"].values], cell, named=column == 0)
-        panels[row][0].set_ylabel(texts[rows][row], fontsize=theme.NOTE)
+        panels[row][0].set_ylabel(texts[rows][row], fontsize=theme.text_size("note"))
         if row == 0 or scale == "row":
-            heatmap.add_colour_bar(panels[row][-1], colours, label, (box[0], max(box[1], 1.2)))
+            scales.add_colour_bar(panels[row][-1], colours, label, (box[0], max(box[1], 1.2)))
     for panel, text in zip(panels[0], texts[columns], strict=True):
-        panel.set_title(text, fontsize=theme.LABEL)
+        panel.set_title(text, fontsize=theme.text_size("label"))
     return figure
 
 
@@ -88,14 +88,16 @@ def interval_facets(
             panel = panels[row, column]
             _draw_series(panel, data, x, lines=lines)
             if row == 0:
-                panel.set_title(title, fontsize=theme.LABEL if lines else theme.NOTE)
+                panel.set_title(title, fontsize=theme.text_size("label") if lines else theme.text_size("note"))
             if row < len(table) - 1:
                 panel.set_xticklabels([])
-        panels[row, 0].set_ylabel(name, fontsize=theme.NOTE)
+        panels[row, 0].set_ylabel(name, fontsize=theme.text_size("note"))
     handles, names = panels[0, 0].get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside upper center", ncols=3, fontsize=theme.NOTE, columnspacing=1.0)
+    figure.legend(
+        handles, names, loc="outside upper center", ncols=3, fontsize=theme.text_size("note"), columnspacing=1.0
+    )
     if label:
-        figure.supxlabel(label, fontsize=theme.NOTE, color=theme.quiet)
+        figure.supxlabel(label, fontsize=theme.text_size("note"), color=theme.quiet)
     return figure
 
 
@@ -124,12 +126,12 @@ def stacked_maps(maps: xr.Dataset, *, last_rows: int | None = None, same: str = 
     top = 0.7 + 0.055 * max(len(str(token)) for token in part["key_token"].values)
     margins = Margins(left=1.2, right=1.1, top=top, across=0.0, down=top - 0.2, bottom=0.55 if equal else 0.1)
     figure, panels = make_panels((len(shown), 1), (keys * cell, queries * cell), margins)
-    scale = heatmap.weight_scale(cells, signed=True, spacing="root")
+    scale = scales.weight_scale(cells, signed=True, spacing="root")
     for (panel,), weights, name in zip(panels, shown, part["lens"].values, strict=False):
         heatmap.draw_cells(panel, weights, scale)
         heatmap.label_axes(panel, part, cell)
-        panel.set_title(str(name), fontsize=theme.LABEL)
-    heatmap.add_colour_bar(panels[0][0], scale, "weight", (keys * cell, max(queries * cell, 1.2)))
+        panel.set_title(str(name), fontsize=theme.text_size("label"))
+    scales.add_colour_bar(panels[0][0], scale, "weight", (keys * cell, max(queries * cell, 1.2)))
     if equal:
         canvas.add_note(panels[0][0], same, width=4)
     return figure
@@ -156,7 +158,7 @@ def _name(table: xr.DataArray, dim: str, names: Mapping[str, str]) -> list[str]:
 
 def _label_cells(panel: Axes, rows: Sequence[str], heads: Sequence[str], cell: float, *, named: bool) -> None:
     """Name rows on the left and heads on top; every second head where they would overlap."""
-    size = max(5.0, min(theme.NOTE, cell * 72 / 1.28))
+    size = max(5.0, min(theme.text_size("note"), cell * 72 / 1.28))
     panel.set_yticks(range(len(rows)), labels=rows if named else [""] * len(rows), fontsize=size)
     step = 1 if cell > 0.26 else 2
     panel.set_xticks(range(0, len(heads), step), labels=heads[::step], fontsize=6)

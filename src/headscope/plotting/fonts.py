@@ -4,9 +4,10 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
+from matplotlib import rcParams
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties, findfont, fontManager, get_font
@@ -30,11 +31,47 @@ FALLBACK_FONTS = (
 _in_browser: ContextVar[bool] = ContextVar("in_browser", default=False)
 
 
-@cache
 def font_families() -> tuple[str, ...]:
-    """Return DejaVu Sans, which matplotlib includes, and the fallback fonts that are installed."""
-    installed = {font.name for font in fontManager.ttflist}
-    return ("DejaVu Sans", *(name for name in FALLBACK_FONTS if name in installed))
+    """Return the installed fonts that labels use: those of the user's rcParams, DejaVu Sans, and fallback fonts."""
+    return _choose_fonts(tuple((name in GENERIC, tuple(_list_fonts(name))) for name in rcParams["font.family"]))
+
+
+@cache
+def _choose_fonts(families: tuple[tuple[bool, tuple[str, ...]], ...]) -> tuple[str, ...]:
+    """Return the first installed font of each generic family, other installed fonts, and the fallback fonts."""
+    chosen: list[str] = []
+    for generic, names in families:
+        chosen += _find_installed(names)[: 1 if generic else None]
+    return tuple(dict.fromkeys([*chosen, "DejaVu Sans", *_find_installed(FALLBACK_FONTS)]))
+
+
+GENERIC = ("serif", "sans-serif", "cursive", "fantasy", "monospace")
+"""Families of which rcParams lists the fonts, the preferred one first."""
+
+
+def _list_fonts(family: str) -> list[str]:
+    """Return the fonts of a generic family; of any other name, the font of this name."""
+    settings: dict[Any, Any] = rcParams
+    return list(settings[f"font.{family}"]) if family in GENERIC else [family]
+
+
+def _find_installed(families: Iterable[str]) -> list[str]:
+    return [name for name in families if name in _installed_fonts()]
+
+
+@cache
+def _installed_fonts() -> frozenset[str]:
+    return frozenset(font.name for font in fontManager.ttflist)
+
+
+def missing_fonts() -> list[str]:
+    """Return the fonts that rcParams asks for, where none of them is installed."""
+    missing: list[str] = []
+    for name in rcParams["font.family"]:
+        if _find_installed(_list_fonts(name)):
+            return []
+        missing += _list_fonts(name)
+    return missing
 
 
 @contextmanager
@@ -53,7 +90,8 @@ def to_label(token: str) -> str:
     >>> to_label("one\\ntwo"), to_label("extraordinarily long-winded")
     ('one⏎two', 'extraordinarily long-wi…')
     """
-    pieces = [_piece(letter) for letter in token]
+    glyphs = None if _in_browser.get() else _glyphs()
+    pieces = [_piece(letter, glyphs) for letter in token]
     while sum(map(len, pieces)) > MAX_LABEL_LENGTH:
         pieces = [*pieces[: -2 if pieces[-1] == "…" else -1], "…"]
     return "".join(pieces)
@@ -80,15 +118,25 @@ def missing_glyphs(figure: Figure) -> set[str]:
 
 def label_width(labels: Iterable[str]) -> float:
     """Return the width of the widest label, in inches per point of font size."""
-    font = FontProperties(family=list(font_families()), size=10)
-    widths = [text_to_path.get_text_width_height_descent(to_label(label), font, ismath=False)[0] for label in labels]
-    return float(max(widths, default=0.0)) / 10 / 72
+    return max((text_width(to_label(label)) for label in labels), default=0.0)
 
 
-def _piece(letter: str) -> str:
+def text_width(text: str) -> float:
+    """Return the width of a line of text, in inches per point of font size."""
+    return _measure(text, font_families())
+
+
+@lru_cache(maxsize=4096)
+def _measure(text: str, families: tuple[str, ...]) -> float:
+    font = FontProperties(family=list(families), size=10)
+    return float(text_to_path.get_text_width_height_descent(text, font, ismath=False)[0]) / 10 / 72
+
+
+def _piece(letter: str, glyphs: frozenset[int] | None) -> str:
+    """Return a character, or its code point where it is not among the glyphs; None is all of them."""
     if letter in _BREAKS:
         return _BREAKS[letter]
-    if _unprintable(letter) or not (_in_browser.get() or ord(letter) in _glyphs()):
+    if _unprintable(letter) or (glyphs is not None and ord(letter) not in glyphs):
         return f"U+{ord(letter):04X}"
     return letter
 
@@ -101,8 +149,12 @@ def _unprintable(letter: str) -> bool:
     return unicodedata.category(letter) in ("Cc", "Cs") or ord(letter) & 0xFFFE == 0xFFFE
 
 
-@cache
 def _glyphs() -> frozenset[int]:
-    """Return every code point that some installed font has."""
-    fonts = [get_font(findfont(name)) for name in font_families()]
+    """Return every code point that some font in use has."""
+    return _code_points(font_families())
+
+
+@cache
+def _code_points(families: tuple[str, ...]) -> frozenset[int]:
+    fonts = [get_font(findfont(name)) for name in families]
     return frozenset(code for font in fonts for code in font.get_charmap())

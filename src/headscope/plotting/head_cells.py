@@ -7,15 +7,13 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
 
-from headscope.plotting import heatmap, theme
-
-MIN_FONT_SIZE, MAX_FONT_SIZE = 4.0, 8.0  # points; smaller numbers are left out
+from headscope.plotting import fonts, heatmap, scales, theme
 
 
 def draw_head_cells(
     ax: Axes,
-    table: heatmap.Cells,
-    scale: heatmap.ColourScale,
+    table: scales.Cells,
+    scale: scales.ColourScale,
     texts: list[list[str]],
     size: float,
     marked: np.ndarray[Any, np.dtype[np.int8]] | None = None,
@@ -25,7 +23,7 @@ def draw_head_cells(
     for (row, column), value in np.ndenumerate(table):
         bold = marked is not None and bool(marked[row, column])
         ink = theme.text_colour(scale.rgba(np.array(value))) if np.isfinite(value) else theme.quiet
-        if size >= MIN_FONT_SIZE:
+        if size >= theme.MIN_FONT_SIZE:
             weight = "bold" if bold else "normal"
             text = texts[row][column]
             ax.text(column, row, text, ha="center", va="center", fontsize=size, color=ink, fontweight=weight)
@@ -34,12 +32,12 @@ def draw_head_cells(
 
 
 def fit_font_size(texts: list[list[str]], cell: float, *, bold: bool = False) -> float:
-    """Return the font size at which the longest number fits a cell of so many inches."""
-    letters = max(len(text) for row in texts for text in row)
-    return min(MAX_FONT_SIZE, cell * 72 / ((0.8 if bold else 0.7) * letters))
+    """Return the font size at which the widest number fits a cell of so many inches."""
+    widest = max(fonts.text_width(text) for text in {text for row in texts for text in row}) or 1.0
+    return min(theme.text_size("note"), 0.9 * cell / (widest * (1.15 if bold else 1.0)))
 
 
-def format_numbers(table: heatmap.Cells) -> list[list[str]]:
+def format_numbers(table: scales.Cells) -> list[list[str]]:
     """Format all numbers of a table alike: 12, 0.12, .012 or 1.2e-05, by the largest of them."""
     finite = table[np.isfinite(table)]
     largest = float(np.abs(finite).max()) if finite.size else 0.0
@@ -60,23 +58,24 @@ def _format(value: float, form: str) -> str:
     return sign + (digits.removeprefix("0") if form == ".3f" else digits)
 
 
-def value_scale(table: heatmap.Cells, *, signed: bool = False) -> heatmap.ColourScale:
+def value_scale(table: scales.Cells, *, signed: bool = False, cmap: scales.ColourMap = None) -> scales.ColourScale:
     """Return a scale from the smallest to the largest value, symmetric around 0 where some are negative."""
     finite = table[np.isfinite(table)]
     if signed or (finite.size and finite.min() < 0):
-        return heatmap.weight_scale(table, signed=True)
+        return scales.weight_scale(table, signed=True, cmap=cmap)
     low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
-    return heatmap.ColourScale(Normalize(low if low < high else 0.0, high if high > 0 else 1.0), theme.weights)
+    norm = Normalize(low if low < high else 0.0, high if high > 0 else 1.0)
+    return scales.ColourScale(norm, scales.find_colours(cmap, theme.weights))
 
 
-def label_heads(ax: Axes, data: xr.Dataset, cell: float | None = None, *, layers: bool = True) -> None:
+def label_heads(ax: Axes, data: xr.Dataset, cell: float, *, layers: bool = True) -> None:
     """Label layers on the left and heads on top; labels that would overlap are skipped."""
     for axis, letter, name in ((ax.xaxis, "H", "head"), (ax.yaxis, "L", "layer")):
         averaged = "long_name" in data[name].attrs  # such as "mean of 12 heads"
         labels = ["all"] if averaged else [f"{letter}{int(label)}" for label in data[name].values]
-        letters = max(map(len, labels)) if name == "head" else 1.6
-        size = theme.NOTE if cell is None else max(5.0, min(theme.NOTE, cell * 72 / (0.8 * letters)))
-        step = 1 if cell is None else int(np.ceil(size * 0.8 * letters / (cell * 72) - 1e-6))
+        needed = fonts.label_width(labels) + 0.3 / 72 if name == "head" else 1.25 / 72  # inches per point
+        size = max(theme.MIN_FONT_SIZE, min(theme.text_size("note"), cell / needed))
+        step = int(np.ceil(size * needed / cell - 1e-6))
         axis.set_ticks(range(0, len(labels), step), labels=labels[::step], fontsize=size)
         axis.set_tick_params(length=0, pad=2)
     ax.xaxis.tick_top()

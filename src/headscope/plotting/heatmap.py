@@ -1,61 +1,22 @@
 """Attention maps as heat maps: queries down, keys across."""
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
-from matplotlib.cm import ScalarMappable
-from matplotlib.colors import Colormap, FuncNorm, Normalize
 from matplotlib.patches import Rectangle
-from matplotlib.ticker import FixedLocator, StrMethodFormatter
+from matplotlib.ticker import FixedLocator
 
 from headscope.core.errors import InputError
-from headscope.plotting import canvas, fonts, selection, theme
+from headscope.plotting import canvas, fonts, scales, selection, theme
+from headscope.plotting.scales import Cells, ColourScale
 
-Cells = np.ndarray[Any, np.dtype[np.float64]]
-
-MAX_FONT_SIZE, MIN_FONT_SIZE = 9.0, 2.0  # points; below the minimum only some tokens are labelled
 POINTS_PER_CELL = 0.8 * 72  # font size for each inch of cell
-MAX_WIDTH = 24.0  # inches of cells
-MARGINS = (1.5, 0.75)  # inches beside cells and tick labels: axis label and colour bar; axis label and title
-
-Spacing = Literal["linear", "root"]
-"""How colours follow weights; with square roots, small weights stay visible beside large ones."""
-
-
-@dataclass(frozen=True)
-class ColourScale:
-    """A norm and a colour map."""
-
-    norm: Normalize
-    colours: Colormap
-
-    def rgba(self, numbers: Cells) -> Cells:
-        """Return red, green, blue and opacity of each number."""
-        flat = self.colours(np.asarray(self.norm(np.ravel(numbers))))
-        return np.asarray(flat).reshape(*np.shape(numbers), 4)
-
-
-def weight_scale(weights: Cells, *, signed: bool, spacing: Spacing = "linear") -> ColourScale:
-    """Return a scale from 0 to the largest weight, symmetric around 0 where weights are signed."""
-    sizes = np.abs(weights[np.isfinite(weights)])
-    largest = float(sizes.max()) if sizes.size and sizes.max() > 0 else 1.0
-    ends = (-largest if signed else 0.0, largest)
-    norm = FuncNorm((signed_root, signed_square), *ends) if spacing == "root" else Normalize(*ends)
-    return ColourScale(norm, theme.signed if signed else theme.weights)
-
-
-def signed_root(numbers: Cells) -> Cells:
-    """Return the square root of the absolute value, with the sign of the number."""
-    return np.sign(numbers) * np.sqrt(np.abs(numbers))
-
-
-def signed_square(numbers: Cells) -> Cells:
-    """Return the square, with the sign of the number."""
-    return np.sign(numbers) * np.square(numbers)
+MIN_CELL, MAX_CELL = 0.12, 0.34  # inches, where the figure has no given width
+SMALLEST_PANEL = 0.5  # inches
 
 
 def draw_cells(ax: Axes, weights: Cells, scale: ColourScale) -> None:
@@ -81,51 +42,52 @@ def hatch_missing(ax: Axes, table: Cells) -> None:
         ax.add_patch(Rectangle((0, 0), 1, 1, transform=ax.transAxes, zorder=0, **look))
 
 
-def label_tokens(axis: Axis, data: xr.Dataset, side: str, cell: float) -> None:
-    """Label rows or columns of `cell` inches with their tokens; special tokens are bold."""
-    size = font_size(cell)
+def label_tokens(axis: Axis, data: xr.Dataset, side: str, cell: float, *, size: float | None = None) -> int:
+    """Label rows or columns of `cell` inches with their tokens, every n-th where not all fit, and return n.
+
+    Special tokens are bold.
+    """
+    size = font_size(cell) if size is None else size
     step = int(np.ceil(size / max(cell * POINTS_PER_CELL, 1e-3) - 1e-9))
     positions = range(0, data.sizes[side], step)
     axis.set_major_locator(FixedLocator(list(positions)))
     axis.set_major_formatter(fonts.TokenFormatter(selection.token_texts(data, side)))
-    axis.set_tick_params(length=0, pad=2, labelsize=size)
+    axis.set_tick_params(length=0 if step == 1 else 2, width=0.4, color=theme.quiet, pad=2, labelsize=size)
     bold, families = selection.special_tokens(data, side), [*fonts.font_families(), "sans-serif"]
     for position, tick in zip(positions, axis.get_major_ticks(len(positions)), strict=True):
         for text in (tick.label1, tick.label2):
             weight = "bold" if bold[position] else "normal"
             text.set(parse_math=False, fontfamily=families, fontweight=weight)
+    return step
 
 
 def font_size(cell: float) -> float:
-    """Return the font size of tokens beside cells of that many inches."""
-    return max(MIN_FONT_SIZE, min(MAX_FONT_SIZE, cell * POINTS_PER_CELL))
+    """Return the font size of tokens beside cells of that many inches; below the smallest, only some are labelled."""
+    return max(theme.MIN_FONT_SIZE, min(theme.text_size("label"), cell * POINTS_PER_CELL))
 
 
-def label_axes(ax: Axes, data: xr.Dataset, cell: float, *, queries: bool = True) -> None:
+def describe_step(step: int) -> str:
+    """Say how many tokens are labelled; empty where all are.
+
+    >>> describe_step(1), describe_step(3)
+    ('', '1 of 3 labelled')
+    """
+    return f"1 of {step} labelled" if step > 1 else ""
+
+
+def label_axes(ax: Axes, data: xr.Dataset, cell: float, *, queries: bool = True, keys: bool = True) -> None:
     """Label key tokens on top and query tokens on the left."""
+    size = theme.text_size("note")
     ax.xaxis.tick_top()
     ax.xaxis.set_label_position("top")
-    label_tokens(ax.xaxis, data, "key", cell)
-    ax.xaxis.set_tick_params(labelrotation=90)
-    ax.set_xlabel("key: attended to", color=theme.quiet)
-    label_tokens(ax.yaxis, data, "query", cell)
-    ax.yaxis.set_tick_params(labelleft=queries)
-    if queries:
-        ax.set_ylabel("query: attends", color=theme.quiet)
-
-
-def add_colour_bar(ax: Axes, scale: ColourScale, text: str, box: tuple[float, float]) -> None:
-    """Add a colour bar of at most three inches beside axes of `box` inches, without shrinking them."""
-    width, height = box
-    share = min(1.0, 3.0 / height)
-    bar_axes = ax.inset_axes((1 + 0.1 / width, 1 - share, 0.12 / width, share))
-    bar = ax.figure.colorbar(ScalarMappable(scale.norm, scale.colours), cax=bar_axes)
-    spacing = " (square-root colour scale)" if isinstance(scale.norm, FuncNorm) else ""
-    bar.set_label(canvas.wrap_text(text + spacing, share * height, theme.LABEL), fontsize=theme.LABEL)
-    bar.ax.tick_params(labelsize=theme.NOTE, width=0.5, length=2.5)
-    bar.outline.set_linewidth(0.5)
-    if scale.norm.vmax is not None and scale.norm.vmax < 0.001:
-        bar.formatter = StrMethodFormatter("{x:.1e}")  # by default the power of ten overlaps the key labels
+    for axis, side, role, shown in ((ax.xaxis, "key", "attended to", keys), (ax.yaxis, "query", "attends", queries)):
+        step = label_tokens(axis, data, side, cell)
+        text = f"{side}: {role}" + (f"\n({describe_step(step)})" if step > 1 else "")
+        if fonts.text_width(text.replace("\n", " ")) * size <= cell * data.sizes[side]:
+            text = text.replace("\n", " ")
+        axis.set_label_text(text if shown else "", color=theme.quiet, fontsize=size)
+    ax.xaxis.set_tick_params(labelrotation=90, labeltop=keys, top=keys)
+    ax.yaxis.set_tick_params(labelleft=queries, left=queries)
 
 
 def weight_label(maps: xr.Dataset) -> str:
@@ -139,32 +101,74 @@ def cell_size(ax: Axes, shape: tuple[int, ...]) -> float:
     return min(width / shape[1], height / shape[0])
 
 
+@dataclass(frozen=True)
+class MapLayout:
+    """Sizes in inches of a figure with panels of maps."""
+
+    cell: float
+    size: tuple[float, float]
+    below: bool  # the colour bar is below the panels, and not beside them
+
+
 def fit_heatmap(
-    data: xr.Dataset, width: float | None, *, panels: int = 1, extra: float = 0.0
-) -> tuple[float, tuple[float, float]]:
-    """Return the side of a cell and the size of the figure, in inches, for panels side by side.
+    data: xr.Dataset,
+    width: float | None,
+    *,
+    grid: tuple[int, int] = (1, 1),
+    shared: bool = True,
+    extra: float = 0.0,
+) -> MapLayout:
+    """Return the sizes of a figure with rows and columns of panels as large as the map of `data`.
 
-    Cells shrink with longer texts and with a given `width`; `extra` is height for titles and notes.
+    Cells shrink with longer texts and with a given `width`, until the figure fits a page. Panels share the tokens
+    around them unless `shared` is False; `extra` is height for titles and notes.
     """
-    rows, columns = data.sizes["query"], panels * data.sizes["key"]
+    rows, columns = grid[0] * data.sizes["query"], grid[1] * data.sizes["key"]
     left, top = (fonts.label_width(selection.token_texts(data, side)) for side in ("query", "key"))
-    gaps = 0.15 * (panels - 1)
+    down, across = (1, 1) if shared else grid  # how often tokens are written
+    below = width is not None and width < theme.NARROW
+    line = theme.text_size("note") / 72
+    beside = across * 2.2 * line + (0.1 if below else 0.7 + 2.4 * line) + 0.15 * (grid[1] - 1)
+    above = down * 2.2 * line + 0.35 + extra + 0.3 * (grid[0] - 1)
+    if below and grid != (2, 2):  # the colour bar of three panels is in place of the fourth
+        above += scales.BELOW
+    limits = theme.PAGE if width is None else (width, max(theme.PAGE[1], 1.3 * width))
+    left, top = across * left, down * top
+    cell = min(_fit_cell(limits[0] - beside, columns, left), _fit_cell(limits[1] - above, rows, top))
     if width is None:
-        cell = min(max(4.2 / max(rows, data.sizes["key"]), 0.12), 0.34, MAX_WIDTH / columns, MAX_WIDTH / rows)
-    else:
-        free = width - MARGINS[0] - gaps
-        cell = max(free / (columns + POINTS_PER_CELL * left), (free - MAX_FONT_SIZE * left) / columns)
-        if cell <= 0:
-            raise too_narrow(width)
+        cell = min(cell, MAX_CELL, max(MIN_CELL, 4.2 / max(data.sizes["query"], data.sizes["key"])))
+    if cell * data.sizes["key"] < SMALLEST_PANEL * min(1.0, data.sizes["key"] / 3):
+        raise too_narrow(limits[0])
     size = font_size(cell)
-    return cell, (columns * cell + gaps + left * size + MARGINS[0], rows * cell + top * size + MARGINS[1] + extra)
+    natural = (columns * cell + left * size + beside, rows * cell + top * size + above)
+    return MapLayout(cell, (natural[0] if width is None else width, natural[1]), below)
 
 
-def fit_rows(count: int, tallest: float) -> float:
-    """Return the height in inches of each of `count` rows of tokens, at most `tallest`."""
-    return min(max(4.2 / count, 0.135), tallest, MAX_WIDTH / count)
+def _fit_cell(free: float, count: int, label: float) -> float:
+    """Return the side of `count` cells that share `free` inches with labels of a width in inches per point."""
+    smallest, largest = theme.MIN_FONT_SIZE, theme.text_size("label")
+    between = free / (count + POINTS_PER_CELL * label)
+    if between * POINTS_PER_CELL < smallest:
+        return (free - smallest * label) / count
+    return max(between, (free - largest * label) / count) if between * POINTS_PER_CELL > largest else between
 
 
-def too_narrow(width: float | None) -> InputError:
+def fit_rows(count: int, tallest: float, around: float) -> float:
+    """Return the height in inches of each of `count` rows of tokens, at most `tallest`.
+
+    With `around` inches of titles and notes, all rows fit a page.
+    """
+    return min(max(4.2 / count, 0.105), tallest, (theme.PAGE[1] - around) / count)
+
+
+def fit_label_size(row: float, labels: float, width: float) -> float:
+    """Return the font size of tokens beside rows, smaller where `labels` would take more than half of the width.
+
+    `labels` is in inches per point of font size.
+    """
+    return max(theme.MIN_FONT_SIZE, min(font_size(row), 0.5 * width / max(labels, 1e-6)))
+
+
+def too_narrow(width: float) -> InputError:
     """Return the error for a figure whose labels leave no width for its cells."""
     return InputError(f"size={width:g} inches is too narrow for the labels of this figure. Give a larger size.")

@@ -42,7 +42,9 @@ def select_lens(data: xr.Dataset, lens: str | None) -> xr.Dataset:
     names = [str(name) for name in data["lens"].values]
     if lens is not None and lens not in names:
         raise unknown_name("lens in this data", lens, names)
-    return data.isel(lens=names.index(lens) if lens is not None else 0)
+    part = data.isel(lens=names.index(lens) if lens is not None else 0)
+    counts = {side: f"{side}_count" for side in ("query", "key")}  # maps of several texts are padded to the longest
+    return part.isel({side: slice(int(part[name])) for side, name in counts.items() if name in part.coords})
 
 
 def select_head(data: xr.Dataset, lens: str | None, layer: int | None, head: int | None) -> xr.Dataset:

@@ -78,9 +78,11 @@ def lens_patches(lenses: Any) -> list[Patch]:
     return legend_patches([style.area for style in styles(lenses, "lenses")], lenses)
 
 
-def _fit_legend(labels: Any, width: float) -> tuple[int, int]:
+def fit_legend(labels: Any, width: float) -> tuple[int, int]:
     """Return the columns and the lines of a legend of `width` inches; a single label needs none."""
-    columns = max(1, min(len(labels), int(width / (fonts.label_width(map(str, labels)) * theme.NOTE + 0.42))))
+    columns = max(
+        1, min(len(labels), int(width / (fonts.label_width(map(str, labels)) * theme.text_size("note") + 0.42)))
+    )
     return columns, -(-len(labels) // columns) if len(labels) > 1 else 0
 
 
@@ -89,22 +91,23 @@ def open_axes(target: Target, lenses: Any, size: float | None, content: float) -
 
     A new figure is `size` inches wide, or as wide as its content, between one and two columns of a paper.
     """
-    width = size if size is not None else min(7.0, max(COLUMN_WIDTH, content))
-    ax = target.open_axes(width, 2.7 + 0.18 * _fit_legend(lenses, width - 0.7)[1])
+    width = size if size is not None else min(theme.PAGE[0], max(COLUMN_WIDTH, content))
+    ax = target.open_axes(width, 2.7 + 0.18 * fit_legend(lenses, width - 0.7)[1])
     return ax, width if target.is_new else canvas.axes_size(ax)[0]
 
 
 def label_series(ax: Axes, handles: Sequence[Artist], width: float, *, title: str, x: str, y: str, note: str) -> None:
     """Add the title, a legend if there are several handles, and the labels of x and y, with the note below x."""
-    columns, lines = _fit_legend([handle.get_label() for handle in handles], width - 0.7)
+    columns, lines = fit_legend([handle.get_label() for handle in handles], width - 0.7)
     if lines:
         spacing = {"borderaxespad": 0.2, "borderpad": 0.2, "columnspacing": 1.0}
         marks = {"handlelength": 1.8, "handletextpad": 0.5}
         ax.legend(handles=handles, loc="lower left", bbox_to_anchor=(0, 1), ncols=columns, **spacing, **marks)
-    ax.set_title(canvas.wrap_text(title, width - 0.7, theme.TITLE), loc="left", pad=5 + 13 * lines)
-    ax.set_ylabel(y)
-    note = canvas.wrap_text(note, width - 0.75, theme.NOTE)
-    ax.set_xlabel(f"{x}\n{note}", fontsize=theme.NOTE, color=theme.quiet)
+    size = theme.text_size("note")
+    canvas.set_title(ax, title, width - 0.7, loc="left", pad=5 + 1.65 * size * lines)
+    ax.set_ylabel(canvas.wrap_text(y, 2.0, theme.text_size("label")))
+    note = canvas.wrap_text(note, width - 0.75, size)
+    ax.set_xlabel(f"{x}\n{note}", fontsize=size, color=theme.quiet)
 
 
 def style_axes(ax: Axes, axis: Literal["x", "y", "both"] = "y") -> None:
@@ -112,17 +115,19 @@ def style_axes(ax: Axes, axis: Literal["x", "y", "both"] = "y") -> None:
     ax.grid(axis=axis, color=theme.faint, linewidth=0.4)
     ax.set_axisbelow(True)
     ax.spines[["right", "top"]].set_visible(False)
-    ax.tick_params(labelsize=theme.NOTE, width=0.5, length=2.5)
+    ax.tick_params(labelsize=theme.text_size("note"), width=0.5, length=2.5)
 
 
 def label_groups(ax: Axes, labels: Sequence[str], width: float) -> None:
     """Label groups that are `width` inches wide: long labels are slanted, short ones skipped where they overlap."""
     texts = [fonts.to_label(label) for label in labels]
-    longest, short = fonts.label_width(texts) * theme.NOTE, max(map(len, texts)) <= 3
+    longest, short = fonts.label_width(texts) * theme.text_size("note"), max(map(len, texts)) <= 3
     slanted = longest > width * 0.95 and not short
     step = max(1, int(np.ceil((0.15 if slanted else longest + 0.04 if short else 0) / width)))
     turn: dict[str, Any] = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"} if slanted else {}
-    ax.set_xticks(range(0, len(texts), step), labels=texts[::step], fontsize=theme.NOTE, parse_math=False, **turn)
+    ax.set_xticks(
+        range(0, len(texts), step), labels=texts[::step], fontsize=theme.text_size("note"), parse_math=False, **turn
+    )
     ax.tick_params(axis="x", length=0)
     middle, half = (len(texts) - 1) / 2, max(len(texts), 3) / 2 + 0.1  # a single bar does not fill the figure
     ax.set_xlim(middle - half, middle + half)

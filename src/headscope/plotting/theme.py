@@ -3,9 +3,9 @@
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Literal
 
-from matplotlib import style
+from matplotlib import rcParams, style
 from matplotlib.colors import LinearSegmentedColormap, to_rgb
 
 from headscope.plotting.fonts import font_families
@@ -32,7 +32,13 @@ positive, negative = "#0b3a75", "#b65200"
 heads = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000", "#8c6d00")
 """One colour per head, from Okabe & Ito."""
 
-TITLE, LABEL, NOTE = 10.0, 9.0, 8.0  # points
+MIN_FONT_SIZE = 5.0  # points; smaller text is left out
+FONT_SIZES = (6.0, 14.0)  # points; the user's font.size is used between them
+SHARES = {"title": 1.0, "label": 0.9, "note": 0.8, "small": 0.65}  # of font.size
+
+PAGE = (6.9, 9.0)  # inches; a new figure is no larger unless its width is given
+COLUMN = 3.3  # inches
+NARROW = 4.6  # inches; in narrower figures colour bars and legends are below or above the panels
 
 RC_PARAMS: dict[str, Any] = {
     "text.parse_math": False,  # a token may contain $ and _
@@ -40,11 +46,6 @@ RC_PARAMS: dict[str, Any] = {
     "axes.labelcolor": ink,
     "axes.edgecolor": quiet,
     "axes.linewidth": 0.6,
-    "axes.titlesize": TITLE,
-    "axes.labelsize": LABEL,
-    "figure.titlesize": TITLE,
-    "font.size": LABEL,
-    "legend.fontsize": NOTE,
     "legend.frameon": False,
     "hatch.linewidth": 0.4,
     "hatch.color": hatch,
@@ -55,10 +56,17 @@ RC_PARAMS: dict[str, Any] = {
 }
 
 
+def text_size(role: Literal["title", "label", "note", "small"]) -> float:
+    """Return the font size of a kind of text in points: a share of `font.size`, and never too small to read."""
+    return max(MIN_FONT_SIZE, SHARES[role] * float(rcParams["font.size"]))
+
+
 @contextmanager
 def apply() -> Iterator[None]:
-    """Use headscope's style in this block; restore the user's rcParams on exit."""
-    params = {**RC_PARAMS, "font.family": [*font_families(), "sans-serif"]}
+    """Use headscope's style with the user's fonts in this block; restore the user's rcParams on exit."""
+    low, high = FONT_SIZES
+    base = min(max(float(rcParams["font.size"]), low), high)
+    params = {**RC_PARAMS, "font.family": [*font_families(), "sans-serif"], "font.size": base, **_text_sizes(base)}
     logger = logging.getLogger("matplotlib.font_manager")
     before = logger.level
     logger.setLevel(logging.ERROR)  # a fallback font may lack a weight
@@ -67,6 +75,19 @@ def apply() -> Iterator[None]:
             yield
     finally:
         logger.setLevel(before)
+
+
+def _text_sizes(base: float) -> dict[str, Any]:
+    sizes = {role: max(MIN_FONT_SIZE, share * base) for role, share in SHARES.items()}
+    return {
+        "axes.titlesize": sizes["title"],
+        "figure.titlesize": sizes["title"],
+        "axes.labelsize": sizes["label"],
+        "xtick.labelsize": sizes["note"],
+        "ytick.labelsize": sizes["note"],
+        "legend.fontsize": sizes["note"],
+        "legend.title_fontsize": sizes["note"],
+    }
 
 
 def text_colour(colour: Any) -> str:

@@ -11,7 +11,8 @@ import xarray as xr
 from headscope.core.document import Document, Paragraph, Section
 from headscope.core.errors import InputError
 from headscope.core.prose import count_noun, join_words
-from headscope.plotting.draw import DrawableBatch, combine_lenses
+from headscope.plotting.combine import combine_lenses
+from headscope.plotting.draw import DrawableBatch
 from headscope.reporting.entry_summary import collect_citations
 from headscope.reporting.section_parts import SectionContext, make_names_unique, slug, spaced
 from headscope.reporting.sections_of_comparisons import comparison_sections

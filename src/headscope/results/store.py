@@ -9,7 +9,8 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from headscope.core.errors import InputError, OutputError
-from headscope.plotting.draw import DrawableBatch, combine_lenses
+from headscope.plotting.combine import combine_lenses
+from headscope.plotting.draw import DrawableBatch
 from headscope.plotting.export import FIXED_METADATA, write_figure, write_page
 from headscope.results.atomic import REPLACE, atomic_path
 from headscope.results.stamp import fingerprint_examples, stamp

@@ -1,0 +1,106 @@
+"""Several maps in one Dataset: lenses of one trace, or maps of several models or texts."""
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from headscope.core.errors import InputError
+from headscope.core.prose import join_words
+
+TOKENS = ("query_token", "key_token")
+
+
+def combine_lenses(parts: Sequence[xr.Dataset]) -> xr.Dataset:
+    """Concatenate maps along `lens`, with the layers and heads that all of them have.
+
+    Diagnostics that a lens does not have are NaN. Maps of different texts are padded to the longest; `query_count`
+    and `key_count` are then their numbers of tokens. Maps of the same name are numbered, or named after their models.
+    """
+    for part in parts[1:]:
+        _check_heads(parts[0], part)
+    parts = [_fill_diagnostics(part, parts) for part in _select_shared(_name_apart(parts))]
+    if all(np.array_equal(parts[0][name].values, part[name].values) for part in parts for name in TOKENS):
+        whole = xr.concat(parts, "lens", data_vars="minimal", coords="minimal", compat="override", join="override")
+    else:
+        lengths = {side: max(part.sizes[side] for part in parts) for side in ("query", "key")}
+        padded = [_pad_tokens(part, lengths) for part in parts]
+        whole = xr.concat(padded, "lens", data_vars="all", coords="different", compat="equals", join="override")
+    facts = json.loads(parts[0].attrs.get("headscope", "{}")) | {"lenses": [str(lens) for lens in whole["lens"].values]}
+    return whole.assign_attrs(headscope=json.dumps(facts, sort_keys=True, ensure_ascii=False))
+
+
+def _check_heads(first: xr.Dataset, second: xr.Dataset) -> None:
+    """Raise InputError for maps of heads beside maps of whole layers."""
+    merged, others = sorted((first, second), key=lambda part: part.sizes["head"])
+    if merged.sizes["head"] == 1 < others.sizes["head"]:
+        raise InputError(
+            f"{_quote_lenses(merged)} has one map per layer, {_quote_lenses(others)} one for each head, so they cannot "
+            "be drawn together. Draw one after the other."
+        )
+
+
+def _quote_lenses(data: xr.Dataset) -> str:
+    return ", ".join(f"'{name}'" for name in data["lens"].values)
+
+
+def _name_apart(parts: Sequence[xr.Dataset]) -> list[xr.Dataset]:
+    """Name maps whose names are the same after their models, or number them."""
+    names = [str(name) for part in parts for name in part["lens"].values]
+    if len(set(names)) == len(names):
+        return list(parts)
+    models = [str(json.loads(part.attrs.get("headscope", "{}")).get("model", "")) for part in parts]
+    telling = len(set(models)) == len(models) and all(models)
+    seen: Counter[str] = Counter()
+    renamed = []
+    for part, model in zip(parts, models, strict=True):
+        own = []
+        for name in part["lens"].values:
+            seen[str(name)] += 1
+            own.append(f"{name}, {model}" if telling else f"{name} ({seen[str(name)]})")
+        renamed.append(part.assign_coords(lens=own))
+    return renamed
+
+
+def _select_shared(parts: Sequence[xr.Dataset]) -> list[xr.Dataset]:
+    """Select the layers and heads that all parts have."""
+    shared = {}
+    for axis in ("layer", "head"):
+        labels = [[int(label) for label in part[axis].values] for part in parts]
+        shared[axis] = [label for label in labels[0] if all(label in others for others in labels[1:])]
+        if not shared[axis]:
+            found = join_words([f"{own[0]} to {own[-1]}" if len(own) > 1 else f"{own[0]}" for own in labels])
+            raise InputError(f"Maps that are drawn together must share {axis}s, but these have {axis}s {found}.")
+    return [part.sel(shared) for part in parts]
+
+
+def _fill_diagnostics(part: xr.Dataset, parts: Sequence[xr.Dataset]) -> xr.Dataset:
+    """Add NaN for the diagnostics that only other parts have."""
+    names = dict.fromkeys(name for other in parts for name in other.data_vars if "lens" in other[name].dims)
+    dims = [dim for dim in part["weights"].dims if dim not in ("query", "key")]
+    empty = np.full([part.sizes[dim] for dim in dims], np.nan)
+    return part.assign({name: (dims, empty) for name in names if name not in part})
+
+
+def _pad_tokens(part: xr.Dataset, lengths: dict[str, int]) -> xr.Dataset:
+    """Pad the axes `query` and `key` to the given lengths; a picture is left out."""
+    if "example" in part.dims:
+        raise InputError(
+            "Maps of several examples that are put together must have the same tokens. Give one example each."
+        )
+    counts = {f"{side}_count": ("lens", [part.sizes[side]] * part.sizes["lens"]) for side in lengths}
+    image = [name for name in ("picture", "key_row", "key_column") if name in part.variables]
+    kept = part.drop_vars(image)
+    padded: dict[Any, xr.Variable] = {}
+    for name, variable in kept.variables.items():
+        missing = {side: (0, size - part.sizes[side]) for side, size in lengths.items() if side in variable.dims}
+        fill: Any = {"f": np.nan, "b": False, "i": -1, "u": 0}.get(variable.dtype.kind, "")
+        padded[name] = variable.pad(missing, constant_values=fill) if missing else variable
+        if missing and "lens" not in variable.dims:
+            copies = np.stack([padded[name].values] * part.sizes["lens"])
+            padded[name] = xr.Variable(("lens", *variable.dims), copies)
+    coords = {name: padded[name] for name in kept.coords}
+    return xr.Dataset({name: padded[name] for name in kept.data_vars}, {**coords, **counts}, part.attrs)

@@ -1,0 +1,195 @@
+"""Colour scales of weights, named on their colour bars: linear, square-root or logarithmic."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.colorbar import make_axes
+from matplotlib.colors import Colormap, FuncNorm, LogNorm, Normalize, SymLogNorm
+from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
+
+from headscope.core.errors import InputError, unknown_name
+from headscope.plotting import canvas, fonts, theme
+
+Cells = np.ndarray[Any, np.dtype[np.float64]]
+
+Spacing = Literal["linear", "root", "log"]
+"""How colours follow weights; by square roots or logarithms, small weights stay visible beside large ones."""
+
+AutoSpacing = Literal["auto", "linear", "root", "log"]
+"""`auto` is logarithmic where the largest weight is more than `DOMINANT` times the median weight, else linear."""
+
+ColourMap = str | Colormap | None
+"""A colour map of matplotlib or its name; None is the default."""
+
+DOMINANT = 10.0
+DECADES = (1e-3, 1e-2)  # the smallest weight of a logarithmic scale, as shares of the largest
+
+BAR, GAP = 0.1, 0.08  # inches: thickness of a colour bar, and its distance from the axes
+BELOW = 0.62  # inches below the axes that a colour bar with two lines of label takes
+
+
+@dataclass(frozen=True)
+class ColourScale:
+    """A norm and a colour map."""
+
+    norm: Normalize
+    colours: Colormap
+
+    def rgba(self, numbers: Cells) -> Cells:
+        """Return red, green, blue and opacity of each number."""
+        flat = self.colours(np.asarray(self.norm(np.ravel(numbers))))
+        return np.asarray(flat).reshape(*np.shape(numbers), 4)
+
+    @property
+    def name(self) -> str:
+        """The kind of scale, for a colour bar; empty for a linear one."""
+        if isinstance(self.norm, LogNorm):
+            return f"logarithmic colour scale; white: below {format_tick(float(self.norm.vmin or 0))}"
+        if isinstance(self.norm, SymLogNorm):
+            return f"logarithmic colour scale, linear within ±{format_tick(self.norm.linthresh)}"
+        return "square-root colour scale" if isinstance(self.norm, FuncNorm) else ""
+
+
+def weight_scale(
+    weights: Cells, *, signed: bool, spacing: AutoSpacing = "linear", cmap: ColourMap = None
+) -> ColourScale:
+    """Return a scale from 0 to the largest weight, symmetric around 0 where weights are signed."""
+    sizes = np.abs(weights[np.isfinite(weights)])
+    sizes = sizes[sizes > 0]
+    largest = float(sizes.max()) if sizes.size else 1.0
+    ends = (-largest if signed else 0.0, largest)
+    if spacing == "auto":
+        spacing = "log" if sizes.size and largest > DOMINANT * float(np.median(sizes)) else "linear"
+    norm = Normalize(*ends)
+    if spacing == "root":
+        norm = FuncNorm((signed_root, signed_square), *ends)
+    elif spacing == "log":
+        least = _smallest(sizes, largest)
+        norm = SymLogNorm(least, linscale=0.5, vmin=-largest, vmax=largest) if signed else LogNorm(least, largest)
+        norm.clip = not signed
+    return ColourScale(norm, find_colours(cmap, theme.signed if signed else theme.weights))
+
+
+def _smallest(sizes: Cells, largest: float) -> float:
+    """Return the power of ten nearest to the smallest weights, within about `DECADES` of the largest."""
+    low, high = (share * largest for share in DECADES)
+    percentile = float(np.percentile(sizes, 5)) if sizes.size else high
+    return float(10 ** np.round(np.log10(min(max(percentile, low), high))))
+
+
+def find_colours(cmap: ColourMap, default: Colormap) -> Colormap:
+    """Return the colour map of a name that matplotlib knows, a colour map itself, or the default."""
+    if cmap is None or isinstance(cmap, Colormap):
+        return default if cmap is None else cmap
+    if not isinstance(cmap, str):
+        raise InputError(f"cmap must be the name of a colour map or a matplotlib Colormap, but got {cmap!r}.")
+    if cmap not in matplotlib.colormaps:
+        raise unknown_name("colour map", cmap, [name for name in matplotlib.colormaps if not name.endswith("_r")])
+    return matplotlib.colormaps[cmap]
+
+
+def signed_root(numbers: Cells) -> Cells:
+    """Return the square root of the absolute value, with the sign of the number."""
+    return np.sign(numbers) * np.sqrt(np.abs(numbers))
+
+
+def signed_square(numbers: Cells) -> Cells:
+    """Return the square, with the sign of the number."""
+    return np.sign(numbers) * np.square(numbers)
+
+
+def add_colour_bar(ax: Axes, scale: ColourScale, text: str, box: tuple[float, float], *, below: bool = False) -> None:
+    """Add a colour bar of at most three inches beside or below axes of `box` inches, without shrinking them."""
+    width, height = box
+    length = min(3.0, width if below else height)
+    if below:
+        place = (0.5 - length / width / 2, -(GAP + BAR) / height, length / width, BAR / height)
+    else:
+        place = (1 + GAP / width, 1 - length / height, BAR / width, length / height)
+    draw_colour_bar(ax.inset_axes(place), scale, text, (length, width if below else max(length, 1.4)), below=below)
+
+
+def is_narrow(ax: Axes) -> bool:
+    """Whether the caller's axes are so narrow that a colour bar is better below them than beside them."""
+    return bool(canvas.axes_size(ax)[0] < 0.6 * theme.NARROW)
+
+
+def bar_height(scale: ColourScale, text: str, width: float) -> float:
+    """Return the height in inches of a colour bar below axes of a width in inches, with its ticks and label."""
+    size = theme.text_size("note")
+    lines = canvas.wrap_text(_name_bar(scale, text), width, size).count("\n") + 1
+    return GAP + BAR + (8 + size * (1.2 + 1.2 * lines)) / 72
+
+
+def _name_bar(scale: ColourScale, text: str) -> str:
+    return f"{text} ({scale.name})" if scale.name else text
+
+
+def draw_colour_bar(
+    bar_axes: Axes, scale: ColourScale, text: str, lengths: tuple[float, float], *, below: bool
+) -> None:
+    """Draw a colour bar in axes of its own; `lengths` are those of the bar and of its label, in inches."""
+    mappable = ScalarMappable(scale.norm, scale.colours)
+    bar = bar_axes.figure.colorbar(mappable, cax=bar_axes, orientation="horizontal" if below else "vertical")
+    size = theme.text_size("note")
+    axis = bar_axes.xaxis if below else bar_axes.yaxis
+    axis.set_major_locator(FixedLocator(choose_ticks(scale.norm, lengths[0], size, across=below)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: format_tick(value)))
+    axis.set_minor_locator(NullLocator())
+    bar_axes.tick_params(labelsize=size, width=0.5, length=2.5, pad=1.5)
+    bar.set_label(canvas.wrap_text(_name_bar(scale, text), lengths[1], size), fontsize=size, labelpad=2)
+    bar.outline.set_linewidth(0.5)
+
+
+def add_shared_bar(panels: Sequence[Axes], scale: ColourScale, text: str, length: float) -> None:
+    """Add a colour bar of about `length` inches below several panels side by side."""
+    bar_axes, _ = make_axes(list(panels), location="bottom", shrink=0.8, aspect=0.8 * length / BAR, pad=0.02)
+    draw_colour_bar(bar_axes, scale, text, (0.8 * length, length), below=True)
+
+
+def choose_ticks(norm: Normalize, length: float, size: float, *, across: bool) -> list[float]:
+    """Return round numbers whose labels of font size `size` do not overlap on a bar or axis of `length` inches."""
+    low, high = float(norm.vmin or 0.0), float(norm.vmax or 0.0)
+    if type(norm) is Normalize:
+        most = max(2, int(length / (0.45 if across else 0.28)))
+        return [float(tick) for tick in MaxNLocator(min(6, most)).tick_values(low, high) if low <= tick <= high]
+    powers = [10.0**power for power in range(-9, 10)]
+    digits = (1,) if isinstance(norm, LogNorm | SymLogNorm) else (1, 5, 2)
+    steps = [digit * power for digit in digits for power in reversed(powers)]
+    numbers = [0.0, *(sign * step for step in steps for sign in (1, -1))]
+    return _keep_apart(
+        [n for n in numbers if low * (1 + 1e-9 * np.sign(-low)) <= n <= high],
+        lambda n: float(norm(n)) * length,
+        size,
+        across=across,
+    )
+
+
+def _keep_apart(numbers: list[float], place: Callable[[float], float], size: float, *, across: bool) -> list[float]:
+    """Keep the first of the numbers whose labels would overlap; `place` gives positions in inches."""
+    kept: list[float] = []
+    for number in numbers:
+        gaps = [abs(place(number) - place(other)) for other in kept]
+        need = [
+            (fonts.text_width(format_tick(number)) + fonts.text_width(format_tick(other))) / 2 * size + 0.08
+            if across
+            else size * 1.3 / 72
+            for other in kept
+        ]
+        if all(gap >= least for gap, least in zip(gaps, need, strict=True)):
+            kept.append(number)
+    return sorted(kept)
+
+
+def format_tick(value: float) -> str:
+    """Format a number without trailing zeros and with a typographic minus.
+
+    >>> format_tick(0.25), format_tick(-1.0)
+    ('0.25', '−1')
+    """
+    return f"{value:.6g}".replace("-", "−") if abs(value) > 1e-12 else "0"

@@ -1,0 +1,161 @@
+"""Figures in papers: text of a readable size, nothing cut and nothing overprinted, in columns and on pages."""
+
+from functools import cache
+
+import matplotlib
+import numpy as np
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+
+from headscope.core.catalog import figures
+from headscope.plotting import theme
+from headscope.plotting.draw import draw
+from tests.figures.data import MEASURED, data_for, dataset, evaluated, intervals, measured, typical
+from tests.figures.layout import find_faults, frame_of, outline, overlap, record_texts
+from tests.figures.test_laws import SEVERAL_PANELS
+
+COLUMN, PAGE = 3.3, 6.9  # inches
+HEADS = {12: (2, 4), 60: (12, 12), 128: (24, 16)}  # layers and heads of measured results
+PATTERNS = ("vertical", "diagonal", "vertical_diagonal", "block", "heterogeneous")
+WORDS = (
+    "the animal didn ' t cross the street because it was too tired , un ##believ ##able and extraordinarily so".split()
+)
+
+
+@pytest.fixture(autouse=True)
+def _default_style():
+    """Use the fonts that matplotlib includes, whatever the machine has."""
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        yield
+
+
+def make_text(tokens: int) -> str:
+    return " ".join(["[CLS]", *(WORDS[index % len(WORDS)] for index in range(tokens - 2)), "[SEP]"])
+
+
+@cache
+def make_data(name: str, tokens: int):
+    """Return data of the size of `tokens` tokens; measured results have more layers and heads instead."""
+    layers, heads = HEADS[tokens]
+    if name in MEASURED:
+        return measured(layers=layers, heads=heads, types=("noun", "verb", "punctuation", "special", "determiner"))
+    if name in ("confusion", "typical_maps"):
+        return evaluated(PATTERNS) if name == "confusion" else typical(PATTERNS)
+    if name == "identifiability":
+        return make_intervals(tokens)
+    if name == "overlay":
+        return make_image({12: 3, 60: 7, 128: 11}[tokens])
+    return make_maps(8 if name == "head_grid" else tokens, layers=layers if name == "head_grid" else 1, heads=heads)
+
+
+def make_maps(tokens: int, *, layers: int, heads: int):
+    """Return maps whose last key takes a large part of every row."""
+    data = dataset(make_text(tokens), layers=layers, heads=heads)
+    scores = np.random.default_rng(0).normal(0, 1.8, (layers, heads, tokens, tokens))
+    scores[..., -1] += 3.5
+    raw = np.exp(scores) / np.exp(scores).sum(-1, keepdims=True)
+    both = np.stack([raw, raw - 0.6 * raw.mean(-2, keepdims=True)])
+    return data.assign(weights=(data["weights"].dims, both.astype("float32")))
+
+
+def make_intervals(tokens: int):
+    random = np.random.default_rng(0)
+    raw = random.dirichlet(np.full(tokens, 0.5))
+    least, greatest = raw * random.random(tokens), raw + 0.1 * random.random(tokens)
+    effective = raw + random.normal(0, 0.02, tokens)
+    columns = {"raw": raw, "effective": effective, "least": least, "greatest": greatest}
+    return intervals(make_text(tokens)).assign({name: ("key", values) for name, values in columns.items()})
+
+
+def make_image(side: int):
+    """Return maps over an image of `side` × `side` patches."""
+    place = np.arange(side * side)
+    data = dataset(" ".join(["[CLS]", *map(str, place)]), layers=1, heads=1).drop_vars("picture")
+    data = data.assign(picture=(("row", "column", "colour"), np.full((64, 64, 3), 200, np.uint8)))
+    rows, columns = np.r_[-1, place // side], np.r_[-1, place % side]
+    return data.assign_coords(key_row=("key", rows), key_column=("key", columns))
+
+
+@pytest.mark.parametrize("tokens", HEADS)
+@pytest.mark.parametrize("width", [COLUMN, PAGE])
+@pytest.mark.parametrize("name", figures.names())
+def test_a_figure_of_a_given_width_is_readable(name, width, tokens):
+    drawn = draw(make_data(name, tokens), name, size=width)
+    assert find_faults(drawn) == []
+    assert drawn.get_figwidth() == pytest.approx(width)
+    assert drawn.get_figheight() <= theme.PAGE[1] + 1e-6
+
+
+@pytest.mark.parametrize("name", figures.names())
+def test_a_figure_without_a_given_width_fits_a_page_and_is_readable(name):
+    drawn = draw(make_data(name, 128), name)
+    assert find_faults(drawn) == []
+    assert (drawn.get_size_inches() <= np.array(theme.PAGE) + 1e-6).all()
+
+
+@pytest.mark.parametrize("name", figures.names())
+def test_a_figure_in_a_wider_font_is_readable(name):
+    matplotlib.rcParams["font.family"] = ["DejaVu Sans Mono"]
+    assert find_faults(draw(make_data(name, 12), name, size=COLUMN)) == []
+
+
+@pytest.mark.parametrize("width", [COLUMN, PAGE])
+@pytest.mark.parametrize("options", [{"colour": "share"}, {"colour": "patterns"}])
+def test_a_grid_of_coloured_heads_is_readable(options, width):
+    data = make_data("head_grid", 12)
+    if options["colour"] == "patterns":
+        shares = np.random.default_rng(0).dirichlet(np.ones(5), (1, 1, 12, 12))
+        dims = ("lens", "site", "layer", "head", "pattern")
+        data = measured(layers=12, heads=12, lenses=["raw"]).assign(patterns=(dims, shares))
+        data = data.assign_coords(pattern=list(PATTERNS))
+    assert find_faults(draw(data, "head_grid", size=width, **options)) == []
+
+
+@pytest.mark.parametrize("width", [COLUMN, PAGE])
+def test_two_texts_beside_each_other_are_readable(width):
+    texts = [make_maps(tokens, layers=1, heads=1).isel(lens=[0]) for tokens in (12, 30)]
+    assert find_faults(draw(texts, "compare", size=width)) == []
+
+
+@pytest.mark.parametrize("width", [COLUMN, PAGE])
+def test_equal_maps_with_their_reason_are_readable(width):
+    data = dataset(make_text(12), shares=np.ones((2, 3)))
+    assert find_faults(draw(data, "compare", size=width)) == []
+
+
+ONE_PANEL = sorted(set(figures.names()) - SEVERAL_PANELS)
+
+
+@pytest.mark.parametrize("name", ONE_PANEL)
+def test_neighbours_of_the_callers_axes_are_left_alone(name):
+    figure = Figure(figsize=(PAGE, 6.0))
+    renderer = FigureCanvasAgg(figure).get_renderer()
+    (ax, right), (below, far) = figure.subplots(2, 2)
+    neighbours = [right, below, far]
+    for other in neighbours:
+        other.plot([1, 2, 3])
+        other.set(title="neighbour", xlabel="x", ylabel="y")
+    figure.draw_without_rendering()
+    before = [(other.get_position().bounds, other.get_xlim(), other.get_xticks().tolist()) for other in neighbours]
+    draw(make_data(name, 12), name, ax=ax)
+    with record_texts() as texts:
+        figure.draw_without_rendering()
+    assert before == [
+        (other.get_position().bounds, other.get_xlim(), other.get_xticks().tolist()) for other in neighbours
+    ]
+    own = {text for part in (ax, *ax.child_axes) for text in part.findobj(Text)}
+    mine = [(text.get_text(), outline(text, renderer)) for text in texts if text in own]
+    theirs = [outline(text, renderer) for text in texts if text not in own] + [frame_of(other) for other in neighbours]
+    assert [word for word, box in mine for other in theirs if overlap(box, other)] == []
+    assert [word for word, box in mine if (box < -0.75).any()] == []  # cut at the left or below
+
+
+def test_axes_in_a_layout_engine_are_left_to_it():
+    figure = Figure(layout="constrained")
+    ax = figure.subplots(1, 2)[0]
+    before = ax.get_position(original=True).bounds
+    draw(data_for("matrix"), "matrix", ax=ax)
+    assert ax.get_position(original=True).bounds == before
