@@ -11,7 +11,7 @@ from headscope.core.maps import Maps
 from headscope.display.show import embed_png
 from headscope.figures.head_grid import max_pool
 from headscope.plotting import selection
-from headscope.plotting.heatmap import Cells, weight_scale
+from headscope.plotting.scales import Cells, weight_scale
 
 WIDTH, SIDE, GAP = 480, 32, 2  # pixels: of the picture at most, of a thumbnail at most, and between thumbnails
 COLOURS = 24

@@ -5,7 +5,6 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Protocol, overload, runtime_checkable
 
 import numpy as np
-
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
@@ -59,7 +58,7 @@ def draw(
 ) -> Any:
     """Draw a Dataset, Maps, a part of them such as `maps[3, 7]`, or several Maps; return the figure.
 
-    Several Maps are a list, or a dict by names: lenses of one trace, or for the figure compare also two models or texts.
+    Several Maps are a list, or a dict by names: lenses of one trace, or for "compare" also two models or texts.
 
     `figure` is a name, a spec such as "matrix:layer=3,head=7", or a figure entry; `options` are its fields. By default
     it is "compare" for maps of several lenses, "matrix" for one head, and "head_grid" for all heads.
