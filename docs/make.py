@@ -32,8 +32,12 @@ DOCS = Path(__file__).parent
 
 def make_pictures() -> Iterator[tuple[Path, bytes]]:
     """Yield the path and content of each figure."""
+    maps = open_result(DOCS / "results" / "what_reaches.nc")
+    layer, head = int(maps["layer"][0]), int(maps["head"][0])
     figures = {
-        "compare.svg": draw(open_result(DOCS / "results" / "what_reaches.nc"), "compare"),
+        "compare.svg": draw(maps, "compare"),
+        "column_matrix.svg": draw(maps, "matrix", layer=layer, head=head, size=3.3),
+        "column_compare.svg": draw(maps, "compare", layer=layer, head=head, size=3.3),
         "padding.svg": padding_page.picture(),
         **heads_page.pictures(),
         **patterns_page.pictures(),
