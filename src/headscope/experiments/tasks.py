@@ -30,10 +30,10 @@ class TaskData:
 
 
 def read_bundled() -> TaskData:
-    """Return GAP as pairs, which is bundled with the package."""
+    """Return GAP with its pronouns left out, which is bundled with the package."""
     source = "GAP's development set for training, its validation set to study; both are bundled with the package"
-    train, dev = read("gap_pairs:development"), read("gap_pairs:validation")
-    return TaskData("GAP", "does the pronoun mean this name?", train, dev, source)
+    train, dev = read("gap_pronouns:development"), read("gap_pronouns:validation")
+    return TaskData("GAP", "is the missing pronoun feminine or masculine?", train, dev, source)
 
 
 def read_glue(
