@@ -2,7 +2,8 @@
 
 import xarray as xr
 
-from headscope.experiments.report import describe_unlearned
+from headscope.experiments.report import describe_learned, describe_unlearned
+from headscope.experiments.tasks import read_bundled
 from headscope.results.stamp import stamp
 from headscope.studies.effective_attention import report
 from headscope.studies.effective_attention.claims import judge_claims
@@ -78,5 +79,36 @@ def test_a_task_that_was_not_learned_is_named():
         "The tuned model is not shown to have learned RTE (0.560, 95 % 0.500 to 0.620; most common label 0.530): "
         "results on tuning there may describe a model that learned little."
     )
+    assert describe_learned(made) == (
+        "The tuned model has learned SST-2 (0.900, 95 % 0.900 to 0.900; most common label 0.510)."
+    )
     made["majority"] = made["majority"] * float("nan")  # numbers that are predicted have no most common one
-    assert describe_unlearned(made) == ""
+    assert describe_unlearned(made) == describe_learned(made) == ""
+
+
+def test_short_and_long_inputs_are_told_apart():
+    numbers = found("effective_attention")["numbers"]
+    size, n = int(numbers["value_size"][0]), numbers["n"].isel(task=0)
+    short, longer = (int(n.sel(length=name)) for name in ("at most d", "more than d"))
+    said = report.describe_sizes(numbers)
+    assert f"With at most {size} tokens, as many as a head has value dimensions, effective attention is" in said
+    assert f"attention ({short} inputs of dev)" in said
+    share = numbers["effective_share"].sel(role="tuned", lens="effective", length="more than d").item()
+    assert said.endswith(f"on average, {share:.2f} on the {longer} longer inputs of dev.")
+    none = numbers.assign(n=numbers["n"].where(numbers["length"] != "more than d", 0))
+    assert report.describe_sizes(none).startswith(f"All inputs have at most {size} tokens")
+    (table,) = (part for section in report.document(found("effective_attention")).sections for part in section.parts
+                if getattr(part, "name", "") == "same_by_length")  # fmt: skip
+    same = table.frame["inputs with all heads the same (%)"]
+    assert same.loc[("dev", "at most d")] == 100
+    assert same.loc[("dev", "more than d")] < 100
+
+
+def test_the_bundled_task_has_short_and_long_inputs_and_two_even_classes(minilm):
+    task = read_bundled()
+    lengths = [len(ids) for ids in minilm.tokenizer([example.text for example in task.dev])["input_ids"]]
+    short = sum(length <= 32 for length in lengths) / len(lengths)  # d of the small default
+    assert 0.3 < short < 0.5
+    for part in (task.train, task.dev):
+        assert 0.45 < sum(example.label for example in part) / len(part) < 0.55
+    assert not {example.columns["URL"] for example in task.train} & {example.columns["URL"] for example in task.dev}

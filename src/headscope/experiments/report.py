@@ -154,18 +154,30 @@ def describe_origin(numbers: xr.Dataset, task: str) -> str:
 
 def describe_unlearned(numbers: xr.Dataset) -> str:
     """Return on which tasks the tuned model is no better than the most common label, or nothing."""
-    parts = []
-    for task in list_tasks(numbers):
-        row = numbers.sel(task=task, lens="raw")
-        score, low, high, most = (float(row[name]) for name in ("score", "score_low", "score_high", "majority"))
-        if low <= most:  # false for NaN, which regression has
-            parts.append(f"{task} ({score:.3f}, 95 % {low:.3f} to {high:.3f}; most common label {most:.3f})")
+    parts = _describe_scores(numbers, learned=False)
     if not parts:
         return ""
     return (
         f"The tuned model is not shown to have learned {join_words(parts)}: results on tuning there may describe a "
         "model that learned little."
     )
+
+
+def describe_learned(numbers: xr.Dataset) -> str:
+    """Return on which tasks the tuned model is better than the most common label, or nothing."""
+    parts = _describe_scores(numbers, learned=True)
+    return f"The tuned model has learned {join_words(parts)}." if parts else ""
+
+
+def _describe_scores(numbers: xr.Dataset, *, learned: bool) -> list[str]:
+    """Return the scores whose interval is above the share of the most common label, or the others; not regression."""
+    parts = []
+    for task in list_tasks(numbers):
+        row = numbers.sel(task=task, lens="raw")
+        score, low, high, most = (float(row[name]) for name in ("score", "score_low", "score_high", "majority"))
+        if most == most and (low > most) == learned:
+            parts.append(f"{task} ({score:.3f}, 95 % {low:.3f} to {high:.3f}; most common label {most:.3f})")
+    return parts
 
 
 def select_interval(data: xr.Dataset, name: str, scale: int | float = 1) -> xr.Dataset:

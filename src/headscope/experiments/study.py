@@ -115,7 +115,7 @@ class TaskStudy(Study):
     own_facts: ClassVar[tuple[str, ...]] = ()
     """Parameters of the subclass that decide the numbers."""
 
-    short: ClassVar[Mapping[str, Any]] = {"limit": 100, "train_limit": 400, "epochs": 1, "learning_rate": 1e-4}
+    short: ClassVar[Mapping[str, Any]] = {"limit": 80, "train_limit": 320, "epochs": 1, "learning_rate": 1e-4}
     """Defaults for the bundled task, which takes about two minutes with them."""
 
     def __post_init__(self) -> None:

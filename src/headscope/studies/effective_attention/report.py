@@ -132,7 +132,7 @@ def _report_scores(numbers: xr.Dataset) -> Section:
         for name, title in (("same_inputs", "inputs with all heads the same"), ("same_heads", "heads the same")):
             columns.append(Quantity(f"{title}, {role} (%)", name, {"role": role}, scale=100))
     return Section("Predictions with effective attention in place", [
-        Paragraph(TEXTS["in place"]),
+        *paragraphs(report.describe_learned(numbers), TEXTS["in place"]),
         inputs.table("scores", report.score_table(numbers)),
         inputs.table("same", to_frame(same, {"task": "task"}, columns)),
     ])  # fmt: skip
