@@ -1,11 +1,17 @@
 """Cosine similarity and rank correlation of two attention maps, over the cells where a query sees a key."""
 
+from typing import Any
+
 import numpy as np
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
 from headscope.core.trace import Visible
+
+Array = np.ndarray[Any, np.dtype[Any]]
+INFINITE = 0x7F800000
+"""The bits of an infinite float32."""
 
 
 def cosine_similarity(
@@ -43,7 +49,10 @@ def rank_cells(values: Float[Tensor, "*axes cell"], mask: Bool[Tensor, "*#axes c
     >>> rank_cells(torch.tensor([3.0, 1.0, 3.0, 9.0]), torch.tensor([True, True, True, False])).tolist()[:3]
     [1.5, 0.0, 1.5]
     """
-    ordered, order = _sort(values.masked_fill(~mask, torch.inf))  # masked cells come last
+    values = values.masked_fill(~mask, torch.inf)  # masked cells come last
+    if not values.is_cuda and values.dtype == torch.float32:
+        return torch.from_numpy(_rank_on_cpu(values.numpy()))
+    ordered, order = values.sort(-1)
     position = torch.arange(values.shape[-1], device=values.device)
     edge = torch.ones_like(order[..., :1], dtype=torch.bool)
     change = ordered[..., 1:] != ordered[..., :-1]
@@ -53,18 +62,33 @@ def rank_cells(values: Float[Tensor, "*axes cell"], mask: Bool[Tensor, "*#axes c
     return torch.empty_like(average).scatter_(-1, order, average)
 
 
-def _sort(values: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the sorted values, or integers of the same order, and the indices that sort them.
+def _rank_on_cpu(values: Array) -> Array:
+    """Return the ranks along the last axis; infinite values, which are masked, have any.
 
-    On a CPU, numpy sorts integers several times as fast as torch sorts values with indices. So value and index are
-    packed into one integer: the bits of a positive float are ordered as integers; those of a negative one are inverted.
+    In numpy, so in one thread: these steps are too short for several threads, which would wait for one another most of
+    the time. Value and index are packed into one integer, because integers are sorted several times as fast as values
+    with their indices: the bits of a positive float are ordered as integers; those of a negative one are inverted.
     """
-    if values.is_cuda or values.dtype != torch.float32:
-        return values.sort(-1)
-    bits = (values + 0.0).view(torch.int32)  # turns -0 into 0
-    ordinal = (bits ^ ((bits >> 31) & 0x7FFFFFFF)).long()
-    packed = np.sort(((ordinal << 32) | torch.arange(values.shape[-1])).numpy(), -1)
-    return torch.from_numpy(packed >> 32), torch.from_numpy(packed & 0xFFFFFFFF)
+    bits = (values + np.float32(0)).view(np.int32)  # turns -0 into 0
+    packed = ((bits ^ ((bits >> 31) & 0x7FFFFFFF)).astype(np.int64) << 32) | np.arange(values.shape[-1])
+    packed.sort(-1)
+    order, ordered = packed & 0xFFFFFFFF, packed >> 32
+    average = np.broadcast_to(np.arange(values.shape[-1], dtype=np.float64), order.shape).copy()
+    tied = (ordered[..., 1:] == ordered[..., :-1]) & (ordered[..., 1:] != INFINITE)
+    rows = tied.any(-1)
+    if rows.any():
+        average[rows] = _average_ties(tied[rows])
+    ranks = np.empty(order.shape)
+    np.put_along_axis(ranks, order, average, -1)
+    return ranks
+
+
+def _average_ties(tied: Array) -> Array:
+    """Return the mean position of each run of equal values, from whether each equals the one before it."""
+    edge, position = np.zeros_like(tied[..., :1]), np.arange(tied.shape[-1] + 1)
+    first = np.maximum.accumulate(np.where(np.concatenate([edge, tied], -1), 0, position), -1)
+    after = np.where(np.concatenate([tied, edge], -1), len(position), position)[..., ::-1]
+    return (first + np.minimum.accumulate(after, -1)[..., ::-1]) / 2
 
 
 def _dot(left: Tensor, right: Tensor) -> Tensor:
