@@ -63,4 +63,7 @@ def check_layers(layers: object) -> None:
         raise InputError("layers=() asks for no layer at all. Leave it out to change every layer.")
     counted = isinstance(layers, tuple) and all(isinstance(layer, int) and layer >= 0 for layer in layers)
     if layers is not None and not counted:
-        raise InputError(f"layers must be a tuple of layers counted from 0, such as (0, 3), but got {layers!r}.")
+        raise InputError(
+            f"layers must be a tuple of layers counted from 0, such as (0, 3), but got {layers!r}. An edit runs before "
+            "the last layer is known, so it cannot count from the end."
+        )

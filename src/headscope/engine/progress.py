@@ -41,6 +41,11 @@ def format_duration(seconds: float) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
+def print_status(text: object) -> None:
+    """Print a line to stderr; in a notebook to stdout, since notebooks show stderr as an error."""
+    print(text, file=sys.stdout if in_notebook() else sys.stderr, flush=True)
+
+
 def in_notebook() -> bool:
     """Return True in a Jupyter notebook."""
     ipython = sys.modules.get("IPython")
@@ -114,6 +119,6 @@ def _print_lines(total: int, done: int, unit: str) -> Advance:
         if now - last >= INTERVAL:
             last, rate = now, (finished - done) / (now - start)
             left = format_duration((total - finished) / rate)
-            print(f"{finished:,} of {total:,} {unit}, {rate:.3g}/s, {left} left", file=sys.stderr, flush=True)  # noqa: T201
+            print_status(f"{finished:,} of {total:,} {unit}, {rate:.3g}/s, {left} left")
 
     return advance

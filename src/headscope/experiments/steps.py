@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ import xarray as xr
 
 from headscope.core.errors import InputError
 from headscope.core.study import Progress, ProgressCallback
+from headscope.engine.progress import print_status
 from headscope.results.atomic import atomic_path
 from headscope.results.npz import read_npz, write_npz
 from headscope.results.resume import check_resumable
@@ -24,8 +24,8 @@ REMEDY = (
 
 
 def print_progress(progress: Progress) -> None:
-    """Print the step to stderr."""
-    print(progress, file=sys.stderr, flush=True)  # noqa: T201
+    """Print the step to stderr, in a notebook to stdout."""
+    print_status(progress)
 
 
 def check_facts(folder: Path, facts: Mapping[str, Any]) -> None:

@@ -1,6 +1,5 @@
 """Fine-tune a model on labelled examples."""
 
-import sys
 import time
 from importlib.metadata import version
 from pathlib import Path
@@ -11,7 +10,7 @@ import torch
 from headscope.core.errors import HeadscopeError, InputError, is_out_of_memory, require_package
 from headscope.engine.load import find_family, load, silence_transformers
 from headscope.engine.model import Model
-from headscope.engine.progress import show_progress
+from headscope.engine.progress import print_status, show_progress
 from headscope.training.folder import TrainingFolder
 from headscope.training.head import seed_all
 from headscope.training.job import TrainingJob, prepare_training
@@ -65,7 +64,7 @@ def finetune(
         facts = {**job.facts, "keep_checkpoints": keep_checkpoints}
         if not folder.begin(facts, resume=resume, overwrite=overwrite):
             if progress:
-                print(job.summary, file=sys.stderr)  # noqa: T201  (part of the progress)
+                print_status(job.summary)
             _train(job, folder, device=device, keep=keep_checkpoints, quiet=not progress)
         return load(folder.path, device=device)
 
