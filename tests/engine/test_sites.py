@@ -6,9 +6,10 @@ import transformers
 
 from headscope.core.errors import CaptureError, InputError
 from headscope.engine.capture import by_layer, capture
-from headscope.engine.edited import edited
+from headscope.engine.edited import _visible, edited
 from headscope.engine.load import load
-from headscope.engine.sites import find_sites
+from headscope.engine.recorder import AttentionCall
+from headscope.engine.sites import _label_cross, find_sites
 from tests.engine.test_edited import Noting
 from tests.models import GQA, SIZE, SMALL, network, text, tiny, tokenizer
 
@@ -196,3 +197,18 @@ def test_a_family_may_name_its_sites():
     model = load(network("bert"), tokenizer=tokenizer())
     object.__setattr__(model, "family", Named())
     assert set(find_sites(model).table.values()) == {"mine"}
+
+
+def test_cross_attention_of_several_towers_is_named_after_them():
+    parts = [("qformer", "layer", "crossattention"), ("language_model", "layers", "cross_attn")]
+    assert list(_label_cross(parts).values()) == ["qformer.cross", "language_model.cross"]
+
+
+@pytest.mark.parametrize(
+    ("site", "rows"), [("self", [True, False]), ("cross", [True, True]), ("a.cross", [True, True])]
+)
+def test_a_query_of_cross_attention_is_not_the_key_of_its_number(site, rows):
+    mask = torch.tensor([[[[0.0, torch.finfo(torch.float32).min]] * 2]])  # the second key is hidden
+    attention, values = torch.tensor([[[[1.0, 0.0]] * 2]]), torch.ones(1, 1, 2, 3)
+    call = AttentionCall("layer", attention, values, attention @ values, mask)
+    assert _visible(call, site).any(-1).tolist() == [[True, second]]

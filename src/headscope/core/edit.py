@@ -15,7 +15,7 @@ from headscope.core.trace import Visible
 class LayerHeads:
     """What the heads of one layer computed for one batch, in one call of an attention module."""
 
-    site: str  # "self" | "encoder" | "decoder" | "cross"
+    site: str  # "self" | "encoder" | "decoder" | "cross", or a tower's name
     layer: int
     attention: Float[Tensor, "batch head query key"]  # A
     values: Float[Tensor, "batch head key value"]  # V, shared value heads repeated

@@ -198,5 +198,5 @@ def _visible(call: AttentionCall, site: str) -> Visible:
     if seen is None:
         return all_visible((batch, queries, keys), call.attention.device)
     seen = seen.expand(batch, queries, keys)
-    same = site != "cross" and queries == keys  # the tokens that ask are those that are asked
+    same = not site.endswith("cross") and queries == keys  # the tokens that ask are those that are asked
     return seen & seen.any(1)[:, :, None] if same else seen

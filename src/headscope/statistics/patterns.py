@@ -79,7 +79,7 @@ class Patterns(PerExample):
     def values(self, batch: Batch) -> Mapping[str, Tensor]:
         """Return the class of every map, one-hot."""
         maps, (real, segments) = batch.focus, self.token_tables(batch)
-        if maps.site == "cross" or maps.queries.real.shape != maps.keys.real.shape:
+        if maps.site.endswith("cross") or maps.queries.real.shape != maps.keys.real.shape:
             shape = (len(maps.examples), len(maps.layers), len(maps.heads), len(class_names(self.classifier)))
             return {"patterns": torch.full(shape, torch.nan, device=maps.visible[0].device)}
         layers = [
