@@ -211,7 +211,6 @@ def returns(value, *, merged=False):
             "A lens of your own is known once its class is defined.* entry point 'headscope.lenses'",
         ),
     ],
-    ids=str,
 )
 def test_a_lens_that_cannot_be_used_is_an_error(lens, sentence):
     with pytest.raises(hs.InputError, match=sentence):
@@ -238,7 +237,6 @@ def test_what_is_no_lens_is_an_error(lens):
             r"'wrong_values' of shape \[2\], but \[2, 2, 4\] is expected: batch, layer, h",
         ),
     ],
-    ids=str,
 )
 def test_values_of_another_shape_are_an_error(values, sentence):
     class WrongValues(hs.PerExample):
