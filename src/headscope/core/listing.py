@@ -82,8 +82,8 @@ def list_statistics() -> Listing:
 def list_figures() -> Listing:
     """Return all figures by name: built in, installed, and defined in this session.
 
-    >>> hs.list_figures()["matrix"].__doc__.splitlines()[0]
-    'One map with every token labelled; masked cells are hatched.'
+    >>> "matrix" in hs.list_figures()
+    True
     """
     return Listing(catalog.figures)
 

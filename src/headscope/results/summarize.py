@@ -57,6 +57,7 @@ def format_count(selected: xr.Dataset) -> str:
 def format_range(counts: Any) -> str:
     """Return one number as text, or the smallest and the largest where they differ.
 
+    >>> import numpy as np
     >>> format_range(np.array([1000, 1000])), format_range(np.array([3, 1]))
     ('1,000', '1 to 3')
     """
