@@ -20,7 +20,8 @@ from headscope.engine.model import Model
 from headscope.plotting.export import render
 from headscope.reporting.markup import full_caption, to_html
 
-MAX_TEXTS, MAX_LETTERS = 3, 120
+MAX_TEXTS, MAX_LETTERS, MAX_ROWS = 3, 120, 24
+LEFT = '<td style="text-align: left">'
 
 
 def make_card(what: Any) -> str:
@@ -83,8 +84,11 @@ def _describe_study(result: StudyResult) -> str:
     pictures = [part for part in parts if isinstance(part, Picture)]
     blocks = [f"<p>{to_html(document.lead)}</p>"]
     if tables:
-        frame = tables[0].frame.to_html(max_rows=12, na_rep="–", border=0, float_format="{:.3g}".format)
-        blocks.append(f"{frame}<div>{to_html(full_caption(tables[0]))}</div>")
+        frame = tables[0].frame
+        frame = frame.reset_index() if any(frame.index.names) else frame
+        options = {"index": False, "max_rows": MAX_ROWS, "na_rep": "–", "border": 0, "justify": "left"}
+        table = frame.to_html(float_format="{:.3g}".format, **options)
+        blocks.append(f"{table.replace('<td>', LEFT)}<div>{to_html(full_caption(tables[0]))}</div>")
     if pictures:
         width = min(560, round(96 * pictures[0].figure.get_figwidth()))
         image = embed_png(render(pictures[0].figure, "png"), width, pictures[0].name)
@@ -97,8 +101,7 @@ def _describe_study(result: StudyResult) -> str:
 def _card(title: str, facts: Mapping[str, str], picture: str = "") -> str:
     """Return a card in the colours of the page."""
     rows = "".join(
-        f'<tr><th style="text-align: left">{html.escape(name)}</th>'
-        f'<td style="text-align: left">{html.escape(fact)}</td></tr>'
+        f'<tr><th style="text-align: left">{html.escape(name)}</th>{LEFT}{html.escape(fact)}</td></tr>'
         for name, fact in facts.items()
         if fact
     )
