@@ -106,6 +106,11 @@ def test_models_with_other_layers_are_compared_where_both_have_them():
         draw([first.isel(layer=[0]), second.isel(layer=[1])], "compare")
 
 
+@pytest.mark.parametrize("text", ["word", "two words"])
+def test_very_short_texts_are_compared(text):
+    draw(dataset(text), "compare").draw_without_rendering()  # matplotlib warns of panels without a size
+
+
 def test_raw_is_not_compared_with_itself():
     with pytest.raises(InputError, match=r"compare raw attention with itself\. Give effective\."):
         draw(dataset(), "compare", lens="raw")

@@ -89,7 +89,8 @@ def _pad_tokens(part: xr.Dataset, lengths: dict[str, int]) -> xr.Dataset:
     """Pad the axes `query` and `key` to the given lengths; a picture is left out."""
     if "example" in part.dims:
         raise InputError(
-            "Maps of several examples that are put together must have the same tokens. Give one example each."
+            "Maps of several examples that are put together must have the same query tokens and key tokens, but these "
+            "differ. View one trace through all lenses."
         )
     counts = {f"{side}_count": ("lens", [part.sizes[side]] * part.sizes["lens"]) for side in lengths}
     image = [name for name in ("picture", "key_row", "key_column") if name in part.variables]

@@ -16,7 +16,7 @@ from headscope.plotting.scales import Cells, ColourScale
 
 POINTS_PER_CELL = 0.8 * 72  # font size for each inch of cell
 MIN_CELL, MAX_CELL = 0.12, 0.34  # inches, where the figure has no given width
-SMALLEST_PANEL = 0.5  # inches
+SMALLEST_PANEL, SMALLEST_NATURAL = 0.5, 1.1  # inches: of a panel in a figure of a given width, and of any width
 
 
 def draw_cells(ax: Axes, weights: Cells, scale: ColourScale) -> None:
@@ -136,7 +136,8 @@ def fit_heatmap(
     left, top = across * left, down * top
     cell = min(_fit_cell(limits[0] - beside, columns, left), _fit_cell(limits[1] - above, rows, top))
     if width is None:
-        cell = min(cell, MAX_CELL, max(MIN_CELL, 4.2 / max(data.sizes["query"], data.sizes["key"])))
+        longest = max(data.sizes["query"], data.sizes["key"])
+        cell = min(cell, max(MAX_CELL, SMALLEST_NATURAL / longest), max(MIN_CELL, 4.2 / longest))
     if cell * data.sizes["key"] < SMALLEST_PANEL * min(1.0, data.sizes["key"] / 3):
         raise too_narrow(limits[0])
     size = font_size(cell)
