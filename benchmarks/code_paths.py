@@ -24,7 +24,7 @@ from benchmarks.timing import show
 from headscope.core import maps
 from headscope.core.lens import view
 from headscope.core.trace import Trace
-from headscope.effective import layers, projection
+from headscope.effective import cholesky, layers, projection
 from headscope.effective.visibility import Visibility, analyze_mask
 from headscope.engine.capture import capture
 from headscope.experiments.timing import Variant, time_interleaved
@@ -165,7 +165,7 @@ def without_stacks() -> AbstractContextManager[Any]:
 
 def without_halves() -> AbstractContextManager[Any]:
     """Invert every triangular matrix as a whole."""
-    return patch.object(projection, "MAX_WHOLE_INVERSES", 10**9)
+    return patch.object(cholesky, "MAX_WHOLE_INVERSES", 10**9)
 
 
 def without_huge_pages() -> AbstractContextManager[Any]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from headscope.core import maps
-from headscope.effective import causal, layers, projection, visibility
+from headscope.effective import causal, cholesky, layers, projection, visibility
 
 DOCS = Path(__file__).parent
 TEXT = """# What effective attention costs
@@ -46,14 +46,14 @@ without it over the time with it.
 """
 MECHANISMS = {
     "full rank proved by a Cholesky factor": (projection.column_bases, projection._tall_bases, projection._short_bases,
-                                              projection._proves_independent, projection.cholesky_inverse,
-                                              projection.orthonormalize),
+                                              projection._proves_independent, cholesky.cholesky_inverse,
+                                              cholesky.orthonormalize),
     "A·Q from the model's A·V, in float32": (projection.project_left,),
     "nested rows in chunks": (causal._project_nested, causal._prove_short, causal._Chunks, causal._factor,
                               causal._solve, causal._Rows, visibility._analyze),
     "value heads factored once for the heads that share them": (layers._repeat,),
     "layers stacked": (layers._stack_layers, layers._stack_values),
-    "triangular inverses by halves": (projection._lower_inverse,),
+    "triangular inverses by halves": (cholesky._lower_inverse,),
     "large maps in huge pages": (maps.allocate_huge_pages,),
     "equal rows of V merged": (projection._merged_basis, projection._first_equal_row),
     "everything else: float64 decomposition": (projection._svd_basis, projection._replace_lost,

@@ -6,7 +6,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from headscope.core.errors import InputError
-from headscope.effective.projection import _lower_inverse, project, rank_tolerance
+from headscope.effective.cholesky import _lower_inverse
+from headscope.effective.projection import project, rank_tolerance
 
 HEADS, KEYS, VALUE = 4, 96, 32
 EPS = torch.finfo(torch.float32).eps

@@ -18,7 +18,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from headscope.effective.projection import bound_norm, cholesky_inverse, project, proves_rank, rank_tolerance
+from headscope.effective.cholesky import bound_norm, cholesky_inverse, proves_rank
+from headscope.effective.projection import project, rank_tolerance
 from headscope.effective.visibility import Visibility
 
 CHUNK = 32

@@ -19,18 +19,13 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from headscope.core.errors import InputError
+from headscope.effective.cholesky import GRAM_ERROR, cholesky_inverse, orthonormalize, proves_rank
 
 WELL_CONDITIONED = 64.0
 """Condition bound up to which float32 products suffice: their error is about eps32 · κ / 10."""
 
 NEARLY_ORTHONORMAL = 1e3
 """Condition bound up to which V·R⁻¹ in float64 is orthonormal to 1e-9: the error is about eps64 · κ²."""
-
-GRAM_ERROR = 8 * torch.finfo(torch.float64).eps
-"""The relative error of a condition bound κ from a float64 Gram matrix is at most about this times κ²."""
-
-MAX_WHOLE_INVERSES = 1536
-"""Number of triangular matrices up to which a GPU inverts each as a whole; more are inverted by halves."""
 
 
 @dataclass(frozen=True)
@@ -147,11 +142,6 @@ def _tall_bases(values: Tensor, keys: Tensor, counts: Tensor) -> list[Basis]:
     return [_replace_lost(Basis(right[layer], rank), lost[layer], values[layer], keys) for layer in range(len(values))]
 
 
-def proves_rank(condition: Tensor, tolerance: Tensor) -> Tensor:
-    """Return whether a condition bound from a Gram matrix proves full rank under the rank rule."""
-    return condition * tolerance * (1 + GRAM_ERROR * condition.square()) < 1
-
-
 def _short_bases(values: Tensor, keys: Tensor, counts: Tensor) -> list[Basis]:
     """Bases of problems with at most as many keys as value dimensions: the identity where the rows are independent."""
     count = counts.to(values.device, non_blocking=True)
@@ -191,49 +181,6 @@ def move_to_front(
     """Return the indices of visible keys, `most` of them, and which slots hold one."""
     order = keys.to(torch.int8).sort(dim=-1, descending=True, stable=True)
     return order.indices[:, :most], order.values[:, :most].bool()
-
-
-def cholesky_inverse(gram: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Return L⁻¹ with L·Lᵀ = gram, its Frobenius norm, and a bound on the condition number of L.
-
-    Norm and bound are infinite where there is no factor, and NaN where the matrix is not finite.
-    """
-    several = gram.is_cuda and gram.numel() // gram.shape[-1] ** 2 > MAX_WHOLE_INVERSES
-    inverse, failed = _lower_inverse(gram, halved=several)
-    norm = torch.linalg.vector_norm(inverse, dim=(-2, -1)) / (failed == 0)
-    return inverse, norm, bound_norm(gram) * norm
-
-
-def bound_norm(gram: Tensor) -> Tensor:
-    """Return an upper bound on ‖L‖₂ from G = L·Lᵀ: the root of ‖G‖_F.
-
-    For random values it is a third of ‖L‖_F, so that fewer problems remain unproved.
-    """
-    norm: Tensor = torch.linalg.vector_norm(gram, dim=(-2, -1))
-    return norm.sqrt()
-
-
-def _lower_inverse(gram: Tensor, *, halved: bool) -> tuple[Tensor, Tensor]:
-    """Return L⁻¹ and where the factorisation failed, as a whole or from the inverses of two halves."""
-    value = gram.shape[-1]
-    if not halved or value <= 32:
-        factor, failed = torch.linalg.cholesky_ex(gram)
-        eye = torch.eye(value, dtype=gram.dtype, device=gram.device).expand_as(gram)
-        return torch.linalg.solve_triangular(factor, eye, upper=False), failed
-    half = value // 2
-    first, first_failed = _lower_inverse(gram[..., :half, :half], halved=True)
-    below = gram[..., half:, :half] @ first.mT  # lower left block of L
-    second, second_failed = _lower_inverse(gram[..., half:, half:] - below @ below.mT, halved=True)
-    inverse = torch.zeros_like(gram)
-    inverse[..., :half, :half], inverse[..., half:, half:] = first, second
-    inverse[..., half:, :half] = -(second @ below @ first)
-    return inverse, first_failed + second_failed
-
-
-def orthonormalize(columns: Float[Tensor, "*shape key value"]) -> Float[Tensor, "*shape key value"]:
-    """Take one Newton–Schulz step from nearly orthonormal columns, Q·(3I − QᵀQ)/2."""
-    eye = torch.eye(columns.shape[-1], dtype=columns.dtype, device=columns.device)
-    return columns @ (1.5 * eye - 0.5 * (columns.mT @ columns))
 
 
 def _replace_lost(basis: Basis, lost: Tensor, values: Tensor, keys: Tensor) -> Basis:
