@@ -1,8 +1,11 @@
 """Sentences of the report follow from the numbers."""
 
+from pathlib import Path
+
 import xarray as xr
 
 from headscope.experiments.report import describe_learned, describe_unlearned
+from headscope.experiments.study import TaskStudy
 from headscope.experiments.tasks import read_bundled
 from headscope.results.stamp import stamp
 from headscope.studies.effective_attention import report
@@ -112,3 +115,9 @@ def test_the_bundled_task_has_short_and_long_inputs_and_two_even_classes(minilm)
     for part in (task.train, task.dev):
         assert 0.45 < sum(example.label for example in part) / len(part) < 0.55
     assert not {example.columns["URL"] for example in task.train} & {example.columns["URL"] for example in task.dev}
+
+
+def test_the_page_on_studies_has_the_sizes_of_the_bundled_run():
+    page = (Path(__file__).parents[2] / "docs" / "studies.md").read_text(encoding="utf-8")
+    short = TaskStudy.short
+    assert f"{short['train_limit']} training examples, {short['limit']} to study" in " ".join(page.split())
