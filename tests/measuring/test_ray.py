@@ -6,6 +6,7 @@ import sys
 from functools import reduce
 
 import pytest
+import torch
 import xarray as xr
 
 import headscope as hs
@@ -71,6 +72,13 @@ def workers():
 def test_workers_cannot_load_a_model_passed_as_an_object(cluster):
     with pytest.raises(InputError, match="The workers cannot load .*: it was passed to hs.load as an object"):
         hs.measure(tiny("bert"), examples(4), statistics="entropy", engine="ray", progress=False)
+
+
+def test_a_model_that_was_changed_after_it_was_loaded_is_refused(cluster, folder):
+    model = hs.load(folder)
+    model.network.encoder.layer[0].intermediate.intermediate_act_fn = torch.nn.ReLU()
+    with pytest.raises(InputError, match=r"loaded another model from '.*' than yours: they differ in their modules\. A"):
+        hs.measure(model, examples(2), statistics="entropy", engine="ray", workers=1, progress=False)
 
 
 def test_without_ray_the_error_names_the_pip_command(monkeypatch, folder):

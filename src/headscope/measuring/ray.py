@@ -7,6 +7,7 @@ added in the same order as in one process.
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 from headscope.core.catalog import catalogs
@@ -82,7 +83,12 @@ class _Worker:
     """A process with its own copy of the model."""
 
     def __init__(self, description: dict[str, Any]) -> None:
-        self.observer = _build_observer(description)
+        self.description = description
+
+    @cached_property
+    def observer(self) -> Observer:
+        """The observer, built by the first batch: Ray would report an error of the constructor as a dead worker."""
+        return _build_observer(self.description)
 
     def observe(self, examples: tuple[Example, ...]) -> bytes:
         """Return the states of one batch as bytes."""
@@ -114,8 +120,8 @@ def _build_observer(description: dict[str, Any]) -> Observer:
         difference = find_difference(facts, fingerprint_model(model))
         if difference is not None:
             raise InputError(
-                f"The workers loaded another model from '{spec}' than yours, with a different {difference.label}: a "
-                "model that was changed after it was loaded must be saved to a folder first, and loaded from there."
+                f"The workers loaded another model from '{spec}' than yours: {difference.compare()}. A model that was "
+                "changed after it was loaded must be saved to a folder first, and loaded from there."
             )
         return replace(model, spec=spec)
 
