@@ -77,7 +77,9 @@ def test_workers_cannot_load_a_model_passed_as_an_object(cluster):
 def test_a_model_that_was_changed_after_it_was_loaded_is_refused(cluster, folder):
     model = hs.load(folder)
     model.network.encoder.layer[0].intermediate.intermediate_act_fn = torch.nn.ReLU()
-    with pytest.raises(InputError, match=r"loaded another model from '.*' than yours: they differ in their modules\. A"):
+    with pytest.raises(
+        InputError, match=r"loaded another model from '.*' than yours: they differ in their modules\. A"
+    ):
         hs.measure(model, examples(2), statistics="entropy", engine="ray", workers=1, progress=False)
 
 
