@@ -29,9 +29,9 @@ def test_a_missing_file_is_one_sentence_and_exit_code_2(headscope, tmp_path):  #
     assert "there is nothing of that name" in " ".join(done.stderr.split())
 
 
-def test_a_folder_that_is_no_report_is_one_sentence_and_exit_code_1(headscope, results, tmp_path):  # noqa: F811
+def test_a_folder_that_is_no_report_is_one_sentence_and_exit_code_2(headscope, results, tmp_path):  # noqa: F811
     done = headscope("report", *results, "-o", tmp_path)
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "which no report wrote" in " ".join(done.stderr.split())
 
 
