@@ -65,7 +65,7 @@ def test_typical_maps_of_other_labels_raise(labels, tmp_path):
 
 def test_invalid_paths_raise_before_training(labels, tmp_path):
     done = run(["patterns", "train", "--labels", str(labels), "-o", str(tmp_path / "mine.pt")])
-    assert done.exit_code == 1
+    assert done.exit_code == 2
     assert "A classifier is saved as .safetensors, but 'mine.pt' is not" in " ".join(done.output.split())
     done = run(["patterns", "evaluate", "--labels", str(tmp_path)])
     assert done.exit_code == 2
