@@ -176,9 +176,9 @@ def test_a_folder_of_glue_is_studied_task_by_task(tmp_path):
 @pytest.mark.parametrize(
     ("given", "text"),
     [
-        ({"data": "glue", "dev": "my.csv"}, "Both data (a folder of GLUE) and dev (your own data) are given"),
-        ({"train": "my.csv"}, "train is given, but not dev, which is what is studied. Give both"),
-        ({"tasks": ("rte",)}, "The task rte is asked for, but not where it is. Give data, the folder of GLUE"),
+        ({"data": "glue", "dev": "my.csv"}, "Both data=FOLDER (of GLUE) and dev=FILE (your own data) are given"),
+        ({"train": "my.csv"}, "train=FILE is given, but not dev=FILE, which is what is studied. Give both"),
+        ({"tasks": ("rte",)}, "The task rte is asked for, but not where it is. Give data=FOLDER, the folder of GLUE"),
     ],
 )
 def test_parameters_that_contradict_each_other_are_refused(given, text):
@@ -262,7 +262,7 @@ def test_columns_of_own_data_can_be_named(tmp_path):
     columns = {"text": "first", "pair": "second", "label": "gold"}
     (run,) = runs(tmp_path, dev=str(tmp_path / "mine.jsonl"), tuned=str(place() / "base"), **columns)
     assert (run.task.dev[3].text, run.task.dev[3].pair, run.task.dev[3].label) == ("the cat", "sat 3", 1)
-    with pytest.raises(InputError, match="label names a column of your own data, but there is no dev"):
+    with pytest.raises(InputError, match="label='gold' names a column of your own data, but there is no dev=FILE"):
         EffectiveAttention(label="gold")
 
 

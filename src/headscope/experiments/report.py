@@ -211,3 +211,16 @@ def _number(name: str) -> int | None:
 
 def _list_counts(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{task} {count:,}" for task, count in counts.items())
+
+
+def same_table(numbers: xr.Dataset) -> pd.DataFrame:
+    """Return in which inputs and heads effective attention equals attention, and its norm, by length."""
+    sizes = numbers["n"].where(numbers["n"] > 0)  # a range without inputs has no row
+    data = numbers.sel(role="tuned", lens="effective").assign(n=sizes)
+    data = data.sel(length=["at most d", "more than d"])
+    return to_frame(data, {"task": "task", "length": "tokens"}, [
+        Quantity("inputs", "n", whole=True),
+        Quantity("inputs with all heads the same (%)", "same_inputs", scale=100),
+        Quantity("heads the same (%)", "same_heads", scale=100),
+        Quantity("norm over that of attention", "effective_share"),
+    ])  # fmt: skip

@@ -8,7 +8,7 @@ import xarray as xr
 
 from headscope.core.prose import join_words
 from headscope.experiments.claims import HOLDS, MOOT, UNCLEAR, Claim, JudgedClaim, answer, format_figures, judge
-from headscope.experiments.summary import list_tasks
+from headscope.experiments.summary import count_inputs, list_tasks
 
 
 def conjugate(verdict: str, count: int = 1) -> str:
@@ -135,3 +135,15 @@ def _group_tasks(subject: str, pairs: Sequence[tuple[str, str]]) -> str:
 def _sentence(subject: str, predicate: str) -> str:
     text = f"{subject} {predicate}".strip()
     return f"{text[:1].upper()}{text[1:]}."
+
+
+def describe_sizes(numbers: xr.Dataset, texts: Mapping[str, str]) -> str:
+    """Return in how many inputs nothing can differ, and how much of attention is left in the others."""
+    tuned = numbers.sel(role="tuned")
+    share = tuned["effective_share"].sel(lens="effective", length="more than d")
+    names, counts = list_tasks(numbers), {name: count_inputs(numbers, name) for name in ("at most d", "more than d")}
+    short = join_words(f"{counts['at most d'][task]:,} inputs of {task}" for task in names)
+    longer = [f"{float(share.sel(task=task)):.2f} on the {counts['more than d'][task]:,} longer inputs of {task}"
+              for task in names if counts["more than d"][task]]  # fmt: skip
+    template = texts["sizes"] if longer else texts["sizes, none longer"]
+    return template.format(size=int(numbers["value_size"].values[0]), short=short, longer=join_words(longer))

@@ -14,7 +14,7 @@ from headscope.experiments import report, sentences
 from headscope.experiments.claims import JudgedClaim
 from headscope.experiments.example import report_example
 from headscope.experiments.report import paragraphs, sample_inputs, sample_maps
-from headscope.experiments.summary import count_inputs, list_tasks
+from headscope.experiments.summary import list_tasks
 from headscope.patterns import NAMES
 from headscope.plotting.facets import heat_facets, interval_facets, stacked_shares
 from headscope.reporting.frames import Quantity, to_frame
@@ -51,7 +51,8 @@ def document(results: Results) -> Document:
     judged, facts, tasks = judge_claims(numbers, times), read_provenance(numbers), list_tasks(numbers)
     theirs = paper.table_1() if set(tasks) & set(paper.KINDS) else None
     inputs = sample_inputs(CAPTIONS, numbers)
-    said = (describe_sizes(numbers), describe_losses(numbers), report.describe_unlearned(numbers), TEXTS["lenses"])
+    sizes, losses = sentences.describe_sizes(numbers, TEXTS), describe_losses(numbers)
+    said = (sizes, losses, report.describe_unlearned(numbers), TEXTS["lenses"])
     differences = f"**What differs from the paper.** {describe_differences(numbers)}"
     sections = [
         report.report_verdicts(inputs, judged, said, JUDGED),
@@ -142,7 +143,7 @@ def _report_lengths(numbers: xr.Dataset) -> Section:
     inputs, longer = sample_inputs(CAPTIONS, numbers), {"length": "more than d"}
     parts: list[Part] = [
         Paragraph(describe_lengths(numbers)),
-        inputs.table("same_by_length", _same_table(numbers)),
+        inputs.table("same_by_length", report.same_table(numbers)),
         inputs.picture("by_length", draw_lengths(numbers)),
         inputs.table("lengths", report.length_table(numbers)),
     ]
@@ -157,19 +158,6 @@ def _report_lengths(numbers: xr.Dataset) -> Section:
             inputs.table("special_longer", role_table(numbers, "special", "tuned", **longer), size=size),
         ]
     return Section("Length and padding", parts)
-
-
-def _same_table(numbers: xr.Dataset) -> pd.DataFrame:
-    """Return in which inputs and heads effective attention equals attention, and its norm, by length."""
-    sizes = numbers["n"].where(numbers["n"] > 0)  # a range without inputs has no row
-    data = numbers.sel(role="tuned", lens="effective").assign(n=sizes)
-    data = data.sel(length=["at most d", "more than d"])
-    return to_frame(data, {"task": "task", "length": "tokens"}, [
-        Quantity("inputs", "n", whole=True),
-        Quantity("inputs with all heads the same (%)", "same_inputs", scale=100),
-        Quantity("heads the same (%)", "same_heads", scale=100),
-        Quantity("norm over that of attention", "effective_share"),
-    ])  # fmt: skip
 
 
 def role_table(numbers: xr.Dataset, name: str, role: str, length: str = "all") -> pd.DataFrame:
@@ -193,18 +181,6 @@ def draw_lengths(numbers: xr.Dataset) -> Figure:
     titles = {"[SEP]": "weight on [SEP]", "[CLS]": "weight on [CLS]", "punctuation": "[CLS] to punctuation"}
     shown = {title: LOSES[name] for name, title in titles.items()}
     return report.draw_by_length(numbers.sel(role="tuned", lens=SHOWN), shown)
-
-
-def describe_sizes(numbers: xr.Dataset) -> str:
-    """Return in how many inputs nothing can differ, and how much of attention is left in the others."""
-    tuned = numbers.sel(role="tuned")
-    share = tuned["effective_share"].sel(lens="effective", length="more than d")
-    names, counts = list_tasks(numbers), {name: count_inputs(numbers, name) for name in ("at most d", "more than d")}
-    short = join_words(f"{counts['at most d'][task]:,} inputs of {task}" for task in names)
-    longer = [f"{float(share.sel(task=task)):.2f} on the {counts['more than d'][task]:,} longer inputs of {task}"
-              for task in names if counts["more than d"][task]]  # fmt: skip
-    template = TEXTS["sizes"] if longer else TEXTS["sizes, none longer"]
-    return template.format(size=int(numbers["value_size"].values[0]), short=short, longer=join_words(longer))
 
 
 def describe_losses(numbers: xr.Dataset) -> str:
