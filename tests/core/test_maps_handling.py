@@ -229,3 +229,21 @@ def test_a_table_has_a_row_for_each_visible_pair():
     assert row["weights"] == maps.weights[1, 1, 2, 4, 3]
     assert (row.query_token, row.key_token) == (maps.keys.text[1][4], maps.keys.text[1][3])
     assert frame.groupby(["example", "layer", "head", "query"])["weights"].sum().values == pytest.approx(1)
+
+
+@pytest.mark.parametrize("several", [np.array, torch.tensor])
+def test_arrays_and_tensors_of_labels_keep_their_axis_as_lists_do(maps, several):
+    assert maps[several([0, 1]), several([3, 1])].equals(maps[[0, 1], [3, 1]])
+    assert maps[several([1])].equals(maps[[1]])
+    assert maps[0, several(2)].equals(maps[0, 2])
+    assert [example.id for example in maps.sel(example=several([2, 0])).examples] == ["2", "0"]
+
+
+def test_slices_follow_the_order_of_heads_that_were_reordered(maps):
+    reordered = maps.sel(head=[3, 0, 2])
+    assert reordered[0, -1:]["head"].values.tolist() == [2]
+    assert reordered[0, :-1]["head"].values.tolist() == [3, 0]
+    assert reordered[0, 0:]["head"].values.tolist() == [0, 2]
+    assert reordered.sel(head=slice(3, 0)).heads == (3, 0)  # as in xarray, the end is included
+    with pytest.raises(InputError, match="There is no head 1 here"):
+        reordered[0, 1:]

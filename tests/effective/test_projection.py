@@ -217,3 +217,21 @@ def test_equal_rows_among_dependent_ones_keep_their_digits():
     expected, rank = oracle(attention_of(60), values)
     assert ((part.left @ part.right.mT).double() - expected).abs().max() <= 1e-6
     assert torch.equal(part.rank, rank)
+
+
+@pytest.mark.parametrize("value", [2, 4, 8, 16, 32])
+@pytest.mark.parametrize("known", [False, True])
+def test_moderately_conditioned_values_of_few_dimensions_keep_their_digits(value, known):
+    worst = 0.0
+    for seed in range(40):
+        torch.manual_seed(seed)
+        keys, power = int(torch.randint(value + 1, 3 * value + 3, ())), 1.8 * torch.rand(())
+        left, right = (torch.linalg.qr(torch.randn(HEADS, size, value).double()).Q for size in (keys, value))
+        sizes = torch.ones(value, dtype=torch.float64)
+        sizes[-1] = 10**-power
+        values = ((left * sizes) @ right.mT).float()
+        attention = attention_of(keys, seed=seed)
+        context = attention @ values if known else None
+        part = project(attention, values, torch.ones(HEADS, keys, dtype=torch.bool), context)
+        worst = max(worst, float(((part.left @ part.right.mT).double() - oracle(attention, values)[0]).abs().max()))
+    assert worst <= 1e-6

@@ -239,3 +239,11 @@ def test_a_kind_without_a_family_gives_attention_and_values_but_no_output():
 def test_a_batch_size_of_0_is_an_error():
     with pytest.raises(InputError, match="batch_size must be at least 1"):
         stream(BERT, ["the cat"], batch_size=0)
+
+
+def test_a_mask_that_hides_nothing_can_be_changed_cell_by_cell():
+    trace = capture(tiny("bert"), text(6))
+    before = view(trace, "effective").layer(0)
+    trace.visible[0][0, 2, 3] = False
+    assert int((~trace.visible[0]).sum()) == 1
+    assert torch.equal(view(trace, "effective").layer(0)[:, :, 0], before[:, :, 0])

@@ -89,3 +89,13 @@ def test_maps_are_not_saved_as_tables(trace, tmp_path):
         hs.save(hs.view(trace, "raw"), tmp_path / "maps.csv")
     with pytest.raises(InputError, match="Only a Dataset, Maps or a matplotlib figure can be saved, but got a list"):
         hs.save([hs.view(trace, "raw"), 1], tmp_path / "maps.nc")
+
+
+def test_maps_of_different_models_are_not_saved_under_the_name_of_one(trace, tmp_path):
+    torch.manual_seed(1)
+    other = hs.load(network("bert"), tokenizer=tokenizer())
+    with torch.no_grad():
+        next(other.network.parameters()).mul_(2)
+    maps = [hs.view(trace, "raw"), hs.view(hs.capture(other, TEXTS), "effective")]
+    with pytest.raises(InputError, match="These maps are of different models"):
+        hs.save(maps, tmp_path / "maps.nc")

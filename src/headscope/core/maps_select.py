@@ -1,9 +1,11 @@
 """Some examples, layers and heads of maps, and means over layers and heads."""
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, SupportsIndex
 
+import numpy as np
 import torch
 import xarray as xr
 from torch import Tensor
@@ -67,34 +69,41 @@ def index_maps(maps: Maps, key: Any) -> xr.DataArray:
             "Select an example with maps.sel(example=…)."
         )
     labels = {"layer": maps.layers, "head": maps.heads}
-    chosen = {axis: _cut_slice(labels[axis], part) for axis, part in zip(AXES, keys, strict=False)}
+    chosen = {
+        axis: _slice_labels(labels[axis], part, axis, inclusive=False) if isinstance(part, slice) else part
+        for axis, part in zip(AXES, keys, strict=False)
+    }
     selected = maps.sel(**chosen)
     data = selected.dataset() if len(selected.examples) == 1 else selected.to_dataset()
-    single = [axis for axis, part in chosen.items() if isinstance(part, SupportsIndex)]
+    single = [axis for axis, part in chosen.items() if _is_single(part)]
     return data["weights"].assign_coords(visible=data["visible"]).isel(dict.fromkeys(["lens", *single], 0))
 
 
 def _select(labels: tuple[int, ...], wanted: Selector, what: str) -> tuple[int, ...]:
     """Return the wanted labels; a slice includes its end, as in xarray."""
-    if not isinstance(wanted, slice):
-        return select_labels(labels, wanted, what)
-    start, stop = (_resolve(labels, end) for end in (wanted.start, wanted.stop))
-    inside = [label for label in labels if (start is None or label >= start) and (stop is None or label <= stop)]
-    return select_labels(labels, inside[:: wanted.step], what)
+    if isinstance(wanted, slice):
+        wanted = _slice_labels(labels, wanted, what, inclusive=True)
+    return select_labels(labels, wanted, what)
 
 
-def _cut_slice(labels: tuple[int, ...], wanted: Selector) -> Selector:
-    """Return the labels in a slice, without its end, as Python does; anything else as it is."""
-    if not isinstance(wanted, slice):
-        return wanted
-    start, stop = (_resolve(labels, end) for end in (wanted.start, wanted.stop))
-    inside = [label for label in labels if (start is None or label >= start) and (stop is None or label < stop)]
-    return inside[:: wanted.step]
+def _slice_labels(labels: tuple[int, ...], wanted: slice, what: str, *, inclusive: bool) -> list[int]:
+    """Return the labels between two labels, in the order in which they are; a negative end counts from the last one."""
+    ascending = list(labels) == sorted(labels)
+
+    def position(end: int, *, after: bool) -> int:
+        if end >= 0 and ascending:
+            return bisect_right(labels, end) if after else bisect_left(labels, end)
+        found = max(end, -len(labels)) % len(labels) if end < 0 else labels.index(*select_labels(labels, end, what))
+        return found + after
+
+    start = 0 if wanted.start is None else position(wanted.start, after=False)
+    stop = len(labels) if wanted.stop is None else position(wanted.stop, after=inclusive)
+    return list(labels[start:stop][:: wanted.step])
 
 
-def _resolve(labels: tuple[int, ...], end: int | None) -> int | None:
-    """Return the label at which a slice starts or stops; a negative number counts from the end."""
-    return end if end is None or end >= 0 else labels[max(end, -len(labels))]
+def _is_single(wanted: Any) -> bool:
+    """Return True for one label; an array or a tensor of labels also has `__index__`."""
+    return isinstance(wanted, SupportsIndex) and np.ndim(wanted) == 0  # type: ignore[arg-type]  # int, numpy or torch
 
 
 def _select_rows(maps: Maps, wanted: Selector) -> list[int] | None:
@@ -105,7 +114,7 @@ def _select_rows(maps: Maps, wanted: Selector) -> list[int] | None:
     if isinstance(wanted, slice):
         return list(positions[wanted])
     ids = [example.id for example in maps.examples]
-    several = [wanted] if isinstance(wanted, str | SupportsIndex) else list(wanted)
+    several = [wanted] if np.ndim(wanted) == 0 else list(wanted)
     for name in several:
         if isinstance(name, str) and name not in ids:
             raise unknown_name("example", name, ids)

@@ -41,7 +41,7 @@ _CACHE: MutableMapping[Tensor, tuple[int, Visibility]] = WeakIdKeyDictionary()
 
 def all_visible(shape: tuple[int, int, int], device: torch.device) -> Visible:
     """Return a mask that hides nothing. Its structure is known, so the host need not wait for a GPU to analyse it."""
-    visible = torch.ones((), dtype=torch.bool, device=device).expand(shape)
+    visible = torch.ones(shape, dtype=torch.bool, device=device)
     if not visible.is_inference():
         _CACHE[visible] = visible._version, Visibility(torch.full(shape[:2], shape[2]), shared=visible[:, 0])
     return visible

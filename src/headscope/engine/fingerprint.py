@@ -23,8 +23,8 @@ UNCOMPARED_TOKENIZER = frozenset({"padding", "truncation", "version"})
 def fingerprint_model(model: Model) -> dict[str, Any]:
     """Return hashes of a model's weights, tokenizer and modules, and its config.
 
-    Two models with equal facts give equal attention. The modules include activations and the epsilon of layer norms as
-    the network has them, whatever its config says.
+    The modules include activations and the epsilon of layer norms as the network has them, whatever its config says.
+    Forward hooks, buffers that are not saved, and attributes that no config names are not part of it.
     """
     return {
         "weights_hash": model.weights_hash,
@@ -38,7 +38,7 @@ class CapturedModel:
     """The model of a trace, described when its maps are saved. It does not keep the model in memory.
 
     `facts` are known at once. Hashes take long for a large model: `describe` computes them, once, if the model is still
-    loaded and its weights were not changed after the capture.
+    loaded and torch counted no change of its weights after the capture; it does not count changes through `.data`.
     """
 
     def __init__(self, model: Model, modules: Iterable[Any]) -> None:

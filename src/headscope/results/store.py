@@ -127,7 +127,11 @@ def _list_maps(what: Any) -> list[Any]:
 def _stamp_maps(maps: Sequence[Any]) -> xr.Dataset:
     """Return Maps of the same texts as one Dataset with its provenance."""
     data = combine_lenses([part.to_dataset() for part in maps])
-    facts = maps[0].source.describe() if maps[0].source is not None else {}
+    facts, *others = ({} if part.source is None else part.source.describe() for part in maps)
+    if any(other != facts for other in others):
+        raise InputError(
+            "These maps are of different models, or of one model before and after a change. Save each alone."
+        )
     return stamp(data, command="hs.save", **facts, data=fingerprint_examples(maps[0].examples))
 
 
