@@ -5,6 +5,7 @@ from pathlib import Path
 import xarray as xr
 
 from headscope.experiments.report import describe_learned, describe_unlearned
+from headscope.experiments.sentences import describe_sizes
 from headscope.experiments.study import TaskStudy
 from headscope.experiments.tasks import read_bundled
 from headscope.results.stamp import stamp
@@ -93,13 +94,13 @@ def test_short_and_long_inputs_are_told_apart():
     numbers = found("effective_attention")["numbers"]
     size, n = int(numbers["value_size"][0]), numbers["n"].isel(task=0)
     short, longer = (int(n.sel(length=name)) for name in ("at most d", "more than d"))
-    said = report.describe_sizes(numbers)
+    said = describe_sizes(numbers, report.TEXTS)
     assert f"With at most {size} tokens, as many as a head has value dimensions, effective attention is" in said
     assert f"attention ({short} inputs of dev)" in said
     share = numbers["effective_share"].sel(role="tuned", lens="effective", length="more than d").item()
     assert said.endswith(f"on average, {share:.2f} on the {longer} longer inputs of dev.")
     none = numbers.assign(n=numbers["n"].where(numbers["length"] != "more than d", 0))
-    assert report.describe_sizes(none).startswith(f"All inputs have at most {size} tokens")
+    assert describe_sizes(none, report.TEXTS).startswith(f"All inputs have at most {size} tokens")
     (table,) = (part for section in report.document(found("effective_attention")).sections for part in section.parts
                 if getattr(part, "name", "") == "same_by_length")  # fmt: skip
     same = table.frame["inputs with all heads the same (%)"]
