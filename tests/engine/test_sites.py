@@ -83,6 +83,11 @@ def test_the_towers_of_clip_are_two_sites(kind):
     assert_same_layers(picture, eager_attention(built, inputs, "vision_model_output", "attentions"))
 
 
+def test_texts_alone_for_clip_are_an_error_that_says_what_it_reads():
+    with pytest.raises(InputError, match="A CLIPModel reads texts and images together. Give both as a tokenised batch"):
+        capture(load(clip(), tokenizer=tokenizer()), ["a b", "c"])
+
+
 def test_clip_with_more_texts_than_pictures_has_one_example_for_each_picture():
     model = load(clip(), tokenizer=tokenizer())
     trace = capture(model, {"input_ids": IDS, "pixel_values": PIXELS[:1]}, site="vision_model")

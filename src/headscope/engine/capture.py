@@ -149,6 +149,11 @@ def prepare_inputs(model: Model, text: Any, pair: Any, *, max_length: int | None
         if has_options:
             raise InputError("A picture goes in whole and alone: leave out pair, max_length and pad_to.")
         return inputs_from_tensors(model, *process_images(model, text))
+    if hasattr(model.network, "text_model") and hasattr(model.network, "vision_model"):
+        raise InputError(
+            f"A {type(model.network).__name__} reads texts and images together. Give both as a tokenised batch, as its "
+            "processor makes it: hs.capture(model, {'input_ids': …, 'pixel_values': …})."
+        )
     examples = read_texts(text, pair)
     (inputs,) = make_batches(model, examples, len(examples), max_length=max_length, pad_to=pad_to)
     return inputs
