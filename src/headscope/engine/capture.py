@@ -149,7 +149,8 @@ def prepare_inputs(model: Model, text: Any, pair: Any, *, max_length: int | None
         if has_options:
             raise InputError("A picture goes in whole and alone: leave out pair, max_length and pad_to.")
         return inputs_from_tensors(model, *process_images(model, text))
-    if hasattr(model.network, "text_model") and hasattr(model.network, "vision_model"):
+    towers = all(hasattr(model.network, name) for name in ("text_model", "vision_model"))
+    if towers and hasattr(model.network.config, "projection_dim"):  # CLIP; a SmolVLM reads texts alone, too
         raise InputError(
             f"A {type(model.network).__name__} reads texts and images together. Give both as a tokenised batch, as its "
             "processor makes it: hs.capture(model, {'input_ids': …, 'pixel_values': …})."
