@@ -85,10 +85,16 @@ def test_full_rank_with_few_keys_gives_attention_itself():
     assert view(trace, "effective").parts[0] is trace.attention[0]
 
 
-def test_values_that_are_not_finite_are_an_error():
-    trace = change_values(capture(tiny("bert"), LONG), lambda values: values * torch.inf)
-    with pytest.raises(InputError, match="Some values of this layer are NaN or infinite"):
+def test_values_that_are_not_finite_are_named_by_layer_head_and_example():
+    trace = capture(tiny("bert"), LONG)
+    trace.values[1][2, 3, 4] = torch.nan
+    with pytest.raises(
+        InputError, match="In layer 1 the values of head 3 are NaN or infinite for example 2, so no proj"
+    ):
         view(trace, "effective")
+    every = change_values(trace, lambda values: values * torch.inf)
+    with pytest.raises(InputError, match="In layer 0 the values of heads 0, 1, 2 and 3 are .* examples 0, 1 and 2, so"):
+        view(every, "effective")
 
 
 @gpu

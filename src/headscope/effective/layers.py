@@ -12,6 +12,7 @@ from torch import Tensor
 from headscope.core.edit import LayerHeads
 from headscope.core.errors import InputError
 from headscope.core.maps import Factored
+from headscope.core.prose import join_words
 from headscope.core.trace import Trace, Visible, at_least_float32
 from headscope.effective.causal import project_rows
 from headscope.effective.diagnostics import (
@@ -68,7 +69,29 @@ def compute_layers(trace: Trace, keys: Keys) -> Iterator[EffectiveLayer]:
     values = [part[:, :: trace.group] for part in trace.values]
     parts = zip(trace.layers, trace.attention, values, trace.visible, contexts, strict=True)
     for layers in _stack_layers([_Layer(*part) for part in parts]):
-        yield from _compute(layers, keys)
+        try:
+            yield from _compute(layers, keys)
+        except InputError as error:
+            raise (_locate_nan(layers, trace) or error) from None
+
+
+def _locate_nan(layers: Sequence[_Layer], trace: Trace) -> InputError | None:
+    """Return an error that names the layer, the heads and the examples whose values are NaN or infinite, if any are."""
+    for layer in layers:
+        wrong = ~layer.values.isfinite().flatten(2).all(-1)  # batch value_head
+        if bool(wrong.any()):
+            heads = [trace.heads[trace.group * index] for index in wrong.any(0).nonzero()[:, 0].tolist()]
+            examples = [trace.examples[row].id for row in wrong.any(1).nonzero()[:, 0].tolist()]
+            return InputError(
+                f"In layer {layer.label} the values of {_name('head', heads)} are NaN or infinite for "
+                f"{_name('example', examples)}, so no projection is defined. Leave these examples out, or look for "
+                "such weights in the model; half precision overflows on some inputs: load it with dtype='float32'."
+            )
+    return None
+
+
+def _name(noun: str, labels: Sequence[object]) -> str:
+    return f"{noun if len(labels) == 1 else noun + 's'} {join_words(labels, limit=8)}"
 
 
 def _stack_layers(layers: Sequence[_Layer]) -> Iterator[list[_Layer]]:
