@@ -124,7 +124,7 @@ def test_a_path_that_cannot_be_written_is_an_error(headscope, tmp_path):
     assert (tmp_path / "file").read_text() == "kept"
 
 
-# Tests may run as root, who may write nearly everywhere; other systems have the test above.
+# Tests may run as root, who may write nearly everywhere; elsewhere the test above has a path that cannot be written.
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="only Linux has /proc, a folder that refuses even root")
 def test_a_read_only_folder_is_an_error(headscope):
     done = headscope("show", "the cat", "-o", "/proc/self/x.pdf")

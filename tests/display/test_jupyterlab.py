@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import socket
 import subprocess
 import sys
@@ -14,11 +13,11 @@ from urllib.request import urlopen
 import pytest
 from playwright.sync_api import sync_playwright
 
+from tests.browser import CHROMIUM, browser
+
 NOTEBOOK = Path(__file__).parents[2] / "examples" / "notebook.ipynb"
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-# `make test` installs Chromium where it may; elsewhere test_notebook_output.py still tests what the kernel sends.
 pytestmark = [
-    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here; make browser installs it"),
+    browser,
     pytest.mark.timeout(900),  # 20 seconds alone, minutes on a busy machine
 ]
 

@@ -1,17 +1,15 @@
 """The page in a real browser: it fits, it is dark where it should be, and its pictures are there."""
 
 import re
-import shutil
 import subprocess
 
 import pytest
 
 from headscope.reporting.report import report
+from tests.browser import CHROMIUM, browser
 from tests.reporting.data import document
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-# `make test` installs Chromium where it may; elsewhere the page's text and files are still tested in test_write.py.
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here; make browser installs it")
+pytestmark = browser
 
 ASK = """<script>addEventListener("load", () => {
   const ground = (each) => getComputedStyle(each).backgroundColor;

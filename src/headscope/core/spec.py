@@ -84,7 +84,7 @@ def entry_fields(entry: Any) -> "tuple[Field[Any], ...]":
     if is_dataclass(entry):
         return fields(entry)
     kind = entry if isinstance(entry, type) else type(entry)
-    if kind.__init__ is not object.__init__:  # type: ignore[misc]
+    if kind.__init__ is not object.__init__:  # type: ignore[misc]  # of a class, only compared
         raise InputError(
             f"The class {kind.__name__} has an __init__ of its own, so that its parameters are not known. Make it a "
             "dataclass: write @dataclass(frozen=True) above it, and its parameters as fields."

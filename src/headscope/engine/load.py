@@ -258,6 +258,6 @@ def _count_embeddings(network: Any) -> int | None:
     """Return the number of tokens that the network can embed, if it says so."""
     try:
         layer = network.get_input_embeddings()
-    except (AttributeError, NotImplementedError):  # CLIP
+    except (AttributeError, NotImplementedError):  # CLIP has two towers, and says neither's
         layer = (find_word_embeddings(network) or ("", None))[1]
     return getattr(layer, "num_embeddings", None)
