@@ -8,7 +8,8 @@ from torch import Tensor
 
 from headscope.core.edit import Edit, LayerHeads, check_layers
 from headscope.core.spec import check_choices
-from headscope.effective.layers import Keys, compute_output
+from headscope.effective.layers import Keys
+from headscope.effective.output import compute_output
 
 
 @dataclass(frozen=True)

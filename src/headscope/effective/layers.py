@@ -107,28 +107,12 @@ def _stack_layers(layers: Sequence[_Layer]) -> Iterator[list[_Layer]]:
     yield group
 
 
-def compute_output(heads: LayerHeads, keys: Keys) -> Float[Tensor, "batch head query value"]:
-    """Return A_eff·V of a layer, from A and V alone."""
-    attention = at_least_float32(heads.attention)
+def compute_layer(heads: LayerHeads, keys: Keys) -> Float[Tensor, "batch head query key"] | Factored:
+    """Compute effective attention of one layer while a model runs."""
     values = at_least_float32(heads.values[:, :: heads.group]).contiguous()
-    layer = _Layer(heads.layer, attention, values, heads.visible, None)
-    structure = analyze_mask(heads.visible)
-    if structure.shared is None or keys == "paper":
-        (effective,) = _compute([layer], keys)
-        part = effective.part
-        return part.left @ (part.right.mT @ heads.values) if isinstance(part, Factored) else _multiply(part, values)
-    (basis,) = _find_bases([layer], structure, padded=keys == "padded")
-    if basis.right is None:
-        return _multiply(attention, values)
-    right = basis.right.view(*values.shape[:3], -1)
-    return _multiply(attention, right @ (right.mT @ values))
-
-
-def _multiply(attention: Tensor, values: Tensor) -> Tensor:
-    """Return attention times values that several heads may share."""
-    batch, heads, queries, keys = attention.shape
-    product = attention.reshape(batch, values.shape[1], -1, keys) @ values
-    return product.view(batch, heads, queries, values.shape[-1])
+    layer = _Layer(heads.layer, at_least_float32(heads.attention), values, heads.visible, None)
+    (effective,) = _compute([layer], keys)
+    return effective.part
 
 
 def _compute(layers: Sequence[_Layer], keys: Keys) -> Iterator[EffectiveLayer]:

@@ -26,6 +26,24 @@ class Visibility:
         """Number of visible keys of each example, on the CPU."""
         return self.counts.amax(-1)
 
+    @cached_property
+    def least_keys(self) -> int:
+        """Least number of visible keys of an example."""
+        return int(self.key_counts.min())
+
+    @cached_property
+    def sees_all(self) -> bool:
+        """Whether no key is hidden from a query that sees any."""
+        return self.shared is not None and self.least_keys == self.shared.shape[-1]
+
+    @cached_property
+    def causal(self) -> bool:
+        """Whether query i sees the first i + 1 keys, or none."""
+        if self.order is None or not self.sorted or self.counts.shape != self.order.shape:
+            return False
+        positions = torch.arange(1, self.counts.shape[1] + 1)
+        return bool(((self.counts == positions) | (self.counts == 0)).all())
+
 
 def analyze_mask(visible: Visible) -> Visibility:
     """Return the structure of a mask; computed once for a tensor, since layers often share one."""
