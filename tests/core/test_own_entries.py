@@ -249,6 +249,22 @@ def test_values_of_another_shape_are_an_error(values, sentence):
         measure(statistics=[WrongValues()])
 
 
+def test_two_statistics_with_one_name_are_an_error_at_the_first_batch():
+    batches = []
+
+    class OtherPeak(hs.PerExample):
+        """A statistic whose result has the name of another's."""
+
+        def values(self, batch):
+            batches.append(batch)
+            return {"largest_weight": batch.focus.weights.amax((-2, -1))}
+
+    sentence = "'largest_weight' and 'other_peak' both give a result that is called 'largest_weight'"
+    with pytest.raises(hs.InputError, match=sentence):
+        measure(statistics=[LargestWeight(), OtherPeak()], batch_size=1)
+    assert len(batches) == 1
+
+
 @pytest.mark.parametrize(
     "options", [{"lens": SquaredRows()}, {"statistics": [LargestWeight()]}], ids=lambda part: next(iter(part))
 )

@@ -95,6 +95,8 @@ def _run(job: MeasureJob, engine: Engine, path: Path | None, *, quiet: bool, **m
     try:
         with show_progress(sum(sizes), done=sum(sizes[: now.done]), quiet=quiet) as advance:
             for states in engine(now.done):
+                if not now.done:
+                    to_dataset(states, job.facts, job.observer.settings.statistics)  # raises what the end would raise
                 now = Checkpoint(now.facts, now.done + 1, total, add_states(now.states, states))
                 advance(sizes[now.done - 1])
                 if path is not None and not now.complete and time.monotonic() - written >= interval:

@@ -68,12 +68,13 @@ def to_dataset(
     known = {to_spec(entry): entry for entry in entries}
     parts = []
     for lens in dict.fromkeys(lens for lens, _ in states):
-        results = [
-            (known.get(spec) or statistics.make(spec)).finish(state)
+        results = {
+            spec: (known.get(spec) or statistics.make(spec)).finish(state)
             for (name, spec), state in states.items()
             if name == lens
-        ]
-        merged = xr.merge(results, join="outer", compat="no_conflicts")
+        }
+        _check_names(results)
+        merged = xr.merge(list(results.values()), join="outer", compat="no_conflicts")
         parts.append(merged.expand_dims({"lens": [lens], "site": [facts["site"]]}))
     data = xr.concat(parts, "lens", join="outer") if len(parts) > 1 else parts[0]
     counts = [str(name) for name in data.data_vars if str(name).endswith("_n")]
@@ -82,6 +83,18 @@ def to_dataset(
         coords = example_coordinates({name: column for name, column in examples.items() if name != "row"})
         data = data.sel(example=list(examples["id"])).assign_coords(coords)
     return stamp(data, **hash_configs(facts))
+
+
+def _check_names(results: Mapping[str, xr.Dataset]) -> None:
+    """Raise InputError where two statistics give results of one name."""
+    owners: dict[str, str] = {}
+    for spec, result in results.items():
+        for name in map(str, result.data_vars):
+            if (owner := owners.setdefault(name, spec)) != spec:
+                raise InputError(
+                    f"The statistics '{owner}' and '{spec}' both give a result that is called '{name}'. Rename it in "
+                    "one of them, or measure them one after the other."
+                )
 
 
 def _join_examples(tables: Sequence[Mapping[str, Sequence[Any]]]) -> dict[str, list[Any]]:
