@@ -1,0 +1,102 @@
+"""The graph through which attention passes from layer to layer, with an edge for each residual connection."""
+
+from typing import Literal
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from headscope.core.errors import InputError
+from headscope.core.maps import Maps
+from headscope.core.prose import join_words
+from headscope.core.trace import Visible
+
+Signed = Literal["absolute", "clip", "signed"]
+"""How a negative weight becomes that of an edge: its absolute value, 0, or itself (then rows are not normalised)."""
+
+
+def residual_graph(
+    maps: Maps,
+    *,
+    residual: float,
+    signed: Signed = "absolute",
+    per_head: bool = False,
+    summed: bool = False,
+    dtype: torch.dtype = torch.float64,
+) -> list[Float[Tensor, "batch head query key"]]:
+    """Return the weights of the edges from each layer to the layer below, (1 − r)·A + r·I, one tensor per layer.
+
+    A is the mean over heads (`summed`: their sum), or each head's own map (`per_head`). Signs are removed head by head,
+    before the mean. Then each row of A is divided by its sum, so that the rows of tokens sum to 1; with `summed`, the
+    row is divided after the residual is added, so that all heads together weigh as many times as they are. A row
+    without any weight passes everything on through the residual. Rows of padding are zero, and so are the edges to
+    keys that a query cannot see. With `signed="signed"` nothing is divided, and rows do not sum to 1.
+    """
+    require_square(maps)
+    if not 0 <= residual <= 1:
+        raise InputError(f"residual must be a share from 0 to 1, but got {residual}. The paper takes 0.5.")
+    return [
+        _add_residual(
+            _merge_heads(maps.layer(label), signed if maps.signed else "signed", dtype, per_head, summed),
+            visible,
+            maps.queries.real.to(visible.device),
+            residual=residual,
+            when="never" if signed == "signed" else "after" if summed else "before",
+        )
+        for label, visible in zip(maps.layers, maps.visible, strict=True)
+    ]
+
+
+def require_square(maps: Maps) -> None:
+    """Raise InputError unless queries and keys are the same tokens and the layers follow one another."""
+    if "cross" in maps.site or maps.queries.real.shape != maps.keys.real.shape:
+        raise InputError(
+            f"Attention is followed from layer to layer where queries and keys are the same tokens, but at the site "
+            f"'{maps.site}' they are not. Capture the self-attention of the encoder or of the decoder with site=…."
+        )
+    if maps.layers != tuple(range(maps.layers[0], maps.layers[0] + len(maps.layers))):
+        raise InputError(
+            f"Attention is followed through every layer, but these maps hold layers {join_words(maps.layers)} only. "
+            "Capture all layers, and select some of them afterwards, with maps.sel(layer=…)."
+        )
+
+
+def _merge_heads(
+    weights: Float[Tensor, "batch head query key"], signed: Signed, dtype: torch.dtype, per_head: bool, summed: bool
+) -> Float[Tensor, "batch _ query key"]:
+    """Return the mean over heads, their sum, or all of them, without signs; always a new tensor."""
+    if signed == "absolute":
+        weights = weights.abs()
+    elif signed == "clip":
+        weights = weights.clamp(min=0)
+    if per_head:
+        return weights.to(dtype, copy=True)
+    return weights.sum(1, keepdim=True, dtype=dtype) if summed else weights.mean(1, keepdim=True, dtype=dtype)
+
+
+def _add_residual(
+    weights: Float[Tensor, "batch head query key"],
+    visible: Visible,
+    real: Tensor,
+    *,
+    residual: float,
+    when: Literal["never", "before", "after"],
+) -> Float[Tensor, "batch head query key"]:
+    """Hide what is not visible, add the residual in place, and divide the rows by their sums: before it, or after."""
+    weights.masked_fill_(~visible[:, None], 0)  # some lenses have weight on padding
+    diagonal = weights.diagonal(dim1=-2, dim2=-1)
+    tokens = real[:, None].to(weights)  # batch 1 query
+    if when == "before":
+        _normalize_rows(weights, tokens)
+    weights *= 1 - residual
+    diagonal += residual * tokens
+    if when == "after":
+        _normalize_rows(weights, tokens)
+    return weights
+
+
+def _normalize_rows(weights: Float[Tensor, "batch head query key"], tokens: Float[Tensor, "batch 1 query"]) -> None:
+    """Divide each row by its sum, in place; a row without any weight becomes that of the residual alone."""
+    sums = weights.sum(-1)
+    weights /= sums.masked_fill(sums == 0, 1)[..., None]
+    weights.diagonal(dim1=-2, dim2=-1).add_((sums == 0) * tokens)
