@@ -40,7 +40,7 @@ def blind_to(word):
 
 
 def test_a_nan_weight_is_a_warning_that_names_layer_head_and_examples():
-    expected = r"^Attention is NaN in 3 of 3 examples: layer 1, head 1 of examples '0', '1' and '2'\. Look for NaN"
+    expected = r"^Attention or its values are NaN in 3 of 3 examples: layer 1, head 1 of examples '0', '1' and '2'\. "
     with pytest.warns(DataWarning, match=expected):
         capture(broken(), TEXTS)
 

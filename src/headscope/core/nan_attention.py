@@ -91,8 +91,9 @@ def describe_nan(nan: Bool[Tensor, "batch layer head"], labels: HeadLabels) -> s
     ]
     count = sum(map(len, places.values()))
     return (
-        f"Attention is NaN in {count} of {count_noun(len(nan), 'example')}: {join_words(texts, limit=MAX_NAMED)}. Look "
-        "for NaN or infinite weights in the model, or load it with another dtype."
+        f"Attention or its values are NaN in {count} of {count_noun(len(nan), 'example')}: "
+        f"{join_words(texts, limit=MAX_NAMED)}. Look for NaN or infinite weights in "
+        "the model, or load it with another dtype."
     )
 
 
