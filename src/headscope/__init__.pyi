@@ -1,4 +1,11 @@
 from headscope.core.batch import Batch as Batch
+from headscope.core.catalog.listing import list_edits as list_edits
+from headscope.core.catalog.listing import list_families as list_families
+from headscope.core.catalog.listing import list_figures as list_figures
+from headscope.core.catalog.listing import list_lenses as list_lenses
+from headscope.core.catalog.listing import list_readers as list_readers
+from headscope.core.catalog.listing import list_statistics as list_statistics
+from headscope.core.catalog.listing import list_studies as list_studies
 from headscope.core.edit import Edit as Edit
 from headscope.core.errors import CaptureError as CaptureError
 from headscope.core.errors import DataWarning as DataWarning
@@ -13,13 +20,6 @@ from headscope.core.example import Example as Example
 from headscope.core.figure import Figure as Figure
 from headscope.core.lens import Lens as Lens
 from headscope.core.lens import view as view
-from headscope.core.listing import list_edits as list_edits
-from headscope.core.listing import list_families as list_families
-from headscope.core.listing import list_figures as list_figures
-from headscope.core.listing import list_lenses as list_lenses
-from headscope.core.listing import list_readers as list_readers
-from headscope.core.listing import list_statistics as list_statistics
-from headscope.core.listing import list_studies as list_studies
 from headscope.core.maps import Maps as Maps
 from headscope.core.maps import make_maps as make_maps
 from headscope.core.statistic import Statistic as Statistic

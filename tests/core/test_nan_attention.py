@@ -10,7 +10,7 @@ from transformers import LlamaForCausalLM
 from headscope.cli.measure import _summarise
 from headscope.core.errors import DataWarning
 from headscope.core.lens import view
-from headscope.core.nan_attention import HeadLabels, warn_about_weights
+from headscope.core.trace.nan_attention import HeadLabels, warn_about_weights
 from headscope.engine.capture import by_layer, capture, stream
 from headscope.engine.generate import generate
 from headscope.engine.load import load

@@ -7,8 +7,8 @@ from rich.console import Console
 from rich.table import Table
 
 from headscope.core.catalog import catalogs
+from headscope.core.catalog.listing import describe_class, list_parameters
 from headscope.core.errors import unknown_name
-from headscope.core.listing import describe_class, list_parameters
 
 
 def verb(

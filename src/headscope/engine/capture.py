@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 import torch
 
 from headscope.core.errors import InputError
-from headscope.core.nan_attention import warn_about_nan
 from headscope.core.trace import Trace
+from headscope.core.trace.nan_attention import warn_about_nan
 from headscope.data.reading.read import read, read_texts
 from headscope.engine.batch import Inputs, inputs_from_tensors, make_batches
 from headscope.engine.hooks import mark_forwards, record_hooks

@@ -12,9 +12,9 @@ from torch import Tensor
 
 from headscope.core.errors import InputError
 from headscope.core.example import Example
-from headscope.core.nan_attention import warn_about_nan
 from headscope.core.tokens import Tokens
 from headscope.core.trace import Trace
+from headscope.core.trace.nan_attention import warn_about_nan
 from headscope.data.reading.read import read_texts
 from headscope.data.tokenizing.encode import Encoded, encode, pad_sequences
 from headscope.engine.batch import Inputs, copy_ids_to_host, max_input_length, tokens_from_ids

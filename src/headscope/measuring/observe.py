@@ -15,10 +15,10 @@ from headscope.core.edit import Edit
 from headscope.core.errors import DataWarning, InputError
 from headscope.core.lens import view
 from headscope.core.maps import Maps
-from headscope.core.nan_attention import HeadLabels, describe_nan, drop_nan, fill_nan, largest_values
 from headscope.core.spec import to_spec
 from headscope.core.state import State
 from headscope.core.trace import Trace
+from headscope.core.trace.nan_attention import HeadLabels, describe_nan, drop_nan, fill_nan, largest_values
 from headscope.core.transfer import copy_to_device, copy_to_host_async
 from headscope.engine.batch import Inputs
 from headscope.engine.capture import capture_batch, make_request, map_layers

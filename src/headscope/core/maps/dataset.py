@@ -11,10 +11,10 @@ import xarray as xr
 from headscope.core.catalog import lenses
 from headscope.core.errors import InputError, UnknownName
 from headscope.core.example import Example
-from headscope.core.nan_attention import HeadLabels, warn_about_weights
 from headscope.core.spec import parse_spec
 from headscope.core.tokens import Tokens, token_labels
 from headscope.core.trace import at_least_float32
+from headscope.core.trace.nan_attention import HeadLabels, warn_about_weights
 
 if TYPE_CHECKING:
     from headscope.core.maps import Maps

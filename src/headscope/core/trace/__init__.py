@@ -89,7 +89,7 @@ class Trace(HasCard):
         >>> trace.layers, trace.heads
         ((0,), (0, 1))
         """
-        from headscope.core.trace_from_tensors import build_trace
+        from headscope.core.trace.from_tensors import build_trace
 
         return build_trace(attentions, tokens, values=values, visible=visible, output=output, keys=keys)
 

@@ -148,7 +148,7 @@ class Maps(HasCard):
         >>> hs.view(trace, "raw").sel(layer=-1, head=[0, 3])
         Maps(raw lens, self attention of 1 example, 1 layer × 2 heads, up to 11 tokens)
         """
-        from headscope.core.maps_select import select_maps
+        from headscope.core.maps.select import select_maps
 
         return select_maps(self, example, layer, head)
 
@@ -158,7 +158,7 @@ class Maps(HasCard):
         >>> hs.view(trace, "raw").mean("head")
         Maps(raw lens, self attention of 1 example, 6 layers × mean of 12 heads, up to 11 tokens)
         """
-        from headscope.core.maps_select import average_maps
+        from headscope.core.maps.select import average_maps
 
         return average_maps(self, [dim] if isinstance(dim, str) else list(dim))
 
@@ -168,7 +168,7 @@ class Maps(HasCard):
         Dimensions: lens layer head query key. Tokens are the coordinates `query_token` and `key_token`. Maps over an
         image have the `picture` that the model saw, with each key's position in it: `key_row` and `key_column`.
         """
-        from headscope.core.maps_dataset import make_dataset
+        from headscope.core.maps.dataset import make_dataset
 
         return make_dataset(self, example)
 
@@ -181,7 +181,7 @@ class Maps(HasCard):
         >>> dict(hs.view(trace, "raw").to_dataset()["weights"].sizes)
         {'example': 1, 'lens': 1, 'layer': 6, 'head': 12, 'query': 11, 'key': 11}
         """
-        from headscope.core.maps_dataset import make_batch_dataset
+        from headscope.core.maps.dataset import make_batch_dataset
 
         return make_batch_dataset(self)
 
@@ -191,7 +191,7 @@ class Maps(HasCard):
         >>> hs.view(trace, "raw").sel(layer=0, head=0).to_dataframe().shape
         (121, 9)
         """
-        from headscope.core.maps_dataset import make_dataframe
+        from headscope.core.maps.dataset import make_dataframe
 
         return make_dataframe(self)
 
@@ -201,7 +201,7 @@ class Maps(HasCard):
         Layers and heads are labels, as in `L3H7`; negative ones count from the end. Lists and slices keep their axis,
         and a slice excludes its end. The axis `example` is there if the maps hold several.
         """
-        from headscope.core.maps_select import index_maps
+        from headscope.core.maps.select import index_maps
 
         return index_maps(self, key)
 
