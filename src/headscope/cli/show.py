@@ -62,6 +62,8 @@ def verb(
         loaded = hs.load(model, device=device, dtype=dtype)
         trace = hs.capture(loaded, text, pair, site=site, keep=keep, max_length=max_length, pad_to=pad_to)
     maps = [hs.view(trace, name) for name in dict.fromkeys(["raw", lens])]
+    if maps[-1].merged:
+        maps[0] = maps[0].mean("head")  # one map per layer, too
     _print_summary(console, loaded, trace, maps[-1] if "null" in maps[-1].diagnostics else hs.view(trace, "effective"))
     if out:
         _write(console, _stamp(_select(maps, layer, head), loaded, trace.examples[0]), figure, out, force)

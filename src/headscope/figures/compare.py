@@ -46,7 +46,8 @@ class Compare(Figure):
         spacing = "linear" if equal else self.scale
         scale = scales.weight_scale(weights, signed=signed and not equal, spacing=spacing, cmap=self.cmap)
         automatic = None in (self.layer, self.head) and data.sizes["layer"] * data.sizes["head"] > 1
-        title = self.title if self.title is not None else _title(sides, len(panels), automatic=automatic)
+        searched = ("head" if data.sizes["head"] > 1 else "layer") if automatic else None
+        title = self.title if self.title is not None else _title(sides, len(panels), searched)
         layout = _fit_panels(panels, self.size, title)
         figure = target.open_panels(*layout.size)
         if not target.is_new:
@@ -136,14 +137,15 @@ def _why_equal(lens_map: xr.Dataset, baseline: str) -> str:
     return f"{lens} gives the same map as {baseline} here."
 
 
-def _title(sides: list[xr.Dataset], panels: int, *, automatic: bool) -> str:
+def _title(sides: list[xr.Dataset], panels: int, searched: str | None) -> str:
+    """Return a title with the head, and "the head that changes most" or "the layer" where that was searched for."""
     lens_map, baseline = sides[1], str(sides[0]["lens"].values)
     head = selection.head_label(lens_map)
     if panels == 1:
         return f"{head} · {baseline} attention" if baseline == "raw" else f"{head} · {baseline}"
     if panels == 2:
         return head
-    first = f"{head}, the head that changes most" if automatic else head
+    first = f"{head}, the {searched} that changes most" if searched else head
     if baseline != "raw" or "share" not in lens_map or not np.isfinite(float(lens_map["share"])):
         return first
     tokens, rank, share = int(lens_map["n"]), int(lens_map["rank"]), float(lens_map["share"])

@@ -1,5 +1,6 @@
 """The graph through which attention passes from layer to layer, with an edge for each residual connection."""
 
+from dataclasses import replace
 from typing import Literal
 
 import torch
@@ -83,20 +84,48 @@ def _add_residual(
     when: Literal["never", "before", "after"],
 ) -> Float[Tensor, "batch head query key"]:
     """Hide what is not visible, add the residual in place, and divide the rows by their sums: before it, or after."""
-    weights.masked_fill_(~visible[:, None], 0)  # some lenses have weight on padding
-    diagonal = weights.diagonal(dim1=-2, dim2=-1)
+    if weights.is_cuda or not bool(visible.all()):  # a GPU need not be waited for
+        weights.masked_fill_(~visible[:, None], 0)  # some lenses have weight on padding
     tokens = real[:, None].to(weights)  # batch 1 query
     if when == "before":
-        _normalize_rows(weights, tokens)
-    weights *= 1 - residual
-    diagonal += residual * tokens
+        _normalize_rows(weights, tokens, 1 - residual)
+    else:
+        weights *= 1 - residual
+    weights.diagonal(dim1=-2, dim2=-1).add_(residual * tokens)
     if when == "after":
-        _normalize_rows(weights, tokens)
+        _normalize_rows(weights, tokens, 1.0)
     return weights
 
 
-def _normalize_rows(weights: Float[Tensor, "batch head query key"], tokens: Float[Tensor, "batch 1 query"]) -> None:
-    """Divide each row by its sum, in place; a row without any weight becomes that of the residual alone."""
+def _normalize_rows(
+    weights: Float[Tensor, "batch head query key"], tokens: Float[Tensor, "batch 1 query"], total: float
+) -> None:
+    """Scale each row to a sum of `total`, in place; a row without any weight becomes that of the residual alone."""
     sums = weights.sum(-1)
-    weights /= sums.masked_fill(sums == 0, 1)[..., None]
-    weights.diagonal(dim1=-2, dim2=-1).add_((sums == 0) * tokens)
+    weights *= (total / sums.masked_fill(sums == 0, 1))[..., None]
+    weights.diagonal(dim1=-2, dim2=-1).add_((sums == 0) * tokens * total)
+
+
+def spread_uniformly(maps: Maps) -> Maps:
+    """Return maps in which each query attends equally to all keys that it sees: what the mask alone makes of it."""
+    masks: dict[int, Tensor] = {}  # layers often share one mask
+    for visible in maps.visible:
+        if id(visible) not in masks:
+            weights = visible / visible.sum(-1, keepdim=True).clamp(min=1)
+            masks[id(visible)] = weights[:, None].expand(-1, len(maps.heads), -1, -1)
+    return replace(maps, parts=[masks[id(visible)] for visible in maps.visible], signed=False)
+
+
+def divide_by_receptive_field(
+    scores: Float[Tensor, "batch head query key"], uniform: Float[Tensor, "batch head query key"], *, normalize: bool
+) -> Float[Tensor, "batch head query key"]:
+    """Divide scores by those of the same method under uniform attention, then each row by its sum if `normalize`.
+
+    A causal mask alone gives early tokens more weight than late ones: Abnar & Zuidema (2020) ask to normalise by the
+    receptive field before either method is applied to a decoder. A score is 0 where the uniform one is.
+    """
+    ratios = scores / uniform.masked_fill(uniform == 0, 1)
+    if not normalize:
+        return ratios
+    sums = ratios.sum(-1, keepdim=True)
+    return ratios / sums.masked_fill(sums == 0, 1)

@@ -15,6 +15,7 @@ from headscope.core.edit import Edit
 from headscope.core.errors import DataWarning, InputError
 from headscope.core.lens import view
 from headscope.core.maps import Maps
+from headscope.core.prose import join_words
 from headscope.core.spec import to_spec
 from headscope.core.state import State
 from headscope.core.trace import Trace
@@ -172,7 +173,14 @@ class Observer:
 
     def _apply_lenses(self, traces: Mapping[str, Trace]) -> dict[tuple[str, str], Maps]:
         lenses = {"model": self.settings.all_lenses, "against": self.settings.lenses}
-        return {(role, to_spec(lens)): view(trace, lens) for role, trace in traces.items() for lens in lenses[role]}
+        maps = {(role, to_spec(lens)): view(trace, lens) for role, trace in traces.items() for lens in lenses[role]}
+        for (role, lens), stack in maps.items():
+            if stack.layers != traces[role].layers:
+                raise InputError(
+                    f"The lens '{lens}' has maps of the layers {join_words(stack.layers)} only, but layers "
+                    f"{join_words(traces[role].layers)} are measured. Give layers={list(stack.layers)}."
+                )
+        return maps
 
     def _token_tables(self, trace: Trace) -> TokenTables:
         """Return what statistics need about the tokens; for words, they compute it from the maps."""

@@ -24,6 +24,7 @@ def combine_lenses(parts: Sequence[xr.Dataset]) -> xr.Dataset:
         _check_heads(parts[0], part)
     parts = [_fill_diagnostics(part, parts) for part in _select_shared(_name_apart(parts))]
     if all(np.array_equal(parts[0][name].values, part[name].values) for part in parts for name in TOKENS):
+        parts = _join_visible(parts)
         whole = xr.concat(parts, "lens", data_vars="minimal", coords="minimal", compat="override", join="override")
     else:
         lengths = {side: max(part.sizes[side] for part in parts) for side in ("query", "key")}
@@ -39,7 +40,7 @@ def _check_heads(first: xr.Dataset, second: xr.Dataset) -> None:
     if merged.sizes["head"] == 1 < others.sizes["head"]:
         raise InputError(
             f"{_quote_lenses(merged)} has one map per layer, {_quote_lenses(others)} one for each head, so they cannot "
-            "be drawn together. Draw one after the other."
+            "be drawn together. Average the heads first, with maps.mean('head'), or draw one after the other."
         )
 
 
@@ -83,6 +84,15 @@ def _fill_diagnostics(part: xr.Dataset, parts: Sequence[xr.Dataset]) -> xr.Datas
     dims = [dim for dim in part["weights"].dims if dim not in ("query", "key")]
     empty = np.full([part.sizes[dim] for dim in dims], np.nan)
     return part.assign({name: (dims, empty) for name in names if name not in part})
+
+
+def _join_visible(parts: Sequence[xr.Dataset]) -> list[xr.Dataset]:
+    """Show what any of the lenses sees: rollout reaches further than the sliding window of one layer."""
+    if any("visible" not in part for part in parts):
+        return list(parts)
+    first = parts[0]["visible"]
+    visible = np.logical_or.reduce([part["visible"].values for part in parts])
+    return [part.assign(visible=(first.dims, visible)) for part in parts]
 
 
 def _pad_tokens(part: xr.Dataset, lengths: dict[str, int]) -> xr.Dataset:
