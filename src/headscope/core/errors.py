@@ -25,7 +25,7 @@ class HeadscopeError(Exception):
     ...     hs.view(trace, "efective")
     ... except hs.HeadscopeError as error:
     ...     print(error)
-    No lens is called 'efective'. Did you mean 'effective'? Known: effective, norm, null, raw.
+    No lens is called 'efective'. Did you mean 'effective'? Known: ...
     """
 
 
