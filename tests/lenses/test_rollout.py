@@ -77,7 +77,9 @@ def test_heads_that_the_inner_lens_merges_are_rolled_out_as_one():
     trace = capture(tiny("bert"), batch("bert"), keep=KEEP)
     lens = Rollout(inner=Norm(merge=True))
     assert_oracle(trace, lens)
-    with pytest.raises(InputError, match=r"heads='each' asks for .* of each head, but the lens 'norm:merge=true' gives"):
+    with pytest.raises(
+        InputError, match=r"heads='each' asks for .* of each head, but the lens 'norm:merge=true' gives"
+    ):
         view(trace, Rollout(inner=Norm(merge=True), heads="each"))
 
 
@@ -113,7 +115,10 @@ def test_uniform_causal_attention_is_uniform_over_the_receptive_field():
     mask = torch.ones(tokens, tokens).tril()
     uniform = (mask / mask.sum(-1, keepdim=True))[None, None]
     trace = Trace.of([uniform] * 4, [str(token) for token in range(tokens)], visible="causal")
-    plain, corrected = view(trace, "rollout").layer(-1)[0, 0], view(trace, "rollout:receptive_field=true").layer(-1)[0, 0]
+    plain, corrected = (
+        view(trace, "rollout").layer(-1)[0, 0],
+        view(trace, "rollout:receptive_field=true").layer(-1)[0, 0],
+    )
     assert plain[-1, 0] > 2 * plain[-1, -2]  # the mask alone favours early tokens
     torch.testing.assert_close(corrected, uniform[0, 0])
 

@@ -46,7 +46,7 @@ class Rollout(Lens):
 
     @property
     def breaks(self) -> frozenset[str]:
-        """It is not defined for cross-attention; keys that a query cannot see have no weight, whatever the inner lens."""
+        """Cross-attention has no rollout; keys that a query cannot see have no weight, whatever the inner lens."""
         return self.inner.breaks - {"visibility", "output"} | {"cross"}
 
     def __call__(self, trace: Trace) -> Maps:
@@ -56,9 +56,7 @@ class Rollout(Lens):
         if self.receptive_field:
             uniform = self._roll_out(spread_uniformly(maps))
             normalize = self.signed != "signed"
-            parts = [
-                divide_by_receptive_field(*pair, normalize=normalize) for pair in zip(parts, uniform, strict=True)
-            ]
+            parts = [divide_by_receptive_field(*pair, normalize=normalize) for pair in zip(parts, uniform, strict=True)]
         return replace(
             maps,
             parts=parts,
