@@ -247,3 +247,17 @@ def test_slices_follow_the_order_of_heads_that_were_reordered(maps):
     assert reordered.sel(head=slice(3, 0)).heads == (3, 0)  # as in xarray, the end is included
     with pytest.raises(InputError, match="There is no head 1 here"):
         reordered[0, 1:]
+
+
+def test_the_graph_of_a_rollout_is_selected_with_its_maps_and_saved_with_them():
+    whole = view(capture(tiny("bert"), batch("bert")), "rollout")
+    assert whole.graph.kind == "edges"
+    upper = whole.sel(example=[2, 0], layer=[1])
+    assert torch.equal(upper.graph.layers[0], whole.graph.layers[1][[2, 0]])
+    data = whole.dataset(2)
+    assert data["edges"].dims == ("lens", "layer", "query", "key")
+    assert np.allclose(data["edges"].values[0].sum(-1), 1)
+    product = data["edges"].values[0, 1] @ data["edges"].values[0, 0]
+    assert np.allclose(product, data["weights"].values[0, 1, 0], atol=1e-6)  # float32
+    assert whole.to_dataset()["edges"].dims[0] == "example"
+    assert whole.mean("layer").graph is None

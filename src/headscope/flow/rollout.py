@@ -17,29 +17,36 @@ Heads = Literal["mean", "each", "each_residual", "printed"]
 
 
 def roll_out(
-    maps: Maps, *, residual: float, signed: Signed = "absolute", heads: Heads = "mean"
+    maps: Maps, graph: Sequence[Float[Tensor, "batch 1 query key"]], *, residual: float, signed: Signed, heads: Heads
 ) -> list[Float[Tensor, "batch head query key"]]:
-    """Return the rollout of every layer, from the layer down to the first one of the maps.
+    """Return the rollout of every layer through a `graph` of merged heads, down to the first layer of the maps.
 
     "mean": Ã(i) = Ā(i)·Ã(i−1), with Ā(i) the mean over heads with the residual. "each": A(i, k)·Ã(i−1) for head k, with
     the head's own weights and no residual; "each_residual" adds it. "printed": A(i, k)·Ã(i), and heads are summed
     instead of averaged, as the appendix of Abnar & Zuidema (2020) has it in print; it passes layer i twice.
     """
-    dtype = torch.float64 if signed == "signed" else _dtype(maps)
-    merged = residual_graph(maps, residual=residual, signed=signed, summed=heads == "printed", dtype=dtype)
-    below = multiply_layers(merged)
+    below = multiply_layers(graph)
     if heads == "mean":
-        return [rollout.to(_dtype(maps)) for rollout in below]
+        return [rollout.to(_result_dtype(maps)) for rollout in below]
     if maps.merged:
         raise InputError(
             f"heads='{heads}' asks for a rollout of each head, but the lens '{maps.lens}' gives one map per layer. "
             "Use an inner lens with a map per head, or heads='mean'."
         )
+    first = below[0]
     if heads != "printed":
-        below = [torch.eye(below[0].shape[-1], dtype=dtype, device=below[0].device).expand_as(below[0]), *below[:-1]]
+        below = [torch.eye(first.shape[-1], dtype=first.dtype, device=first.device).expand_as(first), *below[:-1]]
     own = residual if heads == "each_residual" else 0.0
-    each = residual_graph(maps, residual=own, signed=signed, per_head=True, dtype=dtype)
-    return [(top @ rollout).to(_dtype(maps)) for top, rollout in zip(each, below, strict=True)]
+    each = residual_graph(maps, residual=own, signed=signed, per_head=True, dtype=first.dtype)
+    return [(top @ rollout).to(_result_dtype(maps)) for top, rollout in zip(each, below, strict=True)]
+
+
+def build_graph(
+    maps: Maps, *, residual: float, signed: Signed, heads: Heads
+) -> list[Float[Tensor, "batch 1 query key"]]:
+    """Return the graph that rollout passes through, in float64 where signs may cancel."""
+    dtype = torch.float64 if signed == "signed" else _result_dtype(maps)
+    return residual_graph(maps, residual=residual, signed=signed, summed=heads == "printed", dtype=dtype)
 
 
 def multiply_layers(
@@ -81,7 +88,7 @@ def _is_transitive(mask: Visible) -> bool:
     return torch.equal(mask, block) or torch.equal(mask, block.tril())
 
 
-def _dtype(maps: Maps) -> torch.dtype:
+def _result_dtype(maps: Maps) -> torch.dtype:
     """Return float64 for maps in float64, and float32 for all others."""
     part = maps.parts[0]
     dtype = part.left.dtype if isinstance(part, Factored) else part.dtype

@@ -7,12 +7,12 @@ from torch import Tensor
 from headscope.core.catalog import lenses
 from headscope.core.errors import InputError
 from headscope.core.lens import Lens, view
-from headscope.core.maps import Maps
+from headscope.core.maps import Graph, Maps
 from headscope.core.prose import count_noun
 from headscope.core.spec import to_spec
 from headscope.core.trace import Trace
 from headscope.flow.graph import Signed, divide_by_receptive_field, spread_uniformly
-from headscope.flow.rollout import Heads, find_reachable, roll_out
+from headscope.flow.rollout import Heads, build_graph, find_reachable, roll_out
 
 
 @dataclass(frozen=True)
@@ -52,9 +52,9 @@ class Rollout(Lens):
     def __call__(self, trace: Trace) -> Maps:
         """Return the rollout of every layer from `start` on."""
         maps = self._select_layers(view(trace, self.inner))
-        parts = self._roll_out(maps)
+        graph, parts = self._roll_out(maps)
         if self.receptive_field:
-            uniform = self._roll_out(spread_uniformly(maps))
+            _, uniform = self._roll_out(spread_uniformly(maps))
             normalize = self.signed != "signed"
             parts = [divide_by_receptive_field(*pair, normalize=normalize) for pair in zip(parts, uniform, strict=True)]
         return replace(
@@ -66,6 +66,7 @@ class Rollout(Lens):
             heads=(0,) if self.heads == "mean" else maps.heads,
             visible=find_reachable(maps.visible, self.heads),
             diagnostics={},
+            graph=Graph("edges", graph),
         )
 
     def _select_layers(self, maps: Maps) -> Maps:
@@ -79,5 +80,7 @@ class Rollout(Lens):
             )
         return maps if self.start == maps.layers[0] else maps.sel(layer=slice(self.start, None))
 
-    def _roll_out(self, maps: Maps) -> list[Tensor]:
-        return roll_out(maps, residual=self.residual, signed=self.signed, heads=self.heads)
+    def _roll_out(self, maps: Maps) -> tuple[list[Tensor], list[Tensor]]:
+        """Return the graph of merged heads, and the rollout of every layer."""
+        graph = build_graph(maps, residual=self.residual, signed=self.signed, heads=self.heads)
+        return graph, roll_out(maps, graph, residual=self.residual, signed=self.signed, heads=self.heads)

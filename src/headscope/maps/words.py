@@ -41,6 +41,7 @@ def to_words(maps: Maps, query: str = "mean") -> Maps:
         queries=queries.words,
         keys=keys.words,
         visible=[masks[id(mask)] for mask in maps.visible],
+        graph=None,  # its paths pass through tokens
     )
 
 

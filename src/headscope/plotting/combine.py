@@ -80,10 +80,15 @@ def _select_shared(parts: Sequence[xr.Dataset]) -> list[xr.Dataset]:
 
 def _fill_diagnostics(part: xr.Dataset, parts: Sequence[xr.Dataset]) -> xr.Dataset:
     """Add NaN for the diagnostics that only other parts have."""
-    names = dict.fromkeys(name for other in parts for name in other.data_vars if "lens" in other[name].dims)
-    dims = [dim for dim in part["weights"].dims if dim not in ("query", "key")]
-    empty = np.full([part.sizes[dim] for dim in dims], np.nan)
-    return part.assign({name: (dims, empty) for name in names if name not in part})
+    missing = {
+        name: other[name].dims
+        for other in parts
+        for name in other.data_vars
+        if "lens" in other[name].dims and name not in part
+    }
+    return part.assign(
+        {name: (dims, np.full([part.sizes[dim] for dim in dims], np.nan)) for name, dims in missing.items()}
+    )
 
 
 def _join_visible(parts: Sequence[xr.Dataset]) -> list[xr.Dataset]:

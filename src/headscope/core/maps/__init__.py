@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from math import prod
-from typing import TYPE_CHECKING, Any, SupportsIndex
+from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
 
 import numpy as np
 import torch
@@ -47,6 +47,17 @@ class Factored:
         product = allocate_huge_pages(shape, left.dtype)
         torch.bmm(left.flatten(0, -3), right.flatten(0, -3).mT, out=product.view(-1, *shape[-2:]))
         return product
+
+
+@dataclass(frozen=True)
+class Graph:
+    """The edges from each layer to the one below, of a lens that follows attention down through the layers.
+
+    "edges": the weight of a path is the product of its edges. "capacities": an edge passes on at most its weight.
+    """
+
+    kind: Literal["edges", "capacities"]
+    layers: Sequence[Float[Tensor, "batch 1 query key"]]
 
 
 HUGE_PAGE_BYTES = 32 * 2**20
@@ -120,6 +131,7 @@ class Maps(HasCard):
     diagnostics: Mapping[str, Num[Tensor, "batch layer head"]] = field(default_factory=dict)
     averaged: Mapping[str, str] = field(default_factory=dict)  # by axis what was averaged: {"head": "mean of 12 heads"}
     source: CaptureSource | None = None  # the model, for the provenance of saved maps
+    graph: Graph | None = None  # of maps that follow attention through the layers
 
     def __repr__(self) -> str:
         heads = "heads merged" if self.merged else count_noun(len(self.heads), "head")

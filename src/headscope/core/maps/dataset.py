@@ -43,6 +43,7 @@ def make_dataset(maps: "Maps", example: int) -> xr.Dataset:
                 name: (("lens", "layer", "head"), table[example].cpu().numpy()[None])
                 for name, table in maps.diagnostics.items()
             },
+            **_graph(maps, example, cut[1:]),
             **picture,
         },
         coords={
@@ -106,6 +107,14 @@ def _tabulate(data: xr.Dataset, example: str) -> pd.DataFrame:
             "weights": weights[visible],
         }
     )
+
+
+def _graph(maps: "Maps", example: int, cut: tuple[torch.Tensor, ...]) -> dict[str, Any]:
+    """Return the edges between layers under the name of their kind, `lens layer query key`."""
+    if maps.graph is None:
+        return {}
+    layers = [at_least_float32(layer[example, 0].detach()).cpu()[cut] for layer in maps.graph.layers]
+    return {maps.graph.kind: (("lens", "layer", "query", "key"), torch.stack(layers).numpy()[None])}
 
 
 def _describe(maps: "Maps", **facts: Any) -> str:

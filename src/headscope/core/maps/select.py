@@ -34,6 +34,7 @@ def select_maps(maps: Maps, example: Selector, layer: Selector, head: Selector) 
         queries=_take_tokens(maps.queries, rows),
         keys=_take_tokens(maps.keys, rows),
         examples=maps.examples if rows is None else tuple(maps.examples[row] for row in rows),
+        graph=maps.graph and replace(maps.graph, layers=[_take(maps.graph.layers[index], rows) for index in which]),
         diagnostics=LazyTensors({name: _postpone(maps, name, rows, which, columns) for name in maps.diagnostics}),
     )
 
@@ -56,7 +57,7 @@ def average_maps(maps: Maps, dims: Sequence[str]) -> Maps:
         averaged = {**averaged, "layer": f"mean of {count_noun(len(maps.layers), 'layer')}"}
         seen = [torch.stack(list(maps.visible)).any(0)]
         parts = [maps.weights.mean(1)]
-        maps = replace(maps, parts=parts, layers=(0,), visible=seen, averaged=averaged, diagnostics={})
+        maps = replace(maps, parts=parts, layers=(0,), visible=seen, averaged=averaged, diagnostics={}, graph=None)
     return maps
 
 
