@@ -2,6 +2,7 @@ from headscope.core.batch import Batch as Batch
 from headscope.core.catalog.listing import list_edits as list_edits
 from headscope.core.catalog.listing import list_families as list_families
 from headscope.core.catalog.listing import list_figures as list_figures
+from headscope.core.catalog.listing import list_importance_methods as list_importance_methods
 from headscope.core.catalog.listing import list_lenses as list_lenses
 from headscope.core.catalog.listing import list_readers as list_readers
 from headscope.core.catalog.listing import list_statistics as list_statistics
@@ -18,6 +19,8 @@ from headscope.core.errors import OutputError as OutputError
 from headscope.core.errors import UnknownName as UnknownName
 from headscope.core.example import Example as Example
 from headscope.core.figure import Figure as Figure
+from headscope.core.importance import Importance as Importance
+from headscope.core.importance import Importances as Importances
 from headscope.core.lens import Lens as Lens
 from headscope.core.lens import view as view
 from headscope.core.maps import Maps as Maps
@@ -34,6 +37,7 @@ from headscope.engine.capture import stream as stream
 from headscope.engine.edited import edited as edited
 from headscope.engine.generate import generate as generate
 from headscope.engine.identifiability import identifiability as identifiability
+from headscope.engine.importances import importances as importances
 from headscope.engine.load import load as load
 from headscope.engine.model import Model as Model
 from headscope.experiments.study import study as study

@@ -54,11 +54,17 @@ def lawful(law):
     )
 
 
+def score(output):
+    """The target of lenses that need a gradient: the first token's hidden state along a fixed direction."""
+    hidden = output.last_hidden_state[:, 0]
+    return hidden @ torch.linspace(-1, 1, hidden.shape[-1]).to(hidden)
+
+
 @cache
 def trace_of(kind, site, only=None, pad_to=None):
     """Capture the whole batch, or one example of it; once for all laws, which leave it as it is."""
     texts = batch(kind) if only is None else [batch(kind)[only]]
-    return capture(tiny(kind), texts, site=site, keep=EVERYTHING, pad_to=pad_to)
+    return capture(tiny(kind), texts, site=site, keep=EVERYTHING, target=score, pad_to=pad_to)
 
 
 def assert_equal_maps(left, right):

@@ -22,6 +22,7 @@ from headscope.cli.options import (
     PadTo,
     Pair,
     Site,
+    Target,
     Text,
     Words,
     complete_from,
@@ -74,6 +75,7 @@ def verb(
     shard: Annotated[str | None, typer.Option(help="Measure one part of the examples, such as 3/16.")] = None,
     rows: Annotated[bool, typer.Option("--rows", help="Keep the value of every example.")] = False,
     units: Annotated[str, typer.Option(help="tokens, words or words_first.")] = "tokens",
+    target: Target = None,
     site: Site = None,
     layers: Layers = None,
     heads: Heads = None,
@@ -99,7 +101,7 @@ def verb(
 LOAD_OPTIONS = ("device", "dtype")
 MEASURE_OPTIONS = (
     "lens", "statistics", "limit", "seed", "shard", "rows", "units", "site", "layers", "heads", "max_length", "pad_to",
-    "batch_size", "tagger",
+    "batch_size", "tagger", "target",
 )  # fmt: skip
 RUN_OPTIONS = ("engine", "workers", "out", "resume", "overwrite")
 

@@ -35,6 +35,13 @@ Heads = Annotated[
     list[int] | None, typer.Option("--heads", help="A head, counted from 0. May be repeated. Default: all.")
 ]
 Site = Annotated[str | None, typer.Option("--site", help="encoder, decoder or cross, for encoder-decoder models.")]
+Target = Annotated[
+    str | None,
+    typer.Option(
+        "--target",
+        help="The prediction to explain: predicted, label, class=NAME, mask:word=his or next:word=mat.",
+    ),
+]
 MaxLength = Annotated[int | None, typer.Option("--max-length", help="Truncate texts to this number of tokens.")]
 PadTo = Annotated[int | None, typer.Option("--pad-to", help="Pad texts to this number of tokens.")]
 Device = Annotated[str | None, typer.Option("--device", help="cpu or cuda. Default: cuda if available.")]

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from headscope.cli.console import load_library, make_table
-from headscope.cli.options import Device, Dtype, Force, MaxLength, Model, PadTo, Site, complete_from
+from headscope.cli.options import Device, Dtype, Force, MaxLength, Model, PadTo, Site, Target, complete_from
 from headscope.core.catalog import figures, lenses
 from headscope.core.errors import InputError
 from headscope.core.lens import DEFAULT_LENS
@@ -38,6 +38,7 @@ def verb(
     ] = None,
     layer: Annotated[int | None, typer.Option(help="Draw and save only this layer; -1 is the last.")] = None,
     head: Annotated[int | None, typer.Option(help="Draw and save only this head; -1 is the last.")] = None,
+    target: Target = None,
     site: Site = None,
     max_length: MaxLength = None,
     pad_to: PadTo = None,
@@ -56,11 +57,13 @@ def verb(
     headscope show "The cat sat down because it was tired." -o cat.pdf
     """
     _check_output(figure, out or [], force)
+    _check_target(lens, target)
     console = Console(highlight=False)
     with load_library() as hs:
-        keep = sorted({"values"} | lenses.make(lens).needs)
+        keep = sorted({"values"} | lenses.make(lens).needs - {"gradient"})
         loaded = hs.load(model, device=device, dtype=dtype)
-        trace = hs.capture(loaded, text, pair, site=site, keep=keep, max_length=max_length, pad_to=pad_to)
+        sizes = {"max_length": max_length, "pad_to": pad_to}
+        trace = hs.capture(loaded, text, pair, site=site, keep=keep, target=target, **sizes)
     maps = [hs.view(trace, name) for name in dict.fromkeys(["raw", lens])]
     if maps[-1].merged:
         maps[0] = maps[0].mean("head")  # one map per layer, too
@@ -81,6 +84,15 @@ def _check_output(figure: str | None, out: list[Path], force: bool) -> None:
         if path.suffix.lower() not in SUFFIXES:
             raise InputError(f"Cannot write '{path.name}': its ending must be one of {' '.join(SUFFIXES)}.")
         refuse_existing(path, overwrite=force)
+
+
+def _check_target(lens: str, target: str | None) -> None:
+    """Raise an error for a lens of gradients without a target, or a target that no lens uses."""
+    if ("gradient" in lenses.make(lens).needs) == (target is not None):
+        return
+    if target is None:
+        raise InputError(f"The lens '{lens}' needs the gradient of a prediction. Say which: target='predicted'.")
+    raise InputError(f"target={target!r} was given, but the lens '{lens}' needs no gradient. Leave it out.")
 
 
 def _print_summary(console: Console, model: "hs.Model", trace: "hs.Trace", maps: "hs.Maps") -> None:

@@ -45,7 +45,7 @@ class Lens(ABC):
 
     @property
     def needs(self) -> frozenset[str]:
-        """What the trace must hold: attention, values, output, pads."""
+        """What the trace must hold: attention, values, output, gradient, pads."""
         return frozenset({"attention"})
 
     @property
@@ -79,6 +79,11 @@ def view(trace: "Trace", lens: "str | Lens | type[Lens]" = DEFAULT_LENS) -> "Map
     """
     chosen: Lens = lenses.make(lens)
     if missing := chosen.needs - trace.held:
+        if "gradient" in missing:
+            raise NotCaptured(
+                f"The lens '{to_spec(chosen)}' needs 'gradient', but this trace holds {_quote(trace.held)}. Say of "
+                "which prediction: hs.capture(model, text, target='predicted'), or give it to Trace.of."
+            )
         keep = ", ".join(f"'{name}'" for name in sorted(trace.held | chosen.needs))
         raise NotCaptured(
             f"The lens '{to_spec(chosen)}' needs {_quote(missing)}, but this trace holds {_quote(trace.held)}. "

@@ -8,15 +8,18 @@ from typing import Any, TypeVar
 import torch
 
 from headscope.core.errors import InputError
+from headscope.core.target import parse_target
 from headscope.core.trace import Trace
 from headscope.core.trace.nan_attention import warn_about_nan
 from headscope.data.reading.read import read, read_texts
 from headscope.engine.batch import Inputs, inputs_from_tensors, make_batches
+from headscope.engine.gradient import allow_gradients, compute_gradients, detach_output
 from headscope.engine.hooks import mark_forwards, record_hooks
 from headscope.engine.images import process_images
 from headscope.engine.interface import record_interface
 from headscope.engine.make_trace import Request, make_trace
 from headscope.engine.model import Model, check_model, name_modules
+from headscope.engine.readout import find_readout
 from headscope.engine.recorder import Recorder, check_recording
 from headscope.engine.sites import find_sites
 
@@ -37,6 +40,7 @@ def capture(
     layers: Sequence[int] | int | None = None,
     heads: Sequence[int] | int | None = None,
     keep: Sequence[str] = (),
+    target: Any = None,
     max_length: int | None = None,
     pad_to: int | None = None,
 ) -> Trace:
@@ -57,6 +61,10 @@ def capture(
     keep
         What to keep: "attention", "values", "output" (W_O), "pads" (the values of padding) and "model_output" (what the
         network returned, such as logits; with `labels` in a tokenised batch also the loss). All but "pads" by default.
+    target
+        The prediction whose gradient with respect to the attention weights is kept, too, as `Trace.gradient`:
+        "predicted", "label", "class=NAME", "mask:word=his", "next:word=mat", or a function from the model's output to
+        one number for each example. The attention and the predictions are the same as without a target.
     max_length
         Truncate texts to this many tokens, with a warning; by default to what the model can read.
     pad_to
@@ -66,7 +74,7 @@ def capture(
     >>> trace
     Trace(self attention of 2 examples, 2 layers × 12 heads, up to 7 tokens; holds attention, values)
     """
-    request = make_request(model, site, layers, heads, keep, KEEPABLE)
+    request = make_request(model, site, layers, heads, keep, KEEPABLE, target)
     trace = capture_batch(model, prepare_inputs(model, text, pair, max_length=max_length, pad_to=pad_to), request)
     warn_about_nan(trace)
     return trace
@@ -81,6 +89,7 @@ def stream(
     layers: Sequence[int] | int | None = None,
     heads: Sequence[int] | int | None = None,
     keep: Sequence[str] = (),
+    target: Any = None,
     max_length: int | None = None,
     pad_to: int | None = None,
 ) -> Iterator[Trace]:
@@ -91,7 +100,7 @@ def stream(
     >>> [len(trace.examples) for trace in hs.stream(model, ["One.", "Two.", "Three."], batch_size=2)]
     [2, 1]
     """
-    request = make_request(model, site, layers, heads, keep, KEEPABLE)
+    request = make_request(model, site, layers, heads, keep, KEEPABLE, target)
     if batch_size < 1:
         raise InputError(f"batch_size must be at least 1, but got {batch_size}.")
     batches = make_batches(model, read(data), batch_size, max_length=max_length, pad_to=pad_to)
@@ -120,7 +129,7 @@ def by_layer(
     """Call `see` with the trace of each layer while the model runs, and return the results.
 
     For inputs whose maps do not fit in memory at once: a layer's attention is freed before the next layer begins. The
-    other arguments are those of `capture`.
+    other arguments are those of `capture`. There is no `target`: gradients are known after the last layer.
 
     >>> import headscope as hs
     >>> hs.by_layer(hs.load(), "The cat sat down.", see=lambda trace: trace.layers)
@@ -167,22 +176,35 @@ def make_request(
     heads: Any = None,
     keep: Sequence[str] = (),
     known: frozenset[str] = CAPTURABLE,
+    target: Any = None,
 ) -> Request:
     """Check the options of a capture and fill in the defaults; `known` is what can be kept."""
     check_model(model)
     names = frozenset([keep] if isinstance(keep, str) else keep)
+    if target is not None:
+        names -= {"gradient"}  # is kept
+    if "gradient" in names:
+        raise InputError(
+            "The gradient is kept where a target is given, not with keep: hs.capture(model, text, target='predicted'). "
+            "hs.by_layer and hs.generate have none, because a gradient is known only after the last layer."
+        )
     if unknown := names - known:
         raise InputError(f"Cannot keep {', '.join(sorted(unknown))}. What can be kept: {', '.join(sorted(known))}.")
     if not names:
         names = known - {"pads"} - (set() if model.family.projection else {"output"})
     if "pads" in names:
         names |= {"values"}
-    return Request(site or find_sites(model).main, layers, heads, names | {"attention"})
+    chosen = None if target is None else parse_target(target)
+    return Request(site or find_sites(model).main, layers, heads, names | {"attention"}, chosen)
 
 
 def capture_batch(model: Model, inputs: Inputs, request: Request) -> Trace:
     """Run one forward pass, and return the trace of the requested site."""
-    return make_trace(model, inputs, request, record(model, inputs.tensors, request.site))
+    if request.target is None:
+        recorder = record(model, inputs.tensors, request.site)
+    else:
+        recorder = record_gradient(model, inputs, request)
+    return make_trace(model, inputs, request, recorder)
 
 
 def map_layers(model: Model, inputs: Inputs, request: Request, function: Callable[[Trace], Result]) -> list[Result]:
@@ -209,6 +231,17 @@ def record(
     return recorder
 
 
+def record_gradient(model: Model, inputs: Inputs, request: Request) -> Recorder:
+    """Run one forward and one backward pass, and record attention and the gradient of the target."""
+    assert request.target is not None
+    with allow_gradients(inputs.tensors) as tensors, record_calls(model, request.site, keeps_graph=True) as recorder:
+        output = model.network(**tensors)
+        check_recording(model, recorder)
+        recorder.gradients = compute_gradients(find_readout(model, inputs, output, request.target), output, recorder)
+    recorder.model_output = detach_output(_drop_attentions(output))
+    return recorder
+
+
 def _drop_attentions(output: Any) -> Any:
     """Return a model's output without attention: the trace holds it, and would keep layers that were not asked for."""
     if not isinstance(output, Mapping) or not ATTENTIONS & output.keys():
@@ -218,11 +251,14 @@ def _drop_attentions(output: Any) -> Any:
 
 
 @contextmanager
-def record_calls(model: Model, site: str, on_call: Callable[[Recorder], None] | None = None) -> Iterator[Recorder]:
+def record_calls(
+    model: Model, site: str, on_call: Callable[[Recorder], None] | None = None, *, keeps_graph: bool = False
+) -> Iterator[Recorder]:
     """Record the attention calls of a block at one site, through the attention interface or with hooks."""
     network, family = model.network, model.family
     unknown = not family.kinds
-    recorder = Recorder(name_modules(network), find_sites(model).find, site, on_call, marks_forwards=unknown)
+    options: dict[str, Any] = {"marks_forwards": unknown, "keeps_graph": keeps_graph}
+    recorder = Recorder(name_modules(network), find_sites(model).find, site, on_call, **options)
     hooked = record_hooks(network, family.hooks, family.projection, recorder) if family.hooks else None
     with hooked or record_interface(recorder), mark_forwards(recorder) if unknown else nullcontext():
         yield recorder

@@ -41,8 +41,9 @@ class CapturedModel:
     loaded and torch counted no change of its weights after the capture; it does not count changes through `.data`.
     """
 
-    def __init__(self, model: Model, modules: Iterable[Any]) -> None:
+    def __init__(self, model: Model, modules: Iterable[Any], target: str | None = None) -> None:
         self.facts: dict[str, Any] = {"version": __version__, "model": model.spec}
+        self.facts |= {} if target is None else {"target": target}
         self._model = replace(model, network=None)
         self._network: ref[Any] | None = ref(model.network)
         self._changes = count_changes(modules)

@@ -16,7 +16,7 @@ from torch import Tensor, cat, einsum, nn
 from headscope.core.errors import CaptureError
 from headscope.core.family import Hooks, split_heads
 from headscope.engine.interface import calls_interface, is_recording, record_interface
-from headscope.engine.recorder import AttentionCall, Recorder
+from headscope.engine.recorder import AttentionCall, Recorder, start_graph
 
 
 @contextmanager
@@ -78,6 +78,9 @@ class _HookedModule:
     def register(self) -> Iterator[Any]:
         """Register the hooks, and yield their handles."""
         yield self.module.register_forward_hook(_in_context(self.recorder, self._record), with_kwargs=True)
+        if self.recorder.keeps_graph:
+            hook = _in_context(self.recorder, self._start_graph)
+            yield self.module.register_forward_pre_hook(hook, with_kwargs=True)
         values, output = attrgetter(self.hooks.values)(self.module), self._output_layer()
         if isinstance(values, nn.Module):
             hook = _in_context(self.recorder, lambda _, __, projected: self.outputs.update(values=projected))
@@ -85,6 +88,13 @@ class _HookedModule:
         if output is not None:
             hook = _in_context(self.recorder, lambda _, args: self.outputs.update(context=args[0]))
             yield output.register_forward_pre_hook(hook)
+
+    def _start_graph(self, _: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
+        """Return the arguments of the call, the first of which, the hidden states, requires a gradient."""
+        if args:
+            return (start_graph(args[0]), *args[1:]), kwargs
+        name = list(inspect.signature(type(self.module).forward).parameters)[1]
+        return args, {**kwargs, name: start_graph(kwargs[name])}
 
     def _record(self, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any], returned: Any) -> None:
         arguments = self._bind(args, kwargs)

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from headscope.core.errors import CaptureError
 from headscope.engine.model import name_modules
-from headscope.engine.recorder import AttentionCall, Recorder, lowest_score
+from headscope.engine.recorder import AttentionCall, Recorder, lowest_score, start_graph
 
 
 @runtime_checkable
@@ -150,6 +150,8 @@ def _attend(
         function = _caller_global(module, "ALL_ATTENTION_FUNCTIONS").get_interface(original, _eager_function(module))
         result: tuple[Tensor, Tensor | None] = function(module, query, key, value, attention_mask, **options)
         return result
+    if recorder is not None and recorder.keeps_graph:
+        query = start_graph(query)
     output, weights = _eager_function(module)(module, query, key, value, attention_mask, **options)
     context = product = output.transpose(1, 2)
     if recorder is not None:

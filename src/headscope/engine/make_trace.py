@@ -8,7 +8,8 @@ from torch import Tensor
 
 from headscope.core.errors import CaptureError
 from headscope.core.prose import join_words
-from headscope.core.trace import Trace, select_labels
+from headscope.core.target import PredictionTarget
+from headscope.core.trace import Trace, Visible, at_least_float32, select_labels
 from headscope.core.transfer import copy_to_device
 from headscope.effective.visibility import all_visible
 from headscope.engine.batch import Inputs
@@ -27,6 +28,7 @@ class Request:
     layers: Sequence[int] | int | None
     heads: Sequence[int] | int | None
     keep: frozenset[str]
+    target: PredictionTarget | None = None  # whose gradient is computed
 
 
 def make_trace(model: Model, inputs: Inputs, request: Request, recorder: Recorder) -> Trace:
@@ -40,7 +42,7 @@ def make_trace(model: Model, inputs: Inputs, request: Request, recorder: Recorde
         request.site, find_sites(model).sides_of(request.site), _map_shape(calls, request.site)
     )
     selected, visible = _select_and_mask(calls, (queries.real, keys.real), heads, keep_pads="pads" in request.keep)
-    has_values = "values" in request.keep
+    has_values, has_gradient = "values" in request.keep, bool(recorder.gradients)
     output = None
     if "output" in request.keep:
         output = [output_slices(model, call.name, heads, head_count) for call in calls]
@@ -56,10 +58,13 @@ def make_trace(model: Model, inputs: Inputs, request: Request, recorder: Recorde
         values=[call.values for call in selected] if has_values else None,
         context=[call.context for call in selected] if has_values else None,
         output=output,
+        gradient=_select_gradient([recorder.gradients[label] for label in layers], heads, visible)
+        if has_gradient
+        else None,
         model_output=recorder.model_output if "model_output" in request.keep else None,
-        held=request.keep,
+        held=request.keep | ({"gradient"} if has_gradient else frozenset()),
         sites=tuple(sorted(recorder.counts)),
-        source=CapturedModel(model, recorder.names),
+        source=CapturedModel(model, recorder.names, target=request.target.spec if request.target else None),
         group=calls[0].group if heads == tuple(range(head_count)) and len({call.group for call in calls}) == 1 else 1,
     )
 
@@ -122,6 +127,15 @@ def _select_and_mask(
         values = values if keep_pads else _fill_zeros(values, [~keys[:, None, :, None]] * len(values))
     parts = zip(calls, attention, values, context, strict=True)
     return [replace(call, attention=a, values=v, context=c, mask=None) for call, a, v, c in parts], visible
+
+
+def _select_gradient(gradients: Sequence[Tensor], heads: Sequence[int], visible: Sequence[Visible]) -> list[Tensor]:
+    """Return the gradients of the wanted heads; that of a key which a query cannot see means nothing, and is 0."""
+    (index,) = copy_to_device(gradients[0].device, [torch.tensor(heads)])
+    return [
+        at_least_float32(layer.index_select(1, index)).masked_fill_(~mask[:, None], 0)
+        for layer, mask in zip(gradients, visible, strict=True)
+    ]
 
 
 def _fill_zeros(layers: list[Tensor], masks: list[Tensor]) -> list[Tensor]:

@@ -63,7 +63,10 @@ class Recorder:
     site: str
     on_call: Callable[["Recorder"], None] | None = None  # called after each call at the site
     marks_forwards: bool = False  # whether hooks reset `running` when a module is called
+    keeps_graph: bool = False  # whether a gradient will be asked for
     calls: list[AttentionCall] = field(default_factory=list)
+    graph: list[Tensor] = field(default_factory=list)  # the attention of `calls`, as the model goes on with it
+    gradients: list[Tensor] = field(default_factory=list)  # of a target, with respect to `graph`
     counts: dict[str, int] = field(default_factory=dict)  # number of calls at each site
     model_output: Any = None  # what the network's forward returned
     running: str = ""  # the module whose call was recorded last, until it is called again
@@ -84,8 +87,22 @@ class Recorder:
         values = repeat_value_heads(call.values, attention.shape[1]).detach()
         group = attention.shape[1] // call.values.shape[1]
         self.calls.append(AttentionCall(call.name, attention, values, context, call.mask, group))
+        if self.keeps_graph:
+            self.graph.append(find_base(call.attention))
         if self.on_call is not None:
             self.on_call(self)
+
+
+def start_graph(tensor: Tensor) -> Tensor:
+    """Return a tensor that gradients can be traced back to, also where no weight of the model requires them."""
+    return tensor if tensor.requires_grad else tensor.detach().requires_grad_()
+
+
+def find_base(tensor: Tensor) -> Tensor:
+    """Return what a tensor is a view of, if that has the same shape and memory: XLNet goes on with it."""
+    base = tensor._base
+    same = base is not None and base.shape == tensor.shape and base.stride() == tensor.stride()
+    return base if base is not None and same else tensor
 
 
 def check_recording(model: Model, recorder: Recorder) -> None:

@@ -112,7 +112,11 @@ def _max_cells(model: Model, settings: MeasureSettings) -> int:
     """
     config, on_cpu = model.network.config.get_text_config(), model.device.type == "cpu"
     layers = 1 if on_cpu and settings.streams else getattr(config, "num_hidden_layers", 12)
-    maps = layers * getattr(config, "num_attention_heads", 12) * (2 + len(settings.all_lenses))
+    maps = (
+        layers
+        * getattr(config, "num_attention_heads", 12)
+        * (2 + len(settings.all_lenses) + (4 if settings.target else 0))
+    )  # a backward pass keeps more
     memory = psutil.virtual_memory().total if on_cpu else torch.cuda.get_device_properties(model.device).total_memory
     return int(memory) // 8 // (4 * maps)
 

@@ -156,7 +156,8 @@ class Observer:
 
     def _make_request(self, model: Model) -> Any:
         settings = self.settings
-        return make_request(model, settings.site, settings.layers, settings.heads, tuple(settings.keep))
+        keep = tuple(settings.keep - {"gradient"})
+        return make_request(model, settings.site, settings.layers, settings.heads, keep, target=settings.target)
 
     def _view(self, traces: Mapping[str, Trace]) -> dict[tuple[str, str], Maps]:
         """Return every trace through every lens that is needed; values from NaN are dropped when they arrive."""

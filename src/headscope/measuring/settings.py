@@ -12,6 +12,7 @@ from headscope.core.errors import InputError, unknown_name
 from headscope.core.lens import Lens
 from headscope.core.spec import entry_name, to_spec
 from headscope.core.statistic import Statistic
+from headscope.core.target import parse_target
 from headscope.maps.per_example import PerExample
 from headscope.results.stamp import fingerprint_code, hash_file
 
@@ -29,6 +30,7 @@ class MeasureOptions(TypedDict, total=False):
     max_length: int | None  # truncate texts to this number of tokens
     pad_to: int | None  # pad texts to this number of tokens, for lenses that use padding
     units: Units  # "words": attention to a split word is summed, from it averaged; "words_first": from its first token
+    target: str | None  # the prediction whose gradient is measured, for lenses that need it
     rows: bool  # keep the value of every example beside the means
     shard: str | tuple[int, int] | None  # "3/16": the third of sixteen parts, for `hs.merge`
     limit: int | None  # number of examples, sampled at random
@@ -50,6 +52,7 @@ class MeasureSettings:
     pad_to: int | None = None
     units: Units = "tokens"
     rows: bool = False
+    target: str | None = None
     shard: str | tuple[int, int] | None = None
     limit: int | None = None
     seed: int = 0
@@ -94,6 +97,7 @@ class MeasureSettings:
             "lenses": list(map(to_spec, self.lenses)),
             "statistics": list(map(to_spec, self.statistics)),
             **{name: getattr(self, name) for name in COMPARED},
+            **({"target": self.target} if self.target is not None else {}),
             **({"code": code} if (code := self._own_code()) else {}),
             **{name: hash_file(path) for name, path in self.files.items() if path.is_file()},
         }
@@ -117,7 +121,32 @@ def make_measure_settings(lens: Any, statistics: Any, **options: Any) -> Measure
         options[name] = None if indices is None else tuple([indices] if isinstance(indices, int) else indices)
     if options.get("units", "tokens") not in get_args(Units):
         raise InputError(f"units={options['units']!r} is none of {', '.join(get_args(Units))}.")
-    return MeasureSettings(lenses, chosen, **options)
+    if options.get("target") is not None:
+        options["target"] = _check_target(options["target"])
+    settings = MeasureSettings(lenses, chosen, **options)
+    if ("gradient" in settings.keep) != (settings.target is not None):
+        raise InputError(_explain_target(settings))
+    return settings
+
+
+def _check_target(target: Any) -> str:
+    if not isinstance(target, str):
+        raise InputError(
+            f"The target of a measurement is stamped into its result, so it must be a text such as 'predicted', but "
+            f"got {target!r}."
+        )
+    return parse_target(target).spec
+
+
+def _explain_target(settings: MeasureSettings) -> str:
+    if settings.target is not None:
+        return (
+            f"target={settings.target!r} was given, but no lens needs a gradient. Add lens='gradient', or leave it out."
+        )
+    lens = next(to_spec(lens) for lens in settings.all_lenses if "gradient" in lens.needs)
+    return (
+        f"The lens '{lens}' needs the gradient of a prediction. Say which: target='predicted', in the shell --target."
+    )
 
 
 def _as_list(value: Any) -> Sequence[Any]:

@@ -1,4 +1,4 @@
-"""Find lenses, statistics, edits, figures, readers, studies and families by name."""
+"""Find lenses, statistics, methods for importances, edits, figures, readers, studies and families by name."""
 
 import pkgutil
 import sys
@@ -172,8 +172,12 @@ statistics = Catalog("statistic", "statistics")
 figures = Catalog("figure", "figures")
 readers = Catalog("reader", "readers")
 studies = Catalog("study", "studies")
+importance_methods = Catalog("importance", "importance_methods")
 families = Catalog("family", "families")
-catalogs = {catalog.folder: catalog for catalog in (lenses, statistics, edits, figures, readers, studies, families)}
+catalogs = {
+    catalog.folder: catalog
+    for catalog in (lenses, statistics, importance_methods, edits, figures, readers, studies, families)
+}
 
 
 class HasCard:

@@ -88,6 +88,15 @@ def list_figures() -> Listing:
     return Listing(catalog.figures)
 
 
+def list_importance_methods() -> Listing:
+    """Return all methods of `hs.importances` by name: built in, installed, and defined in this session.
+
+    >>> "blank_out" in hs.list_importance_methods()
+    True
+    """
+    return Listing(catalog.importance_methods)
+
+
 def list_edits() -> Listing:
     """Return all edits by name: built in, installed, and defined in this session.
 

@@ -49,6 +49,7 @@ class Trace(HasCard):
     keys: Tokens
     examples: tuple[Example, ...]
     values: Sequence[Float[Tensor, "batch head key _"]] | None = None  # V, shared value heads repeated; _ is value
+    gradient: Sequence[Float[Tensor, "batch head query key"]] | None = None  # d target / d A, 0 where no key is visible
     context: Sequence[Float[Tensor, "batch head query _"]] | None = None  # Z = A·V as the model computed it
     output: Sequence[Float[Tensor, "head _ hidden"]] | None = None  # slices of W_O
     held: frozenset[str] = frozenset({"attention"})
@@ -76,11 +77,13 @@ class Trace(HasCard):
         visible: Any = None,
         output: Any = None,
         keys: Any = None,
+        gradient: Any = None,
     ) -> "Trace":
         """Build a trace from tensors, such as a model's `attentions`.
 
         `attentions` has one `[batch, head, query, key]` (or `[head, query, key]`) tensor per layer, `values` one
-        `[batch, head, key, value]`, `output` one `[head, value, hidden]`. `visible` is "all", "causal", or a boolean
+        `[batch, head, key, value]`, `output` one `[head, value, hidden]`,
+        `gradient` one like that of `attentions`. `visible` is "all", "causal", or a boolean
         tensor `[batch, query, key]` for all layers (or one per layer); `keys` are the tokens attended to, where they
         are not the same as `tokens`.
 
@@ -91,7 +94,8 @@ class Trace(HasCard):
         """
         from headscope.core.trace.from_tensors import build_trace
 
-        return build_trace(attentions, tokens, values=values, visible=visible, output=output, keys=keys)
+        optional = {"values": values, "output": output, "gradient": gradient}
+        return build_trace(attentions, tokens, visible=visible, keys=keys, **optional)
 
 
 def select_labels(labels: Sequence[int], wanted: Any, what: str) -> tuple[int, ...]:

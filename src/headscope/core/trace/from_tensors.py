@@ -14,7 +14,14 @@ from headscope.core.trace import Trace
 
 
 def build_trace(
-    attentions: Any, tokens: Any, *, values: Any = None, visible: Any = None, output: Any = None, keys: Any = None
+    attentions: Any,
+    tokens: Any,
+    *,
+    values: Any = None,
+    visible: Any = None,
+    output: Any = None,
+    keys: Any = None,
+    gradient: Any = None,
 ) -> Trace:
     """See `Trace.of`."""
     attention = [_check_attention(tensor, layer) for layer, tensor in enumerate(_to_layers(attentions, "attentions"))]
@@ -32,7 +39,7 @@ def build_trace(
         raise InputError(f"The maps are {queries} × {width}; give the tokens attended to as keys=…")
     real = query_tokens.real[:, :, None] & key_tokens.real[:, None, :]
     masks = [mask & real for mask in _to_masks(visible, attention, real)]
-    optional = {"values": values, "output": output}
+    optional = {"values": values, "output": output, "gradient": gradient}
     return Trace(
         site="self" if keys is None else "cross",
         layers=tuple(range(len(attention))),
@@ -44,6 +51,7 @@ def build_trace(
         examples=tuple(Example(str(row), " ".join(query_tokens.text[row])) for row in range(batch)),
         values=None if values is None else _to_values(values, attention, key_tokens),
         output=None if output is None else _check_shapes(output, "output", attention, (heads, None, None)),
+        gradient=None if gradient is None else _to_gradient(gradient, attention, masks),
         held=frozenset({"attention", *(name for name, tensors in optional.items() if tensors is not None)}),
     )
 
@@ -125,6 +133,13 @@ def _to_values(values: Any, attention: list[Tensor], keys: Tokens) -> list[Tenso
             tensors[layer] = tensor.repeat_interleave(heads // tensor.shape[1], dim=1)
     _check_shapes(tensors, "values", attention, (batch, heads, width, None))
     return [tensor * keys.real[:, None, :, None] for tensor in tensors]
+
+
+def _to_gradient(gradient: Any, attention: list[Tensor], masks: list[Tensor]) -> list[Tensor]:
+    """Return one tensor per layer, with zeros for keys that are not visible."""
+    tensors = [tensor[None] if tensor.ndim == 3 else tensor for tensor in _to_layers(gradient, "gradient")]
+    _check_shapes(tensors, "gradient", attention, tuple(attention[0].shape))
+    return [tensor * mask[:, None] for tensor, mask in zip(tensors, masks, strict=True)]
 
 
 def _check_shapes(layers: Any, name: str, attention: list[Tensor], shape: tuple[int | None, ...]) -> list[Tensor]:

@@ -4,6 +4,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
+from typing import Any
 
 import torch
 from jaxtyping import Bool, Float
@@ -62,7 +63,8 @@ def fill_nan(trace: Trace) -> Trace:
         )
 
     attention = clean(trace.attention) or []
-    return replace(trace, attention=attention, values=clean(trace.values), context=clean(trace.context))
+    rest: dict[str, Any] = {name: clean(getattr(trace, name)) for name in ("values", "context", "gradient")}
+    return replace(trace, attention=attention, **rest)
 
 
 def drop_nan(values: Float[Tensor, "batch layer *axes"], nan: Bool[Tensor, "batch layer head"]) -> Tensor:

@@ -1,0 +1,49 @@
+"""Gradients of a prediction with respect to the attention weights of a forward pass."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils._pytree import tree_map
+
+from headscope.core.errors import CaptureError
+from headscope.core.trace import at_least_float32
+from headscope.engine.readout import Readout
+from headscope.engine.recorder import Recorder
+
+
+@contextmanager
+def allow_gradients(tensors: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Switch gradients on in this block, whatever the caller's mode; yield inputs that they can be computed with."""
+    with torch.inference_mode(False), torch.enable_grad():
+        yield {
+            name: tensor.clone() if isinstance(tensor, Tensor) and tensor.is_inference() else tensor
+            for name, tensor in tensors.items()
+        }
+
+
+def compute_gradients(readout: Readout, output: Any, recorder: Recorder) -> list[Tensor]:
+    """Return the gradient of each example's score with respect to its attention weights, one tensor per layer.
+
+    Examples do not depend on one another, so one backward pass of the sum gives the gradients of all. Later layers
+    depend on the attention of earlier ones: the gradient of a layer includes what its attention changes there.
+    """
+    scores = readout.score(output)
+    slope = readout.slope(scores)
+    gradients = torch.autograd.grad((scores / slope).sum(), recorder.graph, allow_unused=True)
+    found = []
+    for call, gradient in zip(recorder.calls, gradients, strict=True):
+        if gradient is None:
+            raise CaptureError(
+                f"The target has no gradient with respect to the attention of {call.name}: the model does not compute "
+                "the prediction from the weights that this module returns. Capture it without a target."
+            )
+        found.append(at_least_float32(gradient) * slope.to(at_least_float32(gradient))[:, None, None, None])
+    return found
+
+
+def detach_output(output: Any) -> Any:
+    """Return a model's output without the graph that gradients were computed with."""
+    return tree_map(lambda part: part.detach() if isinstance(part, Tensor) else part, output)

@@ -1,0 +1,140 @@
+"""How much each token matters for a model's prediction."""
+
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from headscope.core.catalog import importance_methods
+from headscope.core.errors import DataWarning, InputError
+from headscope.core.example import Example
+from headscope.core.importance import Importance, Importances
+from headscope.core.spec import to_spec
+from headscope.core.target import PredictionTarget, parse_target
+from headscope.data.reading.read import read_texts
+from headscope.data.tokenizing.running_text import split_running_text
+from headscope.engine.batch import Inputs, check_max_length, make_batches
+from headscope.engine.fingerprint import CapturedModel
+from headscope.engine.model import Model, check_model
+from headscope.engine.progress import show_progress
+from headscope.engine.scorer import open_scorer
+
+Row = dict[str, Any]
+"""The results of one example, by field of Importances."""
+
+
+def importances(
+    model: Model,
+    data: Any,
+    method: Any = "blank_out",
+    *,
+    target: Any = "predicted",
+    batch_size: int = 16,
+    max_length: int | None = None,
+    progress: bool = False,
+) -> Importances:
+    """Return how much each token of each text matters for a prediction.
+
+    Parameters
+    ----------
+    data
+        A text, or what `hs.read` takes.
+    method
+        "blank_out", "input_gradient", "integrated_gradients", or a spec such as "blank_out:replace=unk"; see
+        `headscope list importance_methods`.
+    target
+        The prediction that is explained: "predicted", "label", "class=NAME", "mask:word=his", "next:word=mat", or a
+        function from the model's output to one number for each example.
+    batch_size
+        How many texts of similar length share a batch. Blank-out reads some thousand tokens at a time.
+
+    >>> from transformers import BertForSequenceClassification
+    >>> untrained = hs.load(BertForSequenceClassification(model.network.config), tokenizer=model.tokenizer)
+    >>> hs.importances(untrained, "The cat sat down.", "blank_out", target="class=1")
+    Importances(blank_out, target class=1, of 1 example, 7 tokens)
+    """
+    check_model(model)
+    chosen, aim = importance_methods.make(method), parse_target(target)
+    if isinstance(data, Mapping) or model.network.main_input_name != "input_ids":
+        raise InputError("Importances are of the tokens of texts. Give texts to a model that reads texts.")
+    if batch_size < 1:
+        raise InputError(f"batch_size must be at least 1, but got {batch_size}.")
+    examples = read_texts(data)
+    longest = check_max_length(model, examples, max_length)
+    rows: dict[int, Row] = {}
+    with show_progress(len(examples), quiet=not progress) as advance:
+        for indices, inputs in _make_batches(model, examples, batch_size, longest):
+            rows |= dict(zip(indices, _explain_batch(model, inputs, chosen, aim, longest), strict=True))
+            advance(len(indices))
+    source = CapturedModel(model, model.network.modules(), target=aim.spec)
+    return _collect(examples, [rows[index] for index in range(len(examples))], chosen, aim.spec, source)
+
+
+def _collect(
+    examples: Sequence[Example], rows: Sequence[Row], method: Importance, target: str, source: CapturedModel
+) -> Importances:
+    fields = ("tokens", "pieces", "scores", "special", "words", "answers")
+    return Importances(
+        examples=tuple(examples),
+        **{name: tuple(row[name] for row in rows) for name in fields},
+        method=to_spec(method),
+        target=target,
+        score=np.array([row["score"] for row in rows]),
+        signed=method.signed,
+        quantity=method.quantity,
+        diagnostics={name: np.array([row["more"][name] for row in rows]) for name in rows[0]["more"]},
+        source=source,
+    )
+
+
+def _make_batches(
+    model: Model, examples: Sequence[Example], size: int, max_length: int | None
+) -> Iterator[tuple[list[int], Inputs]]:
+    """Yield batches of texts of similar length, longest first, with the index of each text."""
+    (whole,) = make_batches(model, examples, len(examples), max_length=max_length)  # warns of truncated texts once
+    assert whole.source is not None
+    lengths = whole.source.counts.tolist()
+    order = sorted(range(len(examples)), key=lambda index: (-lengths[index], index))
+    for start in range(0, len(order), size):
+        indices = order[start : start + size]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DataWarning)
+            (inputs,) = make_batches(model, [examples[index] for index in indices], size, max_length=max_length)
+        yield indices, inputs
+
+
+def _explain_batch(
+    model: Model, inputs: Inputs, method: Importance, target: PredictionTarget, max_length: int | None
+) -> list[Row]:
+    tokens = inputs.source
+    assert tokens is not None
+    with open_scorer(model, inputs, target) as scorer:
+        result = method(scorer)
+    scores, more = result if isinstance(result, tuple) else (result, {})
+    _check_scores(method, scores, scorer.ids)
+    real = tokens.real.cpu()
+    pair = not model.network.config.is_encoder_decoder
+    return [
+        {
+            "tokens": tuple(tokens.text[row]),
+            "pieces": split_running_text(model.tokenizer, example, tokens.text[row], max_length, use_pair=pair),
+            "scores": scores[row].double().cpu().numpy()[real[row].numpy()],
+            "special": tokens.special[row].cpu()[real[row]].numpy(),
+            "words": tokens.word[row].cpu()[real[row]].numpy(),
+            "answers": scorer.readout.names[row],
+            "score": float(scorer.scores[row]),
+            "more": {name: float(table[row]) for name, table in more.items()},
+        }
+        for row, example in enumerate(inputs.examples)
+    ]
+
+
+def _check_scores(method: Importance, scores: Any, ids: Tensor) -> None:
+    if not isinstance(scores, torch.Tensor) or scores.shape != ids.shape:
+        shape = list(scores.shape) if isinstance(scores, torch.Tensor) else type(scores).__name__
+        raise InputError(
+            f"The method '{to_spec(method)}' must return one score for each token, {list(ids.shape)}, but gave {shape}."
+        )

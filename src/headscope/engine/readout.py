@@ -1,0 +1,237 @@
+"""Where the score of a target is read in a model's output: at which token, for which class or word."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from headscope.core.errors import InputError
+from headscope.core.example import Example
+from headscope.core.prose import count_noun, join_words
+from headscope.core.target import PredictionTarget
+from headscope.engine.batch import Inputs
+from headscope.engine.model import Model
+
+Link = Literal["softmax", "sigmoid", "identity"]
+"""From logits to scores: of exclusive classes, of classes that may hold together, or the logit itself."""
+
+
+@dataclass(frozen=True)
+class Readout:
+    """The position, and the class or word, of each example's score."""
+
+    choice: Int[Tensor, " batch"]
+    names: tuple[str, ...]  # of the classes or words
+    link: Link
+    position: Int[Tensor, " batch"] | None = None  # None: the head gives one row of logits for each example
+    function: Callable[[Any], Any] | None = None
+
+    def select(self, rows: Sequence[int]) -> "Readout":
+        """Return the readout of some examples, which may be repeated."""
+        index = torch.tensor(rows, device=self.choice.device)
+        position = None if self.position is None else self.position[index]
+        return replace(self, choice=self.choice[index], names=tuple(self.names[row] for row in rows), position=position)
+
+    def score(self, output: Any) -> Float[Tensor, " batch"]:
+        """Return the scores in float64, so that probabilities near 1 keep their digits."""
+        if self.function is not None:
+            return _check_function_score(self.function(output), len(self.names))
+        logits = output.logits.double()
+        rows = torch.arange(len(logits), device=logits.device)
+        if self.position is not None:
+            logits = logits[rows, self.position]
+        if self.link == "softmax":
+            logits = logits.softmax(-1)
+        scores: Tensor = logits[rows, self.choice]
+        return scores.sigmoid() if self.link == "sigmoid" else scores
+
+    def slope(self, scores: Float[Tensor, " batch"]) -> Float[Tensor, " batch"]:
+        """Return the derivative of each score with respect to its logit, to divide by before a backward pass.
+
+        In half precision the gradient of a probability near 0 or 1 would underflow.
+        """
+        if self.link == "identity":
+            return torch.ones_like(scores)
+        return (scores * (1 - scores)).clamp(min=torch.finfo(scores.dtype).tiny).detach()
+
+
+def find_readout(model: Model, inputs: Inputs, output: Any, target: PredictionTarget) -> Readout:
+    """Return where the target's score is, from the model's head and its output for these inputs."""
+    count = len(inputs.examples)
+    if target.function is not None:
+        zeros = torch.zeros(count, dtype=torch.long, device=model.device)
+        return Readout(zeros, (target.spec,) * count, "identity", function=target.function)
+    logits = getattr(output, "logits", None)
+    kind = type(model.network).__name__
+    if not isinstance(logits, Tensor):
+        raise InputError(
+            f"target={target.spec!r} asks for a prediction, but {kind} has no head that predicts one. Load a model "
+            "with a head, fine-tune this one (hs.finetune), or give a function of its output as target."
+        )
+    if logits.ndim == 2 and len(logits) == count:
+        return _read_class(model, inputs, logits, target)
+    if logits.ndim == 3 and model.network.get_output_embeddings() is not None:
+        return _read_word(model, inputs, logits, target)
+    raise InputError(
+        f"target={target.spec!r} needs one prediction for each text or word, but the logits of {kind} have shape "
+        f"{list(logits.shape)}. Give a function of its output as target."
+    )
+
+
+def _read_class(model: Model, inputs: Inputs, logits: Tensor, target: PredictionTarget) -> Readout:
+    """Return the readout of a classification or regression head."""
+    if target.kind in ("mask", "next"):
+        raise InputError(
+            f"target={target.spec!r} asks for a word, but {type(model.network).__name__} predicts a class. Give "
+            "'predicted', 'label' or 'class=NAME'."
+        )
+    config, classes = model.network.config, logits.shape[-1]
+    problem = getattr(config, "problem_type", None)
+    if classes == 1 or problem == "regression":
+        return _read_number(inputs, logits, target)
+    names = [str(config.id2label.get(index, index)) for index in range(classes)]
+    if target.kind == "predicted":
+        choice = logits.argmax(-1)
+    elif target.kind == "class":
+        choice = torch.full_like(logits[:, 0], _find_class(str(target.name), names), dtype=torch.long)
+    else:
+        choice = torch.tensor(_find_labels(inputs, names), device=logits.device)
+    link: Link = "identity" if target.score == "logit" else "softmax"
+    if link == "softmax" and problem == "multi_label_classification":
+        link = "sigmoid"
+    return Readout(choice, tuple(names[index] for index in choice.tolist()), link)
+
+
+def _read_number(inputs: Inputs, logits: Tensor, target: PredictionTarget) -> Readout:
+    if target.kind != "predicted" or logits.shape[-1] != 1:
+        raise InputError(
+            f"target={target.spec!r} asks for a class, but this model predicts a number. Give target='predicted'."
+        )
+    return Readout(torch.zeros_like(logits[:, 0], dtype=torch.long), ("value",) * len(inputs.examples), "identity")
+
+
+def _find_class(name: str, names: Sequence[str]) -> int:
+    if name in names:
+        return names.index(name)
+    lowered = [known.lower() for known in names]
+    if lowered.count(name.lower()) == 1:
+        return lowered.index(name.lower())
+    if name.isdigit() and int(name) < len(names):
+        return int(name)
+    raise InputError(f"This model has no class '{name}'. Its classes: {join_words(names, limit=12)}.")
+
+
+def _find_labels(inputs: Inputs, names: Sequence[str]) -> list[int]:
+    """Return the label of each example, from the examples or from a tokenised batch."""
+    given = inputs.tensors.get("labels")
+    labels: list[Any] = [example.label for example in inputs.examples] if given is None else given.tolist()
+    for example, label in zip(inputs.examples, labels, strict=True):
+        if isinstance(label, bool) or not isinstance(label, int) or not 0 <= label < len(names):
+            raise InputError(
+                f"target='label' needs the label of each example as a number from 0 to {len(names) - 1}, but that of "
+                f"example '{example.id}' is {label!r}. Give labels, or target='predicted'."
+            )
+        called = example.columns.get("label_name")
+        if called not in (None, names[label]) and names[label] != f"LABEL_{label}" and not names[label].isdigit():
+            raise InputError(
+                f"The label {label} of example '{example.id}' is '{called}', but '{names[label]}' for the model. "
+                "Number the classes alike."
+            )
+    return list(labels)
+
+
+def _read_word(model: Model, inputs: Inputs, logits: Tensor, target: PredictionTarget) -> Readout:
+    """Return the readout of a language model: at its mask token, or after the last token."""
+    network = model.network
+    generates = bool(getattr(network, "can_generate", lambda: False)())
+    kind = ("next" if generates else "mask") if target.kind == "predicted" else target.kind
+    if kind not in ("mask", "next"):
+        raise InputError(
+            f"target={target.spec!r} asks for a class, but {type(network).__name__} predicts words. Give "
+            f"'{'next' if generates else 'mask'}:word=WORD' or 'predicted'."
+        )
+    if (kind == "next") != generates:
+        reads = "continues texts" if generates else "predicts words at a mask token"
+        other = "next" if generates else "mask"
+        raise InputError(
+            f"target={target.spec!r} does not fit {type(network).__name__}, which {reads}. Give '{other}' or "
+            f"'{other}:word=WORD'."
+        )
+    position = _find_masks(model, inputs) if kind == "mask" else _find_last(inputs)
+    position = position.to(logits.device)
+    rows = logits[torch.arange(len(logits), device=logits.device), position]
+    words = [_target_word(example, target) for example in inputs.examples]
+    ids = {word: find_word_id(model.tokenizer, word) for word in words if word is not None}
+    predicted = rows.argmax(-1).tolist()
+    choice = [predicted[row] if word is None else ids[word] for row, word in enumerate(words)]
+    names = [
+        _spell(model.tokenizer, token) if word is None else word for token, word in zip(choice, words, strict=True)
+    ]
+    link: Link = "identity" if target.score == "logit" else "softmax"
+    return Readout(torch.tensor(choice, device=logits.device), tuple(names), link, position)
+
+
+def _target_word(example: Example, target: PredictionTarget) -> str | None:
+    if target.column is None:
+        return target.name
+    if example.columns.get(target.column) in (None, ""):
+        known = f"It has: {join_words(example.columns)}." if example.columns else "It has no columns."
+        raise InputError(f"Example '{example.id}' has no word in a column '{target.column}'. {known}")
+    return str(example.columns[target.column])
+
+
+def find_word_id(tokenizer: Any, word: str) -> int:
+    """Return the token of a word inside a text, which begins with a space for byte-level tokenizers."""
+    if tokenizer is None:
+        raise InputError("A target word needs a tokenizer. Give one: hs.load(…, tokenizer=…).")
+    attempts = [tokenizer(text, add_special_tokens=False)["input_ids"] for text in (f" {word.strip()}", word.strip())]
+    ids = next((ids for ids in attempts if len(ids) == 1), attempts[0])
+    if len(ids) == 1 and ids[0] != tokenizer.unk_token_id:
+        return int(ids[0])
+    pieces = join_words(f"'{piece}'" for piece in tokenizer.convert_ids_to_tokens(ids))
+    found = f"is {count_noun(len(ids), 'token')} ({pieces})" if len(ids) != 1 else "is unknown to it"
+    raise InputError(f"The target word '{word}' must be one token of the tokenizer, but {found}. Choose another word.")
+
+
+def _spell(tokenizer: Any, token: int) -> str:
+    return (
+        str(token) if tokenizer is None else str(tokenizer.decode([token])).strip() or repr(tokenizer.decode([token]))
+    )
+
+
+def _find_masks(model: Model, inputs: Inputs) -> Int[Tensor, " batch"]:
+    """Return the position of the only mask token of each example."""
+    mask = getattr(model.tokenizer, "mask_token_id", None)
+    if mask is None:
+        raise InputError("A target at the mask token needs a tokenizer with a mask token, and this one has none.")
+    is_mask = inputs.tensors["input_ids"] == mask
+    for example, found in zip(inputs.examples, is_mask.sum(-1).tolist(), strict=True):
+        if found != 1:
+            raise InputError(
+                f"The target is read at the mask token, but example '{example.id}' has {found or 'none'} of them. "
+                f"Write {model.tokenizer.mask_token} once into each text."
+            )
+    position: Tensor = is_mask.long().argmax(-1)
+    return position
+
+
+def _find_last(inputs: Inputs) -> Int[Tensor, " batch"]:
+    """Return the position of the last real token that the decoder reads."""
+    tokens = inputs.source if inputs.target is None else inputs.target
+    assert tokens is not None
+    places = torch.arange(tokens.real.shape[1], device=tokens.real.device)
+    last: Tensor = (tokens.real * places).argmax(-1)
+    return last
+
+
+def _check_function_score(scores: Any, count: int) -> Tensor:
+    if not isinstance(scores, Tensor) or tuple(scores.shape) != (count,):
+        shape = list(scores.shape) if isinstance(scores, Tensor) else type(scores).__name__
+        raise InputError(
+            f"The target function must return a tensor with one number per example, [{count}], not {shape}."
+        )
+    doubles: Tensor = scores.double()
+    return doubles

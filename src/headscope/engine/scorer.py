@@ -1,0 +1,175 @@
+"""A model and a batch of texts as methods for importances see them: scores of changed tokens or embeddings."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from headscope.core.errors import CaptureError, InputError
+from headscope.core.prose import join_words
+from headscope.core.target import PredictionTarget
+from headscope.core.tokens import Tokens
+from headscope.engine.batch import Inputs
+from headscope.engine.gradient import allow_gradients
+from headscope.engine.model import Model, find_word_embeddings
+from headscope.engine.readout import Readout, find_readout
+
+TOKENS_PER_PASS = {"cpu": 4_096, "cuda": 65_536}
+"""Tokens of one forward pass."""
+
+
+@dataclass
+class Embedded:
+    """What replaces the output of the word embeddings in one forward pass, and what they gave."""
+
+    replacement: Tensor | None = None
+    output: Tensor | None = None
+
+
+@dataclass(frozen=True)
+class BatchScorer:
+    """One batch of texts, and where the score of the target is read; the model must be in evaluation mode."""
+
+    model: Model
+    inputs: Inputs
+    readout: Readout
+    scores: Float[Tensor, " batch"]
+    word_embeddings: Tensor | None = field(repr=False, default=None)
+
+    @property
+    def tokens(self) -> Tokens:
+        """The tokens of the texts."""
+        assert self.inputs.source is not None
+        return self.inputs.source
+
+    @property
+    def ids(self) -> Int[Tensor, "batch token"]:
+        """The ids of the tokens."""
+        ids: Tensor = self.inputs.tensors["input_ids"]
+        return ids
+
+    @property
+    def embeddings(self) -> Float[Tensor, "batch token hidden"]:
+        """What the layer of word embeddings gives for the texts."""
+        if self.word_embeddings is None:
+            raise CaptureError(
+                f"The word embeddings of {type(self.model.network).__name__} were not found, so there is no gradient "
+                "with respect to them. Use 'blank_out'."
+            )
+        return self.word_embeddings
+
+    def find_id(self, name: str) -> int:
+        """Return the id of a special token; raise InputError if the tokenizer has none, or pads with it."""
+        tokenizer = self.model.tokenizer
+        known = {other: getattr(tokenizer, f"{other}_token_id", None) for other in ("mask", "unk", "pad")}
+        token = known[name]
+        if token is None:
+            usable = [f"'{other}'" for other in ("mask", "unk") if known[other] is not None]
+            other = f"Give replace={join_words(usable, 'or')}" if usable else "Use 'input_gradient'"
+            raise InputError(f"The tokenizer has no '{name}' token to replace words by. {other}.")
+        if name != "pad" and token == self.model.network.config.get_text_config().pad_token_id:
+            raise InputError(
+                f"The '{name}' token of this model is also its padding token, so a replaced word would count as "
+                "padding. Replace by another token, or use 'input_gradient'."
+            )
+        return int(token)
+
+    def score(self, rows: Sequence[int], ids: Int[Tensor, "row token"]) -> Float[Tensor, " row"]:
+        """Return the scores of examples with other ids; some thousand tokens are read at a time."""
+        budget = TOKENS_PER_PASS.get(ids.device.type, TOKENS_PER_PASS["cpu"])
+        size = max(1, budget // ids.shape[1])
+        parts = []
+        with torch.no_grad():
+            for start in range(0, len(rows), size):
+                chunk = list(rows[start : start + size])
+                output = self.model.network(**self._select(chunk, ids[start : start + size]))
+                parts.append(self.readout.select(chunk).score(output))
+        return torch.cat(parts)
+
+    def score_embeddings(self, row: int, embeddings: Float[Tensor, "copy token hidden"]) -> Float[Tensor, " copy"]:
+        """Return the scores of copies of one example with other embeddings."""
+        rows = [row] * len(embeddings)
+        return self._run(rows, embeddings)[1]
+
+    def find_gradient(self) -> Float[Tensor, "batch token hidden"]:
+        """Return the gradient of each example's score with respect to its embeddings."""
+        with allow_gradients({}):
+            embeddings = self.embeddings.clone().requires_grad_()
+            readout, scores = self._run(list(range(len(embeddings))), embeddings)
+            slope = readout.slope(scores)
+            (gradient,) = torch.autograd.grad((scores / slope).sum(), embeddings)
+        return gradient.double() * slope[:, None, None]
+
+    def _run(self, rows: Sequence[int], embeddings: Tensor) -> tuple[Readout, Tensor]:
+        readout = self.readout.select(rows)
+        tensors = self._select(rows, self.ids[list(rows)])
+        tensors = {name: part.clone() if isinstance(part, Tensor) else part for name, part in tensors.items()}
+        output = run_with_embeddings(self.model, tensors, Embedded(embeddings))
+        return readout, readout.score(output)
+
+    def _select(self, rows: Sequence[int], ids: Tensor) -> dict[str, Any]:
+        """Return the inputs of some examples, with other ids."""
+        count = len(self.inputs.examples)
+        index = torch.tensor(rows, device=ids.device)
+        tensors = {
+            name: part[index] if isinstance(part, Tensor) and part.ndim and len(part) == count else part
+            for name, part in self.inputs.tensors.items()
+        }
+        return {**tensors, "input_ids": ids}
+
+
+@contextmanager
+def open_scorer(model: Model, inputs: Inputs, target: PredictionTarget) -> Iterator[BatchScorer]:
+    """Run the model once to find the score of the target; it is in evaluation mode in this block."""
+    with _evaluating(model.network):
+        embedded = Embedded()
+        with torch.no_grad():
+            output = run_with_embeddings(model, inputs.tensors, embedded)
+        readout = find_readout(model, inputs, output, target)
+        word_embeddings = None if embedded.output is None else embedded.output.detach()
+        yield BatchScorer(model, inputs, readout, readout.score(output).detach(), word_embeddings)
+
+
+def run_with_embeddings(model: Model, tensors: Any, embedded: Embedded) -> Any:
+    """Run the model; the first call of its word embeddings with the ids is recorded, and replaced if asked for.
+
+    Ids are given as well, because some models also read positions and padding from them.
+    """
+    layer = (find_word_embeddings(model.network) or ("", None))[1]
+    ids = tensors["input_ids"]
+
+    def hook(_: Any, args: tuple[Any, ...], output: Tensor) -> Tensor | None:
+        read = args[0] if args else None
+        if embedded.output is not None or read is None or read.shape != ids.shape or not torch.equal(read, ids):
+            return None
+        embedded.output = output
+        return embedded.replacement
+
+    with ExitStack() as stack:
+        for module in model.network.modules():  # encoder and decoder may have layers of their own, with shared weights
+            if layer is not None and getattr(module, "num_embeddings", None) == layer.num_embeddings:
+                stack.enter_context(module.register_forward_hook(hook))
+        output = model.network(**tensors)
+    if embedded.replacement is not None and embedded.output is None:
+        raise CaptureError(
+            f"The word embeddings of {type(model.network).__name__} were not called with its input ids, so they cannot "
+            "be replaced. Use 'blank_out'."
+        )
+    return output
+
+
+@contextmanager
+def _evaluating(network: Any) -> Iterator[None]:
+    """Switch dropout off in this block, and restore the mode of every module."""
+    modes = {module: module.training for module in network.modules() if module.training}
+    for module in modes:
+        module.training = False
+    try:
+        yield
+    finally:
+        for module, mode in modes.items():
+            module.training = mode
