@@ -15,12 +15,12 @@ class InputGradient(Importance):
     """The gradient of the score with respect to each token's word embedding, as one number.
 
     `kind=norm` is its Euclidean norm: how sensitive the score is to a small change of the token (Simonyan et al.,
-    2014). `times_input` is its dot product with the embedding, the first-order estimate of what the score would lose if
-    the embedding were zero; `absolute` is the absolute value of that. `sum` is |Σ ∂score/∂x| over the dimensions, as the
-    code of Abnar & Zuidema (2020) computes it: it depends on the basis of the embeddings.
+    2014); `norm1` is the sum of its absolute values. `times_input` is its dot product with the embedding, the
+    first-order estimate of what the score would lose if the embedding were zero; `absolute` is the absolute value of
+    that. The plain sum over dimensions is no choice: layer norms make it 0 for every token.
     """
 
-    kind: Literal["norm", "times_input", "absolute", "sum"] = "norm"
+    kind: Literal["norm", "norm1", "times_input", "absolute"] = "norm"
 
     cites = ("simonyan2014",)
     quantity = "input gradient"
@@ -33,10 +33,8 @@ class InputGradient(Importance):
     def __call__(self, scorer: Scorer) -> Float[Tensor, "batch token"]:
         """Return one number for each token, from one backward pass."""
         gradient = scorer.find_gradient().double()
-        if self.kind == "norm":
-            norms: Tensor = torch.linalg.vector_norm(gradient, dim=-1)
+        if self.kind in ("norm", "norm1"):
+            norms: Tensor = torch.linalg.vector_norm(gradient, 1 if self.kind == "norm1" else 2, dim=-1)
             return norms
-        if self.kind == "sum":
-            return gradient.sum(-1).abs()
         product = (gradient * scorer.embeddings.double()).sum(-1)
         return product.abs() if self.kind == "absolute" else product

@@ -55,8 +55,7 @@ def measure(
     file that exists is replaced only with `overwrite=True`, which also discards the checkpoint of another run.
 
     Options: `shard` "3/16", `limit` and `seed`, `rows` (keep the value of every example), `units` ("tokens", "words",
-    "words_first"), `site`, `layers`, `heads`, `max_length`, `pad_to`, `batch_size`, `tagger`, and `target` for lenses
-    of gradients ("predicted", "label", … as in `hs.capture`).
+    "words_first"), `site`, `layers`, `heads`, `max_length`, `pad_to`, `batch_size`, `tagger`, `target` (of gradients).
 
     >>> data = hs.measure(model, ["The cat sat down.", "It rained."], statistics=["entropy"], progress=False)
     >>> data["entropy"].dims
