@@ -10,15 +10,17 @@ import headscope
 
 GROUPS = {
     "Load, read, capture": ("load", "read", "capture", "stream", "by_layer", "generate", "edited"),
-    "View": ("view", "to_words", "identifiability"),
+    "View": ("view", "to_words", "identifiability", "importances"),
     "Measure and compare": ("measure", "merge", "compare"),
     "Draw, save, report": ("draw", "show", "save", "open_result", "report"),
     "Train, score, repeat a study": ("finetune", "score", "study"),
-    "Objects": ("Model", "Example", "Tokens", "Trace", "Maps"),
-    "Write your own": (*("Lens", "make_maps", "Statistic", "PerExample", "Batch", "Figure", "Edit", "Study"),),
+    "Objects": ("Model", "Example", "Tokens", "Trace", "Maps", "Importances"),
+    "Write your own": (
+        *("Lens", "make_maps", "Statistic", "PerExample", "Batch", "Figure", "Edit", "Importance", "Study"),
+    ),
     "List what there is": (
         *("list_lenses", "list_statistics", "list_figures", "list_edits"),
-        *("list_readers", "list_studies", "list_families"),
+        *("list_importance_methods", "list_readers", "list_studies", "list_families"),
     ),
     "Errors and warnings": (
         *("HeadscopeError", "InputError", "UnknownName", "LoadError", "NotCaptured", "MissingExtra"),

@@ -61,6 +61,13 @@ class Importance(ABC):
     """Frozen parameters and a call that says how much each token matters for the score of a target.
 
     A subclass is a frozen dataclass in a file of its own under `importance_methods/`, named after it.
+
+    >>> class Position(hs.Importance):
+    ...     def __call__(self, scorer):
+    ...         return scorer.tokens.real.cumsum(-1).double()
+    >>> result = hs.importances(model, "The cat sat.", Position(), target=lambda output: output.pooler_output[:, 0])
+    >>> result.scores[0].tolist()
+    [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
     """
 
     cites: ClassVar[tuple[str, ...]] = ()
@@ -91,6 +98,10 @@ class Importances(HasCard):
 
     Scores are arrays with one number for each token of an example, NaN where the method defines none (special tokens,
     for blank-out).
+
+    >>> result = hs.importances(model, "It rained.", "input_gradient", target=lambda output: output.pooler_output[:, 0])
+    >>> result.tokens[0], result.scores[0].shape
+    (('[CLS]', 'it', 'rained', '.', '[SEP]'), (5,))
     """
 
     examples: tuple[Example, ...]
