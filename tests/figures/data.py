@@ -57,7 +57,22 @@ def data_for(figure: str, tokens="the cat sat", *, causal=False) -> xr.Dataset:
         return measured(types=tokens.split(" "))
     if figure in OF_PATTERNS:
         return evaluated(tokens.split(" ")) if figure == "confusion" else typical(tokens.split(" "))
+    if figure == "layered":
+        return add_graph(dataset(tokens, causal=causal))
     return intervals(tokens) if figure in ONE_ROW else dataset(tokens, causal=causal)
+
+
+def add_graph(data: xr.Dataset, kind: str = "edges") -> xr.Dataset:
+    """Return maps of one head per layer like those of rollout or flow, with their graph: half of it the residual."""
+    raw = data["weights"].isel(lens=[0, 0], head=0).values.astype(float)
+    graph = 0.5 * raw + 0.5 * np.eye(raw.shape[-1])
+    product = [graph[:, 0]]
+    for index in range(1, graph.shape[1]):
+        product.append(graph[:, index] @ product[-1])
+    weights = np.stack(product, 1)[:, :, None]
+    data = data.isel(head=[0]).assign(weights=(data["weights"].dims, weights.astype("float32")))
+    data = data.assign_coords(lens=["rollout", "rollout:residual=0.3"], signed=("lens", [False, False]))
+    return data.assign({kind: (("lens", "layer", "query", "key"), graph.astype("float32"))})
 
 
 def intervals(tokens="the cat sat", *, certain=False) -> xr.Dataset:

@@ -12,7 +12,7 @@ from matplotlib.text import Text
 from headscope.core.catalog import figures
 from headscope.plotting import theme
 from headscope.plotting.draw import draw
-from tests.figures.data import MEASURED, data_for, dataset, evaluated, intervals, measured, typical
+from tests.figures.data import MEASURED, add_graph, data_for, dataset, evaluated, intervals, measured, typical
 from tests.figures.layout import find_faults, frame_of, outline, overlap, record_texts
 from tests.figures.test_laws import SEVERAL_PANELS
 
@@ -48,6 +48,8 @@ def make_data(name: str, tokens: int):
         return make_intervals(tokens)
     if name == "overlay":
         return make_image({12: 3, 60: 7, 128: 11}[tokens])
+    if name == "layered":
+        return add_graph(make_maps(tokens, layers=layers, heads=1))
     return make_maps(8 if name == "head_grid" else tokens, layers=layers if name == "head_grid" else 1, heads=heads)
 
 
@@ -112,6 +114,14 @@ def test_a_grid_of_coloured_heads_is_readable(options, width):
         data = measured(layers=12, heads=12, lenses=["raw"]).assign(patterns=(dims, shares))
         data = data.assign_coords(pattern=list(PATTERNS))
     assert find_faults(draw(data, "head_grid", size=width, **options)) == []
+
+
+@pytest.mark.parametrize("width", [COLUMN, PAGE])
+@pytest.mark.parametrize("kind", ["edges", "capacities"])
+@pytest.mark.parametrize("ends", [{}, {"query": 7}, {"key": 4}, {"query": 7, "key": 4}])
+def test_a_graph_of_12_layers_and_30_tokens_is_readable(ends, kind, width):
+    data = add_graph(make_maps(30, layers=12, heads=1), kind)
+    assert find_faults(draw(data, "layered", size=width, **ends)) == []
 
 
 @pytest.mark.parametrize("width", [COLUMN, PAGE])
