@@ -21,8 +21,8 @@ import torch
 from benchmarks.gpu import clock_of
 from benchmarks.peers import load_bert, load_llama, steps
 from benchmarks.timing import show
-from headscope.core import maps
 from headscope.core.lens import view
+from headscope.core.maps import factored
 from headscope.core.trace import Trace
 from headscope.effective import cholesky, layers, projection
 from headscope.effective.visibility import Visibility, analyze_mask
@@ -170,7 +170,7 @@ def without_halves() -> AbstractContextManager[Any]:
 
 def without_huge_pages() -> AbstractContextManager[Any]:
     """Allocate maps as torch does."""
-    return patch.object(maps, "allocate_huge_pages", lambda shape, dtype: torch.empty(shape, dtype=dtype))
+    return patch.object(factored, "allocate_huge_pages", lambda shape, dtype: torch.empty(shape, dtype=dtype))
 
 
 if __name__ == "__main__":

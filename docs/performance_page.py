@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from headscope.core import maps
+from headscope.core.maps import factored
 from headscope.effective import causal, cholesky, layers, projection, visibility
 
 DOCS = Path(__file__).parent
@@ -54,7 +54,7 @@ MECHANISMS = {
     "value heads factored once for the heads that share them": (layers._repeat,),
     "layers stacked": (layers._stack_layers, layers._stack_values),
     "triangular inverses by halves": (cholesky._lower_inverse,),
-    "large maps in huge pages": (maps.allocate_huge_pages,),
+    "large maps in huge pages": (factored.allocate_huge_pages,),
     "equal rows of V merged": (projection._merged_basis, projection._first_equal_row),
     "everything else: float64 decomposition": (projection._svd_basis, projection._replace_lost,
                                                causal._project_lost),

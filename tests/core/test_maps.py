@@ -8,10 +8,10 @@ from dataclasses import replace
 import pytest
 import torch
 
-from headscope.core import maps as maps_module
 from headscope.core.errors import InputError
 from headscope.core.lens import view
-from headscope.core.maps import HUGE_PAGE_BYTES, Factored, allocate_huge_pages
+from headscope.core.maps import factored
+from headscope.core.maps.factored import HUGE_PAGE_BYTES, Factored, allocate_huge_pages
 from headscope.core.trace import Trace
 from headscope.engine.capture import capture
 from headscope.version import __version__
@@ -141,9 +141,9 @@ def test_without_huge_pages_a_large_tensor_is_allocated_all_the_same(monkeypatch
         def madvise(self, *_):
             raise OSError(22, "Invalid argument")
 
-    monkeypatch.setattr(maps_module.mmap, "mmap", Refusing)
+    monkeypatch.setattr(factored.mmap, "mmap", Refusing)
     assert allocate_huge_pages((HUGE_PAGE_BYTES // 4 + 1,), torch.float32).fill_(1).sum() == HUGE_PAGE_BYTES // 4 + 1
-    monkeypatch.delattr(maps_module.mmap, "MADV_HUGEPAGE", raising=False)
+    monkeypatch.delattr(factored.mmap, "MADV_HUGEPAGE", raising=False)
     assert allocate_huge_pages((HUGE_PAGE_BYTES // 4 + 1,), torch.float32).shape == (HUGE_PAGE_BYTES // 4 + 1,)
 
 

@@ -8,7 +8,7 @@ import torch
 import headscope as hs
 from headscope.core.errors import InputError
 from headscope.core.lens import view
-from headscope.core.maps import Factored
+from headscope.core.maps.factored import Factored
 from headscope.core.tokens import Tokens
 from headscope.core.trace import Trace
 from headscope.engine.capture import capture

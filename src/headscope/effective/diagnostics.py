@@ -7,7 +7,8 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from headscope.core.maps import Factored, LazyTensors
+from headscope.core.maps import LazyTensors
+from headscope.core.maps.factored import Factored
 from headscope.core.trace import at_least_float32
 
 

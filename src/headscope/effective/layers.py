@@ -11,7 +11,7 @@ from torch import Tensor
 
 from headscope.core.edit import LayerHeads
 from headscope.core.errors import InputError
-from headscope.core.maps import Factored
+from headscope.core.maps.factored import Factored
 from headscope.core.prose import join_words
 from headscope.core.trace import Trace, Visible, at_least_float32
 from headscope.effective.causal import project_rows

@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from headscope.core.edit import LayerHeads
-from headscope.core.maps import Factored
+from headscope.core.maps.factored import Factored
 from headscope.core.trace import at_least_float32
 from headscope.effective.layers import Keys, compute_layer
 from headscope.effective.visibility import Visibility, analyze_mask

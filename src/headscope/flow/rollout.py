@@ -8,7 +8,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from headscope.core.errors import InputError
-from headscope.core.maps import Factored, Maps
+from headscope.core.maps import Maps
+from headscope.core.maps.factored import Factored
 from headscope.core.trace import Visible
 from headscope.flow.graph import Signed, residual_graph
 

@@ -9,7 +9,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from headscope.core.errors import InputError
-from headscope.core.maps import Factored, Maps
+from headscope.core.maps import Maps
+from headscope.core.maps.factored import Factored
 from headscope.core.tokens import Tokens
 from headscope.core.trace import Visible
 

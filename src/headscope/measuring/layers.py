@@ -7,7 +7,8 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from headscope.core.maps import Factored, LazyTensors, Maps
+from headscope.core.maps import LazyTensors, Maps
+from headscope.core.maps.factored import Factored
 
 MapsByLens = Mapping[tuple[str, str], Maps]
 """The maps of a batch, by role and lens."""

@@ -1,10 +1,7 @@
 """Token-to-token weights, as a lens sees them."""
 
-import mmap
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
-from math import prod
 from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
 
 import numpy as np
@@ -15,6 +12,7 @@ from torch import Tensor
 from headscope.core.catalog import HasCard
 from headscope.core.errors import InputError
 from headscope.core.example import Example
+from headscope.core.maps.factored import Factored
 from headscope.core.prose import count_noun
 from headscope.core.spec import to_spec
 from headscope.core.tokens import Tokens
@@ -31,25 +29,6 @@ Selector = Any
 
 
 @dataclass(frozen=True)
-class Factored:
-    """A map held as two thin factors, weights = left · rightᵀ; most uses need only a few of its columns."""
-
-    left: Float[Tensor, "batch head query inner"]  # B
-    right: Float[Tensor, "batch head key inner"]  # Q
-
-    @property
-    def weights(self) -> Float[Tensor, "batch head query key"]:
-        """The whole map."""
-        left, right = self.left, self.right
-        if left.device.type != "cpu" or left.requires_grad or right.requires_grad:
-            return left @ right.mT
-        shape = (*left.shape[:-1], right.shape[-2])
-        product = allocate_huge_pages(shape, left.dtype)
-        torch.bmm(left.flatten(0, -3), right.flatten(0, -3).mT, out=product.view(-1, *shape[-2:]))
-        return product
-
-
-@dataclass(frozen=True)
 class Graph:
     """The edges from each layer to the one below, of a lens that follows attention down through the layers.
 
@@ -58,27 +37,6 @@ class Graph:
 
     kind: Literal["edges", "capacities"]
     layers: Sequence[Float[Tensor, "batch 1 query key"]]
-
-
-HUGE_PAGE_BYTES = 32 * 2**20
-"""Size above which freed memory returns to the system, so that every page of a new tensor is mapped anew."""
-
-
-def allocate_huge_pages(shape: Sequence[int], dtype: torch.dtype) -> Tensor:
-    """Return an empty CPU tensor; a large one in huge pages, where the system has them.
-
-    Mapping fresh pages costs more than the product that fills them.
-
-    >>> allocate_huge_pages((2, 3), torch.float32).shape
-    torch.Size([2, 3])
-    """
-    size = prod(shape) * dtype.itemsize
-    if size <= HUGE_PAGE_BYTES or not hasattr(mmap, "MADV_HUGEPAGE"):
-        return torch.empty(shape, dtype=dtype)
-    buffer = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    with suppress(OSError):  # some systems refuse this advice
-        buffer.madvise(mmap.MADV_HUGEPAGE)
-    return torch.frombuffer(buffer, dtype=dtype).view(*shape)
 
 
 class LazyTensors(Mapping[str, Tensor]):

@@ -11,7 +11,8 @@ import xarray as xr
 from torch import Tensor
 
 from headscope.core.errors import InputError, unknown_name
-from headscope.core.maps import Factored, LazyTensors, Maps, Selector
+from headscope.core.maps import LazyTensors, Maps, Selector
+from headscope.core.maps.factored import Factored
 from headscope.core.prose import count_noun
 from headscope.core.tokens import Tokens
 from headscope.core.trace import select_labels
