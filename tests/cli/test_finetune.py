@@ -73,3 +73,17 @@ def test_a_model_without_a_head_is_refused(headscope, folder, tmp_path):  # noqa
     )
     assert done.returncode == 2
     assert "which has no head for any task. Tune it first" in done.stderr
+
+
+def test_a_config_starts_a_new_model_with_the_words_of_the_texts(headscope, folder, tmp_path):  # noqa: F811
+    config = {"model_type": "gpt2", "is_causal": False, "n_layer": 1, "n_head": 2, "n_embd": 16}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    command = ("finetune", folder / "train.jsonl", "--text", "review", "--label", "animal", "--device", "cpu")
+    options = ("--from-scratch", "--config", tmp_path / "config.json", "--epochs", "1", "-o", tmp_path / "new")
+    done = headscope(*command, *options)
+    assert done.returncode == 0, done.stderr
+    written = json.loads((tmp_path / "new" / "config.json").read_text())
+    assert (written["is_causal"], written["n_layer"], written["model_type"]) == (False, 1, "gpt2")
+    refused = headscope(*command, *options, "--model", folder / "model")
+    assert refused.returncode == 2
+    assert "are given, but one model is trained" in " ".join(refused.stderr.split())

@@ -56,4 +56,4 @@ def test_the_page_lists_every_common_column_name():
 
 def test_the_page_lists_every_format():
     for name in readers.names():
-        assert re.search(rf"\"{name}:|\.{name}\"", PAGE), name
+        assert re.search(rf"\"{name}[:@]|\.{name}\"", PAGE), name

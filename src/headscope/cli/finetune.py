@@ -21,11 +21,17 @@ from headscope.cli.options import (
     Words,
     read_examples,
 )
+from headscope.core.errors import InputError
 
 OPTIONS = (
-    "model", "task", "epochs", "batch_size", "max_length", "learning_rate", "warmup", "weight_decay", "seed", "limit",
-    "from_scratch", "keep_checkpoints", "device", "resume", "out",
+    "model", "tokenizer", "task", "epochs", "batch_size", "max_length", "learning_rate", "warmup", "weight_decay",
+    "seed", "limit", "from_scratch", "keep_checkpoints", "device", "resume", "out",
 )  # fmt: skip
+
+Config = Annotated[
+    Path | None,
+    typer.Option(help="Train a new model with this config (JSON, as transformers' config.json), on whole words."),
+]
 
 
 def verb(
@@ -53,6 +59,7 @@ def verb(
     limit: Annotated[
         int | None, typer.Option(help="Number of training examples, sampled at random. Default: all.")
     ] = None,
+    config: Config = None,
     from_scratch: Annotated[bool, typer.Option("--from-scratch", help="Start from random weights.")] = False,
     keep_checkpoints: Annotated[
         bool, typer.Option("--keep-checkpoints", help="Keep the model of every epoch as OUT/epoch-1, …")
@@ -70,10 +77,24 @@ def verb(
         examples = {
             name: read_examples(options[name], options) for name in ("train", "dev") if options[name] is not None
         }
+        options |= _read_new_model(config, model)
     hs.finetune(**examples, **{name: options[name] for name in OPTIONS}, overwrite=force)
     console = Console(highlight=False)
     _print_summary(console, json.loads((out / "finetune.json").read_text(encoding="utf-8")))
     console.print(f"Wrote {out}", soft_wrap=True)
+
+
+def _read_new_model(config: Path | None, model: str | None) -> dict[str, Any]:
+    """Return the options of hs.finetune for a new model; without a config, those for the given one."""
+    if config is None:
+        return {"tokenizer": None}
+    if model is not None:
+        raise InputError(
+            f"Both --config {config} and --model {model} are given, but one model is trained. Leave one out."
+        )
+    from headscope.training.new_model import WORDS, read_config
+
+    return {"model": read_config(config), "tokenizer": WORDS}
 
 
 def _print_summary(console: Console, stamp: dict[str, Any]) -> None:

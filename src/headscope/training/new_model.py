@@ -1,0 +1,92 @@
+"""A new model from a config, with a tokenizer that knows the words of the training texts."""
+
+import inspect
+import json
+from collections import Counter
+from collections.abc import Sequence
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+from headscope.core.errors import InputError, unknown_name
+from headscope.core.example import Example
+from headscope.data.reading.files import find_file
+
+WORDS = "words"
+"""The value of `tokenizer` that asks for a new tokenizer."""
+
+PADDING, UNKNOWN, CLASS, SEPARATOR, MASK = "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"
+MIN_COUNT = 2
+"""Words that occur less often are unknown ones, so that the model learns what to make of those."""
+
+
+def read_config(path: str | Path) -> Any:
+    """Return the config of a JSON file, which has the keys of a `config.json` of transformers.
+
+    `{"model_type": "gpt2", "is_causal": false}` is GPT-2 without its causal mask.
+    """
+    import transformers
+
+    file = find_file(path)
+    try:
+        values = json.loads(file.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise InputError(f"{file} is no JSON: {error}. Write the config of a model, as config.json has it.") from None
+    known = transformers.CONFIG_MAPPING
+    kind = values.get("model_type") if isinstance(values, dict) else None
+    if kind is None:
+        raise InputError(f'{file} has no "model_type". Write the config of a model, such as {{"model_type": "gpt2"}}.')
+    if kind not in known:
+        raise unknown_name("model type of transformers", str(kind), list(known))
+    return known[kind].from_dict(values)
+
+
+def make_new_model(config: Any, examples: Sequence[Example]) -> tuple[Any, Any]:
+    """Return a copy of the config with the size of the vocabulary, and a tokenizer for these texts."""
+    tokenizer, config = make_word_tokenizer(examples, cls_last=reads_last_token(config)), deepcopy(config)
+    config.vocab_size, config.pad_token_id = len(tokenizer), tokenizer.pad_token_id
+    config.bos_token_id = config.eos_token_id = None  # those of the original vocabulary
+    return config, tokenizer
+
+
+def make_word_tokenizer(examples: Sequence[Example], *, cls_last: bool) -> Any:
+    """Return a tokenizer whose tokens are the words of the examples; words are what stands between spaces.
+
+    [CLS] comes first, as in BERT, or last, where the model's classifier reads the last token.
+    """
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors
+    from transformers import PreTrainedTokenizerFast
+
+    counts = Counter(word for example in examples for word in _list_words(example))
+    frequent = sorted((word for word, count in counts.items() if count >= MIN_COUNT), key=lambda word: -counts[word])
+    names = dict.fromkeys([PADDING, UNKNOWN, CLASS, SEPARATOR, MASK, *frequent])
+    vocabulary = {word: index for index, word in enumerate(names)}
+    core = Tokenizer(models.WordLevel(vocabulary, unk_token=UNKNOWN))
+    core.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    single, pair = (f"$A {CLASS}", f"$A {SEPARATOR} $B:1 {CLASS}:1") if cls_last else (
+        f"{CLASS} $A {SEPARATOR}", f"{CLASS} $A {SEPARATOR} $B:1 {SEPARATOR}:1")  # fmt: skip
+    special = [(name, vocabulary[name]) for name in (CLASS, SEPARATOR)]
+    core.post_processor = processors.TemplateProcessing(single=single, pair=pair, special_tokens=special)
+    return PreTrainedTokenizerFast(
+        tokenizer_object=core,
+        pad_token=PADDING,
+        unk_token=UNKNOWN,
+        cls_token=CLASS,
+        sep_token=SEPARATOR,
+        mask_token=MASK,
+        model_input_names=["input_ids", "attention_mask"],
+    )
+
+
+def reads_last_token(config: Any) -> bool:
+    """Return True if the classifier of such models reads the last token, as GPT-2's does, and not the first."""
+    import transformers
+
+    head = transformers.AutoModelForSequenceClassification._model_mapping.get(type(config), None)
+    forward = inspect.unwrap(head.forward) if head is not None else None
+    return forward is not None and "last_non_pad_token" in forward.__code__.co_varnames
+
+
+def _list_words(example: Example) -> list[str]:
+    pair = example.pair.split() if example.pair else []
+    return [*(example.text.split() if example.words is None else example.words), *pair]
