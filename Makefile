@@ -32,6 +32,7 @@ browser:                 ## Chromium for the tests of pages, where it may be ins
 bench: .venv/ready       ## ratios against named peers
 	$(BIN)/python -m benchmarks.effective
 	$(BIN)/python -m benchmarks.causal
+	$(BIN)/python -m benchmarks.rollout
 	$(BIN)/python -m benchmarks.identifiability
 	$(BIN)/python -m benchmarks.long
 	$(BIN)/python -m benchmarks.tagger

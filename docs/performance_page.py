@@ -74,6 +74,11 @@ def page() -> bytes:
     return text.encode()
 
 
+def _file_name(path: Path) -> str:
+    """Return the name of a source file, with that of its folder where it is an `__init__.py`."""
+    return f"{path.parent.name}/{path.name}" if path.name == "__init__.py" else path.name
+
+
 def _facts(data: dict[str, Any]) -> str:
     run = f"`{data['command']}` on {data['device']}, torch {data['torch']}, medians of {data['turns']} turns or more."
     return f"{run} {data['note']}" if "note" in data else run
@@ -95,7 +100,7 @@ def _ratios(rows: list[dict[str, Any]]) -> str:
 def _paths(gpu: dict[str, Any], cpu: dict[str, Any]) -> str:
     lines = ["| mechanism | file | lines | gain on a GPU | gain on a CPU |", "|---|---|---|---|---|"]
     for mechanism, parts in MECHANISMS.items():
-        files = sorted({Path(inspect.getsourcefile(part) or "").name for part in parts})
+        files = sorted({_file_name(Path(inspect.getsourcefile(part) or "")) for part in parts})
         count = sum(_count_lines(part) for part in parts)
         gains = [_gain(mechanism, data) for data in (gpu, cpu)]
         lines.append(f"| {mechanism} | {', '.join(files)} | {count} | {' | '.join(gains)} |")

@@ -29,3 +29,11 @@ def test_the_benchmark_of_patterns_runs_on_a_few_maps():
     done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
     assert "nearest neighbour" in done.stdout
     assert all(len(line) <= 80 for line in done.stdout.splitlines())
+
+
+def test_the_benchmark_of_rollout_runs_on_a_tiny_shape():
+    root = Path(__file__).parents[1]
+    command = [sys.executable, "-m", "benchmarks.rollout", "--quick"]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
+    assert "view over the forward pass" in done.stdout
+    assert all(len(line) <= 80 for line in done.stdout.splitlines())

@@ -10,7 +10,6 @@ from torch import Tensor
 from headscope.core.errors import InputError
 from headscope.core.maps import Maps
 from headscope.core.prose import join_words
-from headscope.core.trace import Visible
 
 Signed = Literal["absolute", "clip", "signed"]
 """How a negative weight becomes that of an edge: its absolute value, 0, or itself (then rows are not normalised)."""
@@ -36,16 +35,19 @@ def residual_graph(
     require_square(maps)
     if not 0 <= residual <= 1:
         raise InputError(f"residual must be a share from 0 to 1, but got {residual}. The paper takes 0.5.")
-    return [
-        _add_residual(
-            _merge_heads(maps.layer(label), signed if maps.signed else "signed", dtype, per_head, summed),
-            visible,
-            maps.queries.real.to(visible.device),
-            residual=residual,
-            when="never" if signed == "signed" else "after" if summed else "before",
-        )
-        for label, visible in zip(maps.layers, maps.visible, strict=True)
-    ]
+    when: Literal["never", "before", "after"] = "never" if signed == "signed" else "after" if summed else "before"
+    merge = "each" if per_head else "mean" if when == "never" and not summed else "sum"
+    masks = {id(mask): mask for mask in maps.visible}  # layers often share one
+    hides = {name: mask.is_cuda or not bool(mask.all()) for name, mask in masks.items()}  # a GPU is not waited for
+    graph = []
+    for label, visible in zip(maps.layers, maps.visible, strict=True):
+        weights = _merge_heads(maps.layer(label), signed if maps.signed else "signed", dtype, merge)
+        if hides[id(visible)]:
+            weights.masked_fill_(~visible[:, None], 0)  # some lenses have weight on padding
+        tokens = maps.queries.real.to(weights)[:, None]  # batch 1 query
+        _add_residual(weights, tokens, residual, when)
+        graph.append(weights)
+    return graph
 
 
 def require_square(maps: Maps) -> None:
@@ -63,30 +65,25 @@ def require_square(maps: Maps) -> None:
 
 
 def _merge_heads(
-    weights: Float[Tensor, "batch head query key"], signed: Signed, dtype: torch.dtype, per_head: bool, summed: bool
+    weights: Float[Tensor, "batch head query key"], signed: Signed, dtype: torch.dtype, merge: str
 ) -> Float[Tensor, "batch _ query key"]:
-    """Return the mean over heads, their sum, or all of them, without signs; always a new tensor."""
+    """Return each head, their mean, or their sum, which is as good where rows are divided by their sums; no signs."""
     if signed == "absolute":
         weights = weights.abs()
     elif signed == "clip":
         weights = weights.clamp(min=0)
-    if per_head:
+    if merge == "each":
         return weights.to(dtype, copy=True)
-    return weights.sum(1, keepdim=True, dtype=dtype) if summed else weights.mean(1, keepdim=True, dtype=dtype)
+    return weights.mean(1, keepdim=True, dtype=dtype) if merge == "mean" else weights.sum(1, keepdim=True, dtype=dtype)
 
 
 def _add_residual(
     weights: Float[Tensor, "batch head query key"],
-    visible: Visible,
-    real: Tensor,
-    *,
+    tokens: Float[Tensor, "batch 1 query"],
     residual: float,
     when: Literal["never", "before", "after"],
-) -> Float[Tensor, "batch head query key"]:
-    """Hide what is not visible, add the residual in place, and divide the rows by their sums: before it, or after."""
-    if weights.is_cuda or not bool(visible.all()):  # a GPU need not be waited for
-        weights.masked_fill_(~visible[:, None], 0)  # some lenses have weight on padding
-    tokens = real[:, None].to(weights)  # batch 1 query
+) -> None:
+    """Add the residual in place, and divide the rows by their sums: never, before it is added, or after."""
     if when == "before":
         _normalize_rows(weights, tokens, 1 - residual)
     else:
@@ -94,7 +91,6 @@ def _add_residual(
     weights.diagonal(dim1=-2, dim2=-1).add_(residual * tokens)
     if when == "after":
         _normalize_rows(weights, tokens, 1.0)
-    return weights
 
 
 def _normalize_rows(

@@ -65,6 +65,8 @@ def find_reachable(visible: Sequence[Visible], heads: Heads = "mean") -> list[Vi
 
     With sliding windows these grow from layer to layer. Layers with the same keys share one tensor.
     """
+    if all(mask is visible[0] for mask in visible) and _is_transitive(visible[0]):
+        return list(visible)
     reachable = [visible[0]]
     for mask in visible[1:]:
         reachable.append(_pass_through(mask, reachable[-1]))
@@ -73,20 +75,18 @@ def find_reachable(visible: Sequence[Visible], heads: Heads = "mean") -> list[Vi
     return reachable
 
 
-def _pass_through(mask: Visible, below: Visible) -> Visible:
-    """Return the keys that are reached through a layer from those reached below it, or through its residual."""
-    if torch.equal(mask, below) and _is_transitive(mask):
-        return below
-    residual = torch.diag_embed(mask.any(-1))  # rows of padding see nothing
-    reached = ((mask | residual).float() @ (below | residual).float()) > 0
-    return below if torch.equal(reached, below) else reached
-
-
 def _is_transitive(mask: Visible) -> bool:
     """Whether a mask is causal, or shared by all queries: then a second layer of it reaches no further key."""
     keys, queries = mask.any(1), mask.any(2)
     block = queries[:, :, None] & keys[:, None, :]
     return torch.equal(mask, block) or torch.equal(mask, block.tril())
+
+
+def _pass_through(mask: Visible, below: Visible) -> Visible:
+    """Return the keys that are reached through a layer from those reached below it, or through its residual."""
+    residual = torch.diag_embed(mask.any(-1))  # rows of padding see nothing
+    reached = ((mask | residual).float() @ (below | residual).float()) > 0
+    return below if torch.equal(reached, below) else reached
 
 
 def _result_dtype(maps: Maps) -> torch.dtype:

@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 
 import torch
+from torch import Tensor
 
 from headscope.core.lens import Lens
-from headscope.core.maps import Maps, make_maps
+from headscope.core.maps import LazyTensors, Maps, make_maps
 from headscope.core.trace import Trace
 
 
@@ -19,6 +20,9 @@ class Raw(Lens):
 
     def __call__(self, trace: Trace) -> Maps:
         """Return the trace's own attention, with the largest number of visible keys as `n`."""
-        n = torch.stack([visible.sum(-1).amax(-1) for visible in trace.visible], dim=1)  # batch layer
-        diagnostics = {"n": n[..., None].expand(-1, -1, len(trace.heads))}
-        return make_maps(trace, trace.attention, self, diagnostics=diagnostics)
+
+        def count_keys() -> Tensor:
+            counts = torch.stack([visible.sum(-1).amax(-1) for visible in trace.visible], dim=1)  # batch layer
+            return counts[..., None].expand(-1, -1, len(trace.heads))
+
+        return make_maps(trace, trace.attention, self, diagnostics=LazyTensors({"n": count_keys}))
