@@ -10,6 +10,7 @@ from headscope.core.trace import Trace
 from headscope.engine.capture import capture
 from headscope.engine.generate import generate
 from headscope.lenses.effective import Effective
+from headscope.lenses.gradient import Gradient
 from headscope.lenses.norm import Norm
 from headscope.lenses.rollout import Rollout
 from tests.engine.test_generate import writer
@@ -35,6 +36,11 @@ def literal_loop(trace, residual=0.5):
         mean = (1 - residual) * mean / mean.sum(-1, keepdim=True) + residual * torch.eye(mean.shape[-1])
         joint = mean if joint is None else mean @ joint
         yield joint
+
+
+def first_unit(output):
+    """A target: the first dimension of the first token's hidden state."""
+    return output.last_hidden_state[:, 0, 0]
 
 
 def assert_oracle(trace, lens, atol=1e-6):
@@ -65,11 +71,11 @@ def test_deep_rollout_equals_a_literal_loop(visible, residual):
 
 @pytest.mark.parametrize("heads", ["mean", "each", "each_residual", "printed"])
 @pytest.mark.parametrize("signed", ["absolute", "clip", "signed"])
-@pytest.mark.parametrize("inner", [Effective(), Effective(keys="paper"), Norm()])
+@pytest.mark.parametrize("inner", [Effective(), Effective(keys="paper"), Norm(), Gradient(times_attention=True)])
 def test_inner_lenses_equal_the_oracle(inner, signed, heads):
-    trace = capture(tiny("bert"), batch("bert"), keep=(*KEEP, "pads"))
+    trace = capture(tiny("bert"), batch("bert"), keep=(*KEEP, "pads"), target=first_unit)
     lens = Rollout(inner=inner, signed=signed, heads=heads, residual=0.4)
-    assert view(trace, lens).signed == (signed == "signed" and isinstance(inner, Effective))
+    assert view(trace, lens).signed == (signed == "signed" and not isinstance(inner, Norm))
     assert_oracle(trace, lens, atol=1e-5)  # two float32 lenses: the oracle's inner weights are float64
 
 
