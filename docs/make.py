@@ -19,6 +19,7 @@ import heads_page
 import padding_page
 import patterns_page
 import performance_page
+import rollout_page
 import training_page
 import words_page
 
@@ -40,6 +41,7 @@ def make_pictures() -> Iterator[tuple[Path, bytes]]:
         "column_compare.svg": draw(maps, "compare", layer=layer, head=head, size=3.3),
         "padding.svg": padding_page.picture(),
         **heads_page.pictures(),
+        **rollout_page.pictures(),
         **patterns_page.pictures(),
         **effective_attention_page.drawn(effective_attention_page.results()),
     }
@@ -85,6 +87,7 @@ def make_all() -> Iterator[tuple[Path, bytes]]:
     yield fill_page("capture.md", "families", make_family_table())
     yield fill_page("edits.md", "measured", describe_edits())
     yield fill_page("words.md", "tagger", words_page.table())
+    yield fill_page("rollout_and_flow.md", "cost", rollout_page.table())
     yield fill_page("training.md", "tuned", training_page.table())
     yield DOCS / "api.md", api_page.page()
     yield DOCS / "padding.md", padding_page.page()
