@@ -65,7 +65,7 @@ def importances(
     examples = read_texts(data)
     longest = check_max_length(model, examples, max_length)
     rows: dict[int, Row] = {}
-    with show_progress(len(examples), quiet=not progress) as advance:
+    with torch.inference_mode(False), show_progress(len(examples), quiet=not progress) as advance:
         for indices, inputs in _make_batches(model, examples, batch_size, longest):
             rows |= dict(zip(indices, _explain_batch(model, inputs, chosen, aim, longest), strict=True))
             advance(len(indices))

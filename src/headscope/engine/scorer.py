@@ -28,6 +28,7 @@ class Embedded:
 
     replacement: Tensor | None = None
     output: Tensor | None = None
+    layer: Any = None  # the layer that gave it
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class BatchScorer:
     inputs: Inputs
     readout: Readout
     scores: Float[Tensor, " batch"]
-    word_embeddings: Tensor | None = field(repr=False, default=None)
+    embedded: Embedded = field(repr=False, default_factory=Embedded)
 
     @property
     def tokens(self) -> Tokens:
@@ -55,12 +56,25 @@ class BatchScorer:
     @property
     def embeddings(self) -> Float[Tensor, "batch token hidden"]:
         """What the layer of word embeddings gives for the texts."""
-        if self.word_embeddings is None:
+        if self.embedded.output is None:
             raise CaptureError(
                 f"The word embeddings of {type(self.model.network).__name__} were not found, so there is no gradient "
                 "with respect to them. Use 'blank_out'."
             )
-        return self.word_embeddings
+        return self.embedded.output.detach()
+
+    @property
+    def copies_per_pass(self) -> int:
+        """How many copies of the longest text one forward pass reads: some thousand tokens."""
+        budget = TOKENS_PER_PASS.get(self.ids.device.type, TOKENS_PER_PASS["cpu"])
+        return max(1, budget // self.ids.shape[1])
+
+    @torch.no_grad()
+    def embed(self, ids: Int[Tensor, "row token"]) -> Float[Tensor, "row token hidden"]:
+        """Return the word embeddings of other ids."""
+        assert self.embedded.layer is not None
+        vectors: Tensor = self.embedded.layer(ids)
+        return vectors
 
     def find_id(self, name: str) -> int:
         """Return the id of a special token; raise InputError if the tokenizer has none, or pads with it."""
@@ -79,10 +93,8 @@ class BatchScorer:
         return int(token)
 
     def score(self, rows: Sequence[int], ids: Int[Tensor, "row token"]) -> Float[Tensor, " row"]:
-        """Return the scores of examples with other ids; some thousand tokens are read at a time."""
-        budget = TOKENS_PER_PASS.get(ids.device.type, TOKENS_PER_PASS["cpu"])
-        size = max(1, budget // ids.shape[1])
-        parts = []
+        """Return the scores of examples with other ids."""
+        size, parts = self.copies_per_pass, []
         with torch.no_grad():
             for start in range(0, len(rows), size):
                 chunk = list(rows[start : start + size])
@@ -130,8 +142,7 @@ def open_scorer(model: Model, inputs: Inputs, target: PredictionTarget) -> Itera
         with torch.no_grad():
             output = run_with_embeddings(model, inputs.tensors, embedded)
         readout = find_readout(model, inputs, output, target)
-        word_embeddings = None if embedded.output is None else embedded.output.detach()
-        yield BatchScorer(model, inputs, readout, readout.score(output).detach(), word_embeddings)
+        yield BatchScorer(model, inputs, readout, readout.score(output).detach(), embedded)
 
 
 def run_with_embeddings(model: Model, tensors: Any, embedded: Embedded) -> Any:
@@ -142,11 +153,11 @@ def run_with_embeddings(model: Model, tensors: Any, embedded: Embedded) -> Any:
     layer = (find_word_embeddings(model.network) or ("", None))[1]
     ids = tensors["input_ids"]
 
-    def hook(_: Any, args: tuple[Any, ...], output: Tensor) -> Tensor | None:
+    def hook(module: Any, args: tuple[Any, ...], output: Tensor) -> Tensor | None:
         read = args[0] if args else None
         if embedded.output is not None or read is None or read.shape != ids.shape or not torch.equal(read, ids):
             return None
-        embedded.output = output
+        embedded.output, embedded.layer = output, module
         return embedded.replacement
 
     with ExitStack() as stack:
