@@ -47,6 +47,9 @@ def dataset(tokens="the cat sat", *, layers=2, heads=3, causal=False, shares=Non
     )
 
 
+ONE_TEXT = {"words"}
+"""Figures of importances, without maps."""
+
 ONE_ROW = {"identifiability"}
 """Figures of a single row, without maps."""
 
@@ -57,6 +60,8 @@ def data_for(figure: str, tokens="the cat sat", *, causal=False) -> xr.Dataset:
         return measured(types=tokens.split(" "))
     if figure in OF_PATTERNS:
         return evaluated(tokens.split(" ")) if figure == "confusion" else typical(tokens.split(" "))
+    if figure in ONE_TEXT:
+        return importances(tokens)
     if figure == "layered":
         return add_graph(dataset(tokens, causal=causal))
     return intervals(tokens) if figure in ONE_ROW else dataset(tokens, causal=causal)
@@ -73,6 +78,33 @@ def add_graph(data: xr.Dataset, kind: str = "edges") -> xr.Dataset:
     data = data.isel(head=[0]).assign(weights=(data["weights"].dims, weights.astype("float32")))
     data = data.assign_coords(lens=["rollout", "rollout:residual=0.3"], signed=("lens", [False, False]))
     return data.assign({kind: (("lens", "layer", "query", "key"), graph.astype("float32"))})
+
+
+def importances(tokens="the cat sat", *, method="blank_out", signed=True, example="0", scale=1.0) -> xr.Dataset:
+    """Return one text like `Importances.dataset`; its special tokens have no score."""
+    words = tokens.split(" ")
+    special = np.array([word in ("[CLS]", "[SEP]") for word in words])
+    scores = scale * np.random.default_rng(len(words)).normal(0, 1, len(words)) ** 3
+    first = [index == 0 or word.startswith("##") or word in (",", "'") for index, word in enumerate(words)]
+    pieces = [word.removeprefix("##") if joined else f" {word}" for word, joined in zip(words, first, strict=True)]
+    names = {"method": [method], "quantity": ["change of the score"], "target": ["label"], "answer": ["positive"]}
+    return xr.Dataset(
+        {
+            "importance": (("method", "token"), np.where(special, np.nan, scores if signed else np.abs(scores))[None]),
+            "score": ("method", [0.93]),
+        },
+        coords={
+            **{name: ("method", token_labels(values)) for name, values in names.items()},
+            "signed": ("method", [signed]),
+            "token_text": ("token", token_labels(words)),
+            "piece": ("token", token_labels(pieces)),
+            "special": ("token", special),
+            "word": ("token", np.arange(len(words))),
+            "text": tokens,
+            "example": example,
+        },
+        attrs={"headscope": json.dumps({"methods": [method], "target": "label"})},
+    )
 
 
 def intervals(tokens="the cat sat", *, certain=False) -> xr.Dataset:

@@ -12,7 +12,17 @@ from matplotlib.text import Text
 from headscope.core.catalog import figures
 from headscope.plotting import theme
 from headscope.plotting.draw import draw
-from tests.figures.data import MEASURED, add_graph, data_for, dataset, evaluated, intervals, measured, typical
+from tests.figures.data import (
+    MEASURED,
+    add_graph,
+    data_for,
+    dataset,
+    evaluated,
+    importances,
+    intervals,
+    measured,
+    typical,
+)
 from tests.figures.layout import find_faults, frame_of, outline, overlap, record_texts
 from tests.figures.test_laws import SEVERAL_PANELS
 
@@ -46,6 +56,8 @@ def make_data(name: str, tokens: int):
         return evaluated(PATTERNS) if name == "confusion" else typical(PATTERNS)
     if name == "identifiability":
         return make_intervals(tokens)
+    if name == "words":
+        return importances(make_text(tokens))
     if name == "overlay":
         return make_image({12: 3, 60: 7, 128: 11}[tokens])
     if name == "layered":

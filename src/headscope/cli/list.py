@@ -15,7 +15,7 @@ def verb(
     catalog: Annotated[
         str | None,
         typer.Argument(
-            help="lenses, statistics, edits, figures, readers, studies or families. Default: all.",
+            help="lenses, statistics, importance_methods, edits, figures, readers, studies or families. Default: all.",
             autocompletion=lambda incomplete: [name for name in catalogs if name.startswith(incomplete)],
         ),
     ] = None,

@@ -16,7 +16,20 @@ from headscope.cli.shell_words import option_flags, to_shell_words
 from headscope.core.errors import DataWarning, HeadscopeError, InputError, OutputError
 from headscope.version import __version__
 
-VERBS = ("show", "measure", "merge", "compare", "finetune", "score", "draw", "report", "study", "list", "cite")
+VERBS = (
+    "show",
+    "importances",
+    "measure",
+    "merge",
+    "compare",
+    "finetune",
+    "score",
+    "draw",
+    "report",
+    "study",
+    "list",
+    "cite",
+)
 GROUPS = ("patterns",)
 """Verbs that have subcommands."""
 

@@ -1,4 +1,4 @@
-"""What notebooks show of a Model, a Trace, Maps and the result of a study."""
+"""What notebooks show of a Model, a Trace, Maps, Importances and the result of a study."""
 
 import html
 from collections.abc import Callable, Iterable, Mapping
@@ -9,11 +9,13 @@ from torch import Tensor
 
 from headscope.core.document import Picture, Table
 from headscope.core.example import Example
+from headscope.core.importance import Importances
 from headscope.core.lens import view
 from headscope.core.maps import Maps
 from headscope.core.prose import count_noun, join_words
 from headscope.core.study import StudyResult
 from headscope.core.trace import Trace
+from headscope.display.shaded_words import describe_marks, shade_html
 from headscope.display.show import embed_png
 from headscope.display.thumbnails import picture_heads
 from headscope.engine.model import Model
@@ -75,6 +77,18 @@ def _describe_maps(maps: Maps) -> str:
         share = maps.diagnostics["share"]
         facts["effective share"] = f"mean {share.mean():.2f}, from {share.min():.2f} to {share.max():.2f}"
     return _card("Maps", {**_list_texts(maps.examples), **facts}, picture_heads(maps))
+
+
+def _describe_importances(importances: Importances) -> str:
+    facts = {"method": importances.method, "target": importances.target, "shades": describe_marks(importances)}
+    blocks = []
+    for row, example in enumerate(importances.examples[:MAX_TEXTS]):
+        name = f"{example.id}: " if len(importances) > 1 else ""
+        answer = f"{name}{importances.answers[row]}, score {importances.score[row]:.3g}"
+        blocks.append(f'<div style="opacity: 0.7">{html.escape(answer)}</div>{shade_html(importances, row)}')
+    if len(importances) > MAX_TEXTS:
+        facts["examples"] = f"{len(importances)} in all"
+    return _card("Importances", facts, "".join(blocks))
 
 
 def _describe_study(result: StudyResult) -> str:
@@ -139,5 +153,6 @@ _CARDS: dict[type, Callable[[Any], str]] = {
     Model: _describe_model,
     Trace: _describe_trace,
     Maps: _describe_maps,
+    Importances: _describe_importances,
     StudyResult: _describe_study,
 }

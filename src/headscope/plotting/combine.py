@@ -14,6 +14,49 @@ from headscope.core.prose import join_words
 TOKENS = ("query_token", "key_token")
 
 
+def combine_results(parts: Sequence[xr.Dataset]) -> xr.Dataset:
+    """Concatenate maps along `lens`, or importances along `method`."""
+    if not any("importance" in part for part in parts):
+        return combine_lenses(parts)
+    if not all("importance" in part for part in parts):
+        raise InputError("Maps and importances cannot be put together. Draw or save one after the other.")
+    return combine_methods(parts)
+
+
+def combine_methods(parts: Sequence[xr.Dataset]) -> xr.Dataset:
+    """Concatenate importances along `method`; shorter texts are filled up, and `count` is their number of tokens."""
+    if len(parts) == 1:
+        return parts[0]
+    names = [name for part in parts for name in part.data_vars]
+    diagnostics = {name for name in names if names.count(name) < len(parts)}
+    parts = [part.assign({name: np.nan for name in diagnostics if name not in part}) for part in parts]
+    if "example" in parts[0]["importance"].dims:
+        if not all(parts[0]["token_text"].equals(part["token_text"]) for part in parts):
+            raise InputError("Importances of several texts that are put together must be of the same texts.")
+        whole = xr.concat(parts, "method", data_vars="different", coords="different", compat="equals", join="override")
+    else:
+        longest = max(part.sizes["token"] for part in parts)
+        whole = xr.concat([_pad_pieces(part, longest) for part in parts], "method", coords="different", compat="equals")
+    facts = json.loads(parts[0].attrs.get("headscope", "{}")) | {"methods": whole["method"].values.tolist()}
+    return whole.assign_attrs(headscope=json.dumps(facts, sort_keys=True, ensure_ascii=False))
+
+
+def _pad_pieces(part: xr.Dataset, length: int) -> xr.Dataset:
+    """Fill the axis `token` up; what belongs to a text then belongs to each of its methods."""
+    fill: dict[str, Any] = {"f": np.nan, "b": False, "i": -1, "O": ""}
+    count, methods = part.sizes["token"], part.sizes["method"]
+    columns: dict[Any, Any] = {"count": ("method", [count] * methods)}
+    for name, variable in part.coords.items():
+        if "token" in variable.dims:
+            padded = np.pad(variable.values, (0, length - count), constant_values=fill[variable.dtype.kind])
+            columns[name] = (("method", "token"), np.stack([padded] * methods))
+        elif not variable.dims:
+            columns[name] = ("method", np.array([variable.item()] * methods, dtype=object))
+    scores = np.pad(part["importance"].values, ((0, 0), (0, length - count)), constant_values=np.nan)
+    rest = part.drop_vars(["importance", *(name for name in columns if name in part.coords)])
+    return rest.assign(importance=(("method", "token"), scores)).assign_coords(columns)
+
+
 def combine_lenses(parts: Sequence[xr.Dataset]) -> xr.Dataset:
     """Concatenate maps along `lens`, with the layers and heads that all of them have.
 

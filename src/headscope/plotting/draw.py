@@ -16,7 +16,7 @@ from headscope.core.prose import join_words
 from headscope.core.spec import entry_name
 from headscope.plotting import fonts, theme
 from headscope.plotting.canvas import new_figure
-from headscope.plotting.combine import combine_lenses
+from headscope.plotting.combine import combine_results
 from headscope.plotting.selection import select_example
 from headscope.plotting.slot import fit_axes
 
@@ -99,7 +99,12 @@ def choose_figure(data: xr.Dataset, options: Collection[str] = ()) -> str:
             return "compare"
         single = data.sizes.get("layer", 1) * data.sizes.get("head", 1) == 1
         return "matrix" if single or {"layer", "head"} & set(options) else "head_grid"
-    figures_of = {"weights": "typical_maps", "least_row": "identifiability", "confusion": "confusion"}
+    figures_of = {
+        "importance": "words",
+        "weights": "typical_maps",
+        "least_row": "identifiability",
+        "confusion": "confusion",
+    }
     return next((figure for variable, figure in figures_of.items() if variable in data), "head_grid")
 
 
@@ -118,14 +123,16 @@ def to_dataset(what: Any, example: int = 0) -> xr.Dataset:
     if not isinstance(parts, Sequence) or not parts or not all(isinstance(part, kinds) for part in parts):
         empty = "an empty" if isinstance(parts, Sequence) and not len(parts) else "a"
         kind = f"{empty} {type(what).__name__}"
-        raise InputError(f"Only a Dataset, Maps, or a list of Maps can be drawn, but got {kind}.")
+        raise InputError(f"Only a Dataset, Maps, Importances, or a list of these can be drawn, but got {kind}.")
     datasets = [to_dataset(part, example) for part in parts]
     if named:
         datasets = [_rename_lens(part, str(name)) for part, name in zip(datasets, what, strict=True)]
-    return combine_lenses(datasets)
+    return combine_results(datasets)
 
 
 def _rename_lens(part: xr.Dataset, name: str) -> xr.Dataset:
+    if "importance" in part:
+        return part.assign_coords(method=[name])
     if part.sizes.get("lens") != 1:
         raise InputError(
             f"Each name must be that of one map, but '{name}' has {part.sizes.get('lens', 0)} lenses. Select one of "

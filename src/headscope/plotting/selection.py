@@ -27,12 +27,14 @@ def select_maps(data: xr.Dataset, lens: str | None) -> xr.Dataset:
 
 def select_example(data: xr.Dataset, example: int) -> xr.Dataset:
     """Return one example of maps without its padding; maps of a single text as they are."""
-    if "example" not in data.dims or "weights" not in data:
+    if "example" not in data.dims or not {"weights", "importance"} & set(data.data_vars):
         return data
-    count = data.sizes["example"]
+    count, what = data.sizes["example"], "maps" if "weights" in data else "importances"
     if not -count <= example < count:
-        raise InputError(f"There is no example {example}: these maps hold {count}, counted from 0.")
+        raise InputError(f"There is no example {example}: these {what} hold {count}, counted from 0.")
     chosen = data.isel(example=example)
+    if what == "importances":
+        return chosen.isel(token=slice(int(chosen["count"]))).drop_vars("count")
     lengths = {side: slice(int(chosen[f"{side}_count"])) for side in ("query", "key") if f"{side}_count" in chosen}
     return chosen.isel(lengths).drop_vars([f"{side}_count" for side in lengths])
 

@@ -6,16 +6,18 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import xarray as xr
 
 from headscope.core.document import Document, Paragraph, Section
 from headscope.core.errors import InputError
 from headscope.core.prose import count_noun, join_words
-from headscope.plotting.combine import combine_lenses
+from headscope.plotting.combine import combine_results
 from headscope.plotting.draw import DrawableBatch
 from headscope.reporting.entry_summary import collect_citations
 from headscope.reporting.section_parts import SectionContext, make_names_unique, slug, spaced
 from headscope.reporting.sections_of_comparisons import comparison_sections
+from headscope.reporting.sections_of_importances import importance_sections
 from headscope.reporting.sections_of_maps import map_sections, typical_sections
 from headscope.reporting.sections_of_measurements import measurement_sections
 from headscope.reporting.sections_of_scores import score_sections
@@ -31,7 +33,7 @@ MAX_GROUPS = 12
 def report(what: Any, out: str | Path = "report", *, title: str | None = None, overwrite: bool = False) -> Path:
     """Write a report as a folder, and return the path of its self-contained HTML page.
 
-    `what` is a Dataset, the path of a saved one, Maps, a list or a mapping of these, or a Document, such as a study
+    `what` is a Dataset, the path of a saved one, Maps, Importances, a list or a mapping of these, or a Document, such as a study
     returns. The folder `out` has report.html, figures/ (PDF, SVG) and tables/ (CSV, LaTeX); a report that exists
     is replaced only with `overwrite=True`. The same input gives the same bytes.
 
@@ -70,7 +72,7 @@ def _name_results(what: Any) -> dict[str, xr.Dataset]:
     if isinstance(what, xr.Dataset | DrawableBatch | str | Path):
         what = [what]
     if isinstance(what, list | tuple) and what and all(isinstance(maps, DrawableBatch) for maps in what):
-        what = [combine_lenses([maps.to_dataset() for maps in what])]
+        what = [combine_results([maps.to_dataset() for maps in what])]
     if not isinstance(what, Mapping | list | tuple):
         raise InputError(
             "A report is made of a Dataset, a path of one, Maps, a list or mapping of these, or a Document, but got a "
@@ -124,6 +126,8 @@ def _result_sections(data: xr.Dataset, context: SectionContext) -> list[Section]
 def _sections_by_kind(data: xr.Dataset, context: SectionContext) -> list[Section]:
     if _is_typical(data):
         sections, shown = typical_sections(data, context)
+    elif "importance" in data:
+        sections, shown = importance_sections(data, context)
     elif {"query", "key"} <= set(data.dims) and "weights" in data:
         sections, shown = map_sections(data, context)
     elif _is_comparison(data):
@@ -160,6 +164,7 @@ def _entry_specs(data: xr.Dataset) -> list[tuple[str, str]]:
     sides = [facts, *(facts[side] for side in ("a", "b") if isinstance(facts.get(side), Mapping))]
     specs = [("lenses", lens) for lens in _lenses(data, facts)]
     specs += [("statistics", "patterns")] if _is_typical(data) else []
+    specs += [("importance_methods", str(method)) for method in facts.get("methods") or []]
     for folder in ("lenses", "statistics", "edits"):
         specs += [(folder, str(spec)) for side in sides for spec in side.get(folder) or []]
     return specs
@@ -169,6 +174,8 @@ def _title(results: Mapping[str, xr.Dataset]) -> str:
     models = {_model_name(read_provenance(data).get("model")) for data in results.values()} - {None}
     if results and all(map(_is_typical, results.values())):
         return "Typical attention maps"
+    if results and all("importance" in data for data in results.values()):
+        return f"What matters to {models.pop()}" if len(models) == 1 else "Importances of tokens"
     return f"Attention of {models.pop()}" if len(models) == 1 else "What was measured"
 
 
@@ -181,6 +188,10 @@ def _lead(results: Mapping[str, xr.Dataset]) -> str:
     lenses = join_words((f"`{lens}`" for lens in _lenses(data, facts)), empty="")
     if _is_typical(data):
         return f"{count_noun(data.sizes['map'], 'labelled map')}, typical of their classes."
+    if "importance" in data:
+        methods = join_words(f"`{method}`" for method in np.atleast_1d(data["method"].values))
+        texts = count_noun(data.sizes.get("example", 1), "text")
+        return f"How much each token of {texts} matters for the prediction, by {methods}."
     if "weights" in data:
         count = data.sizes.get("example", 1)
         texts = "one text" if count == 1 else count_noun(count, "text")

@@ -9,7 +9,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from headscope.core.errors import InputError, OutputError
-from headscope.plotting.combine import combine_lenses
+from headscope.plotting.combine import combine_results
 from headscope.plotting.draw import DrawableBatch
 from headscope.plotting.export import FIXED_METADATA, write_figure, write_page
 from headscope.results.atomic import REPLACE, atomic_path
@@ -126,7 +126,7 @@ def _list_maps(what: Any) -> list[Any]:
 
 def _stamp_maps(maps: Sequence[Any]) -> xr.Dataset:
     """Return Maps of the same texts as one Dataset with its provenance."""
-    data = combine_lenses([part.to_dataset() for part in maps])
+    data = combine_results([part.to_dataset() for part in maps])
     facts, *others = ({} if part.source is None else part.source.describe() for part in maps)
     if any(other != facts for other in others):
         raise InputError(

@@ -28,6 +28,7 @@ def make_dataset(importances: Importances, row: int) -> xr.Dataset:
             "answer": ("method", token_labels([importances.answers[row]])),
             **{name: ("token", column) for name, column in _token_columns(importances, row).items()},
             "text": token_labels([example.text])[0],
+            "example": token_labels([example.id])[0],
         },
         attrs={"headscope": _describe(importances, example=example.id)},
     )

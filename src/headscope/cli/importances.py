@@ -1,0 +1,93 @@
+"""`headscope importances`: how much each word of a text matters for a prediction."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from headscope.cli.console import load_library
+from headscope.cli.options import Device, Dtype, Force, MaxLength, Model, complete_from
+from headscope.core.errors import InputError
+
+if TYPE_CHECKING:
+    import headscope as hs
+
+SUFFIXES = (".pdf", ".svg", ".png", ".html", ".nc")
+MAX_SHOWN = 10
+"""Texts that are printed."""
+
+
+def verb(
+    text: Annotated[str, typer.Argument(help="A text, a file (.jsonl .csv .tsv .txt) or glue:sst2:dev@DIR.")],
+    model: Model = None,
+    method: Annotated[
+        str,
+        typer.Option(
+            help="A method, see 'headscope list importance_methods'.",
+            autocompletion=complete_from("importance_methods"),
+        ),
+    ] = "blank_out",
+    target: Annotated[
+        str, typer.Option(help="What is explained: predicted, label, class=NAME, mask:word=his or next:word=mat.")
+    ] = "predicted",
+    limit: Annotated[int | None, typer.Option(help="Number of examples, sampled at random. Default: all.")] = None,
+    seed: Annotated[int, typer.Option(help="Random seed of --limit.")] = 0,
+    batch_size: Annotated[int, typer.Option(help="Number of texts per batch.")] = 16,
+    max_length: MaxLength = None,
+    device: Device = None,
+    dtype: Dtype = None,
+    out: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--out", "-o", help="Output file: a figure (.pdf .svg .png .html) or the numbers (.nc). May be repeated."
+        ),
+    ] = None,
+    force: Force = False,
+) -> None:
+    """Show how much each word of a text matters for a model's prediction.
+
+    headscope importances "A tender, funny film." --model tuned --method blank_out -o words.pdf
+    """
+    _check_output(out or [], force)
+    console = Console(highlight=False)
+    with load_library() as hs:
+        from headscope.core.example import sample_examples
+        from headscope.data.reading.read import read_texts
+
+        loaded = hs.load(model, device=device, dtype=dtype)
+        examples = sample_examples(read_texts(text), limit, seed)
+    sizes = {"batch_size": batch_size, "max_length": max_length}
+    result = hs.importances(loaded, examples, method, target=target, progress=len(examples) > 1, **sizes)
+    _print(console, result)
+    for path in out or []:
+        hs.save(result if path.suffix.lower() == ".nc" else hs.draw(_list_texts(result)), path, overwrite=force)
+        console.print(f"Wrote {path}", soft_wrap=True)
+
+
+def _check_output(out: list[Path], force: bool) -> None:
+    """Raise an error for an unknown file ending, or a file that exists, before the model is loaded."""
+    from headscope.results.store import refuse_existing
+
+    for path in out:
+        if path.suffix.lower() not in SUFFIXES:
+            raise InputError(f"Cannot write '{path.name}': its ending must be one of {' '.join(SUFFIXES)}.")
+        refuse_existing(path, overwrite=force)
+
+
+def _list_texts(result: "hs.Importances") -> "list[hs.Importances]":
+    return [result.sel(row) for row in range(min(len(result), MAX_SHOWN))]
+
+
+def _print(console: Console, result: "hs.Importances") -> None:
+    """Print each text with shaded words, and the largest scores as numbers, which need no colours."""
+    from headscope.display.shaded_words import describe_marks, list_largest, shade_terminal
+
+    console.print(f"{result.method}: {describe_marks(result)}\n", soft_wrap=True)
+    for row, example in enumerate(result.examples[:MAX_SHOWN]):
+        name = f"{example.id}: " if len(result) > 1 else ""
+        console.print(f"{name}{result.answers[row]}, score {result.score[row]:.3g}", markup=False)
+        console.print(shade_terminal(result, row))
+        console.print(f"largest: {list_largest(result, row)}\n", markup=False)
+    if len(result) > MAX_SHOWN:
+        console.print(f"The first {MAX_SHOWN} of {len(result)} texts are shown; -o importances.nc saves all.")
