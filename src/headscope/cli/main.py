@@ -17,18 +17,8 @@ from headscope.core.errors import DataWarning, HeadscopeError, InputError, Outpu
 from headscope.version import __version__
 
 VERBS = (
-    "show",
-    "importances",
-    "measure",
-    "merge",
-    "compare",
-    "finetune",
-    "score",
-    "draw",
-    "report",
-    "study",
-    "list",
-    "cite",
+    *("show", "importances", "measure", "merge", "compare", "finetune", "score"),
+    *("draw", "report", "study", "list", "cite"),
 )
 GROUPS = ("patterns",)
 """Verbs that have subcommands."""

@@ -53,7 +53,8 @@ def list_largest(importances: Importances, row: int, count: int = MAX_TOP) -> st
     """Return the tokens with the largest scores by size, with their numbers, which need no colours."""
     (text,) = read_texts(importances.dataset(row))
     order = _order(text.scores)[:count]
-    return ", ".join(f"{text.pieces[index].strip()} {text.scores[index]:+.3g}" for index in order)
+    sign = "+" if text.signed else ""
+    return ", ".join(f"{text.pieces[index].strip()} {text.scores[index]:{sign}.3g}" for index in order)
 
 
 def describe_marks(importances: Importances) -> str:

@@ -53,27 +53,15 @@ class BatchScorer:
         ids: Tensor = self.inputs.tensors["input_ids"]
         return ids
 
-    @property
-    def embeddings(self) -> Float[Tensor, "batch token hidden"]:
-        """What the layer of word embeddings gives for the texts."""
+    @torch.no_grad()
+    def embed(self, ids: Int[Tensor, "row token"] | None = None) -> Float[Tensor, "row token hidden"]:
+        """Return what the layer of word embeddings gives for the texts, or for other ids."""
         if self.embedded.output is None:
             raise CaptureError(
                 f"The word embeddings of {type(self.model.network).__name__} were not found, so there is no gradient "
                 "with respect to them. Use 'blank_out'."
             )
-        return self.embedded.output.detach()
-
-    @property
-    def copies_per_pass(self) -> int:
-        """How many copies of the longest text one forward pass reads: some thousand tokens."""
-        budget = TOKENS_PER_PASS.get(self.ids.device.type, TOKENS_PER_PASS["cpu"])
-        return max(1, budget // self.ids.shape[1])
-
-    @torch.no_grad()
-    def embed(self, ids: Int[Tensor, "row token"]) -> Float[Tensor, "row token hidden"]:
-        """Return the word embeddings of other ids."""
-        assert self.embedded.layer is not None
-        vectors: Tensor = self.embedded.layer(ids)
+        vectors: Tensor = self.embedded.output.detach() if ids is None else self.embedded.layer(ids)
         return vectors
 
     def find_id(self, name: str) -> int:
@@ -94,7 +82,8 @@ class BatchScorer:
 
     def score(self, rows: Sequence[int], ids: Int[Tensor, "row token"]) -> Float[Tensor, " row"]:
         """Return the scores of examples with other ids."""
-        size, parts = self.copies_per_pass, []
+        budget = TOKENS_PER_PASS.get(ids.device.type, TOKENS_PER_PASS["cpu"])
+        size, parts = max(1, budget // ids.shape[1]), []
         with torch.no_grad():
             for start in range(0, len(rows), size):
                 chunk = list(rows[start : start + size])
@@ -110,7 +99,7 @@ class BatchScorer:
     def find_gradient(self) -> Float[Tensor, "batch token hidden"]:
         """Return the gradient of each example's score with respect to its embeddings."""
         with allow_gradients({}):
-            embeddings = self.embeddings.clone().requires_grad_()
+            embeddings = self.embed().clone().requires_grad_()
             readout, scores = self._run(list(range(len(embeddings))), embeddings)
             slope = readout.slope(scores)
             (gradient,) = torch.autograd.grad((scores / slope).sum(), embeddings)

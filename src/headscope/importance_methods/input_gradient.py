@@ -36,5 +36,5 @@ class InputGradient(Importance):
         if self.kind in ("norm", "norm1"):
             norms: Tensor = torch.linalg.vector_norm(gradient, 1 if self.kind == "norm1" else 2, dim=-1)
             return norms
-        product = (gradient * scorer.embeddings.double()).sum(-1)
+        product = (gradient * scorer.embed().double()).sum(-1)
         return product.abs() if self.kind == "absolute" else product

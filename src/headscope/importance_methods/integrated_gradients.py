@@ -12,6 +12,10 @@ from headscope.core.errors import InputError, require_package
 from headscope.core.importance import Importance, Scorer
 
 
+TOKENS_PER_PASS = 4_096
+"""Tokens of the copies of a text, along the way, that one forward pass reads."""
+
+
 @dataclass(frozen=True)
 class IntegratedGradients(Importance):
     """Gradient × (embedding − baseline), averaged along the straight line between both (Sundararajan et al., 2017).
@@ -39,10 +43,11 @@ class IntegratedGradients(Importance):
         baselines, changed = self._find_baselines(scorer)
         scores = torch.full(scorer.ids.shape, torch.nan, dtype=torch.float64)
         gaps = torch.zeros(len(scorer.ids), dtype=torch.float64)
-        for row, text in enumerate(scorer.embeddings):
-            ways = attr.IntegratedGradients(lambda copies, row=row: scorer.score_embeddings(row, copies))
+        copies = max(1, TOKENS_PER_PASS // scorer.ids.shape[1])
+        for row, text in enumerate(scorer.embed()):
+            ways = attr.IntegratedGradients(lambda vectors, row=row: scorer.score_embeddings(row, vectors))
             start = baselines[row : row + 1]
-            options = {"n_steps": self.steps, "internal_batch_size": scorer.copies_per_pass}
+            options = {"n_steps": self.steps, "internal_batch_size": copies}
             parts, gap = ways.attribute(text[None], start, return_convergence_delta=True, **options)
             columns = changed[row].cpu()
             scores[row, columns] = parts[0].detach().double().sum(-1).cpu()[columns]
@@ -53,7 +58,7 @@ class IntegratedGradients(Importance):
         """Return the embeddings of the baseline, and which tokens differ from it; padding stays."""
         real = scorer.tokens.real.to(scorer.ids.device)
         if self.baseline == "zero":
-            return torch.where(real[..., None], 0, scorer.embeddings), real
+            return torch.where(real[..., None], 0, scorer.embed()), real
         ordinary = real & ~scorer.tokens.special.to(scorer.ids.device)
         token = scorer.embed(torch.full_like(scorer.ids[:1, :1], scorer.find_id(self.baseline)))
-        return torch.where(ordinary[..., None], token, scorer.embeddings), ordinary
+        return torch.where(ordinary[..., None], token, scorer.embed()), ordinary

@@ -33,9 +33,9 @@ MAX_GROUPS = 12
 def report(what: Any, out: str | Path = "report", *, title: str | None = None, overwrite: bool = False) -> Path:
     """Write a report as a folder, and return the path of its self-contained HTML page.
 
-    `what` is a Dataset, the path of a saved one, Maps, Importances, a list or a mapping of these, or a Document, such as a study
-    returns. The folder `out` has report.html, figures/ (PDF, SVG) and tables/ (CSV, LaTeX); a report that exists
-    is replaced only with `overwrite=True`. The same input gives the same bytes.
+    `what` is a Dataset, the path of a saved one, Maps, Importances, a list or a mapping of these, or a Document, such
+    as a study returns. The folder `out` has report.html, figures/ (PDF, SVG) and tables/ (CSV, LaTeX); a report that
+    exists is replaced only with `overwrite=True`. The same input gives the same bytes.
 
     >>> data = hs.measure(model, ["The cat sat down.", "It rained."], statistics=["entropy"], progress=False)
     >>> hs.report(data, "report").as_posix()

@@ -40,16 +40,8 @@ class Scorer(Protocol):
     def scores(self) -> Float[Tensor, " batch"]:
         """The scores of the target, with nothing changed."""
 
-    @property
-    def embeddings(self) -> Float[Tensor, "batch token hidden"]:
-        """What the layer of word embeddings gives."""
-
-    @property
-    def copies_per_pass(self) -> int:
-        """How many copies of the longest text one forward pass reads."""
-
-    def embed(self, ids: Int[Tensor, "row token"]) -> Float[Tensor, "row token hidden"]:
-        """Return the word embeddings of other ids."""
+    def embed(self, ids: Int[Tensor, "row token"] | None = None) -> Float[Tensor, "row token hidden"]:
+        """Return the word embeddings of the texts, or of other ids."""
 
     def find_id(self, name: str) -> int:
         """Return the id of a special token: "mask", "unk" or "pad"."""
