@@ -18,6 +18,7 @@ OTHERS = {
     "HuggingFaceTB/SmolLM2-135M-Instruct": "writer",
     "google/vit-base-patch16-224": "viewer",
     "openai/clip-vit-base-patch32": "clip",
+    "path/to/classifier": "classifier",
 }
 TEXTS = ("A fine film.", "Warm and witty.", "I loved it.", "A dull film.", "Cold and clumsy.", "I hated it.")
 
@@ -36,6 +37,11 @@ def models(root: Path) -> Path:
     tokenizer = load().tokenizer
     tokenizer.chat_template = "{% for message in messages %}{{ message['content'] }}{% endfor %}"
     tokenizer.save_pretrained(root / "writer")
+    small = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 32}
+    classes = {"id2label": {0: "negative", 1: "positive"}, "label2id": {"negative": 0, "positive": 1}}
+    classifier = transformers.BertForSequenceClassification(transformers.BertConfig(**small, **classes))
+    classifier.save_pretrained(root / "classifier")
+    load().tokenizer.save_pretrained(root / "classifier")
     part = {"hidden_size": 32, "intermediate_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4}
     text = {**part, "vocab_size": 30522, "bos_token_id": 101, "eos_token_id": 102, "pad_token_id": 0}
     both = transformers.CLIPConfig(text_config=text, vision_config={**part, "image_size": 24, "patch_size": 8})

@@ -69,13 +69,15 @@ def test_methods_are_below_one_another_and_each_has_its_own_units():
     parts = [importances(TEXT), importances(TEXT, method="input_gradient", signed=False, scale=1e-6)]
     figure = draw(parts)
     drawn = [text.get_text() for text in figure.axes[0].texts]
-    assert {"blank_out · positive 0.93", "input_gradient · positive 0.93"} <= set(drawn)
+    largest = [float(abs(part["importance"]).max()) for part in parts]
+    for name, number in zip(("blank_out", "input_gradient"), largest, strict=True):
+        assert f"{name} · positive 0.93 · largest {number:.2g}" in drawn
     assert len(shades(figure.axes[0])) == 2 * 10
     _, numbers, label = choose_scale([read_texts(part)[0] for part in parts])
     assert label == "score ÷ largest of the text"
     assert np.nanmax(np.abs(numbers[1])) == 1.0
     named = draw({"mine": parts[0], "theirs": parts[1]})
-    assert "mine · positive 0.93" in [text.get_text() for text in named.axes[0].texts]
+    assert f"mine · positive 0.93 · largest {largest[0]:.2g}" in [text.get_text() for text in named.axes[0].texts]
 
 
 def test_texts_of_one_method_share_a_scale():

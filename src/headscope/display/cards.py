@@ -15,7 +15,7 @@ from headscope.core.maps import Maps
 from headscope.core.prose import count_noun, join_words
 from headscope.core.study import StudyResult
 from headscope.core.trace import Trace
-from headscope.display.shaded_words import describe_marks, shade_html
+from headscope.display.shaded_words import describe_marks, list_largest, shade_html
 from headscope.display.show import embed_png
 from headscope.display.thumbnails import picture_heads
 from headscope.engine.model import Model
@@ -84,7 +84,8 @@ def _describe_importances(importances: Importances) -> str:
     blocks = []
     for row, example in enumerate(importances.examples[:MAX_TEXTS]):
         name = f"{example.id}: " if len(importances) > 1 else ""
-        answer = f"{name}{importances.answers[row]}, score {importances.score[row]:.3g}"
+        largest = list_largest(importances, row, count=1)
+        answer = f"{name}{importances.answers[row]}, score {importances.score[row]:.3g}; darkest: {largest or 'none'}"
         blocks.append(f'<div style="opacity: 0.7">{html.escape(answer)}</div>{shade_html(importances, row)}')
     if len(importances) > MAX_TEXTS:
         facts["examples"] = f"{len(importances)} in all"

@@ -11,7 +11,6 @@ from torch import Tensor
 from headscope.core.errors import InputError, require_package
 from headscope.core.importance import Importance, Scorer
 
-
 TOKENS_PER_PASS = 4_096
 """Tokens of the copies of a text, along the way, that one forward pass reads."""
 

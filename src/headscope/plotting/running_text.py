@@ -105,7 +105,9 @@ def describe_text(text: ShadedText, others: Sequence[ShadedText]) -> str:
     methods, examples = ({getattr(other, name) for other in others} for name in ("method", "example"))
     parts = [text.method] if len(methods) > 1 or len(examples) == 1 else []
     parts += [text.example] if len(examples) > 1 else []
-    return " · ".join([*parts, f"{text.answer} {text.score:.2f}"])
+    answer = f"{text.answer} {text.score:.2f}"
+    largest = [f"largest {_largest(text.scores):.2g}"] if len(methods) > 1 else []  # each has a scale of its own
+    return " · ".join([*parts, answer, *largest])
 
 
 def break_lines(pieces: Sequence[str], width: float) -> list[PlacedPiece]:
