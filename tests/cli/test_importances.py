@@ -39,8 +39,9 @@ def test_a_text_is_shown_with_its_largest_scores_and_saved(folder, tmp_path):
 
 def test_a_file_gives_several_texts(folder, tmp_path):
     path = tmp_path / "texts.csv"
-    path.write_text("text,label\nthe cat sat,1\na dog ran fast,0\n")
-    out = run("importances", str(path), "--model", folder, "--target", "label", "--method", "input_gradient")
+    path.write_text("review,stars\nthe cat sat,1\na dog ran fast,0\n")
+    columns = ("--text", "review", "--label", "stars")
+    out = run("importances", str(path), *columns, "--model", folder, "--target", "label", "--method", "input_gradient")
     assert "0: LABEL_1, score" in out
     assert "1: LABEL_0, score" in out
 

@@ -18,6 +18,7 @@ from headscope.training.settings import TrainingSettings
 CALLED = {
     "show": (hs.load, hs.capture, hs.view, hs.draw, hs.save),
     "measure": (hs.load, hs.read, hs.measure),
+    "importances": (hs.load, hs.read, hs.importances, hs.save),
     "merge": (hs.merge, hs.save),
     "compare": (hs.open_result, hs.compare, hs.save),
     "finetune": (hs.read, hs.finetune),
@@ -37,11 +38,13 @@ ONLY_PYTHON = {
     "show": {"keep", "layers", "heads", "example"},  # follow from the lens; --layer and --head select; one text
     "draw": {"example"},  # a saved result holds one
     "measure": {"choices"},  # of tasks, which are not measured
+    "importances": {"choices"},
 }
 ONLY_SHELL = {
     "show": {"layer", "head", "out"},  # fields of figures; the path of hs.save
     "draw": {"out", "parameters"},  # fields of figures
     "measure": {"dry_run"},
+    "importances": {"limit", "seed", "out"},
     "merge": {"out"},
     "compare": {"lens", "out"},  # in Python data.sel(lens=…)
     "score": {"out"},

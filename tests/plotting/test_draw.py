@@ -98,7 +98,9 @@ def test_maps_of_one_name_are_numbered_and_a_dict_names_them():
 
 @pytest.mark.parametrize(("what", "kind"), [([], "an empty list"), (3, "a int"), ([3], "a list"), ("text", "a str")])
 def test_only_maps_and_datasets_are_drawn(what, kind):
-    with pytest.raises(InputError, match=f"Only a Dataset, Maps, or a list of Maps can be drawn, but got {kind}"):
+    with pytest.raises(
+        InputError, match=f"Only a Dataset, Maps, Importances, or a list of these can be drawn, but got {kind}"
+    ):
         draw(what)
 
 

@@ -87,7 +87,9 @@ def test_maps_of_bare_tensors_are_saved_without_a_model(tmp_path):
 def test_maps_are_not_saved_as_tables(trace, tmp_path):
     with pytest.raises(OutputError, match=r"Maps are saved as \.nc \.zarr, but 'maps\.csv' ends in '\.csv'\. Change"):
         hs.save(hs.view(trace, "raw"), tmp_path / "maps.csv")
-    with pytest.raises(InputError, match="Only a Dataset, Maps or a matplotlib figure can be saved, but got a list"):
+    with pytest.raises(
+        InputError, match="Only a Dataset, Maps, Importances or a matplotlib figure can be saved, but got a list"
+    ):
         hs.save([hs.view(trace, "raw"), 1], tmp_path / "maps.nc")
 
 

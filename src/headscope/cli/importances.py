@@ -1,13 +1,28 @@
 """`headscope importances`: how much each word of a text matters for a prediction."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 
 from headscope.cli.console import load_library
-from headscope.cli.options import Device, Dtype, Force, MaxLength, Model, complete_from
+from headscope.cli.options import (
+    NAMES,
+    Device,
+    Dtype,
+    Force,
+    Id,
+    Label,
+    Malformed,
+    MaxLength,
+    Model,
+    Pair,
+    Text,
+    Words,
+    complete_from,
+    read_examples,
+)
 from headscope.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -19,7 +34,7 @@ MAX_SHOWN = 10
 
 
 def verb(
-    text: Annotated[str, typer.Argument(help="A text, a file (.jsonl .csv .tsv .txt) or glue:sst2:dev@DIR.")],
+    data: Annotated[str, typer.Argument(help="A text, a file (.jsonl .csv .tsv .txt) or glue:sst2:dev@DIR.")],
     model: Model = None,
     method: Annotated[
         str,
@@ -31,6 +46,12 @@ def verb(
     target: Annotated[
         str, typer.Option(help="What is explained: predicted, label, class=NAME, mask:word=his or next:word=mat.")
     ] = "predicted",
+    text: Text = None,
+    pair: Pair = None,
+    label: Label = None,
+    words: Words = None,
+    id: Id = None,  # noqa: A002  (the column's name everywhere)
+    malformed: Malformed = "error",
     limit: Annotated[int | None, typer.Option(help="Number of examples, sampled at random. Default: all.")] = None,
     seed: Annotated[int, typer.Option(help="Random seed of --limit.")] = 0,
     batch_size: Annotated[int, typer.Option(help="Number of texts per batch.")] = 16,
@@ -49,20 +70,34 @@ def verb(
 
     headscope importances "A tender, funny film." --model tuned --method blank_out -o words.pdf
     """
-    _check_output(out or [], force)
+    _explain(dict(locals()))
+
+
+def _explain(options: dict[str, Any]) -> None:
+    """Load, read, explain, print and write."""
+    out, force = options["out"] or [], options["force"]
+    _check_output(out, force)
     console = Console(highlight=False)
     with load_library() as hs:
-        from headscope.core.example import sample_examples
-        from headscope.data.reading.read import read_texts
-
-        loaded = hs.load(model, device=device, dtype=dtype)
-        examples = sample_examples(read_texts(text), limit, seed)
-    sizes = {"batch_size": batch_size, "max_length": max_length}
-    result = hs.importances(loaded, examples, method, target=target, progress=len(examples) > 1, **sizes)
+        loaded = hs.load(options["model"], device=options["device"], dtype=options["dtype"])
+        examples = _read(options)
+    sizes = {name: options[name] for name in ("batch_size", "max_length")}
+    aim = {"target": options["target"], "progress": len(examples) > 1}
+    result = hs.importances(loaded, examples, options["method"], **aim, **sizes)
     _print(console, result)
-    for path in out or []:
+    for path in out:
         hs.save(result if path.suffix.lower() == ".nc" else hs.draw(_list_texts(result)), path, overwrite=force)
         console.print(f"Wrote {path}", soft_wrap=True)
+
+
+def _read(options: dict[str, Any]) -> "list[hs.Example]":
+    """Return the text itself, or a sample of the examples of a file."""
+    from headscope.core.example import sample_examples
+    from headscope.data.reading.read import read_texts
+
+    named = options["malformed"] != "error" or any(options.get(name) for name in NAMES)
+    examples = read_examples(options["data"], options) if named else read_texts(options["data"])
+    return sample_examples(examples, options["limit"], options["seed"])
 
 
 def _check_output(out: list[Path], force: bool) -> None:

@@ -104,7 +104,9 @@ def _choose_writer(what: Any, path: Path) -> Callable[[Path], None]:
             ".zarr": lambda part: write_zarr(_stamp_maps(maps), path, part),
         }
     else:
-        raise InputError(f"Only a Dataset, Maps or a matplotlib figure can be saved, but got a {type(what).__name__}.")
+        raise InputError(
+            f"Only a Dataset, Maps, Importances or a matplotlib figure can be saved, but got a {type(what).__name__}."
+        )
     if path.suffix.lower() not in writers:
         kind = (
             "A Dataset is"
