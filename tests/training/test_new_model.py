@@ -2,15 +2,18 @@
 
 import json
 
+import numpy as np
 import pytest
 import torch
 import transformers
 
 from headscope.core.errors import InputError
 from headscope.core.example import Example
+from headscope.core.lens import view
 from headscope.data.reading.read import read
 from headscope.engine.capture import capture
 from headscope.engine.edited import edited
+from headscope.engine.importances import importances
 from headscope.engine.load import load
 from headscope.measuring.measure import measure
 from headscope.training.finetune import finetune
@@ -77,7 +80,7 @@ def test_a_new_model_learns_and_is_scored_measured_and_edited(folder):
 def test_the_class_token_is_where_the_classifier_reads(kind, last):
     config = getattr(transformers, kind)()
     assert reads_last_token(config) == last
-    config, tokenizer = make_new_model(config, sentences(8))
+    config, tokenizer = make_new_model(config, "words", sentences(8), masks=False)
     tokens = tokenizer.convert_ids_to_tokens(tokenizer("the keys")["input_ids"])
     assert tokens == (["the", "keys", "[CLS]"] if last else ["[CLS]", "the", "keys", "[SEP]"])
     assert (config.vocab_size, config.pad_token_id) == (len(tokenizer), tokenizer.pad_token_id)
@@ -89,6 +92,23 @@ def test_words_that_occur_once_are_unknown_and_pairs_are_separated():
     assert tokenizer.tokenize("a c e d ignored") == ["a", "[UNK]", "[UNK]", "d", "[UNK]"]
     pair = tokenizer.convert_ids_to_tokens(tokenizer("a", "b")["input_ids"])
     assert pair == ["a", "[SEP]", "b", "[CLS]"]
+
+
+def test_only_a_model_that_is_trained_on_masks_has_a_mask_token(folder):
+    assert load(folder, device="cpu").tokenizer.mask_token is None
+    assert make_word_tokenizer(sentences(8), cls_last=False, masks=True).mask_token == "[MASK]"
+
+
+def test_importances_and_lenses_of_a_target_work_without_causal_mask(folder):
+    model, data = load(folder, device="cpu"), sentences(3)
+    for method in ("blank_out:replace=unk", "input_gradient"):
+        scores = importances(model, data, method, target="label").scores
+        assert all(np.isfinite(values[:-1]).all() for values in scores)  # the last token is [CLS]
+    trace = capture(model, data, target="label", keep=("values", "gradient"))
+    for lens in ("rollout", "gradient", "rollout:inner=(gradient:times_attention=true)"):
+        weights = view(trace, lens).weights
+        assert weights.isfinite().all()
+        assert weights[0, 0, 0, 0, len(data[0].text.split())].abs() > 0  # from the first token to [CLS], the last
 
 
 def test_a_truncated_text_keeps_its_class_token():

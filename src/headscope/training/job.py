@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from headscope.core.errors import DataWarning, InputError, unknown_name
+from headscope.core.errors import DataWarning, InputError
 from headscope.core.example import Example, sample_examples
 from headscope.data.reading.read import read
 from headscope.data.tokenizing.encode import EncodedExample
@@ -18,7 +18,7 @@ from headscope.training.encode import require_padding
 from headscope.training.find_task import find_task
 from headscope.training.head import build_network, seed_all
 from headscope.training.labels import find_majority
-from headscope.training.new_model import WORDS, make_new_model
+from headscope.training.new_model import make_new_model
 from headscope.training.settings import TrainingSettings
 from headscope.training.task import Task
 from headscope.version import __version__
@@ -48,7 +48,9 @@ def prepare_training(
     if dev:
         kind.check(dev, "dev")
         _warn_overlap(train, dev)
-    base, settings = _load_base(model, tokenizer, settings, train)
+    if isinstance(tokenizer, str):
+        model, tokenizer = make_new_model(model, tokenizer, train, masks=kind.name == "mlm")
+    base, settings = _load_base(model, tokenizer, settings)
     check_max_length(base, [*train, *dev], settings.max_length)
     with seed_all(settings.seed):
         network, new = build_network(base, kind, from_scratch=settings.from_scratch)
@@ -80,9 +82,7 @@ def read_examples(data: Any, where: str) -> list[Example]:
     return read(data)
 
 
-def _load_base(
-    model: Any, tokenizer: Any, settings: TrainingSettings, train: Sequence[Example]
-) -> tuple[Model, TrainingSettings]:
+def _load_base(model: Any, tokenizer: Any, settings: TrainingSettings) -> tuple[Model, TrainingSettings]:
     """Return the model to start from; a config has no weights, so it starts from scratch."""
     import transformers
 
@@ -92,18 +92,10 @@ def _load_base(
                 "A config was given, which has no tokenizer. Give one: hs.finetune(config, …, tokenizer=…), or "
                 "tokenizer='words' for one that is made from the training texts."
             )
-        if isinstance(tokenizer, str):
-            if tokenizer != WORDS:
-                raise unknown_name("tokenizer of a new model", tokenizer, [WORDS])
-            model, tokenizer = make_new_model(model, train)
         with seed_all(settings.seed):
             network = transformers.AutoModel.from_config(model)
         base = Model(network, tokenizer, find_family(model.model_type), f"a new {model.model_type}")
         return base, replace(settings, from_scratch=True)
-    if isinstance(tokenizer, str):
-        raise InputError(
-            f"tokenizer={tokenizer!r} is for a new model, which is given as a config. This one has a tokenizer already."
-        )
     if isinstance(model, Model):
         return (model if tokenizer is None else replace(model, tokenizer=tokenizer)), settings
     from_files = isinstance(model, str) or model is None or hasattr(model, "__fspath__")

@@ -41,15 +41,26 @@ def read_config(path: str | Path) -> Any:
     return known[kind].from_dict(values)
 
 
-def make_new_model(config: Any, examples: Sequence[Example]) -> tuple[Any, Any]:
-    """Return a copy of the config with the size of the vocabulary, and a tokenizer for these texts."""
-    tokenizer, config = make_word_tokenizer(examples, cls_last=reads_last_token(config)), deepcopy(config)
-    config.vocab_size, config.pad_token_id = len(tokenizer), tokenizer.pad_token_id
+def make_new_model(model: Any, tokenizer: str, examples: Sequence[Example], *, masks: bool) -> tuple[Any, Any]:
+    """Return a copy of a config with the size of the vocabulary, and the tokenizer of this name, made for these texts.
+
+    Only where the training `masks` tokens is there a mask token: one that was never seen would mean nothing.
+    """
+    import transformers
+
+    if not isinstance(model, transformers.PreTrainedConfig):
+        raise InputError(
+            f"tokenizer={tokenizer!r} is for a new model, which is given as a config. This one has a tokenizer already."
+        )
+    if tokenizer != WORDS:
+        raise unknown_name("tokenizer of a new model", tokenizer, [WORDS])
+    words, config = make_word_tokenizer(examples, cls_last=reads_last_token(model), masks=masks), deepcopy(model)
+    config.vocab_size, config.pad_token_id = len(words), words.pad_token_id
     config.bos_token_id = config.eos_token_id = None  # those of the original vocabulary
-    return config, tokenizer
+    return config, words
 
 
-def make_word_tokenizer(examples: Sequence[Example], *, cls_last: bool) -> Any:
+def make_word_tokenizer(examples: Sequence[Example], *, cls_last: bool, masks: bool = False) -> Any:
     """Return a tokenizer whose tokens are the words of the examples; words are what stands between spaces.
 
     [CLS] comes first, as in BERT, or last, where the model's classifier reads the last token.
@@ -57,25 +68,21 @@ def make_word_tokenizer(examples: Sequence[Example], *, cls_last: bool) -> Any:
     from tokenizers import Tokenizer, models, pre_tokenizers, processors
     from transformers import PreTrainedTokenizerFast
 
+    special = {"pad_token": PADDING, "unk_token": UNKNOWN, "cls_token": CLASS, "sep_token": SEPARATOR}
+    special |= {"mask_token": MASK} if masks else {}
     counts = Counter(word for example in examples for word in _list_words(example))
     frequent = sorted((word for word, count in counts.items() if count >= MIN_COUNT), key=lambda word: -counts[word])
-    names = dict.fromkeys([PADDING, UNKNOWN, CLASS, SEPARATOR, MASK, *frequent])
-    vocabulary = {word: index for index, word in enumerate(names)}
-    core = Tokenizer(models.WordLevel(vocabulary, unk_token=UNKNOWN))
+    names = dict.fromkeys([*special.values(), *frequent])
+    core = Tokenizer(models.WordLevel({word: index for index, word in enumerate(names)}, unk_token=UNKNOWN))
     core.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    single, pair = (f"$A {CLASS}", f"$A {SEPARATOR} $B:1 {CLASS}:1") if cls_last else (
-        f"{CLASS} $A {SEPARATOR}", f"{CLASS} $A {SEPARATOR} $B:1 {SEPARATOR}:1")  # fmt: skip
-    special = [(name, vocabulary[name]) for name in (CLASS, SEPARATOR)]
-    core.post_processor = processors.TemplateProcessing(single=single, pair=pair, special_tokens=special)
-    return PreTrainedTokenizerFast(
-        tokenizer_object=core,
-        pad_token=PADDING,
-        unk_token=UNKNOWN,
-        cls_token=CLASS,
-        sep_token=SEPARATOR,
-        mask_token=MASK,
-        model_input_names=["input_ids", "attention_mask"],
+    first, last = ("", CLASS) if cls_last else (CLASS, SEPARATOR)
+    core.post_processor = processors.TemplateProcessing(
+        single=f"{first} $A {last}".strip(),
+        pair=f"{first} $A {SEPARATOR} $B:1 {last}:1".strip(),
+        special_tokens=[(name, core.token_to_id(name)) for name in (CLASS, SEPARATOR)],
     )
+    inputs = ["input_ids", "attention_mask"]
+    return PreTrainedTokenizerFast(tokenizer_object=core, model_input_names=inputs, **special)
 
 
 def reads_last_token(config: Any) -> bool:
