@@ -50,3 +50,14 @@ def test_maps_of_other_texts_are_not_one_result(trace, tmp_path):
     other = view(capture(tiny("bert"), text(3)), "raw")
     with pytest.raises(InputError, match="must have the same query tokens"):
         report([view(trace, "effective"), other], tmp_path / "out")
+
+
+def test_a_report_of_rollout_draws_its_graph():
+    trace = capture(tiny("bert"), text(5))
+    maps = combine_lenses([view(trace, "raw").mean("head").dataset(), view(trace, "rollout").dataset()])
+    document = build_document({"result": maps})
+    captions = [part.caption for section in document.sections for part in section.parts if hasattr(part, "caption")]
+    assert sum("through the layers, rollout" in caption for caption in captions) == 1
+    assert not any(
+        "Not shown here" in getattr(part, "text", "") for section in document.sections for part in section.parts
+    )

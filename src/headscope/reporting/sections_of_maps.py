@@ -14,6 +14,9 @@ from headscope.results.select import head_variables, restore_axes
 MAX_EXAMPLES, MAX_LETTERS = 12, 400
 """Examples that have a section each; maps of more are in the result file only. Longer texts are cut."""
 
+GRAPHS = ("edges", "capacities")
+"""The variables that hold the graph of rollout and of flow."""
+
 
 def map_sections(data: xr.Dataset, context: SectionContext) -> Sections:
     """Return the sections of one example, or of each of several."""
@@ -50,14 +53,20 @@ def _example_sections(data: xr.Dataset, context: SectionContext) -> Sections:
     if whole.sizes["layer"] * whole.sizes["head"] > 1:
         for lens in lenses:
             name = context.name("every_head", lens)
-            parts.append(try_figure(whole, "head_grid", name, f"Every head, {lens}", 1, lens=lens))
+            what = "head" if whole.sizes["head"] > 1 else "layer"
+            parts.append(try_figure(whole, "head_grid", name, f"Every {what}, {lens}", 1, lens=lens))
         if "share" in whole:
             caption = "How much of every head's attention is effective"
             parts.append(try_figure(whole, "head_grid", context.name("share"), caption, 1, colour="share"))
+    graphs = [name for name in GRAPHS if name in whole]
+    for lens in lenses if whole.sizes["head"] == 1 else ():
+        if any(bool(whole[name].sel(lens=lens).notnull().any()) for name in graphs):
+            caption = f"How attention reaches a token through the layers, {lens}"
+            parts.append(try_figure(whole, "layered", context.name("layered", lens), caption, 1, lens=lens))
     names = [name for name in head_variables(whole) if whole[name].notnull().any()]
     if names:
         parts.append(_diagnostics_table(whole, names, context))
-    return [Section(context.title("maps"), parts)], {"weights", "visible", "picture", *names}
+    return [Section(context.title("maps"), parts)], {"weights", "visible", "picture", *graphs, *names}
 
 
 def typical_sections(data: xr.Dataset, context: SectionContext) -> Sections:
