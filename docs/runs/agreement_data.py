@@ -11,6 +11,8 @@
   word before it is one of `BLOCKED`, such as a pronoun, a modal or "to", or "if" or "wish" occurs before it in its
   sentence. Number comes from the form of the verb; the subject is not known.
 - *templates*: the sentences of `agreement_templates:train`.
+- *more*, only with --more: the same rule for the texts and pairs of any source that hs.read reads, such as
+  glue:qnli:dev@GLUE; a model with a new vocabulary needs all the sentences that there are.
 - *rest*, only with --rest: the sentences of AGREEMENT that are not tested. The paper trained on sentences of that kind.
 
 No training sentence has the same first eight words before its verb as a sentence of AGREEMENT that is tested.
@@ -79,22 +81,30 @@ def _find_finite(head: int, columns: dict, features: list[dict[str, str]]) -> in
     return word if features[word].get("VerbForm") == "Fin" else None
 
 
-def read_text(folder: Path) -> Iterator[Row]:
+def find_verbs(source: str, sentences: Iterable[list[str]]) -> Iterator[Row]:
     """Yield a row for each verb that shows its number, and does not follow a blocked word."""
-    for words in _split_sentences(folder):
+    for words in sentences:
         for place, word in enumerate(words):
             before = [part.lower() for part in words[:place]]
             if word in FORMS and place > 1 and before[-1] not in BLOCKED and not {"if", "wish"} & set(before):
-                yield make_row("text", words[:place], FORMS[word], word)
+                yield make_row(source, words[:place], FORMS[word], word)
 
 
-def _split_sentences(folder: Path) -> Iterator[list[str]]:
+def read_articles(folder: Path) -> Iterator[list[str]]:
     """Yield the words of every sentence; headings are left out, and <unk> is the unknown token of tokenizers."""
     for path in sorted(folder.glob("*.txt")):
         for line in path.read_text(encoding="utf-8").splitlines():
             text = re.sub(r" @([-,.])@ ", r"\1", line).replace("<unk>", "[UNK]")
             if not line.strip().startswith("="):
                 yield from (sentence.split() for sentence in re.split(r" [.?!;:] ", text))
+
+
+def read_sentences(source: str) -> Iterator[list[str]]:
+    """Yield the words of every sentence of the texts and pairs that hs.read reads, with punctuation as words."""
+    for example in hs.read(source, malformed="skip"):
+        for text in (example.text, example.pair or ""):
+            for sentence in re.split(r"(?<=[.?!;:])\s+", text):
+                yield re.findall(r"\w+(?:[-'’]\w+)*|[^\w\s]", sentence)
 
 
 def make_templates(count: int) -> Iterator[Row]:
@@ -143,6 +153,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True, help="output folder")
     parser.add_argument("--count", type=int, default=2000, help="number of test sentences")
     parser.add_argument("--templates", type=int, default=5000, help="number of sentences from templates")
+    parser.add_argument("--more", nargs="*", default=[], help="sources for hs.read with more sentences to learn from")
     parser.add_argument("--rest", action="store_true", help="learn from the sentences of --test that are not tested")
     parser.add_argument("--seed", type=int, default=0, help="of the choice of test sentences")
     options = parser.parse_args()
@@ -155,7 +166,9 @@ def write_data(options: argparse.Namespace) -> None:
     tested = sample_examples(examples, options.count, options.seed)
     names = {example.id for example in tested}
     test = [copy_row("agreement", example) for example in tested]
-    rows = [*read_treebank(options.treebank), *read_text(options.text), *make_templates(options.templates)]
+    rows = [*read_treebank(options.treebank), *find_verbs("text", read_articles(options.text))]
+    rows += [row for source in options.more for row in find_verbs("more", read_sentences(source))]
+    rows += make_templates(options.templates)
     if options.rest:
         rows += [copy_row("rest", example) for example in examples if example.id not in names]
     train = list(drop_shared(rows, test))
