@@ -18,6 +18,8 @@ GRAPH = np.array(
     [[[0.5, 0.5, 0.0], [0.0, 1.0, 0.0], [0.25, 0.0, 0.75]], [[0.5, 0.0, 0.5], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]]
 )
 
+SATURATION = {"at_bound": 0.94, "same_for_sources": 0.5}
+
 
 def random_graph(layers=3, tokens=4, seed=0):
     return np.random.default_rng(seed).dirichlet(np.ones(tokens), (layers, tokens))
@@ -166,3 +168,11 @@ def test_impossible_ends_and_shares_are_refused():
         draw(data, "layered", key=-1)
     with pytest.raises(InputError, match=r"mass=0\.0 must be above 0 and at most 1"):
         draw(data, "layered", mass=0.0)
+
+
+def test_the_caption_says_how_far_flow_is_saturated():
+    data = add_graph(dataset(heads=1), "capacities")
+    shares = {name: (("lens", "layer", "head"), np.full((2, 2, 1), share)) for name, share in SATURATION.items()}
+    words = note(draw(data.assign(shares), "layered"))
+    assert "94 % of pairs are at their bound; 50 % of input tokens flow alike to every query." in words
+    assert "bound" not in note(draw(data, "layered"))
