@@ -48,7 +48,7 @@ ONLY_SHELL = {
     "merge": {"out"},
     "compare": {"lens", "out"},  # in Python data.sel(lens=…)
     "score": {"out"},
-    "finetune": {"model"},  # the first argument of hs.finetune
+    "finetune": {"model", "config"},  # the first argument of hs.finetune: a model, or a config
 }
 FROM_LIBRARY = {("measure", "lens")}
 """Options that the shell leaves out where they are not given, so that the function's default holds."""
