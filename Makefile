@@ -34,6 +34,7 @@ bench: .venv/ready       ## ratios against named peers
 	$(BIN)/python -m benchmarks.causal
 	$(BIN)/python -m benchmarks.rollout
 	$(BIN)/python -m benchmarks.identifiability
+	$(BIN)/python -m benchmarks.flow
 	$(BIN)/python -m benchmarks.long
 	$(BIN)/python -m benchmarks.tagger
 	$(BIN)/python -m benchmarks.measure

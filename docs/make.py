@@ -15,6 +15,7 @@ from pathlib import Path
 
 import api_page  # beside this file
 import effective_attention_page
+import flow_page
 import heads_page
 import padding_page
 import patterns_page
@@ -40,6 +41,7 @@ def make_pictures() -> Iterator[tuple[Path, bytes]]:
         "column_matrix.svg": draw(maps, "matrix", layer=layer, head=head, size=3.3),
         "column_compare.svg": draw(maps, "compare", layer=layer, head=head, size=3.3),
         "padding.svg": padding_page.picture(),
+        "flow_saturation.svg": flow_page.picture(),
         **heads_page.pictures(),
         **rollout_page.pictures(),
         **patterns_page.pictures(),
@@ -53,9 +55,14 @@ def make_pictures() -> Iterator[tuple[Path, bytes]]:
 def fill_page(name: str, mark: str, text: str) -> tuple[Path, bytes]:
     """Return a page with this text between its marks."""
     page = DOCS / name
-    parts = re.split(rf"(<!-- {mark} -->\n|<!-- /{mark} -->)", page.read_text(encoding="utf-8"))
+    return page, fill_text(page.read_text(encoding="utf-8"), mark, text).encode()
+
+
+def fill_text(page: str, mark: str, text: str) -> str:
+    """Return the text of a page with this text between its marks."""
+    parts = re.split(rf"(<!-- {mark} -->\n|<!-- /{mark} -->)", page)
     parts[2] = text
-    return page, "".join(parts).encode()
+    return "".join(parts)
 
 
 def describe_edits() -> str:
@@ -87,7 +94,9 @@ def make_all() -> Iterator[tuple[Path, bytes]]:
     yield fill_page("capture.md", "families", make_family_table())
     yield fill_page("edits.md", "measured", describe_edits())
     yield fill_page("words.md", "tagger", words_page.table())
-    yield fill_page("rollout_and_flow.md", "cost", rollout_page.table())
+    page = fill_page("rollout_and_flow.md", "cost", rollout_page.table())[1].decode()
+    page = fill_text(page, "saturation", flow_page.describe_saturation())
+    yield DOCS / "rollout_and_flow.md", fill_text(page, "speed", flow_page.describe_speed()).encode()
     yield fill_page("training.md", "tuned", training_page.table())
     yield DOCS / "api.md", api_page.page()
     yield DOCS / "padding.md", padding_page.page()

@@ -1,5 +1,6 @@
 """The benchmarks run."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -37,3 +38,14 @@ def test_the_benchmark_of_rollout_runs_on_a_tiny_shape():
     done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
     assert "view over the forward pass" in done.stdout
     assert all(len(line) <= 80 for line in done.stdout.splitlines())
+
+
+def test_the_benchmark_of_attention_flow_runs_on_a_tiny_graph(tmp_path):
+    root = Path(__file__).parents[1]
+    command = [sys.executable, "-m", "benchmarks.flow", "--quick", "--out", tmp_path / "flow.json"]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
+    assert "Attention flow, causal: peers over headscope" in done.stdout
+    assert "(scaled)" in done.stdout
+    assert all(len(line) <= 80 for line in done.stdout.splitlines())
+    rows = json.loads((tmp_path / "flow.json").read_text(encoding="utf-8"))["rows"]
+    assert all(row["apart"] < 1e-9 for row in rows)

@@ -41,5 +41,5 @@ def test_what_needs_no_compiler_does_not_load_it():
 def test_without_the_compiler_a_call_says_how_to_install_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "numba", None)
     function = compiled(total)
-    with pytest.raises(MissingExtra, match=r"needs the package numba, .* pip install 'headscope\[identifiability\]'"):
+    with pytest.raises(MissingExtra, match=r"needs the package numba, .* pip install 'headscope\[compiled\]'"):
         function(np.zeros(3))

@@ -122,6 +122,6 @@ def test_an_uncaptured_layer_or_head_is_an_error_that_names_the_captured_ones(la
 
 def test_without_numba_the_sentence_has_the_pip_command(monkeypatch):
     monkeypatch.setitem(sys.modules, "numba", None)
-    sentence = r"hs\.identifiability needs the package numba, .* pip install 'headscope\[identifiability\]'"
+    sentence = r"hs\.identifiability needs the package numba, .* pip install 'headscope\[compiled\]'"
     with pytest.raises(MissingExtra, match=sentence):
         identifiability(trace(), 0, 0, 0)

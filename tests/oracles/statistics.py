@@ -188,6 +188,12 @@ def effective_share(statistic, batch):
     return {"effective_share": np.array(share)}
 
 
+def saturation(statistic, batch):
+    """As the flow lens says, whose own test is elsewhere; nothing for other lenses."""
+    shape = (len(batch.examples), len(batch.focus.layers), len(batch.focus.heads))
+    return {"saturation": np.full(shape, np.nan), "saturation_same": np.full(shape, np.nan)}
+
+
 def flat(maps, example, layer, head, padded=False):
     """All cells that a query sees, or all there are, in one list."""
     if padded:

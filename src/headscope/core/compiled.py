@@ -12,7 +12,7 @@ Result = TypeVar("Result")
 
 def require_compiler(purpose: str) -> Any:
     """Import numba, or raise MissingExtra with the command that installs it."""
-    return require_package("numba", "identifiability", purpose)
+    return require_package("numba", "compiled", purpose)
 
 
 def compiled(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:

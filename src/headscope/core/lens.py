@@ -39,6 +39,9 @@ class Lens(ABC):
     quantity: ClassVar[str] = ""
     """What its weights are, for a colour bar; by default `weight (spec)`."""
 
+    note: ClassVar[str] = ""
+    """What pictures of its maps say below, with names of diagnostics in braces, as in "{share:.0%} is left"."""
+
     def __post_init__(self) -> None:
         """Check the values of fields that are choices."""
         check_choices(self)

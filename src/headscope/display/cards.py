@@ -20,6 +20,7 @@ from headscope.display.show import embed_png
 from headscope.display.thumbnails import picture_heads
 from headscope.engine.model import Model
 from headscope.plotting.export import render
+from headscope.plotting.selection import describe_maps
 from headscope.reporting.markup import full_caption, to_html
 
 MAX_TEXTS, MAX_LETTERS, MAX_ROWS = 3, 120, 24
@@ -76,6 +77,8 @@ def _describe_maps(maps: Maps) -> str:
     if "share" in maps.diagnostics:
         share = maps.diagnostics["share"]
         facts["effective share"] = f"mean {share.mean():.2f}, from {share.min():.2f} to {share.max():.2f}"
+    if note := describe_maps(maps.dataset()):
+        facts["note"] = note
     return _card("Maps", {**_list_texts(maps.examples), **facts}, picture_heads(maps))
 
 

@@ -17,7 +17,7 @@ def identifiability(trace: Trace, layer: int, head: int, query: int, *, example:
     that the weight could be very different without a change of the head's output. `least_row` and `greatest_row`
     hold, for each key, a whole row that attains the bound. `query` counts the example's tokens from 0.
 
-    Needs `pip install 'headscope[identifiability]'`.
+    Needs `pip install 'headscope[compiled]'`.
 
     >>> data = hs.identifiability(trace, 0, 3, 5)  # layer, head, query
     >>> bool((data["least"] <= data["greatest"]).all())

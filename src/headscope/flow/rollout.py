@@ -28,7 +28,7 @@ def roll_out(
     """
     below = multiply_layers(graph)
     if heads == "mean":
-        return [rollout.to(_result_dtype(maps)) for rollout in below]
+        return [rollout.to(result_dtype(maps)) for rollout in below]
     if maps.merged:
         raise InputError(
             f"heads='{heads}' asks for a rollout of each head, but the lens '{maps.lens}' gives one map per layer. "
@@ -39,14 +39,14 @@ def roll_out(
         below = [torch.eye(first.shape[-1], dtype=first.dtype, device=first.device).expand_as(first), *below[:-1]]
     own = residual if heads == "each_residual" else 0.0
     each = residual_graph(maps, residual=own, signed=signed, per_head=True, dtype=first.dtype)
-    return [(top @ rollout).to(_result_dtype(maps)) for top, rollout in zip(each, below, strict=True)]
+    return [(top @ rollout).to(result_dtype(maps)) for top, rollout in zip(each, below, strict=True)]
 
 
 def build_graph(
     maps: Maps, *, residual: float, signed: Signed, heads: Heads
 ) -> list[Float[Tensor, "batch 1 query key"]]:
     """Return the graph that rollout passes through, in float64 where signs may cancel."""
-    dtype = torch.float64 if signed == "signed" else _result_dtype(maps)
+    dtype = torch.float64 if signed == "signed" else result_dtype(maps)
     return residual_graph(maps, residual=residual, signed=signed, summed=heads == "printed", dtype=dtype)
 
 
@@ -89,7 +89,7 @@ def _pass_through(mask: Visible, below: Visible) -> Visible:
     return below if torch.equal(reached, below) else reached
 
 
-def _result_dtype(maps: Maps) -> torch.dtype:
+def result_dtype(maps: Maps) -> torch.dtype:
     """Return float64 for maps in float64, and float32 for all others."""
     part = maps.parts[0]
     dtype = part.left.dtype if isinstance(part, Factored) else part.dtype

@@ -59,6 +59,17 @@ def add_note(ax: Axes, text: str, *, width: float | None = None, below: float = 
     )
 
 
+def add_caption(figure: Figure, text: str) -> None:
+    """Write a caption below a new figure, which grows by its lines; an empty one changes nothing."""
+    if not text:
+        return
+    size = theme.text_size("note")
+    width, height = figure.get_size_inches()
+    lines = wrap_text(text, width - 0.2, size)
+    figure.set_size_inches(width, height + 0.1 + 1.25 * size / 72 * (lines.count("\n") + 1))
+    figure.supxlabel(lines, fontsize=size, color=theme.quiet)
+
+
 def set_title(ax: Axes, text: str, width: float, **options: Any) -> None:
     """Set the title of axes, wrapped to `width` inches."""
     ax.set_title(wrap_text(text, width, theme.text_size("title")), fontsize=theme.text_size("title"), **options)

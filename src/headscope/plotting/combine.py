@@ -122,7 +122,9 @@ def _select_shared(parts: Sequence[xr.Dataset]) -> list[xr.Dataset]:
 
 
 def _fill_diagnostics(part: xr.Dataset, parts: Sequence[xr.Dataset]) -> xr.Dataset:
-    """Add NaN for the diagnostics that only other parts have."""
+    """Add NaN for the diagnostics that only other parts have, and an empty note where others have one."""
+    if any("note" in other.coords for other in parts) and "note" not in part.coords:
+        part = part.assign_coords(note=("lens", np.array([""] * part.sizes["lens"], dtype=object)))
     missing = {
         name: other[name].dims
         for other in parts

@@ -15,9 +15,9 @@ from headscope.core.figure import Target
 from headscope.core.prose import join_words
 from headscope.core.spec import entry_name
 from headscope.plotting import fonts, theme
-from headscope.plotting.canvas import new_figure
+from headscope.plotting.canvas import add_caption, new_figure
 from headscope.plotting.combine import combine_results
-from headscope.plotting.selection import select_example
+from headscope.plotting.selection import describe_maps, select_example
 from headscope.plotting.slot import fit_axes
 
 
@@ -85,6 +85,9 @@ def draw(
             fit_axes(ax, lambda trial: entry(data, Target(name, new_figure(), trial)))
         target = Target(name, new_figure(), ax, canvas)
         entry(data, target)
+        if target.is_new:
+            selected = {axis: getattr(entry, axis, None) for axis in ("lens", "layer", "head")}
+            add_caption(target.figure, describe_maps(data, **selected))
     return target.drawn
 
 

@@ -1,6 +1,7 @@
 """Select the lens, layer and head of a Dataset of maps that a figure shows."""
 
 from collections.abc import Sequence
+from string import Formatter
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,10 @@ DIAGNOSTICS = {
     "null": "dimensions that never reach the output",
     "n": "tokens",
     "residual": "relative difference of the output",
+    "at_bound": "share of flows as large as the edges at their ends allow",
+    "same_for_sources": "share of tokens with the same flow from every source",
 }
-"""What the diagnostics of effective attention are, for colour bars and captions."""
+"""What the diagnostics of lenses are, for colour bars and captions."""
 
 
 def select_maps(data: xr.Dataset, lens: str | None) -> xr.Dataset:
@@ -112,6 +115,33 @@ def head_label(head_map: xr.Dataset) -> str:
     short = [f"L{int(head_map['layer'])}", f"H{int(head_map['head'])}"]
     words = [name or label for name, label in zip(names, short, strict=True)]
     return (", " if any(names) else "").join(words)
+
+
+def describe_maps(
+    data: xr.Dataset, *, lens: str | None = None, layer: int | None = None, head: int | None = None
+) -> str:
+    """Return what lenses say of these maps in a sentence, with the numbers of the first and the last layer.
+
+    Empty for maps of lenses that say nothing.
+    """
+    if "note" not in data.coords or "weights" not in data:
+        return ""
+    notes = []
+    for part in (data.isel(lens=index) for index in range(data.sizes["lens"])) if "lens" in data.dims else (data,):
+        template, name = str(part["note"].item()), str(part["lens"].item())
+        fields = [field for _, field, _, _ in Formatter().parse(template) if field]
+        if not fields or lens not in (None, name) or any(field not in part for field in fields):
+            continue
+        numbers = part[fields]
+        chosen = {"layer": layer, "head": head}
+        numbers = numbers.isel(
+            {axis: [axis_index(data, axis, label)] for axis, label in chosen.items() if label is not None}
+        )
+        ends = [numbers.isel(layer=end).mean("head") for end in sorted({0, numbers.sizes["layer"] - 1})]
+        said = [template.format(**{field: float(end[field]) for field in fields}) for end in ends]
+        labels = [f"L{int(end['layer'])}: " if len(ends) > 1 else "" for end in ends]
+        notes += [f"{label}{sentence}" for label, sentence in zip(labels, said, strict=True) if "nan" not in sentence]
+    return "; ".join(notes)
 
 
 def format_range(labels: Sequence[int]) -> str:

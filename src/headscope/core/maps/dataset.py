@@ -49,7 +49,15 @@ def make_dataset(maps: "Maps", example: int) -> xr.Dataset:
         coords={
             "lens": [maps.lens],
             "signed": ("lens", [maps.signed]),
-            "quantity": ("lens", np.array([_quantity(maps.lens)], dtype=object)),
+            "quantity": (
+                "lens",
+                np.array([_describe_lens(maps.lens, "quantity") or f"weight ({maps.lens})"], dtype=object),
+            ),
+            **(
+                {"note": ("lens", np.array([note], dtype=object))}
+                if (note := _describe_lens(maps.lens, "note"))
+                else {}
+            ),
             "layer": ("layer", list(maps.layers), _describe_axis(maps, "layer")),
             "head": ("head", list(maps.heads), _describe_axis(maps, "head")),
             **_side("query", maps.queries, example),
@@ -136,14 +144,12 @@ def _fill_up(table: xr.DataArray, sizes: dict[str, int]) -> np.ndarray[Any, np.d
     return np.pad(table.values, widths, constant_values=FILL.get(table.dtype.kind, 0))
 
 
-def _quantity(lens: str) -> str:
-    """Return what the weights of a lens are, as its class says it."""
-    name = parse_spec(lens)[0]
+def _describe_lens(lens: str, attribute: str) -> str:
+    """Return what the class of a lens says of its weights (`quantity`), or of its maps (`note`)."""
     try:
-        quantity = getattr(lenses.find(name), "quantity", "")
+        return str(getattr(lenses.find(parse_spec(lens)[0]), attribute, ""))
     except UnknownName:  # maps of a lens that is not in the catalog, made by hand
-        quantity = ""
-    return quantity or f"weight ({lens})"
+        return ""
 
 
 def _side(name: str, tokens: Tokens, example: int) -> dict[str, Any]:

@@ -1,0 +1,239 @@
+"""What attention flow costs, against networkx (the published way), igraph, OR-tools and scipy.
+
+python -m benchmarks.flow [--quick] [--out FILE]
+
+CPU time of one process; headscope runs between its peers, in turns. Peers are asked for single pairs, which are what
+they compute: at least 20 random pairs, scaled to the whole map. Their graphs are built off the clock, and for causal
+attention only pairs that have a path count. networkx is timed up to 32 tokens; more would take hours.
+"""
+
+import argparse
+import json
+import platform
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from statistics import median
+from time import process_time
+from typing import Any
+
+import igraph
+import networkx as nx
+import numpy as np
+from ortools.graph.python.max_flow import SimpleMaxFlow
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import maximum_flow
+
+from benchmarks.timing import show
+from headscope.flow.solver import flow_map, flow_maps
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+Solver = Callable[[int, int], float]
+
+KINDS: dict[str, dict[str, Any]] = {
+    "encoder-like": {},
+    "sharp": {"sharpness": (4, 10)},
+    "sink": {"sink": (7, 12), "heads": 4},
+    "one sharp head": {"sharpness": (3, 8), "heads": 1},
+    "causal": {"causal": True},
+}
+SHAPES = [(layers, tokens) for layers in (6, 12) for tokens in (16, 32, 64, 128)]
+PAIRS = 20
+LONGEST_NETWORKX = 32
+PACKAGES = ("networkx", "igraph", "ortools", "scipy", "numba", "numpy")
+EDMONDS_KARP, BEST_NETWORKX = "networkx Edmonds–Karp", "networkx, best other"
+OTHER_ALGORITHMS = ("preflow_push", "shortest_augmenting_path", "boykov_kolmogorov")  # dinitz fails on floats
+UNIT = 2**30  # integer capacities of a unit
+
+
+@dataclass
+class Row:
+    """Seconds for one graph: the whole map of the last layer, all layers, and peers scaled from single pairs."""
+
+    kind: str
+    layers: int
+    tokens: int
+    headscope: float = 0.0
+    headscope_all: float = 0.0
+    peers: dict[str, float] = field(default_factory=dict)
+    igraph_all: float = 0.0
+    pairs: int = PAIRS
+    apart: float = 0.0  # largest difference from networkx or igraph
+
+
+def main() -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="one tiny shape, to see that it runs")
+    parser.add_argument("--out", type=Path, help="write the figures as JSON, too")
+    options = parser.parse_args()
+    shapes = [(3, 6)] if options.quick else SHAPES
+    for warm_up in (flow_map, flow_maps):
+        warm_up(attention_graph(4, 5))
+    rows = []
+    for kind in KINDS:
+        group = [compare(kind, *shape) for shape in shapes]
+        print_rows(kind, group)
+        rows += group
+    if options.out:
+        facts = {"command": "python -m benchmarks.flow", "device": f"{platform.machine()} CPU, one process"}
+        facts |= {"versions": {name: version(name) for name in PACKAGES}, "pairs": PAIRS}
+        text = json.dumps({**facts, "rows": [asdict(row) for row in rows]}, indent=1)
+        options.out.write_text(text + "\n", encoding="utf-8")
+
+
+def print_rows(kind: str, rows: Sequence[Row]) -> None:
+    """Print the times of headscope and how many times as long peers take."""
+    short = {EDMONDS_KARP: "nx EK*", BEST_NETWORKX: "nx other*", "OR-tools": "OR-t.*"}
+    peers = list(dict.fromkeys(name for row in rows for name in row.peers))
+    header = ["graph", "last", *(short.get(name, f"{name}*") for name in peers), "all", "igraph*"]
+    lines = []
+    for row in rows:
+        cells = [f"{row.peers[name] / row.headscope:,.0f}×" if name in row.peers else "" for name in peers]
+        everything = [f"{row.headscope_all * 1e3:.0f} ms", f"{row.igraph_all / row.headscope_all:,.0f}×"]
+        last = f"{row.headscope * 1e3:.1f} ms"
+        lines.append([f"{row.layers}×{row.tokens}", last, *cells, *everything])
+    show(f"Attention flow, {kind}: peers over headscope", header, lines)
+    apart = max(row.apart for row in rows)
+    print(f"* from {rows[0].pairs} random pairs (scaled), which differ by {apart:.0e} at most\n", flush=True)
+
+
+def compare(kind: str, layers: int, tokens: int) -> Row:
+    """Time headscope and its peers on one graph."""
+    graph = attention_graph(layers, tokens, **KINDS[kind])
+    random = np.random.default_rng(0)
+    possible = np.argwhere(np.tril(np.ones((tokens, tokens))) if kind == "causal" else np.ones((tokens, tokens)))
+    chosen = random.choice(possible, PAIRS)
+    scale = len(possible) / PAIRS
+    row, ours, result = Row(kind, layers, tokens), [_time(flow_map, graph)[0]], flow_map(graph)
+    for name, solvers in _peers(graph).items():
+        spent = []
+        for solver in solvers:
+            seconds, values = _time(lambda solver=solver: [solver(*pair) for pair in chosen.tolist()])
+            spent.append(seconds)
+            if name not in ("OR-tools", "scipy"):  # those compute with integers
+                row.apart = max(row.apart, float(np.abs(result[tuple(chosen.T)] - values).max()))
+            ours.append(_time(flow_map, graph)[0])
+        row.peers[name] = scale * min(spent)
+    row.headscope = median(ours)
+    row.headscope_all = min(_time(flow_maps, graph)[0] for _ in range(2 if tokens > 64 else 3))
+    row.igraph_all = _time_igraph_at_every_depth(graph, chosen, scale)
+    return row
+
+
+def _time_igraph_at_every_depth(graph: Array, pairs: Array, scale: float) -> float:
+    """Return the scaled time for the maps of all layers, from as many pairs at every depth."""
+    total = 0.0
+    for depth in range(1, len(graph) + 1):
+        solver = by_igraph(graph[:depth])
+        total += scale * _time(lambda solver=solver: [solver(*pair) for pair in pairs.tolist()])[0]
+    return total
+
+
+def _time(function: Callable[..., Any], *arguments: Any) -> tuple[float, Any]:
+    start = process_time()
+    result = function(*arguments)
+    return process_time() - start, result
+
+
+def _peers(graph: Array) -> dict[str, list[Solver]]:
+    peers = {"igraph": [by_igraph(graph)], "OR-tools": [by_ortools(graph)], "scipy": [by_scipy(graph)]}
+    if graph.shape[1] > LONGEST_NETWORKX:
+        return peers
+    others = [by_networkx(graph, name) for name in OTHER_ALGORITHMS]
+    return {EDMONDS_KARP: [by_networkx(graph, "edmonds_karp")], BEST_NETWORKX: others, **peers}
+
+
+def by_networkx(graph: Array, algorithm: str) -> Solver:
+    """One pair at a time, as the code of Abnar & Zuidema (2020) does it (Edmonds–Karp)."""
+    edges, capacities, node = _edges(graph)
+    network = nx.DiGraph()
+    network.add_nodes_from(range(node(len(graph), graph.shape[1])))
+    network.add_weighted_edges_from(
+        ((*edge, capacity) for edge, capacity in zip(edges.tolist(), capacities.tolist(), strict=True)), "capacity"
+    )
+    function = getattr(nx.algorithms.flow, algorithm)
+    top = len(graph)
+    return lambda s, t: nx.maximum_flow_value(network, node(top, s), node(0, t), flow_func=function)
+
+
+def by_igraph(graph: Array) -> Solver:
+    """Push–relabel in C."""
+    edges, capacities, node = _edges(graph)
+    network = igraph.Graph(n=node(len(graph), graph.shape[1]), edges=edges.tolist(), directed=True)
+    weights, top = capacities.tolist(), len(graph)
+    return lambda s, t: network.maxflow_value(node(top, s), node(0, t), weights)
+
+
+def by_ortools(graph: Array) -> Solver:
+    """Push–relabel in C++, with integer capacities."""
+    edges, capacities, node = _edges(graph)
+    network = SimpleMaxFlow()
+    network.add_arcs_with_capacity(*edges.T.copy(), np.round(UNIT * capacities).astype(np.int64))
+    top = len(graph)
+
+    def solve(source: int, sink: int) -> float:
+        network.solve(node(top, source), node(0, sink))
+        return float(network.optimal_flow()) / UNIT
+
+    return solve
+
+
+def by_scipy(graph: Array) -> Solver:
+    """Dinic's algorithm in Cython, with 32-bit integer capacities."""
+    edges, capacities, node = _edges(graph)
+    size, top = node(len(graph), graph.shape[1]), len(graph)
+    network = csr_array((np.round(UNIT * capacities).astype(np.int32), edges.T), shape=(size, size))
+    return lambda s, t: float(maximum_flow(network, node(top, s), node(0, t)).flow_value) / UNIT
+
+
+def _edges(graph: Array) -> tuple[Any, Array, Callable[[int, int], int]]:
+    """Return all edges of positive capacity as pairs of nodes, their capacities, and the number of a node."""
+    size = graph.shape[1]
+    layer, query, key = graph.nonzero()
+    edges = np.stack([(layer + 1) * size + query, layer * size + key], axis=1)
+    return edges, graph[layer, query, key], partial(_number, size)
+
+
+def _number(size: int, level: int, token: int) -> int:
+    return level * size + token
+
+
+def attention_graph(
+    layers: int,
+    tokens: int,
+    *,
+    heads: int = 12,
+    sharpness: tuple[float, float] = (0.5, 4),
+    sink: tuple[float, float] = (2, 7),
+    causal: bool = False,
+) -> Array:
+    """Return capacities like those of a trained encoder: heads that look at the first and last token, and beside them.
+
+    Scores are random products of 8 dimensions, times a `sharpness` from this range; six heads of ten add an amount from
+    the range `sink` to the score of the first token.
+    """
+    random = np.random.default_rng(1)
+    graph, places = np.empty((layers, tokens, tokens)), np.arange(tokens)
+    for layer in graph:
+        maps = []
+        for _ in range(heads):
+            queries, keys = random.standard_normal((2, tokens, 8))
+            scores = queries @ keys.T / 8**0.5 * random.uniform(*sharpness)
+            if random.random() < 0.6:
+                scores[:, 0] += random.uniform(*sink)
+                scores[:, -1] += random.uniform(1, 5)
+            if random.random() < 0.25:
+                scores[places, np.clip(places + random.integers(-2, 3), 0, tokens - 1)] += 6
+            if causal:
+                scores[np.triu_indices(tokens, 1)] = -np.inf
+            weights = np.exp(scores - scores.max(1, keepdims=True))
+            maps.append(weights / weights.sum(1, keepdims=True))
+        layer[:] = 0.5 * np.mean(maps, axis=0) + 0.5 * np.eye(tokens)
+    return graph
+
+
+if __name__ == "__main__":
+    main()

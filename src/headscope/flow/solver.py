@@ -1,0 +1,166 @@
+"""Exact maximum flow from the positions of a layer to the input tokens.
+
+Depth 1 is the matrix of edges itself, and depth 2 a sum of minima. Deeper flows are found in three steps:
+
+1. All layers: upper and lower bounds from the flows one layer below. On trained encoders they meet at all pairs from
+   about the sixth layer on, because there every flow is as large as the edges into the sink allow.
+2. Only the last layer: if a source can spread one unit evenly over the nodes of a middle level, and a sink can collect
+   all that the edges into it allow from nodes that hold equal amounts, the two flows joined are a flow of the pair that
+   no flow exceeds. That takes 2·n problems of half the depth in place of n².
+3. All other pairs: Dinic's algorithm, which stops where it meets the upper bound.
+
+Flows are exact up to 1e-12 per edge matrix, in float64. They are computed on one thread.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from headscope.core.compiled import require_compiler
+from headscope.core.errors import InputError
+from headscope.flow.bounds import mix_flows, sum_minima
+from headscope.flow.dinic import SMALLEST_CAPACITY, TOLERANCE, find_reachable_nodes, solve_pairs
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+
+
+def flow_maps(
+    layers: Float[np.ndarray, "layer query key"],
+    tops: Sequence[Float[np.ndarray, "head query key"]] | None = None,
+) -> list[Float[np.ndarray, "head query key"]]:
+    """Return the maximum flow from every position above each layer to every input token, one array per layer.
+
+    `layers` are capacities of edges, the lowest layer first. `tops` has other edges for the uppermost layer of each
+    flow, such as those of single heads; by default there is one head, the layer itself.
+
+    >>> [maps.shape for maps in flow_maps(np.full((3, 4, 4), 0.25))]
+    [(1, 4, 4), (1, 4, 4), (1, 4, 4)]
+    """
+    layers = _check(layers)
+    maps: list[Array] = []
+    below = _Below()
+    for index, layer in enumerate(layers):
+        flow, bound = below.solve(layer)
+        heads = [flow] if tops is None else [below.solve(head)[0] for head in _check(tops[index])]
+        maps.append(np.stack(heads))
+        below.add(layer, flow, bound)
+    return maps
+
+
+def flow_map(
+    layers: Float[np.ndarray, "layer query key"], sources: Sequence[int] | None = None
+) -> Float[np.ndarray, "source key"]:
+    """Return the maximum flow through all layers, from every position on top or from some, to every input token.
+
+    `sources` are the positions whose rows are returned, in this order; the layers between are not computed.
+
+    >>> layers = np.random.default_rng(0).dirichlet(np.ones(5), size=(4, 5))
+    >>> np.allclose(flow_map(layers), flow_maps(layers)[-1], atol=1e-12)
+    True
+    """
+    layers = _check(layers)
+    rows = np.arange(layers.shape[1]) if sources is None else np.asarray(sources, dtype=int)
+    wanted = np.zeros(layers.shape[1:], dtype=bool)
+    wanted[rows] = True
+    if len(layers) < 3:
+        flows = _Below.of(layers[:-1]).solve(layers[-1])[0]
+        return np.asarray(flows[rows])
+    flows = np.zeros(layers.shape[1:])
+    if len(layers) > 3 and find_reachable_nodes(layers[len(layers) // 2 :])[0].all():
+        flows, proved = prove_by_halves(layers, wanted)
+        wanted &= ~proved
+    if wanted.any():
+        flows = np.where(wanted, solve_pairs(layers, bound_flows(layers), wanted), flows)
+    return np.asarray(flows[rows])
+
+
+def prove_by_halves(
+    layers: Float[np.ndarray, "layer query key"], wanted: Bool[np.ndarray, "query key"]
+) -> tuple[Float[np.ndarray, "query key"], Bool[np.ndarray, "query key"]]:
+    """Return flows from sources to sinks, and which of them are proved maximal by way of a middle level.
+
+    A source that can bring 1/n to each node of the middle level, and a sink that can collect its bound c ≤ 1 from c/n
+    at each node, have a flow of c between them.
+    """
+    size, middle = layers.shape[1], len(layers) // 2
+    into_sink = np.minimum(layers[0].sum(0), 1)
+    collector = np.zeros((1, size, size))
+    collector[0, :, 0] = 1 / size
+    above = np.concatenate([collector, layers[middle:]])
+    starts = np.zeros((size, size), dtype=bool)
+    starts[:, 0] = wanted.any(1)
+    spreads = solve_pairs(above, np.ones((size, size)), starts)[:, 0] >= 1 - TOLERANCE
+    even = np.repeat(into_sink[:, None] / size, size, 1)  # the source t holds what the sink t is to collect
+    below = np.concatenate([layers[:middle], even[None]])
+    collected = solve_pairs(below, np.diag(into_sink), np.diag(wanted.any(0) & spreads.any())).diagonal()
+    collects = collected >= into_sink - TOLERANCE
+    bound = np.minimum(layers[0].sum(0), layers[-1].sum(1)[:, None])
+    proved = spreads[:, None] & collects & (into_sink >= bound - TOLERANCE)
+    return np.where(proved, bound, 0), proved
+
+
+def bound_flows(layers: Float[np.ndarray, "layer query key"]) -> Float[np.ndarray, "query key"]:
+    """Return upper bounds of the flows through all layers, from bounds of the layers below."""
+    below = _Below()
+    for layer in layers[:-1]:
+        below.add(layer, *below.bound(layer))
+    return below.bound(layers[-1])[0]
+
+
+class _Below:
+    """The layers below, with their flows: what the flow through one more layer is computed from."""
+
+    def __init__(self) -> None:
+        self.layers: list[Array] = []
+        self.flow: Array = np.empty(0)  # from each node on top to each input token, or an upper bound of it
+        self.into_first: Array = np.empty(0)  # upper bound of the flow to the nodes above the lowest layer
+
+    @classmethod
+    def of(cls, layers: Array) -> "_Below":
+        below = cls()
+        for layer in layers:
+            below.add(layer, *below.solve(layer))
+        return below
+
+    def add(self, layer: Array, flow: Array, into_first: Array) -> None:
+        self.layers.append(layer)
+        self.flow, self.into_first = flow, into_first
+
+    def bound(self, top: Array) -> tuple[Array, Array]:
+        """Return upper bounds of the flow through one more layer: to the input tokens, and to the level above them."""
+        if not self.layers:
+            return top, np.eye(len(top))
+        if len(self.layers) == 1:
+            return sum_minima(top, self.layers[0]), top
+        reach = find_reachable_nodes(np.stack([*self.layers[2:], top]))[0]
+        into_nodes = self.layers[1].sum(0) if reach.all() else reach @ self.layers[1]
+        into_first = np.minimum(sum_minima(top, self.into_first), into_nodes)
+        return np.minimum(sum_minima(top, self.flow), sum_minima(into_first, self.layers[0])), into_first
+
+    def solve(self, top: Array) -> tuple[Array, Array]:
+        """Return the flow through one more layer, and the bound of the flow to the level above the input tokens."""
+        upper, into_first = self.bound(top)
+        if len(self.layers) < 2:
+            return upper, into_first
+        wanted = mix_flows(top, self.flow) < upper - TOLERANCE
+        if wanted.any():
+            upper = np.where(wanted, solve_pairs(np.stack([*self.layers, top]), upper, wanted), upper)
+        return upper, into_first
+
+
+def _check(layers: Any) -> Array:
+    """Return the layers as float64; raise InputError for capacities that no flow has."""
+    require_compiler("Attention flow")
+    array = np.ascontiguousarray(layers, dtype=np.float64)
+    if array.ndim != 3 or array.shape[1] != array.shape[2]:
+        raise InputError(f"Flow needs edges of shape [layer, token, token], but got {list(array.shape)}.")
+    if np.isnan(array).any() or (array < 0).any():
+        what = "NaN" if np.isnan(array).any() else f"a capacity of {array.min():.3g}"
+        raise InputError(
+            f"The capacities of a flow are numbers that are at least 0, but these have {what}. Take absolute values "
+            "or set negative weights to 0 first."
+        )
+    array[array <= SMALLEST_CAPACITY] = 0
+    return array
