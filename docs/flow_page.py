@@ -16,7 +16,7 @@ from headscope.results.store import open_result
 DOCS = Path(__file__).parent
 BARS = {("encoder-like", 12, 64): 300, ("encoder-like", 12, 128): 1000, ("causal", 12, 64): 15, ("causal", 12, 128): 15}
 WORST = 3
-"""How many times the speed of igraph is aimed at, by kind, layers and tokens, and for any other graph from 32 tokens."""
+"""How many times the speed of igraph is aimed at, by kind, layers and tokens; WORST for any other graph."""
 STYLES = {"saturation": ("-o", "pairs at the bound"), "saturation_same": ("--s", "same from every source")}
 
 
@@ -67,9 +67,9 @@ def describe_saturation() -> str:
     sentence = (
         f"Share of flows in the last layer that are as large as the edges at their ends allow: {bound}.\n"
         "Such a flow is min(1, what enters the input token). It is the same from all sources that reach the bound\n"
-        f"and says nothing about the layers between. Share of tokens whose flow is the same from *every* source: {same}.\n"
-        "It takes one source that keeps nearly all of its attention in one place, and so sends little to any token, to\n"
-        "make this share small: such rows are what a deep flow map still tells apart."
+        "and says nothing about the layers between. Share of tokens whose flow is the same from *every* source:\n"
+        f"{same}. One source that keeps nearly all of its attention in one place, and so sends\n"
+        "little to any token, makes this share small: such rows are what a deep flow map still tells apart."
     )
     hashes = ", ".join(f"{name} {code[:12]}" for name, code in sorted(facts["weights_hash"].items()))
     source = f"*{facts['command']}; 95 % intervals over texts. Weights: {hashes}. Data fingerprint {facts['data']}.*"
@@ -95,15 +95,15 @@ def describe_speed() -> str:
         f"*`{data['command']}` on {data['device']}; {versions}. CPU time; peers from {data['pairs']} random pairs for\n"
         f"each graph, scaled to the whole map. Largest difference from networkx and igraph: {apart:.0e}.*"
     )
-    table = "\n".join(lines)
-    return f"{table}\n\n{source}\n"
+    table, note = "\n".join(lines), f"\n\n{data['note']}" if "note" in data else ""
+    return f"{table}\n\n{source}{note}\n"
 
 
 def _speed_cells(row: dict[str, Any], peers: list[str]) -> list[str]:
     ratios = {name: seconds / row["headscope"] for name, seconds in row["peers"].items()}
-    bar = BARS.get((row["kind"], row["layers"], row["tokens"]), WORST if row["tokens"] >= 32 else None)
-    verdict = "" if bar is None else f"{bar:,}× {'met' if ratios['igraph'] >= bar else 'missed'}"
+    bar = BARS.get((row["kind"], row["layers"], row["tokens"]), WORST)
+    verdict = f"{bar:,}× {'met' if ratios['igraph'] >= bar else 'missed'}"
     cells = [f"{ratios[name]:,.0f}×" if name in ratios else "–" for name in peers]
     size = f"{row['layers']} × {row['tokens']}"
     times = f"{row['headscope_all']:.3g} s", f"{row['igraph_all'] / row['headscope_all']:,.0f}×"
-    return [row["kind"], size, f"{1e3 * row['headscope']:.3g} ms", *cells, verdict, *times]
+    return [row["kind"], size, f"{1e3 * row['headscope']:,.1f} ms", *cells, verdict, *times]
