@@ -40,7 +40,7 @@ def picture() -> Figure:
                     panel.fill_between(part.layer, part[f"{name}_low"], part[f"{name}_high"], color=colour, alpha=0.15)
             panel.set(title=str(model), xlabel="layer, from 1", ylim=(-0.03, 1.03))
         np.atleast_1d(panels)[0].set_ylabel("share")
-        np.atleast_1d(panels)[-1].legend(loc="upper left")
+        np.atleast_1d(panels)[0].legend(loc="upper left")  # the shallower model leaves room there
     return figure
 
 
@@ -68,8 +68,10 @@ def describe_saturation() -> str:
         f"Share of flows in the last layer that are as large as the edges at their ends allow: {bound}.\n"
         "Such a flow is min(1, what enters the input token). It is the same from all sources that reach the bound\n"
         "and says nothing about the layers between. Share of tokens whose flow is the same from *every* source:\n"
-        f"{same}. One source that keeps nearly all of its attention in one place, and so sends\n"
-        "little to any token, makes this share small: such rows are what a deep flow map still tells apart."
+        f"{same}.\n"
+        "At 100% all rows of the map are the same, and it no longer says who attends to whom. Where this share is\n"
+        "small although most flows are at the bound, a few sources keep nearly all of their attention in one place\n"
+        "and so send little to any token: those rows are what the map still tells apart."
     )
     hashes = ", ".join(f"{name} {code[:12]}" for name, code in sorted(facts["weights_hash"].items()))
     source = f"*{facts['command']}; 95 % intervals over texts. Weights: {hashes}. Data fingerprint {facts['data']}.*"

@@ -30,7 +30,7 @@ def run(options: argparse.Namespace) -> None:
     label, parts = Path(model.spec).name, []
     for task, texts in examples.items():
         data = hs.measure(model, texts, lens="flow", statistics=["saturation"], max_length=LONGEST)
-        names = [f"{name}{end}" for name in ("saturation", "saturation_same") for end in ("", "_low", "_high", "_n")]
+        names = [f"{name}{end}" for name in ("saturation", "saturation_same") for end in ("", "_low", "_high")]
         part = data[names].isel(lens=0, site=0, head=0).reset_coords(drop=True)
         tokens = [len(tokens) for tokens in _count_tokens(model, texts)]
         part = part.assign(n=len(texts), tokens=float(np.mean(tokens)))
