@@ -44,7 +44,8 @@ def map_head(model: "Model", example: Example, lenses: Sequence[str], max_length
 def choose_maps(maps: Sequence[xr.Dataset], wanted: Sequence[bool]) -> xr.Dataset:
     """Return the maps that were asked for, or the first whose lenses differ."""
     asked = [data for data, chosen in zip(maps, wanted, strict=True) if chosen]
-    different = [data for data in maps if float(abs(data["weights"].diff("lens")).max()) >= 1e-6]
+    several = [data for data in maps if data.sizes["lens"] > 1]
+    different = [data for data in several if float(abs(data["weights"].diff("lens")).max()) >= 1e-6]
     return (asked or different or list(maps))[0]
 
 

@@ -138,7 +138,7 @@ def study_values(numbers: xr.Dataset, judged: Sequence[JudgedClaim] = ()) -> dic
         "tasks": ", ".join(list_tasks(numbers)),
         "inputs": f"{sum(count_inputs(numbers).values()):,}",
         "layers": numbers.sizes["layer"],
-        "heads": numbers.sizes["head"],
+        "heads": numbers.sizes.get("head", 1),  # one where they are averaged
         "size": int(numbers["value_size"].values[0]),
         "tuning": "; ".join(dict.fromkeys(str(text) for text in numbers["tuning"].values if str(text))),
         "claims": len(judged),

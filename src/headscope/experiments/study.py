@@ -3,7 +3,7 @@
 import os
 from abc import abstractmethod
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from headscope.experiments.tuned import TaskRun
 
 COLUMNS = ("text", "pair", "label")
-SOURCES = ("data", "dev", "train", "tuned")
+SOURCES = ("data", "dev", "train", "tuned", "mlm")
 TASKS = "tasks"
 """The folder, in that of a study, with one folder for each task, whatever its name."""
 
@@ -102,6 +102,8 @@ class TaskStudy(Study):
     warmup: float = option(0.0, "Share of training steps in which the learning rate rises.")
     max_length: int = option(128, "Truncate inputs to this number of tokens.")
     seed: int = option(0, "Seed of fine-tuning and sampling.")
+    seeds: int = option(1, "Fine-tune this many times, each with another seed; each is studied as a task of its own.")
+    malformed: str = option("error", "Malformed rows of your data are an error, or are skipped and counted: skip.")
     example: str | int | None = option(None, "Id of the input whose map is shown; its row number if it has no id.")
 
     kinds: ClassVar[Mapping[str, str]] = {}
@@ -136,7 +138,7 @@ class TaskStudy(Study):
         for text, wrong in problems.items():
             if wrong:
                 raise InputError(text)
-        for name in ("limit", "train_limit", "epochs"):
+        for name in ("limit", "train_limit", "epochs", "seeds"):
             if getattr(self, name) is not None and getattr(self, name) < 1:
                 raise InputError(f"{name}={getattr(self, name)} is too small. Give at least 1.")
 
@@ -163,7 +165,9 @@ class TaskStudy(Study):
         tasks, missing = self.read_tasks()
         # in float32, like the fine-tuned model that it is compared with
         base = model if isinstance(model, Model) else load(model, device=device, dtype="float32")
-        runs = [self.plan_task(task, base, out, len(tasks), device=device, progress=progress) for task in tasks]
+        each = [(task, seed) for task in tasks for seed in range(self.seed, self.seed + self.seeds)]
+        options: dict[str, Any] = {"device": device, "progress": progress}
+        runs = [self.plan_task(task, base, out, len(each), seed=seed, **options) for task, seed in each]
         own = {name: getattr(self, name) for name in self.own_facts}
         files = classifier_files(str(own["classifier"])) if "classifier" in own else {}
         own |= {name: hash_file(path) for name, path in files.items() if path.is_file()}
@@ -196,16 +200,28 @@ class TaskStudy(Study):
         if self.data is not None:
             return tasks.read_glue(self.data, self.tasks, self.kinds, **options)
         if self.dev is not None:
-            columns = {name: getattr(self, name) for name in COLUMNS}
+            columns = {name: getattr(self, name) for name in (*COLUMNS, "malformed")}
             return [tasks.read_files(self.dev, self.train, **columns, **options)], []
-        return [tasks.read_bundled()], []
+        return [self.read_bundled()], []
 
-    def plan_task(self, task: "TaskData", base: "Model", out: Path, count: int, **options: Any) -> "TaskRun":
-        """Return one task with everything that decides its numbers."""
+    def read_bundled(self) -> "TaskData":
+        """Return the task that is studied where no data is given: GAP, unless the study has one of its own."""
+        from headscope.experiments.tasks import read_bundled
+
+        return read_bundled()
+
+    def plan_task(
+        self, task: "TaskData", base: "Model", out: Path, count: int, *, seed: int | None = None, **options: Any
+    ) -> "TaskRun":
+        """Return one task with everything that decides its numbers; of several seeds each has the name of its own.
+
+        `seed` is that of fine-tuning; all of them study the same sample.
+        """
         from headscope.experiments.tasks import folder_name
         from headscope.experiments.tuned import TaskRun, find_tuned_folder
         from headscope.training.settings import TrainingOptions
 
+        task = task if self.seeds == 1 else replace(task, name=f"{task.name} seed {seed}")
         short: Mapping[str, Any] = self.short if self.data is None and self.dev is None else {}
         tuning = TrainingOptions(
             epochs=self.epochs or short.get("epochs", 3),
@@ -213,7 +229,7 @@ class TaskStudy(Study):
             max_length=self.max_length,
             learning_rate=self.learning_rate or short.get("learning_rate", 2e-5),
             warmup=self.warmup,
-            seed=self.seed,
+            seed=self.seed if seed is None else seed,
             limit=self.train_limit or short.get("train_limit"),
         )
         steps = Steps(out / TASKS / folder_name(task.name), task.name, self.steps, options.get("progress"))

@@ -53,7 +53,7 @@ def summarise(name: str, values: xr.DataArray, *, baseline: str | None = None) -
 
 
 def summarise_by(
-    axis: str, groups: Mapping[str, Any], rows: xr.Dataset, *summaries: Callable[[xr.Dataset], xr.Dataset]
+    axis: str, groups: Mapping[Any, Any], rows: xr.Dataset, *summaries: Callable[[xr.Dataset], xr.Dataset]
 ) -> xr.Dataset:
     """Return summaries of groups of examples, given by masks, along a new axis with the number of examples `n`."""
     selected = [rows.isel(example=mask) for mask in groups.values()]

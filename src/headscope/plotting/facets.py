@@ -137,6 +137,44 @@ def stacked_maps(maps: xr.Dataset, *, last_rows: int | None = None, same: str = 
     return figure
 
 
+@theme.apply()
+def row_facets(
+    weights: xr.DataArray, tokens: Sequence[Sequence[str]], titles: Sequence[str], *, label: str, width: float = 6.9
+) -> Figure:
+    """Draw what one token attends to, layers up and tokens across, for each pair of labels of `version` and `lens`.
+
+    `tokens` and `titles` are those of each version. Colours mean the same in the whole figure. Lenses stand beside
+    each other where their cells are large enough for the names of tokens, else below each other.
+    """
+    cells = weights.transpose("version", "lens", "layer", "token").values.astype(float)
+    lenses, layers = [str(lens) for lens in weights["lens"].values], [f"L{layer}" for layer in weights["layer"].values]
+    longest = max(map(len, tokens))
+    beside = 1.7 + 0.15 * (len(lenses) - 1) + 0.12 * longest * len(lenses) <= width
+    across = len(lenses) if beside else 1
+    cell = min(CELL, (width - 1.7 - 0.15 * (across - 1)) / (longest * across))
+    names = [[fonts.to_label(token) for token in row] for row in tokens]
+    above = 0.55 + max(fonts.label_width(row) for row in names) * theme.text_size("small")
+    shape = (len(titles) * (1 if beside else len(lenses)), across)
+    margins = Margins(left=0.7, right=1.0, top=above, down=above - 0.1)
+    figure, panels = make_panels(shape, (longest * cell, len(layers) * cell), margins)
+    scale = scales.weight_scale(cells, signed=False, spacing="root")
+    for version, (title, texts) in enumerate(zip(titles, names, strict=True)):
+        for index, lens in enumerate(lenses):
+            panel = panels[version][index] if beside else panels[version * len(lenses) + index][0]
+            heatmap.draw_image(panel, cells[version, index], scale)
+            panel.invert_yaxis()  # the input is below
+            panel.set_xticks(range(len(texts)), labels=texts, fontsize=theme.text_size("small"), rotation=90)
+            panel.set_yticks(
+                range(len(layers)), labels=layers if index == 0 or not beside else [], fontsize=theme.text_size("small")
+            )
+            panel.xaxis.tick_top()
+            panel.tick_params(length=0, pad=2)
+            panel.set_title(f"{lens}: {title}" if index == 0 or not beside else lens, fontsize=theme.text_size("note"))
+    bar = (longest * cell, max(len(layers) * cell, 1.2))
+    scales.add_colour_bar(panels[0][-1], scale, label, bar)
+    return figure
+
+
 def make_panels(shape: tuple[int, ...], box: tuple[float, float], margins: Margins) -> tuple[Figure, list[list[Axes]]]:
     """Return a figure with rows and columns of panels of `box` inches each, just as large as they need."""
     rows, columns = shape
