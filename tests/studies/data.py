@@ -7,7 +7,7 @@ from pathlib import Path
 
 from headscope.core.catalog import studies
 from tests.measuring.data import saved_model
-from tests.models import text
+from tests.models import WORDS, text
 
 WIDTH = 40
 
@@ -28,7 +28,31 @@ def place() -> Path:
             for at in range(many)
         ]
         (folder / f"{name}.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    for name, many, seed in (("agreement_train", 24, 0), ("agreement_dev", 14, 7)):
+        rows = [_sentence(name, at, seed) for at in range(many)]
+        (folder / f"{name}.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     return folder
+
+
+def _sentence(name: str, at: int, seed: int) -> dict[str, object]:
+    """A labelled prefix with up to two attractors, whose subject is the second word."""
+    label, attractors = at % 2, (at // 2) % 3
+    subjects, others = ("dog", "cat"), ("man", "hill")
+    words = ["the", subjects[label], *(WORDS[(at + seed + step) % len(WORDS)] for step in range(1 + at % 4))]
+    positions = []
+    for _ in range(attractors):
+        words += ["with", others[1 - label]]
+        positions.append(len(words) - 1)
+    return {
+        "id": f"{name}-{at}",
+        "text": " ".join(words),
+        "words": words,
+        "label": ("singular", "plural")[label],
+        "attractors": attractors,
+        "subject_position": 1,
+        "attractor_positions": positions,
+        "swapped_subject": subjects[1 - label],
+    }
 
 
 def tiny(name: str, **changes):
@@ -39,7 +63,13 @@ def tiny(name: str, **changes):
             "train": str(place() / "train.jsonl"),
             "epochs": 1,
             "max_length": WIDTH,
-        }
+        },
+        "attention_flow": {
+            "dev": str(place() / "agreement_dev.jsonl"),
+            "train": str(place() / "agreement_train.jsonl"),
+            "epochs": 1,
+            "max_length": WIDTH,
+        },
     }
     return studies.make(name, **{**given[name], **changes})
 

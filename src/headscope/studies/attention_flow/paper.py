@@ -11,6 +11,7 @@ ACCURACY = 0.96
 INPUTS, SST_INPUTS = 2000, 100
 LAYERS, SST_LAYERS = (1, 2, 3, 4, 5, 6), (1, 3, 5, 6)
 SST = "SST-2"
+SHOWN = ("raw", "rollout", "flow")
 VERB = "number of the verb"
 KINDS = {SST: "sentiment"}
 BLANK_OUT: Rows = {
@@ -30,17 +31,18 @@ SST_GRADIENT: Rows = {
 }
 """Spearman's correlation with blank-out (Table 1) and with input gradients (Tables 2 and 3)."""
 
-EXAMPLES = {
-    "The author talked to Sara about {mask} book.": ("author", "Sara"),
-    "Mary convinced John of {mask} love.": ("Mary", "John"),
+PRONOUNS = {
+    "The author talked to Sara about {mask} book .": {"author": "his", "Sara": "her"},
+    "Mary convinced John of {mask} love .": {"John": "his", "Mary": "her"},
 }
-"""The sentences of Figure 4 with the two words that the pronoun may refer to."""
+"""The sentences of Figure 4, and the pronoun of each word that it may refer to."""
 
 
 def print_table(rows: Rows, layers: tuple[int, ...]) -> pd.DataFrame:
     """Return one of their tables, a row for each attention, such as 0.69 ± 0.27."""
     cells = {
-        lens: [f"{mean:.2f} ± {std:.2f}" for mean, std in zip(*numbers, strict=True)] for lens, numbers in rows.items()
+        lens: [f"{mean:.2f} ± {std:.2f}".replace("-", "−") for mean, std in zip(*numbers, strict=True)]
+        for lens, numbers in rows.items()
     }
     frame = pd.DataFrame.from_dict(cells, "index", columns=[f"L{layer}" for layer in layers])
     return frame.rename_axis("attention")
