@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import api_page  # beside this file
+import attention_flow_page
 import effective_attention_page
 import flow_page
 import heads_page
@@ -46,6 +47,7 @@ def make_pictures() -> Iterator[tuple[Path, bytes]]:
         **rollout_page.pictures(),
         **patterns_page.pictures(),
         **effective_attention_page.drawn(effective_attention_page.results()),
+        **attention_flow_page.drawn(attention_flow_page.results()),
     }
     with tempfile.TemporaryDirectory() as folder:
         for name, figure in figures.items():
@@ -104,6 +106,7 @@ def make_all() -> Iterator[tuple[Path, bytes]]:
     yield DOCS / "patterns.md", patterns_page.page()
     yield DOCS / "performance.md", performance_page.page()
     yield from effective_attention_page.made()
+    yield from attention_flow_page.made()
 
 
 def main() -> None:

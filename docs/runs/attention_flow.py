@@ -1,0 +1,254 @@
+"""Run the study of attention rollout and flow, for docs/attention_flow.md.
+
+First the sentences and the paper's model, by two other scripts; then one run for each model and task, which may be
+parallel; then the pronouns of Figure 4; then all results are joined in a few files:
+
+    python docs/runs/agreement_data.py --treebank EWT --text WIKITEXT --test AGREEMENT --out DATA
+    python docs/runs/agreement_models.py --data DATA --out MODELS
+    python docs/runs/attention_flow.py run agreement --model paper --data DATA --models MODELS --work WORK --out FOUND
+    python docs/runs/attention_flow.py run templates --model paper --models MODELS --work WORK --out FOUND
+    python docs/runs/attention_flow.py run agreement --model e5-small --data DATA --work WORK --out FOUND
+    python docs/runs/attention_flow.py run templates --model e5-small --work WORK --out FOUND
+    python docs/runs/attention_flow.py run sst2 --model e5-small --glue GLUE --work WORK --out FOUND
+    python docs/runs/attention_flow.py pronouns --model MLM --gap GAP.tsv --winogender SENTENCES.tsv --out FOUND
+    python docs/runs/attention_flow.py join FOUND --out docs/results
+
+`paper` is the paper's model with three seeds, as agreement_models.py trained it; other models are tuned here with three
+seeds, for agreement and for sst2. The templates are studied with the models for agreement. MLM is a masked language
+model that docs/runs/finetune.py trained. Runs write small files of plain arrays into FOUND, and need neither HDF5 nor
+any dataset library. WORK holds the tuned models and every step; a stopped run is resumed from it.
+"""
+
+import argparse
+import csv
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+import headscope as hs
+from headscope.engine.batch import check_max_length
+from headscope.experiments.masked_words import MASK, measure_masked, measure_sentences
+from headscope.experiments.steps import print_progress
+from headscope.experiments.study import stamp_tasks
+from headscope.experiments.summary import with_interval
+from headscope.results.npz import read_npz, write_npz
+from headscope.results.stamp import fingerprint_examples, read_provenance, stamp
+from headscope.studies.attention_flow import AttentionFlow
+from headscope.studies.attention_flow.paper import INPUTS, PRONOUNS, SHOWN
+from headscope.uncertainty.intervals import wilson_interval
+
+PAPER = "paper"
+PARTS = ("numbers", "shown", "maps")
+ORDER = ("agreement", "templates", "sst2")
+TUNING: dict[str, dict[str, Any]] = {
+    "agreement": {"epochs": 3, "batch_size": 32, "learning_rate": 5e-5, "warmup": 0.06},
+    "sst2": {"epochs": 1, "batch_size": 32, "learning_rate": 5e-5, "warmup": 0.06},
+}
+FORMS = {"she": ("he", "she"), "he": ("he", "she"), "his": ("his", "her"), "her": ("his", "her"), "him": ("him", "her"),
+         "hers": ("his", "hers")}  # fmt: skip
+"""The masculine and the feminine form of each pronoun; "her" counts as the possessive, as in the paper's sentences."""
+
+
+def run(chosen: argparse.Namespace) -> None:
+    """Study one model on one task, seed by seed."""
+    warnings.simplefilter("ignore", hs.DataWarning)
+    label = Path(chosen.model or "all-MiniLM-L6-v2").name
+    every: dict[str, list[xr.Dataset]] = {}
+    for seed in chosen.seeds:
+        results = study_seed(chosen, label, seed)
+        for part in PARTS:
+            every.setdefault(part, []).append(stamp(results[part], model=label))
+    for part, tables in every.items():
+        whole = tables[0] if part == "maps" else _concat(tables)
+        write_npz(stamp(whole, **read_provenance(tables[0])), chosen.out / f"{label}.{chosen.task}.{part}.npz")
+
+
+def study_seed(chosen: argparse.Namespace, label: str, seed: int) -> Any:
+    """Return the results of one seed, whose task is named after it."""
+    work = chosen.work / f"{label}-{chosen.task}-{seed}"
+    options: dict[str, Any] = {"seed": 0, "limit": chosen.limit}
+    if chosen.task == "sst2":
+        options |= {"data": str(chosen.glue), "tasks": ("sst2",)}
+    elif chosen.task == "templates":
+        options["dev"] = hs.read(f"agreement_templates:test:{INPUTS}")
+    else:
+        options["dev"] = read_rows(chosen.data / "test.jsonl")
+    model: Any = chosen.model
+    if label == PAPER or chosen.task == "templates":
+        tuned = find_models(chosen, label, seed)
+        model, options["tuned"] = tuned, str(tuned)
+    else:
+        options |= {**TUNING[chosen.task], "seed": seed}
+        options |= {"train": read_rows(chosen.data / "train.jsonl")} if chosen.task == "agreement" else {}
+    results = AttentionFlow(**options).run(model, work, device=chosen.device, progress=print_progress)
+    name = "SST-2" if chosen.task == "sst2" else chosen.task
+    return {part: data.assign_coords(task=[f"{name} seed {seed}"]) if "task" in data.dims else data
+            for part, data in results.items()}  # fmt: skip
+
+
+def find_models(chosen: argparse.Namespace, label: str, seed: int) -> Path:
+    """Return the folder of the model for agreement that was trained with this seed."""
+    if label == PAPER:
+        return Path(chosen.models) / f"paper-{seed}"
+    (folder,) = chosen.work.glob(f"{label}-agreement-{seed}/tasks/*/model")
+    return Path(folder)
+
+
+def read_rows(path: Path) -> list[hs.Example]:
+    """Return the sentences that agreement_data.py wrote."""
+    return hs.read(str(path), words="words", label="label")
+
+
+def pronouns(chosen: argparse.Namespace) -> None:
+    """Look at the masked pronouns of the paper's two sentences, of GAP and of Winogender."""
+    warnings.simplefilter("ignore", hs.DataWarning)
+    label, lenses = chosen.label or Path(chosen.model).name, {name: name for name in SHOWN}
+    model = hs.load(chosen.model, device=chosen.device, dtype="float32")
+    masked = measure_sentences(model, PRONOUNS, lenses)
+    assert masked is not None, "the model predicts no masked words"
+    facts = {"command": "docs/runs/attention_flow.py pronouns", "model": label, "masked_model": label}
+    write_npz(stamp(masked, **facts), chosen.out / f"{label}.pronouns.npz")
+    sets = {"GAP": read_gap(chosen.gap), "Winogender": read_winogender(chosen.winogender)}
+    counts = [count_pronouns(model, name, examples, lenses) for name, examples in sets.items()]
+    facts |= {"weights_hash": model.weights_hash, "n": sum(map(len, sets.values()))}
+    facts["data"] = {name: fingerprint_examples(examples) for name, examples in sets.items()}
+    write_npz(stamp(xr.concat(counts, "set"), **facts), chosen.out / f"{label}.referents.npz")
+
+
+def count_pronouns(model: hs.Model, name: str, examples: list[hs.Example], lenses: dict[str, str]) -> xr.Dataset:
+    """Return how often the mask attends more to its referent than to the other name, by lens and layer: `referent`.
+
+    `filled` is the share of texts in which the form of the pronoun that was masked is more probable than the other.
+    """
+    longest = check_max_length(model, examples, None) or np.inf
+    lengths = [
+        len(model.tokenizer(list(example.words or ()), is_split_into_words=True).input_ids) for example in examples
+    ]
+    examples = [example for example, length in zip(examples, lengths, strict=True) if length <= longest]
+    masked = measure_masked(model, examples, lenses)
+    answer = np.array([example.columns["answer"] for example in examples])
+    heavier = masked["weight"].argmax("candidate")
+    right = (heavier == xr.DataArray(answer, dims="example")).transpose("lens", "layer", "example").values
+    ends = [[(row.mean(), *wilson_interval(int(row.sum()), len(row))) for row in table] for table in right]
+    wanted = np.array([example.columns["form"] for example in examples])
+    filled = masked["probability"].argmax("candidate").values == wanted
+    return xr.Dataset(
+        {
+            **with_interval("referent", ("lens", "layer"), np.moveaxis(np.array(ends), -1, 0)),
+            **with_interval("filled", (), (filled.mean(), *wilson_interval(int(filled.sum()), len(filled)))),
+            "n": len(examples),
+        },
+        {"lens": masked["lens"], "layer": masked["layer"]},
+    ).expand_dims(set=[name])
+
+
+def read_gap(path: Path) -> list[hs.Example]:
+    """Return the texts of GAP whose pronoun refers to one of the two names, with the pronoun masked."""
+    examples = []
+    with path.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE):
+            true = [row[f"{name}-coref"].upper() == "TRUE" for name in "AB"]
+            if sum(true) == 1 and row["Pronoun"].lower() in FORMS:
+                places = [int(row[f"{name}-offset"]) for name in "AB"]
+                examples.append(
+                    _mask(row["ID"], row["Text"], int(row["Pronoun-offset"]), row["Pronoun"], places, true[1])
+                )
+    return examples
+
+
+def read_winogender(path: Path) -> list[hs.Example]:
+    """Return the sentences of Winogender with its masculine pronoun masked: without it, all genders are the same."""
+    examples = []
+    with path.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file, delimiter="\t"):
+            occupation, participant, answer, gender, _ = row["sentid"].split(".")
+            text, lower = row["sentence"], row["sentence"].lower()
+            places = [lower.find(f" {name} ") + 1 or lower.find(f" {name}") + 1 for name in (occupation, participant)]
+            words = [word.strip(",.") for word in lower.split()]
+            pronoun = next((word for word in words if word in FORMS), None)
+            if gender == "male" and pronoun and min(places) > 0:
+                start = f" {lower} ".replace(",", " ").replace(".", " ").find(f" {pronoun} ")
+                examples.append(_mask(row["sentid"], text, start, pronoun, places, answer == "1"))
+    return examples
+
+
+def _mask(name: str, text: str, start: int, pronoun: str, places: list[int], second: bool) -> hs.Example:
+    """Return a text with its pronoun masked; `places` are the characters at which the two names begin."""
+    before, after = text[:start].split(), text[start + len(pronoun) :].split()
+    end = start + len(pronoun)
+    candidates = [
+        len(text[:place].split()) if place < start else len(before) + 1 + len(text[end:place].split())
+        for place in places
+    ]
+    forms = FORMS[pronoun.lower()]
+    columns = {"candidates": tuple(candidates), "fillers": forms, "answer": int(second),
+               "form": int(pronoun.lower() == forms[1])}  # fmt: skip
+    words = (*before, MASK, *after)
+    return hs.Example(name, " ".join(words), words=words, columns=columns)
+
+
+def join(chosen: argparse.Namespace) -> None:
+    """Join the tasks of each model in one file, single precision; shown examples and pronouns in others."""
+    for label in sorted({path.name.partition(".")[0] for path in chosen.folder.glob("*.numbers.npz")}):
+        for part in PARTS:
+            paths = [chosen.folder / f"{label}.{task}.{part}.npz" for task in ORDER]
+            every = [read_npz(path) for path in paths if path.is_file()]
+            facts = {
+                **read_provenance(every[0]),
+                "command": "docs/runs/attention_flow.py, one run for each task, joined",
+            }
+            facts.pop("options", None)  # those of a task stand in its `tuning`
+            whole = every[0] if part == "maps" else _concat(every)
+            whole = stamp_tasks(whole, **facts) if part == "numbers" else stamp(whole, **facts)
+            name = f"attention_flow_{label}{'' if part == 'numbers' else f'_{part}'}.nc"
+            hs.save(whole.map(_single, keep_attrs=True), chosen.out / name, overwrite=True)
+    for kind in ("pronouns", "referents"):
+        for path in sorted(chosen.folder.glob(f"*.{kind}.npz")):
+            hs.save(read_npz(path), chosen.out / f"attention_flow_{path.name.split('.')[0]}_{kind}.nc", overwrite=True)
+
+
+def _concat(tables: list[xr.Dataset]) -> xr.Dataset:
+    plain = [table.drop_attrs() for table in tables]
+    return xr.concat(plain, "task", join="outer", data_vars="all", combine_attrs="override")
+
+
+def _single(each: xr.DataArray) -> xr.DataArray:
+    return each.astype(np.float32) if each.dtype == np.float64 else each
+
+
+def main() -> None:
+    """Run, look at pronouns, or join."""
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    verbs: Any = options.add_subparsers(required=True)
+    running = verbs.add_parser("run")
+    running.add_argument("task", choices=ORDER)
+    running.add_argument("--model", help="a hub id, a folder, or 'paper'; nothing: the default")
+    running.add_argument("--data", type=Path, help="what agreement_data.py wrote, for agreement")
+    running.add_argument("--models", type=Path, help="what agreement_models.py wrote, for the paper's model")
+    running.add_argument("--glue", type=Path, help="the folder of GLUE, for sst2")
+    running.add_argument("--work", type=Path, required=True, help="where steps and tuned models are kept")
+    running.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    running.add_argument("--limit", type=int, default=INPUTS)
+    running.set_defaults(what=run)
+    masking = verbs.add_parser("pronouns")
+    masking.add_argument("--model", required=True, help="a masked language model")
+    masking.add_argument("--label", help="the name of the model in the docs; its folder's by default")
+    masking.add_argument("--gap", type=Path, required=True, help="a file of GAP")
+    masking.add_argument("--winogender", type=Path, required=True, help="all_sentences.tsv of Winogender")
+    masking.set_defaults(what=pronouns)
+    for verb in (running, masking):
+        verb.add_argument("--out", type=Path, required=True, help="where the small results go")
+        verb.add_argument("--device", choices=("cpu", "cuda"))
+    joining = verbs.add_parser("join")
+    joining.add_argument("folder", type=Path)
+    joining.add_argument("--out", type=Path, required=True)
+    joining.set_defaults(what=join)
+    chosen = options.parse_args()
+    chosen.what(chosen)
+
+
+if __name__ == "__main__":
+    main()
