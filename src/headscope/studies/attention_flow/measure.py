@@ -76,13 +76,14 @@ def predict(run: TaskRun) -> xr.Dataset:
 
 def measure_rows(run: TaskRun) -> xr.Dataset:
     """Return the values of every input; importances are for the probability of its label."""
+    tuned = run.tuned
     run.steps.say(2, "how important each token is: blank-out and input gradients")
     options: dict[str, Any] = {"target": "label", "max_length": run.max_length}
-    make = partial(measure_token_scores, run.tuned, run.examples, SCORES, **options)
+    make = partial(measure_token_scores, tuned, run.examples, SCORES, **options)
     scores = split_token_scores(run.steps.keep("importances", make))
     run.steps.say(3, f"rows of [CLS] through {len(LENSES)} lenses, {len(run.examples):,} inputs")
     comparison = RowComparison(LENSES, scores, {"subject": "subject_position", "attractor": "attractor_positions"})
-    return comparison.measure(run.tuned, run.examples, max_length=run.max_length, quiet=not run.steps.bars)
+    return comparison.measure(tuned, run.examples, max_length=run.max_length, quiet=not run.steps.bars)
 
 
 def measure_shown(run: TaskRun, wanted: Example | None) -> xr.Dataset:
