@@ -18,10 +18,11 @@ from headscope.results.stamp import read_provenance
 from headscope.results.store import open_result
 from headscope.studies.attention_flow import report
 from headscope.studies.attention_flow.claims import CODE, judge_claims
+from headscope.studies.attention_flow.paper import ACCURACY
 
 DOCS = Path(__file__).parent
 STEM = "attention_flow_"
-PARTS = ("shown", "maps", "pronouns", "referents")
+PARTS = ("shown", "maps", "pronouns", "referents", "accuracy")
 DRAWN = (
     "correlation_by_layer",
     "inner",
@@ -34,7 +35,7 @@ DRAWN = (
     "figure_4",
 )
 KINDS = (HOLDS, FAILS, f"only with {CODE}", f"only without {CODE}", UNCLEAR, MOOT)
-NAMES = {"scratch": "the paper's model, trained from scratch"}
+NAMES = {"paper": "the paper's own model, trained from scratch"}
 TEXT = """# Do attention rollout and attention flow say which tokens matter?
 
 *Made by `docs/make.py` from `docs/results/attention_flow_*.nc`; no number here is typed by hand.*
@@ -47,6 +48,8 @@ number of a verb (their Tables 1 and 2) and, slightly, for sentiment (Table 3). 
 ## In short
 
 {answer}
+
+{summary}
 
 The paper's claims, judged for {pairs} pairs of a trained model and a task; each seed is one:
 
@@ -72,9 +75,10 @@ headscope study attention-flow --data GLUE --tasks sst2 --model bert-base-uncase
 ANSWER = (
     "In the last layer rollout correlates better than raw attention with blank-out for {rollout} and flow for {flow} "
     "of {pairs} models and tasks on which that is claimed; with input gradients for {rollout_gradient} and "
-    "{flow_gradient}. Flow is better than rollout, which the paper calls less reliable, for {over} (blank-out) and "
-    "{over_gradient} (gradients). {saturation}"
+    "{flow_gradient}. Flow, which the paper calls more reliable than rollout, is better than it for {over} (blank-out) "
+    "and {over_gradient} (gradients). {saturation}"
 )
+SATURATED = "In the last layer of {label} {bound} of flow's pairs are at their bound."
 REFERENTS = "In {share:.0f} % of the texts of {name} the form of the pronoun that was masked is the more probable one."
 MASCULINE = "In Winogender the masculine form was masked; without it the text is the same for all genders."
 CAPTION = "Share of texts in which the masked pronoun gives its referent more weight than the other name, last layer."
@@ -106,6 +110,7 @@ def page(models: Mapping[str, Mapping[str, xr.Dataset]]) -> bytes:
     text = TEXT.format(
         models=" and ".join(NAMES.get(label, label) for label in models),
         answer=_answer(numbers, judged),
+        summary=_summarise(judged),
         pairs=sum(len(list_tasks(data)) for data in numbers.values()),
         counts=_grid(_count(judged)),
         bodies="\n".join(to_markdown(_body(label, data, judged[label]), _pictures(label), level=2)
@@ -154,7 +159,10 @@ def _body(label: str, data: Mapping[str, xr.Dataset], judged: list[JudgedClaim])
                 for part in section.parts]  # fmt: skip
     sections: dict[str, list[Part]] = {
         "What holds": [parts.get("verdicts_by_task", parts["verdicts"]), Paragraph(sentences)],
-        "Accuracy": [parts[name] for name in ("accuracy", "accuracy_by_attractors") if name in parts],
+        "Accuracy": [
+            *(parts[name] for name in ("accuracy", "accuracy_by_attractors") if name in parts),
+            *_report_accuracy(data.get("accuracy")),
+        ],
         "Correlation with importances": [*tables, parts["correlation_by_layer"]],
         "Only inputs predicted correctly": [parts[name] for name in parts if name.endswith("_correct")],
         "Graphs of other weights": [parts["inner"], parts["scores"], parts["formulas"]],
@@ -164,6 +172,21 @@ def _body(label: str, data: Mapping[str, xr.Dataset], judged: list[JudgedClaim])
         "Saturation of flow": [Paragraph(report.describe_saturation(numbers)), parts["saturation"], parts["at_bound"]],
     }
     return Document(NAMES.get(label, label), lead, [Section(*section) for section in sections.items() if section[1]])
+
+
+def _report_accuracy(scores: xr.Dataset | None) -> list[Part]:
+    """Return the accuracy on all test sentences by seed and attractors, beside the most common label."""
+    if scores is None:
+        return []
+    columns = [
+        Quantity("accuracy", "accuracy"),
+        Quantity("most common label", "majority"),
+        Quantity("sentences", "n", whole=True),
+    ]
+    frame = to_frame(scores, {"seed": "seed", "attractors": "attractors"}, columns)
+    caption = "Accuracy on all test sentences of agreement, beside the most common label; the paper's is {:.2f}."
+    n = f"{int(scores['n'].sel(attractors='all')[0]):,} sentences"
+    return [Table("accuracy_all", caption.format(ACCURACY), frame, n)]
 
 
 def _report_referents(counts: xr.Dataset | None) -> list[Part]:
@@ -189,19 +212,47 @@ def _answer(numbers: Mapping[str, xr.Dataset], judged: Mapping[str, list[JudgedC
     for name, text in COUNTED.items():
         tasks = [task for claim in every if claim.text.startswith(text) for task in claim.tasks if task.verdict != MOOT]
         values[name], pairs = sum(task.exact for task in tasks), len(tasks)
-    saturated = " ".join(f"{label}: {report.describe_saturation(data)}" for label, data in numbers.items())
-    return ANSWER.format(**values, pairs=pairs, saturation=saturated)
+    shares = {
+        label: 100 * data["at_bound"].sel(subset="all", lens="flow").isel(layer=-1) for label, data in numbers.items()
+    }
+    saturated = [
+        SATURATED.format(label=NAMES.get(label, label), bound=_range(share)) for label, share in shares.items()
+    ]
+    return ANSWER.format(**values, pairs=pairs, saturation=" ".join(saturated))
 
 
-def _count(judged: Mapping[str, list[JudgedClaim]]) -> pd.DataFrame:
-    """Return how many pairs of a model and a task have which verdict, claim by claim."""
+def _range(share: xr.DataArray) -> str:
+    low, high = (f"{float(end):.0f}" for end in (share.min(), share.max()))
+    return f"{low} %" if low == high else f"{low} to {high} %"
+
+
+def _summarise(judged: Mapping[str, list[JudgedClaim]]) -> str:
+    """Return which claims hold wherever they apply, which hold nowhere, and which depend on the model or the seed."""
+    kinds: dict[str, list[str]] = {"holds everywhere": [], "differs": [], "holds nowhere": []}
+    for text, verdicts in _list_verdicts(judged).items():
+        found = {verdict == HOLDS for verdict in verdicts if verdict != MOOT}
+        kinds["differs" if len(found) == 2 else "holds everywhere" if True in found else "holds nowhere"].append(text)
+    titles = {
+        "holds everywhere": "**Holds for every model, task and seed it is judged on:**",
+        "differs": "**Depends on the model, the task or the seed:**",
+        "holds nowhere": "**Holds nowhere:**",
+    }
+    return "\n\n".join(f"{title} {' '.join(kinds[kind])}" for kind, title in titles.items() if kinds[kind])
+
+
+def _list_verdicts(judged: Mapping[str, list[JudgedClaim]]) -> dict[str, list[str]]:
+    """Return the verdicts on every claim, of all models and tasks."""
     verdicts: dict[str, list[str]] = {}
     for claims in judged.values():
         for claim in claims:
             verdicts.setdefault(claim.text, []).extend(task.verdict for task in claim.tasks)
-    rows = [
-        {"claim": text} | {kind: str(found.count(kind) or "") for kind in KINDS} for text, found in verdicts.items()
-    ]
+    return verdicts
+
+
+def _count(judged: Mapping[str, list[JudgedClaim]]) -> pd.DataFrame:
+    """Return how many pairs of a model and a task have which verdict, claim by claim."""
+    verdicts = _list_verdicts(judged)
+    rows = [{"claim": text} | {kind: str(each.count(kind) or "") for kind in KINDS} for text, each in verdicts.items()]
     return pd.DataFrame(rows).set_index("claim")
 
 

@@ -21,6 +21,7 @@ any dataset library. WORK holds the tuned models and every step; a stopped run i
 
 import argparse
 import csv
+import json
 import warnings
 from pathlib import Path
 from typing import Any
@@ -205,9 +206,31 @@ def join(chosen: argparse.Namespace) -> None:
             whole = stamp_tasks(whole, **facts) if part == "numbers" else stamp(whole, **facts)
             name = f"attention_flow_{label}{'' if part == 'numbers' else f'_{part}'}.nc"
             hs.save(whole.map(_single, keep_attrs=True), chosen.out / name, overwrite=True)
+    if accuracy := read_accuracy(chosen.folder):
+        hs.save(xr.concat(accuracy, "seed"), chosen.out / f"attention_flow_{PAPER}_accuracy.nc", overwrite=True)
     for kind in ("pronouns", "referents"):
         for path in sorted(chosen.folder.glob(f"*.{kind}.npz")):
             hs.save(read_npz(path), chosen.out / f"attention_flow_{path.name.split('.')[0]}_{kind}.nc", overwrite=True)
+
+
+def read_accuracy(folder: Path) -> list[xr.Dataset]:
+    """Return the accuracy of the paper's model by attractors, seed by seed, from what agreement_models.py wrote."""
+    tables = []
+    for path in sorted(folder.glob(f"{PAPER}-*.json")):
+        record = json.loads(path.read_text(encoding="utf-8"))
+        groups = record["by_attractors"]
+        names = {
+            "accuracy": "accuracy",
+            "accuracy_low": "low",
+            "accuracy_high": "high",
+            "majority": "majority",
+            "n": "n",
+        }
+        variables = {name: ("attractors", [group[key] for group in groups.values()]) for name, key in names.items()}
+        data = xr.Dataset(variables, {"attractors": list(groups)}).expand_dims(seed=[int(path.stem.rpartition("-")[2])])
+        facts = {"command": "docs/runs/agreement_models.py", "model": PAPER, "n": groups["all"]["n"]}
+        tables.append(stamp(data, weights_hash=record["facts"]["tuned_hash"], **facts))
+    return tables
 
 
 def _concat(tables: list[xr.Dataset]) -> xr.Dataset:

@@ -18,6 +18,7 @@ from headscope.experiments.tuned import TaskRun, find_example, ignore_truncation
 from headscope.results.stamp import fingerprint
 from headscope.studies.attention_flow.claims import CONTRASTS
 from headscope.studies.attention_flow.paper import SHOWN
+from headscope.training.labels import find_majority
 from headscope.training.score import score
 from headscope.uncertainty.intervals import wilson_interval
 
@@ -63,7 +64,7 @@ def measure_numbers(run: TaskRun) -> xr.Dataset:
     whole = summary.summarise_by("subset", subsets, rows, summarise_rows, summarise_contrasts).rename(n="count")
     learned = scored[["accuracy", "accuracy_low", "accuracy_high", "majority"]].expand_dims(lens=["raw"])
     learned = learned.rename({f"accuracy{end}": f"score{end}" for end in ("", "_low", "_high")}).reset_coords(drop=True)
-    parts = [whole, summarise_groups(rows, right), learned, run.describe(metric="accuracy")]
+    parts = [whole, summarise_groups(rows, right, scored["label"].values), learned, run.describe(metric="accuracy")]
     numbers = xr.merge(parts, compat="no_conflicts", join="outer").sel(lens=list(LENSES))
     return numbers.assign(n=len(run.examples)).expand_dims(task=[run.task.name]).drop_attrs()
 
@@ -128,14 +129,15 @@ def summarise_contrasts(rows: xr.Dataset) -> xr.Dataset:
     return result.assign({f"difference_change{end}": result[f"difference{end}"] for end in ("", "_low", "_high")})
 
 
-def summarise_groups(rows: xr.Dataset, right: Any) -> xr.Dataset:
-    """Return accuracy, and the weight on subject and attractor, by the number of attractors, if it is known."""
+def summarise_groups(rows: xr.Dataset, right: Any, labels: Any) -> xr.Dataset:
+    """Return accuracy beside the most common label, and weights on words, by the number of attractors, if known."""
     attractors = rows["attractors"].values
     groups = {int(count): attractors == count for count in np.unique(attractors[np.isfinite(attractors)])}
     if not groups:
         return xr.Dataset()
     table = summary.summarise_by("attractors", groups, rows.drop_vars("attractors"), _summarise_lift)
     ends = [(right[mask].mean(), *wilson_interval(int(right[mask].sum()), int(mask.sum()))) for mask in groups.values()]
+    table["group_majority"] = ("attractors", [find_majority(labels[mask])[1] for mask in groups.values()])
     return table.rename(n="group_count").assign(with_interval("group_accuracy", ("attractors",), np.array(ends).T))
 
 

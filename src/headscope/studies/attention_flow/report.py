@@ -59,6 +59,7 @@ def _report_data(numbers: xr.Dataset, inputs: Sample) -> Section:
     parts = [*data.parts, inputs.table("accuracy", to_frame(raw, {"task": "task"}, columns).assign(paper=theirs))]
     if "group_accuracy" in numbers:
         columns = [Quantity("accuracy", "group_accuracy"), Quantity("sentences", "group_count", whole=True)]
+        columns += [Quantity("most common label", "group_majority")] if "group_majority" in numbers else []
         frame = to_frame(numbers, {"task": "task", "attractors": "attractors"}, columns)
         parts.append(inputs.table("accuracy_by_attractors", frame))
     return Section(data.title, parts)
