@@ -21,9 +21,7 @@ if TYPE_CHECKING:
 class AttentionFlow(TaskStudy):
     """Compare raw attention, rollout and flow with blank-out and input gradients (Abnar & Zuidema, 2020)."""
 
-    mlm: str | None = option(
-        None, "Masked language model for the pronouns of Figure 4; the studied one, if it is such."
-    )
+    mlm: str | None = option(None, "Masked language model for the pronouns of Figure 4, if the studied one is none.")
 
     cites = ("abnar2020", "linzen2016", "brunner2020", "kobayashi2020")
     kinds = KINDS

@@ -115,8 +115,10 @@ def _report_variants(numbers: xr.Dataset, inputs: Sample) -> Section:
 
 
 def _report_examples(maps: xr.Dataset, shown: xr.Dataset) -> list[Part]:
-    which = str(read_provenance(maps).get("example", ""))
-    parts: list[Part] = [Sample(CAPTIONS, "1 input").picture("figure_1", draw(maps, "layered"), example=which)]
+    tokens = [str(token) for token in maps["query_token"].values]
+    figure = draw(maps, "layered", **({"query": tokens.index("[CLS]")} if "[CLS]" in tokens else {}))
+    sample, example = Sample(CAPTIONS, "1 input"), read_provenance(maps).get("example", "")
+    parts: list[Part] = [sample.picture("figure_1", figure, example=example)]
     for number, kind in enumerate(("right", "wrong"), start=2):
         data = shown.sel(shown=kind)
         tasks = [str(task) for task in data["task"].values if str(data["id"].sel(task=task).values)]
