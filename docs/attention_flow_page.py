@@ -57,8 +57,8 @@ The paper's claims, judged for {pairs} pairs of a trained model and a task; each
 
 ```
 headscope study attention-flow                                                          # the small default, templates
-headscope study attention-flow --dev agreement@FOLDER --train train.jsonl --seeds 3 -o out/    # your own model and data
-headscope study attention-flow --data GLUE --tasks sst2 --model bert-base-uncased -o out/      # Table 3
+headscope study attention-flow --dev my.jsonl --train more.jsonl --seeds 3 -o out/      # your own model and data
+headscope study attention-flow --data GLUE --tasks sst2 --model bert-base-uncased -o out/    # Table 3
 ```
 
 {bodies}

@@ -36,7 +36,7 @@ from headscope.experiments.steps import print_progress
 from headscope.experiments.study import stamp_tasks
 from headscope.experiments.summary import with_interval
 from headscope.results.npz import read_npz, write_npz
-from headscope.results.stamp import fingerprint_examples, read_provenance, stamp
+from headscope.results.stamp import fingerprint, fingerprint_examples, read_provenance, stamp
 from headscope.studies.attention_flow import AttentionFlow
 from headscope.studies.attention_flow.paper import INPUTS, PRONOUNS, SHOWN
 from headscope.uncertainty.intervals import wilson_interval
@@ -210,7 +210,10 @@ def join(chosen: argparse.Namespace) -> None:
         hs.save(xr.concat(accuracy, "seed"), chosen.out / f"attention_flow_{PAPER}_accuracy.nc", overwrite=True)
     for kind in ("pronouns", "referents"):
         for path in sorted(chosen.folder.glob(f"*.{kind}.npz")):
-            hs.save(read_npz(path), chosen.out / f"attention_flow_{path.name.split('.')[0]}_{kind}.nc", overwrite=True)
+            data = read_npz(path)
+            if "data" not in read_provenance(data):
+                data = stamp(data, data=fingerprint(map(str, data["text"].values)))
+            hs.save(data, chosen.out / f"attention_flow_{path.name.split('.')[0]}_{kind}.nc", overwrite=True)
 
 
 def read_accuracy(folder: Path) -> list[xr.Dataset]:
@@ -229,7 +232,9 @@ def read_accuracy(folder: Path) -> list[xr.Dataset]:
         variables = {name: ("attractors", [group[key] for group in groups.values()]) for name, key in names.items()}
         data = xr.Dataset(variables, {"attractors": list(groups)}).expand_dims(seed=[int(path.stem.rpartition("-")[2])])
         facts = {"command": "docs/runs/agreement_models.py", "model": PAPER, "n": groups["all"]["n"]}
-        tables.append(stamp(data, weights_hash=record["facts"]["tuned_hash"], **facts))
+        studied = read_npz(folder / f"{PAPER}.agreement.numbers.npz")  # of the same test sentences
+        facts |= {"data": str(studied["data_hash"].values[0]), "weights_hash": record["facts"]["tuned_hash"]}
+        tables.append(stamp(data, **facts))
     return tables
 
 

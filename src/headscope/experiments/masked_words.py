@@ -21,7 +21,7 @@ from headscope.engine.load import load
 from headscope.engine.model import Model
 from headscope.experiments.prediction_rows import KEPT, average_heads
 from headscope.plotting.facets import interval_facets
-from headscope.results.stamp import stamp
+from headscope.results.stamp import fingerprint_examples, stamp
 from headscope.training.find_task import find_task_of_head
 
 MASK = "{mask}"
@@ -53,7 +53,7 @@ def measure_sentences(
         columns = {"candidates": tuple(map(words.index, fillers)), "fillers": tuple(fillers.values())}
         examples.append(Example(str(number), text, words=words, columns=columns))
     facts = {"masked_model": Path(loaded.spec).name, "weights_hash": loaded.weights_hash, "n": len(examples)}
-    return stamp(measure_masked(loaded, examples, lenses), **facts)
+    return stamp(measure_masked(loaded, examples, lenses), **facts, data=fingerprint_examples(examples))
 
 
 def measure_masked(
