@@ -70,8 +70,8 @@ def describe_saturation() -> str:
         "and says nothing about the layers between. Share of tokens whose flow is the same from *every* source:\n"
         f"{same}.\n"
         "At 100% all rows of the map are the same, and it no longer says who attends to whom. Where this share is\n"
-        "small although most flows are at the bound, a few sources keep nearly all of their attention in one place\n"
-        "and so send little to any token: those rows are what the map still tells apart."
+        "small although most flows are at the bound, some sources reach a token with less than the others do:\n"
+        "only those rows still differ."
     )
     hashes = ", ".join(f"{name} {code[:12]}" for name, code in sorted(facts["weights_hash"].items()))
     source = f"*{facts['command']}; 95 % intervals over texts. Weights: {hashes}. Data fingerprint {facts['data']}.*"
