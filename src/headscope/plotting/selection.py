@@ -118,7 +118,7 @@ def head_label(head_map: xr.Dataset) -> str:
 
 
 def describe_maps(
-    data: xr.Dataset, *, lens: str | None = None, layer: int | None = None, head: int | None = None
+    data: xr.Dataset, *, lens: str | Sequence[str] | None = None, layer: int | None = None, head: int | None = None
 ) -> str:
     """Return what lenses say of these maps in a sentence, with the numbers of the first and the last layer.
 
@@ -126,11 +126,11 @@ def describe_maps(
     """
     if "note" not in data.coords or "weights" not in data:
         return ""
-    notes = []
+    notes, wanted = [], [lens] if isinstance(lens, str) else lens
     for part in (data.isel(lens=index) for index in range(data.sizes["lens"])) if "lens" in data.dims else (data,):
         template, name = str(part["note"].item()), str(part["lens"].item())
         fields = [field for _, field, _, _ in Formatter().parse(template) if field]
-        if not fields or lens not in (None, name) or any(field not in part for field in fields):
+        if not fields or (wanted is not None and name not in wanted) or any(field not in part for field in fields):
             continue
         numbers = part[fields]
         chosen = {"layer": layer, "head": head}
