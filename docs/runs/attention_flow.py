@@ -44,6 +44,7 @@ from headscope.uncertainty.intervals import wilson_interval
 PAPER = "paper"
 PARTS = ("numbers", "shown", "maps")
 ORDER = ("agreement", "templates", "sst2")
+QUOTED = ("templates",)  # tasks whose sentences may be published: the licences of the others do not allow it
 TUNING: dict[str, dict[str, Any]] = {
     "agreement": {"epochs": 3, "batch_size": 32, "learning_rate": 5e-5, "warmup": 0.06},
     "sst2": {"epochs": 1, "batch_size": 32, "learning_rate": 5e-5, "warmup": 0.06},
@@ -195,8 +196,11 @@ def join(chosen: argparse.Namespace) -> None:
     """Join the tasks of each model in one file, single precision; shown examples and pronouns in others."""
     for label in sorted({path.name.partition(".")[0] for path in chosen.folder.glob("*.numbers.npz")}):
         for part in PARTS:
-            paths = [chosen.folder / f"{label}.{task}.{part}.npz" for task in ORDER]
+            tasks = ORDER if part == "numbers" else QUOTED
+            paths = [chosen.folder / f"{label}.{task}.{part}.npz" for task in tasks]
             every = [read_npz(path) for path in paths if path.is_file()]
+            if not every:
+                continue
             facts = {
                 **read_provenance(every[0]),
                 "command": "docs/runs/attention_flow.py, one run for each task, joined",

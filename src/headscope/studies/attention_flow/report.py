@@ -39,7 +39,7 @@ def document(results: Results) -> Document:
         _report_data(numbers, inputs),
         _report_correlations(numbers, inputs),
         _report_variants(numbers, inputs),
-        Section("Examples", _report_examples(results["maps"], results["shown"])),
+        *([Section("Examples", _report_examples(results["maps"], results["shown"]))] if "maps" in results else []),
         Section("A masked pronoun", report_pronouns(results.get("pronouns"))),
         _report_focus(numbers, inputs),
         _report_saturation(numbers, inputs),
