@@ -127,6 +127,7 @@ def test_linzen_gives_no_positions_where_the_tags_disagree(tmp_path):
         ({"verb_pos": "VBD"}, "the column 'verb_pos' is 'VBD', but VBZ or VBP is expected"),
         ({"subj_index": "8"}, "the subject is word 8, but it must be before the verb, word 7"),
         ({"subj_index": "x"}, "the column 'subj_index' is 'x', but a whole number is expected"),
+        ({"verb_index": "6"}, "word 6 is 'systems' with the tag NNS, but the verb is 'is' with the tag VBZ"),
         ({"pos_sentence": "DT NN"}, "there are 8 words in 'sentence', but 2 in 'pos_sentence'"),
     ],
 )

@@ -60,6 +60,11 @@ def _convert(column: str, row: dict[str, Any]) -> Mapping[str, Any]:
         raise Unreadable(f"the subject is word {subject + 1}, but it must be before the verb, word {verb + 1}")
     if row["verb_pos"] not in VERB_NUMBERS:
         raise Unreadable(f"the column 'verb_pos' is {row['verb_pos']!r}, but VBZ or VBP is expected")
+    if tags[verb] != row["verb_pos"] and words[verb] != row["verb"]:
+        raise Unreadable(
+            f"word {verb + 1} is {words[verb]!r} with the tag {tags[verb]}, but the verb is {row['verb']!r} with the "
+            f"tag {row['verb_pos']}"
+        )
     number, count = VERB_NUMBERS[row["verb_pos"]], parse_count(row, "n_diff_intervening")
     other = NUMBERS[1 - NUMBERS.index(number)]
     positions = tuple(word for word in range(subject + 1, verb) if NOUN_NUMBERS.get(tags[word]) == other)
