@@ -30,9 +30,8 @@ def compute_gradients(readout: Readout, output: Any, recorder: Recorder) -> list
     Examples do not depend on one another, so one backward pass of the sum gives the gradients of all. Later layers
     depend on the attention of earlier ones: the gradient of a layer includes what its attention changes there.
     """
-    scores = readout.score(output)
-    slope = readout.slope(scores)
-    gradients = torch.autograd.grad((scores / slope).sum(), recorder.graph, allow_unused=True)
+    scores, factor = readout.factor_gradient(output)
+    gradients = torch.autograd.grad(scores.sum(), recorder.graph, allow_unused=True)
     found = []
     for call, gradient in zip(recorder.calls, gradients, strict=True):
         if gradient is None:
@@ -40,7 +39,7 @@ def compute_gradients(readout: Readout, output: Any, recorder: Recorder) -> list
                 f"The target has no gradient with respect to the attention of {call.name}: the model does not compute "
                 "the prediction from the weights that this module returns. Capture it without a target."
             )
-        found.append(at_least_float32(gradient) * slope.to(at_least_float32(gradient))[:, None, None, None])
+        found.append(at_least_float32(gradient) * factor.to(at_least_float32(gradient))[:, None, None, None])
     return found
 
 

@@ -12,6 +12,7 @@ from headscope.core.catalog import importance_methods
 from headscope.core.errors import DataWarning, InputError
 from headscope.core.example import Example
 from headscope.core.importance import Importance, Importances
+from headscope.core.prose import count_noun, join_words
 from headscope.core.spec import to_spec
 from headscope.core.target import PredictionTarget, parse_target
 from headscope.data.reading.read import read_texts
@@ -70,7 +71,9 @@ def importances(
             rows |= dict(zip(indices, _explain_batch(model, inputs, chosen, aim, longest), strict=True))
             advance(len(indices))
     source = CapturedModel(model, model.network.modules(), target=aim.spec)
-    return _collect(examples, [rows[index] for index in range(len(examples))], chosen, aim.spec, source)
+    result = _collect(examples, [rows[index] for index in range(len(examples))], chosen, aim.spec, source)
+    _warn_about_nan(result)
+    return result
 
 
 def _collect(
@@ -137,4 +140,21 @@ def _check_scores(method: Importance, scores: Any, ids: Tensor) -> None:
         shape = list(scores.shape) if isinstance(scores, torch.Tensor) else type(scores).__name__
         raise InputError(
             f"The method '{to_spec(method)}' must return one score for each token, {list(ids.shape)}, but gave {shape}."
+        )
+
+
+def _warn_about_nan(result: Importances) -> None:
+    """Warn of examples whose target or ordinary tokens have scores that are not finite."""
+    ordinary = [scores[~special] for scores, special in zip(result.scores, result.special, strict=True)]
+    counts = [int((~np.isfinite(scores)).sum()) for scores in ordinary]
+    examples = zip(result.examples, counts, result.score, strict=True)
+    names = [f"'{example.id}'" for example, count, score in examples if count or not np.isfinite(score)]
+    if names:
+        warnings.warn(
+            f"Scores of {len(names)} of {count_noun(len(result), 'example')} ({join_words(names, limit=8)}) are not "
+            f"finite: {sum(counts)} of {count_noun(sum(map(len, ordinary)), 'ordinary token')}, and "
+            f"{int((~np.isfinite(result.score)).sum())} of {count_noun(len(result), 'prediction')}. Check the model's "
+            "output for these texts, or load it in a wider dtype.",
+            DataWarning,
+            stacklevel=3,
         )

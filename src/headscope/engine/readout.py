@@ -39,23 +39,42 @@ class Readout:
         """Return the scores in float64, so that probabilities near 1 keep their digits."""
         if self.function is not None:
             return _check_function_score(self.function(output), len(self.names))
-        logits = output.logits.double()
-        rows = torch.arange(len(logits), device=logits.device)
-        if self.position is not None:
-            logits = logits[rows, self.position]
+        logits = self._read_logits(output)
         if self.link == "softmax":
             logits = logits.softmax(-1)
-        scores: Tensor = logits[rows, self.choice]
+        scores: Tensor = logits.gather(-1, self.choice[:, None])[:, 0]
         return scores.sigmoid() if self.link == "sigmoid" else scores
 
-    def slope(self, scores: Float[Tensor, " batch"]) -> Float[Tensor, " batch"]:
-        """Return the derivative of each score with respect to its logit, to divide by before a backward pass.
+    def factor_gradient(self, output: Any) -> tuple[Float[Tensor, " batch"], Float[Tensor, " batch"]]:
+        """Return what to back-propagate for each example, and the factor that makes its gradient that of the score.
 
-        In half precision the gradient of a probability near 0 or 1 would underflow.
+        Of a probability p these are its log-odds and p (1 - p), from the log-odds: near 1 its own digits are lost, and
+        in half precision its gradient would underflow.
         """
-        if self.link == "identity":
-            return torch.ones_like(scores)
-        return (scores * (1 - scores)).clamp(min=torch.finfo(scores.dtype).tiny).detach()
+        if self.function is not None or self.link == "identity":
+            scores = self.score(output)
+            self.check_gradient(scores)
+            return scores, torch.ones_like(scores)
+        logits, choice = self._read_logits(output), self.choice[:, None]
+        log_odds: Tensor = logits.gather(-1, choice)[:, 0]
+        if self.link == "softmax":
+            log_odds = log_odds - logits.scatter(-1, choice, -torch.inf).logsumexp(-1)
+        return log_odds, (log_odds.sigmoid() * (-log_odds).sigmoid()).detach()
+
+    def check_gradient(self, scores: Tensor) -> None:
+        """Raise InputError if a target function lost the gradient of its scores."""
+        if self.function is not None and not scores.requires_grad:
+            raise InputError(
+                "The target function returns numbers without a gradient, but this needs the gradient of the target. "
+                "Compute them from the model's output in PyTorch without detach, argmax or no_grad, or use "
+                "'blank_out'."
+            )
+
+    def _read_logits(self, output: Any) -> Float[Tensor, "batch choice"]:
+        logits: Tensor = output.logits.double()
+        if self.position is None:
+            return logits
+        return logits[torch.arange(len(logits), device=logits.device), self.position]
 
 
 def find_readout(model: Model, inputs: Inputs, output: Any, target: PredictionTarget) -> Readout:

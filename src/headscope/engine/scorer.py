@@ -94,23 +94,26 @@ class BatchScorer:
     def score_embeddings(self, row: int, embeddings: Float[Tensor, "copy token hidden"]) -> Float[Tensor, " copy"]:
         """Return the scores of copies of one example with other embeddings."""
         rows = [row] * len(embeddings)
-        return self._run(rows, embeddings)[1]
+        readout, output = self._run(rows, embeddings)
+        scores = readout.score(output)
+        if torch.is_grad_enabled() and embeddings.requires_grad:
+            readout.check_gradient(scores)
+        return scores
 
     def find_gradient(self) -> Float[Tensor, "batch token hidden"]:
         """Return the gradient of each example's score with respect to its embeddings."""
         with allow_gradients({}):
             embeddings = self.embed().clone().requires_grad_()
-            readout, scores = self._run(list(range(len(embeddings))), embeddings)
-            slope = readout.slope(scores)
-            (gradient,) = torch.autograd.grad((scores / slope).sum(), embeddings)
-        return gradient.double() * slope[:, None, None]
+            readout, output = self._run(list(range(len(embeddings))), embeddings)
+            scores, factor = readout.factor_gradient(output)
+            (gradient,) = torch.autograd.grad(scores.sum(), embeddings)
+        return gradient.double() * factor[:, None, None]
 
-    def _run(self, rows: Sequence[int], embeddings: Tensor) -> tuple[Readout, Tensor]:
+    def _run(self, rows: Sequence[int], embeddings: Tensor) -> tuple[Readout, Any]:
         readout = self.readout.select(rows)
         tensors = self._select(rows, self.ids[list(rows)])
         tensors = {name: part.clone() if isinstance(part, Tensor) else part for name, part in tensors.items()}
-        output = run_with_embeddings(self.model, tensors, Embedded(embeddings))
-        return readout, readout.score(output)
+        return readout, run_with_embeddings(self.model, tensors, Embedded(embeddings))
 
     def _select(self, rows: Sequence[int], ids: Tensor) -> dict[str, Any]:
         """Return the inputs of some examples, with other ids."""
