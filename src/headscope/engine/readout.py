@@ -12,6 +12,7 @@ from headscope.core.errors import InputError
 from headscope.core.example import Example
 from headscope.core.prose import count_noun, join_words
 from headscope.core.target import PredictionTarget
+from headscope.core.tokens import ROLES
 from headscope.engine.batch import Inputs
 from headscope.engine.model import Model
 
@@ -90,7 +91,7 @@ def find_readout(model: Model, inputs: Inputs, output: Any, target: PredictionTa
             f"target={target.spec!r} asks for a prediction, but {kind} has no head that predicts one. Load a model "
             "with a head, fine-tune this one (hs.finetune), or give a function of its output as target."
         )
-    if logits.ndim == 2 and len(logits) == count:
+    if _predicts_classes(model, logits, count):
         return _read_class(model, inputs, logits, target)
     if logits.ndim == 3 and model.network.get_output_embeddings() is not None:
         return _read_word(model, inputs, logits, target)
@@ -98,6 +99,14 @@ def find_readout(model: Model, inputs: Inputs, output: Any, target: PredictionTa
         f"target={target.spec!r} needs one prediction for each text or word, but the logits of {kind} have shape "
         f"{list(logits.shape)}. Give a function of its output as target."
     )
+
+
+def _predicts_classes(model: Model, logits: Tensor, count: int) -> bool:
+    """Whether logits are one row of classes for each text, not a number for each token as of Electra's detector."""
+    network = model.network
+    if type(network).__name__.endswith("ForPreTraining") and network.get_output_embeddings() is None:
+        return False
+    return tuple(logits.shape) == (count, network.config.num_labels)
 
 
 def _read_class(model: Model, inputs: Inputs, logits: Tensor, target: PredictionTarget) -> Readout:
@@ -238,11 +247,13 @@ def _find_masks(model: Model, inputs: Inputs) -> Int[Tensor, " batch"]:
 
 
 def _find_last(inputs: Inputs) -> Int[Tensor, " batch"]:
-    """Return the position of the last real token that the decoder reads."""
+    """Return the position of the last real token that the decoder reads, before those that close a text."""
     tokens = inputs.source if inputs.target is None else inputs.target
     assert tokens is not None
     places = torch.arange(tokens.real.shape[1], device=tokens.real.device)
-    last: Tensor = (tokens.real * places).argmax(-1)
+    open_text = tokens.real & (tokens.roles != ROLES.index("sep"))
+    open_text |= tokens.real & ~open_text.any(-1, keepdim=True)  # a decoder may start with the token that closes texts
+    last: Tensor = (open_text * places).argmax(-1)
     return last
 
 
