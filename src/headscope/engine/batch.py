@@ -211,8 +211,9 @@ def check_max_length(model: Model, examples: Sequence[Example], max_length: int 
 def _count_positions(model: Model) -> int | None:
     """Return the number of positions that tokens can use, or None if the config gives none."""
     positions = getattr(model.network.config, "max_position_embeddings", None)
-    limited = positions is not None and positions > 0  # XLNet's config says -1
-    return positions - model.family.unused_positions if limited else None
+    if positions is None or positions <= 0:  # XLNet's config says -1
+        return None
+    return int(positions) - model.family.unused_positions
 
 
 def _encode_targets(model: Model, examples: Sequence[Example], longest: int | None) -> list[Encoded]:
