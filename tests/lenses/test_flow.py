@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+import headscope as hs
 from headscope.core.errors import InputError
 from headscope.core.lens import view
 from headscope.core.trace import Trace
@@ -12,7 +13,7 @@ from headscope.flow.graph import residual_graph
 from headscope.flow.saturation import share_at_bound, share_same_for_sources
 from headscope.flow.solver import flow_maps
 from headscope.plotting.draw import draw
-from tests.models import batch, tiny
+from tests.models import batch, text, tiny
 
 TOKENS = ["a", "b", "c", "d", "e"]
 
@@ -112,3 +113,21 @@ def test_what_has_no_flow_is_refused(lens, site, message):
     trace = capture(tiny("t5"), batch("t5"), site=site, keep=("values", "output"))
     with pytest.raises(InputError, match=message):
         view(trace, lens)
+
+
+def test_flow_from_any_layer_but_the_lowest_is_refused():
+    trace = capture(tiny("modernbert"), text(3), layers=[1, 2])
+    for lens in ("flow", "flow:depth=last"):
+        with pytest.raises(InputError, match=r"flow ends at the input .* lowest of the 2 layers of this trace is 1\."):
+            view(trace, lens)
+    assert view(capture(tiny("modernbert"), text(3), layers=[0, 1]), "flow").layers == (0, 1)
+
+
+def test_measuring_says_how_the_last_layer_is_measured():
+    options = {"statistics": ["entropy"], "progress": False}
+    with pytest.raises(
+        InputError, match=r"layers 1 only, but .* with depth=all, and select the result with \.sel\(layer"
+    ):
+        hs.measure(tiny("bert"), batch("bert"), lens="flow:depth=last", **options)
+    with pytest.raises(InputError, match=r"lowest of the 1 layer of this trace is 1\. Capture or measure all layers"):
+        hs.measure(tiny("bert"), batch("bert"), lens="flow:depth=last", layers=[1], **options)

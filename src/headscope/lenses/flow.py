@@ -12,6 +12,7 @@ from headscope.core.catalog import lenses
 from headscope.core.errors import InputError
 from headscope.core.lens import Lens, view
 from headscope.core.maps import Graph, Maps
+from headscope.core.prose import count_noun
 from headscope.core.spec import to_spec
 from headscope.core.trace import Trace
 from headscope.flow.graph import divide_by_receptive_field, residual_graph, spread_uniformly
@@ -65,6 +66,7 @@ class Flow(Lens):
     def __call__(self, trace: Trace) -> Maps:
         """Return the flow of every layer, or of the last."""
         maps = view(trace, self.inner)
+        _require_input(maps)
         if self.heads == "each" and maps.merged:
             raise InputError(
                 f"heads='each' asks for the flow of each head, but the lens '{maps.lens}' gives one map per layer. "
@@ -131,3 +133,12 @@ class Flow(Lens):
         elif self.normalize:
             parts = [flow / flow.sum(-1, keepdim=True).clamp(min=1e-300) for flow in parts]
         return [part.to(result_dtype(maps)) for part in parts]
+
+
+def _require_input(maps: Maps) -> None:
+    """Raise InputError unless the lowest layer is the one that reads the input."""
+    if maps.layers[0] != 0:
+        raise InputError(
+            f"Attention flow ends at the input of layer 0, but the lowest of the {count_noun(len(maps.layers), 'layer')} "
+            f"of this trace is {maps.layers[0]}. Capture or measure all layers and select some afterwards."
+        )

@@ -16,7 +16,7 @@ from headscope.core.errors import DataWarning, InputError
 from headscope.core.lens import view
 from headscope.core.maps import Maps
 from headscope.core.prose import join_words
-from headscope.core.spec import to_spec
+from headscope.core.spec import parse_spec, to_spec
 from headscope.core.state import State
 from headscope.core.trace import Trace
 from headscope.core.trace.nan_attention import HeadLabels, describe_nan, drop_nan, fill_nan, largest_values
@@ -179,7 +179,7 @@ class Observer:
             if stack.layers != traces[role].layers:
                 raise InputError(
                     f"The lens '{lens}' has maps of the layers {join_words(stack.layers)} only, but layers "
-                    f"{join_words(traces[role].layers)} are measured. Give layers={list(stack.layers)}."
+                    f"{join_words(traces[role].layers)} are measured. {_advise_layers(lens, stack.layers)}"
                 )
         return maps
 
@@ -223,6 +223,13 @@ class Observer:
             for statistic in self.settings.statistics
             if not isinstance(statistic, PerExample)
         }
+
+
+def _advise_layers(lens: str, layers: Sequence[int]) -> str:
+    """Return how to measure the layers that a lens has; with depth=last it needs all layers below as well."""
+    if parse_spec(lens)[1].get("depth") == "last":
+        return f"Measure the lens with depth=all, and select the result with .sel(layer={layers[-1]})."
+    return f"Give layers={list(layers)}."
 
 
 def _unfold_layers(values: _Values, maps: Maps) -> _Values:
