@@ -43,11 +43,11 @@ def first_unit(output):
     return output.last_hidden_state[:, 0, 0]
 
 
-def assert_oracle(trace, lens, atol=1e-6):
+def assert_oracle(trace, lens, atol=1e-6, rtol=1e-5):
     maps = view(trace, lens)
     for label in maps.layers:
         expected = oracle(trace, trace.layers.index(label), lens)
-        torch.testing.assert_close(maps.layer(label).double(), expected, atol=atol, rtol=1e-5)
+        torch.testing.assert_close(maps.layer(label).double(), expected, atol=atol, rtol=rtol)
 
 
 def test_two_layers_by_hand():
@@ -129,6 +129,13 @@ def test_uniform_causal_attention_is_uniform_over_the_receptive_field():
     torch.testing.assert_close(corrected, uniform[0, 0])
 
 
+def test_the_receptive_field_is_as_precise_as_the_maps():
+    double = random_trace(layers=3, tokens=9, visible="causal")
+    layers = [layer.double() / layer.double().sum(-1, keepdim=True) for layer in double.attention]
+    trace = Trace.of(layers, double.queries.text, visible="causal")
+    assert_oracle(trace, Rollout(receptive_field=True), atol=1e-14, rtol=1e-12)  # all of it float64
+
+
 def test_the_reach_of_sliding_windows_grows_with_the_layers():
     maps = view(capture(tiny("mistral"), text(14)), "rollout")
     first, second = (mask.sum(-1).max() for mask in maps.visible)
@@ -151,6 +158,14 @@ def test_rollout_of_generated_text():
 def test_cross_attention_has_no_rollout():
     with pytest.raises(InputError, match="site 'cross' they are not"):
         view(capture(tiny("t5"), batch("t5"), site="cross"), "rollout")
+
+
+@pytest.mark.parametrize("outer", ["rollout", "flow"])
+@pytest.mark.parametrize("inner", ["rollout", "flow", "rollout:heads=each", "flow:depth=last"])
+def test_weights_that_are_followed_already_are_refused(outer, inner):
+    trace = random_trace(layers=2, tokens=4)
+    with pytest.raises(InputError, match=rf"but those of '{inner}' reach down to the input already\. Give inner="):
+        view(trace, f"{outer}:inner=({inner})")
 
 
 def test_half_precision_is_rolled_out_in_single():

@@ -8,11 +8,26 @@ from jaxtyping import Float
 from torch import Tensor
 
 from headscope.core.errors import InputError
+from headscope.core.lens import Lens, view
 from headscope.core.maps import Maps
+from headscope.core.maps.factored import Factored
 from headscope.core.prose import join_words
+from headscope.core.spec import parse_spec, to_spec
+from headscope.core.trace import Trace
 
 Signed = Literal["absolute", "clip", "signed"]
 """How a negative weight becomes that of an edge: its absolute value, 0, or itself (then rows are not normalised)."""
+
+
+def view_inner(trace: Trace, inner: Lens) -> Maps:
+    """Return the maps of an inner lens; raise InputError if they are those of rollout or flow."""
+    spec = to_spec(inner)
+    if parse_spec(spec)[0] in ("rollout", "flow"):
+        raise InputError(
+            f"Rollout and flow follow the weights of single layers, but those of '{spec}' reach down to the input "
+            "already. Give inner= a lens of single layers, such as 'raw', 'effective' or 'norm'."
+        )
+    return view(trace, inner)
 
 
 def residual_graph(
@@ -107,7 +122,7 @@ def spread_uniformly(maps: Maps) -> Maps:
     masks: dict[int, Tensor] = {}  # layers often share one mask
     for visible in maps.visible:
         if id(visible) not in masks:
-            weights = visible / visible.sum(-1, keepdim=True).clamp(min=1)
+            weights = visible.to(result_dtype(maps)) / visible.sum(-1, keepdim=True).clamp(min=1)
             masks[id(visible)] = weights[:, None].expand(-1, len(maps.heads), -1, -1)
     return replace(maps, parts=[masks[id(visible)] for visible in maps.visible], signed=False)
 
@@ -125,3 +140,10 @@ def divide_by_receptive_field(
         return ratios
     sums = ratios.sum(-1, keepdim=True)
     return ratios / sums.masked_fill(sums == 0, 1)
+
+
+def result_dtype(maps: Maps) -> torch.dtype:
+    """Return float64 for maps in float64, and float32 for all others."""
+    part = maps.parts[0]
+    dtype = part.left.dtype if isinstance(part, Factored) else part.dtype
+    return torch.float64 if dtype == torch.float64 else torch.float32

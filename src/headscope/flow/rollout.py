@@ -9,9 +9,8 @@ from torch import Tensor
 
 from headscope.core.errors import InputError
 from headscope.core.maps import Maps
-from headscope.core.maps.factored import Factored
 from headscope.core.trace import Visible
-from headscope.flow.graph import Signed, residual_graph
+from headscope.flow.graph import Signed, residual_graph, result_dtype
 
 Heads = Literal["mean", "each", "each_residual", "printed"]
 """How rollout treats the heads of the layer it starts at; heads below are always merged."""
@@ -87,10 +86,3 @@ def _pass_through(mask: Visible, below: Visible) -> Visible:
     residual = torch.diag_embed(mask.any(-1))  # rows of padding see nothing
     reached = ((mask | residual).float() @ (below | residual).float()) > 0
     return below if torch.equal(reached, below) else reached
-
-
-def result_dtype(maps: Maps) -> torch.dtype:
-    """Return float64 for maps in float64, and float32 for all others."""
-    part = maps.parts[0]
-    dtype = part.left.dtype if isinstance(part, Factored) else part.dtype
-    return torch.float64 if dtype == torch.float64 else torch.float32

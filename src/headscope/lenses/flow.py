@@ -10,13 +10,13 @@ from torch import Tensor
 
 from headscope.core.catalog import lenses
 from headscope.core.errors import InputError
-from headscope.core.lens import Lens, view
+from headscope.core.lens import Lens
 from headscope.core.maps import Graph, Maps
 from headscope.core.prose import count_noun
 from headscope.core.spec import to_spec
 from headscope.core.trace import Trace
-from headscope.flow.graph import divide_by_receptive_field, residual_graph, spread_uniformly
-from headscope.flow.rollout import find_reachable, result_dtype
+from headscope.flow.graph import divide_by_receptive_field, residual_graph, result_dtype, spread_uniformly, view_inner
+from headscope.flow.rollout import find_reachable
 from headscope.flow.saturation import share_at_bound, share_same_for_sources
 from headscope.flow.solver import flow_map, flow_maps
 
@@ -65,7 +65,7 @@ class Flow(Lens):
 
     def __call__(self, trace: Trace) -> Maps:
         """Return the flow of every layer, or of the last."""
-        maps = view(trace, self.inner)
+        maps = view_inner(trace, self.inner)
         _require_input(maps)
         if self.heads == "each" and maps.merged:
             raise InputError(
@@ -138,7 +138,8 @@ class Flow(Lens):
 def _require_input(maps: Maps) -> None:
     """Raise InputError unless the lowest layer is the one that reads the input."""
     if maps.layers[0] != 0:
+        count = count_noun(len(maps.layers), "layer")
         raise InputError(
-            f"Attention flow ends at the input of layer 0, but the lowest of the {count_noun(len(maps.layers), 'layer')} "
-            f"of this trace is {maps.layers[0]}. Capture or measure all layers and select some afterwards."
+            f"Attention flow ends at the input of layer 0, but the lowest of the {count} of this trace is "
+            f"{maps.layers[0]}. Capture or measure all layers and select some afterwards."
         )

@@ -6,12 +6,12 @@ from torch import Tensor
 
 from headscope.core.catalog import lenses
 from headscope.core.errors import InputError
-from headscope.core.lens import Lens, view
+from headscope.core.lens import Lens
 from headscope.core.maps import Graph, Maps
 from headscope.core.prose import count_noun
 from headscope.core.spec import to_spec
 from headscope.core.trace import Trace
-from headscope.flow.graph import Signed, divide_by_receptive_field, spread_uniformly
+from headscope.flow.graph import Signed, divide_by_receptive_field, spread_uniformly, view_inner
 from headscope.flow.rollout import Heads, build_graph, find_reachable, roll_out
 
 
@@ -51,7 +51,7 @@ class Rollout(Lens):
 
     def __call__(self, trace: Trace) -> Maps:
         """Return the rollout of every layer from `start` on."""
-        maps = self._select_layers(view(trace, self.inner))
+        maps = self._select_layers(view_inner(trace, self.inner))
         graph, parts = self._roll_out(maps)
         if self.receptive_field:
             _, uniform = self._roll_out(spread_uniformly(maps))
