@@ -151,13 +151,42 @@ def test_maps_without_a_graph_are_refused():
     trace = Trace.of([np.full((1, 2, 3, 3), 1 / 3)], ["a", "b", "c"])
     with pytest.raises(InputError, match="the maps of 'raw' have none. View the trace through 'rollout' or 'flow'"):
         draw(view(trace, "raw"), "layered")
-    with pytest.raises(InputError, match=r"the lens 'rollout:heads=each' has 2 heads\. View the trace with heads=mean"):
-        draw(view(trace, "rollout:heads=each"), "layered")
+    heads = add_graph(dataset(heads=1)).isel(head=[0, 0])
+    with pytest.raises(InputError, match=r"the lens 'rollout' has 2 heads\. View the trace with heads=mean"):
+        draw(heads, "layered")
+
+
+@pytest.mark.parametrize("lens", ["rollout:heads=each", "rollout:heads=printed", "flow:heads=each"])
+def test_single_heads_have_no_graph(lens):
+    maps = view(capture(tiny("bert"), text(4)), lens)
+    for part in (maps, maps.sel(head=1), maps.mean("head")):
+        with pytest.raises(InputError, match="have none. View the trace through 'rollout' or 'flow' with heads=mean"):
+            draw(part, "layered")
 
 
 def test_every_layer_is_needed():
-    with pytest.raises(InputError, match=r"needs every layer, but the data has layers 0, 2\. Draw the maps of all"):
+    with pytest.raises(
+        InputError, match=r"needs every layer from 0 on, but the data has layers 0, 2\. Draw the maps of all"
+    ):
         draw(add_graph(dataset(layers=3, heads=1)).isel(layer=[0, 2]), "layered")
+
+
+@pytest.mark.parametrize(("lens", "layer"), [("rollout", 1), ("flow", 1), ("flow:depth=last", None)])
+def test_the_layers_down_to_the_input_are_needed(lens, layer):
+    maps = view(capture(tiny("bert"), text(4)), lens).sel(layer=layer)
+    with pytest.raises(
+        InputError, match=r"needs every layer from 0 on, but the data has layers? 1\. Draw the maps of all"
+    ):
+        draw(maps, "layered")
+
+
+def test_the_lowest_column_is_the_input_or_what_is_below_the_start():
+    trace = capture(tiny("modernbert"), text(4))
+    for lens, label in (("rollout", "input"), ("rollout:start=1", "below L1")):
+        figure = draw(view(trace, lens), "layered")
+        assert figure.axes[0].xaxis.get_major_formatter()(0, 0) == label
+    with pytest.raises(InputError, match="needs every layer from 1 on"):
+        draw(view(trace, "rollout:start=1").sel(layer=2), "layered")
 
 
 def test_impossible_ends_and_shares_are_refused():

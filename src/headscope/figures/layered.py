@@ -12,6 +12,7 @@ from matplotlib.ticker import FixedFormatter, FixedLocator
 
 from headscope.core.errors import InputError
 from headscope.core.figure import Figure, Target
+from headscope.core.spec import parse_spec
 from headscope.plotting import canvas, fonts, heatmap, selection, theme
 from headscope.plotting.paths import follow_capacities, follow_products, keep_largest
 from headscope.plotting.scales import Cells, format_tick
@@ -97,8 +98,8 @@ def _select_graph(data: xr.Dataset, lens: str | None, layer: int | None) -> tupl
     if kind is None:
         raise InputError(
             f"The figure 'layered' draws the graph of a lens that follows attention through the layers, but the maps "
-            f"of '{maps['lens'].item()}' have none. View the trace through 'rollout' or 'flow'; either takes another "
-            "lens as its inner=."
+            f"of '{maps['lens'].item()}' have none. View the trace through 'rollout' or 'flow' with heads=mean; "
+            "either takes another lens as its inner=."
         )
     if maps.sizes["head"] > 1:
         raise InputError(
@@ -106,10 +107,11 @@ def _select_graph(data: xr.Dataset, lens: str | None, layer: int | None) -> tupl
             f"{maps.sizes['head']} heads. View the trace with heads=mean."
         )
     labels = [int(label) for label in maps["layer"].values]
-    if labels != list(range(labels[0], labels[0] + len(labels))):
+    start = _lowest_layer(maps)
+    if labels != list(range(start, start + len(labels))):
         raise InputError(
-            f"The figure 'layered' needs every layer, but the data has layers {selection.format_range(labels)}. Draw "
-            "the maps of all layers, and give the highest one as layer=…."
+            f"The figure 'layered' needs every layer from {start} on, but the data has layers "
+            f"{selection.format_range(labels)}. Draw the maps of all layers, and give the highest one as layer=…."
         )
     top = len(labels) - 1 if layer is None else selection.axis_index(data, "layer", layer)
     return maps.isel(layer=slice(top + 1)), kind
@@ -118,6 +120,11 @@ def _select_graph(data: xr.Dataset, lens: str | None, layer: int | None) -> tupl
 def _find_graph(data: xr.Dataset, lens: int) -> str | None:
     """Return the name of the variable that holds the graph of a lens, given by its index."""
     return next((name for name in FOLLOW if name in data and bool(data[name].isel(lens=lens).notnull().any())), None)
+
+
+def _lowest_layer(maps: xr.Dataset) -> int:
+    """Return the layer that the graph of a lens begins with: 0, or the `start` of a rollout."""
+    return int(parse_spec(str(maps["lens"].item()))[1].get("start", 0))
 
 
 def _select_ends(maps: xr.Dataset, query: int | None, key: int | None) -> tuple[int | None, int | None]:
@@ -187,7 +194,7 @@ def _label_axes(ax: Axes, maps: xr.Dataset, layout: _Layout) -> int:
 
 def _label_layers(ax: Axes, layers: list[int], apart: float) -> None:
     """Label the input and the layers, which are `apart` inches, from the highest down, every n-th where not all fit."""
-    labels = ["input", *(f"L{label}" for label in layers)]
+    labels = [f"below L{layers[0]}" if layers[0] else "input", *(f"L{label}" for label in layers)]
     size = theme.text_size("note")
     widths = [fonts.text_width(label) * size + 0.06 for label in labels]
     step = max(1, int(np.ceil(max(widths[1:]) / apart)))

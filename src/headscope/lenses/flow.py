@@ -86,7 +86,7 @@ class Flow(Lens):
             heads=(0,) if merged else maps.heads,
             visible=visible,
             diagnostics=diagnostics,
-            graph=Graph("capacities", layers),
+            graph=Graph("capacities", layers) if merged else None,  # one head has other edges
         )
         return whole if self.depth == "all" else whole.sel(layer=-1)
 

@@ -66,7 +66,7 @@ class Rollout(Lens):
             heads=(0,) if self.heads == "mean" else maps.heads,
             visible=find_reachable(maps.visible, self.heads),
             diagnostics={},
-            graph=Graph("edges", graph),
+            graph=Graph("edges", graph) if self.heads == "mean" else None,  # one head has other edges
         )
 
     def _select_layers(self, maps: Maps) -> Maps:
