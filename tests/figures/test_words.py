@@ -90,6 +90,28 @@ def test_texts_of_one_method_share_a_scale():
     np.testing.assert_array_equal(numbers[1], parts[1]["importance"].values[0])
 
 
+def test_texts_of_different_targets_have_scales_of_their_own():
+    first = importances(TEXT)
+    logits = importances(TEXT, scale=50).assign_coords(target=("method", ["label:score=logit"]))
+    _, numbers, label = choose_scale([read_texts(part)[0] for part in (first, logits)])
+    assert label == "score ÷ largest of the text"
+    assert np.nanmax(np.abs(numbers[0])) == 1.0
+    drawn = [text.get_text() for text in draw([first, logits]).axes[0].texts]
+    assert any(text.startswith("blank_out · label:score=logit · positive 0.93 · largest") for text in drawn)
+
+
+def test_a_note_says_which_of_several_texts_is_drawn():
+    single = importances("the cat sat")
+    whole = single.expand_dims(example=["0", "1"], axis=1).drop_vars("text").assign_coords(count=("example", [3, 2]))
+    tokens = ("piece", "special", "token_text", "word")
+    whole = whole.assign_coords({name: (("example", "token"), np.stack([single[name].values] * 2)) for name in tokens})
+    for example, sentence in ((1, "Text 2 of 2 (example=1)."), (0, "Text 1 of 2 (example=0).")):
+        figure = draw(whole, example=example)
+        assert any(sentence in text.get_text() for text in figure.axes[0].texts)
+        assert find_faults(figure) == []
+    assert not any("Text 1" in text.get_text() for text in draw(single).axes[0].texts)
+
+
 @pytest.mark.parametrize("width", [3.3, 6.9])
 @pytest.mark.parametrize("count", [1, 3])
 def test_several_long_texts_are_readable(width, count):

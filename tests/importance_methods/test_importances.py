@@ -193,6 +193,15 @@ def test_results_become_datasets_and_tables():
     assert repr(result) == "Importances(blank_out, target label, of 3 examples, 26 tokens)"
 
 
+def test_examples_are_selected_by_numbers_of_any_kind():
+    result = importances(headed("bert", "classification"), TEXTS, "input_gradient")
+    for chosen in (np.int64(1), np.array([1]), slice(1, 2), [1], "b"):
+        assert [example.id for example in result.sel(chosen).examples] == ["b"]
+    assert len(result.sel(slice(None, None, -1))) == 3
+    with pytest.raises(InputError, match=r"There is no example 1\.5"):
+        result.sel(1.5)
+
+
 def test_long_texts_are_truncated_with_one_warning():
     with pytest.warns(DataWarning, match="2 of 3 texts are longer than 7 tokens") as notes:
         result = importances(headed("bert", "classification"), TEXTS, max_length=7, batch_size=1)
@@ -222,6 +231,8 @@ def test_a_token_that_is_missing_or_pads_is_no_replacement():
     without = load(headed_network("bert", "classification"), tokenizer=bare)
     with pytest.raises(InputError, match="The tokenizer has no 'mask' token to replace words by. Give replace='unk'"):
         importances(without, "the cat")
+    with pytest.raises(InputError, match="Give baseline='unk'"):
+        importances(without, "the cat", "integrated_gradients:baseline=mask")
     pads = load(headed_network("gpt2", "classification", pad_token_id=1), tokenizer=tokenizer())
     with pytest.raises(InputError, match="The 'unk' token of this model is also its padding token"):
         importances(pads, "the cat", "blank_out:replace=unk")

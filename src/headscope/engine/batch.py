@@ -74,6 +74,7 @@ def make_batches(
 ) -> Iterator[Inputs]:
     """Tokenise all examples at once, so that truncation is reported once, and split them into batches."""
     is_encoder_decoder = model.network.config.is_encoder_decoder
+    _check_decoder(model)
     longest = check_max_length(model, examples, max_length)
     sources = encode(model.tokenizer, examples, max_length=longest, use_pair=not is_encoder_decoder)
     targets = _encode_targets(model, examples, longest) if is_encoder_decoder else None
@@ -106,6 +107,7 @@ def inputs_from_tensors(model: Model, batch: Mapping[str, Any], image_names: Seq
         raise InputError(f"input_ids must have shape [batch, token] with at least one token, not {list(main.shape)}.")
     is_encoder_decoder = model.network.config.is_encoder_decoder
     if is_encoder_decoder and "decoder_input_ids" not in tensors:
+        _check_decoder(model)
         tensors["decoder_input_ids"] = torch.full((len(main), 1), _decoder_start_id(model))
     on_device = {name: tensor.to(model.device, non_blocking=True) for name, tensor in tensors.items()}
     arguments = _forward_arguments(model, on_device)
@@ -257,6 +259,16 @@ def _shift_right(start: Encoded, row: Encoded, first_word: int) -> Encoded:
         word=[-1, *(word + first_word if word >= 0 else -1 for word in row.word[:end])],
         role=[*start.role, *row.role[:end]],
     )
+
+
+def _check_decoder(model: Model) -> None:
+    """Raise InputError for an encoder-decoder classifier, whose decoder reads the whole text again."""
+    kind = type(model.network).__name__
+    if model.network.config.is_encoder_decoder and kind.endswith("ForSequenceClassification"):
+        raise InputError(
+            f"{kind} reads each text in its encoder and again in its decoder, but headscope gives its decoder a second "
+            "text. Load the model without this head, or give a tokenised batch with decoder_input_ids to hs.capture."
+        )
 
 
 def _decoder_start_id(model: Model) -> int:

@@ -134,7 +134,12 @@ def _read_class(model: Model, inputs: Inputs, logits: Tensor, target: Prediction
 
 
 def _read_number(inputs: Inputs, logits: Tensor, target: PredictionTarget) -> Readout:
-    if target.kind != "predicted" or logits.shape[-1] != 1:
+    if logits.shape[-1] != 1:
+        raise InputError(
+            f"target={target.spec!r} asks for one prediction, but this model predicts {logits.shape[-1]} numbers for "
+            "each text. Give a function of its output as target, such as lambda output: output.logits[:, 0]."
+        )
+    if target.kind != "predicted":
         raise InputError(
             f"target={target.spec!r} asks for a class, but this model predicts a number. Give target='predicted'."
         )
@@ -216,7 +221,9 @@ def find_word_id(tokenizer: Any, word: str) -> int:
     if tokenizer is None:
         raise InputError("A target word needs a tokenizer. Give one: hs.load(…, tokenizer=…).")
     attempts = [tokenizer(text, add_special_tokens=False)["input_ids"] for text in (f" {word.strip()}", word.strip())]
-    ids = next((ids for ids in attempts if len(ids) == 1), attempts[0])
+    ids, bare = attempts
+    if len(ids) != 1 and len(bare) == 1 and tokenizer.convert_ids_to_tokens(bare)[0].startswith("▁"):
+        ids = bare  # SentencePiece adds a space of its own
     if len(ids) == 1 and ids[0] != tokenizer.unk_token_id:
         return int(ids[0])
     pieces = join_words(f"'{piece}'" for piece in tokenizer.convert_ids_to_tokens(ids))

@@ -64,14 +64,14 @@ class BatchScorer:
         vectors: Tensor = self.embedded.output.detach() if ids is None else self.embedded.layer(ids)
         return vectors
 
-    def find_id(self, name: str) -> int:
+    def find_id(self, name: str, parameter: str = "replace") -> int:
         """Return the id of a special token; raise InputError if the tokenizer has none, or pads with it."""
         tokenizer = self.model.tokenizer
         known = {other: getattr(tokenizer, f"{other}_token_id", None) for other in ("mask", "unk", "pad")}
         token = known[name]
         if token is None:
             usable = [f"'{other}'" for other in ("mask", "unk") if known[other] is not None]
-            other = f"Give replace={join_words(usable, 'or')}" if usable else "Use 'input_gradient'"
+            other = f"Give {parameter}={join_words(usable, 'or')}" if usable else "Use 'input_gradient'"
             raise InputError(f"The tokenizer has no '{name}' token to replace words by. {other}.")
         if name != "pad" and token == self.model.network.config.get_text_config().pad_token_id:
             raise InputError(

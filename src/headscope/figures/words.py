@@ -192,4 +192,5 @@ def _describe_marks(layout: _Layout, texts: Sequence[ShadedText], *, cut: bool =
         "Grey: no score.": any(np.isnan(text.scores).any() for text in texts),
         f"The first {shown} of {count} tokens are shown.": cut or shown < count,
     }
-    return " ".join(mark for mark, holds in marks.items() if holds)
+    selected = [text.selected for text in texts[:1] if text.selected]
+    return " ".join([*selected, *(mark for mark, holds in marks.items() if holds)])

@@ -59,5 +59,5 @@ class IntegratedGradients(Importance):
         if self.baseline == "zero":
             return torch.where(real[..., None], 0, scorer.embed()), real
         ordinary = real & ~scorer.tokens.special.to(scorer.ids.device)
-        token = scorer.embed(torch.full_like(scorer.ids[:1, :1], scorer.find_id(self.baseline)))
+        token = scorer.embed(torch.full_like(scorer.ids[:1, :1], scorer.find_id(self.baseline, "baseline")))
         return torch.where(ordinary[..., None], token, scorer.embed()), ordinary

@@ -1,7 +1,7 @@
 """`hs.draw`: a figure of a Dataset or of Maps."""
 
 import warnings
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence, Sized
 from typing import Any, Protocol, overload, runtime_checkable
 
 import numpy as np
@@ -71,6 +71,8 @@ def draw(
     'raw · L3H7'
     """
     data = to_dataset(what, example)
+    if "importance" in data and (count := _count_texts(what)) > 1:
+        data = data.assign_attrs(selected_text=f"Text {example % count + 1} of {count} (example={example}).")
     entry = figures.make(choose_figure(data, options) if figure is None else figure, **options)
     name = entry_name(type(entry))
     if missing := fonts.missing_fonts():
@@ -131,6 +133,15 @@ def to_dataset(what: Any, example: int = 0) -> xr.Dataset:
     if named:
         datasets = [_rename_lens(part, str(name)) for part, name in zip(datasets, what, strict=True)]
     return combine_results(datasets)
+
+
+def _count_texts(what: Any) -> int:
+    """Return how many texts the largest of some importances holds."""
+    if isinstance(what, xr.Dataset):
+        return what.sizes.get("example", 1)
+    if isinstance(what, Drawable):
+        return len(what) if isinstance(what, Sized) else 1
+    return max(_count_texts(part) for part in (what.values() if isinstance(what, Mapping) else what))
 
 
 def _rename_lens(part: xr.Dataset, name: str) -> xr.Dataset:

@@ -29,6 +29,8 @@ class ShadedText:
     score: float  # of the answer, before anything is changed
     signed: bool
     quantity: str
+    target: str = ""
+    selected: str = ""  # which text it is, if the result holds others
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,8 @@ def _read_text(part: xr.Dataset) -> ShadedText:
         score=float(part["score"]),
         signed=bool(part["signed"]),
         quantity=str(part["quantity"].values),
+        target=str(part["target"].values) if "target" in part.coords else "",
+        selected=str(part.attrs.get("selected_text", "")),
     )
 
 
@@ -77,12 +81,12 @@ def choose_scale(
 ) -> tuple[scales.ColourScale, list[scales.Cells], str]:
     """Return a colour scale, the numbers of each text on it, and what they are.
 
-    Scores of one method share a scale. Those of different methods have different units, and are divided by the largest
-    of each text.
+    Scores of one method and target share a scale. Those of others have different units, and are divided by the
+    largest of each text.
     """
     signed = any(text.signed for text in texts)
     numbers, label = [text.scores for text in texts], texts[0].quantity
-    if len({text.method for text in texts}) > 1:
+    if len({(text.method, text.target) for text in texts}) > 1:
         numbers = [scores / _largest(scores) for scores in numbers]
         label = "score ÷ largest of the text"
     scale = scales.weight_scale(np.concatenate(numbers), signed=signed, spacing=spacing, cmap=cmap)
@@ -102,11 +106,15 @@ def find_colours(scale: scales.ColourScale, numbers: scales.Cells) -> list[tuple
 
 def describe_text(text: ShadedText, others: Sequence[ShadedText]) -> str:
     """Return a heading: of several texts what tells them apart, and the answer with its score."""
-    methods, examples = ({getattr(other, name) for other in others} for name in ("method", "example"))
+    methods, examples, targets = (
+        {getattr(other, name) for other in others} for name in ("method", "example", "target")
+    )
     parts = [text.method] if len(methods) > 1 or len(examples) == 1 else []
     parts += [text.example] if len(examples) > 1 else []
+    parts += [text.target] if len(targets) > 1 else []
     answer = f"{text.answer} {text.score:.2f}"
-    largest = [f"largest {_largest(text.scores):.2g}"] if len(methods) > 1 else []  # each has a scale of its own
+    own_scale = len(methods) > 1 or len(targets) > 1
+    largest = [f"largest {_largest(text.scores):.2g}"] if own_scale else []
     return " · ".join([*parts, answer, *largest])
 
 

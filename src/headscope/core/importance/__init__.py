@@ -1,8 +1,9 @@
 """How much each token of a text matters for a prediction: the interface of the methods, and their results."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
@@ -43,8 +44,8 @@ class Scorer(Protocol):
     def embed(self, ids: Int[Tensor, "row token"] | None = None) -> Float[Tensor, "row token hidden"]:
         """Return the word embeddings of the texts, or of other ids."""
 
-    def find_id(self, name: str) -> int:
-        """Return the id of a special token: "mask", "unk" or "pad"."""
+    def find_id(self, name: str, parameter: str = "replace") -> int:
+        """Return the id of a special token: "mask", "unk" or "pad"; an error advises on the parameter that names it."""
 
     def score(self, rows: Sequence[int], ids: Int[Tensor, "row token"]) -> Float[Tensor, " row"]:
         """Return the scores of examples with other tokens, in as many forward passes as memory asks for."""
@@ -128,21 +129,24 @@ class Importances(HasCard):
     def __len__(self) -> int:
         return len(self.examples)
 
-    def sel(self, example: int | str | Sequence[int | str]) -> "Importances":
-        """Return some examples, by position or by id, in the order given."""
-        chosen = [example] if isinstance(example, int | str) else list(example)
+    def sel(self, example: Any) -> "Importances":
+        """Return some examples, by position, by id, by a list of these or by a slice, in the order given."""
+        if isinstance(example, slice):
+            example = range(*example.indices(len(self)))
+        single = isinstance(example, str) or not isinstance(example, Iterable)
+        chosen = [example] if single else example
         rows = [self._find_row(which) for which in chosen]
         parts = ("examples", "tokens", "pieces", "scores", "special", "words", "answers")
         changes: dict[str, Any] = {name: tuple(getattr(self, name)[row] for row in rows) for name in parts}
         changes["diagnostics"] = {name: table[rows] for name, table in self.diagnostics.items()}
         return replace(self, score=self.score[rows], **changes)
 
-    def _find_row(self, which: int | str) -> int:
+    def _find_row(self, which: Any) -> int:
         ids = [example.id for example in self.examples]
         if isinstance(which, str) and which in ids:
             return ids.index(which)
-        if isinstance(which, int) and -len(ids) <= which < len(ids):
-            return which
+        if isinstance(which, Integral) and -len(ids) <= int(which) < len(ids):
+            return int(which)
         raise InputError(f"There is no example {which!r}: these importances are of {len(ids)}, counted from 0.")
 
     def dataset(self, example: int = 0) -> "xr.Dataset":
