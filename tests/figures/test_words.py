@@ -120,12 +120,12 @@ def test_several_long_texts_are_readable(width, count):
 
 
 def test_of_a_very_long_text_the_first_tokens_are_shown_and_a_note_says_so():
-    figure = draw(importances(make_text(3500)), size=3.3)
+    figure = draw(importances(make_text(2200)), size=3.3)
     assert find_faults(figure) == []
     assert figure.get_figheight() <= theme.PAGE[1] + 1e-6
     notes = [text.get_text() for text in figure.axes[0].texts if "tokens are shown" in text.get_text()]
     assert len(notes) == 1
-    assert "of 3500 tokens are shown." in notes[0].replace("\n", " ")
+    assert "of 2200 tokens are shown." in notes[0].replace("\n", " ")
 
 
 def test_a_method_can_be_chosen():
