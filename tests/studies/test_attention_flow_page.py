@@ -28,7 +28,7 @@ def joined(tmp_path_factory):
     """Two seeds of a tiny study, joined as the docs' own results are."""
     folder = tmp_path_factory.mktemp("joined")
     parts = found("attention_flow")
-    for task, name in (("agreement", "agreement"), ("sst2", "SST-2")):
+    for task, name in (("templates", "templates"), ("sst2", "SST-2")):
         for part in ("numbers", "shown", "maps"):
             data = parts[part]
             if "task" in data.dims:
@@ -49,6 +49,11 @@ def test_runs_are_joined_into_stamped_files(joined):
         assert {"command", "model", "weights_hash", "data", "n", "version"} <= set(read_provenance(open_result(path)))
     whole, one = open_result(joined / "attention_flow_tiny.nc"), found("attention_flow")["numbers"]
     assert len(whole["task"]) == 4
+    shown = open_result(joined / "attention_flow_tiny_shown.nc")
+    assert [str(task) for task in shown["task"].values] == [
+        "templates seed 0",
+        "templates seed 1",
+    ]  # no sentence of GLUE
     xr.testing.assert_allclose(whole["correlation"].isel(task=3, drop=True), one["correlation"].isel(task=0, drop=True),
                                rtol=1e-5)  # fmt: skip
 
