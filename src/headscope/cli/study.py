@@ -3,7 +3,7 @@
 import inspect
 from dataclasses import fields
 from pathlib import Path
-from types import UnionType
+from types import GenericAlias, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 import typer
@@ -106,7 +106,7 @@ def _read_type(hint: Any) -> Any:
     """Return the type of an option: the first of a union, a list of the items of a tuple."""
     if get_origin(hint) in (Union, UnionType):
         return _read_type(get_args(hint)[0])
-    return list[get_args(hint)[0]] if get_origin(hint) is tuple else hint  # type: ignore[misc]  # a type made at run time
+    return GenericAlias(list, get_args(hint)[:1]) if get_origin(hint) is tuple else hint
 
 
 def _print_verdicts(console: Console, document: "Document") -> None:

@@ -44,4 +44,4 @@ class LazyFields:
 
     def __getstate__(self) -> dict[str, Any]:
         """Return all fields, so that a copy in another process needs no function of this one."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]  # a mixin
+        return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]  # of dataclasses

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal, cast, get_args
 
 from headscope.core.errors import InputError, unknown_name
 from headscope.core.prose import join_words
@@ -76,9 +76,8 @@ def parse_target(target: Any) -> PredictionTarget:
 
 
 def _check_score(score: str) -> Score:
-    for known in get_args(Score):
-        if score == known:
-            return score  # type: ignore[return-value]  # one of the choices
+    if score in get_args(Score):
+        return cast(Score, score)
     raise InputError(f"The score of a target must be {join_words(get_args(Score), 'or')}, but got {score!r}.")
 
 

@@ -105,7 +105,7 @@ def _slice_labels(labels: tuple[int, ...], wanted: slice, what: str, *, inclusiv
 
 def _is_single(wanted: Any) -> bool:
     """Return True for one label; an array or a tensor of labels also has `__index__`."""
-    return isinstance(wanted, SupportsIndex) and np.ndim(wanted) == 0  # type: ignore[arg-type]  # int, numpy or torch
+    return np.ndim(wanted) == 0 and isinstance(wanted, SupportsIndex)
 
 
 def _select_rows(maps: Maps, wanted: Selector) -> list[int] | None:

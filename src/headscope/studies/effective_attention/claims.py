@@ -105,7 +105,7 @@ TIMES = tuple(
     Claim(
         f"Evaluation takes twice the time, {text}.", "ratio", {"way": way}, "within", TWICE, WHY_TWICE,
         theirs={task: f"{effective / raw:.2f}×" for task, (raw, effective) in SECONDS.items()},
-        figures=lambda task, way=way: str(task["text"].sel(way=way).values),  # type: ignore[misc]  # bound default
+        figures=lambda task, way=way: str(task["text"].sel(way=way).values),  # type: ignore[misc]  # mypy has no type for a default
     )
     for way, text in (("svd", "by full decomposition as in the paper"), ("in place", "with ours in place"))
 )  # fmt: skip
