@@ -11,13 +11,16 @@ from headscope.cli.options import (
     NAMES,
     Device,
     Dtype,
+    FigureOut,
     Force,
     Id,
     Label,
+    Limit,
     Malformed,
     MaxLength,
     Model,
     Pair,
+    Seed,
     Text,
     Words,
     complete_from,
@@ -52,18 +55,13 @@ def verb(
     words: Words = None,
     id: Id = None,  # noqa: A002  (the column's name everywhere)
     malformed: Malformed = "error",
-    limit: Annotated[int | None, typer.Option(help="Number of examples, sampled at random. Default: all.")] = None,
-    seed: Annotated[int, typer.Option(help="Random seed of --limit.")] = 0,
+    limit: Limit = None,
+    seed: Seed = 0,
     batch_size: Annotated[int, typer.Option(help="Number of texts per batch.")] = 16,
     max_length: MaxLength = None,
     device: Device = None,
     dtype: Dtype = None,
-    out: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--out", "-o", help="Output file: a figure (.pdf .svg .png .html) or the numbers (.nc). May be repeated."
-        ),
-    ] = None,
+    out: FigureOut = None,
     force: Force = False,
 ) -> None:
     """Show how much each word of a text matters for a model's prediction.

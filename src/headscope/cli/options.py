@@ -1,6 +1,7 @@
 """Shell options that several verbs share: the columns of a data file, the model and its device; completion."""
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -52,6 +53,14 @@ Edits = Annotated[
         "--edit",
         help="An edit of the model, see 'headscope list edits'. May be repeated.",
         autocompletion=complete_from("edits"),
+    ),
+]
+Limit = Annotated[int | None, typer.Option("--limit", help="Number of examples, sampled at random. Default: all.")]
+Seed = Annotated[int, typer.Option("--seed", help="Random seed of --limit.")]
+FigureOut = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--out", "-o", help="Output file: a figure (.pdf .svg .png .html) or the numbers (.nc). May be repeated."
     ),
 ]
 Force = Annotated[bool, typer.Option("--force", help="Replace what exists at the path of --out.")]

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from headscope.cli.console import load_library, make_table
-from headscope.cli.options import Device, Dtype, Force, MaxLength, Model, PadTo, Site, Target, complete_from
+from headscope.cli.options import Device, Dtype, FigureOut, Force, MaxLength, Model, PadTo, Site, Target, complete_from
 from headscope.core.catalog import figures, lenses
 from headscope.core.errors import InputError
 from headscope.core.lens import DEFAULT_LENS
@@ -44,12 +44,7 @@ def verb(
     pad_to: PadTo = None,
     device: Device = None,
     dtype: Dtype = None,
-    out: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--out", "-o", help="Output file: a figure (.pdf .svg .png .html) or the numbers (.nc). May be repeated."
-        ),
-    ] = None,
+    out: FigureOut = None,
     force: Force = False,
 ) -> None:
     """Show the attention of a model on a text, and how much of it reaches the output.
