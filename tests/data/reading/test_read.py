@@ -256,3 +256,7 @@ def test_ids_are_those_of_a_column_or_row_numbers(tmp_path):
     assert [example.id for example in read(path)] == ["7", "3"]
     numbered = read(path, id="row")
     assert [(example.id, example.columns) for example in numbered] == [("0", {"idx": "7"}), ("1", {"idx": "3"})]
+
+
+def test_bundled_data_is_read_by_its_name_alone():
+    assert len(read("agreement_templates")) == len(read("agreement_templates:train"))

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
 from importlib.resources import as_file
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from headscope.core.catalog import readers
 from headscope.core.errors import InputError
@@ -123,9 +123,13 @@ def _parse(source: str) -> tuple[Reader, str] | None:
     """Return the reader and the path of `name:parameters@PATH`, or None for a source of another form."""
     spec, at, path = source.partition("@")
     name, *parts = re.split("[:,]", spec)
-    if not (at or parts) or not canonical_name(name).isidentifier() or (len(name) == 1 and not at):  # C:\\ is a drive
+    known = canonical_name(name) in readers.names()
+    bundled = known and not cast("type[Reader]", readers.find(name)).needs_path
+    if not (at or parts or bundled) or not canonical_name(name).isidentifier():
         return None
-    if " " in source and canonical_name(name) not in readers.names():  # the source is a text
+    if len(name) == 1 and not at:  # C:\\ is a drive
+        return None
+    if " " in source and not known:  # the source is a text
         return None
     kind = readers.find(name)
     reader: Reader = readers.make(kind, **_parameters(kind, name, parts))
