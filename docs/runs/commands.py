@@ -4,6 +4,11 @@ import argparse
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+import xarray as xr
+
+import headscope as hs
+from headscope.results.stamp import read_provenance, stamp
+
 Command = Callable[[argparse.Namespace], None]
 
 
@@ -45,3 +50,18 @@ def run_or_join(
     joining.set_defaults(command=join)
     options = parser.parse_args()
     options.command(options)
+
+
+def join_models(options: argparse.Namespace) -> None:
+    """Join runs of different models over the same data; a shallower model has no values in deeper layers."""
+    parts = [hs.open_result(path) for path in options.paths]
+    facts = [read_provenance(part) for part in parts]
+    if len({(fact["data"], fact["n"]) for fact in facts}) > 1:
+        raise SystemExit("These runs are over different data.")
+    joined = {
+        "command": f"{facts[0]['command']}, one run for each model, joined",
+        "model": sorted(name for fact in facts for name in fact["model"]),
+        "weights_hash": {name: code for fact in facts for name, code in fact["weights_hash"].items()},
+    }
+    whole = xr.concat([part.drop_attrs() for part in parts], "model", join="outer")
+    hs.save(stamp(whole, **{**facts[0], **joined}), options.out, overwrite=True)

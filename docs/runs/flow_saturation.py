@@ -12,10 +12,10 @@ from pathlib import Path
 
 import numpy as np
 import xarray as xr
-from commands import run_or_join  # beside this file
+from commands import join_models, run_or_join  # beside this file
 
 import headscope as hs
-from headscope.results.stamp import fingerprint, read_provenance, stamp
+from headscope.results.stamp import fingerprint, stamp
 
 SAMPLES = {"RTE": 20, "SST-2": 60}  # texts; the flow maps of a long text of RTE take half a minute
 LONGEST = 128
@@ -61,20 +61,5 @@ def _count_tokens(model: hs.Model, examples: list[hs.Example]) -> list[list[int]
     return model.tokenizer(texts, pairs if all(pairs) else None, truncation=True, max_length=LONGEST)["input_ids"]
 
 
-def join(options: argparse.Namespace) -> None:
-    """Join runs of different models over the same data; a shallower model has no values in deeper layers."""
-    parts = [hs.open_result(path) for path in options.paths]
-    facts = [read_provenance(part) for part in parts]
-    if len({(fact["data"], fact["n"]) for fact in facts}) > 1:
-        raise SystemExit("These runs are over different data.")
-    joined = {
-        "command": f"{facts[0]['command']}, one run for each model, joined",
-        "model": sorted(name for fact in facts for name in fact["model"]),
-        "weights_hash": {name: code for fact in facts for name, code in fact["weights_hash"].items()},
-    }
-    whole = xr.concat([part.drop_attrs() for part in parts], "model", join="outer")
-    hs.save(stamp(whole, **{**facts[0], **joined}), options.out, overwrite=True)
-
-
 if __name__ == "__main__":
-    run_or_join(__doc__, run, join)
+    run_or_join(__doc__, run, join_models)

@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 import torch
 import xarray as xr
-from commands import run_or_join  # beside this file
+from commands import join_models, run_or_join  # beside this file
 from rich.console import Console
 from rich.progress import track
 
 import headscope as hs
-from headscope.results.stamp import fingerprint, read_provenance, stamp
+from headscope.results.stamp import fingerprint, stamp
 
 TASKS = ("RTE", "MRPC", "QNLI", "SST-2", "STS-B")
 ATTENTIONS = {
@@ -117,23 +117,5 @@ def run(options: argparse.Namespace) -> None:
     hs.save(data, options.out, overwrite=True)
 
 
-def join(options: argparse.Namespace) -> None:
-    """Join runs of different models over the same data."""
-    parts = [hs.open_result(path) for path in options.paths]
-    facts = [read_provenance(part) for part in parts]
-    if len({(fact["data"], fact["n"]) for fact in facts}) > 1:
-        raise SystemExit("These runs are over different data.")
-    joined = {
-        "command": f"{facts[0]['command']}, one run for each model, joined",
-        "model": sorted(name for fact in facts for name in fact["model"]),
-        "weights_hash": {name: code for fact in facts for name, code in fact["weights_hash"].items()},
-    }
-    hs.save(
-        stamp(xr.concat([part.drop_attrs() for part in parts], "model"), **{**facts[0], **joined}),
-        options.out,
-        overwrite=True,
-    )
-
-
 if __name__ == "__main__":
-    run_or_join(__doc__, run, join)
+    run_or_join(__doc__, run, join_models)
