@@ -528,6 +528,59 @@ def test_a_kind_that_bypasses_the_interface_is_refused():
         pass
 
 
+def halve_heads(network):
+    """Halve what each head of an MPNet hands to the output projection."""
+    hooks = [layer.attention.attn.o.register_forward_pre_hook(lambda _, given: (given[0] / 2,))
+             for layer in network.encoder.layer]  # fmt: skip
+    made = network(**GIVEN).last_hidden_state
+    for hook in hooks:
+        hook.remove()
+    return made
+
+
+@torch.no_grad()
+def test_mpnet_is_edited_by_hooks():
+    model = fresh("mpnet")
+    plain, wanted = hidden(model), halve_heads(model.network)
+    with edited(model, Scaled(by=0.5)) as changed:
+        made = hidden(changed)
+    real = GIVEN["attention_mask"].bool()
+    torch.testing.assert_close(made[real], wanted[real], rtol=1e-4, atol=1e-5)
+    assert (made - plain)[real].norm() > 0.01 * plain[real].norm()
+    assert torch.equal(hidden(model), plain)
+    assert not any(module._forward_hooks or module._forward_pre_hooks for module in model.network.modules())
+
+
+@torch.no_grad()
+def test_edits_of_mpnet_apply_in_order_and_to_their_layers():
+    model, notes = fresh("mpnet"), Noting()
+    with edited(model, notes, Scaled(by=0.5, layers=(1,)), Scaled(by=2.0, layers=(1,))) as changed:
+        made = hidden(changed)
+        captured = capture(changed, [text(5)])
+    torch.testing.assert_close(made, hidden(model), rtol=1e-4, atol=1e-5)
+    assert notes.places == [("self", 0), ("self", 1)] * 2
+    assert torch.equal(captured.attention[0], capture(model, [text(5)]).attention[0])
+
+
+@pytest.mark.parametrize(("spec", "same"), [("effective_attention", True), (PAPER, False)])
+def test_mpnet_computes_the_same_with_exact_effective_attention_only(spec, same):
+    model = fresh("mpnet", max_position_embeddings=130)
+    tensors = padded_to_128(model)
+    tensors.pop("token_type_ids", None)
+    plain = hidden(model, tensors)
+    with edited(model, spec) as changed:
+        made = hidden(changed, tensors)
+    real = tensors["attention_mask"].bool()
+    apart = float((made - plain)[real].norm() / plain[real].norm())
+    assert apart <= 1e-4 if same else apart > 0.01
+
+
+def test_mpnet_is_not_edited_twice():
+    model = fresh("mpnet")
+    with edited(model, Scaled(by=0.5)), pytest.raises(InputError, match=r"Give all edits to one call"):
+        edited(model, Scaled(by=2.0)).__enter__()
+
+
 def test_a_pass_that_no_edit_could_change_is_an_error():
     model = fresh()
     said = r"without the library's attention interface, so their heads cannot be edited"

@@ -37,6 +37,15 @@ def test_a_folder_is_loaded_with_the_class_its_config_names(folder):
     assert len(capture(model, text(4)).layers) == 2
 
 
+def test_missing_weights_are_the_same_every_time_and_leave_the_random_generator_alone(folder):
+    change(folder, architectures=["BertForSequenceClassification"])
+    before = torch.random.get_rng_state()
+    with pytest.warns(DataWarning, match="now random"):
+        hashes = {load(folder).weights_hash for _ in range(2)}
+    assert len(hashes) == 1
+    assert torch.equal(torch.random.get_rng_state(), before)
+
+
 def test_a_folder_is_loaded_as_it_was_saved(folder):
     model = load(str(folder))
     assert model.spec == str(folder)

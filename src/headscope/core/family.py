@@ -47,6 +47,9 @@ class Hooks:
     visible: Callable[[Any, Tensor | None, int, int], Tensor | None] = same_mask
     """From the module, its mask and the numbers of queries and keys to an additive or boolean (True: visible) mask."""
 
+    editable: bool = False
+    """Whether the module first returns what its linear output projection writes, and nothing else: it can be edited."""
+
 
 class Family(ABC):
     """The facts about one kind of model that capturing needs.

@@ -13,10 +13,12 @@ from torch import Tensor
 from headscope.core.catalog import edits as catalog
 from headscope.core.edit import Edit, LayerHeads
 from headscope.core.errors import CaptureError, InputError
+from headscope.core.family import Hooks
 from headscope.core.spec import to_spec
 from headscope.core.trace import Visible, select_labels
 from headscope.effective.visibility import all_visible
-from headscope.engine.interface import calls_interface, edit_interface, is_active
+from headscope.engine.hooks import edit_hooks, hooked_modules
+from headscope.engine.interface import calls_interface, edit_interface, find_editors, is_active
 from headscope.engine.model import Model, check_model
 from headscope.engine.recorder import AttentionCall, repeat_value_heads
 from headscope.engine.sites import find_sites
@@ -60,13 +62,25 @@ def _running(model: Model, edits: Sequence[Edit]) -> Iterator[Model]:
     with edit_interface(model.network, editor), ExitStack() as stack:
         for handle in editor.register_hooks():
             stack.enter_context(handle)
+        if (hooks := _editable_hooks(model)) is not None:
+            stack.enter_context(edit_hooks(model.network, hooks, model.family.projection, editor))
         yield replace(model, spec=f"{model.spec} with {', '.join(map(to_spec, edits))}")
 
 
 def _attention_modules(model: Model) -> dict[int, str]:
     """The names of the modules that compute attention, by identity."""
     network, kind = model.network, model.network.config.model_type
-    modules = {id(module): name for name, module in network.named_modules() if calls_interface(module)}
+    hooks = _editable_hooks(model)
+    if hooks is not None:
+        hooked = hooked_modules(network, hooks)
+        if any(map(find_editors, hooked.values())):
+            raise InputError(
+                f"A model of type '{kind}' cannot be edited within hs.edited again. Give all edits to one call: "
+                "hs.edited(model, first, second)."
+            )
+        modules = {id(module): name for name, module in hooked.items()}
+    else:
+        modules = {id(module): name for name, module in network.named_modules() if calls_interface(module)}
     if not modules:
         raise _bypassed(kind)
     if getattr(network, "is_gradient_checkpointing", False):
@@ -75,6 +89,12 @@ def _attention_modules(model: Model) -> dict[int, str]:
             "Call network.gradient_checkpointing_disable() before hs.edited."
         )
     return modules
+
+
+def _editable_hooks(model: Model) -> Hooks | None:
+    """Return the hooks of a kind that bypasses the interface, if its heads can be edited."""
+    hooks = model.family.hooks
+    return hooks if hooks is not None and hooks.editable else None
 
 
 def _bypassed(kind: str) -> CaptureError:

@@ -71,6 +71,11 @@ def is_recording(recorder: Recorder) -> bool:
     return recorder is _recorder.get()
 
 
+def find_editors(module: Any) -> list[Editor]:
+    """Return the editors that are active in this context and edit the module, in order."""
+    return [editor for editor in _editors.get() if id(module) in editor.names]
+
+
 def is_active(editor: Editor) -> bool:
     """Return True if the editor is active in this context; another thread is another context."""
     return editor in _editors.get()
@@ -145,7 +150,7 @@ def _attend(
     recorder = _recorder.get()
     if recorder is not None and module not in recorder.names:
         recorder = None
-    editors = [editor for editor in _editors.get() if id(module) in editor.names]
+    editors = find_editors(module)
     if recorder is None and not editors:
         function = _caller_global(module, "ALL_ATTENTION_FUNCTIONS").get_interface(original, _eager_function(module))
         result: tuple[Tensor, Tensor | None] = function(module, query, key, value, attention_mask, **options)

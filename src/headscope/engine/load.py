@@ -176,7 +176,9 @@ def _read_network(source: str, device: Any, dtype: Any) -> Any:
             "headscope never runs code from a hub: load the model yourself and pass it to hs.load."
         )
     options: dict[str, Any] = {"output_loading_info": True, "use_safetensors": None}
-    network, report = _read_pretrained(architecture, source, dtype=dtype or "auto", **options)
+    with torch.random.fork_rng():
+        torch.manual_seed(0)  # weights that are missing are random, but the same every time
+        network, report = _read_pretrained(architecture, source, dtype=dtype or "auto", **options)
     _check_weights(source, network, report)
     if dtype is None and str(device) == "cpu" and network.dtype in (torch.float16, torch.bfloat16):
         network = network.float()  # lossless, and half precision on a CPU is slow and inexact

@@ -8,5 +8,5 @@ class Mpnet(Family):
 
     kinds = ("mpnet",)
     projection = "o"
-    hooks = Hooks("MPNetSelfAttention", values="v")
+    hooks = Hooks("MPNetSelfAttention", values="v", editable=True)
     unused_positions = 2
