@@ -76,7 +76,8 @@ def describe_saturation() -> str:
         "only those rows still differ."
     )
     hashes = ", ".join(f"{name} {code[:12]}" for name, code in sorted(facts["weights_hash"].items()))
-    source = f"*{facts['command']}; 95 % intervals over texts. Weights: {hashes}. Data fingerprint {facts['data']}.*"
+    data = ", ".join(f"{task} {code}" for task, code in facts["data"].items())
+    source = f"*{facts['command']}; 95 % intervals over texts. Weights: {hashes}. Data fingerprints: {data}.*"
     table = "\n".join(lines)
     return f"{sentence}\n\n![Saturation of flow by layer](pictures/flow_saturation.svg)\n\n{table}\n\n{source}\n"
 

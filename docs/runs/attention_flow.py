@@ -23,10 +23,13 @@ import argparse
 import csv
 import json
 import warnings
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 import xarray as xr
 
 import headscope as hs
@@ -114,13 +117,13 @@ def pronouns(chosen: argparse.Namespace) -> None:
     facts = {"command": "docs/runs/attention_flow.py pronouns", "model": label, "masked_model": label}
     write_npz(stamp(masked, **facts), chosen.out / f"{label}.pronouns.npz")
     sets = {"GAP": read_gap(chosen.gap), "Winogender": read_winogender(chosen.winogender)}
-    counts = [count_pronouns(model, name, examples, lenses) for name, examples in sets.items()]
+    counts = [count_pronouns(chosen, model, name, examples) for name, examples in sets.items()]
     facts |= {"weights_hash": model.weights_hash, "n": sum(map(len, sets.values()))}
     facts["data"] = {name: fingerprint_examples(examples) for name, examples in sets.items()}
     write_npz(stamp(xr.concat(counts, "set"), **facts), chosen.out / f"{label}.referents.npz")
 
 
-def count_pronouns(model: hs.Model, name: str, examples: list[hs.Example], lenses: dict[str, str]) -> xr.Dataset:
+def count_pronouns(chosen: argparse.Namespace, model: hs.Model, name: str, examples: list[hs.Example]) -> xr.Dataset:
     """Return how often the mask attends more to its referent than to the other name, by lens and layer: `referent`.
 
     `filled` is the share of texts in which the form of the pronoun that was masked is more probable than the other.
@@ -130,7 +133,7 @@ def count_pronouns(model: hs.Model, name: str, examples: list[hs.Example], lense
         len(model.tokenizer(list(example.words or ()), is_split_into_words=True).input_ids) for example in examples
     ]
     examples = [example for example, length in zip(examples, lengths, strict=True) if length <= longest]
-    masked = measure_masked(model, examples, lenses)
+    masked = measure_in_parallel(str(chosen.model), examples, chosen.processes)
     answer = np.array([example.columns["answer"] for example in examples])
     heavier = masked["weight"].argmax("candidate")
     right = (heavier == xr.DataArray(answer, dims="example")).transpose("lens", "layer", "example").values
@@ -145,6 +148,23 @@ def count_pronouns(model: hs.Model, name: str, examples: list[hs.Example], lense
         },
         {"lens": masked["lens"], "layer": masked["layer"]},
     ).expand_dims(set=[name])
+
+
+def measure_in_parallel(model: str, examples: list[hs.Example], processes: int) -> xr.Dataset:
+    """Return `measure_masked` of all examples; flow through long texts takes seconds each, on one thread."""
+    if processes == 1:
+        return measure_part(model, examples)
+    parts = [examples[first::processes] for first in range(processes)]
+    with ProcessPoolExecutor(processes, get_context("spawn")) as pool:
+        tables = pool.map(measure_part, [model] * processes, parts)
+    return xr.concat(tables, "example").sel(example=[example.id for example in examples])
+
+
+def measure_part(model: str, examples: list[hs.Example]) -> xr.Dataset:
+    """Return `measure_masked` of some examples, on one thread of a CPU."""
+    torch.set_num_threads(1)
+    lenses = {name: name for name in SHOWN}
+    return measure_masked(hs.load(model, device="cpu", dtype="float32"), examples, lenses, batch_size=1)
 
 
 def read_gap(path: Path) -> list[hs.Example]:
@@ -270,6 +290,7 @@ def main() -> None:
     masking.add_argument("--label", help="the name of the model in the docs; its folder's by default")
     masking.add_argument("--gap", type=Path, required=True, help="a file of GAP")
     masking.add_argument("--winogender", type=Path, required=True, help="all_sentences.tsv of Winogender")
+    masking.add_argument("--processes", type=int, default=1, help="number of processes for GAP and Winogender")
     masking.set_defaults(what=pronouns)
     for verb in (running, masking):
         verb.add_argument("--out", type=Path, required=True, help="where the small results go")

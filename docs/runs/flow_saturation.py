@@ -1,65 +1,94 @@
-"""Measure by depth how far maximum flow saturates, on a sample of the dev sets of two GLUE tasks.
+"""Measure by depth how far maximum flow saturates, on the dev sets of two GLUE tasks.
 
-The result is the source of a figure and of numbers in docs/rollout_and_flow.md:
+The result is the source of a figure and of numbers in docs/rollout_and_flow.md. One run for each task and model, whole
+or in shards, which may run at the same time; then all of them in one file. The output of a run is named
+TASK-MODEL.state, or TASK-MODEL.SHARD.state:
 
-    python docs/runs/flow_saturation.py run --data GLUE --out minilm.nc
-    python docs/runs/flow_saturation.py run --data GLUE --model e5-small --out e5.nc
-    python docs/runs/flow_saturation.py join minilm.nc e5.nc --out docs/results/flow_saturation.nc
+    python docs/runs/flow_saturation.py run RTE --data GLUE --out RTE-all-MiniLM-L6-v2.state
+    python docs/runs/flow_saturation.py run RTE --data GLUE --model e5-small --shard 3/16 --out RTE-e5-small.3.state
+    python docs/runs/flow_saturation.py join *.state --out docs/results/flow_saturation.nc
 """
 
 import argparse
+import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import xarray as xr
-from commands import join_models, run_or_join  # beside this file
+from commands import make_parser  # beside this file
 
 import headscope as hs
-from headscope.results.stamp import fingerprint, stamp
+from headscope.measuring.checkpoint import read_checkpoint
+from headscope.results.stamp import stamp
 
-SAMPLES = {"RTE": 20, "SST-2": 60}  # texts; the flow maps of a long text of RTE take half a minute
+TASKS = ("RTE", "SST-2")
 LONGEST = 128
+NAMES = [f"{name}{end}" for name in ("saturation", "saturation_same") for end in ("", "_low", "_high")]
 
 
 def run(options: argparse.Namespace) -> None:
-    """Run one model over both tasks; layers are counted from 1, and models may differ in their number."""
-    examples = {
-        task: _sample(f"glue:{task}:dev@{options.data}", options.limit or count) for task, count in SAMPLES.items()
-    }
-    model = hs.load(options.model)
-    label, parts = Path(model.spec).name, []
-    for task, texts in examples.items():
-        data = hs.measure(model, texts, lens="flow", statistics=["saturation"], max_length=LONGEST)
-        names = [f"{name}{end}" for name in ("saturation", "saturation_same") for end in ("", "_low", "_high")]
-        part = data[names].isel(lens=0, site=0, head=0).reset_coords(drop=True)
-        tokens = [len(tokens) for tokens in _count_tokens(model, texts)]
-        part = part.assign(n=len(texts), tokens=float(np.mean(tokens)))
+    """Measure one task with one model, or a shard of it."""
+    warnings.simplefilter("ignore", hs.DataWarning)  # a few texts are truncated
+    model, data = hs.load(options.model, dtype="float32"), hs.read(f"glue:{options.task}:dev@{options.data}")
+    settings: dict[str, Any] = {"max_length": LONGEST, "limit": options.limit, "shard": options.shard, "rows": True}
+    hs.measure(model, data, lens="flow", statistics=["saturation"], out=options.out, resume=True, **settings)
+
+
+def join(options: argparse.Namespace) -> None:
+    """Join all runs; layers are counted from 1, and a shallower model has no values in deeper layers."""
+    groups: dict[tuple[str, str], list[Path]] = {}
+    for path in options.paths:
+        task = next(task for task in TASKS if path.name.startswith(f"{task}-"))
+        label = path.name.removeprefix(f"{task}-").partition(".")[0]
+        groups.setdefault((task, label), []).append(path)
+    parts, hashes, data, counts = [], {}, {}, {}
+    for (task, label), paths in groups.items():
+        merged, facts = hs.merge(*paths), read_checkpoint(paths[0]).facts
+        hashes[label], data[task] = facts["weights_hash"], facts["data"]
+        part = merged[NAMES].isel(lens=0, site=0, head=0).reset_coords(drop=True)
+        lengths = count_tokens(merged)
+        counts[task] = len(lengths)
+        part = part.assign(n=len(lengths), tokens=float(np.mean(lengths)))
         parts.append(part.assign_coords(layer=part["layer"] + 1).drop_attrs().expand_dims(model=[label], task=[task]))
-    texts = [text for task in examples.values() for each in task for text in (each.text, each.pair or "")]
-    data = stamp(
+    whole = stamp(
         xr.combine_by_coords(parts),
-        command="docs/runs/flow_saturation.py on a random sample of the dev sets of RTE and SST-2",
-        model=[label],
-        weights_hash={label: model.weights_hash},
-        data=fingerprint(texts),
-        n=sum(map(len, examples.values())),
+        command="docs/runs/flow_saturation.py on the dev sets of RTE and SST-2, one run per model and task, joined",
+        model=sorted(hashes),
+        weights_hash=hashes,
+        data=data,
+        n=sum(counts.values()),
         lens=["flow"],
     )
-    hs.save(data, options.out, overwrite=True)
+    hs.save(whole, options.out, overwrite=True)
 
 
-def _sample(source: str, count: int) -> list[hs.Example]:
-    """Return a random sample, the same in every run."""
-    examples = hs.read(source)
-    chosen = np.random.default_rng(0).choice(len(examples), count, replace=False)
-    return [examples[index] for index in sorted(chosen)]
+def count_tokens(merged: xr.Dataset) -> list[int]:
+    """Return the number of tokens of each text, in the word pieces of BERT, which both models read."""
+    tokenizer, pairs = hs.load().tokenizer, merged["pair"].values.tolist() if "pair" in merged.coords else None
+    texts = merged["text"].values.tolist()
+    return [len(ids) for ids in tokenizer(texts, pairs, truncation=True, max_length=LONGEST)["input_ids"]]
 
 
-def _count_tokens(model: hs.Model, examples: list[hs.Example]) -> list[list[int]]:
-    pairs = [example.pair for example in examples]
-    texts = [example.text for example in examples]
-    return model.tokenizer(texts, pairs if all(pairs) else None, truncation=True, max_length=LONGEST)["input_ids"]
+def main() -> None:
+    """Run or join."""
+    parser = make_parser(__doc__)
+    commands = parser.add_subparsers(required=True)
+    running = commands.add_parser("run", help="run one model on one task")
+    running.add_argument("task", choices=TASKS)
+    running.add_argument("--data", type=Path, required=True, help="the folder of GLUE")
+    running.add_argument("--model", help="a hub id or a folder; default: a small BERT")
+    running.add_argument("--shard", help="such as 3/16: the third of sixteen parts")
+    running.add_argument("--limit", type=int, help="number of texts")
+    running.add_argument("--out", type=Path, required=True, help="output .state")
+    running.set_defaults(command=run)
+    joining = commands.add_parser("join", help="join all runs into one file")
+    joining.add_argument("paths", type=Path, nargs="+", help="files of the runs")
+    joining.add_argument("--out", type=Path, required=True, help="output file")
+    joining.set_defaults(command=join)
+    options = parser.parse_args()
+    options.command(options)
 
 
 if __name__ == "__main__":
-    run_or_join(__doc__, run, join_models)
+    main()
