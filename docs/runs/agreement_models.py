@@ -28,7 +28,7 @@ from headscope.uncertainty.intervals import wilson_interval
 
 PAPER_ACCURACY = 0.96
 PAPER = {"n_layer": 6, "n_head": 8, "n_embd": 128, "n_positions": 128, "is_causal": False}
-NEW = {"epochs": 12, "batch_size": 64, "learning_rate": 5e-4, "warmup": 0.1, "weight_decay": 0.01, "max_length": 128}
+NEW = {"epochs": 12, "batch_size": 128, "learning_rate": 7e-4, "warmup": 0.1, "weight_decay": 0.01, "max_length": 128}
 TUNED = {"epochs": 3, "batch_size": 32, "learning_rate": 5e-5, "warmup": 0.06, "max_length": 128}
 
 

@@ -23,8 +23,7 @@ import argparse
 import csv
 import json
 import warnings
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -33,11 +32,17 @@ import torch
 import xarray as xr
 
 import headscope as hs
+from headscope.core.lens import Lens
+from headscope.core.maps import Maps
+from headscope.core.tokens import ROLES
+from headscope.core.trace import Trace
 from headscope.engine.batch import check_max_length
 from headscope.experiments.masked_words import MASK, measure_masked, measure_sentences
 from headscope.experiments.steps import print_progress
 from headscope.experiments.study import stamp_tasks
 from headscope.experiments.summary import with_interval
+from headscope.flow.graph import residual_graph
+from headscope.flow.solver import flow_map
 from headscope.results.npz import read_npz, write_npz
 from headscope.results.stamp import fingerprint, fingerprint_examples, read_provenance, stamp
 from headscope.studies.attention_flow import AttentionFlow
@@ -117,23 +122,24 @@ def pronouns(chosen: argparse.Namespace) -> None:
     facts = {"command": "docs/runs/attention_flow.py pronouns", "model": label, "masked_model": label}
     write_npz(stamp(masked, **facts), chosen.out / f"{label}.pronouns.npz")
     sets = {"GAP": read_gap(chosen.gap), "Winogender": read_winogender(chosen.winogender)}
-    counts = [count_pronouns(chosen, model, name, examples) for name, examples in sets.items()]
+    counts = [count_pronouns(model, name, examples) for name, examples in sets.items()]
     facts |= {"weights_hash": model.weights_hash, "n": sum(map(len, sets.values()))}
     facts["data"] = {name: fingerprint_examples(examples) for name, examples in sets.items()}
     write_npz(stamp(xr.concat(counts, "set"), **facts), chosen.out / f"{label}.referents.npz")
 
 
-def count_pronouns(chosen: argparse.Namespace, model: hs.Model, name: str, examples: list[hs.Example]) -> xr.Dataset:
+def count_pronouns(model: hs.Model, name: str, examples: list[hs.Example]) -> xr.Dataset:
     """Return how often the mask attends more to its referent than to the other name, by lens and layer: `referent`.
 
     `filled` is the share of texts in which the form of the pronoun that was masked is more probable than the other.
     """
+    lenses: dict[str, Any] = {**dict(zip(SHOWN, SHOWN, strict=True)), "flow": MaskFlow()}
     longest = check_max_length(model, examples, None) or np.inf
     lengths = [
         len(model.tokenizer(list(example.words or ()), is_split_into_words=True).input_ids) for example in examples
     ]
     examples = [example for example, length in zip(examples, lengths, strict=True) if length <= longest]
-    masked = measure_in_parallel(str(chosen.model), examples, chosen.processes)
+    masked = measure_masked(model, examples, lenses)
     answer = np.array([example.columns["answer"] for example in examples])
     heavier = masked["weight"].argmax("candidate")
     right = (heavier == xr.DataArray(answer, dims="example")).transpose("lens", "layer", "example").values
@@ -150,21 +156,23 @@ def count_pronouns(chosen: argparse.Namespace, model: hs.Model, name: str, examp
     ).expand_dims(set=[name])
 
 
-def measure_in_parallel(model: str, examples: list[hs.Example], processes: int) -> xr.Dataset:
-    """Return `measure_masked` of all examples; flow through long texts takes seconds each, on one thread."""
-    if processes == 1:
-        return measure_part(model, examples)
-    parts = [examples[first::processes] for first in range(processes)]
-    with ProcessPoolExecutor(processes, get_context("spawn")) as pool:
-        tables = pool.map(measure_part, [model] * processes, parts)
-    return xr.concat(tables, "example").sel(example=[example.id for example in examples])
+@dataclass(frozen=True)
+class MaskFlow(Lens):
+    """Attention flow from the mask alone, which takes far less time than from every token; other rows are zero."""
 
-
-def measure_part(model: str, examples: list[hs.Example]) -> xr.Dataset:
-    """Return `measure_masked` of some examples, on one thread of a CPU."""
-    torch.set_num_threads(1)
-    lenses = {name: name for name in SHOWN}
-    return measure_masked(hs.load(model, device="cpu", dtype="float32"), examples, lenses, batch_size=1)
+    def __call__(self, trace: Trace) -> Maps:
+        """Return the flow from the mask above every layer to the input tokens."""
+        maps = hs.view(trace, "raw")
+        graph = residual_graph(maps, residual=0.5)
+        parts = [torch.zeros_like(layer) for layer in graph]
+        for row, mask in enumerate((trace.keys.roles == ROLES.index("mask")).int().argmax(-1).tolist()):
+            real = trace.keys.real[row].nonzero()[:, 0].cpu()
+            edges = np.stack([layer[row, 0][real][:, real].cpu().numpy() for layer in graph])
+            source = real.tolist().index(mask)
+            for depth, part in enumerate(parts, start=1):
+                flow = torch.from_numpy(flow_map(edges[:depth], [source]))
+                part[row, 0, mask, real] = flow[0].to(part)
+        return replace(maps, parts=parts, lens="flow from the mask", merged=True, heads=(0,))
 
 
 def read_gap(path: Path) -> list[hs.Example]:
@@ -290,7 +298,6 @@ def main() -> None:
     masking.add_argument("--label", help="the name of the model in the docs; its folder's by default")
     masking.add_argument("--gap", type=Path, required=True, help="a file of GAP")
     masking.add_argument("--winogender", type=Path, required=True, help="all_sentences.tsv of Winogender")
-    masking.add_argument("--processes", type=int, default=1, help="number of processes for GAP and Winogender")
     masking.set_defaults(what=pronouns)
     for verb in (running, masking):
         verb.add_argument("--out", type=Path, required=True, help="where the small results go")
