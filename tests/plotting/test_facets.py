@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from headscope.plotting import facets
+from headscope.plotting import facets, theme
 
 COORDS = {"task": ["RTE", "QNLI"], "lens": ["raw", "effective", "paper"], "layer": range(2), "head": range(4)}
 
@@ -21,9 +21,48 @@ def test_heat_maps_have_a_panel_for_each_pair_and_a_colour_bar_for_each_scale(sc
     assert len(panels) == 6
     assert [axes.get_title() for axes in panels[:2]] == ["RTE", "QNLI"]
     assert [axes.get_ylabel() for axes in panels[::2]] == ["raw", "effective", "paper"]
-    assert sum(len(axes.child_axes) for axes in panels) == bars
+    assert sum(len(axes.child_axes) for axes in panels) + len(figure.axes) - len(panels) == bars
     limits = {axes.images[0].norm.vmax for axes in panels}
     assert len(limits) == bars
+
+
+@pytest.mark.parametrize("width", [3.3, 6.9])
+@pytest.mark.parametrize("tasks", [1, 2])
+def test_heat_maps_fill_the_width_and_nothing_is_cut(width, tasks):
+    table = heads().isel(task=slice(tasks))
+    label = "a label that is far too long for one line of a colour bar"
+    figure = facets.heat_facets(table, rows="lens", columns="task", y="layer", label=label, width=width)
+    check_filled(figure, width)
+    assert len({axes.get_position().y0 for axes in figure.axes if axes.images}) == (1 if tasks == 1 else 3)
+
+
+@pytest.mark.parametrize("tokens", [5, 60, 90])
+@pytest.mark.parametrize("rows", [None, 3])
+def test_maps_fill_the_width_and_all_of_their_tokens_are_named(tokens, rows):
+    names = ["[CLS]", *(f"word{index}" for index in range(tokens - 1))]
+    weights = np.random.default_rng(0).normal(size=(2, 1, 1, tokens, tokens))
+    dims = ("lens", "layer", "head", "query", "key")
+    coords = {"lens": ["raw", "effective"], "layer": [0], "head": [0]}
+    tokens_of = {f"{side}_token": (side, names) for side in ("query", "key")}
+    maps = xr.Dataset({"weights": (dims, weights)}, {**coords, **tokens_of})
+    figure = facets.stacked_maps(maps, last_rows=rows)
+    check_filled(figure, None if tokens == 5 else max(6.9, figure.get_size_inches()[0]))
+    assert len(figure.axes[0].get_xticks()) == tokens
+
+
+def check_filled(figure, width):
+    """Nothing of a figure is outside of it, and little of its width is empty."""
+    figure.draw_without_rendering()
+    with theme.apply():
+        box = figure.get_tightbbox()
+    wide, high = figure.get_size_inches()
+    assert box.x0 >= 0
+    assert box.y0 >= 0
+    assert box.x1 <= wide
+    assert box.y1 <= high
+    if width is not None:
+        assert wide == pytest.approx(width, rel=0.02)
+        assert box.width > 0.9 * wide
 
 
 def points():

@@ -214,11 +214,13 @@ def test_a_report_needs_no_torch(tmp_path):
     assert done.stdout.split() == ["False", "True"], done.stderr
 
 
-def test_a_wide_figure_keeps_its_size_and_is_scrolled(tmp_path):
-    pictures = [Picture(name, name, Figure(figsize=(wide, 1)), 1) for name, wide in (("wide", 20), ("narrow", 5))]
+def test_a_figure_of_a_whole_page_fills_the_width_and_a_wider_one_is_scrolled(tmp_path):
+    sizes = {"wide": 20, "page": 6.9, "narrow": 5}
+    pictures = [Picture(name, name, Figure(figsize=(wide, 1)), 1) for name, wide in sizes.items()]
     page = Page(report(Document("t", "", [Section("s", pictures)]), tmp_path / "out").read_text(encoding="utf-8"))
     cards = [each for each in page.of("div") if each.get("class", "").startswith("card")]
     assert cards == [
         {"class": "card wide", "role": "region", "tabindex": "0", "aria-label": "Figure 1"},
+        {"class": "card full"},
         {"class": "card"},
     ]

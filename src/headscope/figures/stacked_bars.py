@@ -69,7 +69,8 @@ class StackedBars(Figure):
         )
         width = width if target.is_new else canvas.figure_width(figure)
         panels = _open_panels(figure, means.sizes["lens"], handles, width, parts)
-        _draw_panels(panels, means, areas, self.along, width)
+        beside = fonts.label_width(labels) * theme.text_size("note") + 0.55 if width >= theme.NARROW else 0.0
+        _draw_panels(panels, means, areas, self.along, width, beside)
         overall = variable is not None and variable.endswith(SHARES)
         title = make_title(chosen.assign_attrs(variable="patterns") if overall else chosen, f"by {self.along}")
         figure.suptitle(
@@ -101,10 +102,12 @@ def _open_panels(
     return panels
 
 
-def _draw_panels(panels: list[Axes], means: xr.Dataset, areas: list[dict[str, Any]], along: str, width: float) -> None:
-    """Draw the bars of each lens in its panel."""
+def _draw_panels(
+    panels: list[Axes], means: xr.Dataset, areas: list[dict[str, Any]], along: str, width: float, legend: float
+) -> None:
+    """Draw the bars of each lens in its panel; the figure and the legend beside the panels have widths in inches."""
     note = theme.text_size("note")
-    across = (width - (1.8 if width >= theme.NARROW else 0.75)) / len(panels)
+    across = (width - legend - 0.75) / len(panels)
     for panel, lens in zip(panels, means["lens"].values, strict=True):
         _draw_stack(panel, means["value"].sel(lens=lens).values, areas)
         series.style_axes(panel)

@@ -1,7 +1,7 @@
 """Grids of panels over two dimensions of a Dataset: heat maps, points with intervals, stacked shares, pairs of maps."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -16,8 +16,10 @@ from headscope.plotting.head_cells import value_scale
 CELL = 0.24
 """The largest side of a cell, in inches."""
 
-MAP_WIDTH = 7.0
-"""Inches for the columns of one attention map."""
+SIDES = ("query", "key")
+
+MAX_MAP_WIDTH = 11.0
+"""Inches of a figure of attention maps that is wider than a page, so that all tokens are named."""
 
 
 @dataclass(frozen=True)
@@ -43,27 +45,36 @@ def heat_facets(
     signed: bool = False,
     scale: Literal["figure", "row"] = "figure",
     names: Mapping[str, str] | None = None,
+    width: float = theme.PAGE[0],
 ) -> Figure:
-    """Draw a heat map of `y` × `head` for every pair of labels of `rows` and `columns`.
+    """Draw a heat map of `y` × `head` for every pair of labels of `rows` and `columns`, `width` inches in all.
 
     Colours mean the same in the whole figure, or in each row of panels. `names` are the texts of labels.
     """
+    if table.sizes[columns] == 1 and scale == "figure":
+        rows, columns = columns, rows  # a single column of panels would leave most of the width empty
     cells = table.transpose(rows, columns, y, "head").values.astype(float)
     shape = cells.shape
-    cell = min(CELL, 7.0 / (shape[1] * shape[3]))
-    box = (shape[3] * cell, shape[2] * cell)
     texts = {dim: _name(table, dim, names or {}) for dim in (rows, columns, y)}
-    left = 0.45 + fonts.label_width(texts[y]) * theme.text_size("note")
-    figure, panels = make_panels(shape[:2], box, Margins(left, right=1.3, top=0.5))
+    heads = [f"H{int(head)}" for head in table["head"].values]
+    note = theme.text_size("note")
+    margins = Margins(left=0.25 + fonts.label_width(texts[y]) * note, right=0.8 if scale == "row" else 0.1, top=0.45)
+    if scale == "figure":
+        colours = value_scale(cells, signed=signed)
+        margins = replace(margins, bottom=scales.bar_height(colours, label, 0.8 * width) + 0.05)
+    cell = (width - margins.left - margins.right - (shape[1] - 1) * margins.across) / (shape[1] * shape[3])
+    box = (shape[3] * cell, shape[2] * min(cell, CELL))
+    figure, panels = make_panels(shape[:2], box, margins)
     for row in range(shape[0]):
-        colours = value_scale(cells if scale == "figure" else cells[row], signed=signed)
+        colours = colours if scale == "figure" else value_scale(cells[row], signed=signed)
         for column in range(shape[1]):
-            panel = panels[row][column]
-            heatmap.draw_image(panel, cells[row, column], colours)
-            _label_cells(panel, texts[y], [f"H{int(head)}" for head in table["head"].values], cell, named=column == 0)
-        panels[row][0].set_ylabel(texts[rows][row], fontsize=theme.text_size("note"))
-        if row == 0 or scale == "row":
-            scales.add_colour_bar(panels[row][-1], colours, label, (box[0], max(box[1], 1.2)))
+            heatmap.draw_image(panels[row][column], cells[row, column], colours, aspect="auto")
+            _label_cells(panels[row][column], texts[y], heads, (cell, min(cell, CELL)), named=column == 0)
+        panels[row][0].set_ylabel(texts[rows][row], fontsize=note)
+        if scale == "row":
+            scales.add_colour_bar(panels[row][-1], colours, label, box)
+    if scale == "figure":
+        _add_bar_below(figure, colours, label, margins.bottom)
     for panel, text in zip(panels[0], texts[columns], strict=True):
         panel.set_title(text, fontsize=theme.text_size("label"))
     return figure
@@ -71,7 +82,12 @@ def heat_facets(
 
 @theme.apply()
 def interval_facets(
-    table: Mapping[str, Mapping[str, xr.Dataset]], *, x: str, label: str = "", lines: bool = False
+    table: Mapping[str, Mapping[str, xr.Dataset]],
+    *,
+    x: str,
+    label: str = "",
+    lines: bool = False,
+    width: float = theme.PAGE[0],
 ) -> Figure:
     """Draw values with their intervals along `x`, one series for each lens.
 
@@ -79,9 +95,7 @@ def interval_facets(
     `value`, `low` and `high`. Points of different series stand beside each other, or are joined by lines.
     """
     titles = list(next(iter(table.values())))
-    high = 1.0 + 1.6 * len(table)
-    wide = min(8.5, 1.0 + 1.75 * len(titles)) if len(titles) > 1 else 3.4
-    figure = canvas.new_figure((wide, high))
+    figure = canvas.new_figure((width, 1.0 + 1.6 * len(table)))
     panels = figure.subplots(len(table), len(titles), squeeze=False, sharey="row")
     for row, (name, columns) in enumerate(table.items()):
         for column, (title, data) in enumerate(columns.items()):
@@ -104,11 +118,10 @@ def interval_facets(
 def stacked_shares(table: xr.DataArray, *, along: str, label: str) -> Figure:
     """Draw shares of a whole as stacked bars along a dimension, one panel for each lens; of one label all in one."""
     data = xr.Dataset({"share": (100 * table).assign_attrs(long_name=label, units="%")})
-    width = 8.5
     if data.sizes[along] == 1:
-        data, along, width = data.isel({along: 0}, drop=True).rename(lens="attention"), "attention", 4.2
+        data, along = data.isel({along: 0}, drop=True).rename(lens="attention"), "attention"
     whole = data.expand_dims(layer=[0], head=[0])
-    return draw(whole, "stacked_bars", variable="share", along=along, title="", size=width)
+    return draw(whole, "stacked_bars", variable="share", along=along, title="", size=theme.PAGE[0])
 
 
 @theme.apply()
@@ -122,16 +135,22 @@ def stacked_maps(maps: xr.Dataset, *, last_rows: int | None = None, same: str = 
     equal = bool(np.allclose(cells, cells[:1], atol=1e-6, equal_nan=True))  # float32 weights
     shown = cells[:1] if equal else cells
     queries, keys = cells.shape[1:]
-    cell = min(0.3, MAP_WIDTH / keys)
-    top = 0.7 + 0.055 * max(len(str(token)) for token in part["key_token"].values)
-    margins = Margins(left=1.2, right=1.1, top=top, across=0.0, down=top - 0.2, bottom=0.55 if equal else 0.1)
-    figure, panels = make_panels((len(shown), 1), (keys * cell, queries * cell), margins)
+    names = {side: fonts.label_width(map(fonts.to_label, map(str, part[f"{side}_token"].values))) for side in SIDES}
+    smallest = theme.MIN_FONT_SIZE / heatmap.POINTS_PER_CELL  # the cell that has room for the smallest label
+    right, left = 0.1, 0.3 + 1.1 * names["query"] * theme.MIN_FONT_SIZE * 1.3
+    cell = min(CELL, max((theme.PAGE[0] - left - right) / keys, min(smallest, (MAX_MAP_WIDTH - left - right) / keys)))
+    size = heatmap.font_size(cell)
+    left, top = 0.3 + 1.1 * names["query"] * size, 0.6 + 1.1 * names["key"] * size
     scale = scales.weight_scale(cells, signed=True, spacing="root")
+    width = max(left + keys * cell + right, 0.5 * theme.PAGE[0])
+    bar = scales.bar_height(scale, "weight", 0.8 * width) + 0.05
+    margins = Margins(left, width - left - keys * cell, top, 0.0, top - 0.1, bottom=bar + (0.5 if equal else 0.0))
+    figure, panels = make_panels((len(shown), 1), (keys * cell, queries * cell), margins)
     for (panel,), weights, name in zip(panels, shown, part["lens"].values, strict=False):
         heatmap.draw_cells(panel, weights, scale)
         heatmap.label_axes(panel, part, cell)
         panel.set_title(str(name), fontsize=theme.text_size("label"))
-    scales.add_colour_bar(panels[0][0], scale, "weight", (keys * cell, max(queries * cell, 1.2)))
+    _add_bar_below(figure, scale, "weight", bar)
     if equal:
         canvas.add_note(panels[0][0], same, width=4)
     return figure
@@ -170,8 +189,7 @@ def row_facets(
             panel.xaxis.tick_top()
             panel.tick_params(length=0, pad=2)
             panel.set_title(f"{lens}: {title}" if index == 0 or not beside else lens, fontsize=theme.text_size("note"))
-    bar = (longest * cell, max(len(layers) * cell, 1.2))
-    scales.add_colour_bar(panels[0][-1], scale, label, bar)
+    scales.add_colour_bar(panels[0][-1], scale, label, (longest * cell, len(layers) * cell), length=1.2)
     return figure
 
 
@@ -189,17 +207,32 @@ def make_panels(shape: tuple[int, ...], box: tuple[float, float], margins: Margi
     return figure, panels
 
 
+def _add_bar_below(figure: Figure, colours: scales.ColourScale, label: str, space: float) -> None:
+    """Add a colour bar in the middle of the lowest `space` inches."""
+    width, height = figure.get_size_inches()
+    length = min(3.0, 0.6 * width)
+    top = space - scales.GAP - scales.BAR
+    place = figure.add_axes(((width - length) / 2 / width, top / height, length / width, scales.BAR / height))
+    scales.draw_colour_bar(place, colours, label, (length, 0.8 * width), below=True)
+
+
 def _name(table: xr.DataArray, dim: str, names: Mapping[str, str]) -> list[str]:
     letter = {"layer": "L", "head": "H"}.get(dim, "")
     return [fonts.to_label(names.get(str(label), f"{letter}{label}")) for label in table[dim].values]
 
 
-def _label_cells(panel: Axes, rows: Sequence[str], heads: Sequence[str], cell: float, *, named: bool) -> None:
-    """Name rows on the left and heads on top; every second head where they would overlap."""
-    size = max(5.0, min(theme.text_size("note"), cell * 72 / 1.28))
-    panel.set_yticks(range(len(rows)), labels=rows if named else [""] * len(rows), fontsize=size)
-    step = 1 if cell > 0.26 else 2
-    panel.set_xticks(range(0, len(heads), step), labels=heads[::step], fontsize=6)
+def _label_cells(
+    panel: Axes, rows: Sequence[str], heads: Sequence[str], cell: tuple[float, float], *, named: bool
+) -> None:
+    """Name rows on the left and heads on top, every n-th where labels would overlap."""
+    size = max(theme.MIN_FONT_SIZE, min(theme.text_size("note"), cell[1] * 72 / 1.28))
+    step = int(np.ceil(size * 1.2 / 72 / cell[1] - 1e-6))
+    panel.set_yticks(range(0, len(rows), step), labels=rows[::step] if named else [], fontsize=size)
+    if not named:
+        panel.tick_params(labelleft=False)
+    small = 6.0
+    step = int(np.ceil((fonts.label_width(heads) * small + 0.04) / cell[0]))
+    panel.set_xticks(range(0, len(heads), step), labels=heads[::step], fontsize=small)
     panel.xaxis.tick_top()
     panel.tick_params(length=0, pad=2)
     panel.spines[:].set(visible=True, color=theme.hatch, linewidth=0.4)

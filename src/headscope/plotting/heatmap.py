@@ -30,9 +30,10 @@ def draw_cells(ax: Axes, weights: Cells, scale: ColourScale) -> None:
 
 
 def draw_image(ax: Axes, table: Cells, scale: ColourScale, **options: Any) -> None:
-    """Draw a table as square coloured cells, hatched where it is NaN."""
+    """Draw a table as coloured cells, square by default, hatched where it is NaN."""
     hatch_missing(ax, table)
-    ax.imshow(table, norm=scale.norm, cmap=scale.colours, aspect="equal", interpolation="nearest", **options)
+    look = {"aspect": "equal", "interpolation": "nearest", **options}
+    ax.imshow(table, norm=scale.norm, cmap=scale.colours, **look)
 
 
 def hatch_missing(ax: Axes, table: Cells) -> None:

@@ -103,10 +103,21 @@ def signed_square(numbers: Cells) -> Cells:
     return np.sign(numbers) * np.square(numbers)
 
 
-def add_colour_bar(ax: Axes, scale: ColourScale, text: str, box: tuple[float, float], *, below: bool = False) -> None:
-    """Add a colour bar of at most three inches beside or below axes of `box` inches, without shrinking them."""
+def add_colour_bar(
+    ax: Axes,
+    scale: ColourScale,
+    text: str,
+    box: tuple[float, float],
+    *,
+    below: bool = False,
+    length: float | None = None,
+) -> None:
+    """Add a colour bar beside or below axes of `box` inches, without shrinking them.
+
+    It is as long as the axes, at most three inches, unless a length in inches is given.
+    """
     width, height = box
-    length = min(3.0, width if below else height)
+    length = min(3.0, width if below else height) if length is None else length
     if below:
         place = (0.5 - length / width / 2, -(GAP + BAR) / height, length / width, BAR / height)
     else:

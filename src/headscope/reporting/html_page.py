@@ -24,6 +24,9 @@ MAX_SVG_BYTES = 300_000
 MAX_PAGE_WIDTH = 1100
 """Figures of more pixels keep their width and are scrolled."""
 
+FULL_WIDTH = 620
+"""Figures of as many pixels, such as one that fills the page of a paper, fill the width of the page."""
+
 VERDICTS = {"holds": "yes", "does not hold": "no"}
 """CSS classes of cells in a column `verdict`, by how they begin; all others are `partly`."""
 
@@ -173,10 +176,12 @@ def _picture(picture: Picture, number: str, kind: str, content: bytes) -> str:
     width, height = (round(inches * 96) for inches in picture.figure.get_size_inches())
     source = f"data:image/{kind};base64,{base64.b64encode(content).decode()}"
     text = html.escape(f"{number}. {to_text(full_caption(picture))}")
-    scrolls = f' wide" role="region" tabindex="0" aria-label="{number}"' if width > MAX_PAGE_WIDTH else '"'
+    card = ' full"' if width >= FULL_WIDTH else '"'
+    if width > MAX_PAGE_WIDTH:
+        card = f' wide" role="region" tabindex="0" aria-label="{number}"'
     return (
         f'<figure class="picture" id="figure-{picture.name}">\n'
-        f'<div class="card{scrolls}><img src="{source}" width="{width}" height="{height}" alt="{text}"></div>\n'
+        f'<div class="card{card}><img src="{source}" width="{width}" height="{height}" alt="{text}"></div>\n'
         f"<figcaption><b>{number}.</b> {to_html(full_caption(picture))}</figcaption>\n"
         f'<p class="files">{_link("figures", picture.name, "pdf")} {_link("figures", picture.name, "svg")}</p>\n'
         "</figure>"
