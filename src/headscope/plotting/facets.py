@@ -95,23 +95,22 @@ def interval_facets(
     `value`, `low` and `high`. Points of different series stand beside each other, or are joined by lines.
     """
     titles = list(next(iter(table.values())))
-    figure = canvas.new_figure((width, 1.0 + 1.6 * len(table)))
+    figure, note = canvas.new_figure((width, 1.0 + 1.6 * len(table))), theme.text_size("note")
     panels = figure.subplots(len(table), len(titles), squeeze=False, sharey="row")
     for row, (name, columns) in enumerate(table.items()):
         for column, (title, data) in enumerate(columns.items()):
             panel = panels[row, column]
             _draw_series(panel, data, x, lines=lines)
             if row == 0:
-                panel.set_title(title, fontsize=theme.text_size("label") if lines else theme.text_size("note"))
+                size = theme.text_size("label") if lines else note
+                panel.set_title(canvas.wrap_text(title, (width - 0.6) / len(titles) - 0.1, size), fontsize=size)
             if row < len(table) - 1:
                 panel.set_xticklabels([])
-        panels[row, 0].set_ylabel(name, fontsize=theme.text_size("note"))
+        panels[row, 0].set_ylabel(canvas.wrap_text(name, 1.4, note), fontsize=note)
     handles, names = panels[0, 0].get_legend_handles_labels()
-    figure.legend(
-        handles, names, loc="outside upper center", ncols=3, fontsize=theme.text_size("note"), columnspacing=1.0
-    )
+    figure.legend(handles, names, loc="outside upper center", ncols=3, fontsize=note, columnspacing=1.0)
     if label:
-        figure.supxlabel(label, fontsize=theme.text_size("note"), color=theme.quiet)
+        figure.supxlabel(label, fontsize=note, color=theme.quiet)
     return figure
 
 

@@ -1,0 +1,94 @@
+"""Forest plots: changes with their intervals in rows, beside a line at no change."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from headscope.plotting import canvas, series, theme
+
+ROW = 0.14  # inches
+LONGEST = 160.0  # per cent; a larger change is an arrow at the edge
+
+
+@theme.apply()
+def forest(
+    panels: Mapping[str, xr.Dataset],
+    *,
+    band: float,
+    label: str,
+    series_of: Mapping[str, int],
+    width: float = theme.PAGE[0],
+) -> Figure:
+    """Draw changes in per cent, a panel for each title, a row for each `model` and `task`.
+
+    Each Dataset has `value`, `low` and `high` along model, task and lens; rows without a value are empty. Changes
+    within ± `band` are shaded. `series_of` are the lenses, each with the number of its style.
+    """
+    first = next(iter(panels.values()))
+    models, tasks = ([str(name) for name in first[dim].values] for dim in ("model", "task"))
+    across = min(len(panels), 4 if width >= theme.NARROW else 2)
+    down = -(-len(panels) // across)
+    rows = len(models) * (len(tasks) + 1.2)
+    figure = canvas.new_figure((width, 0.75 + down * (ROW * rows + 0.45)))
+    axes = figure.subplots(down, across, sharex=True, sharey=True, squeeze=False).ravel()
+    values = np.concatenate([np.ravel(data[end].values) for data in panels.values() for end in ("low", "high")])
+    finite = np.append(values[np.isfinite(values)], [-band, band])
+    limits = (max(float(finite.min()), -LONGEST) * 1.06, min(float(finite.max()), LONGEST) * 1.06)
+    for panel, (title, data) in zip(axes, panels.items(), strict=False):
+        _draw_panel(panel, data, series_of, band, limits)
+        size = theme.text_size("note")
+        panel.set_title(canvas.wrap_text(title, (width - 0.7) / across - 0.15, size), fontsize=size)
+    for panel in axes[len(panels) :]:
+        panel.set_visible(False)
+    for panel in axes[::across]:
+        _label_rows(panel, models, tasks)
+    handles, names = axes[0].get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside upper center", ncols=len(names), fontsize=theme.text_size("note"))
+    figure.supxlabel(label, fontsize=theme.text_size("note"), color=theme.quiet)
+    return figure
+
+
+def _place(model: int, task: int, tasks: int) -> float:
+    """Return the height of a row; models are groups of rows below their names."""
+    return model * (tasks + 1.2) + 1 + task
+
+
+def _draw_panel(
+    panel: Axes, data: xr.Dataset, series_of: Mapping[str, int], band: float, limits: tuple[float, float]
+) -> None:
+    models, tasks = data.sizes["model"], data.sizes["task"]
+    panel.axvspan(-band, band, color=theme.faint, alpha=0.6, linewidth=0)
+    panel.axvline(0, color=theme.quiet, linewidth=0.6)
+    middle = (len(series_of) - 1) / 2
+    for at, (lens, number) in enumerate(series_of.items()):
+        style, part = series.STYLES[number], data.sel(lens=lens).transpose("model", "task")
+        value, low, high = (part[name].values.ravel() for name in ("value", "low", "high"))
+        y = np.array([_place(model, task, tasks) for model in range(models) for task in range(tasks)])
+        y = y + 0.3 * (at - middle)
+        ends = np.nan_to_num(np.stack([value - low, high - value]).clip(0))
+        look: dict[str, Any] = {
+            "color": style.colour,
+            "marker": style.mark,
+            "markersize": 3,
+            "linestyle": "none",
+            "elinewidth": 0.8,
+        }
+        panel.errorbar(value, y, xerr=ends, label=lens, **look)
+        far = value > limits[1]
+        panel.plot(np.full(far.sum(), limits[1] * 0.98), y[far], ">", color=style.colour, markersize=4)
+    panel.set(xlim=limits, ylim=(_place(models - 1, tasks - 1, tasks) + 0.8, -0.2))
+    series.style_axes(panel, "x")
+    panel.tick_params(axis="y", length=0)
+
+
+def _label_rows(panel: Axes, models: Sequence[str], tasks: Sequence[str]) -> None:
+    """Name tasks in their rows, and each model above its own in bold."""
+    labels = [(_place(at, -1, len(tasks)), model) for at, model in enumerate(models)]
+    labels += [(_place(at, task, len(tasks)), name) for at in range(len(models)) for task, name in enumerate(tasks)]
+    panel.set_yticks([place for place, _ in labels], labels=[name for _, name in labels])
+    for tick, (_, name) in zip(panel.get_yticklabels(), labels, strict=True):
+        tick.set(fontsize=6.5, fontweight="bold" if name in models else "normal")

@@ -1,0 +1,97 @@
+"""A coloured cell for the verdict on every claim, in columns of models and tasks."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch, Rectangle
+
+from headscope.core.errors import InputError
+from headscope.plotting import canvas, fonts, series, theme
+
+LOOKS = (
+    ("#0b3a75", "H", ""),
+    ("#b65200", "R", ""),
+    ("#8dbbe0", "W", ""),
+    ("#fbdcb8", "N", ""),
+    ("#ffffff", "?", ""),
+    (theme.hidden, "–", "//////"),
+)
+"""Colour, letter and hatch of each kind of verdict; letters tell them apart in grey print."""
+
+GAP = 0.35  # of a column, between models
+
+
+@theme.apply()
+def verdict_grid(verdicts: pd.DataFrame, kinds: Sequence[str], *, width: float = theme.PAGE[0]) -> Figure:
+    """Draw a row for each claim and a column for each pair of a model and a task, in a figure of `width` inches.
+
+    The index has the claims, the columns are pairs of a model and a task, and cells one of `kinds`; empty ones stay
+    empty. Colours are those of LOOKS, in the order of the kinds.
+    """
+    if len(kinds) > len(LOOKS):
+        raise InputError(f"There are {len(kinds)} kinds of verdicts, but only {len(LOOKS)} can be told apart.")
+    size = theme.text_size("note" if width >= theme.NARROW else "small")
+    text = (0.46 if width >= theme.NARROW else 0.5) * width
+    claims = [canvas.wrap_text(str(claim), text - 0.1, size) for claim in verdicts.index]
+    heights = [0.07 + 1.2 * size / 72 * (1 + claim.count("\n")) for claim in claims]
+    tops = [sum(heights[:at], 0.0) for at in range(len(heights) + 1)]
+    models = list(dict.fromkeys(model for model, _ in verdicts.columns))
+    places = [at + GAP * models.index(model) for at, (model, _) in enumerate(verdicts.columns)]
+    tasks = [str(task) for _, task in verdicts.columns]
+    above = 0.12 + fonts.label_width(tasks) * size + 1.4 * size / 72 * (1 + _count_lines(models))
+    columns = series.fit_legend(kinds, width)[0]
+    below = 0.1 + 0.2 * -(-len(kinds) // columns)
+    high = above + tops[-1] + below
+    figure = Figure(figsize=(width, high))
+    area = ((text + 0.05) / width, below / high, (width - text - 0.1) / width, tops[-1] / high)
+    ax = figure.add_axes(area)
+    ax.set(xlim=(0, places[-1] + 1), ylim=(tops[-1], 0))
+    ax.set_axis_off()
+    looks = dict(zip(kinds, LOOKS, strict=False))
+    for at, claim in enumerate(claims):
+        ax.text(-0.1, tops[at] + heights[at] / 2, claim, ha="right", va="center", fontsize=size)
+        for place, verdict in zip(places, verdicts.iloc[at], strict=True):
+            if verdict:
+                _draw_cell(ax, (place, tops[at], heights[at]), looks[str(verdict)], size)
+    _name_columns(ax, verdicts, places, size)
+    names = [Patch(facecolor=look[0], edgecolor=theme.quiet, linewidth=0.4, hatch=look[2], label=f"{look[1]}  {kind}")
+             for kind, look in looks.items()]  # fmt: skip
+    figure.legend(handles=names, loc="lower center", ncols=columns, fontsize=theme.text_size("note"), borderaxespad=0.1)
+    return figure
+
+
+def _draw_cell(ax: Axes, place: tuple[float, float, float], look: tuple[str, str, str], size: float) -> None:
+    """Draw a cell at x and y, of a height in inches."""
+    (x, y, height), (colour, letter, hatch) = place, look
+    ax.add_patch(Rectangle((x, y), 1, height, facecolor=colour, edgecolor=theme.hatch, linewidth=0.4, hatch=hatch))
+    ink = theme.text_colour(colour)
+    ax.text(x + 0.5, y + height / 2, letter, ha="center", va="center", fontsize=0.9 * size, color=ink)
+
+
+def _name_columns(ax: Axes, verdicts: pd.DataFrame, places: Sequence[float], size: float) -> None:
+    """Name tasks above their columns, and models above all of their tasks."""
+    tall = fonts.label_width(str(task) for _, task in verdicts.columns) * size
+    names = [model for model, _ in verdicts.columns]
+    for (_, task), place in zip(verdicts.columns, places, strict=True):
+        ax.text(place + 0.5, -0.03, str(task), ha="center", va="bottom", fontsize=size, rotation=90)
+    for model in dict.fromkeys(names):
+        own = [place for place, name in zip(places, names, strict=True) if name == model]
+        middle = ((own[0] + own[-1] + 1) / 2, 1.0)
+        look: dict[str, Any] = {"ha": "center", "va": "bottom", "fontsize": size, "fontweight": "bold"}
+        ax.annotate(_break(str(model)), middle, (0, 72 * tall + 5), ("data", "axes fraction"), "offset points", **look)
+
+
+def _break(model: str) -> str:
+    """Break a long name of a model at its hyphens in two lines of about the same length."""
+    parts = model.split("-")
+    if len(model) < 10 or len(parts) < 3:
+        return model
+    cuts = [("-".join(parts[:at]) + "-", "-".join(parts[at:])) for at in range(1, len(parts))]
+    return "\n".join(min(cuts, key=lambda pair: max(map(len, pair))))
+
+
+def _count_lines(models: Sequence[str]) -> int:
+    return max(_break(str(model)).count("\n") + 1 for model in models)
