@@ -29,7 +29,7 @@ PLACES = [("bert", "self"), ("llama", "self"), ("modernbert", "self"), ("gpt_oss
 LENSES = ["raw", "effective", "norm:merge=true"]
 WORDS = ["noun", "pron", "verb", "punct", "propn", "aux", "[CLS]", "[SEP]", "[MASK]", "[E]"]
 OTHERS = {"smoothing": [0.0, 0.01], "reach": [0], "other": [lenses.make("raw")], "types": [("sep", "verb")]}
-OTHERS |= {"classifier": ["rules", "both"]}
+OTHERS |= {"classifier": ["rules", "both"], "roles": [("sep", "cls")]}
 few = settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 

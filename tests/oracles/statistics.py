@@ -130,19 +130,30 @@ def several_of(how, numbers):
     return {"sum": sum, "max": max, "mean": mean}[how](numbers)
 
 
+def each_reduction(how, function):
+    """Return a function of a reduction, or for "all" the results of every reduction along a last axis."""
+    if how != "all":
+        return function(how)
+    return np.stack([function(one) for one in ("max", "mean", "sum")], axis=-1)
+
+
 def special_tokens(statistic, batch):
     maps = batch.focus
     asking, asked = maps.queries.roles.tolist(), maps.keys.roles.tolist()
 
     def one_map(example, layer, head, size):
+        return each_reduction(statistic.several, lambda how: one_reduction(example, layer, head, size, how))
+
+    def one_reduction(example, layer, head, size, how):
         table = []
-        for role in range(1, len(ROLES)):
+        for role in map(ROLES.index, statistic.roles):
             others, itself = [], []
             for query, weights in rows(maps, example, layer, head).items():
                 on = [size(weight) for key, weight in weights.items() if asked[example][key] == role]
                 if on:
-                    (itself if asking[example][query] == role else others).append(several_of(statistic.several, on))
-            table.append([mean(others), mean(itself)])
+                    (itself if asking[example][query] == role else others).append(several_of(how, on))
+            sources = {"others": [mean(others)], "itself": [mean(itself)], "both": [mean(others), mean(itself)]}
+            table.append(sources[statistic.source])
         return table
 
     return signed_and_absolute("special_tokens", maps, one_map)
@@ -166,6 +177,9 @@ def token_types(statistic, batch):
         return batch.examples[example].columns["tags"][word] in wanted
 
     def one_map(example, layer, head, size):
+        return each_reduction(statistic.several, lambda how: one_reduction(example, layer, head, size, how))
+
+    def one_reduction(example, layer, head, size, how):
         values = []
         for kind in statistic.types:
             masses = []
@@ -174,7 +188,7 @@ def token_types(statistic, batch):
                     continue
                 on = [size(weight) for key, weight in weights.items() if has_type(example, key, kind)]
                 if on:
-                    masses.append(several_of(statistic.several, on))
+                    masses.append(several_of(how, on))
             values.append(mean(masses))
         return values
 
@@ -186,6 +200,50 @@ def effective_share(statistic, batch):
     lens = batch.lens if batch.lens.startswith("effective") else "effective"
     share = batch.maps["model", lens].diagnostics["share"].double().tolist()
     return {"effective_share": np.array(share)}
+
+
+def relative_change(statistic, batch):
+    raw = batch.maps["model", "raw"]
+
+    def distance(left, right):
+        change = sum((a - b) ** 2 for a, b in zip(left, right, strict=True))
+        whole = sum(b * b for b in right)
+        return sqrt(change / whole) if whole else nan
+
+    return {"relative_change": pairs(batch.focus, raw, distance)}
+
+
+def sink(statistic, batch):
+    maps, raw = batch.focus, batch.maps["model", "raw"]
+    tokens = maps.keys
+
+    def kind_of(example, key):
+        role, word = ROLES[tokens.roles[example, key]], int(tokens.word[example, key])
+        if role in ("cls", "sep"):
+            return role
+        if role:
+            return "special"
+        return "punctuation" if word >= 0 and batch.examples[example].columns["tags"][word] == "PUNCT" else "word"
+
+    def find(example, layer):
+        received = {}
+        for head in range(len(raw.heads)):
+            for query, weights in rows(raw, example, layer, head).items():
+                for key, weight in weights.items():
+                    received[key] = received.get(key, 0.0) + (weight if key != query else 0.0)
+        most = max(received.values())
+        return min(key for key, weight in received.items() if weight == most)
+
+    def one_map(example, layer, head):
+        if maps.site.endswith("cross"):
+            return [nan] * 5
+        key = find(example, layer)
+        values = [weights[key] for query, weights in rows(maps, example, layer, head).items()
+                  if query != key and key in weights]  # fmt: skip
+        kinds = ("cls", "sep", "special", "punctuation", "word")
+        return [mean(values) if kind == kind_of(example, key) else nan for kind in kinds]
+
+    return {"sink": over_maps(maps, one_map)}
 
 
 def saturation(statistic, batch):

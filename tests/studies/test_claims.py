@@ -6,8 +6,8 @@ import xarray as xr
 
 from headscope.experiments.claims import judge
 from headscope.experiments.sentences import describe_verdicts
+from headscope.experiments.summary import find_unchanged
 from headscope.studies.effective_attention.claims import LOSES, judge_claims
-from headscope.studies.effective_attention.measure import find_unchanged
 from headscope.studies.effective_attention.report import describe_losses, describe_twins
 
 LENSES = ["raw", "effective", "padded", "paper"]

@@ -17,6 +17,7 @@ from headscope.core.lens import view
 from headscope.engine.capture import capture
 from headscope.experiments import scores
 from headscope.experiments.example import choose_example
+from headscope.experiments.published import effective_by_svd
 from headscope.experiments.summary import summarise_similarity
 from headscope.experiments.tasks import read_files, read_glue
 from headscope.experiments.tuned import check_example, check_runs, find_example, find_tuned_folder, hash_model_files
@@ -79,7 +80,7 @@ def test_inputs_of_no_more_tokens_than_dimensions_keep_their_attention(numbers):
     assert 0 < int(one["n"].sel(length="at most d")) < int(one["n"].sel(length="all"))
     assert float(one["same_inputs"].sel(length="at most d", role="tuned")) == 1
     assert float(one["same_inputs"].sel(length="more than d", role="tuned")) == 0
-    short = one.sel(length="at most d", role="tuned", size="signed")
+    short = one.sel(length="at most d", role="tuned", size="signed", several="max")
     assert float(abs(short["weight_change"].sel(lens="effective")).max()) == 0
     assert float(abs(short["weight_change"].sel(lens="paper")).max()) > 0.001
 
@@ -100,7 +101,8 @@ def test_weights_are_those_of_the_maps(numbers):
         sep = torch.tensor([token == "[SEP]" for token in maps.keys.text[0]])
         on = torch.stack([maps.layer(label)[0] for label in maps.layers])[..., ~sep, :][..., sep]
         rows.append(float(on.amax(-1).mean(-1).mean()))
-    one = numbers["weight"].isel(task=0).sel(role="base", length="all", lens="effective", size="signed", token="sep")
+    where = {"role": "base", "length": "all", "lens": "effective", "size": "signed", "several": "max", "token": "sep"}
+    one = numbers["weight"].isel(task=0).sel(where)
     assert float(one) == pytest.approx(np.mean(rows), abs=1e-5)
 
 
@@ -123,7 +125,8 @@ def test_a_stopped_study_is_resumed(tmp_path, monkeypatch):
         with pytest.raises(KeyboardInterrupt):
             tiny(NAME).run(*asked, device="cpu")
     done = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.state")}
-    assert {path.name for path in done} == {"tuned.state", "base.state", "norms.state"}
+    assert {path.name for path in done} == {"tuned.state", "tuned_types.state", "norms.state"}
+    assert next(tmp_path.rglob("base.npz"))  # a step of its own, which runs of other seeds can share
     weights = next(tmp_path.rglob("model.safetensors"))
     before = weights.stat().st_mtime_ns
     whole = tiny(NAME).run(*asked, device="cpu")
@@ -139,7 +142,7 @@ def test_a_stopped_study_is_resumed(tmp_path, monkeypatch):
 def test_the_papers_method_gives_the_same_maps_without_padding():
     model = tiny_model("bert")
     trace = capture(model, ["the cat sat on the mat and slept while the old man sang"], keep=("values", "pads"))
-    for label, made in zip(trace.layers, measure.effective_by_svd(trace), strict=True):
+    for label, made in zip(trace.layers, effective_by_svd(trace), strict=True):
         torch.testing.assert_close(made, view(trace, "effective").layer(label), atol=1e-5, rtol=0)  # float32
 
 
@@ -302,7 +305,9 @@ def test_the_last_layers_change_most_where_they_do():
         {"similarity_rows": (("example", "lens", "layer", "head"), table)},
         coords={"lens": ["raw", "effective"], "layer": range(4), "head": range(3)},
     )
-    assert summarise_similarity(rows)["last_layers_change_most"].values.tolist() == [1.0, 0.0]
+    margin = summarise_similarity(rows)
+    np.testing.assert_allclose(margin["layer_margin"], [0.98 - 0.6, 0.5 - 0.99])
+    np.testing.assert_allclose(margin["layer_margin_low"], margin["layer_margin_high"])  # every example is the same
 
 
 def test_timed_inputs_have_the_length_of_the_study():

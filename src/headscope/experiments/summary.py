@@ -1,6 +1,7 @@
 """From one value per example and head to means over examples with their intervals."""
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -10,6 +11,12 @@ import xarray as xr
 from headscope.reporting.frames import ENDS
 from headscope.uncertainty.bootstrap import bootstrap_means, percentile_interval
 from headscope.uncertainty.intervals import Array, mean_interval
+
+SAME = 1e-3
+"""Effective attention equals attention if they differ by at most this fraction of its norm."""
+
+TOKENS_PER_BIN = 8
+"""Width of the ranges of lengths by which relative changes are shown; d is a multiple of it in common models."""
 
 
 def list_tasks(numbers: xr.Dataset) -> list[str]:
@@ -93,19 +100,36 @@ def summarise_patterns(rows: xr.Dataset, classifier: str) -> xr.Dataset:
     return xr.Dataset(variables, coords={dim: values[dim].values for dim in dims})
 
 
+def summarise_drawn(name: str, values: xr.DataArray, function: Callable[[Array], Array]) -> xr.Dataset:
+    """Return a function of the means of `example lens …`, with the percentile interval of bootstrap draws of examples.
+
+    The function maps `… lens …` to `… lens`.
+    """
+    table = values.transpose("example", "lens", ...)
+    ends = percentile_interval(function(bootstrap_means(table.values)))
+    exact = function(mean_interval(table.values)[0])
+    return xr.Dataset(with_interval(name, ("lens",), (exact, *ends)), coords={"lens": table["lens"].values})
+
+
 def summarise_similarity(rows: xr.Dataset) -> xr.Dataset:
     """Return how similar the maps of two models are, by layer and head.
 
-    `last_layers_change_most` is the share of bootstrap draws in which the last two layers are the least similar.
+    `layer_margin` is the lowest similarity of the other layers minus the highest of the last two: positive where the
+    last two layers changed most. It is NaN where there are no other layers.
     """
     similarity = rows["similarity_rows"].transpose("example", "lens", "layer", "head")
     by_layer = similarity.mean("head")
-    drawn = bootstrap_means(by_layer.values)  # draw lens layer
-    count = by_layer.sizes["layer"]
+
+    def margin(means: Array) -> Array:
+        if means.shape[-1] <= 2:
+            return np.full(means.shape[:-1], np.nan)
+        return np.asarray(means[..., :-2].min(-1) - means[..., -2:].max(-1))
+
+    parts = [summarise("similarity_layer", by_layer), summarise_drawn("layer_margin", by_layer, margin)]
+    drawn, count = bootstrap_means(by_layer.values), by_layer.sizes["layer"]
     agrees = (np.argsort(drawn, axis=-1)[..., :2] >= count - 2).all(-1) & np.isfinite(drawn).all(-1)
     share = agrees.mean(0) if count > 2 else np.full(agrees.shape[1], np.nan)
-    variables = {"similarity": similarity.mean("example"), "last_layers_change_most": ("lens", share)}
-    return summarise("similarity_layer", by_layer).assign(variables)
+    return xr.merge(parts).assign(similarity=similarity.mean("example"), last_layers_change_most=("lens", share))
 
 
 def stack_sizes(rows: xr.Dataset, name: str) -> xr.DataArray:
@@ -122,7 +146,90 @@ def select_special(table: xr.DataArray) -> xr.DataArray:
 def summarise_special(rows: xr.Dataset) -> xr.Dataset:
     """Return the mean weight on [CLS] and [SEP] from all other tokens, over all heads, and its change."""
     special = average(select_special(stack_sizes(rows, "special_tokens")), "layer", "head")
-    return summarise("weight", special.transpose(..., "size", "token"), baseline="raw")
+    return summarise("weight", special.transpose(..., "size", "token", "several"), baseline="raw")
+
+
+def summarise_types(rows: xr.Dataset) -> xr.Dataset:
+    """Return the mean weight from [CLS] on each type of token, over the heads of one layer, and its change.
+
+    `sep_margin` is the weight on [SEP] minus the second largest of the other types, both absolute: positive where
+    [SEP] is among the two types that are attended to most. A type that never occurs counts as 0.
+    `published_type_weight` is the mean over heads of what the published figure shows: the absolute value of each
+    head's mean. The constant factor by which that code divides too much is left out.
+    """
+    types = stack_sizes(rows, "token_types")
+    result = summarise("type_weight", average(types, "head").transpose(..., "size", "type", "several"), baseline="raw")
+    largest = types.sel(size="signed", several="max").transpose("example", "lens", "head", "type")
+    place = [str(name) for name in largest["type"].values].index("sep")
+
+    def margin(means: Array) -> Array:
+        others = np.sort(np.nan_to_num(np.abs(np.delete(means, place, -1))), -1)
+        return np.asarray(np.abs(means[..., place]) - others[..., -2])
+
+    published = np.abs(mean_interval(largest.values)[0]).mean(1)
+    old = (margin(bootstrap_means(average(largest, "head").values)) > 0).mean(0)
+    result["sep_leads"] = ("lens", np.where(len(largest), old, np.nan))
+    return result.merge(summarise_drawn("sep_margin", average(largest, "head"), margin)).assign(
+        published_type_weight=(("lens", "type"), published)
+    )
+
+
+def summarise_sink(rows: xr.Dataset) -> xr.Dataset:
+    """Return the mean weight on the sink of each layer and of all layers, its change, and what it is how often."""
+    sink = rows["sink_rows"]
+    by_layer = average(sink, "head", "kind")
+    found = sink.sel(lens="raw", drop=True).notnull().any("head")  # example layer kind
+    known = found.where(found.any("kind")).transpose("example", "layer", "kind")
+    shares = (("layer", "sink"), mean_interval(known.values)[0])
+    parts = [summarise("sink_weight", by_layer, baseline="raw")]
+    parts.append(summarise("sink_mean", average(by_layer, "layer"), baseline="raw"))
+    return xr.merge(parts).assign(sink_kind=shares).assign_coords(sink=sink["kind"].values)
+
+
+def summarise_dispersion(rows: xr.Dataset) -> xr.Dataset:
+    """Return the mean entropy of the rows of all heads, and its change."""
+    return summarise("dispersion", average(rows["entropy_rows"], "layer", "head"), baseline="raw")
+
+
+def summarise_distance(rows: xr.Dataset, name: str = "distance") -> xr.Dataset:
+    """Return the mean change of all heads relative to raw attention."""
+    return summarise(name, average(rows["relative_change_rows"], "layer", "head"))
+
+
+def summarise_distance_by_tokens(rows: xr.Dataset, tokens: Any, longest: int) -> xr.Dataset:
+    """Return the mean relative change of inputs of 1–8 tokens, 9–16 and so on, at the middle of each range."""
+    ranges = range(0, longest, TOKENS_PER_BIN)
+    groups = {low + (TOKENS_PER_BIN + 1) / 2: (tokens > low) & (tokens <= low + TOKENS_PER_BIN) for low in ranges}
+    summary = partial(summarise_distance, name="distance_by_tokens")
+    return summarise_by("tokens", groups, rows, summary).rename(n="count_by_tokens")
+
+
+def summarise_published(rows: xr.Dataset) -> xr.Dataset:
+    """Return the mean weight on [CLS] and [SEP] as the published code averages it; NaN for other lenses."""
+    return summarise("published_weight", rows["published_rows"])
+
+
+def find_unchanged(share: Array) -> Any:
+    """Return where effective attention equals attention, from ‖A_eff‖ / ‖A‖: the lost part is orthogonal to it."""
+    return share.astype(float) ** 2 >= 1 - SAME**2
+
+
+def summarise_share(rows: xr.Dataset) -> xr.Dataset:
+    """Return the share of attention that is effective, and of heads and of whole inputs where all of it is."""
+    share = rows["effective_share_rows"].transpose("example", "lens", "layer", "head")
+    same = find_unchanged(share.sel(lens="effective").values)
+    counts = (same.mean(), same.all((1, 2)).mean()) if len(same) else (np.nan, np.nan)
+    summarised = summarise("effective_share", average(share, "layer", "head"))
+    return summarised.assign(same_heads=counts[0], same_inputs=counts[1])
+
+
+def compare_norms(rows: xr.Dataset) -> xr.Dataset:
+    """Return the agreement with the norm-based analysis, and the portion of [CLS]'s attention on each type."""
+    cosine, rank = (rows[f"lens_agreement{end}_rows"].mean(("layer", "head")) for end in ("", "_rank"))
+    types = abs(average(rows["token_types_rows"].isel(layer=-1), "head"))
+    portion = types / types.sum("type")  # the units of lenses differ, portions do not
+    parts = [summarise("agreement", cosine), summarise("agreement_rank", rank), summarise("type_portion", portion)]
+    return xr.merge(parts).rename(lens="beside_norm")
 
 
 def time_ratios(times: xr.Dataset) -> xr.Dataset:

@@ -12,6 +12,7 @@ from jaxtyping import Bool, Float, Int, Num
 from torch import Tensor
 
 from headscope.core.maps import Maps
+from headscope.core.maps.factored import Factored
 from headscope.core.tokens import Tokens
 from headscope.core.trace import Visible, at_least_float32
 
@@ -20,14 +21,18 @@ BLOCK_CELLS = 2**18
 """Number of cells that a CPU processes at a time, so that intermediate results fit its cache."""
 
 Reduction = Literal["sum", "max", "mean"]
+Several = Literal["sum", "max", "mean", "all"]
+"""How a statistic reduces the weights on several keys to one; "all" gives it an axis with every reduction."""
+
+REDUCTIONS: tuple[Reduction, ...] = ("max", "mean", "sum")
 
 
 @dataclass(frozen=True)
 class ColumnWeights:
     """The weight of every row on each group of keys, signed and of |w|, and which rows see a key of the group."""
 
-    signed: Float[Tensor, "batch layer head query group"]
-    absolute: Float[Tensor, "batch layer head query group"]
+    signed: Float[Tensor, "batch layer head query group several"]
+    absolute: Float[Tensor, "batch layer head query group several"]
     visible: Bool[Tensor, "batch layer query group"]
 
 
@@ -108,6 +113,14 @@ def token_positions(tokens: Tokens) -> Int[Tensor, "batch token"]:
     return tokens.real.cumsum(-1) - 1
 
 
+def select_key(part: Weights | Factored, key: Int[Tensor, " batch"]) -> Float[Tensor, "batch head query"]:
+    """Return the weights of every row on one key of each example; of a factored map, only this column is computed."""
+    if isinstance(part, Factored):
+        index = key[:, None, None, None].expand(-1, part.right.shape[1], 1, part.right.shape[-1])
+        return (part.left @ part.right.gather(2, index).mT)[..., 0]
+    return at_least_float32(part.gather(-1, key[:, None, None, None].expand(-1, *part.shape[1:3], 1))[..., 0])
+
+
 def gather_rows(
     weights: Weights, visible: Visible, index: Int[Tensor, "batch n"], valid: Bool[Tensor, "batch n"]
 ) -> tuple[Float[Tensor, "batch head n key"], Bool[Tensor, "batch n key"]]:
@@ -118,20 +131,21 @@ def gather_rows(
 
 
 def reduce_columns(
-    maps: Maps, columns: Sequence[Tensor], reduction: Reduction, rows: Sequence[Tensor] = ()
+    maps: Maps, columns: Sequence[Tensor], several: Several, rows: Sequence[Tensor] = ()
 ) -> ColumnWeights:
     """Return the weight of every row on each group of keys, the keys of a group reduced to one number.
 
     `columns` are the `padded_indices` of the keys of each group; no other column is read. `rows`, the
-    `padded_indices` of some queries, selects these rows first.
+    `padded_indices` of some queries, selects these rows first. The last axis has the reductions: one, or all.
     """
+    reductions = REDUCTIONS if several == "all" else (several,)
     signed, absolute, seen = [], [], []
     for weights, visible in iterate_layers(maps):
         if rows:
             weights, visible = gather_rows(weights, visible, *rows)
         picked, mask = _gather_columns(weights, visible, *columns)
-        signed.append(_reduce(picked, mask[:, None], reduction))
-        absolute.append(_reduce(picked.abs_(), mask[:, None], reduction))
+        signed.append(_reduce(picked, mask[:, None], reductions))
+        absolute.append(_reduce(picked.abs_(), mask[:, None], reductions))
         seen.append(mask.any(-1))
     return ColumnWeights(*(torch.stack(layers, dim=1) for layers in (signed, absolute, seen)))
 
@@ -155,9 +169,15 @@ def _gather_columns(
     return picked * mask[:, None], mask
 
 
-def _reduce(picked: Float[Tensor, "*axes n"], mask: Bool[Tensor, "*#axes n"], reduction: Reduction) -> Tensor:
-    """Return the sum, maximum or mean where the mask is true; 0 where it never is."""
-    if reduction == "max":
-        return picked.masked_fill(~mask, -torch.inf).amax(-1).nan_to_num(neginf=0.0)
-    total = picked.sum(-1)
-    return total / mask.sum(-1).clamp_min(1) if reduction == "mean" else total
+def _reduce(
+    picked: Float[Tensor, "*axes n"], mask: Bool[Tensor, "*#axes n"], reductions: Sequence[Reduction]
+) -> Float[Tensor, "*axes several"]:
+    """Return the maximum, mean or sum where the mask is true; 0 where it never is."""
+    reduced = []
+    for reduction in reductions:
+        if reduction == "max":
+            reduced.append(picked.masked_fill(~mask, -torch.inf).amax(-1).nan_to_num(neginf=0.0))
+        else:
+            total = picked.sum(-1)
+            reduced.append(total / mask.sum(-1).clamp_min(1) if reduction == "mean" else total)
+    return torch.stack(reduced, dim=-1)

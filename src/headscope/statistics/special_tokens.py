@@ -9,19 +9,20 @@ from jaxtyping import Bool
 from torch import Tensor
 
 from headscope.core.batch import Batch
+from headscope.core.errors import InputError, unknown_name
 from headscope.core.example import Example
 from headscope.core.spec import check_choices
 from headscope.core.tokens import ROLES, Tokens
 from headscope.maps.per_example import PerExample
-from headscope.maps.rows import masked_mean, padded_indices, reduce_columns
+from headscope.maps.rows import REDUCTIONS, Several, masked_mean, padded_indices, reduce_columns
 
 SPECIAL_ROLES = ROLES[1:]
 SOURCES = ("others", "itself")
 
 
-def role_masks(tokens: Tokens) -> Bool[Tensor, "batch role token"]:
+def role_masks(tokens: Tokens, roles: Sequence[str] = SPECIAL_ROLES) -> Bool[Tensor, "batch role token"]:
     """Return which tokens have each role."""
-    return torch.stack([(tokens.roles == ROLES.index(role)) & tokens.real for role in SPECIAL_ROLES], dim=1)
+    return torch.stack([(tokens.roles == ROLES.index(role)) & tokens.real for role in roles], dim=1)
 
 
 @dataclass(frozen=True)
@@ -29,10 +30,13 @@ class SpecialTokens(PerExample):
     """Mean weight on [CLS], [SEP], [MASK] and other special tokens, from tokens of another role and of the same role.
 
     If an example has several tokens of a role, their weights are summed; `several="max"` takes the largest (Sun &
-    Marasović, 2021). Rows that see none are left out. `special_tokens_absolute` is of |w|.
+    Marasović, 2021), "mean" their mean, "all" gives each of these along an axis. Rows that see none are left out.
+    `roles` and `source` select what is measured. `special_tokens_absolute` is of |w|.
     """
 
-    several: Literal["sum", "max"] = "sum"
+    several: Several = "sum"
+    roles: tuple[str, ...] = SPECIAL_ROLES
+    source: Literal["both", "others", "itself"] = "both"
 
     scope = "layer"
     cites = ("clark2019", "sun2021")
@@ -43,22 +47,28 @@ class SpecialTokens(PerExample):
 
     def __post_init__(self) -> None:
         check_choices(self)
+        for role in self.roles:
+            if role not in SPECIAL_ROLES:
+                raise unknown_name("role of special tokens", role, SPECIAL_ROLES)
+        if not self.roles:
+            raise InputError("There are no roles: the list is empty. Name at least one, such as 'sep'.")
 
     def axes(self, batch: Batch) -> Mapping[str, Sequence[Any]]:  # noqa: ARG002
-        """Return the roles, and the sources of the weight."""
-        return {"role": SPECIAL_ROLES, "source": SOURCES}
+        """Return the roles, the sources of the weight, and with `several="all"` the reductions."""
+        axes = {"role": self.roles, "source": SOURCES if self.source == "both" else (self.source,)}
+        return axes | ({"several": REDUCTIONS} if self.several == "all" else {})
 
     def tokens(self, examples: Sequence[Example], queries: Tokens, keys: Tokens) -> tuple[Tensor, ...]:  # noqa: ARG002
         """Return the indices of the keys of each role, and the role of each query."""
-        return *padded_indices(role_masks(keys)), role_masks(queries).mT
+        return *padded_indices(role_masks(keys, self.roles)), role_masks(queries, self.roles).mT
 
     def values(self, batch: Batch) -> Mapping[str, Tensor]:
         """Return the mean over the rows of an example that see a token of the role."""
         *columns, own_role = self.token_tables(batch)
         weights = reduce_columns(batch.focus, columns, self.several)
-        sources = torch.stack([~own_role, own_role], dim=-1)  # batch query role source
-        mask = (weights.visible[..., None] & sources[:, None])[:, :, None]
-        return {
-            "special_tokens": masked_mean(weights.signed[..., None], mask, dim=3),
-            "special_tokens_absolute": masked_mean(weights.absolute[..., None], mask, dim=3),
-        }
+        masks = {"others": ~own_role, "itself": own_role}
+        sources = torch.stack([masks[source] for source in self.axes(batch)["source"]], dim=-1)  # batch query role …
+        mask = (weights.visible[..., None] & sources[:, None])[:, :, None, ..., None]
+        means = [masked_mean(table[..., None, :], mask, dim=3) for table in (weights.signed, weights.absolute)]
+        signed, absolute = means if self.several == "all" else (mean[..., 0] for mean in means)
+        return {"special_tokens": signed, "special_tokens_absolute": absolute}

@@ -11,7 +11,7 @@ from headscope.core.example import Example
 from headscope.core.spec import check_choices
 from headscope.core.tokens import ROLES, Tokens
 from headscope.maps.per_example import PerExample
-from headscope.maps.rows import Reduction, masked_mean, padded_indices, reduce_columns
+from headscope.maps.rows import REDUCTIONS, Several, masked_mean, padded_indices, reduce_columns
 from headscope.maps.token_types import DEFAULT_TYPES, check_types, type_masks
 
 
@@ -19,13 +19,14 @@ from headscope.maps.token_types import DEFAULT_TYPES, check_types, type_masks
 class TokenTypes(PerExample):
     """Weight from [CLS] on each type of token; NaN for an example without a token of the type.
 
-    If an example has several tokens of a type: the largest weight (Sun & Marasović, 2021), their sum or their mean.
-    `source="all"` averages over all rows. Of a word of several tokens, the first counts, or all. Proper nouns and
-    auxiliaries can count as nouns and verbs. `token_types_absolute` is of |w|.
+    If an example has several tokens of a type: the largest weight (Sun & Marasović, 2021), their sum or their mean;
+    `several="all"` gives each of these along an axis. `source="all"` averages over all rows. Of a word of several
+    tokens, the first counts, or all. Proper nouns and auxiliaries can count as nouns and verbs.
+    `token_types_absolute` is of |w|.
     """
 
     source: Literal["cls", "all"] = "cls"
-    several: Reduction = "max"
+    several: Several = "max"
     types: tuple[str, ...] = DEFAULT_TYPES
     proper_nouns: bool = False
     auxiliaries: bool = False
@@ -41,8 +42,8 @@ class TokenTypes(PerExample):
         check_types(self.types)
 
     def axes(self, batch: Batch) -> Mapping[str, Sequence[str]]:  # noqa: ARG002
-        """Return the types."""
-        return {"type": self.types}
+        """Return the types, and with `several="all"` the reductions."""
+        return {"type": self.types} | ({"several": REDUCTIONS} if self.several == "all" else {})
 
     def tokens(self, examples: Sequence[Example], queries: Tokens, keys: Tokens) -> tuple[Tensor, ...]:
         """Return the indices of the keys of each type, and of the selected queries."""
@@ -61,8 +62,7 @@ class TokenTypes(PerExample):
         """Return the mean over the rows of an example that see a token of the type."""
         index, valid, *rows = self.token_tables(batch)
         weights = reduce_columns(batch.focus, (index, valid), self.several, rows)
-        mask = weights.visible[:, :, None]
-        return {
-            "token_types": masked_mean(weights.signed, mask, dim=3),
-            "token_types_absolute": masked_mean(weights.absolute, mask, dim=3),
-        }
+        mask = weights.visible[:, :, None, ..., None]
+        means = [masked_mean(table, mask, dim=3) for table in (weights.signed, weights.absolute)]
+        signed, absolute = means if self.several == "all" else (mean[..., 0] for mean in means)
+        return {"token_types": signed, "token_types_absolute": absolute}

@@ -32,7 +32,7 @@ def _claim_weight(text: str, axis: str, label: str, direction: Any, threshold: f
     """A claim on the weight on a type of token from [CLS] in the last layer, or on a token from all others."""
     quantity = "type_weight" if axis == "type" else "weight"
     reason = WHY_WEIGHT if threshold == WEIGHT else WHY_MUCH_WEIGHT
-    where = {axis: label, "size": "signed"}
+    where = {axis: label, "size": "signed", "several": "max"}
 
     def applies(task: xr.Dataset) -> str:
         return "" if np.isfinite(float(task.sel(where)[quantity].sel(lens="raw"))) else f"no {label} there"
@@ -42,13 +42,13 @@ def _claim_weight(text: str, axis: str, label: str, direction: Any, threshold: f
 
 def find_twins(task: xr.Dataset) -> str:
     """Return that [CLS] gives itself and [SEP] the same weight in the last layer, where it does."""
-    weights = task["type_weight"].sel(size="signed", lens="raw")
+    weights = task["type_weight"].sel(size="signed", several="max", lens="raw")
     cls, sep = (float(weights.sel(type=kind)) for kind in ("cls", "sep"))
     return "[CLS] and [SEP] have the same weight" if abs(cls - sep) < TWINS * abs(cls) else ""
 
 
 def _rank_sep(task: xr.Dataset, lens: str) -> int:
-    weights = abs(task["type_weight"].sel(lens=lens, size="signed"))
+    weights = abs(task["type_weight"].sel(lens=lens, size="signed", several="max"))
     return int((weights > weights.sel(type="sep")).sum()) + 1
 
 

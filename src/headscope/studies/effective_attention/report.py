@@ -31,9 +31,10 @@ WORDS = {"yes": "loses weight", "no": "loses no weight", "opposite": "gains weig
          "unclear": "may or may not lose weight", "never": "loses no weight anywhere"}  # fmt: skip
 COLUMNS = {
     "table_2": [Quantity(letter, "share", {"pattern": name}, scale=100) for name, letter in paper.LETTERS.items()],
-    "type_weights": [Quantity(TOKENS.get(name, name), "type_weight", {"type": name, "size": "signed"})
+    "type_weights": [Quantity(TOKENS.get(name, name), "type_weight", {"type": name, "size": "signed", "several": "max"})
                      for name in ("noun", "pronoun", "verb", "punctuation", "cls", "sep")],
-    "special": [Quantity(title.format(name), variable, {"token": token, "size": size}, interval=size == "signed")
+    "special": [Quantity(title.format(name), variable, {"token": token, "size": size, "several": "max"},
+                         interval=size == "signed")
                 for token, name in TOKENS.items()
                 for title, variable, size in (("{}", "weight", "signed"), ("{} change", "weight_change", "signed"),
                                               ("{} absolute", "weight", "absolute"))],
