@@ -1,6 +1,8 @@
 import pytest
 import torch
 
+from headscope.core.catalog import statistics
+from headscope.core.errors import InputError
 from headscope.statistics.special_tokens import SpecialTokens
 from tests.batches import build_maps, one_lens
 
@@ -50,3 +52,22 @@ def test_text_without_special_tokens_has_no_value():
     for several in ("sum", "max"):
         result = measure(SpecialTokens(several=several), numbered(2), ["noun", "verb"])
         assert (result.special_tokens_n == 0).all()
+
+
+def test_every_way_to_reduce_two_separators_is_measured_at_once():
+    every = measure(SpecialTokens(several="all"), numbered(5), PAIR)
+    assert every.several.values.tolist() == ["max", "mean", "sum"]
+    for several in ("max", "mean", "sum"):
+        alone = measure(SpecialTokens(several=several), numbered(5), PAIR)
+        for name in ("special_tokens", "special_tokens_absolute"):
+            assert every[name].sel(several=several).equals(alone[name].assign_coords(several=several))
+
+
+def test_roles_and_the_source_can_be_selected():
+    whole = measure(SpecialTokens(), numbered(5), PAIR).special_tokens
+    some = measure(statistics.make("special_tokens:roles=sep+cls,source=others"), numbered(5), PAIR).special_tokens
+    assert some.equals(whole.sel(role=["sep", "cls"], source=["others"]))
+    with pytest.raises(InputError, match="No role of special tokens is called 'spe'. Did you mean 'sep'"):
+        SpecialTokens(roles=("spe",))
+    with pytest.raises(InputError, match="There are no roles: the list is empty. Name at least one, such as 'sep'"):
+        SpecialTokens(roles=())

@@ -36,6 +36,11 @@ def test_tokens_of_a_type_can_be_summed_or_averaged():
     assert measure(TokenTypes(several="mean"), "token_types_absolute").sel(type="noun").item() == 3
 
 
+def test_every_way_to_reduce_the_tokens_of_a_type_is_measured_at_once():
+    every = measure(TokenTypes(several="all"))
+    assert every.sel(type="noun", several=["max", "mean", "sum"]).values.tolist() == [2, -1, -2]
+
+
 def test_all_rows_can_be_the_source():
     assert measure(TokenTypes(source="all")).sel(type="noun").item() == 2
     assert measure(TokenTypes(source="all")).sel(type="verb").item() == 1

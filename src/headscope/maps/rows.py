@@ -56,8 +56,19 @@ def map_rows(
     layers = []
     for weights, visible in iterate_layers(maps):
         block = gather_rows(weights, visible, *rows) if rows else (weights, visible)
-        layers.append(_apply_in_blocks(function, *block, *tables))
+        layers.append(apply_in_blocks(function, *block, *tables))
     return torch.stack(layers, dim=1)
+
+
+def apply_in_blocks(function: Callable[..., Tensor], weights: Weights, *tables: Tensor) -> Tensor:
+    """Apply a function of rows to blocks of them, from every table; a GPU processes all rows at once.
+
+    The last axis of its result is the query.
+    """
+    batch, heads, queries, keys = weights.shape
+    step = queries if weights.is_cuda else max(1, BLOCK_CELLS // (batch * heads * keys))
+    blocks = (slice(start, start + step) for start in range(0, queries, step))
+    return torch.cat([function(*(table[..., block, :] for table in (weights, *tables))) for block in blocks], dim=-1)
 
 
 def absolute_weights(weights: Weights, visible: Visible) -> Weights:
@@ -148,14 +159,6 @@ def reduce_columns(
         absolute.append(_reduce(picked.abs_(), mask[:, None], reductions))
         seen.append(mask.any(-1))
     return ColumnWeights(*(torch.stack(layers, dim=1) for layers in (signed, absolute, seen)))
-
-
-def _apply_in_blocks(function: Callable[..., Tensor], weights: Weights, *tables: Tensor) -> Tensor:
-    """Apply a function to blocks of rows; a GPU processes all rows at once."""
-    batch, heads, queries, keys = weights.shape
-    step = queries if weights.is_cuda else max(1, BLOCK_CELLS // (batch * heads * keys))
-    blocks = (slice(start, start + step) for start in range(0, queries, step))
-    return torch.cat([function(*(table[..., block, :] for table in (weights, *tables))) for block in blocks], dim=-1)
 
 
 def _gather_columns(

@@ -15,15 +15,15 @@ from headscope.core.maps import Maps
 from headscope.core.spec import to_spec
 from headscope.core.trace import Visible
 from headscope.maps.per_example import PerExample
-from headscope.maps.rows import iterate_layers
+from headscope.maps.rows import apply_in_blocks, iterate_layers
 
 
 def relative_distance(
     weights: Float[Tensor, "batch #head query key"], raw: Float[Tensor, "batch head query key"], visible: Visible
 ) -> Float[Tensor, "batch head"]:
     """Return ‖M − A‖ / ‖A‖ of each head over the visible cells, Frobenius norms; NaN where A is 0."""
-    mask = visible[:, None].to(raw.dtype)
-    change, whole = (_squared_norm(table * mask) for table in (weights - raw, raw))
+    squares = apply_in_blocks(_row_squares, raw, weights, visible).double().sum(-1)  # 2 batch head
+    change, whole = squares.unbind()
     return (change / whole.masked_fill(whole == 0, torch.nan)).sqrt_()
 
 
@@ -58,6 +58,8 @@ class RelativeChange(PerExample):
         return batch.maps["model", to_spec(lenses.make("raw"))]
 
 
-def _squared_norm(weights: Tensor) -> Tensor:
-    """Sum rows in the precision of the maps, and these sums in float64."""
-    return weights.square_().sum(-1).double().sum(-1)
+def _row_squares(raw: Tensor, weights: Tensor, visible: Tensor) -> Float[Tensor, "2 batch head query"]:
+    """Return Σ(m − a)² and Σa² of every row."""
+    mask = visible[:, None].to(raw.dtype)
+    tables = (weights - raw, raw)
+    return torch.stack([(table * mask).square_().sum(-1) for table in tables])

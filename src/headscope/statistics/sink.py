@@ -27,7 +27,7 @@ KINDS = ("cls", "sep", "special", "punctuation", "word")
 def find_sink(weights: Weights, visible: Visible) -> Int[Tensor, " batch"]:
     """Return the key that takes most weight from other tokens, summed over heads; the first of several."""
     itself = torch.eye(visible.shape[-1], dtype=torch.bool, device=visible.device)
-    received = (weights * (visible & ~itself)[:, None].to(weights.dtype)).sum((1, 2), dtype=torch.float64)
+    received = (weights.sum(1, dtype=torch.float64) * (visible & ~itself)).sum(1)  # batch key
     return received.masked_fill(~visible.any(1), -torch.inf).argmax(-1)
 
 
