@@ -1,6 +1,7 @@
 """Maps drawn for labelling: sheets of six as PNG files, and single maps in a terminal."""
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,8 @@ BLACK_QUANTILE = 0.995  # cells above this quantile are black
 CONTRAST = 9  # black is at least this many times the uniform weight, so that a nearly uniform map looks uniform
 BAR_MAX = 0.5  # share of the weight that fills a bar's whole height
 MAX_OFFSET = 5
-SPECIAL = ("[CLS]", "[SEP]", "<s>", "</s>")
+SPECIAL = {"[CLS]": "[CLS]", "[SEP]": "[SEP]", "<s>": "[CLS]", "</s>": "[SEP]"}
+"""How special tokens are written, whatever the model calls them, so that a sheet does not tell the model."""
 
 
 def save_sheets(maps: Sequence[PatternMap], folder: str | Path) -> Iterator[Path]:
@@ -51,7 +53,12 @@ def draw_sheet(maps: Sequence[PatternMap]) -> canvases.Figure:
 def draw_map(pattern_map: PatternMap, main: Axes) -> None:
     """Draw one map; darkness is the square root of the row-normalised |weight|, so that faint shapes are visible."""
     main.imshow(darkness(pattern_map.weights), cmap="Greys", vmin=0, vmax=1, aspect="auto")
-    ticks = {index: token for index, token in enumerate(pattern_map.source.tokens) if token in SPECIAL}
+    tokens = ["", *pattern_map.source.tokens]
+    ticks = {  # the second of two separators is not named
+        index: SPECIAL[token]
+        for index, (before, token) in enumerate(pairwise(tokens))
+        if token in SPECIAL and token != before
+    }
     main.set_xticks(list(ticks), list(ticks.values()), rotation=90, fontsize=8)
     main.set_yticks(list(ticks), list(ticks.values()), fontsize=8)
 
