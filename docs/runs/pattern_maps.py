@@ -219,7 +219,7 @@ def _compute_maps(
     trace = hs.capture(model, example.text, example.pair, layers=layers, keep=keep, pad_to=pad_to)
     views = {lens: hs.view(trace, lens) for lens in {item.lens for item in sampled}}
     for item in sampled:
-        part = {"r": "random", "p": "topped_up"}[item.id[0]] if item.id[1:].isdigit() else "stratified"
+        part = {"r": "random", "p": "topped_up"}[item.id[0]] if item.id[1:].isdigit() else "test"
         origin = {"model": item.model, "tuned": item.tuned, "data": example.columns["corpus"], "text": example.id}
         yield make_pattern_map(views[item.lens], item.layer, item.head, id=item.id, part=part, **origin)
 

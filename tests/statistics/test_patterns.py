@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -6,7 +8,7 @@ import headscope as hs
 from headscope.core.errors import InputError
 from headscope.maps.per_example import make_state
 from headscope.patterns import CLASSES
-from headscope.patterns.shares import read_confusion
+from headscope.patterns.shares import read_errors
 from headscope.results.tables import means_table
 from headscope.statistics.patterns import Patterns
 from tests.batches import build_maps, capture_tiny, one_lens
@@ -66,9 +68,10 @@ def make_class_state(shares, examples=200, classifier="cnn"):
 @pytest.mark.parametrize("classifier", ["cnn", "rules"])
 def test_shares_over_heads_are_corrected_for_errors_of_the_classifier(classifier):
     true = np.array([0.4, 0.2, 0.2, 0.1, 0.1])
-    confusion = read_confusion(classifier) + 0.2
-    counted = true @ (confusion / confusion.sum(-1, keepdims=True))
-    data = Patterns(classifier).finish(make_class_state(counted, 2000, classifier))
+    errors = read_errors(classifier)
+    table = errors.count("effective") + errors.prior()
+    counted = true @ (table / table.sum(-1, keepdims=True))
+    data = Patterns(classifier).finish(replace(make_class_state(counted, 2000, classifier), lens="effective"))
     assert data["patterns_share"].values == pytest.approx(true, abs=0.02)
     assert (data["patterns_share_low"] <= true).all()
     assert (data["patterns_share_high"] >= true).all()

@@ -83,6 +83,7 @@ class State:
     spec: str
     leaves: Mapping[str, Leaf]
     labels: Labels = field(default_factory=dict)
+    lens: str = ""  # known when a result is made of the state of all examples
 
     def __add__(self, other: "State") -> "State":
         if self.spec != other.spec:

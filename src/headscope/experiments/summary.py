@@ -75,31 +75,6 @@ def group_lengths(tokens: Any, value_size: int, longest: int) -> dict[str, Any]:
     return {"all": tokens > 0, "at most d": tokens <= value_size, "more than d": tokens > value_size, **ranges}
 
 
-def summarise_patterns(rows: xr.Dataset, classifier: str) -> xr.Dataset:
-    """Return shares of pattern classes, corrected for the classifier's errors, and their change from raw attention.
-
-    Examples are drawn for all lenses together, and with each draw the errors of the classifier.
-    """
-    from headscope.patterns import shares
-
-    values = average(rows["patterns_rows"], "layer", "head").transpose("example", "lens", "pattern")
-    counted, dims = mean_interval(values.values)[0], ("lens", "pattern")
-    exact, drawn = counted, counted[None]
-    if len(values):
-        means = bootstrap_means(values.values)
-        rates, drawn_rates = shares.draw_rates(shares.read_confusion(classifier), len(means), np.random.default_rng(1))
-        exact = shares.append_unsure(shares.estimate_shares(counted[..., None], rates[..., None])[..., 0], classifier)
-        again = np.moveaxis(shares.estimate_shares(np.moveaxis(means, 0, -1), drawn_rates), -1, 0)
-        drawn = shares.append_unsure(again, classifier)
-    low, high = percentile_interval(drawn)
-    first = [str(lens) for lens in values["lens"].values].index("raw")
-    change = exact - exact[[first]], *percentile_interval(drawn - drawn[:, [first]])
-    variables: dict[str, Any] = {"counted": (dims, counted)}
-    variables |= with_interval("share", dims, (exact, np.minimum(low, exact), np.maximum(high, exact)))
-    variables |= with_interval("share_change", dims, change)
-    return xr.Dataset(variables, coords={dim: values[dim].values for dim in dims})
-
-
 def summarise_drawn(name: str, values: xr.DataArray, function: Callable[[Array], Array]) -> xr.Dataset:
     """Return a function of the means of `example lens …`, with the percentile interval of bootstrap draws of examples.
 

@@ -1,6 +1,7 @@
 """From states to a result, and from the shards of a measurement to the whole."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -69,7 +70,7 @@ def to_dataset(
     parts = []
     for lens in dict.fromkeys(lens for lens, _ in states):
         results = {
-            spec: (known.get(spec) or statistics.make(spec)).finish(state)
+            spec: (known.get(spec) or statistics.make(spec)).finish(replace(state, lens=lens))
             for (name, spec), state in states.items()
             if name == lens
         }

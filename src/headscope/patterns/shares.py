@@ -1,12 +1,18 @@
 """Shares of classes, corrected for the errors of the classifier, with confidence intervals.
 
 A classifier that takes one in ten vertical maps for heterogeneous ones counts too few of the first and too many of the
-second. If C is its confusion matrix on cross-validated maps, row-normalised, and p the true shares, it counts q = Cᵀp.
-p is estimated from q by maximum likelihood. Its interval comes from resampling q, and the rows of C from Dirichlet
-distributions.
+second. If C holds its error rates on cross-validated maps of the same lens, class by prediction, and p the true shares,
+it counts q = Cᵀp. p is estimated from q by maximum likelihood.
+
+Intervals draw what was sampled: the heads and the texts of the counted maps, and the heads, or else the texts, of the
+labelled maps, whichever gives the wider interval. Weights of heads are exponential (the Bayesian bootstrap); without
+clusters the rows of C would be drawn from Dirichlet distributions.
 """
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -16,75 +22,164 @@ from headscope.patterns.classify.cnn import BUNDLED, read_metadata
 from headscope.uncertainty.bootstrap import percentile_interval
 from headscope.uncertainty.intervals import Array
 
+Column = np.ndarray[Any, np.dtype[Any]]
 DRAWS = 500
 STEPS = 200
 PRIOR = 1.0
-"""Pseudo-count of each row of C, spread over all predictions."""
+"""Pseudo-count of each row of a lens's C, spread over predictions as the maps of all lenses are."""
 
 
-def read_confusion(classifier: str) -> Array:
-    """Return the confusion matrix of a classifier on cross-validated maps: class prediction."""
-    by_name = read_metadata(BUNDLED if classifier in CLASSIFIERS else Path(classifier))["errors"]
-    table = np.array(by_name[classifier if classifier in CLASSIFIERS else "cnn"], dtype=np.float64)
-    return table[:, : len(class_names(classifier))]
+@dataclass(frozen=True)
+class Errors:
+    """The cross-validated predictions of a classifier on labelled maps; one entry for each map."""
+
+    lens: Column
+    head: Column
+    text: Column
+    label: Column  # the index of its class
+    predicted: Column  # the index of the prediction
+    predictions: int  # the number of classes that can be predicted
+
+    @property
+    def cell(self) -> Column:
+        """The cell of every map in a flattened table of class by prediction."""
+        return np.asarray(self.label * self.predictions + self.predicted)
+
+    def of(self, lens: str) -> Column:
+        """Return which maps are of a lens; all of them where none was labelled."""
+        chosen: Column = self.lens == lens
+        return chosen if chosen.any() else np.ones(len(self.lens), dtype=bool)
+
+    def count(self, lens: str) -> Array:
+        """Return the confusion matrix of a lens: class prediction."""
+        counts = np.bincount(self.cell[self.of(lens)], minlength=len(CLASSES) * self.predictions)
+        return counts.reshape(len(CLASSES), self.predictions).astype(np.float64)
+
+    def prior(self) -> Array:
+        """Return the pseudo-counts of every cell: in each row PRIOR in all, by the rates over all lenses."""
+        counts = np.bincount(self.cell, minlength=len(CLASSES) * self.predictions).reshape(len(CLASSES), -1)
+        smoothed = counts + 1 / self.predictions
+        return np.asarray(PRIOR * smoothed / smoothed.sum(-1, keepdims=True))
 
 
-def pool_heads(
-    mean: Array,  # … head prediction
-    variance: Array,
-) -> tuple[Array, Array]:
-    """Return the mean over heads and an upper bound of its standard error, reached where heads correlate fully.
+def read_errors(classifier: str) -> Errors:
+    """Return the cross-validated predictions of a classifier on the labelled maps that it was evaluated with."""
+    table = read_metadata(BUNDLED if classifier in CLASSIFIERS else Path(classifier))["errors"]
+    columns = {name: np.array(table[name]) for name in ("lens", "head", "text", "label")}
+    predicted = np.array(table[classifier if classifier in CLASSIFIERS else "cnn"])
+    return Errors(**columns, predicted=predicted, predictions=len(class_names(classifier)))
 
-    `variance` is that of each head's mean; heads without examples, which are NaN, are left out.
-    """
-    finite = np.isfinite(mean)
-    count = np.maximum(finite.sum(-2), 1)
-    share = np.where(finite, mean, 0).sum(-2) / count
-    error = np.where(finite, np.sqrt(variance), 0).sum(-2) / count
-    known = finite.any(-2)
-    return np.where(known, share, np.nan), np.where(known, error, np.nan)
+
+@dataclass(frozen=True)
+class Shares:
+    """Counted and corrected shares of a few rows, such as lenses, with draws of both."""
+
+    counted: Array  # row prediction
+    drawn_counts: Array  # draw row prediction
+    share: Array  # row class
+    drawn: Array  # by draw row class: `by` is heads or texts of the labelled maps
+
+    def interval(self) -> tuple[Array, Array]:
+        """Return the 95 % interval of the corrected shares."""
+        low, high = _widest(self.drawn)
+        return np.minimum(low, self.share), np.maximum(high, self.share)
+
+    def change(self, first: int) -> tuple[Array, Array, Array]:
+        """Return the difference of every row's corrected shares from those of one row, and its 95 % interval."""
+        return self.share - self.share[[first]], *_widest(self.drawn - self.drawn[:, :, [first]])
 
 
 def correct_shares(
-    counted: Array,  # row prediction
-    error: Array,  # its standard error
-    confusion: Array,  # class prediction
+    heads: Array,  # head row prediction: the share of each head's maps
+    covariance: Array,  # row prediction row prediction, of the mean over heads, from the texts
+    lenses: Sequence[str],  # of each row
+    errors: Errors,
     *,
     seed: int = 0,
-) -> tuple[Array, Array, Array]:
-    """Return the estimated true shares and their 95 % interval; NaN where nothing was counted.
+) -> Shares:
+    """Return shares over heads, and true shares estimated from them; NaN where nothing was counted.
 
-    >>> confusion = np.array([[90.0, 10.0], [20.0, 80.0]])
-    >>> correct_shares(np.array([[0.55, 0.45]]), np.zeros((1, 2)), confusion)[0].round(2).tolist()
-    [[0.5, 0.5]]
+    Every draw has a further head of unknown classes, so that the interval of a class of which no map was seen does not
+    end at 0.
     """
     random = np.random.default_rng(seed)
-    rates, drawn_rates = draw_rates(confusion, DRAWS, random)
+    counted = _mean_heads(heads, np.ones((1, len(heads))))[0]
+    rates, drawn_rates = draw_rates(errors, lenses, random)
+    drawn_counts = _draw_counts(heads, covariance, random)
     share = estimate_shares(counted[..., None], rates[..., None])[..., 0]
-    drawn = counted[..., None] + error[..., None] * random.standard_normal((*counted.shape, DRAWS))
-    drawn = np.maximum(drawn, 1e-9)
-    estimates = estimate_shares(drawn / drawn.sum(1, keepdims=True), drawn_rates)
-    low, high = percentile_interval(estimates, axis=-1)
-    return share, np.minimum(low, share), np.maximum(high, share)
+    drawn = np.stack([estimate_shares(np.moveaxis(drawn_counts, 0, -1), each) for each in drawn_rates])
+    number = np.isfinite(heads[..., 0]).sum(0)[:, None]
+    drawn_counts, drawn = (_add_unknown(table, number, random) for table in (drawn_counts, np.moveaxis(drawn, -1, 1)))
+    return Shares(counted, drawn_counts, share, drawn)
 
 
-def draw_rates(confusion: Array, draws: int, random: np.random.Generator) -> tuple[Array, Array]:
-    """Return C, class prediction, and draws of its rows from Dirichlet distributions, class prediction draw."""
-    counts = confusion + PRIOR / confusion.shape[1]
-    drawn = np.stack([random.dirichlet(row, size=draws).T for row in counts])
-    return counts / counts.sum(-1, keepdims=True), drawn
+def _add_unknown(drawn: Array, heads: Column, random: np.random.Generator) -> Array:
+    """Return shares over a further head, whose classes are drawn at random: … row class."""
+    size = drawn.shape[-1]
+    unknown = random.dirichlet(np.full(size, 1 / size), size=drawn.shape[:-1])
+    return np.asarray((heads * drawn + unknown) / (heads + 1))
+
+
+def draw_rates(errors: Errors, lenses: Sequence[str], random: np.random.Generator) -> tuple[Array, Array]:
+    """Return C of every lens, lens class prediction, and draws of it: by lens class prediction draw.
+
+    The first draws are of heads, the second of texts; a head or text has the same weight for every lens.
+    """
+    prior = errors.prior()
+    rates = np.stack([errors.count(lens) + prior for lens in lenses])
+    drawn = []
+    for group in (errors.head, errors.text):
+        index = np.unique(group, return_inverse=True)[1]
+        weights = random.standard_exponential((index.max() + 1, DRAWS))[index]
+        tables = np.stack([_sum_cells(errors, weights, errors.of(lens)) for lens in lenses])
+        drawn.append(tables + random.gamma(prior[..., None], size=tables.shape))
+    normalized = np.stack(drawn)
+    return rates / rates.sum(-1, keepdims=True), normalized / normalized.sum(-2, keepdims=True)
+
+
+def _sum_cells(errors: Errors, weights: Array, chosen: Column) -> Array:
+    """Return the weight of the chosen maps in each cell: class prediction draw."""
+    table = np.zeros((len(CLASSES) * errors.predictions, weights.shape[-1]))
+    np.add.at(table, errors.cell[chosen], weights[chosen])
+    return table.reshape(len(CLASSES), errors.predictions, -1)
+
+
+def _draw_counts(heads: Array, covariance: Array, random: np.random.Generator) -> Array:
+    """Return draws of the mean over heads, draw row prediction: heads by their weights, texts by their covariance."""
+    means = _mean_heads(heads, random.standard_exponential((DRAWS, len(heads))))
+    size = means[0].size
+    if not np.isfinite(covariance).all():
+        return np.full(means.shape, np.nan)
+    values, vectors = np.linalg.eigh(covariance.reshape(size, size))
+    noise = random.standard_normal((DRAWS, size)) * np.sqrt(np.maximum(values, 0)) @ vectors.T
+    drawn = np.maximum(means + noise.reshape(means.shape), 1e-9)
+    return np.asarray(drawn / drawn.sum(-1, keepdims=True))
+
+
+def _mean_heads(heads: Array, weights: Array) -> Array:
+    """Return weighted means over heads, draw row prediction; heads that are NaN are left out."""
+    finite = np.isfinite(heads)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        total = np.einsum("dh,hrp->drp", weights, np.where(finite, heads, 0.0))
+        return np.asarray(total / np.einsum("dh,hrp->drp", weights, finite.astype(float)))
 
 
 def estimate_shares(counted: Array, rates: Array) -> Array:
     """Return the maximum-likelihood shares p for q = Cᵀp, by expectation maximisation.
 
-    `counted`, q, is row prediction draw; `rates`, C, is class prediction draw; the shares are row class draw.
+    `counted`, q, is row prediction draw; `rates`, C, is row class prediction draw; the shares are row class draw.
     """
-    share: Array = np.full((len(counted), len(rates), counted.shape[-1]), 1 / len(rates))
+    share: Array = np.full((*rates.shape[:2], counted.shape[-1]), 1 / rates.shape[1])
     for _ in range(STEPS):
-        expected = np.einsum("rpd,pqd->rqd", share, rates)
-        share = share * np.einsum("pqd,rqd->rpd", rates, counted / expected)
+        expected = np.einsum("rpd,rpqd->rqd", share, rates)
+        share = share * np.einsum("rpqd,rqd->rpd", rates, counted / expected)
     return share
+
+
+def _widest(draws: Array) -> tuple[Array, Array]:
+    """Return the interval from the lowest low to the highest high along the first axis."""
+    low, high = percentile_interval(draws, axis=1)
+    return low.min(0), high.max(0)
 
 
 def append_unsure(share: Array, classifier: str) -> Array:

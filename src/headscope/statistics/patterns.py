@@ -12,7 +12,7 @@ from torch import Tensor
 
 from headscope.core.batch import Batch
 from headscope.core.example import Example
-from headscope.core.state import State
+from headscope.core.state import Array, State
 from headscope.core.tokens import Tokens
 from headscope.maps.per_example import PerExample
 from headscope.maps.rows import absolute_weights, iterate_layers
@@ -48,7 +48,8 @@ class Patterns(PerExample):
     of encoders; the classes were not defined for causal attention.
 
     `patterns_share`, and `patterns_layer_share` for each layer, are shares over heads, corrected for the errors of the
-    classifier. Their intervals cover these errors and the examples, for heads that correlate fully.
+    classifier on labelled maps of the same lens; for a lens of which none was labelled, on those of all lenses. Their
+    intervals cover the heads, the labelled maps, and the examples as if heads correlated fully.
     """
 
     classifier: str = "cnn"
@@ -92,14 +93,26 @@ class Patterns(PerExample):
         """Return the share of examples by layer, head and class, and the corrected shares over heads."""
         data = super().finish(state)
         mean, variance = data["patterns"].values, data["patterns_sd"].values ** 2 / data["patterns_n"].values
-        by_layer = shares.pool_heads(mean, variance)
-        overall = shares.pool_heads(*(table.reshape(1, -1, mean.shape[-1]) for table in (mean, variance)))
-        counted, error = (np.concatenate(tables) for tables in zip(by_layer, overall, strict=True))
-        corrected = shares.correct_shares(counted, error, shares.read_confusion(self.classifier))
-        for ending, values in zip(("", "_low", "_high"), corrected, strict=True):
-            table = shares.append_unsure(values, self.classifier)
+        errors, classes = shares.read_errors(self.classifier), mean.shape[-1]
+        groups = [*zip(mean, variance, strict=True), (mean.reshape(-1, classes), variance.reshape(-1, classes))]
+        corrected = [_correct(*group, state.lens, errors) for group in groups]
+        for ending, values in zip(("", "_low", "_high"), zip(*corrected, strict=True), strict=True):
+            table = shares.append_unsure(np.stack(values), self.classifier)
             data[f"patterns_layer_share{ending}"] = (("layer", "pattern"), table[:-1])
             data[f"patterns_share{ending}"] = (("pattern",), table[-1])
         for name in ("patterns_layer_share", "patterns_share"):
             data[name].attrs["long_name"] = self.quantities[name]
         return data
+
+
+def _correct(
+    mean: Array,  # head prediction
+    variance: Array,  # of the mean
+    lens: str,
+    errors: shares.Errors,
+) -> tuple[Array, Array, Array]:
+    """Return the corrected shares over heads and their interval; the errors of heads add as if fully correlated."""
+    finite = np.isfinite(mean)
+    error = np.where(finite, np.sqrt(variance), 0).sum(0) / np.maximum(finite.sum(0), 1)
+    corrected = shares.correct_shares(mean[:, None], np.diag(error**2)[None, :, None], [lens], errors)
+    return corrected.share[0], *(end[0] for end in corrected.interval())

@@ -3,7 +3,7 @@ import pytest
 
 from headscope.core.errors import InputError
 from headscope.patterns.labels.labelled_maps import Source
-from headscope.patterns.train.folds import mean_training_size, split_folds
+from headscope.patterns.train.folds import add_tests, mean_training_size, split_folds
 
 
 def make_source(index, head, text):
@@ -68,3 +68,18 @@ def test_too_few_heads_or_texts_raise():
         split_folds([make_source(i, i % 3, i) for i in range(30)], ["block"] * 30, 5)
     with pytest.raises(InputError, match="cannot be split so that test and training share no head and no text"):
         split_folds([make_source(0, 0, 0), make_source(1, 0, 1), make_source(2, 1, 0)], ["block"] * 3, 2)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_added_test_maps_are_tested_once_without_their_head_and_text(case):
+    sources, labels = make_sources(*CASES[case])
+    trained = np.arange(len(sources) - 40)
+    folds = split_folds([sources[index] for index in trained], [labels[index] for index in trained], 5)
+    longer = add_tests(folds, sources, np.arange(len(sources) - 40, len(sources)))
+    assert sorted(np.concatenate([fold.test for fold in longer])) == list(range(len(sources)))
+    assert all(np.array_equal(old.train, new.train) for old, new in zip(folds, longer, strict=False))
+    for fold in longer:
+        assert set(fold.train) <= set(trained)
+        for group in ("head_group", "text_group"):
+            test, train = ({getattr(sources[index], group) for index in part} for part in (fold.test, fold.train))
+            assert not test & train

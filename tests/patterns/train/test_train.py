@@ -62,8 +62,10 @@ def test_a_saved_classifier_gives_the_same_probabilities_and_has_its_metadata(tr
     metadata = read_metadata(path)
     assert (metadata["labels"], metadata["labelled_maps"], metadata["seed"]) == ("first", 100, 0)
     assert metadata["settings"]["nets"] == 2
-    assert np.array(metadata["errors"]["both"]).shape == (5, 6)
-    assert np.array_equal(metadata["errors"]["cnn"], data["confusion"].sel(classifier="cnn", subset="random"))
+    table = np.zeros((5, 6))
+    for label, predicted in zip(metadata["errors"]["label"], metadata["errors"]["both"], strict=True):
+        table[label, predicted] += 1
+    assert np.array_equal(table, data["confusion"].sel(classifier="both", subset="random"))
 
 
 def test_every_map_is_evaluated_once_by_every_classifier(trained):
@@ -114,3 +116,21 @@ def test_missing_labels_raise(labelled):
     one_class = {"first": {item.source.id: "block" for item in labelled.maps[:50]}}
     with pytest.raises(InputError, match="at least 5 labelled maps, but in the pass 'first' vertical has 0"):
         select_training_set(replace(labelled, passes=one_class))
+
+
+def test_maps_of_the_part_test_change_neither_networks_nor_folds(labelled, trained, tmp_path):
+    added = make_labelled_set(20, seed=5, tokens=(12, 24), heads=40, texts=50)
+    maps = [
+        replace(item, source=replace(item.source, id=f"t{index}", part="test", lens="effective:keys=paper"))
+        for index, item in enumerate(added.maps)
+    ]
+    passes = {"first": labelled.passes["first"] | {item.source.id: "block" for item in maps}}
+    training = select_training_set(replace(labelled, maps=(*labelled.maps, *maps), passes=passes), settings=SMALL)
+    cnn, data = train(training)
+    first, second = tmp_path / "first.safetensors", tmp_path / "second.safetensors"
+    write_cnn(replace(trained[0], metadata={}), first)
+    write_cnn(replace(cnn, metadata={}), second)
+    assert first.read_bytes() == second.read_bytes()
+    old = data["said"].sel(map=trained[1]["map"].values)
+    assert (old == trained[1]["said"]).all()
+    assert cnn.metadata["errors"]["lens"].count("effective:keys=paper") == 20

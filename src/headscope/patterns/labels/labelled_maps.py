@@ -27,7 +27,7 @@ class Source:
     """Where one map comes from."""
 
     id: str
-    part: str  # "random", from which shares can be estimated, or "topped_up" for rare classes
+    part: str  # "random"; "topped_up", selected for rare classes; "test", sampled at random and never trained on
     lens: str
     model: str
     tuned: str  # the task that the model was fine-tuned on; empty for a pretrained one

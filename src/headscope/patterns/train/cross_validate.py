@@ -35,7 +35,7 @@ class Predictions:
 
     probabilities: Mapping[str, Array]  # classifier → map pattern; `both` has `unsure` as its last class
     targets: Array  # the index of each map's class
-    temperature: float  # fitted on all maps
+    temperature: float  # fitted on all maps that are trained on
 
     @property
     def classes(self) -> dict[str, Array]:
@@ -63,11 +63,12 @@ def cross_validate(training: TrainingSet, progress: Progress | None = None) -> P
         nearest = torch.cdist(pixels[fold.test], pixels[fold.train]).argmin(-1).numpy()
         baselines["nearest"][fold.test] = one_hot[targets[fold.train][nearest]]
         baselines["majority"][fold.test] = one_hot[np.bincount(targets[fold.train]).argmax()]
-    cnn = _calibrate(logits, targets, folds)
+    trained = training.trained
+    cnn = _calibrate(logits, targets, folds, trained)
     rules = torch.cat([classify_by_rules(batch) for batch in batches]).double().numpy()
     both = combine(torch.from_numpy(cnn), torch.from_numpy(rules)).numpy()
     probabilities = {"cnn": cnn, "rules": rules, "both": both, **baselines}
-    return Predictions(probabilities, targets, fit_temperature(logits, targets))
+    return Predictions(probabilities, targets, fit_temperature(logits[trained], targets[trained]))
 
 
 def _train_and_test(train: list[TrainingMap], test: list[TrainingMap], settings: CnnSettings, seed: int) -> Array:
@@ -93,11 +94,11 @@ def softmax(logits: Array, temperature: float) -> Array:
     return probabilities
 
 
-def _calibrate(logits: Array, targets: Array, folds: Sequence[Fold]) -> Array:
-    """Return the probabilities of each fold, at the temperature of the other folds."""
+def _calibrate(logits: Array, targets: Array, folds: Sequence[Fold], trained: Array) -> Array:
+    """Return the probabilities of each fold, at the temperature of the other maps that are trained on."""
     probabilities = np.zeros_like(logits)
     for fold in folds:
-        others = np.setdiff1d(np.arange(len(targets)), fold.test)
+        others = np.setdiff1d(trained, fold.test)
         probabilities[fold.test] = softmax(logits[fold.test], fit_temperature(logits[others], targets[others]))
     return probabilities
 

@@ -51,6 +51,33 @@ def split_folds(sources: Sequence[Source], labels: Sequence[str], count: int = 5
     return best
 
 
+def add_tests(folds: Sequence[Fold], sources: Sequence[Source], added: Array) -> list[Fold]:
+    """Return the folds with further test maps, which are not trained on: each in a fold without its head and text.
+
+    Maps for which there is no such fold are tested in folds of their own, one for each map's head and text.
+    """
+    heads, texts = (_encode(groups) for groups in ([s.head_group for s in sources], [s.text_group for s in sources]))
+    tests: list[list[int]] = [[] for _ in folds]
+    trained = np.setdiff1d(np.arange(len(sources)), added)
+    own = []
+    for index in added.tolist():
+        at = [
+            number
+            for number, fold in enumerate(folds)
+            if heads[index] not in heads[fold.train] and texts[index] not in texts[fold.train]
+        ]
+        if at:
+            tests[at[index % len(at)]].append(index)
+        else:
+            other = trained[(heads[trained] != heads[index]) & (texts[trained] != texts[index])]
+            own.append(Fold(np.array([index]), other))
+    longer = [
+        Fold(np.concatenate([fold.test, np.array(more, dtype=int)]), fold.train)
+        for fold, more in zip(folds, tests, strict=True)
+    ]
+    return longer + own
+
+
 def mean_training_size(folds: Sequence[Fold]) -> float:
     """Return the mean number of training maps over folds."""
     return float(np.mean([len(fold.train) for fold in folds])) if folds else 0.0

@@ -17,7 +17,7 @@ from headscope.patterns import CLASSES
 from headscope.patterns.classify.cnn import DEFAULT_SETTINGS, CnnSettings
 from headscope.patterns.classify.normalize import NormalizedMaps, Real, Segments, normalize_maps
 from headscope.patterns.labels.labelled_maps import Array, LabelledMaps, PatternMap, Source
-from headscope.patterns.train.folds import Fold, split_folds
+from headscope.patterns.train.folds import Fold, add_tests, split_folds
 from headscope.results.stamp import fingerprint
 from headscope.version import __version__
 
@@ -66,9 +66,22 @@ class TrainingSet:
         return [TrainingMap(item.weights, item.source.segments, label) for item, label in pairs]
 
     @cached_property
+    def trained(self) -> Array:
+        """The indices of the maps that networks are trained on: all but those of the part `test`."""
+        return np.flatnonzero([source.part != "test" for source in self.sources])
+
+    @cached_property
     def folds(self) -> list[Fold]:
-        """The folds of a cross-validation."""
-        return split_folds(self.sources, self.labels, self.settings.folds, seed=self.seed)
+        """The folds of a cross-validation; maps of the part `test` are only tested."""
+        sources, trained = self.sources, self.trained
+        folds = split_folds(
+            [sources[index] for index in trained],
+            [self.labels[index] for index in trained],
+            self.settings.folds,
+            seed=self.seed,
+        )
+        folds = [Fold(trained[fold.test], trained[fold.train]) for fold in folds]
+        return add_tests(folds, sources, np.setdiff1d(np.arange(len(sources)), trained))
 
     @property
     def epochs(self) -> int:
@@ -99,7 +112,8 @@ def select_training_set(
         raise InputError("These maps have no labels. Label them first: headscope patterns label.")
     name = name if name is not None else next(iter(labelled.passes))
     maps, labels = labelled.select(name)
-    counts = {label: labels.count(label) for label in CLASSES}
+    trained = [label for item, label in zip(maps, labels, strict=True) if item.source.part != "test"]
+    counts = {label: trained.count(label) for label in CLASSES}
     if rare := [f"{label} has {count}" for label, count in counts.items() if count < MIN_LABELS]:
         raise InputError(
             f"Every class needs at least {MIN_LABELS} labelled maps, but in the pass '{name}' {join_words(rare)}. "

@@ -10,6 +10,7 @@ from headscope.core.example import Example
 from headscope.engine.model import Model
 from headscope.experiments import summary
 from headscope.experiments.example import choose_example, map_head
+from headscope.experiments.pattern_shares import summarise_patterns
 from headscope.experiments.published import average_all_rows, effective_by_svd
 from headscope.experiments.scores import score_edits
 from headscope.experiments.summary import select_special
@@ -100,7 +101,7 @@ def summarise_role(rows: xr.Dataset, run: TaskRun, classifier: str) -> xr.Datase
     """Return everything about one model: shares of patterns, weights on tokens and types, what is the same."""
     tokens, size = run.lengths["tokens"].values, int(run.lengths["value_size"])
     summaries = (
-        partial(summary.summarise_patterns, classifier=classifier),
+        partial(summarise_patterns, classifier=classifier, lenses=LENSES),
         summary.summarise_special,
         summary.summarise_types,
         summary.summarise_sink,
