@@ -1,6 +1,7 @@
 """The page docs/attention_flow.md and its pictures, from docs/results/attention_flow_*.nc."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -8,16 +9,17 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from headscope.core.document import Document, Paragraph, Part, Picture, Section, Table
-from headscope.experiments.claims import FAILS, HOLDS, MOOT, UNCLEAR, JudgedClaim
-from headscope.experiments.report import describe_learned, describe_origin, describe_unlearned
-from headscope.experiments.sentences import describe_verdicts
+from headscope.experiments.claims import CODE, HOLDS, MOOT, JudgedClaim, list_kinds
+from headscope.experiments.report import THRESHOLDS, describe_learned, describe_origin, describe_unlearned
+from headscope.experiments.sentences import describe_tests, describe_verdicts, verdicts_by_task
 from headscope.experiments.summary import list_tasks
+from headscope.experiments.thresholds import draw_thresholds, threshold_table
 from headscope.reporting.frames import Quantity, to_frame
 from headscope.reporting.markdown import table_to_markdown, to_markdown
 from headscope.results.stamp import read_provenance
 from headscope.results.store import open_result
 from headscope.studies.attention_flow import report
-from headscope.studies.attention_flow.claims import CODE, judge_claims
+from headscope.studies.attention_flow.claims import judge_models
 from headscope.studies.attention_flow.paper import ACCURACY
 
 DOCS = Path(__file__).parent
@@ -34,7 +36,8 @@ DRAWN = (
     "figure_3",
     "figure_4",
 )
-KINDS = (HOLDS, FAILS, f"only with {CODE}", f"only without {CODE}", UNCLEAR, MOOT)
+KINDS = list_kinds(CODE)
+SCALED = f"{STEM}scaled_thresholds.svg"
 NAMES = {"paper": "the paper's own model, trained from scratch"}
 TEXT = """# Do attention rollout and attention flow say which tokens matter?
 
@@ -51,7 +54,7 @@ number of a verb (their Tables 1 and 2) and, slightly, for sentiment (Table 3). 
 
 {summary}
 
-The paper's claims, judged for {pairs} pairs of a trained model and a task; each seed is one:
+The paper's claims, judged for {pairs} pairs of a trained model and a task; each seed is one. {tests}
 
 {counts}
 
@@ -65,6 +68,10 @@ headscope study attention-flow --data GLUE --tasks sst2 --model bert-base-uncase
 ## How to read it
 
 {method}
+
+{thresholds}
+
+{scaled}
 
 ## Where the paper's code departs from its mathematics
 
@@ -106,13 +113,17 @@ def results(folder: Path = DOCS / "results") -> dict[str, dict[str, xr.Dataset]]
 def page(models: Mapping[str, Mapping[str, xr.Dataset]]) -> bytes:
     """Return the page."""
     numbers = {label: data["numbers"] for label, data in models.items()}
-    judged = {label: judge_claims(data) for label, data in numbers.items()}
+    judged = judge_models(numbers)
+    every = [claim for claims in judged.values() for claim in claims]
     text = TEXT.format(
         models=" and ".join(NAMES.get(label, label) for label in models),
         answer=_answer(numbers, judged),
         summary=_summarise(judged),
         pairs=sum(len(list_tasks(data)) for data in numbers.values()),
+        tests=describe_tests(every),
         counts=_grid(_count(judged)),
+        thresholds=_grid(threshold_table(every)),
+        scaled=f"![{THRESHOLDS['scaled_thresholds'].rstrip('.')}](pictures/{SCALED})",
         bodies="\n".join(to_markdown(_body(label, data, judged[label]), _pictures(label), level=2)
                          for label, data in models.items()),
         method="\n\n".join(f"- {text}" for text in (report.JUDGED, report.TEXTS["saturation"],
@@ -125,7 +136,8 @@ def page(models: Mapping[str, Mapping[str, xr.Dataset]]) -> bytes:
 
 def drawn(models: Mapping[str, Mapping[str, xr.Dataset]]) -> dict[str, Figure]:
     """Return the pictures of the page by file name."""
-    figures = {}
+    judged = judge_models({label: data["numbers"] for label, data in models.items()})
+    figures = {SCALED: draw_thresholds([claim for claims in judged.values() for claim in claims])} if judged else {}
     for label, data in models.items():
         names = _pictures(label)
         figures |= {Path(names[part.name]).name: part.figure for part in _parts(data).values()
@@ -151,6 +163,7 @@ def _parts(data: Mapping[str, xr.Dataset]) -> dict[str, Part]:
 def _body(label: str, data: Mapping[str, xr.Dataset], judged: list[JudgedClaim]) -> Document:
     """Return the part of the page on one model, from the parts of the study's own report."""
     numbers, parts = data["numbers"], _parts(data)
+    by_task = parts.get("verdicts_by_task", parts["verdicts"])  # corrected for this model alone
     lead = " ".join(filter(None, (describe_learned(numbers), describe_unlearned(numbers))))
     sentences = "\n".join(f"- {claim.text} {describe_verdicts(claim)}" for claim in judged)
     pronouns = [*report.report_pronouns(data.get("pronouns")), *_report_referents(data.get("referents"))]
@@ -158,7 +171,7 @@ def _body(label: str, data: Mapping[str, xr.Dataset], judged: list[JudgedClaim])
     replaced = [part for section in report.document(data).sections if section.title == "Examples"
                 for part in section.parts]  # fmt: skip
     sections: dict[str, list[Part]] = {
-        "What holds": [parts.get("verdicts_by_task", parts["verdicts"]), Paragraph(sentences)],
+        "What holds": [replace(by_task, frame=verdicts_by_task(judged)), Paragraph(sentences)],
         "Accuracy": [
             *(parts[name] for name in ("accuracy", "accuracy_by_attractors") if name in parts),
             *_report_accuracy(data.get("accuracy")),

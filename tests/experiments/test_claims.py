@@ -1,22 +1,52 @@
 """Claims are judged by intervals."""
 
+from dataclasses import replace
 from itertools import product
 
+import numpy as np
 import pytest
+import xarray as xr
 
 from headscope.experiments.claims import (
     Claim,
     Interval,
     JudgedClaim,
     TaskVerdict,
+    Threshold,
+    above,
+    answer,
+    below,
     combine,
     decide,
     falls,
-    mostly,
-    negate,
+    format_interval,
+    judge,
+    list_kinds,
     rises,
+    scale_thresholds,
     within,
 )
+from headscope.experiments.judging import judge_all, judge_models, replace_where
+from headscope.experiments.sentences import (
+    compare_verdicts,
+    conjugate,
+    count_verdicts,
+    describe_tests,
+    describe_versions,
+)
+from headscope.uncertainty.corrections import simultaneous_factor
+
+TENTH = Threshold("change", 0.1, "% of the raw value", "a tenth", "2026-11-16")
+CLAIM = Claim("It falls.", "x", threshold=TENTH, exact=("effective",), published=("paper",), contrast="padding")
+
+
+def numbers(exact=-0.2, paper=-0.2, *, half=0.01, raw=1.0, tasks=("RTE",), **labels):
+    """A quantity of 1 that changes by so much exactly, and with the paper's code."""
+    change = np.array([0.0, exact, paper])
+    ends = {"": 0.0, "_low": -half, "_high": half}
+    variables = {f"x{kind}{end}": ("lens", table + add)
+                 for kind, table in (("", raw + change), ("_change", change)) for end, add in ends.items()}  # fmt: skip
+    return xr.Dataset(variables, {"lens": ["raw", "effective", "paper"]}).expand_dims(task=list(tasks), **labels)
 
 
 @pytest.mark.parametrize(
@@ -50,29 +80,115 @@ def test_the_same_is_an_interval_within_the_threshold(change, answer):
     assert within(Interval(*change), (-0.1, 0.1)) == answer
 
 
-def test_draws_that_disagree_are_inconclusive():
-    assert [mostly(each) for each in (1.0, 0.98, 0.5, 0.01, float("nan"))] == ["yes", "yes", "unclear", "no", "unclear"]
-    assert negate("yes") == "no"
+def test_a_sign_needs_the_whole_interval():
+    sides = {(0.2, 0.1, 0.3): "yes", (0.2, -0.1, 0.3): "unclear", (-0.2, -0.3, -0.1): "no", (0.0, 0.0, 0.0): "unclear"}
+    for ends, said in sides.items():
+        number = Interval(*ends)
+        assert above(number, 0.0) == said
+        assert below(Interval(-number.value, -number.high, -number.low), 0.0) == said
+    assert above(Interval(0.2), 0.0) == below(Interval(0.2), 0.0) == "unclear"
     assert combine(["yes", "yes"]) == "yes"
 
 
-def test_a_verdict_names_the_contrast_where_only_one_measurement_shows_the_effect():
+def test_a_verdict_tells_refuted_from_not_reproduced():
     verdicts = {pair: decide(*pair, "padding") for pair in product(("yes", "no", "unclear"), repeat=2)}
-    assert verdicts["yes", "yes"] == verdicts["yes", "unclear"] == "holds"
-    assert verdicts["yes", "no"] == "only without padding"
-    assert verdicts["no", "yes"] == "only with padding"
-    assert verdicts["no", "unclear"] == verdicts["no", "no"] == "does not hold"
-    assert verdicts["unclear", "yes"] == "cannot be said"
+    assert verdicts == {
+        ("yes", "yes"): "holds", ("yes", "unclear"): "holds", ("yes", "no"): "holds only without padding",
+        ("no", "yes"): "refuted by exactness", ("no", "no"): "not reproduced", ("no", "unclear"): "undecided",
+        ("unclear", "yes"): "undecided", ("unclear", "no"): "undecided", ("unclear", "unclear"): "undecided",
+    }  # fmt: skip
+    assert set(verdicts.values()) | {"does not apply"} == set(list_kinds("padding"))
+
+
+def test_a_claim_without_a_published_variant_is_not_reproduced_where_it_is_not_true():
+    plain = replace(CLAIM, published=())
+    assert judge(plain, numbers(0.0)).verdict == "not reproduced"
+    assert judge(plain, numbers(-0.2)).verdict == "holds"
+    assert judge(CLAIM, numbers(0.0, -0.2)).verdict == "refuted by exactness"
+
+
+def test_a_task_that_the_paper_excepts_has_no_verdict_whatever_is_measured():
+    excepted = replace(CLAIM, but_on=("QNLI",))
+    for exact in (-0.2, 0.0, 0.2):
+        (task,) = judge(excepted, numbers(exact, tasks=["QNLI"])).tasks
+        assert (task.verdict, task.figures, task.exact) == ("does not apply", "the paper excepts this task", False)
+        assert not task.interval.known
+
+
+def test_a_verdict_carries_the_interval_that_decides():
+    (alone,) = judge(replace(CLAIM, relative=True), numbers(-0.4, -0.3, half=0.02, raw=2.0)).tasks
+    assert (alone.interval.value, alone.interval.low, alone.interval.high) == pytest.approx((-0.2, -0.21, -0.19))
+    (among,) = judge(replace(CLAIM, relative=True), numbers(-0.4, -0.3, half=0.02, raw=2.0), tests=100).tasks
+    assert among.interval.high == pytest.approx(-0.2 + 0.01 * simultaneous_factor(100))
+    assert among.figures == "2.000 → 1.600, −20 % [−22, −18]; the paper's code −15 %"
+    share = replace(CLAIM, percent=True)
+    assert format_interval(share, Interval(-0.2, -0.25, -0.15)) == "−20.0 points [−25.0, −15.0]"
+    assert format_interval(replace(share, direction="within"), Interval(0.2, 0.1, 0.3)) == "20.0 % [10.0, 30.0]"
+
+
+def test_more_verdicts_need_more_evidence():
+    weak = numbers(-0.2, -0.2, half=0.15)
+    assert judge(CLAIM, weak).verdict == "holds"
+    assert judge(CLAIM, weak, tests=100).verdict == "undecided"
+    (first, second) = judge_all([CLAIM, CLAIM], numbers(tasks=["RTE", "MRPC"]))
+    assert first.tests == second.tests == 4
+    models = judge_models([CLAIM], {"a": numbers(), "b": numbers(tasks=["RTE", "MRPC"])}, others=1)
+    assert {label: judged[0].tests for label, judged in models.items()} == {"a": 4, "b": 4}
+    assert "so that all 4 hold together" in describe_tests(models["a"])
+    assert f"factor of {simultaneous_factor(4):.2f}" in describe_tests(models["a"])
+
+
+def test_a_raw_value_of_zero_has_no_relative_change():
+    assert judge(replace(CLAIM, relative=True), numbers(raw=0.0)).verdict == "undecided"
+
+
+def test_bounds_reach_as_far_as_the_threshold():
+    claim = replace(CLAIM, direction="within", bounds=(0.3, 0.6))
+    said = {0.2: "yes", 0.35: "yes", 0.7: "yes", 0.85: "no"}
+    assert {value: answer(claim, Interval(value, value, value)) for value in said} == said
+    assert answer(claim, Interval(0.75, 0.75, 0.75), factor=2.0) == "yes"
+    assert answer(claim, Interval(0.65, 0.65, 0.65), factor=0.25) == "no"
+
+
+def test_scaled_thresholds_judge_the_same_intervals_again():
+    judged = judge(CLAIM, numbers(-0.2, -0.2))
+    assert [scale_thresholds(judged, factor).verdict for factor in (0.25, 1.0, 4.0)] == [
+        "holds",
+        "holds",
+        "not reproduced",
+    ]
+    again = scale_thresholds(judged, 1.0)
+    assert again == judged
+
+
+def test_verdicts_that_depend_on_the_version_are_listed():
+    claim = replace(CLAIM, where={"several": "max"})
+    parts = {"max": numbers(-0.2, several=["max"]), "sum": numbers(0.0, several=["sum"])}
+    whole = xr.concat(parts.values(), "several")
+    versions = {several: judge_all(replace_where([claim], several=several), whole) for several in parts}
+    frame = compare_verdicts(versions)
+    assert frame.reset_index().values.tolist() == [["It falls.", "RTE", "holds", "refuted by exactness"]]
+    assert describe_versions(versions) == (
+        "Instead of by max, by sum 1 of 1 verdicts change (“It falls” on RTE, holds → refuted by exactness)."
+    )
+    assert compare_verdicts({"max": versions["max"], "again": versions["max"]}).empty
+
+
+def test_verdicts_are_counted_in_words():
+    counted = [JudgedClaim(CLAIM, (TaskVerdict("RTE", verdict, ""),)) for verdict in
+               ("holds", "holds", "refuted by exactness", "not reproduced", "not reproduced")]  # fmt: skip
+    assert count_verdicts(counted) == "2 hold, 1 is refuted by exactness, 2 are not reproduced"
+    assert conjugate("holds only without padding", 2) == "hold only without padding"
 
 
 @pytest.mark.parametrize(
     ("verdicts", "overall"),
     [
         (["holds", "holds", "does not apply"], "holds"),
-        (["holds", "only with padding"], "differs by task"),
+        (["holds", "refuted by exactness"], "differs by task"),
         (["does not apply"], "does not apply"),
     ],
 )
 def test_tasks_that_agree_have_one_verdict(verdicts, overall):
     tasks = tuple(TaskVerdict("task", verdict, "") for verdict in verdicts)
-    assert JudgedClaim(Claim("It falls.", "x"), tasks).verdict == overall
+    assert JudgedClaim(CLAIM, tasks).verdict == overall

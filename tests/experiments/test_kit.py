@@ -64,9 +64,9 @@ def test_its_claim_has_a_verdict_beside_the_papers_number(result, parts):
     change = float(numbers["entropy_change"].sel(lens="effective", task="dev"))
     certain = float(numbers["entropy_change_low"].sel(lens="effective", task="dev")) > 0
     row = verdict_numbers([judge(CLAIM, numbers)]).loc[("Entropy rises.", "dev")]
-    assert (row["verdict"] == "holds") == (certain and change >= CLAIM.threshold)
+    assert (row["verdict"] == "holds") == (certain and change >= CLAIM.threshold.value)
     assert row["paper"] == "1.00 → 1.50"
-    assert row["threshold"] == CLAIM.reason
+    assert row["threshold"] == CLAIM.threshold.text == "0.01 bits"
     assert parts["verdicts"].frame.loc["Entropy rises.", "verdict"] == row["verdict"]
 
 

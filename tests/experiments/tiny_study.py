@@ -6,7 +6,7 @@ import pandas as pd
 import xarray as xr
 
 from headscope.core.document import Document, Section
-from headscope.experiments.claims import Claim, judge
+from headscope.experiments.claims import Claim, Threshold, judge
 from headscope.experiments.report import report_verdicts, sample_inputs, score_table, select_interval
 from headscope.experiments.scores import score_edits
 from headscope.experiments.study import TaskStudy, option
@@ -17,8 +17,9 @@ from headscope.reporting.frames import Quantity, to_frame
 EDITS = {"raw": None, "effective": "effective_attention"}
 CAPTIONS = {"verdicts": "The claim.", "table_1": "Entropy (the paper's Table 1).", "scores": "Scores.",
             "figure_1": "Entropy (the paper's Figure 1).", "heads": "Entropy of every head."}  # fmt: skip
-CLAIM = Claim("Entropy rises.", "entropy", direction="rises", threshold=0.01, reason="a hundredth of a bit counts",
-              theirs={"dev": "1.00 → 1.50"}, exact=("effective",))  # fmt: skip
+HUNDREDTH = Threshold("change of entropy", 0.01, "bits", "a hundredth of a bit counts", "2026-11-16")
+CLAIM = Claim("Entropy rises.", "entropy", {}, "rises", threshold=HUNDREDTH, theirs={"dev": "1.00 → 1.50"},
+              exact=("effective",))  # fmt: skip
 THEIRS = pd.DataFrame({"task": ["dev"], "attention": ["effective"], "entropy": [1.5]}).set_index(["task", "attention"])
 
 
@@ -51,9 +52,8 @@ class TinyStudy(TaskStudy):
             inputs.table("table_1", frame, THEIRS),
             inputs.table("scores", score_table(numbers)),
             inputs.picture("figure_1", interval_facets({"entropy": points}, x="task")),
-            inputs.picture(
-                "heads", heat_facets(numbers["heads"], rows="lens", columns="task", y="layer", label="bits")
-            ),
-        ]
+            inputs.picture("heads", heat_facets(numbers["heads"], rows="lens", columns="task", y="layer",
+                                                label="bits")),
+        ]  # fmt: skip
         sections = [report_verdicts(inputs, judged, (), "By intervals."), Section("Entropy", parts)]
         return Document("Entropy", "A tiny study.", sections, ("sun2021",))

@@ -34,11 +34,11 @@ def published():
 
 
 def claims():
-    """Three claims and what became of them."""
+    """Four claims and what became of them."""
     return pd.DataFrame(
         {
-            "claim": ["weight on [SEP] falls", "weight on [CLS] falls", "rank < n"],
-            "verdict": ["holds", "does not hold", "only with padding"],
+            "claim": ["weight on [SEP] falls", "weight on [CLS] falls", "rank < n", "block rises"],
+            "verdict": ["holds", "refuted by exactness", "holds only without padding", "not reproduced"],
         }
     )
 

@@ -24,22 +24,19 @@ def by_length(**classes):
 
 def test_lengths_at_which_weight_is_lost_are_listed():
     made = by_length(**{"all": -0.2, "1–32": 0.0, "33–64": -0.1, "65–96": -0.2})
-    assert report.describe_lengths(made) == (
-        "[SEP] loses weight exactly on RTE with 33–64 and 65–96 tokens; only with padding on RTE with 1–32 tokens. "
-        "Punctuation loses weight exactly on RTE with 33–64 and 65–96 tokens; only with padding on RTE with 1–32 "
-        "tokens. [CLS] loses weight exactly on RTE with 33–64 and 65–96 tokens; only with padding on RTE with 1–32 "
-        "tokens."
-    )
+    where = "loses weight exactly on RTE with 33–64 and 65–96 tokens; only with padding on RTE with 1–32 tokens."
+    subjects = ("The sink", "[SEP]", "[CLS]", "Punctuation")
+    assert report.describe_lengths(made) == " ".join(f"{subject} {where}" for subject in subjects)
 
 
 def test_lengths_without_inputs_are_left_out_and_those_with_one_input_are_inconclusive():
     made = by_length(**{"all": -0.2, "1–32": -0.2}).assign(n=(("task", "length"), [[10, 0]]))
-    assert report.describe_lengths(made).startswith("[SEP] loses no weight anywhere.")
+    assert report.describe_lengths(made).startswith("The sink loses no weight anywhere.")
     unsure = xr.concat(
         [numbers(exact=-0.1, reach=0.3).assign_coords(length=[each]) for each in ("all", "1–32")], "length"
     )
     said = report.describe_lengths(unsure.assign(n=(("task", "length"), [[10, 1]])))
-    assert said.startswith("[SEP] may or may not lose weight on RTE with 1–32 tokens.")
+    assert said.startswith("The sink may or may not lose weight on RTE with 1–32 tokens.")
 
 
 def test_claims_on_patterns_are_listed_with_the_tasks_on_which_they_hold():
@@ -48,7 +45,7 @@ def test_claims_on_patterns_are_listed_with_the_tasks_on_which_they_hold():
     assert said.startswith("Measured exactly, “Vertical patterns fall” holds on RTE; ")
     assert "“Block patterns rise” holds nowhere; " in said
     assert said.endswith("“Heterogeneous patterns do not change notably” holds on STS-B.")
-    assert "is shown nowhere (it cannot be said on RTE)" in report.describe_patterns(
+    assert "is shown nowhere (undecided on RTE)" in report.describe_patterns(
         judge_claims(numbers(exact=-0.1, reach=0.3))
     )
 

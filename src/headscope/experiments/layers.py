@@ -1,11 +1,13 @@
 """Tables and figures of quantities by layer, for reports that compare several lenses."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+import numpy as np
 import pandas as pd
 import xarray as xr
 from matplotlib.figure import Figure
 
+from headscope.core.prose import join_words
 from headscope.experiments.report import select_interval
 from headscope.experiments.summary import list_tasks
 from headscope.plotting.facets import interval_facets
@@ -17,6 +19,16 @@ ROWS = {"task": "task", "lens": "attention"}
 def name_layers(numbers: xr.Dataset) -> list[str]:
     """Return the layers as papers name them, such as L1."""
     return [f"L{layer}" for layer in numbers["layer"].values]
+
+
+def name_least(numbers: xr.Dataset, name: str, lenses: Sequence[str], count: int = 2) -> str:
+    """Return the layers with the least values for each lens, such as raw L5 and L6."""
+    parts = []
+    for lens in lenses:
+        values = numbers[name].sel(lens=lens)
+        layers = join_words(f"L{int(values['layer'][at])}" for at in sorted(np.argsort(values.values)[:count]))
+        parts.append(f"{lens} {layers}")
+    return ", ".join(parts)
 
 
 def deviation_table(numbers: xr.Dataset, name: str) -> pd.DataFrame:

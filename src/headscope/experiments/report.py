@@ -1,7 +1,7 @@
 """Pieces of every study's report: captions with their n, reduced notes, and prose from templates."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from typing import Any
 
@@ -10,13 +10,26 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from headscope.core.document import Paragraph, Part, Picture, Section, Table
-from headscope.core.prose import join_words
+from headscope.core.prose import count_noun, join_words
 from headscope.experiments.claims import Claim, JudgedClaim
-from headscope.experiments.sentences import count_verdicts, list_ranges, verdict_table, verdicts_by_task
+from headscope.experiments.sentences import (
+    count_verdicts,
+    describe_tests,
+    list_ranges,
+    verdict_table,
+    verdicts_by_task,
+)
 from headscope.experiments.summary import count_inputs, list_tasks, time_ratios
+from headscope.experiments.thresholds import draw_thresholds, threshold_table
 from headscope.plotting.facets import interval_facets
 from headscope.reporting.frames import Quantity, to_frame
 from headscope.results.stamp import read_provenance
+
+THRESHOLDS = {
+    "thresholds": "How large an effect must be to count, for how many claims, why, and since when.",
+    "scaled_thresholds": "The number of each verdict if all thresholds are multiplied by the same factor.",
+}
+"""Captions of what every study says about its thresholds."""
 
 
 @dataclass(frozen=True)
@@ -81,10 +94,20 @@ def report_tasks(numbers: xr.Dataset, theirs: pd.DataFrame | None, number: int |
 
 def report_verdicts(sample: Sample, judged: Sequence[JudgedClaim], before: Sequence[str], how: str) -> Section:
     """Return the section with the verdicts, overall and by task, after `before` and with how they are judged."""
-    parts: list[Part] = [*paragraphs(*before), sample.table("verdicts", verdict_table(judged)), Paragraph(how)]
+    parts: list[Part] = [*paragraphs(*before), sample.table("verdicts", verdict_table(judged))]
+    parts += paragraphs(how, describe_tests(judged))
     if len(judged[0].tasks) > 1:
         parts.append(sample.table("verdicts_by_task", verdicts_by_task(judged)))
     return Section("What holds", parts)
+
+
+def report_thresholds(sample: Sample, judged: Sequence[JudgedClaim]) -> Section:
+    """Return the section with every threshold, its reason and its date, and how verdicts change with them."""
+    claims = replace(
+        sample, captions=THRESHOLDS | dict(sample.captions), n=count_noun(len(judged), "claim"), reduced=None
+    )
+    figure = claims.picture("scaled_thresholds", draw_thresholds(judged))
+    return Section("Thresholds", [claims.table("thresholds", threshold_table(judged)), figure])
 
 
 def report_times(

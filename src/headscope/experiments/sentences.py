@@ -7,20 +7,32 @@ import pandas as pd
 import xarray as xr
 
 from headscope.core.prose import join_words
-from headscope.experiments.claims import HOLDS, MOOT, UNCLEAR, Claim, JudgedClaim, answer, format_figures, judge
+from headscope.experiments.claims import (
+    HOLDS,
+    MOOT,
+    NOT_REPRODUCED,
+    REFUTED,
+    UNDECIDED,
+    Claim,
+    JudgedClaim,
+    answer,
+    judge,
+)
 from headscope.experiments.summary import count_inputs, list_tasks
+from headscope.uncertainty.corrections import simultaneous_factor
 
 
 def conjugate(verdict: str, count: int = 1) -> str:
     """Return a verdict as a predicate of `count` claims.
 
-    >>> conjugate("only with padding"), conjugate("holds", 4), conjugate("does not apply", 2)
-    ('holds only with padding', 'hold', 'do not apply')
+    >>> conjugate("refuted by exactness"), conjugate("holds", 4), conjugate("does not apply", 2)
+    ('is refuted by exactness', 'hold', 'do not apply')
     """
-    text = f"holds {verdict}" if verdict.startswith("only") else verdict
-    verb, space, rest = text.partition(" ")
-    plural = {"holds": "hold", "does": "do", "differs": "differ"}.get(verb, verb)
-    return text if count == 1 else f"{plural}{space}{rest}"
+    verb, space, rest = verdict.partition(" ")
+    plural = {"holds": "hold", "does": "do", "differs": "differ"}
+    if verb not in plural:
+        return f"{'is' if count == 1 else 'are'} {verdict}"
+    return verdict if count == 1 else f"{plural[verb]}{space}{rest}"
 
 
 def verdict_table(judged: Sequence[JudgedClaim]) -> pd.DataFrame:
@@ -35,11 +47,51 @@ def verdicts_by_task(judged: Sequence[JudgedClaim]) -> pd.DataFrame:
     return pd.DataFrame(rows).set_index("claim").fillna("")
 
 
+def compare_verdicts(judged: Mapping[str, Sequence[JudgedClaim]]) -> pd.DataFrame:
+    """Return the verdicts that are not the same in all versions of the same claims; a column for each version."""
+    rows = []
+    for claims in zip(*judged.values(), strict=True):
+        for tasks in zip(*(claim.tasks for claim in claims), strict=True):
+            verdicts = dict(zip(judged, (task.verdict for task in tasks), strict=True))
+            rows += (
+                [{"claim": claims[0].text, "task": tasks[0].task, **verdicts}]
+                if len(set(verdicts.values())) > 1
+                else []
+            )
+    return pd.DataFrame(rows, columns=["claim", "task", *judged]).set_index(["claim", "task"])
+
+
+def describe_versions(judged: Mapping[str, Sequence[JudgedClaim]]) -> str:
+    """Return how many verdicts change from the first version of the claims to each of the others, and which."""
+    first, *others = judged
+    frame, total = compare_verdicts(judged), sum(len(claim.tasks) for claim in judged[first])
+    parts = []
+    for version in others:
+        changed = frame[frame[first] != frame[version]]
+        listed = (f"“{claim.rstrip('.')}” on {task}, {row[first]} → {row[version]}"
+                  for (claim, task), row in changed.iterrows())  # fmt: skip
+        parts.append(
+            f"by {version} {len(changed)} of {total} verdicts change"
+            + ("" if changed.empty else f" ({'; '.join(listed)})")
+        )
+    return _sentence(f"Instead of by {first},", ", ".join(parts))
+
+
+def describe_tests(judged: Sequence[JudgedClaim]) -> str:
+    """Return how intervals are corrected for the number of verdicts."""
+    tests = max(claim.tests for claim in judged)
+    return (
+        f"Verdicts are judged by simultaneous intervals (Bonferroni): so that all {tests:,} hold together with 95 % "
+        f"confidence, each 95 % interval is widened about its value by a factor of {simultaneous_factor(tests):.2f}. "
+        "Verdicts show these intervals; all other tables show plain 95 % intervals."
+    )
+
+
 def verdict_numbers(judged: Sequence[JudgedClaim]) -> pd.DataFrame:
-    """Return the numbers behind every verdict beside the paper's own, and the threshold with its reason."""
+    """Return the numbers behind every verdict beside the paper's own, and the threshold."""
     rows = [
         {"claim": claim.text, "task": task.task, "verdict": task.verdict, "ours": task.figures,
-         "paper": claim.claim.theirs.get(task.task, ""), "threshold": claim.claim.reason}
+         "paper": claim.claim.theirs.get(task.task, ""), "threshold": claim.claim.threshold.text}
         for claim in judged for task in claim.tasks
     ]  # fmt: skip
     return pd.DataFrame(rows).set_index(["claim", "task"])
@@ -57,51 +109,56 @@ def list_exact(judged: Sequence[JudgedClaim]) -> str:
     parts = []
     for claim in judged:
         holds = [task.task for task in claim.tasks if task.exact]
-        unclear = [task.task for task in claim.tasks if task.verdict == UNCLEAR]
+        unclear = [task.task for task in claim.tasks if task.verdict == UNDECIDED]
         where = f"holds on {join_words(holds)}" if holds else "is shown nowhere" if unclear else "holds nowhere"
-        also = f" (it cannot be said on {join_words(unclear)})" if unclear else ""
+        also = f" (undecided on {join_words(unclear)})" if unclear else ""
         parts.append(f"“{claim.text.rstrip('.')}” {where}{also}")
     return f"Measured exactly, {'; '.join(parts)}."
 
 
 def describe_verdicts(judged: JudgedClaim) -> str:
     """Return the tasks of each verdict with their numbers, in one sentence."""
-    return _group_tasks("", [(conjugate(task.verdict), f"{task.task} ({task.figures})") for task in judged.tasks])
+    return _group_tasks("", [(task.verdict, f"{task.task} ({task.figures})") for task in judged.tasks])
 
 
-def describe_change(subject: str, claim: Claim, numbers: xr.Dataset, words: Mapping[str, str]) -> str:
+def describe_change(subject: str, judged: JudgedClaim, words: Mapping[str, str]) -> str:
     """Return on which tasks a claim on a change holds, with the numbers, in the words of the study.
 
     `words` has a predicate for "yes" (the claim holds), "no", "unclear", "opposite" (the change goes the other way) and
     "moot" (there is nothing to judge), such as "loses weight".
     """
-    pairs = []
+    claim, pairs = judged.claim, []
     opposite = replace(claim, direction="rises" if claim.direction == "falls" else "falls")
-    for task in judge(claim, numbers).tasks:
-        part, verdict = numbers.sel(task=task.task), task.verdict
-        if verdict == "does not hold":
-            predicate = words["opposite" if answer(opposite, part, claim.exact[0]) == "yes" else "no"]
+    for task in judged.tasks:
+        if task.verdict == NOT_REPRODUCED:
+            predicate = words["opposite" if answer(opposite, task.interval) == "yes" else "no"]
+        elif task.verdict == REFUTED:
+            predicate = f"{words['yes']} only with {claim.contrast}"
         else:
-            kind = {UNCLEAR: "unclear", MOOT: "moot"}.get(verdict, "yes")
-            predicate = words[kind] + (f" {verdict}" if verdict.startswith("only") else "")
-        figures = format_figures(claim, part)
-        figures = figures if verdict.startswith("only") else figures.partition(";")[0]
-        pairs.append((predicate, task.task if verdict == MOOT else f"{task.task} ({figures})"))
+            predicate = words[{UNDECIDED: "unclear", MOOT: "moot"}.get(task.verdict, "yes")]
+            predicate += task.verdict.removeprefix(HOLDS) if task.exact else ""
+        differs = task.verdict == REFUTED or (task.exact and task.verdict != HOLDS)
+        figures = task.figures if differs else task.figures.partition(";")[0]
+        pairs.append((predicate, task.task if task.verdict == MOOT else f"{task.task} ({figures})"))
     return _group_tasks(subject, pairs)
 
 
 def describe_lengths(subject: str, claim: Claim, numbers: xr.Dataset, words: Mapping[str, str]) -> str:
-    """Return at which lengths of the input a claim holds exactly, only as published, and may hold."""
+    """Return at which lengths of the input a claim holds exactly, only as published, and may hold.
+
+    Intervals are corrected for the number of lengths and tasks.
+    """
     groups: dict[str, dict[str, list[str]]] = {}
-    for length in list_ranges(numbers):
-        for task in judge(claim, numbers.sel(length=length)).tasks:
+    ranges = list_ranges(numbers)
+    for length in ranges:
+        for task in judge(claim, numbers.sel(length=length), tests=len(ranges) * numbers.sizes["task"]).tasks:
             if int(numbers["n"].sel(task=task.task, length=length)):
                 kind = HOLDS if task.exact else task.verdict
                 groups.setdefault(kind, {}).setdefault(task.task, []).append(length)
     published = f"only with {claim.contrast}"
-    predicates = {HOLDS: f"{words['yes']} exactly", published: f"{words['yes']} {published}", UNCLEAR: words["unclear"]}
+    predicates = {HOLDS: f"{words['yes']} exactly", REFUTED: f"{words['yes']} {published}", UNDECIDED: words["unclear"]}
     if HOLDS in groups:
-        predicates[published] = published
+        predicates[REFUTED] = published
     parts = []
     for kind, predicate in predicates.items():
         lengths = groups.get(kind, {})

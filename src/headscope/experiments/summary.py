@@ -214,20 +214,15 @@ def time_ratios(times: xr.Dataset) -> xr.Dataset:
 
 
 def pool_ratios(times: xr.Dataset) -> xr.Dataset:
-    """Return the median and the middle half of the ratios of all tasks together, with a text for each task.
+    """Return the mean ratio of all tasks and turns together with its interval, and the median of each task in words.
 
     Padded inputs of different tasks differ only by chance. The smallest batch of each task counts.
     """
     ratios = times["seconds"] / times["seconds"].sel(way="raw")
     smallest = ratios.isel(batch=ratios.notnull().any("turn").argmax("batch"))
-    pooled = smallest.quantile((0.5, 0.25, 0.75), ("task", "turn")).values  # quantile way
-    medians = ratios.median("turn").transpose("task", "way", "batch")
-    batches = times["batch"].values.tolist()
-
-    def describe(row: Any) -> str:
-        known = ((batch, value) for batch, value in zip(batches, row, strict=True) if value == value)
-        return ", ".join(f"{value:.2f}× with {batch} in a batch" for batch, value in known)
-
-    texts = [[describe(row) for row in task] for task in medians.values]
-    variables = with_interval("ratio", ("way",), pooled)
-    return xr.Dataset({**variables, "text": (("task", "way"), texts)}, {name: times[name] for name in ("task", "way")})
+    turns = smallest.stack(every=("task", "turn")).transpose("every", "way")
+    medians = smallest.median("turn").transpose("way", "task").values
+    texts = [", ".join(f"{task} {value:.2f}×" for task, value in zip(list_tasks(times), row, strict=True))
+             for row in medians]  # fmt: skip
+    pooled = xr.Dataset({**with_interval("ratio", ("way",), mean_interval(turns.values)), "text": ("way", texts)})
+    return pooled.assign_coords(way=times["way"]).expand_dims(task=["all tasks"])

@@ -27,7 +27,7 @@ MAX_PAGE_WIDTH = 1100
 FULL_WIDTH = 620
 """Figures of as many pixels, such as one that fills the page of a paper, fill the width of the page."""
 
-VERDICTS = {"holds": "yes", "does not hold": "no"}
+VERDICTS = {"holds only": "partly", "holds": "yes", "refuted": "no", "not reproduced": "no"}
 """CSS classes of cells in a column `verdict`, by how they begin; all others are `partly`."""
 
 Images = Mapping[str, tuple[str, bytes]]

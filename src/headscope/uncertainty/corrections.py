@@ -1,8 +1,8 @@
-"""Corrections of p-values for multiple tests."""
+"""Corrections of p-values and intervals for multiple tests."""
 
 import numpy as np
 
-from headscope.uncertainty.intervals import Array
+from headscope.uncertainty.intervals import CONFIDENCE, Array
 
 CORRECTIONS = ("holm", "benjamini_hochberg", "none")
 """Holm controls the family-wise error rate, Benjamini–Hochberg the false discovery rate."""
@@ -35,3 +35,15 @@ def _benjamini_hochberg(ascending: Array) -> Array:
     """Multiply by the number of tests over the rank; the result never decreases."""
     rank = np.arange(1, len(ascending) + 1)
     return np.minimum(np.minimum.accumulate((ascending * len(ascending) / rank)[::-1])[::-1], 1.0)
+
+
+def simultaneous_factor(tests: int, confidence: float = CONFIDENCE) -> float:
+    """Return by how much intervals must widen so that all of a number of them hold together (Bonferroni).
+
+    >>> round(simultaneous_factor(1), 3), round(simultaneous_factor(100), 3)
+    (1.0, 1.776)
+    """
+    from scipy.special import ndtri
+
+    doubt = (1 - confidence) / 2
+    return float(ndtri(doubt / tests) / ndtri(doubt))

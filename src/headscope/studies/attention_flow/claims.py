@@ -10,7 +10,8 @@ from typing import Any
 
 import xarray as xr
 
-from headscope.experiments.claims import MOOT, Claim, JudgedClaim, judge
+from headscope.experiments import judging
+from headscope.experiments.claims import MOOT, Claim, JudgedClaim, Threshold
 from headscope.studies.attention_flow import paper
 
 Contrast = Callable[[xr.Dataset], xr.DataArray]
@@ -19,7 +20,6 @@ Contrast = Callable[[xr.Dataset], xr.DataArray]
 NAMES = {"rollout": "Rollout", "flow": "Flow"}
 SCORES = {"blank-out": paper.BLANK_OUT, "gradient": paper.GRADIENT}
 OF = {"blank-out": "blank-out", "gradient": "input gradients"}
-CODE = "the paper's code"
 
 
 def _mean(values: tuple[float, ...]) -> float:
@@ -39,19 +39,18 @@ DROP = _half_least([table["raw"][0] - _mean(table["raw"][1:]) for table in _tabl
 GROWTH = _half_least([table[lens][-1] - table[lens][0] for table in _tables for lens in NAMES])
 LOW = 0.2
 UNIFORM, FOCUS, FADE, LIFT = 0.8, 0.05, 0.5, 0.1
-WHY = {
-    "gain": "half of the paper's smallest gain in the last layer, Tables 1 and 2",
-    "sst": "half of the paper's smallest gain in the last layer, Table 3",
-    "over": "half of the smaller mean difference between flow and rollout from the second layer on, Tables 1 and 2",
-    "drop": "half of the smaller fall from the first layer to the mean of the others, Tables 1 and 2",
-    "growth": "half of the smallest rise from the first layer to the last, Tables 1 and 2",
-    "low": "the standard deviation over inputs that Table 3 prints: a smaller mean is less than inputs differ by",
-    "uniform": "as if four of five tokens shared all attention equally; the paper gives no number",
-    "focus": "one token in twenty; the paper gives no number",
-    "fade": "half of what the first layer has; the paper gives no number",
-    "lift": "a tenth above what equal weights would give; the paper gives no number",
-}
-"""Why each threshold has its value."""
+THRESHOLDS = {name: Threshold(text, value, "", why, "2026-11-16") for name, (text, value, why) in {
+    "gain": ("gain over raw attention", GAIN, "half of the paper's smallest gain in the last layer, Tables 1 and 2"),
+    "sst": ("the same on SST-2", SST_GAIN, "half of the paper's smallest gain in the last layer, Table 3"),
+    "over": ("gain of flow over rollout", OVER, "half of the smaller mean gain above the first layer, Tables 1 and 2"),
+    "drop": ("fall above the first layer", DROP, "half of the smaller fall to the mean of the others, Tables 1 and 2"),
+    "growth": ("rise with depth", GROWTH, "half of the smallest rise from the first layer to the last, Tables 1 and 2"),
+    "low": ("hardly a correlation", LOW, "the standard deviation over inputs in Table 3: inputs differ by more"),
+    "uniform": ("almost uniform: below 1", round(1 - UNIFORM, 3), "as if four of five tokens shared it; none given"),
+    "focus": ("more focused", FOCUS, "one token in twenty; the paper gives no number"),
+    "fade": ("left of the diagonal", FADE, "half of what the first layer has; the paper gives no number"),
+    "lift": ("above an equal share", LIFT, "a tenth above what equal weights would give; the paper gives no number"),
+}.items()}  # fmt: skip
 
 
 def _last(rows: xr.Dataset, quantity: str, lens: str, other: str | None = None, **where: str) -> xr.DataArray:
@@ -109,9 +108,8 @@ def is_sst(task: str) -> bool:
     return task.startswith(paper.SST)
 
 
-def _claim(text: str, name: str, direction: Any, threshold: Any, why: str, sst: bool | None = None) -> Claim:
+def _claim(text: str, name: str, direction: Any, threshold: str, sst: bool | None = None, bound: float = 0.0) -> Claim:
     """Return a claim on a contrast, on SST-2 only or not there; correlations are judged by the paper's formula too."""
-    published: dict[str, Any] = {"published": ("code",), "contrast": CODE} if name.startswith("correlation") else {}
     where = {"contrast": name}
 
     def applies(task: xr.Dataset) -> str:
@@ -119,46 +117,48 @@ def _claim(text: str, name: str, direction: Any, threshold: Any, why: str, sst: 
             return f"a claim on {paper.SST}" if sst else "Table 3 makes a weaker claim"
         return "" if bool(task["difference"].sel(where).sel(lens="exact").notnull()) else "no input has what it needs"
 
-    def figures(task: xr.Dataset) -> str:
-        part = task.sel(where)
-        ends = [f"{float(part[f'difference{end}'].sel(lens='exact')):.2f}" for end in ("", "_low", "_high")]
-        code = f"; {CODE} {float(part['difference'].sel(lens='code')):.2f}" if published else ""
-        return f"{ends[0]} [{ends[1]}, {ends[2]}]{code}".replace("-", "−")
-
-    return Claim(text, "difference", where, direction, threshold, WHY[why], exact=("exact",), applies=applies,
-                 figures=figures, **published)  # fmt: skip
+    return Claim(text, "difference", where, direction, threshold=THRESHOLDS[threshold], bounds=(bound, bound),
+                 exact=("exact",), published=("code",) if name.startswith("correlation") else (), applies=applies,
+                 source="abnar2020")  # fmt: skip
 
 
 CLAIMS = (
     *(_claim(f"{NAMES[lens]} correlates better with {OF[score]} than raw attention does, in the last layer.",
-             f"correlation, {lens} − raw, {score}", "rises", GAIN, "gain", sst=False)
+             f"correlation, {lens} − raw, {score}", "rises", "gain", sst=False)
       for score in SCORES for lens in NAMES),
     *(_claim(f"Flow correlates better with {OF[score]} than rollout does, from the second layer on.",
-             f"correlation, flow − rollout, {score}", "rises", OVER, "over", sst=False) for score in SCORES),
+             f"correlation, flow − rollout, {score}", "rises", "over", sst=False) for score in SCORES),
     *(_claim(f"Raw attention correlates with {OF[score]} in the first layer, and much less above it.",
-             f"correlation, raw first − others, {score}", "rises", DROP, "drop", sst=False) for score in SCORES),
+             f"correlation, raw first − others, {score}", "rises", "drop", sst=False) for score in SCORES),
     *(_claim(f"{NAMES[lens]} correlates better with blank-out the deeper it goes.",
-             f"correlation, {lens} last − first", "rises", GROWTH, "growth", sst=False) for lens in NAMES),
+             f"correlation, {lens} last − first", "rises", "growth", sst=False) for lens in NAMES),
     *(_claim(f"On {paper.SST}, {lens} attention in the last layer hardly correlates with input gradients.",
-             f"correlation, {lens}", "within", (-LOW, LOW), "low", sst=True) for lens in ("raw", *NAMES)),
+             f"correlation, {lens}", "within", "low", sst=True) for lens in ("raw", *NAMES)),
     *(_claim(f"On {paper.SST}, {lens} correlates slightly better with input gradients than raw attention does.",
-             f"correlation, {lens} − raw, gradient", "rises", SST_GAIN, "sst", sst=True) for lens in NAMES),
+             f"correlation, {lens} − raw, gradient", "rises", "sst", sst=True) for lens in NAMES),
     _claim("Raw attention from [CLS] is almost uniform above the third layer.", "uniformity, raw", "within",
-           (UNIFORM, 1.0), "uniform"),
+           "uniform", bound=1.0),
     *(_claim(f"{NAMES[lens]} from [CLS] is less uniform than raw attention, in the last layer.",
-             f"uniformity, {lens} − raw", "falls", FOCUS, "focus") for lens in NAMES),
-    _claim("Rollout is more focused than flow, in the last layer.", "uniformity, rollout − flow", "falls", FOCUS,
-           "focus"),
-    *(_claim(f"The diagonal fades with depth under {lens}.", f"diagonal, {lens} last ÷ first", "within", (0.0, FADE),
-             "fade") for lens in NAMES),
+             f"uniformity, {lens} − raw", "falls", "focus") for lens in NAMES),
+    _claim("Rollout is more focused than flow, in the last layer.", "uniformity, rollout − flow", "falls", "focus"),
+    *(_claim(f"The diagonal fades with depth under {lens}.", f"diagonal, {lens} last ÷ first", "within", "fade")
+      for lens in NAMES),
     *(_claim(f"{NAMES[lens]} gives the {word} more than an equal share, where there is an attractor.",
-             f"{word}, {lens}", "rises", LIFT, "lift") for lens in NAMES for word in ("subject", "attractor")),
+             f"{word}, {lens}", "rises", "lift") for lens in NAMES for word in ("subject", "attractor")),
 )  # fmt: skip
 
 
 def judge_claims(numbers: xr.Dataset, subset: str = "all") -> list[JudgedClaim]:
     """Judge every claim on all inputs, or on those that are predicted correctly; without those that apply nowhere."""
-    names = [name for name in numbers if str(name).startswith("difference")]
-    differences = numbers[names].sel(subset=subset).drop_vars("lens", errors="ignore").rename(formula="lens")
-    judged = [judge(claim, differences) for claim in CLAIMS]
-    return [claim for claim in judged if claim.verdict != MOOT]
+    return judge_models({"": numbers}, subset)[""]
+
+
+def judge_models(models: Mapping[str, xr.Dataset], subset: str = "all") -> dict[str, list[JudgedClaim]]:
+    """Judge every claim on every model, corrected for all of these verdicts."""
+
+    def select(numbers: xr.Dataset) -> xr.Dataset:
+        names = [name for name in numbers if str(name).startswith("difference")]
+        return numbers[names].sel(subset=subset).drop_vars("lens", errors="ignore").rename(formula="lens")
+
+    judged = judging.judge_models(CLAIMS, {label: select(numbers) for label, numbers in models.items()})
+    return {label: [claim for claim in claims if claim.verdict != MOOT] for label, claims in judged.items()}

@@ -36,6 +36,7 @@ def document(results: Results) -> Document:
     said = (report.describe_learned(numbers), report.describe_unlearned(numbers), describe_saturation(numbers))
     sections = [
         report.report_verdicts(inputs, judged, said, JUDGED),
+        report.report_thresholds(inputs, judged),
         _report_data(numbers, inputs),
         _report_correlations(numbers, inputs),
         _report_variants(numbers, inputs),
@@ -44,7 +45,7 @@ def document(results: Results) -> Document:
         _report_focus(numbers, inputs),
         _report_saturation(numbers, inputs),
         Section("How it was measured, and what differs from the paper",
-                [inputs.table("thresholds", verdict_numbers(judged)),
+                [inputs.table("verdict_numbers", verdict_numbers(judged)),
                  *paragraphs(*TEXTS["method"].split("\n\n"), *TEXTS["code"].split("\n\n"))]),
     ]  # fmt: skip
     lead = TEXTS["lead"].format(**report.study_values(numbers, judged))

@@ -24,8 +24,9 @@ SHARES = {
 
 SECONDS = {"RTE": (29, 58), "MRPC": (45, 87), "QNLI": (659, 1265), "SST-2": (101, 200), "STS-B": (174, 353)}
 MAPS = 1000
-VALUE_SIZE = 64
-"""Maps of each task that were classified, and the value dimensions of a head of BERT-base."""
+SHAPE = (12, 12, 64)
+VALUE_SIZE = SHAPE[2]
+"""Maps of each task that were classified; layers, heads and value dimensions of BERT-base."""
 
 
 def table_1() -> pd.DataFrame:

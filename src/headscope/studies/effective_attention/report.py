@@ -20,7 +20,7 @@ from headscope.plotting.facets import heat_facets, interval_facets, stacked_shar
 from headscope.reporting.frames import Quantity, to_frame
 from headscope.results.stamp import read_provenance
 from headscope.studies.effective_attention import claims, paper
-from headscope.studies.effective_attention.claims import LOSES, judge_claims
+from headscope.studies.effective_attention.claims import LOSES, judge_claims, judge_losses
 
 TEXTS, CAPTIONS = report.read_prose(__package__)
 ROWS = {"task": "task", "lens": "attention"}
@@ -39,10 +39,7 @@ COLUMNS = {
                 for title, variable, size in (("{}", "weight", "signed"), ("{} change", "weight_change", "signed"),
                                               ("{} absolute", "weight", "absolute"))],
 }  # fmt: skip
-JUDGED = TEXTS["judged"].format(
-    share=f"{100 * claims.SHARE:.0f}", much_share=f"{100 * claims.MUCH_SHARE:.0f}", low=claims.TWICE[0],
-    weight=f"{100 * claims.WEIGHT:.0f}", much_weight=f"{100 * claims.MUCH_WEIGHT:.0f}", high=claims.TWICE[1],
-)  # fmt: skip
+JUDGED = TEXTS["judged"].format(share=claims.SHARE.text, weight=claims.WEIGHT.text)
 SAME = "All of this attention reaches the output: effective attention is the same."
 
 
@@ -57,6 +54,7 @@ def document(results: Results) -> Document:
     differences = f"**What differs from the paper.** {describe_differences(numbers)}"
     sections = [
         report.report_verdicts(inputs, judged, said, JUDGED),
+        report.report_thresholds(inputs, judged),
         report.report_tasks(numbers, theirs, number=1),
         _report_patterns(numbers, judged),
         _report_types(numbers),
@@ -186,10 +184,10 @@ def draw_lengths(numbers: xr.Dataset) -> Figure:
 
 def describe_losses(numbers: xr.Dataset) -> str:
     """Return on which tasks [SEP], punctuation and [CLS] lose weight, and how often nothing can differ."""
-    tuned, same = numbers.sel(role="tuned", length="all"), numbers["same_inputs"].sel(role="base", length="all")
+    same = numbers["same_inputs"].sel(role="base", length="all")
     source = {"punctuation": "from [CLS] in the last layer"}
     subjects = {name: f"{name}, {source.get(name, 'from all other tokens')}," for name in LOSES}
-    parts = [sentences.describe_change(subjects[name], claim, tuned, WORDS) for name, claim in LOSES.items()]
+    parts = [sentences.describe_change(subjects[name], claim, WORDS) for name, claim in judge_losses(numbers).items()]
     inputs = join_words(f"{100 * float(share):.0f} % of the inputs of {share['task'].values!s}" for share in same)
     return " ".join([*parts, TEXTS["same"].format(inputs=inputs)])
 

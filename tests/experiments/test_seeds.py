@@ -1,0 +1,74 @@
+"""Several seeds become one number, and a statement about it is true of each."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from headscope.core.errors import InputError
+from headscope.experiments.claims import Claim, Threshold
+from headscope.experiments.judging import judge_all
+from headscope.experiments.seeds import combine_seeds
+
+CLAIM = Claim("It falls.", "x", threshold=Threshold("change", 0.1, "", "a tenth", "2026-11-16"), exact=("effective",))
+
+
+def numbers(*changes, half=0.02):
+    """A quantity of 1 that changes by so much with each seed."""
+    table = np.array([[[0.0, change] for change in changes]])
+    dims, ends = ("task", "seed", "lens"), {"": 0.0, "_low": -half, "_high": half}
+    variables = {f"x{kind}{end}": (dims, table + add + whole)
+                 for kind, whole in (("", 1.0), ("_change", 0.0)) for end, add in ends.items()}  # fmt: skip
+    variables |= {"n": (("task", "seed"), [[277] * len(changes)]), "kind": (("task", "seed"), [["NLI"] * len(changes)])}
+    variables |= {"tuned_hash": (("task", "seed"), [[f"a{seed}" for seed in range(len(changes))]])}
+    variables |= {"plain": (("task", "seed"), [np.arange(len(changes), dtype=float)]), "size": ("task", [32])}
+    coords = {"task": ["RTE"], "seed": range(len(changes)), "lens": ["raw", "effective"]}
+    return xr.Dataset(variables, coords, {"headscope": "facts"})
+
+
+def test_intervals_hold_those_of_every_seed():
+    made = numbers(-0.3, -0.2, -0.1)
+    one = combine_seeds(made)
+    for name, lens in product(("x", "x_change"), ("raw", "effective")):  # number by number
+        values, lows, highs = ([float(made[f"{name}{end}"].sel(task="RTE", seed=seed, lens=lens)) for seed in range(3)]
+                               for end in ("", "_low", "_high"))  # fmt: skip
+        got = [float(one[f"{name}{end}"].sel(task="RTE", lens=lens)) for end in ("", "_low", "_high")]
+        assert got == pytest.approx([sum(values) / 3, min(lows), max(highs)])
+    assert one["plain"].values.tolist() == [1.0]
+    assert one["n"].values.tolist() == [277]
+    assert one["kind"].values.tolist() == ["NLI"]
+    assert one["tuned_hash"].values.tolist() == ["a0 a1 a2"]
+    assert one["size"].values.tolist() == [32]
+    assert "seed" not in one.dims
+    assert "seed" not in one.coords
+    assert one.attrs == made.attrs
+
+
+def test_numbers_without_seeds_are_left_as_they_are():
+    plain = numbers(-0.3).isel(seed=0, drop=True)
+    assert combine_seeds(plain) is plain
+    xr.testing.assert_allclose(combine_seeds(numbers(-0.3)).drop_vars("tuned_hash"), plain.drop_vars("tuned_hash"))
+
+
+def test_a_seed_without_a_number_leaves_none():
+    made = numbers(-0.3, -0.2)
+    made["x"].loc[{"seed": 1}] = np.nan
+    made["x_low"].loc[{"seed": 1}] = np.nan
+    assert np.isnan(combine_seeds(made)["x"]).all()
+    assert np.isnan(combine_seeds(made)["x_low"]).all()
+
+
+@pytest.mark.parametrize(("name", "values"), [("n", [[277, 276]]), ("kind", [["NLI", "QA"]])])
+def test_counts_and_texts_that_differ_are_an_error(name, values):
+    made = numbers(-0.3, -0.2).assign({name: (("task", "seed"), values)})
+    listed = ", ".join(map(str, sorted(values[0])))
+    with pytest.raises(InputError, match=f"Cannot combine seeds: '{name}' is not the same for all of them: {listed}. "):
+        combine_seeds(made)
+
+
+def test_a_verdict_needs_every_seed():
+    (agree,), (differ,) = judge_all([CLAIM], numbers(-0.3, -0.2)), judge_all([CLAIM], numbers(-0.6, 0.01))
+    assert agree.verdict == "holds"
+    assert differ.verdict == "undecided"  # although the mean falls by more than the threshold
+    assert agree.tests == 1
