@@ -10,7 +10,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from headscope.core.document import Document, Paragraph, Part, Section, Table
-from headscope.experiments.claims import FAILS, HOLDS, MOOT, UNCLEAR, JudgedClaim, judge
+from headscope.experiments.claims import HOLDS, MOOT, NOT_REPRODUCED, REFUTED, UNDECIDED, JudgedClaim, judge, list_kinds
 from headscope.experiments.report import describe_origin, describe_unlearned, sample_inputs, time_table
 from headscope.experiments.sentences import describe_verdicts
 from headscope.experiments.summary import list_tasks
@@ -19,13 +19,20 @@ from headscope.reporting.markdown import table_to_markdown, to_markdown
 from headscope.results.stamp import read_provenance
 from headscope.results.store import open_result
 from headscope.studies.effective_attention import paper, report
-from headscope.studies.effective_attention.claims import ALIKE, LOSES, judge_claims
+from headscope.studies.effective_attention.claims import ALIKE, LOSES, judge_models
 
 DOCS = Path(__file__).parent
 STEM = "effective_attention_"
-PADDED, UNPADDED = "only with padding", "only without padding"
-WORDS = {HOLDS: "exactly", PADDED: PADDED, UNPADDED: UNPADDED, FAILS: "not", UNCLEAR: "perhaps", MOOT: "–"}
-SIGNS = {HOLDS: "exact", UNPADDED: "exact", PADDED: "padding", FAILS: "no", UNCLEAR: "?", MOOT: "–"}
+UNPADDED = list_kinds("padding")[1]
+WORDS = {
+    HOLDS: "exactly",
+    REFUTED: "only with padding",
+    UNPADDED: "only without padding",
+    NOT_REPRODUCED: "not",
+    UNDECIDED: "perhaps",
+    MOOT: "–",
+}
+SIGNS = {HOLDS: "exact", UNPADDED: "exact", REFUTED: "padding", NOT_REPRODUCED: "no", UNDECIDED: "?", MOOT: "–"}
 TEXT = """# Does effective attention show something else than attention?
 
 *Made by `docs/make.py` from `docs/results/effective_attention_*.nc`; no number here is typed by hand.*
@@ -106,7 +113,7 @@ def results(folder: Path = DOCS / "results") -> dict[str, dict[str, xr.Dataset]]
 def page(models: Mapping[str, Mapping[str, xr.Dataset]], folder: Path = DOCS / "results") -> bytes:
     """Return the page; times of BERT-base's shape are read from the folder."""
     numbers = {label: data["numbers"] for label, data in models.items()}
-    judged = {label: judge_claims(data["numbers"], data["times"]) for label, data in models.items()}
+    judged = judge_models(numbers)
     shapes = sorted(folder.glob(f"{STEM}bert-base-shape_*_times.nc"))
     method = (report.TEXTS["lenses"], report.JUDGED, *report.TEXTS["method"].split("\n\n"))
     text = TEXT.format(
@@ -149,7 +156,7 @@ def _body(label: str, data: Mapping[str, xr.Dataset], judged: list[JudgedClaim])
     numbers, times = data["numbers"], data["times"]
     whole = report.document(data)
     parts = {part.name: part for section in whole.sections for part in section.parts if not isinstance(part, Paragraph)}
-    text = "\n\n".join(filter(None, (report.describe_losses(numbers), _describe_short(numbers),
+    text = "\n\n".join(filter(None, (report.describe_losses(numbers, judged), _describe_short(numbers),
                                      describe_unlearned(numbers), report.describe_twins(numbers))))  # fmt: skip
     sentences = "\n".join(f"- {claim.text} {describe_verdicts(claim)}" for claim in judged)
     verdicts = parts.get("verdicts_by_task", parts["verdicts"])
@@ -188,9 +195,9 @@ def _answer(numbers: Mapping[str, xr.Dataset]) -> str:
 
     lost = {name: "{} of {}".format(*count(claim)) for name, claim in LOSES.items()}
     short = [100 * float(_count(data, "at most d") / _count(data, "all")) for data in numbers.values()]
-    sep, punctuation, cls = lost.values()
+    _, sep, cls, punctuation = lost.values()
     return ANSWER.format(
-        sep=sep, punctuation=punctuation, cls=cls, alike=count(ALIKE)[0], short=_range(min(short), max(short))
+        sep=sep, punctuation=punctuation, cls=cls, alike=count(ALIKE[1])[0], short=_range(min(short), max(short))
     )
 
 
@@ -237,7 +244,7 @@ def _counts(judged: list[list[JudgedClaim]]) -> pd.DataFrame:
     rows = []
     for claims in zip(*judged, strict=True):
         verdicts = [task.verdict for claim in claims for task in claim.tasks]
-        kinds = (HOLDS, FAILS, PADDED, UNPADDED, UNCLEAR, MOOT)
+        kinds = list_kinds("padding")
         rows.append({"claim": claims[0].text} | {kind: str(verdicts.count(kind) or "") for kind in kinds})
     return pd.DataFrame(rows).set_index("claim")
 

@@ -26,7 +26,7 @@ from headscope.experiments.claims import (
     scale_thresholds,
     within,
 )
-from headscope.experiments.judging import judge_all, judge_models, replace_where
+from headscope.experiments.judging import judge_all, judge_together, replace_where
 from headscope.experiments.sentences import (
     compare_verdicts,
     conjugate,
@@ -124,6 +124,7 @@ def test_a_verdict_carries_the_interval_that_decides():
     share = replace(CLAIM, percent=True)
     assert format_interval(share, Interval(-0.2, -0.25, -0.15)) == "−20.0 points [−25.0, −15.0]"
     assert format_interval(replace(share, direction="within"), Interval(0.2, 0.1, 0.3)) == "20.0 % [10.0, 30.0]"
+    assert format_interval(CLAIM, Interval(0.2)) == "0.200 without an interval"
 
 
 def test_more_verdicts_need_more_evidence():
@@ -132,7 +133,7 @@ def test_more_verdicts_need_more_evidence():
     assert judge(CLAIM, weak, tests=100).verdict == "undecided"
     (first, second) = judge_all([CLAIM, CLAIM], numbers(tasks=["RTE", "MRPC"]))
     assert first.tests == second.tests == 4
-    models = judge_models([CLAIM], {"a": numbers(), "b": numbers(tasks=["RTE", "MRPC"])}, others=1)
+    models = judge_together({"a": ([CLAIM, CLAIM], numbers()), "b": ([CLAIM], numbers(tasks=["RTE", "MRPC"]))})
     assert {label: judged[0].tests for label, judged in models.items()} == {"a": 4, "b": 4}
     assert "so that all 4 hold together" in describe_tests(models["a"])
     assert f"factor of {simultaneous_factor(4):.2f}" in describe_tests(models["a"])

@@ -13,7 +13,6 @@ from headscope.studies.effective_attention.claims import (
     SHARE,
     SPREAD,
     judge_claims,
-    judge_losses,
     judge_models,
 )
 from headscope.studies.effective_attention.paper import MAPS
@@ -179,12 +178,13 @@ def test_several_tokens_of_a_type_may_decide():
 @pytest.mark.parametrize(("exact", "said"), [(-0.2, "holds"), (0.0, REFUTED), (0.1, REFUTED)])
 def test_the_summary_names_the_tasks_that_lose_weight(exact, said):
     made = numbers(exact=exact)
-    verdict = judge_losses(made)["[SEP]"]
-    assert verdict.verdict == said == verdicts(made)[SEP].verdict
-    whole = made.assign(n=(("task", "length"), [[10]]))
+    judged, whole = judge_claims(made), made.assign(n=(("task", "length"), [[10]]))
+    assert verdicts(made)[SEP].verdict == said
     word = "loses weight on RTE" if said == "holds" else "loses weight only with padding on RTE"
-    assert f"[SEP], from all other tokens, {word} (0.300 → " in describe_losses(whole)
-    assert "attention itself, to 0.1 % of its norm, for 25 % of the inputs of RTE." in describe_losses(whole)
+    text = describe_losses(whole, judged)
+    assert f"[SEP], from all other tokens, {word} (0.300 → " in text
+    assert f"The sink, from all other tokens, {word} (0.300 → " in text
+    assert "attention itself, to 0.1 % of its norm, for 25 % of the inputs of RTE." in text
 
 
 def test_tokens_with_the_same_weight_are_reported():
@@ -238,9 +238,9 @@ def test_a_type_that_does_not_occur_is_not_judged():
     gone = {name: made[name].where(~nothing) for name in made if name.startswith("type_weight")}
     found = {each.text: each for each in judge_claims(made.assign(gone))}
     assert describe_verdicts(found["Punctuation loses weight too."]) == "Does not apply on RTE (no punctuation there)."
-    assert "Punctuation, from [CLS] in the last layer, does not occur on RTE." in describe_losses(
-        made.assign({**gone, "n": (("task", "length"), [[10]])})
-    )
+    whole = made.assign({**gone, "n": (("task", "length"), [[10]])})
+    said = describe_losses(whole, list(found.values()))
+    assert "Punctuation, from [CLS] in the last layer, does not occur on RTE." in said
 
 
 def test_ranks_do_not_apply_where_cls_and_sep_have_the_same_weight():

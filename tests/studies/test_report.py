@@ -19,7 +19,7 @@ def by_length(**classes):
     """One task whose classes of lengths change by so much exactly, and by -0.2 with the paper's code."""
     parts = [numbers(exact=exact).assign_coords(length=[name]) for name, exact in classes.items()]
     many = xr.DataArray([[10] * len(parts)], dims=("task", "length"))
-    return xr.concat(parts, "length").assign(n=many)
+    return xr.concat(parts, "length", data_vars="minimal").assign(n=many)
 
 
 def test_lengths_at_which_weight_is_lost_are_listed():
@@ -32,9 +32,8 @@ def test_lengths_at_which_weight_is_lost_are_listed():
 def test_lengths_without_inputs_are_left_out_and_those_with_one_input_are_inconclusive():
     made = by_length(**{"all": -0.2, "1–32": -0.2}).assign(n=(("task", "length"), [[10, 0]]))
     assert report.describe_lengths(made).startswith("The sink loses no weight anywhere.")
-    unsure = xr.concat(
-        [numbers(exact=-0.1, reach=0.3).assign_coords(length=[each]) for each in ("all", "1–32")], "length"
-    )
+    parts = [numbers(exact=-0.1, reach=0.3).assign_coords(length=[each]) for each in ("all", "1–32")]
+    unsure = xr.concat(parts, "length", data_vars="minimal")
     said = report.describe_lengths(unsure.assign(n=(("task", "length"), [[10, 1]])))
     assert said.startswith("The sink may or may not lose weight on RTE with 1–32 tokens.")
 

@@ -249,7 +249,8 @@ def format_interval(claim: Claim, interval: Interval, *, ends: bool = True) -> s
     elif claim.relative:
         scale, form, unit = 100, ".0f", " %"
     value, low, high = (f"{scale * end:{form}}" for end in (interval.value, interval.low, interval.high))
-    return f"{value}{unit}{f' [{low}, {high}]' if ends else ''}".replace("-", "−")
+    between = f" [{low}, {high}]" if interval.known else " without an interval"
+    return f"{value if isfinite(interval.value) else 'no number'}{unit}{between if ends else ''}".replace("-", "−")
 
 
 def format_figures(claim: Claim, task: xr.Dataset, verdict: TaskVerdict) -> str:

@@ -19,12 +19,10 @@ def judge_all(claims: Sequence[Claim], numbers: xr.Dataset, tests: int | None = 
     return [judge(claim, combined, count) for claim in claims]
 
 
-def judge_models(
-    claims: Sequence[Claim], models: Mapping[str, xr.Dataset], others: int = 0
-) -> dict[str, list[JudgedClaim]]:
-    """Judge claims on every task of every model, corrected for all of these verdicts and a number of others."""
-    tests = others + len(claims) * sum(numbers.sizes["task"] for numbers in models.values())
-    return {label: judge_all(claims, numbers, tests) for label, numbers in models.items()}
+def judge_together(groups: Mapping[str, tuple[Sequence[Claim], xr.Dataset]]) -> dict[str, list[JudgedClaim]]:
+    """Judge the claims of every group, such as a model, on its numbers, corrected for the verdicts of all groups."""
+    tests = sum(len(claims) * numbers.sizes["task"] for claims, numbers in groups.values())
+    return {label: judge_all(claims, numbers, tests) for label, (claims, numbers) in groups.items()}
 
 
 def replace_where(claims: Sequence[Claim], **where: str) -> list[Claim]:

@@ -41,12 +41,12 @@ LOW = 0.2
 UNIFORM, FOCUS, FADE, LIFT = 0.8, 0.05, 0.5, 0.1
 THRESHOLDS = {name: Threshold(text, value, "", why, "2026-11-16") for name, (text, value, why) in {
     "gain": ("gain over raw attention", GAIN, "half of the paper's smallest gain in the last layer, Tables 1 and 2"),
-    "sst": ("the same on SST-2", SST_GAIN, "half of the paper's smallest gain in the last layer, Table 3"),
+    "sst": ("gain over raw attention, SST-2", SST_GAIN, "half of the paper's smallest gain in the last layer, Table 3"),
     "over": ("gain of flow over rollout", OVER, "half of the smaller mean gain above the first layer, Tables 1 and 2"),
     "drop": ("fall above the first layer", DROP, "half of the smaller fall to the mean of the others, Tables 1 and 2"),
     "growth": ("rise with depth", GROWTH, "half of the smallest rise from the first layer to the last, Tables 1 and 2"),
     "low": ("hardly a correlation", LOW, "the standard deviation over inputs in Table 3: inputs differ by more"),
-    "uniform": ("almost uniform: below 1", round(1 - UNIFORM, 3), "as if four of five tokens shared it; none given"),
+    "uniform": ("1 − uniformity", round(1 - UNIFORM, 3), "as if four of five tokens shared all; no number printed"),
     "focus": ("more focused", FOCUS, "one token in twenty; the paper gives no number"),
     "fade": ("left of the diagonal", FADE, "half of what the first layer has; the paper gives no number"),
     "lift": ("above an equal share", LIFT, "a tenth above what equal weights would give; the paper gives no number"),
@@ -160,5 +160,5 @@ def judge_models(models: Mapping[str, xr.Dataset], subset: str = "all") -> dict[
         names = [name for name in numbers if str(name).startswith("difference")]
         return numbers[names].sel(subset=subset).drop_vars("lens", errors="ignore").rename(formula="lens")
 
-    judged = judging.judge_models(CLAIMS, {label: select(numbers) for label, numbers in models.items()})
+    judged = judging.judge_together({label: (CLAIMS, select(numbers)) for label, numbers in models.items()})
     return {label: [claim for claim in claims if claim.verdict != MOOT] for label, claims in judged.items()}

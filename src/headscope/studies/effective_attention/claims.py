@@ -102,10 +102,11 @@ LAYERS = Claim(
     "The last two layers change most with fine-tuning, under both attentions.", "layer_margin", direction="above",
     threshold=SIGN, exact=("raw", "effective"), published=("raw", "paper"), contrast="padding", source="sun2021",
     figures=partial(name_least, name="similarity_layer", lenses=("raw", "effective")),
+    applies=lambda task: "" if task.sizes["layer"] > 2 else "there are no other layers",
 )  # fmt: skip
 EARLIER = (
-    Claim("Effective attention is more dispersed.", "dispersion", direction="rises", threshold=SPREAD,
-          source="brunner2020", **BOTH),
+    Claim("Effective attention is more dispersed.", "dispersion", {}, "rises", threshold=SPREAD, source="brunner2020",
+          **BOTH),
     _claim_raw("32 to 61 % of raw maps are heterogeneous.", "heterogeneous", (0.32, 0.61)),
     _claim_raw("About 30 % of raw maps are vertical.", "vertical", (0.30, 0.30)),
 )  # fmt: skip
@@ -120,7 +121,7 @@ TIME = Claim(
 
 def judge_claims(numbers: xr.Dataset, times: xr.Dataset | None = None) -> list[JudgedClaim]:
     """Judge every claim on the tuned model; that on time does not apply unless the model has BERT-base's shape."""
-    shape = numbers.sizes["layer"], numbers.sizes["head"], int(numbers["value_size"].values[0])
+    shape = numbers.sizes["layer"], numbers.sizes["head"], int(numbers["value_size"].values.flat[0])
     return [claim for claims in judge_models({"": numbers}, times, shape=shape).values() for claim in claims]
 
 
@@ -128,23 +129,10 @@ def judge_models(
     models: Mapping[str, xr.Dataset], times: xr.Dataset | None = None, *, several: str = "max", shape: Any = SHAPE
 ) -> dict[str, list[JudgedClaim]]:
     """Judge every claim on the tuned models, corrected for all verdicts, and that on time as if it were a model."""
-    tuned = {label: numbers.sel(role="tuned", length="all") for label, numbers in models.items()}
-    judged = judging.judge_models(judging.replace_where(CLAIMS, several=several), tuned, others=times is not None)
+    chosen = judging.replace_where(CLAIMS, several=several)
+    groups = {label: (chosen, numbers.sel(role="tuned", length="all")) for label, numbers in models.items()}
     if times is not None:
         unfair = "" if shape == SHAPE else "the model has not BERT-base's shape"
         unfair = unfair if times.attrs["device"] == "cpu" else "the released code cannot run on a GPU"
-        ratios = pool_ratios(times).assign(unfair=unfair)
-        judged["time"] = judging.judge_all([TIME], ratios, 1 + sum(map(count_tests, tuned.values())))
-    return judged
-
-
-def count_tests(numbers: xr.Dataset) -> int:
-    """Return the number of verdicts on one model."""
-    return len(CLAIMS) * numbers.sizes["task"]
-
-
-def judge_losses(numbers: xr.Dataset) -> dict[str, JudgedClaim]:
-    """Judge who loses weight on the tuned model, corrected as the claims are."""
-    tuned = numbers.sel(role="tuned", length="all")
-    judged = judging.judge_all(list(LOSES.values()), tuned, count_tests(tuned))
-    return dict(zip(LOSES, judged, strict=True))
+        groups["time"] = ([TIME], pool_ratios(times).assign(unfair=unfair))
+    return judging.judge_together(groups)

@@ -20,7 +20,7 @@ from headscope.plotting.facets import heat_facets, interval_facets, stacked_shar
 from headscope.reporting.frames import Quantity, to_frame
 from headscope.results.stamp import read_provenance
 from headscope.studies.effective_attention import claims, paper
-from headscope.studies.effective_attention.claims import LOSES, judge_claims, judge_losses
+from headscope.studies.effective_attention.claims import LOSES, judge_claims
 
 TEXTS, CAPTIONS = report.read_prose(__package__)
 ROWS = {"task": "task", "lens": "attention"}
@@ -49,7 +49,7 @@ def document(results: Results) -> Document:
     judged, facts, tasks = judge_claims(numbers, times), read_provenance(numbers), list_tasks(numbers)
     theirs = paper.table_1() if set(tasks) & set(paper.KINDS) else None
     inputs = sample_inputs(CAPTIONS, numbers)
-    sizes, losses = sentences.describe_sizes(numbers, TEXTS), describe_losses(numbers)
+    sizes, losses = sentences.describe_sizes(numbers, TEXTS), describe_losses(numbers, judged)
     said = (sizes, losses, report.describe_unlearned(numbers), TEXTS["lenses"])
     differences = f"**What differs from the paper.** {describe_differences(numbers)}"
     sections = [
@@ -182,12 +182,14 @@ def draw_lengths(numbers: xr.Dataset) -> Figure:
     return report.draw_by_length(numbers.sel(role="tuned", lens=SHOWN), shown)
 
 
-def describe_losses(numbers: xr.Dataset) -> str:
-    """Return on which tasks [SEP], punctuation and [CLS] lose weight, and how often nothing can differ."""
+def describe_losses(numbers: xr.Dataset, judged: list[JudgedClaim]) -> str:
+    """Return on which tasks the sink, [SEP] and punctuation lose weight, and how often nothing can differ."""
     same = numbers["same_inputs"].sel(role="base", length="all")
-    source = {"punctuation": "from [CLS] in the last layer"}
-    subjects = {name: f"{name}, {source.get(name, 'from all other tokens')}," for name in LOSES}
-    parts = [sentences.describe_change(subjects[name], claim, WORDS) for name, claim in judge_losses(numbers).items()]
+    source, known = {"punctuation": "from [CLS] in the last layer"}, {claim.text: claim for claim in judged}
+    parts = [
+        sentences.describe_change(f"{name}, {source.get(name, 'from all other tokens')},", known[claim.text], WORDS)
+        for name, claim in LOSES.items() if claim.text in known
+    ]  # fmt: skip
     inputs = join_words(f"{100 * float(share):.0f} % of the inputs of {share['task'].values!s}" for share in same)
     return " ".join([*parts, TEXTS["same"].format(inputs=inputs)])
 
