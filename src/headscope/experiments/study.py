@@ -183,7 +183,7 @@ class TaskStudy(Study):
         joined = {name: xr.concat(tables, "task", **join) for name, tables in parts.items()}
         if maps:
             joined["maps"] = choose_maps(maps, [find_example(run, self.example_id) is not None for run in runs])
-        numbers = stamp_tasks(joined.pop("numbers"), **self._facts(base, missing))
+        numbers = stamp_tasks(joined.pop("numbers"), **self.describe_run(base, missing))
         facts = read_provenance(numbers)
         return {"numbers": numbers, **{name: stamp(data, **facts) for name, data in joined.items()}}
 
@@ -237,7 +237,7 @@ class TaskStudy(Study):
         limit = self.limit or short.get("limit")
         return TaskRun(task, base, steps, tuning, self.max_length, self.seed, limit, tuned, options.get("device"))
 
-    def _facts(self, base: "Model", missing: list[str]) -> dict[str, Any]:
+    def describe_run(self, base: "Model", missing: list[str]) -> dict[str, Any]:
         """Return the provenance; of a path only its name, so that a report says nothing of the machine."""
         values = _describe_options(self)
         changed = {
