@@ -62,10 +62,8 @@ def measure_one(chosen: argparse.Namespace) -> None:
     """Tune one model for one task with one seed, and study it."""
     study, run, label = _plan(chosen, chosen.seed)
     run.steps.begin(run.facts({"classifier": study.classifier}))
-    shared, own = _base_file(chosen, study, run, label), run.steps.folder / "base.npz"
-    if shared.is_file() and not own.is_file():
-        write_npz(read_npz(shared), own)
-    numbers = run.steps.keep("numbers", lambda: measure_numbers(run, study.classifier), discard="*.state")
+    shared = _base_file(chosen, study, run, label)
+    numbers = run.steps.keep("numbers", lambda: _tune_and_measure(study, run, shared), discard="*.state")
     numbers = stamp_tasks(numbers, **{**study.describe_run(run.base, []), "model": label, "seed": chosen.seed})
     numbers = numbers.expand_dims(seed=[chosen.seed], axis=1)
     base = chosen.out / f"{label}.{chosen.task}.{chosen.seed}"
@@ -74,6 +72,15 @@ def measure_one(chosen: argparse.Namespace) -> None:
         maps = run.steps.keep("maps", lambda: measure_maps(run, None))
         facts = {**read_provenance(numbers), "task_shown": run.task.name}
         write_npz(stamp(maps, **facts), base.with_name(f"{base.name}.maps.npz"))
+
+
+def _tune_and_measure(study: EffectiveAttention, run: TaskRun, shared: Path) -> xr.Dataset:
+    """Return the numbers; those before tuning from the shared file, which another process may write meanwhile."""
+    assert run.tuned is not run.base
+    own = run.steps.folder / "base.npz"
+    if shared.is_file() and not own.is_file():
+        write_npz(read_npz(shared), own)
+    return measure_numbers(run, study.classifier)
 
 
 def measure_before(chosen: argparse.Namespace) -> None:

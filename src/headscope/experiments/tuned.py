@@ -31,6 +31,9 @@ from headscope.training.settings import TrainingOptions, make_training_settings
 from headscope.version import __version__
 
 WEIGHTS = (".safetensors", ".bin")
+PADDED_BATCH = 32
+"""Inputs measured at once where all are padded: several lenses of every layer are in memory together."""
+
 SHAPE = ("model_type", "num_hidden_layers", "num_attention_heads")
 
 
@@ -96,6 +99,8 @@ class TaskRun:
         self, model: Model, name: str, lenses: Mapping[str, str], statistics: Sequence[str], **options: Any
     ) -> xr.Dataset:
         """Measure the studied examples, one value per example and head; `lenses` are specs by the labels they get."""
+        if options.get("pad_to") is not None:
+            options = {"batch_size": PADDED_BATCH, **options}
         with ignore_truncation():
             measured = measure(
                 model,

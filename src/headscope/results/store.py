@@ -18,6 +18,8 @@ from headscope.results.tables import write_csv, write_parquet
 from headscope.results.zarr_folder import is_zarr, read_zarr, write_zarr
 
 TABLES = {".csv": "pandas.read_csv", ".parquet": "pandas.read_parquet"}
+COMPRESSION = {"zlib": True, "complevel": 5, "shuffle": True}
+COMPRESSED = 4096  # bytes; a smaller variable would grow
 
 
 def save(what: Any, path: str | Path, *, overwrite: bool = False) -> Path:
@@ -139,8 +141,10 @@ def _stamp_maps(maps: Sequence[Any]) -> xr.Dataset:
 
 def _write_netcdf(data: xr.Dataset, part: Path) -> None:
     """Write the file from memory: HDF5 kills Python when a disk is full, while bytes raise OSError."""
+    numbers = {name: each for name, each in data.variables.items() if each.dtype.kind in "fiu"}
+    encoding = {name: {**COMPRESSION} for name, each in numbers.items() if each.nbytes >= COMPRESSED}
     try:
-        content = data.to_netcdf(engine="h5netcdf", format="NETCDF4")
+        content = data.to_netcdf(engine="h5netcdf", format="NETCDF4", encoding=encoding)
     except (ValueError, TypeError) as error:  # text that HDF5 cannot hold, attributes other than text and numbers
         raise OutputError(f"This Dataset does not fit into a NetCDF file: {error}.") from error
     part.write_bytes(content)
