@@ -11,26 +11,32 @@ import pytest
 import xarray as xr
 
 from headscope.results.npz import write_npz
+from headscope.results.stamp import stamp
 from tests.studies.data import found
 
 DOCS = Path(__file__).parents[2] / "docs"
 
 
+def join(found, out):
+    script = [sys.executable, DOCS / "runs" / "effective_attention.py", "join", found, "--out", out]
+    return subprocess.run(script, capture_output=True, text=True)
+
+
 @pytest.fixture(scope="module")
 def joined(tmp_path_factory):
-    """Two runs of a tiny study, joined as the docs' own results are."""
+    """Runs of a tiny study of two tasks with two seeds, joined as the docs' own results are."""
     folder = tmp_path_factory.mktemp("joined")
     parts = found("effective_attention")
     for task in ("RTE", "SST-2"):
-        for part in ("numbers", "maps"):
-            named = parts[part].assign_coords(task=[task]) if "task" in parts[part].dims else parts[part]
-            write_npz(named, folder / "found" / f"tiny.{task.lower()}.{part}.npz")
+        for seed in (0, 1):
+            numbers = parts["numbers"].assign_coords(task=[task]).expand_dims(seed=[seed], axis=1)
+            write_npz(numbers, folder / "found" / f"tiny.{task.lower()}.{seed}.numbers.npz")
+        write_npz(stamp(parts["maps"], task_shown=task), folder / "found" / f"tiny.{task.lower()}.0.maps.npz")
     timed = [parts["times"].assign_coords(task=[task]) for task in ("RTE", "SST-2")]
     for label in ("tiny", "bert-base-shape_cpu"):
         timed_as = xr.concat(timed, "task", combine_attrs="override")
         write_npz(timed_as, folder / "found" / f"{label}.times.npz")
-    script = [sys.executable, DOCS / "runs" / "effective_attention.py", "join", folder / "found", "--out", folder]
-    done = subprocess.run(script, capture_output=True, text=True)
+    done = join(folder / "found", folder)
     assert done.returncode == 0, done.stderr
     return folder
 
@@ -57,7 +63,29 @@ def test_runs_are_joined_into_stamped_files(joined):
         assert facts["n"] == (12 if path.stem.endswith("_times") else 24)
     whole = open_result(joined / "effective_attention_tiny.nc")
     one = found("effective_attention")["numbers"]
-    xr.testing.assert_allclose(whole["share"].isel(task=1, drop=True), one["share"].isel(task=0, drop=True), rtol=1e-5)
+    assert whole["share"].dims[:2] == ("task", "seed")
+    for seed in (0, 1):
+        again = whole["share"].isel(task=1, drop=True).sel(seed=seed, drop=True)
+        xr.testing.assert_allclose(again, one["share"].isel(task=0, drop=True), rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda run: run.assign(data_hash=("task", ["other"])), "The seeds of RTE study different inputs"),
+        (lambda run: stamp(run, weights_hash="other"), "differ in weights_hash"),
+        (lambda run: run.assign_coords(task=["MRPC"]), "Tasks have different seeds"),
+    ],
+)
+def test_runs_that_do_not_belong_together_are_not_joined(tmp_path, change, said):
+    numbers = found("effective_attention")["numbers"].assign_coords(task=["RTE"])
+    for seed, run in enumerate((numbers, change(numbers))):
+        run = run.expand_dims(seed=[seed], axis=1)
+        write_npz(run, tmp_path / "found" / f"tiny.{run['task'].item().lower()}.{seed}.numbers.npz")
+    done = join(tmp_path / "found", tmp_path)
+    assert done.returncode != 0
+    assert said in done.stderr
+    assert not list(tmp_path.glob("*.nc"))
 
 
 def test_the_page_answers_in_words_and_numbers(joined, maker):
