@@ -25,6 +25,7 @@ import numpy as np
 import xarray as xr
 
 import headscope as hs
+from headscope.experiments.pattern_shares import COUNTS, correct_patterns
 from headscope.experiments.seeds import combine_seeds
 from headscope.experiments.steps import print_progress
 from headscope.experiments.study import stamp_tasks
@@ -35,6 +36,7 @@ from headscope.results.stamp import fingerprint, fingerprint_examples, read_prov
 from headscope.studies.effective_attention import EffectiveAttention
 from headscope.studies.effective_attention.measure import (
     BATCHES,
+    LENSES,
     measure_base,
     measure_maps,
     measure_numbers,
@@ -44,6 +46,7 @@ from headscope.studies.effective_attention.paper import KINDS
 from headscope.version import __version__
 
 ORDER = ("RTE", "MRPC", "QNLI", "SST-2", "STS-B")
+CLASSIFIER = "cnn"
 SHAPE = "bert-base-shape"
 TOLERANCE = 1e-6  # the stored numbers are in float32
 SHOWN = "RTE"  # the task whose example is shown, as in the paper
@@ -61,9 +64,9 @@ TUNING_BY_MODEL: dict[str, dict[str, Any]] = {"all-mpnet-base-v2": {"learning_ra
 def measure_one(chosen: argparse.Namespace) -> None:
     """Tune one model for one task with one seed, and study it."""
     study, run, label = _plan(chosen, chosen.seed)
-    run.steps.begin(run.facts({"classifier": study.classifier}))
-    shared = _base_file(chosen, study, run, label)
-    numbers = run.steps.keep("numbers", lambda: _tune_and_measure(study, run, shared), discard="*.state")
+    run.steps.begin(run.facts({"classifier": CLASSIFIER}))
+    shared = _base_file(chosen, run, label)
+    numbers = run.steps.keep("numbers", lambda: _tune_and_measure(run, shared), discard="*.state")
     numbers = stamp_tasks(numbers, **{**study.describe_run(run.base, []), "model": label, "seed": chosen.seed})
     numbers = numbers.expand_dims(seed=[chosen.seed], axis=1)
     base = chosen.out / f"{label}.{chosen.task}.{chosen.seed}"
@@ -74,20 +77,20 @@ def measure_one(chosen: argparse.Namespace) -> None:
         write_npz(stamp(maps, **facts), base.with_name(f"{base.name}.maps.npz"))
 
 
-def _tune_and_measure(study: EffectiveAttention, run: TaskRun, shared: Path) -> xr.Dataset:
-    """Return the numbers; those before tuning from the shared file, which another process may write meanwhile."""
-    assert run.tuned is not run.base
+def _tune_and_measure(run: TaskRun, shared: Path) -> xr.Dataset:
+    """Return the numbers; those before tuning are taken from the shared file if there is one."""
+    assert run.tuned is not run.base  # it is tuned here, while another process may write the shared file
     own = run.steps.folder / "base.npz"
     if shared.is_file() and not own.is_file():
         write_npz(read_npz(shared), own)
-    return measure_numbers(run, study.classifier)
+    return measure_numbers(run, CLASSIFIER)
 
 
 def measure_before(chosen: argparse.Namespace) -> None:
     """Measure one model before tuning on one task."""
-    study, run, label = _plan(chosen, 0, "base")
-    run.steps.begin(run.facts({"classifier": study.classifier}))
-    write_npz(measure_base(run, study.classifier), _base_file(chosen, study, run, label))
+    _, run, label = _plan(chosen, 0, "base")
+    run.steps.begin(run.facts({"classifier": CLASSIFIER}))
+    write_npz(measure_base(run, CLASSIFIER), _base_file(chosen, run, label))
 
 
 def _plan(chosen: argparse.Namespace, seed: int, folder: str | None = None) -> tuple[EffectiveAttention, TaskRun, str]:
@@ -96,18 +99,18 @@ def _plan(chosen: argparse.Namespace, seed: int, folder: str | None = None) -> t
     label = Path(chosen.model or "all-MiniLM-L6-v2").name
     options = {**TUNING, **TUNING_BY_TASK.get(chosen.task, {}), **TUNING_BY_MODEL.get(label, {})}
     options |= {name: getattr(chosen, name) for name in OPTIONS if getattr(chosen, name, None) is not None}
-    study = EffectiveAttention(data=str(chosen.place), tasks=(chosen.task,), **options)
+    study = EffectiveAttention(data=str(chosen.place), tasks=(chosen.task,), classifier=CLASSIFIER, **options)
     (task,), _ = study.read_tasks()
     base = hs.load(chosen.model, device=chosen.device, dtype="float32")
     out = chosen.work / label / (folder or f"seed-{seed}")
     run = study.plan_task(task, base, out, 1, seed=seed, device=chosen.device, progress=print_progress)
-    check_runs([run], {"classifier": study.classifier})
+    check_runs([run], {"classifier": CLASSIFIER})
     return study, run, label
 
 
-def _base_file(chosen: argparse.Namespace, study: EffectiveAttention, run: TaskRun, label: str) -> Path:
+def _base_file(chosen: argparse.Namespace, run: TaskRun, label: str) -> Path:
     """Return where the numbers before tuning are shared: a file named after all that decides them."""
-    facts = (__version__, run.base.weights_hash, study.classifier, str(run.max_length))
+    facts = (__version__, run.base.weights_hash, CLASSIFIER, str(run.max_length))
     code = fingerprint([*facts, fingerprint_examples(run.examples, labels=True)])
     return Path(chosen.work / label / f"base-{chosen.task}-{code[:12]}.npz")
 
@@ -147,7 +150,7 @@ def join(chosen: argparse.Namespace) -> None:
     """For each model its tasks and seeds in one file, single precision; the maps of one example; times."""
     for label in sorted({path.name.partition(".")[0] for path in chosen.folder.glob("*.numbers.npz")}):
         runs = [read_npz(path) for path in sorted(chosen.folder.glob(f"{label}.*.numbers.npz"))]
-        numbers = _join_runs([each.drop_attrs() for each in runs]).map(_single)
+        numbers = _correct(_join_runs([each.drop_attrs() for each in runs])).map(_single)
         numbers = stamp(numbers, **read_provenance(stamp_tasks(combine_seeds(numbers), **_shared_facts(runs))))
         base = chosen.out / f"effective_attention_{label}"
         hs.save(numbers, base.with_name(f"{base.name}.nc"), overwrite=True)
@@ -193,6 +196,12 @@ def _join_runs(runs: list[xr.Dataset]) -> xr.Dataset:
     return xr.concat(tasks, "task", **options)
 
 
+def _correct(numbers: xr.Dataset) -> xr.Dataset:
+    """Correct the shares of patterns by the labels that there are now, and leave out the counts of every head."""
+    corrected = correct_patterns(numbers[list(COUNTS)], CLASSIFIER, LENSES)
+    return numbers.drop_dims(["other_lens", "other_pattern"]).drop_vars(COUNTS, errors="ignore").assign(corrected)
+
+
 def _single(each: xr.DataArray) -> xr.DataArray:
     return each.astype(np.float32) if each.dtype == np.float64 else each
 
@@ -205,10 +214,10 @@ def check(chosen: argparse.Namespace) -> None:
     """
     with tempfile.TemporaryDirectory() as folder:
         chosen.work = Path(folder)
-        study, run, label = _plan(chosen, 0, "base")
+        _, run, label = _plan(chosen, 0, "base")
         stored = hs.open_result(chosen.results / f"effective_attention_{label}.nc")
         stored = stored.sel(task=run.task.name, role="base").isel(seed=0)
-        again = measure_base(run, study.classifier)
+        again = measure_base(run, CLASSIFIER).drop_vars(COUNTS)
         same_device = read_provenance(stored)["device"] == run.base.device.type
     failed = []
     for name in map(str, again.data_vars):
