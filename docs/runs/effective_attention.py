@@ -150,8 +150,9 @@ def join(chosen: argparse.Namespace) -> None:
     """For each model its tasks and seeds in one file, single precision; the maps of one example; times."""
     for label in sorted({path.name.partition(".")[0] for path in chosen.folder.glob("*.numbers.npz")}):
         runs = [read_npz(path) for path in sorted(chosen.folder.glob(f"{label}.*.numbers.npz"))]
+        facts = _shared_facts(runs)
         numbers = _correct(_join_runs([each.drop_attrs() for each in runs])).map(_single)
-        numbers = stamp(numbers, **read_provenance(stamp_tasks(combine_seeds(numbers), **_shared_facts(runs))))
+        numbers = stamp(numbers, **read_provenance(stamp_tasks(combine_seeds(numbers), **facts)))
         base = chosen.out / f"effective_attention_{label}"
         hs.save(numbers, base.with_name(f"{base.name}.nc"), overwrite=True)
         shown = [read_npz(path) for path in sorted(chosen.folder.glob(f"{label}.*.maps.npz"))]
