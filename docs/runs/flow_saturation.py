@@ -52,7 +52,7 @@ def join(options: argparse.Namespace) -> None:
         part = part.assign(n=len(lengths), tokens=float(np.mean(lengths)))
         parts.append(part.assign_coords(layer=part["layer"] + 1).drop_attrs().expand_dims(model=[label], task=[task]))
     whole = stamp(
-        xr.combine_by_coords(parts),
+        xr.merge(parts, join="outer", compat="no_conflicts"),
         command="docs/runs/flow_saturation.py on the dev sets of RTE and SST-2, one run per model and task, joined",
         model=sorted(hashes),
         weights_hash=hashes,
