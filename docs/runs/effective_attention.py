@@ -150,6 +150,7 @@ def join(chosen: argparse.Namespace) -> None:
     """For each model its tasks and seeds in one file, single precision; the maps of one example; times."""
     for label in sorted({path.name.partition(".")[0] for path in chosen.folder.glob("*.numbers.npz")}):
         runs = [read_npz(path) for path in sorted(chosen.folder.glob(f"{label}.*.numbers.npz"))]
+        runs = [each for each in runs if chosen.seeds is None or int(each["seed"].item()) in chosen.seeds]
         facts = _shared_facts(runs)
         numbers = _correct(_join_runs([each.drop_attrs() for each in runs])).map(_single)
         numbers = stamp(numbers, **read_provenance(stamp_tasks(combine_seeds(numbers), **facts)))
@@ -267,6 +268,7 @@ def main() -> None:
     joining = verbs.add_parser("join", help="join the results of all runs")
     joining.add_argument("folder", type=Path)
     joining.add_argument("--out", type=Path, required=True)
+    joining.add_argument("--seeds", type=int, nargs="+", help="only these; all by default")
     joining.set_defaults(what=join)
     chosen = options.parse_args()
     chosen.what(chosen)

@@ -43,6 +43,14 @@ def test_the_same_dataset_has_the_same_bytes(tmp_path):
     assert first == second
 
 
+def test_large_variables_are_compressed_without_loss(tmp_path):
+    values = np.repeat(np.linspace(0, 1, 100), 1000)
+    data = xr.Dataset({"x": ("row", values), "few": ("column", values[:10])})
+    path = save(data, tmp_path / "a.nc")
+    assert path.stat().st_size < values.nbytes / 4
+    xr.testing.assert_identical(open_result(path), data)
+
+
 def test_an_opened_file_is_closed(tmp_path):
     path = save(dataset(), tmp_path / "a.nc")
     data = open_result(path)

@@ -86,7 +86,7 @@ def test_runs_that_do_not_belong_together_are_not_joined(tmp_path, change, said)
         write_npz(run, tmp_path / "found" / f"tiny.{run['task'].item().lower()}.{seed}.numbers.npz")
     script = read_script(DOCS / "runs" / "effective_attention.py")
     with pytest.raises(SystemExit, match=said):
-        script.join(argparse.Namespace(folder=tmp_path / "found", out=tmp_path))
+        script.join(argparse.Namespace(folder=tmp_path / "found", out=tmp_path, seeds=None))
     assert not list(tmp_path.glob("*.nc"))
 
 

@@ -62,6 +62,15 @@ def test_a_model_learns_numbers(tmp_path):
     assert float(hs.score(model, paired(60), progress=False)["pearson"]) > 0.7
 
 
+@pytest.mark.parametrize(("rows", "metric"), [(labelled, "accuracy"), (paired, "pearson")])
+def test_mpnet_learns_and_is_scored_with_effective_attention_in_place(rows, metric, tmp_path):
+    model = hs.finetune(tiny("mpnet"), rows(40), out=tmp_path / "m", epochs=8, **FAST)
+    plain, same = (hs.score(model, rows(40), edit=edit, progress=False) for edit in (None, "effective_attention"))
+    assert float(plain[metric]) > 0.7
+    outputs = "logits" if "logits" in plain else "prediction"
+    np.testing.assert_allclose(same[outputs], plain[outputs], atol=1e-4)
+
+
 def test_a_model_learns_masked_language_modelling(tmp_path):
     model = hs.finetune(tiny("bert"), plain(40), out=tmp_path / "m", task="mlm", epochs=10, **FAST)
     tied = model.network.cls.predictions.decoder.weight is model.network.bert.embeddings.word_embeddings.weight
