@@ -16,6 +16,7 @@ from headscope.core.errors import DataWarning, InputError, MissingExtra, OutputE
 from headscope.plotting import fonts
 from headscope.plotting.draw import draw
 from headscope.results import store
+from headscope.results.stamp import stamp
 from headscope.results.store import open_result, save
 from tests.figures.data import dataset, measured
 
@@ -45,7 +46,7 @@ def test_the_same_dataset_has_the_same_bytes(tmp_path):
 
 def test_large_variables_are_compressed_without_loss(tmp_path):
     values = np.repeat(np.linspace(0, 1, 100), 1000)
-    data = xr.Dataset({"x": ("row", values), "few": ("column", values[:10])})
+    data = stamp(xr.Dataset({"x": ("row", values), "few": ("column", values[:10])}), command="test")
     path = save(data, tmp_path / "a.nc")
     assert path.stat().st_size < values.nbytes / 4
     xr.testing.assert_identical(open_result(path), data)
