@@ -6,6 +6,10 @@ of a run is named TASK-tuned-MODEL.state or TASK-base-MODEL.state:
     python docs/runs/pattern_shares.py run rte --data GLUE --model tuned/rte-e5 --out rte-tuned-e5-small.state
     python docs/runs/pattern_shares.py run rte --data GLUE --model e5-small --out rte-base-e5-small.state
     python docs/runs/pattern_shares.py join *.state --out docs/results/pattern_shares.nc
+
+When maps were labelled since, the shares are corrected again from those of each head:
+
+    python docs/runs/pattern_shares.py join docs/results/pattern_shares.nc --out docs/results/pattern_shares.nc
 """
 
 import argparse
@@ -19,9 +23,11 @@ from commands import run_or_join  # beside this file
 import headscope as hs
 from headscope.measuring.checkpoint import read_checkpoint
 from headscope.results.stamp import stamp
+from headscope.statistics.patterns import share_heads
 
 LENSES = ("raw", "effective")
 LENGTH = 128
+HEADS = ("patterns", "patterns_n")
 
 
 def run(options: argparse.Namespace) -> None:
@@ -33,7 +39,11 @@ def run(options: argparse.Namespace) -> None:
 
 
 def join(options: argparse.Namespace) -> None:
-    """Join all runs along `run`, with `task`, `tuned` and `model` of each."""
+    """Join all runs along `run`, with `task`, `tuned` and `model` of each; or correct the shares of a joined file."""
+    if options.paths[0].suffix == ".nc":
+        (path,) = options.paths
+        hs.save(_correct(hs.open_result(path)), options.out, overwrite=True)
+        return
     parts, runs = [], {}
     for path in options.paths:
         name = " ".join(path.stem.split("-", 2))
@@ -55,9 +65,25 @@ def join(options: argparse.Namespace) -> None:
     hs.save(stamp(whole, runs=runs, **settings), options.out, overwrite=True)
 
 
+def _correct(data: xr.Dataset) -> xr.Dataset:
+    """Correct the shares of all runs by the errors that the classifier has now."""
+    mean, n = (data[name].isel(site=0).transpose("run", "lens", "layer", "head", "pattern").values for name in HEADS)
+    variance = mean * (1 - mean) / np.maximum(n - 1, 1)  # of the mean of ones and zeros
+    parts = [
+        [share_heads(mean[at], variance[at], str(lens), "cnn") for at in ((run, index) for run in range(len(mean)))]
+        for index, lens in enumerate(data["lens"].values)
+    ]
+    for name in parts[0][0]:
+        table = np.array([[part[name] for part in runs] for runs in parts], dtype=np.float32)  # lens run …
+        dims = [dim for dim in data[name].dims if dim != "site"]
+        new = xr.DataArray(table.swapaxes(0, 1), dims=dims).expand_dims("site").transpose(*data[name].dims)
+        data[name] = data[name].copy(data=new.values)
+    return data
+
+
 def _reduce(data: xr.Dataset) -> xr.Dataset:
     """Keep the shares over heads and layers, and the mean of each head, in float32."""
-    names = [name for name in data if "head" not in data[name].dims or name in ("patterns", "patterns_n")]
+    names = [name for name in data if "head" not in data[name].dims or name in HEADS]
     return data[names].drop_attrs().map(lambda values: values.astype(np.float32), keep_attrs=True)
 
 

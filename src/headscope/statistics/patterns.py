@@ -92,17 +92,29 @@ class Patterns(PerExample):
     def finish(self, state: State) -> "xr.Dataset":
         """Return the share of examples by layer, head and class, and the corrected shares over heads."""
         data = super().finish(state)
-        mean, variance = data["patterns"].values, data["patterns_sd"].values ** 2 / data["patterns_n"].values
-        errors, classes = shares.read_errors(self.classifier), mean.shape[-1]
-        groups = [*zip(mean, variance, strict=True), (mean.reshape(-1, classes), variance.reshape(-1, classes))]
-        corrected = [_correct(*group, state.lens, errors) for group in groups]
-        for ending, values in zip(("", "_low", "_high"), zip(*corrected, strict=True), strict=True):
-            table = shares.append_unsure(np.stack(values), self.classifier)
-            data[f"patterns_layer_share{ending}"] = (("layer", "pattern"), table[:-1])
-            data[f"patterns_share{ending}"] = (("pattern",), table[-1])
+        variance = data["patterns_sd"].values ** 2 / data["patterns_n"].values
+        for name, values in share_heads(data["patterns"].values, variance, state.lens, self.classifier).items():
+            data[name] = (("layer", "pattern")[-values.ndim :], values)
         for name in ("patterns_layer_share", "patterns_share"):
             data[name].attrs["long_name"] = self.quantities[name]
         return data
+
+
+def share_heads(
+    mean: Array,  # layer head prediction
+    variance: Array,  # of the mean
+    lens: str,
+    classifier: str,
+) -> dict[str, Array]:
+    """Return the corrected shares over the heads of each layer and over all heads, with their intervals."""
+    errors, classes = shares.read_errors(classifier), mean.shape[-1]
+    groups = [*zip(mean, variance, strict=True), (mean.reshape(-1, classes), variance.reshape(-1, classes))]
+    corrected = [_correct(*group, lens, errors) for group in groups]
+    found = {}
+    for ending, values in zip(("", "_low", "_high"), zip(*corrected, strict=True), strict=True):
+        table = shares.append_unsure(np.stack(values), classifier)
+        found |= {f"patterns_layer_share{ending}": table[:-1], f"patterns_share{ending}": table[-1]}
+    return found
 
 
 def _correct(

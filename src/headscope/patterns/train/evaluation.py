@@ -18,7 +18,12 @@ from headscope.results.stamp import read_provenance
 
 PREDICTED = (*CLASSES, UNSURE)
 SHAPE = (len(CLASSES), len(PREDICTED))
-LENGTHS = {"1–40 tokens": (1, 40), "41–80 tokens": (41, 80), "over 80 tokens": (81, np.inf)}
+LENGTHS = {
+    "under 20 tokens": (1, 19),
+    "20–40 tokens": (20, 40),
+    "41–80 tokens": (41, 80),
+    "over 80 tokens": (81, np.inf),
+}
 CALIBRATED = ("cnn", "rules")
 RIVALS = ("rules", "both", "nearest", "majority")
 Variables = dict[str, Any]
@@ -62,8 +67,10 @@ def _subsets(sources: Sequence[Source]) -> dict[str, Array]:
     parts, lenses = np.array([source.part for source in sources]), np.array([source.lens for source in sources])
     lengths = np.array([len(source.tokens) for source in sources])
     masks = {"all": np.ones(len(sources), dtype=bool)}
-    masks |= {part: parts == part for part in ("random", "topped_up")}
+    masks |= {part: parts == part for part in ("random", "topped_up", "test")}
     masks |= {lens: lenses == lens for lens in dict.fromkeys(lenses.tolist())}
+    models = np.array([source.model for source in sources])
+    masks |= {model: models == model for model in dict.fromkeys(models.tolist())}
     masks |= {name: (low <= lengths) & (lengths <= high) for name, (low, high) in LENGTHS.items()}
     return {name: mask for name, mask in masks.items() if mask.any()}
 
