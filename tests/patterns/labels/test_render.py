@@ -34,3 +34,14 @@ def test_a_sheet_shows_only_the_id_and_the_length():
     sheet = draw_sheet([make_map(np.eye(30))])
     titles = [ax.get_title() for ax in sheet.axes if ax.get_title()]
     assert titles == ["x   30 tokens, single text"]
+
+
+def test_a_sheet_names_special_tokens_alike_whatever_the_model_calls_them():
+    tokens = ("<s>", "a", "b", "</s>", "</s>", "c", "</s>")
+    item = PatternMap(Source("x", "random", "raw", "m", "", 0, 0, "d", "t", tokens, (0,) * 7), np.eye(7))
+    labels = [ax.get_xticklabels() for ax in draw_sheet([item]).axes if ax.images]
+    assert [(label.get_position()[0], label.get_text()) for label in labels[0]] == [
+        (0, "[CLS]"),
+        (3, "[SEP]"),
+        (6, "[SEP]"),
+    ]
