@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from matplotlib.collections import LineCollection
+from matplotlib.text import Text
 
 from headscope.core.errors import InputError
 from headscope.core.lens import view
@@ -17,8 +18,6 @@ from tests.models import text, tiny
 GRAPH = np.array(
     [[[0.5, 0.5, 0.0], [0.0, 1.0, 0.0], [0.25, 0.0, 0.75]], [[0.5, 0.0, 0.5], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]]
 )
-
-SATURATION = {"at_bound": 0.94, "same_for_sources": 0.5}
 
 
 def random_graph(layers=3, tokens=4, seed=0):
@@ -199,9 +198,8 @@ def test_impossible_ends_and_shares_are_refused():
         draw(data, "layered", mass=0.0)
 
 
-def test_the_caption_says_how_far_flow_is_saturated():
-    data = add_graph(dataset(heads=1), "capacities")
-    shares = {name: (("lens", "layer", "head"), np.full((2, 2, 1), share)) for name, share in SATURATION.items()}
-    words = note(draw(data.assign(shares), "layered"))
-    assert "94 % of pairs are at their bound; 50 % of input tokens flow alike to every query." in words
-    assert "bound" not in note(draw(data, "layered"))
+def test_the_caption_says_once_how_far_flow_is_saturated():
+    trace = Trace.of([np.full((1, 2, 5, 5), 0.2, np.float32)] * 3, list("abcde"))
+    words = [text.get_text() for text in draw(view(trace, "flow"), "layered").findobj(Text)]
+    assert sum("as large as the edges at their ends allow" in " ".join(text.split()) for text in words) == 1
+    assert "bound" not in note(draw(view(trace, "rollout"), "layered"))

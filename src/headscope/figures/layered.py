@@ -58,7 +58,6 @@ class Layered(Figure):
         scores = np.nan_to_num(table[:, key] if query is None else table[query])
         title = self.title if self.title is not None else _title(maps, query, key)
         note = _note(kind, passing, drawn) + f" Bars: {heatmap.weight_label(maps)}, longest: {_largest(scores)}."
-        note += _saturation(maps)
         layout = _fit_figure(maps, self.size, title, note)
         ax = target.open_axes(*layout.size)
         if not target.is_new:
@@ -225,17 +224,6 @@ def _note(kind: str, passing: Cells, drawn: Cells) -> str:
         f"Lines: {LINES[kind]}, darkest: {_largest(moving)}; grey ones stay at their token{dashed}. "
         f"Drawn: the largest, {low if low == high else f'{low} to {high}'} % of each layer."
     )
-
-
-def _saturation(maps: xr.Dataset) -> str:
-    """Say how far flow is saturated at the top, where the data knows."""
-    if not {"at_bound", "same_for_sources"} <= set(maps.data_vars):
-        return ""
-    bound, same = (float(maps[name].isel(layer=-1, head=0)) for name in ("at_bound", "same_for_sources"))
-    if not np.isfinite([bound, same]).all():
-        return ""
-    shares = f"{100 * bound:.0f} % of pairs are at their bound; {100 * same:.0f} % of input tokens"
-    return f" {shares} flow alike to every query."
 
 
 def _largest(numbers: Cells) -> str:
