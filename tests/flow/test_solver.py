@@ -133,6 +133,12 @@ def test_chosen_sources_have_the_rows_of_the_whole_map():
         np.testing.assert_allclose(flow_map(graph, [7, 0, 7]), flow_map(graph)[[7, 0, 7]], atol=1e-12, rtol=0)
 
 
+@pytest.mark.parametrize("sources", [[9], [-1], [0.5], []])
+def test_sources_that_are_no_positions_are_refused(sources):
+    with pytest.raises(InputError, match="sources are positions from 0 to 8, at least one, but got"):
+        flow_map(make_graph("random", 3, 9, seed=2), sources)
+
+
 def test_other_edges_on_top_change_the_last_layer_only():
     graph, heads = make_graph("random", 4, 6, seed=1), make_graph("sharp", 8, 6, seed=2).reshape(4, 2, 6, 6)
     for depth, flows in enumerate(flow_maps(graph, list(heads)), start=1):

@@ -61,7 +61,7 @@ def flow_map(
     True
     """
     layers = _check(layers)
-    rows = np.arange(layers.shape[1]) if sources is None else np.asarray(sources, dtype=int)
+    rows = np.arange(layers.shape[1]) if sources is None else _check_sources(sources, layers.shape[1])
     wanted = np.zeros(layers.shape[1:], dtype=bool)
     wanted[rows] = True
     if len(layers) < 3:
@@ -148,6 +148,14 @@ class _Below:
         if wanted.any():
             upper = np.where(wanted, solve_pairs(np.stack([*self.layers, top]), upper, wanted), upper)
         return upper, into_first
+
+
+def _check_sources(sources: Sequence[int], size: int) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """Return the positions of sources as an array; raise InputError for one that there is not."""
+    rows = np.asarray(sources)
+    if rows.ndim != 1 or not len(rows) or rows.dtype.kind not in "iu" or rows.min() < 0 or rows.max() >= size:
+        raise InputError(f"sources are positions from 0 to {size - 1}, at least one, but got {list(sources)}.")
+    return rows
 
 
 def _check(layers: Any) -> Array:
