@@ -47,6 +47,7 @@ def document(results: Results) -> Document:
     """Return the report on the results of the study."""
     numbers, times = results["numbers"], results.get("times")
     judged, facts, tasks = judge_claims(numbers, times), read_provenance(numbers), list_tasks(numbers)
+    versions = {several: judge_claims(numbers, times, several) for several in claims.SEVERAL}
     theirs = paper.table_1() if set(tasks) & set(paper.KINDS) else None
     inputs = sample_inputs(CAPTIONS, numbers)
     sizes, losses = sentences.describe_sizes(numbers, TEXTS), describe_losses(numbers, judged)
@@ -55,6 +56,7 @@ def document(results: Results) -> Document:
     sections = [
         report.report_verdicts(inputs, judged, said, JUDGED),
         report.report_thresholds(inputs, judged),
+        Section("Several tokens of a type", report.report_versions(inputs, versions)),
         report.report_tasks(numbers, theirs, number=1),
         _report_patterns(numbers, judged),
         _report_types(numbers),
@@ -67,7 +69,8 @@ def document(results: Results) -> Document:
         Section("How it was measured, and what differs from the paper",
                 paragraphs(*TEXTS["method"].split("\n\n"), differences)),
     ]  # fmt: skip
-    lead = TEXTS["lead"].format(**report.study_values(numbers, judged))
+    own = [claim for claim in judged if claim.claim.source == "sun2021"]
+    lead = TEXTS["lead"].format(**report.study_values(numbers, own))
     cited = ["sun2021", "brunner2020", "kovaleva2019", "kobayashi2020", "clark2019"]
     title = "Effective attention: what the published comparison shows"
     cited += ["webster2018"] if "GAP" in tasks else []
