@@ -4,13 +4,17 @@ from pathlib import Path
 
 import xarray as xr
 
+from headscope.core.document import Picture
+from headscope.experiments.norms import describe_norms
 from headscope.experiments.report import describe_learned, describe_unlearned
 from headscope.experiments.sentences import describe_sizes
 from headscope.experiments.study import TaskStudy
 from headscope.experiments.tasks import read_bundled
+from headscope.plotting import theme
 from headscope.results.stamp import stamp
 from headscope.studies.effective_attention import report
 from headscope.studies.effective_attention.claims import judge_claims
+from tests.plotting.test_facets import check_filled
 from tests.studies.data import found
 from tests.studies.test_claims import numbers
 
@@ -51,7 +55,7 @@ def test_claims_on_patterns_are_listed_with_the_tasks_on_which_they_hold():
 
 def test_the_comparison_with_norms_gives_its_numbers():
     one = found("effective_attention")["numbers"]
-    said = report.describe_norms(one)
+    said = describe_norms(one, report.TEXTS["beside norms"])
     for name in ("agreement", "agreement_rank"):
         first, second = (float(one[name].isel(task=0).sel(beside_norm=lens)) for lens in ("raw", "effective"))
         assert f"{first:.2f} → {second:.2f} on dev" in said
@@ -118,3 +122,13 @@ def test_the_page_on_studies_has_the_sizes_of_the_bundled_run():
     page = (Path(__file__).parents[2] / "docs" / "studies.md").read_text(encoding="utf-8")
     short = TaskStudy.short
     assert f"{short['train_limit']} training examples, {short['limit']} to study" in " ".join(page.split())
+
+
+def test_the_figures_of_the_report_are_as_wide_as_a_page_and_nothing_is_cut():
+    pictures = [part for section in report.document(found("effective_attention")).sections for part in section.parts
+                if isinstance(part, Picture)]  # fmt: skip
+    for picture in pictures:
+        check_filled(picture.figure, theme.PAGE[0])
+    numbers = [picture.number for picture in pictures]
+    assert numbers[:7] == [1, 2, 3, 4, 5, 6, 7]
+    assert set(numbers[7:]) == {None}

@@ -219,7 +219,7 @@ def name_without(contrast: str) -> str:
 
 def list_kinds(contrast: str) -> tuple[str, ...]:
     """Return all verdicts, from the claim that holds to the one that does not apply."""
-    return HOLDS, REFUTED, name_without(contrast), NOT_REPRODUCED, UNDECIDED, MOOT
+    return HOLDS, name_without(contrast), REFUTED, NOT_REPRODUCED, UNDECIDED, MOOT
 
 
 def answer(claim: Claim, interval: Interval, factor: float = 1.0) -> Answer:
@@ -233,7 +233,8 @@ def answer(claim: Claim, interval: Interval, factor: float = 1.0) -> Answer:
 
 def read_interval(claim: Claim, task: xr.Dataset, lens: str | None = None) -> Interval:
     """Return the 95 % interval that a claim is about, in the unit of its threshold."""
-    part = task.sel(claim.where)
+    # all other variables are left out: selecting from each of them takes most of the time
+    part = task[[name for name in task if str(name).startswith(claim.quantity)]].sel(claim.where)
     selected = part if lens is None else part.sel(lens=lens)
     name = f"{claim.quantity}_change" if claim.direction in CHANGES else claim.quantity
     ends = [float(selected[f"{name}{end}"]) for end in ("", "_low", "_high")]
@@ -257,7 +258,7 @@ def format_figures(claim: Claim, task: xr.Dataset, verdict: TaskVerdict) -> str:
     """Return the numbers of a verdict, such as 30.0 → 10.0 %, −20.0 points [−21.0, −19.0]."""
     parts = [claim.figures(task)] if claim.figures else []
     if not parts and claim.direction in CHANGES and "raw" in task.get("lens", ()):
-        values = task.sel(claim.where)[claim.quantity].sel(lens=["raw", claim.exact[-1]]).values
+        values = task[claim.quantity].sel(claim.where).sel(lens=["raw", claim.exact[-1]]).values
         texts = [f"{100 * value:.1f}" if claim.percent else f"{value:.3f}" for value in values]
         parts = [" → ".join(texts) + (" %" if claim.percent else "")]
     text = ", ".join([*parts, format_interval(claim, verdict.interval)])

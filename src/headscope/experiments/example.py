@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import xarray as xr
 
-from headscope.core.document import Picture, Section
+from headscope.core.document import Picture
 from headscope.core.example import Example
-from headscope.plotting import facets
 from headscope.plotting.combine import combine_lenses
+from headscope.plotting.facets import stacked_maps
 from headscope.results.stamp import read_provenance
 
 if TYPE_CHECKING:
@@ -49,15 +49,11 @@ def choose_maps(maps: Sequence[xr.Dataset], wanted: Sequence[bool]) -> xr.Datase
     return (asked or different or list(maps))[0]
 
 
-def report_example(maps: xr.Dataset, figures: Sequence[tuple[int, int | None]], same: str) -> Section:
-    """Return the section with the map of one head: the paper's numbers of its figures, with how many last rows."""
+def show_head(maps: xr.Dataset, number: int, rows: int | None, same: str) -> Picture:
+    """Return the map of one head as the paper's figure of a number: all of it, or so many of its last rows."""
     facts = read_provenance(maps)
     name = f"{facts.get('example', '')}{f' of {task}' if (task := facts.get('task_shown')) else ''}"
     head = f"L{int(maps['layer'].values[0])}H{int(maps['head'].values[0])}"
     which = f"map of head {head} of the tuned model, the one that attends most to [SEP], on the input {name}"
-    parts = []
-    for number, rows in figures:
-        caption = f"The {'whole' if rows is None else 'last rows of the'} {which} (the paper's Figure {number})."
-        figure = facets.stacked_maps(maps, last_rows=rows, same=same)
-        parts.append(Picture(f"figure_{number}", caption, figure, 1, number=number))
-    return Section("One head on one example", parts)
+    caption = f"The {'whole' if rows is None else 'last rows of the'} {which} (the paper's Figure {number})."
+    return Picture(f"figure_{number}", caption, stacked_maps(maps, last_rows=rows, same=same), 1, number=number)

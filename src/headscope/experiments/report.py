@@ -13,10 +13,8 @@ from headscope.core.document import Paragraph, Part, Picture, Section, Table
 from headscope.core.prose import count_noun, join_words
 from headscope.experiments.claims import Claim, JudgedClaim
 from headscope.experiments.sentences import (
-    compare_verdicts,
     count_verdicts,
     describe_tests,
-    describe_versions,
     list_ranges,
     verdict_table,
     verdicts_by_task,
@@ -112,13 +110,6 @@ def report_thresholds(sample: Sample, judged: Sequence[JudgedClaim]) -> Section:
     return Section("Thresholds", [claims.table("thresholds", threshold_table(judged)), figure])
 
 
-def report_versions(sample: Sample, judged: Mapping[str, Sequence[JudgedClaim]]) -> list[Part]:
-    """Return which verdicts depend on the version of the claims, such as the mean in place of the maximum."""
-    frame = compare_verdicts(judged)
-    table = [] if frame.empty else [sample.table("versions", frame)]
-    return [Paragraph(describe_versions(judged)), *table]
-
-
 def report_times(
     captions: Mapping[str, str], times: xr.Dataset, names: Mapping[str, str], theirs: pd.DataFrame
 ) -> Section:
@@ -128,6 +119,21 @@ def report_times(
     sample = Sample(captions, f"{times.sizes['turn']} turns")
     table = sample.table("table_3", time_table(times, names), theirs, **values)
     return Section("Evaluation time", [table])
+
+
+def report_scores(sample: Sample, numbers: xr.Dataset, text: str) -> Section:
+    """Return the section on predictions with each attention in place, and in how many inputs none can change."""
+    n = numbers["n"]
+    same = numbers.sel(length="all").assign(short=n.sel(length="at most d") / n.sel(length="all"))
+    columns = [Quantity("inputs of at most d tokens (%)", "short", scale=100)]
+    for role in ("base", "tuned"):
+        for name, title in (("same_inputs", "inputs with all heads the same"), ("same_heads", "heads the same")):
+            columns.append(Quantity(f"{title}, {role} (%)", name, {"role": role}, scale=100))
+    return Section("Predictions with effective attention in place", [
+        *paragraphs(describe_learned(numbers), text),
+        sample.table("scores", score_table(numbers)),
+        sample.table("same", to_frame(same, {"task": "task"}, columns)),
+    ])  # fmt: skip
 
 
 def score_table(numbers: xr.Dataset) -> pd.DataFrame:
