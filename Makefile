@@ -9,10 +9,13 @@ export HF_HUB_DISABLE_TELEMETRY := 1
 # threads that wait for one another sleep: when they spin, two processes on the same cores slow each other down tenfold
 test check soak: export OMP_WAIT_POLICY := PASSIVE
 
-.PHONY: demo test check browser bench soak clean
+.PHONY: demo reports test check browser bench soak clean
 
 demo: .venv/ready        ## the study of effective attention on the small default and a bundled task, with its report
 	$(BIN)/headscope study effective-attention --out out/demo
+
+reports: .venv/ready     ## the HTML reports of both studies from the results in docs, one for each model, in out/reports
+	$(BIN)/python docs/reports.py
 
 test: check browser      ## everything that must hold
 	$(BIN)/python -m pytest -n 2 --durations=8

@@ -18,12 +18,14 @@ import attention_flow_page
 import effective_attention_page
 import flow_page
 import heads_page
+import note_page
 import padding_page
 import patterns_page
 import performance_page
 import rollout_page
 import training_page
 import words_page
+from effective_attention_facts import read_facts
 
 from headscope.core.catalog import families
 from headscope.plotting.draw import draw
@@ -35,7 +37,7 @@ DOCS = Path(__file__).parent
 
 def make_pictures() -> Iterator[tuple[Path, bytes]]:
     """Yield the path and content of each figure."""
-    maps = open_result(DOCS / "results" / "what_reaches.nc")
+    maps, facts = open_result(DOCS / "results" / "what_reaches.nc"), read_facts()
     layer, head = int(maps["layer"][0]), int(maps["head"][0])
     figures = {
         "compare.svg": draw(maps, "compare"),
@@ -46,7 +48,7 @@ def make_pictures() -> Iterator[tuple[Path, bytes]]:
         **heads_page.pictures(),
         **rollout_page.pictures(),
         **patterns_page.pictures(),
-        **effective_attention_page.drawn(effective_attention_page.results()),
+        **(effective_attention_page.drawn(facts) if facts.complete else {}),
         **attention_flow_page.drawn(attention_flow_page.results()),
     }
     with tempfile.TemporaryDirectory() as folder:
@@ -105,7 +107,10 @@ def make_all() -> Iterator[tuple[Path, bytes]]:
     yield DOCS / "heads.md", heads_page.page()
     yield DOCS / "patterns.md", patterns_page.page()
     yield DOCS / "performance.md", performance_page.page()
-    yield from effective_attention_page.made()
+    facts = read_facts()
+    if facts.complete:
+        yield from effective_attention_page.made(facts)
+        yield from note_page.made(facts)
     yield from attention_flow_page.made()
 
 

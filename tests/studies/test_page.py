@@ -2,6 +2,7 @@
 
 import argparse
 import importlib.util
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,15 +12,20 @@ import pandas as pd
 import pytest
 import xarray as xr
 
+from headscope.core.document import Picture
+from headscope.experiments.claims import REFUTED
 from headscope.results.npz import write_npz
 from headscope.results.stamp import stamp
+from headscope.studies.effective_attention.claims import CLAIMS, SINK
 from tests.studies.data import found
 
 DOCS = Path(__file__).parents[2] / "docs"
 
 
 def read_script(path):
-    """A script of the docs as a module."""
+    """A script of the docs as a module, which may import those beside it."""
+    if str(DOCS) not in sys.path:
+        sys.path.append(str(DOCS))
     spec = importlib.util.spec_from_file_location(path.stem, path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -49,6 +55,17 @@ def joined(tmp_path_factory):
 @pytest.fixture(scope="module")
 def maker():
     return read_script(DOCS / "effective_attention_page.py")
+
+
+@pytest.fixture(scope="module")
+def said():
+    read_script(DOCS / "effective_attention_page.py")
+    return sys.modules["effective_attention_facts"]
+
+
+@pytest.fixture(scope="module")
+def facts(joined, said):
+    return said.read_facts(joined)
 
 
 def test_runs_are_joined_into_stamped_files(joined):
@@ -90,29 +107,92 @@ def test_runs_that_do_not_belong_together_are_not_joined(tmp_path, change, said)
     assert not list(tmp_path.glob("*.nc"))
 
 
-def test_the_page_answers_in_words_and_numbers(joined, maker):
-    known = maker.results(joined)
-    text = maker.page(known, joined).decode()
-    for said in (
-        "## tiny",
-        "[SEP], from all other tokens,",
-        "| RTE, [SEP] |",
-        "| SST-2, paper |",
-        "headscope study effective-attention:epochs=1,batch_size=8,learning_rate=2e-05 --data GLUE --tasks rte",
-        "have at most 8 tokens",
-        "one thread of a CPU (seconds of CPU time), random weights, the same texts",
+def test_the_page_answers_in_words_and_numbers_with_four_figures(facts, maker):
+    text = maker.page(facts).decode()
+    claims = len(CLAIMS)
+    for expected in (
+        f"Of {2 * claims} verdicts, those on {claims} claims for 2 pairs of a model and a task, ",
+        "with tiny (d is 8 in tiny) on RTE and SST-2, 24 inputs for each model",
+        "Every model was fine-tuned with 2 seeds for each task, and a verdict needs all of them.",
+        f"0 of {2 * claims} verdicts differ between seeds",  # which are the same here
+        "of the inputs have at most d tokens",
     ):
-        assert said in text
+        assert expected in text
+    pictures = re.findall(r"!\[[^]]+\]\(pictures/([^)]+)\)", text)
+    figures = maker.drawn(facts)
+    assert set(pictures) <= set(figures)
+    assert len(pictures) == 4
+    assert "nan" not in text
+    assert len(text.split()) < 1300  # two screens and the captions
+
+
+def test_all_tables_are_on_a_page_of_their_own(facts, maker):
+    ((main, _), (tables, content)) = maker.made(facts)
+    assert (main.name, tables.name) == ("effective_attention.md", "effective_attention_tables.md")
+    text = content.decode()
+    for expected in (
+        "| RTE, the sink |",
+        "| SST-2, paper |",
+        "| [CLS] to punctuation, sum |",
+        "one thread of a CPU (seconds of CPU time), random weights",
+        "It was tuned with 2 seeds for each task (1 epoch, batch 8, learning rate 2e-05)",
+        "pictures/effective_attention_scaled_thresholds.svg",
+    ):
+        assert expected in text
     assert "**Reduced**" not in text  # all of dev was studied
     assert "nan" not in text
-    assert list(maker.drawn(known)) == ["effective_attention_tiny_by_length.svg"]
 
 
-def test_without_results_there_is_no_page(maker, tmp_path):
-    assert maker.results(tmp_path) == {}
+def test_the_note_and_the_objections_have_their_numbers(facts):
+    pages = {path.name: content.decode() for path, content in read_script(DOCS / "note_page.py").made(facts)}
+    assert re.findall(r"^\*\*(\d+)\.", pages["objections.md"], re.MULTILINE) == [str(number) for number in range(1, 11)]
+    distance = facts.tuned["tiny"]["distance"].sel(lens="paper", task="RTE")
+    assert f"| tiny, paper | {float(distance):.3f} |" in pages["note.md"]
+    (code,) = re.findall(r"```python\n(.*?)```", pages["note.md"], re.DOTALL)
+    exec(compile(code, "note.md", "exec"), {})  # its last line compares A_eff·V with A·V
+    assert not any("nan" in text.split() for text in pages.values())
+
+
+def test_sentences_follow_from_the_numbers(facts, said):
+    """The same results, but as if effective attention were attention, and so all that paper shows were padding."""
+    numbers = facts.measured["tiny"].copy(deep=True)
+    for name in ("sink_mean", "weight", "type_weight", "share", "dispersion"):
+        for end in ("", "_low", "_high"):
+            numbers[f"{name}_change{end}"] = numbers[f"{name}_change{end}"] * 0
+    lost = numbers["sink_mean"].sel(lens="raw", drop=True)
+    for end in ("", "_low", "_high"):
+        numbers[f"sink_mean_change{end}"] = -0.9 * lost.where(numbers["lens"] == "paper", 0)
+    same = said.Facts({"tiny": numbers})
+    assert same.count(SINK, REFUTED) == "2 of 2"
+    assert "“The sink loses weight from all other tokens” (2 of 2)" in said.describe_refuted(same)
+    assert said.describe_change(same, "sink_mean", "effective") == "0 %"
+    assert said.describe_change(same, "sink_mean", "paper") == "−90 %"
+    assert said.describe_time(same) == "Evaluation time was not measured."
+
+
+def test_verdicts_that_depend_on_the_seed_are_counted(facts, said):
+    numbers = facts.measured["tiny"].copy(deep=True)
+    for end in ("", "_low", "_high"):
+        change = numbers[f"sink_mean_change{end}"]
+        numbers[f"sink_mean_change{end}"] = xr.where(numbers["seed"] == 1, -abs(numbers["sink_mean"]), 0 * change)
+    changed = said.Facts({"tiny": numbers})
+    assert changed.unstable == 2  # the sink on both tasks
+
+
+def test_older_results_make_no_page(facts, said, tmp_path):
+    assert facts.complete
+    assert not said.Facts({"tiny": facts.measured["tiny"].drop_vars("sink_mean")}).complete
+    assert not said.read_facts(tmp_path).complete
+
+
+def test_one_command_makes_the_reports_of_all_models(joined):
+    ((name, document),) = read_script(DOCS / "reports.py").make_reports(joined)
+    assert name == "effective_attention_tiny"
+    assert {part.name for section in document.sections for part in section.parts if isinstance(part, Picture)} >= {
+        *(f"figure_{number}" for number in range(1, 8)), "sink_by_layer", "scaled_thresholds"}  # fmt: skip
 
 
 def test_numbers_are_printed_with_their_intervals(maker):
     frame = pd.DataFrame({"x": [0.5, np.nan], "x_low": [0.4, np.nan], "x_high": [0.6, np.nan], "name": ["a", "b"]})
-    text = maker.format_intervals(frame, ".1f", ("x",))
+    text = maker.effective_attention_tables.format_intervals(frame, ".1f", ("x",))
     assert text.to_dict("list") == {"x": ["0.5 [0.4, 0.6]", ""], "name": ["a", "b"]}

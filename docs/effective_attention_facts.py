@@ -1,0 +1,369 @@
+"""What the results of the effective-attention study come to: numbers and sentences of its page, note and objections."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+
+import numpy as np
+import xarray as xr
+
+from headscope.core.prose import count_noun, join_words
+from headscope.experiments.claims import (
+    HOLDS,
+    MOOT,
+    REFUTED,
+    Claim,
+    JudgedClaim,
+    TaskVerdict,
+    list_kinds,
+    name_without,
+)
+from headscope.experiments.judging import judge_all
+from headscope.experiments.seeds import combine_seeds
+from headscope.experiments.sentences import compare_verdicts, conjugate, list_ranges
+from headscope.experiments.summary import list_tasks
+from headscope.results.store import open_result
+from headscope.studies.effective_attention import paper
+from headscope.studies.effective_attention.claims import CLAIMS, LOSES, SEVERAL, find_twins, judge_models
+
+RESULTS = Path(__file__).parent / "results"
+STEM = "effective_attention_"
+SHAPE = "bert-base-shape_cpu"
+KINDS = list_kinds("padding")
+BIN = 8  # tokens of a range of `distance_by_tokens`
+OTHERS = ("_times", "_maps")
+
+
+@dataclass(frozen=True)
+class Facts:
+    """The numbers of every model as they were measured, and times of BERT-base's shape where there are some."""
+
+    measured: Mapping[str, xr.Dataset]
+    times: xr.Dataset | None = None
+
+    @property
+    def complete(self) -> bool:
+        """Whether there are results, and all of them have what the pages show; older ones lack sinks."""
+        return bool(self.measured) and all("sink_mean" in data for data in self.measured.values())
+
+    @cached_property
+    def models(self) -> dict[str, xr.Dataset]:
+        """The numbers of every model, seeds combined."""
+        return {label: combine_seeds(data) for label, data in self.measured.items()}
+
+    @cached_property
+    def tuned(self) -> dict[str, xr.Dataset]:
+        """The numbers of every tuned model over all inputs."""
+        return {label: data.sel(role="tuned", length="all") for label, data in self.models.items()}
+
+    @cached_property
+    def judged_all(self) -> dict[str, list[JudgedClaim]]:
+        """The verdicts on every model, and that on time where it was measured."""
+        return judge_models(self.measured, self.times)
+
+    @property
+    def judged(self) -> dict[str, list[JudgedClaim]]:
+        """The verdicts on every model."""
+        return {label: self.judged_all[label] for label in self.models}
+
+    @property
+    def every(self) -> list[JudgedClaim]:
+        """All verdicts in one list."""
+        return [claim for claims in self.judged_all.values() for claim in claims]
+
+    @property
+    def pairs(self) -> int:
+        """The number of pairs of a model and a task."""
+        return sum(data.sizes["task"] for data in self.models.values())
+
+    @property
+    def seeds(self) -> int:
+        """The number of seeds of each task, the same for all models."""
+        (count,) = {data.sizes.get("seed", 1) for data in self.measured.values()}
+        return count
+
+    @cached_property
+    def versions(self) -> dict[str, Counter[str]]:
+        """How many verdicts on a claim change if of several tokens of a type not the largest weight counts."""
+        found = {}
+        for several in SEVERAL[1:]:
+            frames = [compare_verdicts({"max": self.judged[label], several: claims})
+                      for label, claims in judge_models(self.measured, several=several).items()]  # fmt: skip
+            found[several] = Counter(str(claim) for frame in frames for claim, _ in frame.index)
+        return found
+
+    @cached_property
+    def unstable(self) -> int:
+        """How many verdicts differ between seeds, each judged alone."""
+        each = [judge_models({label: data.isel(seed=at) for label, data in self.measured.items()})
+                for at in range(self.seeds)]  # fmt: skip
+        tables = [{str(at): judged[label] for at, judged in enumerate(each)} for label in self.models]
+        return sum(len(compare_verdicts(table)) for table in tables)
+
+    def cells(self, claim: Claim) -> dict[tuple[str, str], TaskVerdict]:
+        """Return the verdicts on one claim by model and task."""
+        (index,) = [at for at, judged in enumerate(next(iter(self.judged.values()))) if judged.text == claim.text]
+        return {(label, task.task): task for label, claims in self.judged.items() for task in claims[index].tasks}
+
+    def count(self, claim: Claim, *kinds: str) -> str:
+        """Return for how many pairs a claim has one of these verdicts, such as 3 of 15; pairs it applies to."""
+        verdicts = [task.verdict for task in self.cells(claim).values() if task.verdict != MOOT]
+        return f"{sum(verdict in kinds for verdict in verdicts)} of {len(verdicts)}"
+
+    def change(self, name: str, lens: str, length: str = "all", **where: str) -> np.ndarray:
+        """Return the changes of a weight in per cent of the raw one, of all pairs with such inputs."""
+        changes = []
+        for data in self.models.values():
+            part = data.sel(role="tuned", length=length, **where)
+            part = part.sel(task=part["n"] > 1)
+            change = 100 * part[f"{name}_change"].sel(lens=lens) / abs(part[name].sel(lens="raw"))
+            changes.append(change.values.ravel())
+        whole = np.concatenate(changes)
+        return whole[np.isfinite(whole)]
+
+
+@cache
+def read_facts(folder: Path = RESULTS) -> Facts:
+    """Return the facts of all models in a folder of results."""
+    paths = [path for path in sorted(folder.glob(f"{STEM}*.nc")) if not path.stem.endswith(OTHERS)]
+    paths.sort(key=lambda path: ("mpnet" in path.stem, path.stem))
+    shape = folder / f"{STEM}{SHAPE}_times.nc"
+    models = {path.stem.removeprefix(STEM): open_result(path) for path in paths}
+    return Facts(models, open_result(shape) if shape.is_file() else None)
+
+
+def read_template(name: str) -> str:
+    """Return the text of a page with {placeholders}."""
+    return (Path(__file__).parent / "templates" / f"{name}.md").read_text(encoding="utf-8")
+
+
+def format_range(values: Iterable[float], form: str = ".0f", unit: str = " %") -> str:
+    """Return the least and the greatest number, such as −30 to −10 %.
+
+    >>> format_range([-0.4, -0.2], ".1f", ""), format_range([12.2, 11.9])
+    ('−0.4 to −0.2', '12 %')
+    """
+    numbers = list(values)
+    if not numbers:
+        return "no value"
+    low, high = (_format(value, form) for value in (min(numbers), max(numbers)))
+    return f"{low}{unit}" if low == high else f"{low} to {high}{unit}"
+
+
+def _format(value: float, form: str) -> str:
+    text = format(value, form)
+    return text.replace("-", "−") if text.strip("-0.") else text.replace("-", "")
+
+
+def count_kinds(judged: Iterable[JudgedClaim]) -> Counter[str]:
+    """Return the number of each verdict."""
+    return Counter(task.verdict for claim in judged for task in claim.tasks)
+
+
+def describe_counts(facts: Facts) -> str:
+    """Return how many of all verdicts are of which kind."""
+    counts = count_kinds(claim for claims in facts.judged.values() for claim in claims)
+    parts = join_words(f"{counts[kind]} {conjugate(kind, 2)}" for kind in KINDS)
+    total = sum(counts.values())
+    return f"Of {total} verdicts, those on {len(CLAIMS)} claims for {facts.pairs} pairs of a model and a task, {parts}."
+
+
+def list_claims(facts: Facts, *kinds: str, least: float = 0.0) -> list[str]:
+    """Return the claims that have one of these verdicts for more than a share of the pairs to which they apply."""
+    found = []
+    for claim in CLAIMS:
+        verdicts = [task.verdict for task in facts.cells(claim).values() if task.verdict != MOOT]
+        count = sum(verdict in kinds for verdict in verdicts)
+        if verdicts and count > least * len(verdicts):
+            found.append((count, f"“{claim.text.rstrip('.')}” ({count} of {len(verdicts)})"))
+    return [text for _, text in sorted(found, key=lambda pair: -pair[0])]
+
+
+def describe_holding(facts: Facts) -> str:
+    """Return which claims hold for most pairs."""
+    found = list_claims(facts, HOLDS, name_without("padding"), least=0.5)
+    if not found:
+        return "No claim holds for more than half of its pairs."
+    return f"For more than half of their pairs these hold: {join_words(found)}."
+
+
+def describe_refuted(facts: Facts) -> str:
+    """Return which claims are refuted by exactness, and how often."""
+    found = list_claims(facts, REFUTED)
+    if not found:
+        return "No claim is refuted by exactness for any pair."
+    return f"Refuted by exactness, for so many pairs: {join_words(found)}."
+
+
+def count_losses(facts: Facts, name: str) -> str:
+    """Return for how many pairs a token loses weight exactly, corrected as the verdicts are."""
+    tests = max(claim.tests for claim in facts.every)
+    tasks = [task for data in facts.tuned.values() for task in judge_all([LOSES[name]], data, tests)[0].tasks]
+    known = [task for task in tasks if task.verdict != MOOT]
+    return f"{sum(task.exact for task in known)} of {len(known)}"
+
+
+def describe_change(facts: Facts, name: str, lens: str, length: str = "all", **where: str) -> str:
+    """Return the range of a change in per cent of the raw weight over all pairs, where there are such inputs."""
+    return format_range(facts.change(name, lens, length, **where))
+
+
+def distances(facts: Facts, lens: str, *, short: bool) -> dict[str, list[float]]:
+    """Return the relative changes of attention by ranges of 8 tokens, of at most d tokens or of more, by model.
+
+    Only ranges of at least two inputs of a task count.
+    """
+    found = {}
+    for label, data in facts.models.items():
+        part = data.sel(role="tuned", lens=lens)
+        size = int(data["value_size"].values[0])
+        ends = part["tokens"] + (BIN - 1) / 2  # the greatest number of tokens of each range
+        chosen = part.sel(tokens=ends <= size) if short else part.sel(tokens=ends > size)
+        known = chosen["distance_by_tokens"].where(chosen["count_by_tokens"] > 1).values
+        found[label] = known[np.isfinite(known)].tolist()
+    return found
+
+
+def describe_short(facts: Facts) -> str:
+    """Return what happens to inputs of at most d tokens, exactly and with the paper's code."""
+    exact, published = ([value for values in distances(facts, lens, short=True).values() for value in values]
+                        for lens in ("effective", "paper"))  # fmt: skip
+    count, total = (sum(int(data["n"].sel(length=length).sum()) for data in facts.models.values())
+                    for length in ("at most d", "all"))  # fmt: skip
+    if not exact:
+        return "No input has at most d tokens, so `effective` differs from `raw` in all of them."
+    return (
+        f"{_format(100 * count / total, '.0f')} % of the inputs have at most d tokens. For these `effective` differs "
+        f"from `raw` by at most {max(exact):.3f} of its norm (means over inputs of 8 neighbouring lengths), and "
+        f"`paper` by {format_range(published, '.2f', '')}."
+    )
+
+
+def describe_long(facts: Facts) -> str:
+    """Return what happens to inputs of more than d tokens, exactly and with the paper's code."""
+    exact, published = ([value for values in distances(facts, lens, short=False).values() for value in values]
+                        for lens in ("effective", "paper"))  # fmt: skip
+    if not exact:
+        return "No input is longer."
+    ranges = [format_range(values, ".2f", "") for values in (exact, published)]
+    return f"For longer ones `effective` differs by {ranges[0]} and `paper` by {ranges[1]}."
+
+
+def describe_lengths(facts: Facts, size: int) -> str:
+    """Return how many inputs of each task have more than `size` tokens, where a range of lengths ends."""
+    data = next(iter(facts.models.values()))
+    longer = [length for length in list_ranges(data) if int(length.partition("–")[0]) > size]
+    counts = data["n"].sel(length=longer).sum("length")
+    parts = [f"{int(counts.sel(task=task)):,} of {int(data['n'].sel(task=task, length='all')):,} on {task}"
+             for task in list_tasks(data)]  # fmt: skip
+    return f"Of the inputs that we studied, so many have more than {size} tokens: {join_words(parts)}."
+
+
+def describe_sinks(facts: Facts) -> str:
+    """Return which tokens are sinks, as shares of the layers and inputs of each model."""
+    names = {"cls": "[CLS]", "sep": "[SEP]", "special": "another special token", "word": "a word"}
+    parts = []
+    for label, data in facts.tuned.items():
+        shares = data["sink_kind"].mean(("task", "layer")).to_series().sort_values(ascending=False)
+        largest = [f"{names.get(str(kind), kind)} in {100 * share:.0f} %"
+                   for kind, share in shares.items() if share >= 0.1]  # fmt: skip
+        parts.append(f"{join_words(largest)} with {label}")
+    return f"In per cent of layers and inputs, the sink is {'; '.join(parts)}."
+
+
+def describe_versions(facts: Facts) -> str:
+    """Return how many verdicts change if of several tokens of a type the mean or the sum counts."""
+    parts = []
+    for several, texts in facts.versions.items():
+        listed = join_words(f"“{text.rstrip('.')}” {count}" for text, count in texts.most_common())
+        parts.append(f"with the {several} {sum(texts.values())} change" + (f" ({listed})" if texts else ""))
+    weights = [claim for claim in CLAIMS if "several" in claim.where]
+    return f"of {len(weights) * facts.pairs} verdicts on weights {' and '.join(parts)}."
+
+
+def describe_seeds(facts: Facts) -> str:
+    """Return how seeds are combined, and how many verdicts depend on the seed."""
+    if facts.seeds == 1:
+        return "Every model was fine-tuned once for each task."
+    return (
+        f"Every model was fine-tuned with {facts.seeds} seeds for each task, and a verdict needs all of them; judged "
+        f"with each seed alone, {facts.unstable} of {len(CLAIMS) * facts.pairs} verdicts differ between seeds."
+    )
+
+
+def describe_published(facts: Facts) -> str:
+    """Return how the paper's own averages differ from ours, for the weights on [SEP] and [CLS]."""
+    parts = []
+    for token, name in (("sep", "[SEP]"), ("cls", "[CLS]")):
+        ours = facts.change("weight", "paper", token=token, size="signed", several="max")
+        theirs = []
+        for data in facts.tuned.values():
+            weights = data["published_weight"].sel(token=token)
+            theirs += (100 * (weights.sel(lens="paper") / weights.sel(lens="raw") - 1)).values.ravel().tolist()
+        parts.append(f"{name} changes by {format_range(theirs)} instead of {format_range(ours)}")
+    return f"Averaged as the published code does, from `raw` to `paper` {' and '.join(parts)}."
+
+
+def describe_patterns(facts: Facts) -> str:
+    """Return how far the shares of patterns of raw maps are from the paper's, before any projection."""
+    ours = {label: 100 * data["share"].sel(lens="raw", pattern="heterogeneous") for label, data in facts.tuned.items()}
+    gaps = [abs(100 * float(data["share"].sel(lens="raw", task=task, pattern=pattern)) - paper.SHARES[task][0][at])
+            for data in facts.tuned.values() for task in list_tasks(data) if task in paper.SHARES
+            for at, pattern in enumerate(paper.LETTERS)]  # fmt: skip
+    values = [float(value) for shares in ours.values() for value in shares]
+    theirs = [raw[list(paper.LETTERS).index("heterogeneous")] for raw, _ in paper.SHARES.values()]
+    largest = f", and the largest difference of any class is {max(gaps):.0f} points" if gaps else ""
+    return (
+        f"Before any projection, {format_range(values)} of our raw maps are heterogeneous and "
+        f"{format_range(theirs)} of the paper's{largest}."
+    )
+
+
+def describe_scores(facts: Facts) -> str:
+    """Return what happens to predictions with effective attention in place, and with the paper's."""
+    tables = [data.sel(lens=["raw", "effective", "paper"]) for data in facts.measured.values()]
+    changed = {
+        lens: max(int(data["changed"].sel(lens=lens).max()) for data in tables) for lens in ("effective", "paper")
+    }
+    moved = max(float(data["output_change"].sel(lens="effective").max()) for data in tables)
+    moves = [data["score"].sel(lens="paper") - data["score"].sel(lens="raw") for data in tables]
+    scores = [100 * value for move in moves for value in move.values.ravel()]
+    return (
+        f"With `effective` in place of A, no output moves by more than {moved:.0e}, and "
+        f"{_count_changed(changed['effective'])}; with `paper` in place {_count_changed(changed['paper'])}, and scores "
+        f"move by {format_range(scores, '.1f', ' points')}."
+    )
+
+
+def _count_changed(count: int) -> str:
+    return f"up to {count_noun(count, 'prediction')} of a task change" if count else "no prediction changes"
+
+
+def describe_twins(facts: Facts) -> str:
+    """Return for how many pairs [CLS] and [SEP] cannot be told apart, or nothing."""
+    found = {label: [task for task in list_tasks(data) if find_twins(data.sel(task=task))]
+             for label, data in facts.tuned.items()}  # fmt: skip
+    parts = [f"{label} ({'all tasks' if len(tasks) == facts.tuned[label].sizes['task'] else join_words(tasks)})"
+             for label, tasks in found.items() if tasks]  # fmt: skip
+    if not parts:
+        return "In no pair does the last layer give [CLS] and [SEP] the same weight."
+    return f"The last layer gives [CLS] and [SEP] the same weight, as if they were one token, in {join_words(parts)}."
+
+
+def describe_time(facts: Facts) -> str:
+    """Return the verdict on evaluation time."""
+    if "time" not in facts.judged_all:
+        return "Evaluation time was not measured."
+    (claim,) = facts.judged_all["time"]
+    (task,) = claim.tasks[:1]
+    return f"“{claim.text.rstrip('.')}” {'is ' if not task.exact else ''}{task.verdict}: {task.figures}."
+
+
+def name_sizes(facts: Facts) -> str:
+    """Return the value dimensions of every model."""
+    sizes: dict[int, list[str]] = {}
+    for label, data in facts.models.items():
+        sizes.setdefault(int(data["value_size"].values[0]), []).append(label)
+    return join_words(f"{size} in {join_words(labels)}" for size, labels in sizes.items())

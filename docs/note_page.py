@@ -1,0 +1,142 @@
+"""The pages docs/note.md and docs/objections.md, from docs/results/effective_attention_*.nc."""
+
+from pathlib import Path
+
+import effective_attention_facts as said  # beside this file
+import numpy as np
+import pandas as pd
+from effective_attention_facts import KINDS, Facts, read_template
+from effective_attention_facts import describe_change as describe_range
+
+from headscope.core.document import Table
+from headscope.core.prose import join_words
+from headscope.experiments.claims import HOLDS, MOOT, NOT_REPRODUCED, REFUTED, UNDECIDED, name_without
+from headscope.experiments.report import describe_unlearned
+from headscope.experiments.sentences import conjugate
+from headscope.experiments.summary import list_tasks
+from headscope.experiments.thresholds import count_scaled
+from headscope.reporting.markdown import table_to_markdown
+from headscope.studies.effective_attention.claims import ALIKE, LOSES, PATTERNS, SHARE, SINK, WEIGHT
+from headscope.studies.effective_attention.paper import VALUE_SIZE as BERT_SIZE
+from headscope.studies.effective_attention.report import TEXTS
+from headscope.uncertainty.corrections import simultaneous_factor
+
+DOCS = Path(__file__).parent
+EXACT = (HOLDS, name_without("padding"))
+SIGNED = {"size": "signed", "several": "max"}
+
+
+def note(facts: Facts) -> bytes:
+    """Return the note to the authors."""
+    return read_template("note").format(**_values(facts)).encode()
+
+
+def objections(facts: Facts) -> bytes:
+    """Return the objections with their answers."""
+    return read_template("objections").format(**_values(facts)).encode()
+
+
+def made(facts: Facts) -> list[tuple[Path, bytes]]:
+    """Return both pages with their paths."""
+    return [(DOCS / "note.md", note(facts)), (DOCS / "objections.md", objections(facts))]
+
+
+def _values(facts: Facts) -> dict[str, object]:
+    """Return what the templates of both pages are filled with."""
+    counts = said.count_kinds(claim for claims in facts.judged.values() for claim in claims)
+    patterns = [task.verdict for claim in PATTERNS for task in facts.cells(claim).values()]
+    tests = max(claim.tests for claim in facts.every)
+    agree, weights = compare_directions(facts)
+    return {
+        "models": join_words(facts.models),
+        "sizes": said.name_sizes(facts),
+        "tasks": join_words(list_tasks(next(iter(facts.models.values())))),
+        "pairs": facts.pairs,
+        "total": sum(counts.values()),
+        "not_reproduced": counts[NOT_REPRODUCED],
+        "refuted_count": counts[REFUTED],
+        "refuted": said.describe_refuted(facts),
+        "distances": _grid(tabulate_distances(facts)),
+        "over_seeds": f", {facts.seeds} seeds" if facts.seeds > 1 else "",
+        "seeds": said.describe_seeds(facts),
+        "lengths": said.describe_lengths(facts, BERT_SIZE),
+        "faults": TEXTS["faults"],
+        "short": said.describe_short(facts),
+        "long": said.describe_long(facts),
+        "scores": said.describe_scores(facts),
+        "counts": said.describe_counts(facts),
+        "holding": said.describe_holding(facts),
+        "sinks": said.describe_sinks(facts),
+        "twins": said.describe_twins(facts),
+        "sink": facts.count(SINK, *EXACT),
+        "sep": facts.count(LOSES["[SEP]"], *EXACT),
+        "cls": said.count_losses(facts, "[CLS]"),
+        "itself": facts.count(ALIKE[0], *EXACT),
+        "sink_change": describe_range(facts, "sink_mean", "effective"),
+        "sink_paper": describe_range(facts, "sink_mean", "paper"),
+        "sink_short": describe_range(facts, "sink_mean", "effective", "at most d"),
+        "sink_short_paper": describe_range(facts, "sink_mean", "paper", "at most d"),
+        "punctuation_max": _punctuation(facts, "max"),
+        "punctuation_sum": _punctuation(facts, "sum"),
+        "weight": WEIGHT.text.partition(" of ")[0],
+        "share": SHARE.text,
+        "published": said.describe_published(facts),
+        "versions": said.describe_versions(facts),
+        "patterns": said.describe_patterns(facts),
+        "same_direction": agree,
+        "weights": weights,
+        "pattern_verdicts": len(patterns),
+        "pattern_undecided": patterns.count(UNDECIDED),
+        "quarter": _describe_scaled(facts, 0.25),
+        "four": _describe_scaled(facts, 4.0),
+        "factor": simultaneous_factor(tests),
+        "time": said.describe_time(facts),
+        "learned": _describe_learned(facts),
+    }
+
+
+def tabulate_distances(facts: Facts) -> pd.DataFrame:
+    """Return the relative change with both attentions, and the share of short inputs."""
+    rows = {}
+    for label, data in facts.models.items():
+        for lens in ("effective", "paper"):
+            cells = {}
+            for task in list_tasks(data):
+                value = float(data["distance"].sel(role="tuned", length="all", lens=lens, task=task))
+                n = data["n"].sel(task=task)
+                share = 100 * float(n.sel(length="at most d") / n.sel(length="all"))
+                cells[task] = f"{value:.3f}" + (f" ({share:.0f} %)" if lens == "effective" else "")
+            rows[f"{label}, {lens}"] = cells
+    return pd.DataFrame.from_dict(rows, "index").rename_axis("attention")
+
+
+def compare_directions(facts: Facts) -> tuple[int, int]:
+    """Return how many weights on [SEP] and [CLS] change in the same direction by both averages, and of how many."""
+    same, total = 0, 0
+    for data in facts.tuned.values():
+        ours = data["weight"].sel(**SIGNED, token=["sep", "cls"])
+        changes = [weights.sel(lens="paper") - weights.sel(lens="raw")
+                   for weights in (ours, data["published_weight"].sel(token=["sep", "cls"]))]  # fmt: skip
+        signs = [np.sign(change.transpose("task", "token").values) for change in changes]
+        same, total = same + int((signs[0] == signs[1]).sum()), total + signs[0].size
+    return same, total
+
+
+def _punctuation(facts: Facts, several: str) -> str:
+    return describe_range(facts, "type_weight", "effective", type="punctuation", size="signed", several=several)
+
+
+def _describe_scaled(facts: Facts, factor: float) -> str:
+    """Return the number of each verdict if all thresholds are scaled."""
+    every = [claim for claims in facts.judged.values() for claim in claims]
+    counts = count_scaled(every, factor)
+    return join_words(f"{counts[kind]} {conjugate(kind, 2)}" for kind in KINDS if kind != MOOT and counts[kind])
+
+
+def _describe_learned(facts: Facts) -> str:
+    parts = [f"{label}: {text}" for label, data in facts.models.items() if (text := describe_unlearned(data))]
+    return " ".join(parts) or "All models learned their tasks better than the most common label."
+
+
+def _grid(frame: pd.DataFrame) -> str:
+    return table_to_markdown(Table("table", "", frame, ""))

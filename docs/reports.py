@@ -1,0 +1,46 @@
+"""Write the HTML reports of both studies from the results in docs/results, one folder for each model.
+
+python docs/reports.py                   into out/reports
+python docs/reports.py --out FOLDER
+"""
+
+import argparse
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import attention_flow_page  # beside this file
+from effective_attention_facts import RESULTS, STEM, read_facts
+
+from headscope.core.document import Document
+from headscope.core.study import Results
+from headscope.reporting.write import write_document
+from headscope.results.store import open_result
+from headscope.studies.attention_flow import report as attention_flow
+from headscope.studies.effective_attention import report as effective_attention
+
+
+def make_reports(folder: Path = RESULTS) -> Iterator[tuple[str, Document]]:
+    """Yield the name and the report of every model of both studies."""
+    for label, numbers in read_facts(folder).models.items():
+        results: Results = {"numbers": numbers}
+        for part in ("maps", "times"):
+            path = folder / f"{STEM}{label}_{part}.nc"
+            if path.is_file():
+                results[part] = open_result(path)
+        yield f"{STEM}{label}", effective_attention.document(results)
+    for label, data in attention_flow_page.results(folder).items():
+        yield f"attention_flow_{label}", attention_flow.document(data)
+
+
+def main() -> None:
+    """Write all reports."""
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--out", type=Path, default=Path("out/reports"), help="where the reports go")
+    out = options.parse_args().out
+    for name, document in make_reports():
+        sys.stdout.write(f"{write_document(document, out / name, overwrite=True)}\n")
+
+
+if __name__ == "__main__":
+    main()
