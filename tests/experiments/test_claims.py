@@ -151,6 +151,14 @@ def test_bounds_reach_as_far_as_the_threshold():
     assert answer(claim, Interval(0.65, 0.65, 0.65), factor=0.25) == "no"
 
 
+def test_no_interval_of_a_share_leaves_the_unit_interval():
+    claim = replace(CLAIM, direction="within", bounds=(0.3, 0.6), percent=True, published=())
+    (low,), (high,) = (judge(claim, numbers(0.0, raw=raw, half=0.04), tests=100).tasks for raw in (0.05, 0.95))
+    assert low.interval.low == 0.0
+    assert high.interval.high == 1.0
+    assert low.interval.high == pytest.approx(0.05 + 0.04 * simultaneous_factor(100))
+
+
 def test_scaled_thresholds_judge_the_same_intervals_again():
     judged = judge(CLAIM, numbers(-0.2, -0.2))
     assert [scale_thresholds(judged, factor).verdict for factor in (0.25, 1.0, 4.0)] == [

@@ -271,9 +271,18 @@ def _judge_task(claim: Claim, task: xr.Dataset, name: str, tests: int) -> TaskVe
     if moot:
         return TaskVerdict(name, MOOT, moot)
     factor, lenses = simultaneous_factor(tests), (claim.exact or (None,), claim.published)
-    exact, published = (tuple(read_interval(claim, task, lens).widen(factor) for lens in group) for group in lenses)
+    exact, published = (tuple(_widen(claim, read_interval(claim, task, lens), factor) for lens in group)
+                        for group in lenses)  # fmt: skip
     verdict = _decide_task(claim, TaskVerdict(name, UNDECIDED, "", exact, published))
     return TaskVerdict(name, verdict.verdict, format_figures(claim, task, verdict), exact, published)
+
+
+def _widen(claim: Claim, interval: Interval, factor: float) -> Interval:
+    """Return the interval widened, but no share below 0 or above 1."""
+    wide = interval.widen(factor)
+    if not claim.percent or claim.direction in CHANGES or not wide.known:
+        return wide
+    return Interval(wide.value, max(wide.low, 0.0), min(wide.high, 1.0))
 
 
 def _decide_task(claim: Claim, task: TaskVerdict, factor: float = 1.0) -> TaskVerdict:
