@@ -101,10 +101,7 @@ def summarise_similarity(rows: xr.Dataset) -> xr.Dataset:
         return np.asarray(means[..., :-2].min(-1) - means[..., -2:].max(-1))
 
     parts = [summarise("similarity_layer", by_layer), summarise_drawn("layer_margin", by_layer, margin)]
-    drawn, count = bootstrap_means(by_layer.values), by_layer.sizes["layer"]
-    agrees = (np.argsort(drawn, axis=-1)[..., :2] >= count - 2).all(-1) & np.isfinite(drawn).all(-1)
-    share = agrees.mean(0) if count > 2 else np.full(agrees.shape[1], np.nan)
-    return xr.merge(parts).assign(similarity=similarity.mean("example"), last_layers_change_most=("lens", share))
+    return xr.merge(parts).assign(similarity=similarity.mean("example"))
 
 
 def stack_sizes(rows: xr.Dataset, name: str) -> xr.DataArray:
@@ -142,8 +139,6 @@ def summarise_types(rows: xr.Dataset) -> xr.Dataset:
         return np.asarray(np.abs(means[..., place]) - others[..., -2])
 
     published = np.abs(mean_interval(largest.values)[0]).mean(1)
-    old = (margin(bootstrap_means(average(largest, "head").values)) > 0).mean(0)
-    result["sep_leads"] = ("lens", np.where(len(largest), old, np.nan))
     return result.merge(summarise_drawn("sep_margin", average(largest, "head"), margin)).assign(
         published_type_weight=(("lens", "type"), published)
     )
