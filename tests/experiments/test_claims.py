@@ -175,18 +175,19 @@ def test_verdicts_that_depend_on_the_version_are_listed():
     parts = {"max": numbers(-0.2, several=["max"]), "sum": numbers(0.0, several=["sum"])}
     whole = xr.concat(parts.values(), "several")
     versions = {several: judge_all(replace_where([claim], several=several), whole) for several in parts}
+    same = judge_all([CLAIM], numbers())
     frame = compare_verdicts(versions)
     assert frame.reset_index().values.tolist() == [["It falls.", "RTE", "holds", "refuted by exactness"]]
-    assert describe_versions(versions) == (
-        "Instead of by max, by sum 1 of 1 verdicts change (“It falls” on RTE, holds → refuted by exactness)."
+    assert describe_versions({several: [*judged, *same] for several, judged in versions.items()}) == (
+        "With the sum instead of the max, 1 of 1 verdicts changes (“It falls” on RTE, holds → refuted by exactness)."
     )
     assert compare_verdicts({"max": versions["max"], "again": versions["max"]}).empty
 
 
 def test_verdicts_are_counted_in_words():
     counted = [JudgedClaim(CLAIM, (TaskVerdict("RTE", verdict, ""),)) for verdict in
-               ("holds", "holds", "refuted by exactness", "not reproduced", "not reproduced")]  # fmt: skip
-    assert count_verdicts(counted) == "2 hold, 1 is refuted by exactness, 2 are not reproduced"
+               ("not reproduced", "holds", "undecided", "holds", "refuted by exactness", "not reproduced")]  # fmt: skip
+    assert count_verdicts(counted) == "2 hold, 1 is refuted by exactness, 2 are not reproduced, 1 is undecided"
     assert conjugate("holds only without padding", 2) == "hold only without padding"
 
 

@@ -12,7 +12,7 @@ from headscope.plotting.verdict_grid import LOOKS, verdict_grid
 from tests.plotting.test_facets import check_filled
 
 MODELS, TASKS = ["all-MiniLM-L6-v2", "e5-small", "all-mpnet-base-v2"], ["RTE", "SST-2"]
-KINDS = ["holds", "holds only without padding", "refuted", "not reproduced", "undecided", "does not apply"]
+KINDS = ["holds", "refuted", "holds only without padding", "not reproduced", "undecided", "does not apply"]
 LENSES = {"effective": 1, "paper": 2}
 WIDTHS = pytest.mark.parametrize("width", [3.3, 6.9])
 

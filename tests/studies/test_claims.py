@@ -78,8 +78,8 @@ ALIKE = ("[CLS] attends to itself alike in the last layer.", "[CLS] is attended 
 
 def test_a_fall_that_only_the_papers_code_shows_is_refuted_by_exactness():
     found = verdicts(numbers(exact=0.0, paper=-0.2))
-    for text in ("Vertical patterns fall.", SEP, "The sink loses weight from all other tokens.",
-                 "Effective attention is more dispersed."):  # fmt: skip
+    for text in ("Vertical patterns fall.", SEP, "The sink loses weight from all others (ours).",
+                 "Effective attention is more dispersed (Brunner et al., 2020)."):  # fmt: skip
         assert found[text].verdict == "refuted by exactness"
     for text in (*ALIKE, "Heterogeneous patterns do not change notably."):
         assert found[text].verdict == "holds only without padding"
@@ -88,8 +88,8 @@ def test_a_fall_that_only_the_papers_code_shows_is_refuted_by_exactness():
 
 def test_a_fall_that_is_exact_holds():
     found = verdicts(numbers(exact=-0.2, paper=-0.25))
-    for text in ("Vertical patterns fall.", SEP, "The sink loses weight from all other tokens.",
-                 "Effective attention is more dispersed."):  # fmt: skip
+    for text in ("Vertical patterns fall.", SEP, "The sink loses weight from all others (ours).",
+                 "Effective attention is more dispersed (Brunner et al., 2020)."):  # fmt: skip
         assert found[text].verdict == "holds"
     assert {found[text].verdict for text in ALIKE} == {"not reproduced"}
     said = describe_verdicts(found["Punctuation loses weight too."])
@@ -98,7 +98,11 @@ def test_a_fall_that_is_exact_holds():
 
 def test_a_tenth_of_a_weight_is_the_threshold_for_all_tokens_in_both_directions():
     less, more = verdicts(numbers(exact=-0.027, reach=1e-4)), verdicts(numbers(exact=-0.033, reach=1e-4))
-    for text in (SEP, "Punctuation loses weight too.", "The sink loses weight from all other tokens."):
+    for text in (
+        SEP,
+        "Punctuation loses weight too.",
+        "The sink loses weight from all others (ours).",
+    ):
         assert (less[text].verdict, more[text].verdict) == ("refuted by exactness", "holds")
     for text in ALIKE:
         assert (less[text].verdict, more[text].verdict) == ("holds only without padding", "not reproduced")
@@ -117,7 +121,10 @@ def test_five_points_are_the_threshold_for_all_shares():
 
 
 def test_kovalevas_ranges_are_judged_on_raw_maps():
-    heterogeneous, vertical = "32 to 61 % of raw maps are heterogeneous.", "About 30 % of raw maps are vertical."
+    heterogeneous, vertical = (
+        "32 to 61 % of raw maps are heterogeneous (Kovaleva et al., 2019).",
+        "About 30 % of raw maps are vertical (Kovaleva et al., 2019).",
+    )
     for share, said in ((0.3, ["holds", "holds"]), (0.55, ["holds", "not reproduced"]), (0.1, ["not reproduced"] * 2)):
         found = verdicts(numbers(share=share))
         assert [found[text].verdict for text in (heterogeneous, vertical)] == said

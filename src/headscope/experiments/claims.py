@@ -219,7 +219,7 @@ def name_without(contrast: str) -> str:
 
 def list_kinds(contrast: str) -> tuple[str, ...]:
     """Return all verdicts, from the claim that holds to the one that does not apply."""
-    return HOLDS, name_without(contrast), REFUTED, NOT_REPRODUCED, UNDECIDED, MOOT
+    return HOLDS, REFUTED, name_without(contrast), NOT_REPRODUCED, UNDECIDED, MOOT
 
 
 def answer(claim: Claim, interval: Interval, factor: float = 1.0) -> Answer:

@@ -13,8 +13,10 @@ from headscope.core.document import Paragraph, Part, Picture, Section, Table
 from headscope.core.prose import count_noun, join_words
 from headscope.experiments.claims import Claim, JudgedClaim
 from headscope.experiments.sentences import (
+    compare_verdicts,
     count_verdicts,
     describe_tests,
+    describe_versions,
     list_ranges,
     verdict_table,
     verdicts_by_task,
@@ -108,6 +110,13 @@ def report_thresholds(sample: Sample, judged: Sequence[JudgedClaim]) -> Section:
     )
     figure = claims.picture("scaled_thresholds", draw_thresholds(judged))
     return Section("Thresholds", [claims.table("thresholds", threshold_table(judged)), figure])
+
+
+def report_versions(sample: Sample, judged: Mapping[str, Sequence[JudgedClaim]]) -> list[Part]:
+    """Return which verdicts depend on the version of the claims, such as the mean in place of the maximum."""
+    frame = compare_verdicts(judged)
+    table = [] if frame.empty else [sample.table("versions", frame)]
+    return [Paragraph(describe_versions(judged)), *table]
 
 
 def report_times(

@@ -1,5 +1,6 @@
 """Verdicts on claims in sentences and tables."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -17,6 +18,7 @@ from headscope.experiments.claims import (
     JudgedClaim,
     answer,
     judge,
+    name_without,
 )
 from headscope.experiments.summary import count_inputs, list_tasks
 from headscope.uncertainty.corrections import simultaneous_factor
@@ -62,19 +64,22 @@ def compare_verdicts(judged: Mapping[str, Sequence[JudgedClaim]]) -> pd.DataFram
 
 
 def describe_versions(judged: Mapping[str, Sequence[JudgedClaim]]) -> str:
-    """Return how many verdicts change from the first version of the claims to each of the others, and which."""
+    """Return how many verdicts change from the first version of the claims to each of the others, and which.
+
+    Claims that are the same in all versions are not counted.
+    """
     first, *others = judged
-    frame, total = compare_verdicts(judged), sum(len(claim.tasks) for claim in judged[first])
+    same = [all(claim.claim == claims[0].claim for claim in claims) for claims in zip(*judged.values(), strict=True)]
+    total = sum(len(claim.tasks) for claim, equal in zip(judged[first], same, strict=True) if not equal)
+    frame = compare_verdicts(judged)
     parts = []
     for version in others:
         changed = frame[frame[first] != frame[version]]
-        listed = (f"“{claim.rstrip('.')}” on {task}, {row[first]} → {row[version]}"
-                  for (claim, task), row in changed.iterrows())  # fmt: skip
-        parts.append(
-            f"by {version} {len(changed)} of {total} verdicts change"
-            + ("" if changed.empty else f" ({'; '.join(listed)})")
-        )
-    return _sentence(f"Instead of by {first},", ", ".join(parts))
+        listed = "; ".join(f"“{claim.rstrip('.')}” on {task}, {row[first]} → {row[version]}"
+                           for (claim, task), row in changed.iterrows())  # fmt: skip
+        count = f"{len(changed)} of {total} verdicts" + (" changes" if len(changed) == 1 else " change")
+        parts.append(f"With the {version} instead of the {first}, {count}{f' ({listed})' if listed else ''}.")
+    return " ".join(parts)
 
 
 def describe_tests(judged: Sequence[JudgedClaim]) -> str:
@@ -98,10 +103,11 @@ def verdict_numbers(judged: Sequence[JudgedClaim]) -> pd.DataFrame:
 
 
 def count_verdicts(judged: Sequence[JudgedClaim]) -> str:
-    """Return how many claims have which verdict, in words."""
-    verdicts = [claim.verdict for claim in judged]
-    counts = {verdict: verdicts.count(verdict) for verdict in verdicts}
-    return ", ".join(f"{count} {conjugate(verdict, count)}" for verdict, count in counts.items())
+    """Return how many claims have which verdict, in words, from those that hold to those that do not apply."""
+    order = [HOLDS, REFUTED, *(name_without(claim.claim.contrast) for claim in judged), NOT_REPRODUCED]
+    counts = Counter(claim.verdict for claim in judged)
+    kinds = [kind for kind in dict.fromkeys([*order, "differs by task", UNDECIDED, MOOT]) if kind in counts]
+    return ", ".join(f"{counts[kind]} {conjugate(kind, counts[kind])}" for kind in kinds)
 
 
 def list_exact(judged: Sequence[JudgedClaim]) -> str:

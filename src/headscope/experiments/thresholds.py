@@ -36,12 +36,14 @@ def draw_thresholds(judged: Sequence[JudgedClaim]) -> Figure:
     """Draw the number of each verdict over a factor of all thresholds; claims that do not apply are left out."""
     counts = [count_scaled(judged, factor) for factor in SCALES]
     contrasts = dict.fromkeys(claim.claim.contrast for claim in judged if claim.claim.published)
-    every = dict.fromkeys(kind for contrast in contrasts or {"": None} for kind in list_kinds(contrast))
-    kinds = [kind for kind in every if kind != MOOT and any(count[kind] for count in counts)]
+    every = dict.fromkeys(kind for contrast in contrasts or {"": None} for kind in list_kinds(contrast) if kind != MOOT)
+    kinds = [kind for kind in every if any(count[kind] for count in counts)]
+    looks = dict(zip(every, series.styles(every, "verdicts"), strict=True))
     figure = canvas.new_figure((theme.PAGE[0], 3.2))
     panel = figure.subplots()
     marked = [SCALES.index(factor) for factor in (0.25, 0.5, 1.0, 2.0, 4.0)]
-    for style, kind in zip(series.styles(kinds, "verdicts"), kinds, strict=True):
+    for kind in kinds:
+        style = looks[kind]
         panel.plot(
             SCALES, [count[kind] for count in counts], label=kind, color=style.colour, linestyle=style.line,
             marker=style.mark, markevery=marked, markersize=4, linewidth=1.2,

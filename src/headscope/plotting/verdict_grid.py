@@ -13,8 +13,8 @@ from headscope.plotting import canvas, fonts, series, theme
 
 LOOKS = (
     ("#0b3a75", "H", ""),
-    ("#8dbbe0", "W", ""),
     ("#b65200", "R", ""),
+    ("#8dbbe0", "W", ""),
     ("#fbdcb8", "N", ""),
     ("#ffffff", "?", ""),
     (theme.hidden, "–", "//////"),

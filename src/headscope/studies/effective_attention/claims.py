@@ -56,7 +56,7 @@ def find_twins(task: xr.Dataset) -> str:
     return "[CLS] and [SEP] have the same weight" if abs(cls - sep) < TWINS * abs(cls) else ""
 
 
-def _format_ranks(task: xr.Dataset, lenses: tuple[str, ...]) -> str:
+def _format_ranks(task: xr.Dataset, lenses: tuple[str, ...] = ("raw",)) -> str:
     weights = abs(task["type_weight"].sel(size="signed", several="max", lens=list(lenses)))
     ranks = (weights > weights.sel(type="sep")).sum("type") + 1
     return f"rank {' → '.join(str(int(rank)) for rank in ranks)} of six"
@@ -65,7 +65,7 @@ def _format_ranks(task: xr.Dataset, lenses: tuple[str, ...]) -> str:
 def _cannot_lose(task: xr.Dataset) -> str:
     """Where [SEP] is not shown to lead, it has no rank to lose."""
     leads = float(task["sep_margin_low"].sel(lens="raw")) > 0
-    return find_twins(task) or ("" if leads else f"{_format_ranks(task, ('raw',))} with raw attention")
+    return find_twins(task) or ("" if leads else f"{_format_ranks(task)} with raw attention")
 
 
 PATTERNS = (
@@ -75,7 +75,7 @@ PATTERNS = (
     _claim_share("Diagonal patterns rise.", "diagonal", "rises"),
     _claim_share("Heterogeneous patterns do not change notably.", "heterogeneous", "same"),
 )
-SINK = Claim("The sink loses weight from all other tokens.", "sink_mean", threshold=WEIGHT, relative=True, **BOTH)
+SINK = Claim("The sink loses weight from all others (ours).", "sink_mean", threshold=WEIGHT, relative=True, **BOTH)
 LOSES = {
     "the sink": SINK,
     "[SEP]": _claim_weight("[SEP] loses weight from all other tokens.", "token", "sep", "falls"),
@@ -84,8 +84,7 @@ LOSES = {
 }
 LEADS = Claim(
     "[SEP] is among the two types that [CLS] attends to most, on all tasks but QNLI.", "sep_margin", direction="above",
-    threshold=SIGN, exact=("raw",), but_on=("QNLI",), applies=find_twins, source="sun2021",
-    figures=partial(_format_ranks, lenses=("raw",)),
+    threshold=SIGN, exact=("raw",), but_on=("QNLI",), applies=find_twins, source="sun2021", figures=_format_ranks,
 )  # fmt: skip
 LOSES_LEAD = Claim(
     "With effective attention [SEP] loses that rank, on all tasks but SST-2.", "sep_margin", direction="below",
@@ -105,10 +104,10 @@ LAYERS = Claim(
     applies=lambda task: "" if task.sizes["layer"] > 2 else "there are no other layers",
 )  # fmt: skip
 EARLIER = (
-    Claim("Effective attention is more dispersed.", "dispersion", {}, "rises", threshold=SPREAD, source="brunner2020",
-          **BOTH),
-    _claim_raw("32 to 61 % of raw maps are heterogeneous.", "heterogeneous", (0.32, 0.61)),
-    _claim_raw("About 30 % of raw maps are vertical.", "vertical", (0.30, 0.30)),
+    Claim("Effective attention is more dispersed (Brunner et al., 2020).", "dispersion", {}, "rises", threshold=SPREAD,
+          source="brunner2020", **BOTH),
+    _claim_raw("32 to 61 % of raw maps are heterogeneous (Kovaleva et al., 2019).", "heterogeneous", (0.32, 0.61)),
+    _claim_raw("About 30 % of raw maps are vertical (Kovaleva et al., 2019).", "vertical", (0.30, 0.30)),
 )  # fmt: skip
 CLAIMS = (*PATTERNS, LEADS, LOSES_LEAD, LOSES["punctuation"], *GAINS, LOSES["[SEP]"], *ALIKE, LAYERS, *EARLIER, SINK)
 TIME = Claim(
@@ -119,10 +118,11 @@ TIME = Claim(
 )  # fmt: skip
 
 
-def judge_claims(numbers: xr.Dataset, times: xr.Dataset | None = None) -> list[JudgedClaim]:
+def judge_claims(numbers: xr.Dataset, times: xr.Dataset | None = None, several: str = "max") -> list[JudgedClaim]:
     """Judge every claim on the tuned model; that on time does not apply unless the model has BERT-base's shape."""
     shape = numbers.sizes["layer"], numbers.sizes["head"], int(numbers["value_size"].values.flat[0])
-    return [claim for claims in judge_models({"": numbers}, times, shape=shape).values() for claim in claims]
+    judged = judge_models({"": numbers}, times, several=several, shape=shape)
+    return [claim for claims in judged.values() for claim in claims]
 
 
 def judge_models(

@@ -21,7 +21,7 @@ from headscope.plotting.facets import heat_facets, interval_facets, stacked_shar
 from headscope.reporting.frames import Quantity, to_frame
 from headscope.results.stamp import read_provenance
 from headscope.studies.effective_attention import claims, paper
-from headscope.studies.effective_attention.claims import LOSES, judge_claims, judge_models
+from headscope.studies.effective_attention.claims import LOSES, judge_claims
 
 TEXTS, CAPTIONS = report.read_prose(__package__)
 ROWS = {"task": "task", "lens": "attention"}
@@ -59,6 +59,7 @@ def document(results: Results) -> Document:
     """Return the report on the results of the study."""
     numbers, times = combine_seeds(results["numbers"]), results.get("times")
     judged, facts, tasks = judge_claims(numbers, times), read_provenance(numbers), list_tasks(numbers)
+    versions = {several: judge_claims(numbers, times, several) for several in claims.SEVERAL}
     theirs = paper.table_1() if set(tasks) & set(paper.KINDS) else None
     inputs = sample_inputs(CAPTIONS, numbers)
     sizes, losses = sentences.describe_sizes(numbers, TEXTS), describe_losses(numbers, judged)
@@ -78,10 +79,12 @@ def document(results: Results) -> Document:
         report.report_scores(inputs, numbers, TEXTS["in place"]),
         report_norms(inputs, numbers, TEXTS["beside norms"]),
         report.report_thresholds(inputs, judged),
+        Section("Several tokens of a type", report.report_versions(inputs, versions)),
         Section("How it was measured, and what differs from the paper",
                 paragraphs(*TEXTS["method"].split("\n\n"), differences)),
     ]  # fmt: skip
-    lead = TEXTS["lead"].format(**report.study_values(numbers, judged))
+    own = [claim for claim in judged if claim.claim.source == "sun2021"]
+    lead = TEXTS["lead"].format(**report.study_values(numbers, own))
     cited = ["sun2021", "brunner2020", "kovaleva2019", "kobayashi2020", "clark2019"]
     title = "Effective attention: what the published comparison shows"
     cited += ["webster2018"] if "GAP" in tasks else []
@@ -106,8 +109,6 @@ def _report_types(numbers: xr.Dataset) -> Section:
         inputs.picture("figure_1", heat_facets(heads, label="weight", signed=True, **look)),
         inputs.table("type_weights", role_table(numbers, "type_weights", "tuned")),
         inputs.table("several", role_table(numbers, "several", "tuned")),
-        *paragraphs(sentences.describe_versions({
-            several: judge_models({"": numbers}, several=several)[""] for several in claims.SEVERAL})),
         inputs.table("type_weights_base", role_table(numbers, "type_weights", "base")),
         *paragraphs(describe_twins(numbers)),
     ])  # fmt: skip
