@@ -22,7 +22,7 @@ from headscope.studies.effective_attention import report as effective_attention
 
 def make_reports(folder: Path = RESULTS) -> Iterator[tuple[str, Document]]:
     """Yield the name and the report of every model of both studies."""
-    for label, numbers in read_facts(folder).models.items():
+    for label, numbers in read_facts(folder).measured.items():
         results: Results = {"numbers": numbers}
         for part in ("maps", "times"):
             path = folder / f"{STEM}{label}_{part}.nc"
