@@ -54,7 +54,13 @@ def test_every_table_and_figure_of_the_paper_is_there():
     made = whole()
     assert {name for name, part in made.items() if isinstance(part, Table)} >= TABLES
     pictures = {name for name, part in made.items() if isinstance(part, Picture)}
-    assert pictures == {"by_length", "shares", "scaled_thresholds", *(f"figure_{place}" for place in range(1, 8))}
+    assert pictures == {
+        "by_length",
+        "shares",
+        "scaled_thresholds",
+        "sink_by_layer",
+        *(f"figure_{place}" for place in range(1, 8)),
+    }
     assert len(judge_claims(found(NAME)["numbers"], found(NAME)["times"])) == 20
 
 
