@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
 
@@ -38,10 +38,14 @@ OTHERS = ("_times", "_maps")
 
 @dataclass(frozen=True)
 class Facts:
-    """The numbers of every model as they were measured, and times of BERT-base's shape where there are some."""
+    """The numbers of every model as they were measured, and times of BERT-base's shape where there are some.
+
+    `ends` are the first and the last token of an input of each model.
+    """
 
     measured: Mapping[str, xr.Dataset]
     times: xr.Dataset | None = None
+    ends: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
     @property
     def complete(self) -> bool:
@@ -131,7 +135,10 @@ def read_facts(folder: Path = RESULTS) -> Facts:
     paths.sort(key=lambda path: ("mpnet" in path.stem, path.stem))
     shape = folder / f"{STEM}{SHAPE}_times.nc"
     models = {path.stem.removeprefix(STEM): open_result(path) for path in paths}
-    return Facts(models, open_result(shape) if shape.is_file() else None)
+    maps = {label: folder / f"{STEM}{label}_maps.nc" for label in models}
+    tokens = {label: open_result(path)["key_token"].values for label, path in maps.items() if path.is_file()}
+    ends = {label: (str(row[0]), str(row[-1])) for label, row in tokens.items()}
+    return Facts(models, open_result(shape) if shape.is_file() else None, ends)
 
 
 def read_template(name: str) -> str:
@@ -367,3 +374,10 @@ def name_sizes(facts: Facts) -> str:
     for label, data in facts.models.items():
         sizes.setdefault(int(data["value_size"].values[0]), []).append(label)
     return join_words(f"{size} in {join_words(labels)}" for size, labels in sizes.items())
+
+
+def describe_specials(facts: Facts) -> str:
+    """Return what [CLS] and [SEP] are called in models that have other names for them, or nothing."""
+    others = {label: ends for label, ends in facts.ends.items() if ends != ("[CLS]", "[SEP]")}
+    parts = (f"`{first}` and `{last}` in {label}" for label, (first, last) in others.items())
+    return f" [CLS] and [SEP] stand for {join_words(parts)}." if others else ""

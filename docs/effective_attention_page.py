@@ -50,6 +50,7 @@ def page(facts: Facts) -> bytes:
         "tasks": join_words(list_tasks(first)),
         "inputs": format_range(inputs, ",.0f", ""),
         "seeds": said.describe_seeds(facts).partition(";")[0].rstrip(".") + ".",
+        "specials": said.describe_specials(facts),
         "counts": said.describe_counts(facts),
         "holding": said.describe_holding(facts),
         "refuted": said.describe_refuted(facts),

@@ -167,6 +167,9 @@ def test_sentences_follow_from_the_numbers(facts, said):
     assert f"“{SINK.text.rstrip('.')}” (2 of 2)" in said.describe_refuted(same)
     assert said.describe_change(same, "sink_mean", "effective") == "0 %"
     assert said.describe_change(same, "sink_mean", "paper") == "−90 %"
+    assert said.describe_specials(said.Facts({}, None, {"mpnet": ("<s>", "</s>"), "tiny": ("[CLS]", "[SEP]")})) == (
+        " [CLS] and [SEP] stand for `<s>` and `</s>` in mpnet."
+    )
     assert said.describe_time(same) == "Evaluation time was not measured."
 
 
