@@ -83,3 +83,12 @@ def test_added_test_maps_are_tested_once_without_their_head_and_text(case):
         for group in ("head_group", "text_group"):
             test, train = ({getattr(sources[index], group) for index in part} for part in (fold.test, fold.train))
             assert not test & train
+    assert len(longer) <= len(folds) + 1
+
+
+def test_maps_to_train_on_that_all_share_a_head_or_text_with_test_maps_are_refused():
+    sources = [make_source(index, index % 5, index) for index in range(20)]
+    folds = split_folds(sources, ["vertical", "block"] * 10, 5)
+    tests = [make_source(20 + head, head, (head + 1) % 5) for head in range(5)]
+    with pytest.raises(InputError, match="more heads and more texts"):
+        add_tests(folds, [*sources, *tests], np.arange(20, 25))

@@ -54,28 +54,32 @@ def split_folds(sources: Sequence[Source], labels: Sequence[str], count: int = 5
 def add_tests(folds: Sequence[Fold], sources: Sequence[Source], added: Array) -> list[Fold]:
     """Return the folds with further test maps, which are not trained on: each in a fold without its head and text.
 
-    Maps for which there is no such fold are tested in folds of their own, one for each map's head and text.
+    Maps for which there is no such fold are tested together in one more, without all their heads and texts.
     """
     heads, texts = (_encode(groups) for groups in ([s.head_group for s in sources], [s.text_group for s in sources]))
     tests: list[list[int]] = [[] for _ in folds]
-    trained = np.setdiff1d(np.arange(len(sources)), added)
-    own = []
+    rest = []
     for index in added.tolist():
         at = [
             number
             for number, fold in enumerate(folds)
             if heads[index] not in heads[fold.train] and texts[index] not in texts[fold.train]
         ]
-        if at:
-            tests[at[index % len(at)]].append(index)
-        else:
-            other = trained[(heads[trained] != heads[index]) & (texts[trained] != texts[index])]
-            own.append(Fold(np.array([index]), other))
+        (tests[at[index % len(at)]] if at else rest).append(index)
     longer = [
         Fold(np.concatenate([fold.test, np.array(more, dtype=int)]), fold.train)
         for fold, more in zip(folds, tests, strict=True)
     ]
-    return longer + own
+    if not rest:
+        return longer
+    more = _make_fold(np.array(rest), heads, texts)
+    more = Fold(more.test, np.setdiff1d(more.train, added))
+    if not len(more.train):
+        raise InputError(
+            "Every map to train on shares its head or its text with a map of the part test. Label maps of more heads "
+            "and more texts."
+        )
+    return [*longer, more]
 
 
 def mean_training_size(folds: Sequence[Fold]) -> float:
