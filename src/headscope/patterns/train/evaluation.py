@@ -35,7 +35,7 @@ def build_evaluation(training: TrainingSet, predictions: Predictions) -> xr.Data
     F1, precision and recall by classifier, subset and class, with 95 % bootstrap intervals over heads or over texts,
     whichever is wider; confusion matrices; calibration; the gain of the cnn over its rivals; inter-annotator agreement.
     """
-    sources, subsets = training.sources, _subsets(training.sources)
+    sources, subsets = training.sources, list_subsets(training.sources)
     groups = [source.head_group for source in sources], [source.text_group for source in sources]
     resampled = [metrics.resample_clusters(names) for names in groups]
     classes = predictions.classes
@@ -62,7 +62,7 @@ def build_evaluation(training: TrainingSet, predictions: Predictions) -> xr.Data
     return xr.Dataset(variables, coords | bins).merge(_agreement(training, classes["cnn"], resampled))
 
 
-def _subsets(sources: Sequence[Source]) -> dict[str, Array]:
+def list_subsets(sources: Sequence[Source]) -> dict[str, Array]:
     """Return masks of all maps and of the subsets that are reported; empty subsets are left out."""
     parts, lenses = np.array([source.part for source in sources]), np.array([source.lens for source in sources])
     lengths = np.array([len(source.tokens) for source in sources])
