@@ -58,7 +58,7 @@ def add_tests(folds: Sequence[Fold], sources: Sequence[Source], added: Array) ->
     """
     heads, texts = (_encode(groups) for groups in ([s.head_group for s in sources], [s.text_group for s in sources]))
     tests: list[list[int]] = [[] for _ in folds]
-    rest = []
+    rest: list[int] = []
     for index in added.tolist():
         at = [
             number
