@@ -47,11 +47,6 @@ class Facts:
     times: xr.Dataset | None = None
     ends: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
-    @property
-    def complete(self) -> bool:
-        """Whether there are results, and all of them have what the pages show; older ones lack sinks."""
-        return bool(self.measured) and all("sink_mean" in data for data in self.measured.values())
-
     @cached_property
     def models(self) -> dict[str, xr.Dataset]:
         """The numbers of every model, seeds combined."""
@@ -83,10 +78,20 @@ class Facts:
         return sum(data.sizes["task"] for data in self.models.values())
 
     @property
-    def seeds(self) -> int:
-        """The number of seeds of each task, the same for all models."""
-        (count,) = {data.sizes.get("seed", 1) for data in self.measured.values()}
-        return count
+    def seeds(self) -> dict[str, int]:
+        """The number of seeds of each task, by model."""
+        return {label: data.sizes.get("seed", 1) for label, data in self.measured.items()}
+
+    @property
+    def seed_counts(self) -> str:
+        """The number of seeds in words, such as 3 seeds; empty where there is one."""
+        counts = sorted(set(self.seeds.values()), reverse=True)
+        if counts == [1]:
+            return ""
+        if len(counts) == 1:
+            return f"{counts[0]} seeds"
+        labels = {count: [label for label, known in self.seeds.items() if known == count] for count in counts}
+        return " or ".join(f"{count} seeds ({join_words(labels[count])})" for count in counts)
 
     @cached_property
     def versions(self) -> dict[str, Counter[str]]:
@@ -101,8 +106,11 @@ class Facts:
     @cached_property
     def unstable(self) -> int:
         """How many verdicts differ between seeds, each judged alone."""
-        each = [judge_models({label: data.isel(seed=at) for label, data in self.measured.items()})
-                for at in range(self.seeds)]  # fmt: skip
+        last = {label: count - 1 for label, count in self.seeds.items()}  # stands for the seeds that a model lacks
+        each = [
+            judge_models({label: data.isel(seed=min(at, last[label])) for label, data in self.measured.items()})
+            for at in range(max(last.values()) + 1)
+        ]
         tables = [{str(at): judged[label] for at, judged in enumerate(each)} for label in self.models]
         return sum(len(compare_verdicts(table)) for table in tables)
 
@@ -292,10 +300,10 @@ def describe_versions(facts: Facts) -> str:
 
 def describe_seeds(facts: Facts) -> str:
     """Return how seeds are combined, and how many verdicts depend on the seed."""
-    if facts.seeds == 1:
+    if not facts.seed_counts:
         return "Every model was fine-tuned once for each task."
     return (
-        f"Every model was fine-tuned with {facts.seeds} seeds for each task, and a verdict needs all of them; judged "
+        f"Every model was fine-tuned with {facts.seed_counts} for each task, and a verdict needs all of them; judged "
         f"with each seed alone, {facts.unstable} of {len(CLAIMS) * facts.pairs} verdicts differ between seeds."
     )
 

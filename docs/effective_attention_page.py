@@ -56,7 +56,7 @@ def page(facts: Facts) -> bytes:
         "refuted": said.describe_refuted(facts),
         "tests": tests,
         "factor": simultaneous_factor(tests),
-        "over_seeds": ", the widest of all seeds" if facts.seeds > 1 else "",
+        "over_seeds": ", the widest of all seeds" if facts.seed_counts else "",
         "weight": WEIGHT.text.partition(" of ")[0],
         "itself": facts.count(ALIKE[0], *EXACT),
         "dispersed": facts.count(EARLIER[0], *EXACT),

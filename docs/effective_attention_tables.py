@@ -43,7 +43,7 @@ def page(facts: Facts) -> bytes:
     """Return the page."""
     method = (report.TEXTS["lenses"], report.JUDGED, *report.TEXTS["method"].split("\n\n"))
     text = read_template("effective_attention_tables").format(
-        seeds=f", the widest of {facts.seeds} seeds" if facts.seeds > 1 else "",
+        seeds=f", the widest of {facts.seed_counts}" if facts.seed_counts else "",
         counts=_grid(count_verdicts(facts)),
         tests=describe_tests(facts.every),
         letters=", ".join(f"{letter} {kind}" for kind, letter in LETTERS.items()),
@@ -64,7 +64,8 @@ def page(facts: Facts) -> bytes:
         times="Not measured." if facts.times is None else _describe_times(facts.times),
         norms=_paragraphs(facts, partial(describe_norms, text=report.TEXTS["beside norms"])),
         method="\n\n".join(f"- {line}" for line in method),
-        differences=_paragraphs(facts, partial(report.describe_differences, seeds=facts.seeds)),
+        differences="\n\n".join(_prefix(label, report.describe_differences(data, facts.seeds[label]))
+                                for label, data in facts.models.items()),
         runs="\n\n".join(_run(label, data) for label, data in facts.models.items()),
     )  # fmt: skip
     return text.encode()

@@ -48,7 +48,7 @@ def make_pictures() -> Iterator[tuple[Path, bytes]]:
         **heads_page.pictures(),
         **rollout_page.pictures(),
         **patterns_page.pictures(),
-        **(effective_attention_page.drawn(facts) if facts.complete else {}),
+        **effective_attention_page.drawn(facts),
         **attention_flow_page.drawn(attention_flow_page.results()),
     }
     with tempfile.TemporaryDirectory() as folder:
@@ -108,9 +108,8 @@ def make_all() -> Iterator[tuple[Path, bytes]]:
     yield DOCS / "patterns.md", patterns_page.page()
     yield DOCS / "performance.md", performance_page.page()
     facts = read_facts()
-    if facts.complete:
-        yield from effective_attention_page.made(facts)
-        yield from note_page.made(facts)
+    yield from effective_attention_page.made(facts)
+    yield from note_page.made(facts)
     yield from attention_flow_page.made()
 
 

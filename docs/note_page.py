@@ -57,7 +57,7 @@ def _values(facts: Facts) -> dict[str, object]:
         "refuted_count": counts[REFUTED],
         "refuted": said.describe_refuted(facts),
         "distances": _grid(tabulate_distances(facts)),
-        "over_seeds": f", {facts.seeds} seeds" if facts.seeds > 1 else "",
+        "over_seeds": f", {facts.seed_counts}" if facts.seed_counts else "",
         "seeds": said.describe_seeds(facts),
         "lengths": said.describe_lengths(facts, BERT_SIZE),
         "faults": TEXTS["faults"],

@@ -182,12 +182,6 @@ def test_verdicts_that_depend_on_the_seed_are_counted(facts, said):
     assert changed.unstable == 2  # the sink on both tasks
 
 
-def test_older_results_make_no_page(facts, said, tmp_path):
-    assert facts.complete
-    assert not said.Facts({"tiny": facts.measured["tiny"].drop_vars("sink_mean")}).complete
-    assert not said.read_facts(tmp_path).complete
-
-
 def test_one_command_makes_the_reports_of_all_models(joined):
     ((name, document),) = read_script(DOCS / "reports.py").make_reports(joined)
     assert name == "effective_attention_tiny"
