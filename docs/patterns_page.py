@@ -18,7 +18,7 @@ from headscope.patterns.classify.cnn import BUNDLED, read_cnn
 from headscope.patterns.labels.labelled_maps import LabelledMaps, read_labelled_maps
 from headscope.patterns.labels.render import draw_map
 from headscope.patterns.labels.typical import select_typical
-from headscope.patterns.shares import Errors, read_errors
+from headscope.patterns.shares import Errors, draw_rates, estimate_shares, read_errors
 from headscope.patterns.train.evaluation import list_subsets
 from headscope.patterns.train.metrics import cohen_kappa, confusion_matrix, macro_f1
 from headscope.patterns.train.training_set import normalized_batches, select_training_set
@@ -199,8 +199,19 @@ def _compare_lenses(errors: Errors) -> str:
         "Recall / precision, and in parentheses the maps of the class, without those selected for rare classes. One "
         f"table for all lenses\nwould be wrong: the network finds {recall['raw']:.2f} of heterogeneous raw maps and "
         f"{recall['effective']:.2f} of effective ones (Fisher's exact test,\np = {test('raw', 'effective'):.1g}). "
-        f"Against the latter, it finds {join_words(others)}.\n"
+        f"Against the latter, it finds {join_words(others)}.\n{_swap_errors(errors)}"
     )
+
+
+def _swap_errors(errors: Errors) -> str:
+    """Return in words what the errors of effective maps would make of the labelled maps over padding."""
+    rates, at = draw_rates(errors, ("effective",), np.random.default_rng(0))[0], CLASSES.index("block")
+    shares = []
+    for lens in LENSES[2:]:
+        table = errors.count(lens) / errors.count(lens).sum()
+        swapped = estimate_shares(table.sum(0)[None, :, None], rates[..., None])[0, at, 0]
+        shares.append(f"{100 * swapped:.0f} % of those of `{lens}` ({100 * table[at].sum():.0f} % are)")
+    return f"By the errors of `effective`, of the labelled maps\n{join_words(shares)} would be block.\n"
 
 
 def shares_table() -> str:
