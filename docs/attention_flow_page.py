@@ -1,94 +1,30 @@
-"""The page docs/attention_flow.md and its pictures, from docs/results/attention_flow_*.nc."""
+"""The pages docs/attention_flow.md and docs/attention_flow_tables.md with their pictures."""
 
-from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 
-import pandas as pd
+import attention_flow_facts as said  # beside this file
+import attention_flow_tables
+import numpy as np
+import study_facts
 import xarray as xr
+from attention_flow_facts import NAMES, PAPER, FlowFacts, count_true
 from matplotlib.figure import Figure
+from study_facts import format_number, read_template
+from study_tables import draw_scaled, draw_verdicts
 
-from headscope.core.document import Document, Paragraph, Part, Picture, Section, Table
-from headscope.experiments.claims import CODE, HOLDS, MOOT, JudgedClaim, list_kinds
-from headscope.experiments.report import THRESHOLDS, describe_learned, describe_origin, describe_unlearned
-from headscope.experiments.sentences import describe_tests, describe_verdicts, verdicts_by_task
-from headscope.experiments.summary import list_tasks
-from headscope.experiments.thresholds import draw_thresholds, threshold_table
-from headscope.reporting.frames import Quantity, to_frame
-from headscope.reporting.markdown import table_to_markdown, to_markdown
-from headscope.results.stamp import read_provenance
-from headscope.results.store import open_result
-from headscope.studies.attention_flow import report
-from headscope.studies.attention_flow.claims import judge_models
-from headscope.studies.attention_flow.paper import ACCURACY
+from headscope.experiments.report import select_interval
+from headscope.plotting import theme
+from headscope.plotting.draw import draw
+from headscope.plotting.facets import interval_facets
+from headscope.studies.attention_flow import paper
+from headscope.studies.attention_flow.claims import OF
+from headscope.uncertainty.corrections import simultaneous_factor
 
 DOCS = Path(__file__).parent
-STEM = "attention_flow_"
-PARTS = ("shown", "maps", "pronouns", "referents", "accuracy")
-DRAWN = (
-    "correlation_by_layer",
-    "inner",
-    "focus",
-    "words",
-    "saturation",
-    "figure_1",
-    "figure_2",
-    "figure_3",
-    "figure_4",
-)
-KINDS = list_kinds(CODE)
-SCALED = f"{STEM}scaled_thresholds.svg"
-NAMES = {"paper": "the paper's own model, trained from scratch"}
-TEXT = """# Do attention rollout and attention flow say which tokens matter?
+PRINTED = {("blank-out", False): (paper.BLANK_OUT, paper.LAYERS), ("gradient", False): (paper.GRADIENT, paper.LAYERS),
+           ("gradient", True): (paper.SST_GRADIENT, paper.SST_LAYERS)}  # fmt: skip
+"""The paper's tables by the kind of importance, and whether they are on SST-2."""
 
-*Made by `docs/make.py` from `docs/results/attention_flow_*.nc`; no number here is typed by hand.*
-
-Abnar & Zuidema (2020) follow attention through the layers back to the input: rollout multiplies the layers, flow is the
-maximum flow through them. They find that both agree better than raw attention with how important tokens are: for the
-number of a verb (their Tables 1 and 2) and, slightly, for sentiment (Table 3). This page repeats their tables with
-{models}.
-
-## In short
-
-{answer}
-
-{summary}
-
-The paper's claims, judged for {pairs} pairs of a trained model and a task; each seed is one. {tests}
-
-{counts}
-
-```
-headscope study attention-flow                                                          # the small default, templates
-headscope study attention-flow --dev my.jsonl --train more.jsonl --seeds 3 -o out/      # your own model and data
-headscope study attention-flow --data GLUE --tasks sst2 --model bert-base-uncased -o out/    # Table 3
-```
-
-{bodies}
-## How to read it
-
-{method}
-
-{thresholds}
-
-{scaled}
-
-## Where the paper's code departs from its mathematics
-
-{code}
-
-{runs}
-"""
-ANSWER = (
-    "In the last layer rollout correlates better than raw attention with blank-out for {rollout} and flow for {flow} "
-    "of {pairs} models and tasks on which that is claimed; with input gradients for {rollout_gradient} and "
-    "{flow_gradient}. Flow, which the paper calls more reliable than rollout, is better than it for {over} (blank-out) "
-    "and {over_gradient} (gradients). {saturation}"
-)
-SATURATED = "In the last layer of {label} {bound} of flow's pairs are at their bound."
-REFERENTS = "In {share:.0f} % of the texts of {name} the form of the pronoun that was masked is the more probable one."
-MASCULINE = "In Winogender the masculine form was masked; without it the text is the same for all genders."
-CAPTION = "Share of texts in which the masked pronoun gives its referent more weight than the other name, last layer."
 COUNTED = {
     "rollout": "Rollout correlates better with blank-out than raw",
     "flow": "Flow correlates better with blank-out than raw",
@@ -99,181 +35,116 @@ COUNTED = {
 }
 
 
-def results(folder: Path = DOCS / "results") -> dict[str, dict[str, xr.Dataset]]:
-    """Return the results by model."""
-    models = {}
-    for path in sorted(folder.glob(f"{STEM}*.nc")):
-        if not path.stem.endswith(tuple(f"_{part}" for part in PARTS)):
-            files = {part: path.with_name(f"{path.stem}_{part}.nc") for part in PARTS}
-            more = {part: open_result(file) for part, file in files.items() if file.is_file()}
-            models[path.stem.removeprefix(STEM)] = {"numbers": open_result(path), **more}
-    return models
-
-
-def page(models: Mapping[str, Mapping[str, xr.Dataset]]) -> bytes:
+def page(facts: FlowFacts) -> bytes:
     """Return the page."""
-    numbers = {label: data["numbers"] for label, data in models.items()}
-    judged = judge_models(numbers)
-    every = [claim for claims in judged.values() for claim in claims]
-    text = TEXT.format(
-        models=" and ".join(NAMES.get(label, label) for label in models),
-        answer=_answer(numbers, judged),
-        summary=_summarise(judged),
-        pairs=sum(len(list_tasks(data)) for data in numbers.values()),
-        tests=describe_tests(every),
-        counts=_grid(_count(judged)),
-        thresholds=_grid(threshold_table(every)),
-        scaled=f"![{THRESHOLDS['scaled_thresholds'].rstrip('.')}](pictures/{SCALED})",
-        bodies="\n".join(to_markdown(_body(label, data, judged[label]), _pictures(label), level=2)
-                         for label, data in models.items()),
-        method="\n\n".join(f"- {text}" for text in (report.JUDGED, report.TEXTS["saturation"],
-                                                    *report.TEXTS["method"].split("\n\n"))),
-        code=report.TEXTS["code"],
-        runs="\n\n".join(_run(label, data) for label, data in numbers.items()),
-    )  # fmt: skip
-    return text.encode()
-
-
-def drawn(models: Mapping[str, Mapping[str, xr.Dataset]]) -> dict[str, Figure]:
-    """Return the pictures of the page by file name."""
-    judged = judge_models({label: data["numbers"] for label, data in models.items()})
-    figures = {SCALED: draw_thresholds([claim for claims in judged.values() for claim in claims])} if judged else {}
-    for label, data in models.items():
-        names = _pictures(label)
-        figures |= {Path(names[part.name]).name: part.figure for part in _parts(data).values()
-                    if isinstance(part, Picture) and part.name in names}  # fmt: skip
-    return figures
-
-
-def made() -> list[tuple[Path, bytes]]:
-    """Return the page and its path, where there are results."""
-    known = results()
-    return [(DOCS / "attention_flow.md", page(known))] if known else []
-
-
-def _pictures(label: str) -> dict[str, str]:
-    return {name: f"pictures/{STEM}{label}_{name}.svg" for name in DRAWN}
-
-
-def _parts(data: Mapping[str, xr.Dataset]) -> dict[str, Part]:
-    whole = report.document(data)
-    return {part.name: part for section in whole.sections for part in section.parts if not isinstance(part, Paragraph)}
-
-
-def _body(label: str, data: Mapping[str, xr.Dataset], judged: list[JudgedClaim]) -> Document:
-    """Return the part of the page on one model, from the parts of the study's own report."""
-    numbers, parts = data["numbers"], _parts(data)
-    by_task = parts.get("verdicts_by_task", parts["verdicts"])  # corrected for this model alone
-    lead = " ".join(filter(None, (describe_learned(numbers), describe_unlearned(numbers))))
-    sentences = "\n".join(f"- {claim.text} {describe_verdicts(claim)}" for claim in judged)
-    pronouns = [*report.report_pronouns(data.get("pronouns")), *_report_referents(data.get("referents"))]
-    tables = [parts[name] for name in ("table_1", "table_2", "table_3") if name in parts]
-    replaced = [part for section in report.document(data).sections if section.title == "Examples"
-                for part in section.parts]  # fmt: skip
-    sections: dict[str, list[Part]] = {
-        "What holds": [replace(by_task, frame=verdicts_by_task(judged)), Paragraph(sentences)],
-        "Accuracy": [
-            *(parts[name] for name in ("accuracy", "accuracy_by_attractors") if name in parts),
-            *_report_accuracy(data.get("accuracy")),
-        ],
-        "Correlation with importances": [*tables, parts["correlation_by_layer"]],
-        "Only inputs predicted correctly": [parts[name] for name in parts if name.endswith("_correct")],
-        "Graphs of other weights": [parts["inner"], parts["scores"], parts["formulas"]],
-        "Examples": replaced,
-        "A masked pronoun": pronouns,
-        "Where the weight is": [parts[name] for name in ("focus", "words", "lift") if name in parts],
-        "Saturation of flow": [Paragraph(report.describe_saturation(numbers)), parts["saturation"], parts["at_bound"]],
+    seeds, _, spread = study_facts.describe_seeds(facts, "trained").partition("; ")
+    values = {
+        "train": said.find_training(facts),
+        "learned": said.describe_learned(facts),
+        "seeds": seeds.rstrip(".") + ".",
+        "counts": study_facts.describe_counts(facts),
+        "everywhere": said.describe_everywhere(facts),
+        "nowhere": said.describe_nowhere(facts),
+        "tests": facts.tests,
+        "factor": simultaneous_factor(facts.tests),
+        "over_seeds": ", the widest of all seeds" if facts.seed_counts else "",
+        "blank_out": said.describe_last(facts, "blank-out"),
+        "print_blank_out": _print(paper.BLANK_OUT),
+        "first": _print(paper.BLANK_OUT, 0),
+        "saturation": said.describe_saturation(facts),
+        "growth": said.describe_growth(facts),
+        "formula": said.count_formula(facts),
+        "correct": said.count_correct(facts),
+        "graphs": said.describe_graphs(facts),
+        "scaled": said.describe_scaled(facts),
+        "spread": spread.capitalize() or "One seed was trained.",
+        "referents": said.describe_referents(facts),
+        **{name: count_true(facts, text) for name, text in COUNTED.items()},
+        **{name: f"pictures/{facts.stem}{name}.svg" for name in PICTURES},
     }
-    return Document(NAMES.get(label, label), lead, [Section(*section) for section in sections.items() if section[1]])
+    return read_template("attention_flow").format(**values).encode()
 
 
-def _report_accuracy(scores: xr.Dataset | None) -> list[Part]:
-    """Return the accuracy on all test sentences by seed and attractors, beside the most common label."""
-    if scores is None:
-        return []
-    columns = [
-        Quantity("accuracy", "accuracy"),
-        Quantity("most common label", "majority"),
-        Quantity("sentences", "n", whole=True),
-    ]
-    frame = to_frame(scores, {"seed": "seed", "attractors": "attractors"}, columns)
-    caption = "Accuracy on all test sentences of agreement, beside the most common label; the paper's is {:.2f}."
-    n = f"{int(scores['n'].sel(attractors='all')[0]):,} sentences"
-    return [Table("accuracy_all", caption.format(ACCURACY), frame, n)]
+def _print(rows: paper.Rows, layer: int = -1) -> str:
+    """Return the paper's numbers for raw attention, rollout and flow in one layer."""
+    return ", ".join(format_number(rows[lens][0][layer], ".2f") for lens in paper.SHOWN)
 
 
-def _report_referents(counts: xr.Dataset | None) -> list[Part]:
-    """Return in how many texts the masked pronoun attends more to its referent than to the other name."""
-    if counts is None:
-        return []
-    last = counts.isel(layer=-1)
-    frame = to_frame(last, {"set": "texts", "lens": "attention"}, [Quantity("share of texts", "referent")])
-    parts = [f"{name} {int(last['n'].sel(set=name)):,}" for name in map(str, last["set"].values)]
-    filled = [REFERENTS.format(name=name, share=100 * float(last["filled"].sel(set=name)))
-              for name in map(str, last["set"].values)]  # fmt: skip
-    return [Table("referents", CAPTION, frame, f"{', '.join(parts)} texts"), Paragraph(" ".join([*filled, MASCULINE]))]
+def draw_grid(facts: FlowFacts, width: float = 6.9) -> Figure:
+    """Draw the verdict on every claim for every model and task."""
+    return draw_verdicts(facts, width, [NAMES.get(label, label) for label in facts.models])
 
 
-def _grid(frame: pd.DataFrame) -> str:
-    return table_to_markdown(Table("table", "", frame, ""))
+def draw_correlations(facts: FlowFacts) -> Figure:
+    """Draw the correlations of raw attention, rollout and flow by layer, beside those that the paper prints."""
+    pairs = {name: data.sel(lens=list(paper.SHOWN)) for name, data in facts.every_pair.items()}
+    sentiment = {name: paper.SST in name for name in pairs}
+    rows = {}
+    for score in ("blank-out", "gradient"):
+        row = {}
+        for sst in (False, True):
+            own = [name for name in pairs if sentiment[name] == sst]
+            if own:
+                row[f"printed, {paper.SST if sst else 'verb'}"] = _printed(score, sst=sst)
+                row |= {name: select_interval(pairs[name].sel(importance=score), "correlation") for name in own}
+        rows[OF[score]] = row
+    figure = interval_facets(rows, x="layer", label="layer", lines=True)
+    empty = [at for at, data in enumerate(rows[OF["blank-out"]].values()) if bool(data["value"].isnull().all())]
+    for at in empty:
+        figure.axes[at].text(0.5, 0.5, "not\nprinted", transform=figure.axes[at].transAxes, ha="center", va="center",
+                             fontsize=theme.text_size("note"), color=theme.quiet)  # fmt: skip
+    return figure
 
 
-def _answer(numbers: Mapping[str, xr.Dataset], judged: Mapping[str, list[JudgedClaim]]) -> str:
-    """Return how often the main claims hold, and how far flow saturates."""
-    every = [claim for claims in judged.values() for claim in claims]
-    values, pairs = {}, 0
-    for name, text in COUNTED.items():
-        tasks = [task for claim in every if claim.text.startswith(text) for task in claim.tasks if task.verdict != MOOT]
-        values[name], pairs = sum(task.exact for task in tasks), len(tasks)
-    shares = {
-        label: 100 * data["at_bound"].sel(subset="all", lens="flow").isel(layer=-1) for label, data in numbers.items()
-    }
-    saturated = [
-        SATURATED.format(label=NAMES.get(label, label), bound=_range(share)) for label, share in shares.items()
-    ]
-    return ANSWER.format(**values, pairs=pairs, saturation=" ".join(saturated))
+def _printed(score: str, *, sst: bool) -> xr.Dataset:
+    """Return a table of the paper as it is drawn; all NaN where it prints none."""
+    rows, layers = PRINTED.get((score, sst), ({}, paper.SST_LAYERS))
+    nothing = np.full(len(layers), np.nan)
+    values = [rows[lens][0] if lens in rows else nothing for lens in paper.SHOWN]
+    value = xr.DataArray(values, {"lens": list(paper.SHOWN), "layer": list(layers)}, ("lens", "layer"))
+    return xr.Dataset({"value": value, "low": value, "high": value})
 
 
-def _range(share: xr.DataArray) -> str:
-    low, high = (f"{float(end):.0f}" for end in (share.min(), share.max()))
-    return f"{low} %" if low == high else f"{low} to {high} %"
+def draw_saturation(facts: FlowFacts) -> Figure:
+    """Draw how far flow is saturated by layer, a line for each pair of a model and a task."""
+    pairs = facts.every_pair
+    titles = {"pairs at the bound": "at_bound", "same from every position": "same_for_sources"}
+    columns = {}
+    for title, name in titles.items():
+        parts = [
+            select_interval(data.sel(lens="flow", drop=True), name).reset_coords(drop=True) for data in pairs.values()
+        ]
+        columns[title] = xr.concat(parts, "lens").assign_coords(lens=list(pairs))
+    return interval_facets({"share": columns}, x="layer", label="layer", lines=True)
 
 
-def _summarise(judged: Mapping[str, list[JudgedClaim]]) -> str:
-    """Return which claims hold wherever they apply, which hold nowhere, and which depend on the model or the seed."""
-    kinds: dict[str, list[str]] = {"holds everywhere": [], "differs": [], "holds nowhere": []}
-    for text, verdicts in _list_verdicts(judged).items():
-        found = {verdict == HOLDS for verdict in verdicts if verdict != MOOT}
-        kinds["differs" if len(found) == 2 else "holds everywhere" if True in found else "holds nowhere"].append(text)
-    titles = {
-        "holds everywhere": "**Holds for every model, task and seed it is judged on:**",
-        "differs": "**Depends on the model, the task or the seed:**",
-        "holds nowhere": "**Holds nowhere:**",
-    }
-    return "\n\n".join(f"{title} {' '.join(kinds[kind])}" for kind, title in titles.items() if kinds[kind])
-
-
-def _list_verdicts(judged: Mapping[str, list[JudgedClaim]]) -> dict[str, list[str]]:
-    """Return the verdicts on every claim, of all models and tasks."""
-    verdicts: dict[str, list[str]] = {}
-    for claims in judged.values():
-        for claim in claims:
-            verdicts.setdefault(claim.text, []).extend(task.verdict for task in claim.tasks)
-    return verdicts
-
-
-def _count(judged: Mapping[str, list[JudgedClaim]]) -> pd.DataFrame:
-    """Return how many pairs of a model and a task have which verdict, claim by claim."""
-    verdicts = _list_verdicts(judged)
-    rows = [{"claim": text} | {kind: str(each.count(kind) or "") for kind in KINDS} for text, each in verdicts.items()]
-    return pd.DataFrame(rows).set_index("claim")
-
-
-def _run(label: str, numbers: xr.Dataset) -> str:
-    facts = read_provenance(numbers)
-    sources = " ".join(
-        f"{task}: {describe_origin(numbers, task)}; learned from {int(numbers['train'].sel(task=task)):,}, "
-        f"{int(numbers['n'].sel(task=task)):,} of {int(numbers['whole_dev'].sel(task=task)):,} studied."
-        for task in list_tasks(numbers)
+def draw_layers(facts: FlowFacts) -> Figure:
+    """Draw the graph of layers behind a flow."""
+    label = (
+        PAPER
+        if "maps" in facts.more.get(PAPER, {})
+        else next(name for name in facts.more if "maps" in facts.more[name])
     )
-    return f"**{label}** (weights {facts['weights_hash'][:12]}): {facts['command']}, on {facts['device']}. {sources}"
+    maps = facts.more[label]["maps"]
+    tokens = [str(token) for token in maps["query_token"].values]
+    return draw(maps, "layered", **({"query": tokens.index("[CLS]")} if "[CLS]" in tokens else {}))
+
+
+PICTURES = {
+    "verdicts": draw_grid,
+    "correlations": draw_correlations,
+    "saturated": draw_saturation,
+    "layered": draw_layers,
+}
+
+
+def drawn(facts: FlowFacts) -> dict[str, Figure]:
+    """Return the pictures of both pages by file name."""
+    figures = {f"{facts.stem}{name}.svg": make(facts) for name, make in PICTURES.items()}
+    return {**figures, **draw_scaled(facts), **attention_flow_tables.drawn(facts)}
+
+
+def made(facts: FlowFacts) -> list[tuple[Path, bytes]]:
+    """Return both pages with their paths."""
+    tables = attention_flow_tables.page(facts)
+    return [(DOCS / "attention_flow.md", page(facts)), (DOCS / "attention_flow_tables.md", tables)]

@@ -1,97 +1,52 @@
 """What the results of the effective-attention study come to: numbers and sentences of its page, note and objections."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
 
 import numpy as np
 import xarray as xr
+from study_facts import RESULTS, StudyFacts, format_number, format_range  # beside this file
 
 from headscope.core.prose import count_noun, join_words
-from headscope.experiments.claims import (
-    HOLDS,
-    MOOT,
-    REFUTED,
-    Claim,
-    JudgedClaim,
-    TaskVerdict,
-    list_kinds,
-    name_without,
-)
+from headscope.experiments.claims import MOOT, JudgedClaim
 from headscope.experiments.judging import judge_all
-from headscope.experiments.seeds import combine_seeds
-from headscope.experiments.sentences import compare_verdicts, conjugate, list_ranges
+from headscope.experiments.sentences import compare_verdicts, list_ranges
 from headscope.experiments.summary import list_tasks
 from headscope.results.store import open_result
 from headscope.studies.effective_attention import paper
 from headscope.studies.effective_attention.claims import CLAIMS, LOSES, SEVERAL, find_twins, judge_models
 
-RESULTS = Path(__file__).parent / "results"
 STEM = "effective_attention_"
 SHAPE = "bert-base-shape_cpu"
-KINDS = list_kinds("padding")
 BIN = 8  # tokens of a range of `distance_by_tokens`
 OTHERS = ("_times", "_maps")
 
 
 @dataclass(frozen=True)
-class Facts:
+class Facts(StudyFacts):
     """The numbers of every model as they were measured, and times of BERT-base's shape where there are some.
 
     `ends` are the first and the last token of an input of each model.
     """
 
-    measured: Mapping[str, xr.Dataset]
     times: xr.Dataset | None = None
     ends: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
-    @cached_property
-    def models(self) -> dict[str, xr.Dataset]:
-        """The numbers of every model, seeds combined."""
-        return {label: combine_seeds(data) for label, data in self.measured.items()}
+    stem = STEM
+    claims = CLAIMS
+    contrast = "padding"
+
+    def judge(self, measured: Mapping[str, xr.Dataset]) -> dict[str, list[JudgedClaim]]:
+        """Return the verdicts on every model, and that on time where it was measured."""
+        return judge_models(measured, self.times)
 
     @cached_property
     def tuned(self) -> dict[str, xr.Dataset]:
         """The numbers of every tuned model over all inputs."""
         return {label: data.sel(role="tuned", length="all") for label, data in self.models.items()}
-
-    @cached_property
-    def judged_all(self) -> dict[str, list[JudgedClaim]]:
-        """The verdicts on every model, and that on time where it was measured."""
-        return judge_models(self.measured, self.times)
-
-    @property
-    def judged(self) -> dict[str, list[JudgedClaim]]:
-        """The verdicts on every model."""
-        return {label: self.judged_all[label] for label in self.models}
-
-    @property
-    def every(self) -> list[JudgedClaim]:
-        """All verdicts in one list."""
-        return [claim for claims in self.judged_all.values() for claim in claims]
-
-    @property
-    def pairs(self) -> int:
-        """The number of pairs of a model and a task."""
-        return sum(data.sizes["task"] for data in self.models.values())
-
-    @property
-    def seeds(self) -> dict[str, int]:
-        """The number of seeds of each task, by model."""
-        return {label: data.sizes.get("seed", 1) for label, data in self.measured.items()}
-
-    @property
-    def seed_counts(self) -> str:
-        """The number of seeds in words, such as 3 seeds; empty where there is one."""
-        counts = sorted(set(self.seeds.values()), reverse=True)
-        if counts == [1]:
-            return ""
-        if len(counts) == 1:
-            return f"{counts[0]} seeds"
-        labels = {count: [label for label, known in self.seeds.items() if known == count] for count in counts}
-        return " or ".join(f"{count} seeds ({join_words(labels[count])})" for count in counts)
 
     @cached_property
     def versions(self) -> dict[str, Counter[str]]:
@@ -102,27 +57,6 @@ class Facts:
                       for label, claims in judge_models(self.measured, several=several).items()]  # fmt: skip
             found[several] = Counter(str(claim) for frame in frames for claim, _ in frame.index)
         return found
-
-    @cached_property
-    def unstable(self) -> int:
-        """How many verdicts differ between seeds, each judged alone."""
-        last = {label: count - 1 for label, count in self.seeds.items()}  # stands for the seeds that a model lacks
-        each = [
-            judge_models({label: data.isel(seed=min(at, last[label])) for label, data in self.measured.items()})
-            for at in range(max(last.values()) + 1)
-        ]
-        tables = [{str(at): judged[label] for at, judged in enumerate(each)} for label in self.models]
-        return sum(len(compare_verdicts(table)) for table in tables)
-
-    def cells(self, claim: Claim) -> dict[tuple[str, str], TaskVerdict]:
-        """Return the verdicts on one claim by model and task."""
-        (index,) = [at for at, judged in enumerate(next(iter(self.judged.values()))) if judged.text == claim.text]
-        return {(label, task.task): task for label, claims in self.judged.items() for task in claims[index].tasks}
-
-    def count(self, claim: Claim, *kinds: str) -> str:
-        """Return for how many pairs a claim has one of these verdicts, such as 3 of 15; pairs it applies to."""
-        verdicts = [task.verdict for task in self.cells(claim).values() if task.verdict != MOOT]
-        return f"{sum(verdict in kinds for verdict in verdicts)} of {len(verdicts)}"
 
     def change(self, name: str, lens: str, length: str = "all", **where: str) -> np.ndarray:
         """Return the changes of a weight in per cent of the raw one, of all pairs with such inputs."""
@@ -149,72 +83,9 @@ def read_facts(folder: Path = RESULTS) -> Facts:
     return Facts(models, open_result(shape) if shape.is_file() else None, ends)
 
 
-def read_template(name: str) -> str:
-    """Return the text of a page with {placeholders}."""
-    return (Path(__file__).parent / "templates" / f"{name}.md").read_text(encoding="utf-8")
-
-
-def format_range(values: Iterable[float], form: str = ".0f", unit: str = " %") -> str:
-    """Return the least and the greatest number, such as −30 to −10 %.
-
-    >>> format_range([-0.4, -0.2], ".1f", ""), format_range([12.2, 11.9])
-    ('−0.4 to −0.2', '12 %')
-    """
-    numbers = list(values)
-    if not numbers:
-        return "no value"
-    low, high = (_format(value, form) for value in (min(numbers), max(numbers)))
-    return f"{low}{unit}" if low == high else f"{low} to {high}{unit}"
-
-
-def _format(value: float, form: str) -> str:
-    text = format(value, form)
-    return text.replace("-", "−") if text.strip("-0.") else text.replace("-", "")
-
-
-def count_kinds(judged: Iterable[JudgedClaim]) -> Counter[str]:
-    """Return the number of each verdict."""
-    return Counter(task.verdict for claim in judged for task in claim.tasks)
-
-
-def describe_counts(facts: Facts) -> str:
-    """Return how many of all verdicts are of which kind."""
-    counts = count_kinds(claim for claims in facts.judged.values() for claim in claims)
-    parts = join_words(f"{counts[kind]} {conjugate(kind, 2)}" for kind in KINDS)
-    total = sum(counts.values())
-    return f"Of {total} verdicts, those on {len(CLAIMS)} claims for {facts.pairs} pairs of a model and a task, {parts}."
-
-
-def list_claims(facts: Facts, *kinds: str, least: float = 0.0) -> list[str]:
-    """Return the claims that have one of these verdicts for more than a share of the pairs to which they apply."""
-    found = []
-    for claim in CLAIMS:
-        verdicts = [task.verdict for task in facts.cells(claim).values() if task.verdict != MOOT]
-        count = sum(verdict in kinds for verdict in verdicts)
-        if verdicts and count > least * len(verdicts):
-            found.append((count, f"“{claim.text.rstrip('.')}” ({count} of {len(verdicts)})"))
-    return [text for _, text in sorted(found, key=lambda pair: -pair[0])]
-
-
-def describe_holding(facts: Facts) -> str:
-    """Return which claims hold for most pairs."""
-    found = list_claims(facts, HOLDS, name_without("padding"), least=0.5)
-    if not found:
-        return "No claim holds for more than half of its pairs."
-    return f"For more than half of their pairs these hold: {join_words(found)}."
-
-
-def describe_refuted(facts: Facts) -> str:
-    """Return which claims are refuted by exactness, and how often."""
-    found = list_claims(facts, REFUTED)
-    if not found:
-        return "No claim is refuted by exactness for any pair."
-    return f"Refuted by exactness, for so many pairs: {join_words(found)}."
-
-
 def count_losses(facts: Facts, name: str) -> str:
     """Return for how many pairs a token loses weight exactly, corrected as the verdicts are."""
-    tests = max(claim.tests for claim in facts.every)
+    tests = facts.tests
     tasks = [task for data in facts.tuned.values() for task in judge_all([LOSES[name]], data, tests)[0].tasks]
     known = [task for task in tasks if task.verdict != MOOT]
     return f"{sum(task.exact for task in known)} of {len(known)}"
@@ -250,9 +121,9 @@ def describe_short(facts: Facts) -> str:
     if not exact:
         return "No input has at most d tokens, so `effective` differs from `raw` in all of them."
     return (
-        f"{_format(100 * count / total, '.0f')} % of the inputs have at most d tokens. For these `effective` differs "
-        f"from `raw` by at most {max(exact):.3f} of its norm (means over inputs of 8 neighbouring lengths), and "
-        f"`paper` by {format_range(published, '.2f', '')}."
+        f"{format_number(100 * count / total, '.0f')} % of the inputs have at most d tokens. For these `effective` "
+        f"differs from `raw` by at most {max(exact):.3f} of its norm (means over inputs of 8 neighbouring lengths), "
+        f"and `paper` by {format_range(published, '.2f', '')}."
     )
 
 
@@ -296,16 +167,6 @@ def describe_versions(facts: Facts) -> str:
         parts.append(f"with the {several} {sum(texts.values())} change" + (f" ({listed})" if texts else ""))
     weights = [claim for claim in CLAIMS if "several" in claim.where]
     return f"of {len(weights) * facts.pairs} verdicts on weights {' and '.join(parts)}."
-
-
-def describe_seeds(facts: Facts) -> str:
-    """Return how seeds are combined, and how many verdicts depend on the seed."""
-    if not facts.seed_counts:
-        return "Every model was fine-tuned once for each task."
-    return (
-        f"Every model was fine-tuned with {facts.seed_counts} for each task, and a verdict needs all of them; judged "
-        f"with each seed alone, {facts.unstable} of {len(CLAIMS) * facts.pairs} verdicts differ between seeds."
-    )
 
 
 def describe_published(facts: Facts) -> str:

@@ -5,24 +5,22 @@ from pathlib import Path
 import effective_attention_facts as said
 import effective_attention_tables  # beside this file
 import numpy as np
-import pandas as pd
+import study_facts
 import xarray as xr
-from effective_attention_facts import KINDS, STEM, Facts, format_range, read_template
+from effective_attention_facts import STEM, Facts
 from effective_attention_facts import describe_change as describe_range
 from matplotlib.figure import Figure
+from study_facts import format_range, read_template
+from study_tables import draw_scaled, draw_verdicts
 
 from headscope.core.prose import join_words
-from headscope.experiments.claims import HOLDS, name_without
 from headscope.experiments.summary import list_tasks
-from headscope.experiments.thresholds import draw_thresholds
 from headscope.plotting.forest import forest
 from headscope.plotting.trends import trends
-from headscope.plotting.verdict_grid import verdict_grid
 from headscope.studies.effective_attention.claims import ALIKE, CLAIMS, EARLIER, LOSES, SINK, WEIGHT
 from headscope.uncertainty.corrections import simultaneous_factor
 
 DOCS = Path(__file__).parent
-EXACT = (HOLDS, name_without("padding"))
 WEIGHTS = {
     "the sink, from all others": ("sink_mean", {}),
     "[SEP], from all others": ("weight", {"token": "sep"}),
@@ -42,24 +40,23 @@ SINKS = {"cls": "[CLS]", "sep": "[SEP]", "special": "other special", "punctuatio
 def page(facts: Facts) -> bytes:
     """Return the page."""
     first = next(iter(facts.models.values()))
-    tests = max(claim.tests for claim in facts.every)
     inputs = [int(data["n"].sel(length="all").sum()) for data in facts.models.values()]
     values = {
         "models": join_words(facts.models),
         "sizes": said.name_sizes(facts),
         "tasks": join_words(list_tasks(first)),
         "inputs": format_range(inputs, ",.0f", ""),
-        "seeds": said.describe_seeds(facts).partition(";")[0].rstrip(".") + ".",
+        "seeds": study_facts.describe_seeds(facts).partition(";")[0].rstrip(".") + ".",
         "specials": said.describe_specials(facts),
-        "counts": said.describe_counts(facts),
-        "holding": said.describe_holding(facts),
-        "refuted": said.describe_refuted(facts),
-        "tests": tests,
-        "factor": simultaneous_factor(tests),
+        "counts": study_facts.describe_counts(facts),
+        "holding": study_facts.describe_holding(facts),
+        "refuted": study_facts.describe_refuted(facts),
+        "tests": facts.tests,
+        "factor": simultaneous_factor(facts.tests),
         "over_seeds": ", the widest of all seeds" if facts.seed_counts else "",
         "weight": WEIGHT.text.partition(" of ")[0],
-        "itself": facts.count(ALIKE[0], *EXACT),
-        "dispersed": facts.count(EARLIER[0], *EXACT),
+        "itself": facts.count(ALIKE[0], *facts.exact),
+        "dispersed": facts.count(EARLIER[0], *facts.exact),
         "thresholds": join_words(dict.fromkeys(claim.threshold.text for claim in CLAIMS if claim.threshold.value)),
         "short": said.describe_short(facts),
         "long": said.describe_long(facts),
@@ -70,7 +67,7 @@ def page(facts: Facts) -> bytes:
         "patterns": said.describe_patterns(facts),
         "scores": said.describe_scores(facts),
         "time": said.describe_time(facts),
-        "spread": said.describe_seeds(facts).partition("; ")[2].capitalize(),
+        "spread": study_facts.describe_seeds(facts).partition("; ")[2].capitalize(),
         **{name: f"pictures/{STEM}{name}.svg" for name in PICTURES},
         **_changes(facts),
     }
@@ -80,7 +77,7 @@ def page(facts: Facts) -> bytes:
 def _changes(facts: Facts) -> dict[str, str]:
     """Return for how many pairs weights are lost, and by how much."""
     chosen = {"sink": SINK, "sep": LOSES["[SEP]"], "punctuation": LOSES["punctuation"]}
-    values = {name: facts.count(claim, *EXACT) for name, claim in chosen.items()}
+    values = {name: facts.count(claim, *facts.exact) for name, claim in chosen.items()}
     values["cls"] = said.count_losses(facts, "[CLS]")
     special = {name: {"token": name, **SIGNED} for name in ("sep", "cls")}
     for name, where in special.items():
@@ -92,18 +89,6 @@ def _changes(facts: Facts) -> dict[str, str]:
         values[f"sink{end}{suffix}"] = describe_range(facts, "sink_mean", "effective", length)
         values[f"sink{end}_paper"] = describe_range(facts, "sink_mean", "paper", length)
     return values
-
-
-def draw_verdicts(facts: Facts, width: float = 6.9) -> Figure:
-    """Draw the verdict on every claim for every model and task."""
-    columns = {(label, task.task): [] for label, claims in facts.judged.items() for task in claims[0].tasks}
-    for label, claims in facts.judged.items():
-        for task in list_tasks(facts.models[label]):
-            columns[label, task] = [
-                next((found.verdict for found in claim.tasks if found.task == task), "") for claim in claims
-            ]
-    texts = [claim.text.rstrip(".") for claim in CLAIMS]
-    return verdict_grid(pd.DataFrame(columns, index=texts), KINDS, width=width)
 
 
 def draw_changes(facts: Facts, width: float = 6.9) -> Figure:
@@ -160,7 +145,7 @@ PICTURES = {"verdicts": draw_verdicts, "forest": draw_changes, "lengths": draw_l
 def drawn(facts: Facts) -> dict[str, Figure]:
     """Return the pictures of both pages by file name."""
     figures = {f"{STEM}{name}.svg": draw(facts) for name, draw in PICTURES.items()}
-    return {**figures, f"{STEM}scaled_thresholds.svg": draw_thresholds(facts.every)}
+    return {**figures, **draw_scaled(facts)}
 
 
 def made(facts: Facts) -> list[tuple[Path, bytes]]:

@@ -1,36 +1,33 @@
 """The page docs/effective_attention_tables.md: every table behind docs/effective_attention.md."""
 
-from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
 
 import pandas as pd
 import xarray as xr
-from effective_attention_facts import KINDS, STEM, Facts, count_kinds, read_template
-
-from headscope.core.document import Part, Table
-from headscope.experiments.claims import MOOT, format_interval, judge
-from headscope.experiments.norms import describe_norms
-from headscope.experiments.report import (
-    THRESHOLDS,
-    describe_origin,
-    describe_unlearned,
-    sample_inputs,
-    score_table,
-    time_table,
+from effective_attention_facts import Facts  # beside this file
+from study_facts import read_template
+from study_tables import (
+    by_model,
+    find_letters,
+    flatten_rows,
+    format_cell,
+    format_intervals,
+    paragraphs,
+    prefix,
+    to_grid,
+    verdict_values,
 )
-from headscope.experiments.sentences import describe_tests, list_ranges
+
+from headscope.experiments.claims import judge
+from headscope.experiments.norms import describe_norms
+from headscope.experiments.report import describe_unlearned, score_table, time_table
+from headscope.experiments.sentences import list_ranges
 from headscope.experiments.summary import list_tasks
-from headscope.experiments.thresholds import threshold_table
 from headscope.patterns import NAMES
-from headscope.plotting.verdict_grid import LOOKS
 from headscope.reporting.frames import ENDS, Quantity, to_frame
-from headscope.reporting.markdown import table_to_markdown
-from headscope.results.stamp import read_provenance
 from headscope.studies.effective_attention import paper, report
 from headscope.studies.effective_attention.claims import LOSES, SEVERAL
 
-LETTERS = dict(zip(KINDS, (look[1] for look in LOOKS), strict=True))
 WEIGHTS = {
     "[SEP] from all others": ("weight", {"token": "sep"}),
     "[CLS] from all others": ("weight", {"token": "cls"}),
@@ -43,57 +40,24 @@ def page(facts: Facts) -> bytes:
     """Return the page."""
     method = (report.TEXTS["lenses"], report.JUDGED, *report.TEXTS["method"].split("\n\n"))
     text = read_template("effective_attention_tables").format(
-        seeds=f", the widest of {facts.seed_counts}" if facts.seed_counts else "",
-        counts=_grid(count_verdicts(facts)),
-        tests=describe_tests(facts.every),
-        letters=", ".join(f"{letter} {kind}" for kind, letter in LETTERS.items()),
-        verdicts=_by_model(facts, lambda label: verdict_intervals(facts, label)),
-        thresholds=_grid(threshold_table(facts.every)),
-        scaled_caption=THRESHOLDS["scaled_thresholds"].rstrip("."),
-        stem=STEM,
-        distances=_by_model(facts, lambda label: distance_table(facts.models[label])),
-        several=_by_model(facts, lambda label: several_table(facts.tuned[label])),
-        published=_by_model(facts, lambda label: published_table(facts.tuned[label])),
-        sinks=_by_model(facts, lambda label: sink_table(facts.tuned[label])),
-        dispersion=_by_model(facts, lambda label: dispersion_table(facts.tuned[label])),
-        lengths=_by_model(facts, lambda label: length_table(facts.models[label])),
+        **verdict_values(facts),
+        distances=by_model(facts, lambda label: distance_table(facts.models[label])),
+        several=by_model(facts, lambda label: several_table(facts.tuned[label])),
+        published=by_model(facts, lambda label: published_table(facts.tuned[label])),
+        sinks=by_model(facts, lambda label: sink_table(facts.tuned[label])),
+        dispersion=by_model(facts, lambda label: dispersion_table(facts.tuned[label])),
+        lengths=by_model(facts, lambda label: length_table(facts, label)),
         faults=report.TEXTS["faults"],
-        patterns=_by_model(facts, lambda label: pattern_table(facts.tuned[label])),
-        learned=_paragraphs(facts, describe_unlearned),
-        scores=_by_model(facts, lambda label: _scores(facts.models[label])),
+        patterns=by_model(facts, lambda label: pattern_table(facts.tuned[label])),
+        learned=paragraphs(facts, describe_unlearned),
+        scores=by_model(facts, lambda label: _scores(facts.models[label])),
         times="Not measured." if facts.times is None else _describe_times(facts.times),
-        norms=_paragraphs(facts, partial(describe_norms, text=report.TEXTS["beside norms"])),
+        norms=paragraphs(facts, partial(describe_norms, text=report.TEXTS["beside norms"])),
         method="\n\n".join(f"- {line}" for line in method),
-        differences="\n\n".join(_prefix(label, report.describe_differences(data, facts.seeds[label]))
+        differences="\n\n".join(prefix(label, report.describe_differences(data, facts.seeds[label]))
                                 for label, data in facts.models.items()),
-        runs="\n\n".join(_run(label, data) for label, data in facts.models.items()),
     )  # fmt: skip
     return text.encode()
-
-
-def count_verdicts(facts: Facts) -> pd.DataFrame:
-    """Return how many pairs of a model and a task have which verdict, claim by claim."""
-    rows = []
-    for claims in zip(*facts.judged.values(), strict=True):
-        counts = count_kinds(claims)
-        rows.append({"claim": claims[0].text} | {kind: str(counts[kind] or "") for kind in KINDS})
-    if "time" in facts.judged_all:
-        (time,) = facts.judged_all["time"]
-        rows.append({"claim": time.text} | {kind: str(count_kinds([time])[kind] or "") for kind in KINDS})
-    return pd.DataFrame(rows).set_index("claim")
-
-
-def verdict_intervals(facts: Facts, label: str) -> pd.DataFrame:
-    """Return the verdict and its interval, claim by claim and task by task."""
-    rows = {}
-    for claim in facts.judged[label]:
-        cells = {
-            task.task: LETTERS[MOOT] if task.verdict == MOOT
-            else f"{LETTERS[task.verdict]} {format_interval(claim.claim, task.interval)}"
-            for task in claim.tasks
-        }  # fmt: skip
-        rows[claim.text] = cells
-    return pd.DataFrame.from_dict(rows, "index").rename_axis("claim")
 
 
 def distance_table(numbers: xr.Dataset) -> pd.DataFrame:
@@ -116,7 +80,7 @@ def several_table(tuned: xr.Dataset) -> pd.DataFrame:
             raw = abs(part[name].sel(lens="raw"))
             ends = [100 * part[f"{name}_change{end}"].sel(lens="effective") / raw for end in ENDS]
             rows[f"{title}, {several}"] = {
-                task: _format(".0f", *(float(end.sel(task=task)) for end in ends)) for task in list_tasks(tuned)
+                task: format_cell(".0f", *(float(end.sel(task=task)) for end in ends)) for task in list_tasks(tuned)
             }
     return pd.DataFrame.from_dict(rows, "index").rename_axis("change (%)")
 
@@ -154,8 +118,9 @@ def dispersion_table(tuned: xr.Dataset) -> pd.DataFrame:
     return format_intervals(to_frame(tuned, {"task": "task"}, columns), ".2f").rename_axis("task")
 
 
-def length_table(numbers: xr.Dataset) -> pd.DataFrame:
+def length_table(facts: Facts, label: str) -> pd.DataFrame:
     """Return for each task and length whether the sink, [SEP], [CLS] and punctuation lose weight."""
+    numbers, letters = facts.models[label], find_letters(facts)
     lengths = ["at most d", "more than d", *list_ranges(numbers)]
     size = int(numbers["value_size"].values[0])
     lengths = lengths[1:] if f"1–{size}" in lengths else lengths  # the same inputs
@@ -166,9 +131,9 @@ def length_table(numbers: xr.Dataset) -> pd.DataFrame:
         for name, claim in LOSES.items():
             for task in judge(claim, part, tests).tasks:
                 n = int(part["n"].sel(task=task.task))
-                word = (LETTERS[task.verdict] if n > 1 else "–") + (f" ({n:,})" if name == next(iter(LOSES)) else "")
+                word = (letters[task.verdict] if n > 1 else "–") + (f" ({n:,})" if name == next(iter(LOSES)) else "")
                 rows[task.task, name][f"{length} tokens" if length[0].isdigit() else length] = word
-    return _flat(pd.DataFrame.from_dict(rows, "index"), "task")
+    return flatten_rows(pd.DataFrame.from_dict(rows, "index"), "task")
 
 
 def pattern_table(tuned: xr.Dataset) -> pd.DataFrame:
@@ -181,7 +146,7 @@ def pattern_table(tuned: xr.Dataset) -> pd.DataFrame:
             for name, letter in paper.LETTERS.items():
                 part = tuned.sel(task=task, lens=lens, pattern=name)
                 share = [100 * float(part[f"share{end}"]) for end in ENDS]
-                cell = f"{_format('.1f', *share)}, counted {100 * float(part['counted']):.1f}"
+                cell = f"{format_cell('.1f', *share)}, counted {100 * float(part['counted']):.1f}"
                 if theirs is not None and (task, lens) in theirs.index:
                     cell += f", paper {theirs.loc[(task, lens), letter]}"
                 cells[f"{letter} ({NAMES[name]})"] = cell
@@ -192,7 +157,7 @@ def pattern_table(tuned: xr.Dataset) -> pd.DataFrame:
 def _scores(numbers: xr.Dataset) -> pd.DataFrame:
     frame = format_intervals(score_table(numbers), ".3f", ("score", "change"))
     frame = format_intervals(frame, ".1e", ("largest change of an output", "of these, largest lead"))
-    return _flat(format_intervals(frame, ",.0f", ("predictions changed",)), "attention")
+    return flatten_rows(format_intervals(frame, ",.0f", ("predictions changed",)), "attention")
 
 
 def _describe_times(times: xr.Dataset) -> str:
@@ -207,62 +172,4 @@ def _describe_times(times: xr.Dataset) -> str:
         f"{int(times.attrs['tokens'])} tokens; ratios to `raw`, median of the turns, least and most in brackets. Only "
         "the full decomposition is what the paper did; the others are ways of ours."
     )
-    return f"{text}\n\n{_grid(_flat(table, 'task, inputs in a batch'))}"
-
-
-def format_intervals(frame: pd.DataFrame, form: str, columns: Sequence[str] | None = None) -> pd.DataFrame:
-    """Return the table with each number and its interval as one text, such as 0.42 [0.39, 0.45].
-
-    >>> frame = pd.DataFrame({"x": [0.4], "x_low": [0.35], "x_high": [0.45]})
-    >>> format_intervals(frame, ".2f")["x"].tolist()
-    ['0.40 [0.35, 0.45]']
-    """
-    titles = [title for title in frame.columns if not str(title).endswith(ENDS[1:])]
-    chosen = titles if columns is None else [title for title in columns if title in frame]
-    result = frame.drop(columns=[f"{title}{end}" for title in chosen for end in ENDS[1:]], errors="ignore").copy()
-    for title in chosen:
-        ends = [frame[f"{title}{end}"] for end in ENDS if f"{title}{end}" in frame]
-        result[title] = [_format(form, *values) for values in zip(*ends, strict=True)]
-    return result
-
-
-def _format(form: str, value: Any, *ends: float) -> str:
-    if pd.isna(value):
-        return ""
-    interval = f" [{', '.join(f'{end:{form}}' for end in ends)}]" if ends else ""
-    return f"{value:{form}}{interval}".replace("-", "−") if "e" not in form else f"{value:{form}}{interval}"
-
-
-def _flat(frame: pd.DataFrame, name: str) -> pd.DataFrame:
-    """Return the table with the names of its rows in one column."""
-    return frame.set_axis(pd.Index([", ".join(map(str, row)) for row in frame.index], name=name))
-
-
-def _grid(frame: pd.DataFrame) -> str:
-    part: Part = Table("table", "", frame, "")
-    return table_to_markdown(part)
-
-
-def _by_model(facts: Facts, make: Callable[[str], pd.DataFrame]) -> str:
-    return "\n\n".join(f"**{label}**\n\n{_grid(make(label))}" for label in facts.models)
-
-
-def _paragraphs(facts: Facts, describe: Callable[[xr.Dataset], str]) -> str:
-    return "\n\n".join(filter(None, (_prefix(label, describe(data)) for label, data in facts.models.items())))
-
-
-def _prefix(label: str, text: str) -> str:
-    return f"**{label}.** {text}" if text else ""
-
-
-def _run(label: str, numbers: xr.Dataset) -> str:
-    facts, reduced = read_provenance(numbers), sample_inputs({}, numbers).reduced
-    sources = " ".join(
-        f"{task}: {describe_origin(numbers, task)}; learned from {int(numbers['train'].sel(task=task)):,}, "
-        f"{int(numbers['n'].sel(task=task, length='all')):,} studied."
-        for task in list_tasks(numbers)
-    )
-    note = f" **Reduced**: {reduced}." if reduced else ""
-    return (
-        f"**{label}** (weights {facts['weights_hash'][:12]}): {facts['command']}, on {facts['device']}. {sources}{note}"
-    )
+    return f"{text}\n\n{to_grid(flatten_rows(table, 'task, inputs in a batch'))}"

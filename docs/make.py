@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import api_page  # beside this file
+import attention_flow_facts
 import attention_flow_page
 import effective_attention_page
 import flow_page
@@ -49,7 +50,7 @@ def make_pictures() -> Iterator[tuple[Path, bytes]]:
         **rollout_page.pictures(),
         **patterns_page.pictures(),
         **effective_attention_page.drawn(facts),
-        **attention_flow_page.drawn(attention_flow_page.results()),
+        **attention_flow_page.drawn(attention_flow_facts.read_facts()),
     }
     with tempfile.TemporaryDirectory() as folder:
         for name, figure in figures.items():
@@ -110,7 +111,7 @@ def make_all() -> Iterator[tuple[Path, bytes]]:
     facts = read_facts()
     yield from effective_attention_page.made(facts)
     yield from note_page.made(facts)
-    yield from attention_flow_page.made()
+    yield from attention_flow_page.made(attention_flow_facts.read_facts())
 
 
 def main() -> None:

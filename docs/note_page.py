@@ -5,24 +5,24 @@ from pathlib import Path
 import effective_attention_facts as said  # beside this file
 import numpy as np
 import pandas as pd
-from effective_attention_facts import KINDS, Facts, read_template
+import study_facts
+from effective_attention_facts import Facts
 from effective_attention_facts import describe_change as describe_range
+from study_facts import read_template
+from study_tables import to_grid
 
-from headscope.core.document import Table
 from headscope.core.prose import join_words
-from headscope.experiments.claims import HOLDS, MOOT, NOT_REPRODUCED, REFUTED, UNDECIDED, name_without
+from headscope.experiments.claims import MOOT, NOT_REPRODUCED, REFUTED, UNDECIDED
 from headscope.experiments.report import describe_unlearned
 from headscope.experiments.sentences import conjugate
 from headscope.experiments.summary import list_tasks
 from headscope.experiments.thresholds import count_scaled
-from headscope.reporting.markdown import table_to_markdown
 from headscope.studies.effective_attention.claims import ALIKE, LOSES, PATTERNS, SHARE, SINK, WEIGHT
 from headscope.studies.effective_attention.paper import VALUE_SIZE as BERT_SIZE
 from headscope.studies.effective_attention.report import TEXTS
 from headscope.uncertainty.corrections import simultaneous_factor
 
 DOCS = Path(__file__).parent
-EXACT = (HOLDS, name_without("padding"))
 SIGNED = {"size": "signed", "several": "max"}
 
 
@@ -43,9 +43,8 @@ def made(facts: Facts) -> list[tuple[Path, bytes]]:
 
 def _values(facts: Facts) -> dict[str, object]:
     """Return what the templates of both pages are filled with."""
-    counts = said.count_kinds(claim for claims in facts.judged.values() for claim in claims)
+    counts = study_facts.count_kinds(claim for claims in facts.judged.values() for claim in claims)
     patterns = [task.verdict for claim in PATTERNS for task in facts.cells(claim).values()]
-    tests = max(claim.tests for claim in facts.every)
     agree, weights = compare_directions(facts)
     return {
         "models": join_words(facts.models),
@@ -55,23 +54,23 @@ def _values(facts: Facts) -> dict[str, object]:
         "total": sum(counts.values()),
         "not_reproduced": counts[NOT_REPRODUCED],
         "refuted_count": counts[REFUTED],
-        "refuted": said.describe_refuted(facts),
-        "distances": _grid(tabulate_distances(facts)),
+        "refuted": study_facts.describe_refuted(facts),
+        "distances": to_grid(tabulate_distances(facts)),
         "over_seeds": f", {facts.seed_counts}" if facts.seed_counts else "",
-        "seeds": said.describe_seeds(facts),
+        "seeds": study_facts.describe_seeds(facts),
         "lengths": said.describe_lengths(facts, BERT_SIZE),
         "faults": TEXTS["faults"],
         "short": said.describe_short(facts),
         "long": said.describe_long(facts),
         "scores": said.describe_scores(facts),
-        "counts": said.describe_counts(facts),
-        "holding": said.describe_holding(facts),
+        "counts": study_facts.describe_counts(facts),
+        "holding": study_facts.describe_holding(facts),
         "sinks": said.describe_sinks(facts),
         "twins": said.describe_twins(facts),
-        "sink": facts.count(SINK, *EXACT),
-        "sep": facts.count(LOSES["[SEP]"], *EXACT),
+        "sink": facts.count(SINK, *facts.exact),
+        "sep": facts.count(LOSES["[SEP]"], *facts.exact),
         "cls": said.count_losses(facts, "[CLS]"),
-        "itself": facts.count(ALIKE[0], *EXACT),
+        "itself": facts.count(ALIKE[0], *facts.exact),
         "sink_change": describe_range(facts, "sink_mean", "effective"),
         "sink_paper": describe_range(facts, "sink_mean", "paper"),
         "sink_short": describe_range(facts, "sink_mean", "effective", "at most d"),
@@ -89,7 +88,7 @@ def _values(facts: Facts) -> dict[str, object]:
         "pattern_undecided": patterns.count(UNDECIDED),
         "quarter": _describe_scaled(facts, 0.25),
         "four": _describe_scaled(facts, 4.0),
-        "factor": simultaneous_factor(tests),
+        "factor": simultaneous_factor(facts.tests),
         "time": said.describe_time(facts),
         "learned": _describe_learned(facts),
     }
@@ -130,13 +129,9 @@ def _describe_scaled(facts: Facts, factor: float) -> str:
     """Return the number of each verdict if all thresholds are scaled."""
     every = [claim for claims in facts.judged.values() for claim in claims]
     counts = count_scaled(every, factor)
-    return join_words(f"{counts[kind]} {conjugate(kind, 2)}" for kind in KINDS if kind != MOOT and counts[kind])
+    return join_words(f"{counts[kind]} {conjugate(kind, 2)}" for kind in facts.kinds if kind != MOOT and counts[kind])
 
 
 def _describe_learned(facts: Facts) -> str:
     parts = [f"{label}: {text}" for label, data in facts.models.items() if (text := describe_unlearned(data))]
     return " ".join(parts) or "All models learned their tasks better than the most common label."
-
-
-def _grid(frame: pd.DataFrame) -> str:
-    return table_to_markdown(Table("table", "", frame, ""))

@@ -9,8 +9,9 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import attention_flow_page  # beside this file
-from effective_attention_facts import RESULTS, STEM, read_facts
+import attention_flow_facts  # beside this file
+from effective_attention_facts import STEM, read_facts
+from study_facts import RESULTS
 
 from headscope.core.document import Document
 from headscope.core.study import Results
@@ -29,8 +30,9 @@ def make_reports(folder: Path = RESULTS) -> Iterator[tuple[str, Document]]:
             if path.is_file():
                 results[part] = open_result(path)
         yield f"{STEM}{label}", effective_attention.document(results)
-    for label, data in attention_flow_page.results(folder).items():
-        yield f"attention_flow_{label}", attention_flow.document(data)
+    flow = attention_flow_facts.read_facts(folder)
+    for label, numbers in flow.models.items():
+        yield f"{flow.stem}{label}", attention_flow.document({"numbers": numbers, **flow.more[label]})
 
 
 def main() -> None:

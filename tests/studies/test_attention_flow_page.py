@@ -1,6 +1,6 @@
 """The page of the docs on attention flow is generated from result files only."""
 
-import importlib.util
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -8,19 +8,25 @@ from pathlib import Path
 import pytest
 import xarray as xr
 
+from headscope.experiments.claims import MOOT
 from headscope.results.npz import write_npz
 from headscope.results.stamp import read_provenance, stamp
 from headscope.results.store import open_result
+from headscope.studies.attention_flow.claims import CLAIMS
 from tests.studies.data import found
+from tests.studies.test_page import read_script
 
 DOCS = Path(__file__).parents[2] / "docs"
 
 
-def load_page():
-    spec = importlib.util.spec_from_file_location("attention_flow_page", DOCS / "attention_flow_page.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+@pytest.fixture(scope="module")
+def maker():
+    return read_script(DOCS / "attention_flow_page.py")
+
+
+@pytest.fixture(scope="module")
+def facts(joined, maker):
+    return maker.said.read_facts(joined)
 
 
 @pytest.fixture(scope="module")
@@ -58,26 +64,87 @@ def test_runs_are_joined_into_stamped_files(joined):
                                rtol=1e-5)  # fmt: skip
 
 
-def test_the_page_answers_in_words_and_numbers(joined):
-    maker = load_page()
-    known = maker.results(joined)
-    text = maker.page(known).decode()
+def test_the_page_answers_in_words_and_numbers_with_four_figures(facts, maker):
+    text = maker.page(facts).decode()
+    claims = len(CLAIMS)
+    for said in (
+        f"Of {2 * claims} verdicts, those on {claims} claims for 2 pairs of a model and a task, ",
+        "Every model was trained with 2 seeds for each task, and a verdict needs all of them.",
+        f"0 of {2 * claims} verdicts differ between seeds",  # which are the same here
+        "the paper prints 0.29, 0.71, 0.70 (raw, rollout, flow)",
+        "The paper prints 0.69, 0.32, 0.32 for blank-out",
+        "No masked language model was studied.",
+        "of pairs are at the bound",
+    ):
+        assert said in text
+    pictures = re.findall(r"!\[[^]]+\]\(pictures/([^)]+)\)", text)
+    assert len(pictures) == 4
+    assert set(pictures) <= set(maker.drawn(facts))
+    assert "nan" not in text
+    assert len(text.split()) < 1200  # two screens and the captions
+
+
+def test_all_tables_are_on_a_page_of_their_own(facts, maker):
+    ((main, _), (tables, content)) = maker.made(facts)
+    assert (main.name, tables.name) == ("attention_flow.md", "attention_flow_tables.md")
+    text = content.decode()
     for said in (
         "## tiny",
         "| Flow correlates better with blank-out than raw attention does, in the last layer. |",
         "(the paper's Table 3)",
         "| rollout | 0.11 ± 0.19 | 0.12 ± 0.21 | 0.13 ± 0.21 | 0.13 ± 0.20 |",
-        "| SST-2 seed 1 | flow |",
+        "| SST-2 | flow |",
         "The studied model has no such head",
         "it ranks densely",
     ):
         assert said in text
     assert "nan" not in text
-    assert maker.page(maker.results(joined)).decode() == text
-    drawn = maker.drawn(known)
-    assert "attention_flow_tiny_correlation_by_layer.svg" in drawn
-    assert all(f"pictures/{name}" in text for name in drawn)
+    drawn = set(re.findall(r"\(pictures/([^)]+)\)", text))
+    assert "attention_flow_tiny_inner.svg" in drawn
+    assert drawn <= set(maker.drawn(facts))
 
 
-def test_without_results_there_is_no_page(tmp_path):
-    assert load_page().results(tmp_path) == {}
+def test_sentences_follow_from_the_numbers(facts, maker):
+    """The same results, but as if a model had learned nothing, and flow were saturated or better in every layer."""
+    said, study = maker.said, sys.modules["study_facts"]
+    numbers = facts.measured["tiny"].copy(deep=True)
+    for name in ("score", "score_low", "score_high"):
+        numbers[name] = numbers[name] * 0 + 0.5
+    for name in ("at_bound", "same_for_sources"):
+        numbers[name] = numbers[name] * 0 + 1
+    for end in ("", "_low", "_high"):
+        numbers[f"difference_change{end}"] = numbers[f"difference_change{end}"] * 0 + 0.9
+    attractors = {"attractors": ["all", "0", "1", "2"], "seed": [0, 1]}
+    ends = {
+        "accuracy": [0.7, 0.8, 0.7, 0.6],
+        "accuracy_low": [0.6, 0.7, 0.6, 0.5],
+        "accuracy_high": [0.8, 0.9, 0.8, 0.7],
+        "majority": [0.5, 0.6, 0.7, 0.8],
+    }
+    accuracy = xr.Dataset({name: (("seed", "attractors"), [row, row]) for name, row in ends.items()}, attractors)
+    named = numbers.assign_coords(task=["agreement", "SST-2"])
+    made = said.FlowFacts({"paper": named}, {"paper": {"accuracy": accuracy}})
+    assert said.count_true(made, "Flow correlates better with blank-out than raw") == "1 of 1"
+    assert said.count_true(made, "On SST-2, flow correlates slightly better") == "1 of 1"
+    learned = said.describe_learned(made)
+    assert "It reaches .50 (most common label " in learned
+    assert "where the paper says .96," in learned
+    assert "it is better with 0, not shown to differ with 1 and worse with 2 attractors" in learned
+    assert "So what fails for the paper's architecture may fail because it learned less." in learned
+    assert said.describe_saturation(made).startswith(
+        "In the last layer 100 % of pairs are at the bound and 100 % of tokens"
+    )
+    for name in ("score", "score_low", "score_high"):
+        numbers[name] = numbers[name] * 0 + 0.99
+    good = said.FlowFacts({"paper": numbers.assign_coords(task=["agreement", "SST-2"])}, {"paper": {}})
+    assert "learned less" not in said.describe_learned(good)
+    assert study.describe_seeds(good).endswith("0 of 50 verdicts differ between seeds.")
+
+
+def test_verdicts_that_change_are_counted(facts, maker):
+    """A claim that applies in one version only has changed too."""
+    study, judged = sys.modules["study_facts"], facts.judged
+    assert study.count_changes(judged, judged) == 0
+    fewer = {"tiny": judged["tiny"][1:]}
+    applies = sum(task.verdict != MOOT for task in judged["tiny"][0].tasks)
+    assert study.count_changes(judged, fewer) == applies > 0

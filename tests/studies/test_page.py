@@ -164,7 +164,7 @@ def test_sentences_follow_from_the_numbers(facts, said):
         numbers[f"sink_mean_change{end}"] = -0.9 * lost.where(numbers["lens"] == "paper", 0)
     same = said.Facts({"tiny": numbers})
     assert same.count(SINK, REFUTED) == "2 of 2"
-    assert f"“{SINK.text.rstrip('.')}” (2 of 2)" in said.describe_refuted(same)
+    assert f"“{SINK.text.rstrip('.')}” (2 of 2)" in sys.modules["study_facts"].describe_refuted(same)
     assert said.describe_change(same, "sink_mean", "effective") == "0 %"
     assert said.describe_change(same, "sink_mean", "paper") == "−90 %"
     assert said.describe_specials(said.Facts({}, None, {"mpnet": ("<s>", "</s>"), "tiny": ("[CLS]", "[SEP]")})) == (

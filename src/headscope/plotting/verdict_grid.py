@@ -22,6 +22,7 @@ LOOKS = (
 """Colour, letter and hatch of each kind of verdict; letters tell them apart in grey print."""
 
 GAP = 0.35  # of a column, between models
+WIDEST = 0.4  # inches of a column
 
 
 @theme.apply()
@@ -34,11 +35,12 @@ def verdict_grid(verdicts: pd.DataFrame, kinds: Sequence[str], *, width: float =
     if len(kinds) > len(LOOKS):
         raise InputError(f"There are {len(kinds)} kinds of verdicts, but only {len(LOOKS)} can be told apart.")
     size = theme.text_size("note" if width >= theme.NARROW else "small")
-    text = (0.46 if width >= theme.NARROW else 0.5) * width
+    models = list(dict.fromkeys(model for model, _ in verdicts.columns))
+    cells = WIDEST * (verdicts.shape[1] + GAP * (len(models) - 1))
+    text = max((0.46 if width >= theme.NARROW else 0.5) * width, width - cells - 0.1)
     claims = [canvas.wrap_text(str(claim), text - 0.1, size) for claim in verdicts.index]
     heights = [0.07 + 1.2 * size / 72 * (1 + claim.count("\n")) for claim in claims]
     tops = [sum(heights[:at], 0.0) for at in range(len(heights) + 1)]
-    models = list(dict.fromkeys(model for model, _ in verdicts.columns))
     places = [at + GAP * models.index(model) for at, (model, _) in enumerate(verdicts.columns)]
     tasks = [str(task) for _, task in verdicts.columns]
     above = 0.12 + fonts.label_width(tasks) * size + 1.4 * size / 72 * (1 + _count_lines(models))
