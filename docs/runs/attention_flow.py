@@ -22,6 +22,7 @@ any dataset library. WORK holds the tuned models and every step; a stopped run i
 import argparse
 import csv
 import json
+import re
 import warnings
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -131,7 +132,8 @@ def pronouns(chosen: argparse.Namespace) -> None:
 def count_pronouns(model: hs.Model, name: str, examples: list[hs.Example]) -> xr.Dataset:
     """Return how often the mask attends more to its referent than to the other name, by lens and layer: `referent`.
 
-    `filled` is the share of texts in which the form of the pronoun that was masked is more probable than the other.
+    `filled` is the share of texts in which the form of the pronoun that was masked is more probable than the other, and
+    `nearest` what a rule without any model would reach: see `count_nearest`.
     """
     lenses: dict[str, Any] = {**dict(zip(SHOWN, SHOWN, strict=True)), "flow": MaskFlow()}
     longest = check_max_length(model, examples, None) or np.inf
@@ -149,11 +151,30 @@ def count_pronouns(model: hs.Model, name: str, examples: list[hs.Example]) -> xr
     return xr.Dataset(
         {
             **with_interval("referent", ("lens", "layer"), np.moveaxis(np.array(ends), -1, 0)),
-            **with_interval("filled", (), (filled.mean(), *wilson_interval(int(filled.sum()), len(filled)))),
+            **_share("filled", filled),
+            **count_nearest(examples),
             "n": len(examples),
         },
         {"lens": masked["lens"], "layer": masked["layer"]},
     ).expand_dims(set=[name])
+
+
+def count_nearest(examples: list[hs.Example]) -> dict[str, Any]:
+    """Return the share of texts in which the referent is nearer to the mask than the other name: `nearest`.
+
+    Distances are counted in words, to the first word of a name; where both are the same, neither is the nearest.
+    """
+    right = []
+    for example in examples:
+        mask, answer = (example.words or ()).index(MASK), example.columns["answer"]
+        apart = [abs(position - mask) for position in example.columns["candidates"]]
+        right.append(apart[answer] < apart[1 - answer])
+    return _share("nearest", np.array(right))
+
+
+def _share(name: str, flags: Any) -> dict[str, Any]:
+    ends = flags.mean(), *wilson_interval(int(flags.sum()), len(flags))
+    return with_interval(name, (), [np.asarray(end) for end in ends])
 
 
 @dataclass(frozen=True)
@@ -196,21 +217,34 @@ def read_winogender(path: Path) -> list[hs.Example]:
         for row in csv.DictReader(file, delimiter="\t"):
             occupation, participant, answer, gender, _ = row["sentid"].split(".")
             text, lower = row["sentence"], row["sentence"].lower()
-            places = [lower.find(f" {name} ") + 1 or lower.find(f" {name}") + 1 for name in (occupation, participant)]
             words = [word.strip(",.") for word in lower.split()]
             pronoun = next((word for word in words if word in FORMS), None)
-            if gender == "male" and pronoun and min(places) > 0:
+            if gender == "male" and pronoun:
+                places = [_find_name(row["sentid"], lower, name) for name in (occupation, participant)]
                 start = f" {lower} ".replace(",", " ").replace(".", " ").find(f" {pronoun} ")
                 examples.append(_mask(row["sentid"], text, start, pronoun, places, answer == "1"))
     return examples
 
 
+def _find_name(sentence: str, text: str, name: str) -> int:
+    """Return the character at which a name begins that stands in a text as a word."""
+    found = re.search(rf"\b{re.escape(name)}\b", text)
+    if found is None:
+        raise ValueError(f"The sentence {sentence} has no '{name}': {text}")
+    return found.start()
+
+
 def _mask(name: str, text: str, start: int, pronoun: str, places: list[int], second: bool) -> hs.Example:
-    """Return a text with its pronoun masked; `places` are the characters at which the two names begin."""
-    before, after = text[:start].split(), text[start + len(pronoun) :].split()
+    """Return a text with its pronoun masked; `places` are the characters at which the two names begin.
+
+    The word of a name is the one that holds its first character, whatever punctuation it is joined to.
+    """
     end = start + len(pronoun)
+    before, after = text[:start].split(), text[end:].split()
     candidates = [
-        len(text[:place].split()) if place < start else len(before) + 1 + len(text[end:place].split())
+        len(text[: place + 1].split()) - 1
+        if place < start
+        else len(before) + len(text[end : place + 1].split())  # the mask is a word, too
         for place in places
     ]
     forms = FORMS[pronoun.lower()]
