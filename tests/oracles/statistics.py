@@ -213,6 +213,19 @@ def relative_change(statistic, batch):
     return {"relative_change": pairs(batch.focus, raw, distance)}
 
 
+def row_distance(statistic, batch):
+    def one_map(example, layer, head):
+        found = [shares(weights) for weights in rows(batch.focus, example, layer, head).values()]
+        found = [share for share in found if share]
+        apart = []
+        for at, left in enumerate(found):
+            for right in found[:at]:
+                apart.append(sum(fabs(left.get(key, 0) - right.get(key, 0)) for key in {**left, **right}) / 2)
+        return mean(apart)
+
+    return {"row_distance": over_maps(batch.focus, one_map)}
+
+
 def sink(statistic, batch):
     maps, raw = batch.focus, batch.maps["model", "raw"]
     tokens = maps.keys
