@@ -59,7 +59,7 @@ def join(options: argparse.Namespace) -> None:
         parts.append(part.assign_coords(layer=part["layer"] + 1).drop_attrs().expand_dims(model=[label], task=[task]))
     whole = stamp(
         xr.merge(parts, join="outer", compat="no_conflicts"),
-        command="docs/runs/flow_saturation.py on the dev sets of RTE and SST-2, one run per model, task and lens, joined",
+        command="docs/runs/flow_saturation.py on the dev sets of RTE and SST-2, a run per model, task and lens, joined",
         model=sorted(hashes),
         weights_hash=hashes,
         data=data,

@@ -5,6 +5,7 @@ import shutil
 from typer.testing import CliRunner
 
 from headscope.cli.main import app
+from headscope.experiments.report import describe_unlearned
 from tests.studies.data import found, place
 
 
@@ -23,6 +24,9 @@ def test_a_study_ends_by_naming_its_report(tmp_path, monkeypatch):
     done = run(*asked, "-o", tmp_path / "out")
     assert done.exit_code == 0, done.output
     assert "Vertical patterns fall." in done.output
+    said = describe_unlearned(found("effective_attention")["numbers"])  # a model that learned little
+    assert said.startswith("The tuned model is not shown to have learned dev (")
+    assert said in " ".join(done.output.split())
     assert done.stdout.splitlines()[-1] == f"Wrote {tmp_path / 'out' / 'report' / 'report.html'}"
     assert (tmp_path / "out" / "effective_attention.nc").is_file()
 

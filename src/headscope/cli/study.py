@@ -16,7 +16,7 @@ from headscope.core.catalog import studies
 from headscope.core.spec import canonical_name, parse_spec
 
 if TYPE_CHECKING:
-    from headscope.core.document import Document
+    from headscope.core.study import StudyResult
 
 SETTINGS = {
     "context_settings": {"ignore_unknown_options": True, "help_option_names": []},
@@ -90,7 +90,7 @@ def _make_command(name: str) -> Any:
         values: Any = {key: tuple(value) if isinstance(value, list) else value for key, value in given.items()}
         result = hs.study(name, model, out=out, device=device, overwrite=force, **values)
         page = hs.report(result.document, out / "report", overwrite=True)
-        _print_verdicts(console, result.document)
+        _print_verdicts(console, result)
         console.print(f"Wrote {page}", soft_wrap=True)
 
     run.__annotations__ = {"model": Model, "device": Device, "out": Out, "force": Force, **study_options(kind)}
@@ -109,9 +109,11 @@ def _read_type(hint: Any) -> Any:
     return GenericAlias(list, get_args(hint)[:1]) if get_origin(hint) is tuple else hint
 
 
-def _print_verdicts(console: Console, document: "Document") -> None:
-    """Print the claims and their verdicts, where a study judges some."""
-    parts = (part for section in document.sections for part in section.parts)
+def _print_verdicts(console: Console, result: "StudyResult") -> None:
+    """Print the claims and their verdicts, where a study judges some, and which tasks its model has not learned."""
+    from headscope.experiments.report import describe_unlearned
+
+    parts = (part for section in result.document.sections for part in section.parts)
     for part in parts:
         if getattr(part, "name", "") == "verdicts" and hasattr(part, "frame"):
             table = Table(
@@ -120,3 +122,5 @@ def _print_verdicts(console: Console, document: "Document") -> None:
             for claim, verdict in part.frame["verdict"].items():
                 table.add_row(escape(str(claim)), escape(str(verdict)))
             console.print(table, "")
+            if "majority" in result.data and (said := describe_unlearned(result.data)):
+                console.print(f"{escape(said)}\n")
