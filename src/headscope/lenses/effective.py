@@ -7,6 +7,7 @@ from headscope.core.maps import Maps, make_maps
 from headscope.core.trace import Trace
 from headscope.effective.diagnostics import stack_diagnostics
 from headscope.effective.layers import NEEDS, Keys, compute_layers
+from headscope.effective.null_values import Values, replace_values
 
 
 @dataclass(frozen=True)
@@ -16,9 +17,14 @@ class Effective(Lens):
     It gives the same output as A and is the smallest map that does. Weights may be negative, and rows need not sum
     to 1. `keys` says which rows of V take part: "visible" (exact), or, as in Sun & Marasović (2021), padding too:
     "padded" (exact for the padded input) and "paper" (their code, which no longer gives the same output).
+
+    `values` other than "model" is a null model, to see what any projection would do: "random" projects on independent
+    normal values of the same n and d, "permuted" on the model's in random order of the keys. The same input always
+    gets the same values. The map then gives another output; diagnostics are those of these values.
     """
 
     keys: Keys = "visible"
+    values: Values = "model"
 
     scope = "layer"
     cites = ("brunner2020", "sun2021")
@@ -31,12 +37,13 @@ class Effective(Lens):
 
     @property
     def breaks(self) -> frozenset[str]:
-        """Weight on padding depends on padding, and the published code shares one rank in a batch."""
+        """Weight on padding depends on padding, the published code shares one rank, other values give other outputs."""
         padded = frozenset({"padding", "visibility", "batch"})
-        return {"visible": frozenset[str](), "padded": padded, "paper": padded | {"output"}}[self.keys]
+        broken = {"visible": frozenset[str](), "padded": padded, "paper": padded | {"output"}}[self.keys]
+        return broken if self.values == "model" else broken | {"output"}
 
     def __call__(self, trace: Trace) -> Maps:
         """The effective attention of every layer, in factored form where rows see the same keys."""
-        layers = list(compute_layers(trace, self.keys))
+        layers = list(compute_layers(replace_values(trace, self.values), self.keys))
         parts = [layer.part for layer in layers]
         return make_maps(trace, parts, self, signed=True, diagnostics=stack_diagnostics(layers))
