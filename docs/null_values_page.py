@@ -99,5 +99,6 @@ def _changes(data: xr.Dataset, name: str, lens: str) -> list[float]:
 
 
 def _interval(part: xr.Dataset, name: str, form: str = ".3f") -> str:
-    value, low, high = (format(float(part[f"{name}{end}"]), form).replace("-", "−") for end in ENDS)
+    rounded = (round(float(part[f"{name}{end}"]), 3) + 0.0 for end in ENDS)  # + 0.0: no −0.000
+    value, low, high = (format(number, form).replace("-", "−") for number in rounded)
     return f"{value} [{low}, {high}]"

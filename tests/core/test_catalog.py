@@ -42,7 +42,8 @@ def test_an_entry_comes_from_a_name_a_spec_a_class_or_itself():
 
 
 def test_parameters_cannot_be_set_on_an_instance():
-    with pytest.raises(InputError, match=r"keys cannot be set on Effective\(keys='visible', values='model'\), which is made already"):
+    made = r"Effective\(keys='visible', values='model'\)"
+    with pytest.raises(InputError, match=rf"keys cannot be set on {made}, which is made already"):
         lenses.make(Effective(), keys="paper")
 
 

@@ -61,3 +61,7 @@ def test_the_table_has_every_quantity_of_every_pair(page):
     )
     assert "| −0.200 [−0.210, −0.190] |" in table
     assert "(12 of more than d tokens) and 20 of SST-2 (4 of more than d tokens), cut to 128 tokens." in table
+
+
+def test_a_difference_that_rounds_to_nothing_has_no_minus(page):
+    assert "| +0.000 [−0.010, +0.010] |" in page.null_values_table(made([-0.2, 0.1], [-0.1999, 0.1]))
