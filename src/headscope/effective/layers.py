@@ -24,7 +24,8 @@ from headscope.effective.diagnostics import (
     factored_residual,
     frobenius_norm,
 )
-from headscope.effective.projection import Basis, column_bases, project, project_left, rank_tolerance
+from headscope.effective.projection import Basis, column_bases, project_left
+from headscope.effective.published import find_published_basis
 from headscope.effective.visibility import Visibility, analyze_mask
 
 Keys = Literal["visible", "padded", "paper"]
@@ -34,9 +35,6 @@ NEEDS: dict[Keys, frozenset[str]] = {
     "padded": frozenset({"attention", "values", "pads"}),
     "paper": frozenset({"attention", "values", "pads"}),
 }
-
-PAPER_CUTOFF = 12 * torch.finfo(torch.float32).eps
-"""Absolute cutoff on singular values in the published code of Sun & Marasović (2021), 1.43e-6."""
 
 STACK_BYTES = 2**30
 """Memory that the float64 copies of the values of layers computed together may take on a GPU."""
@@ -158,18 +156,23 @@ def _stack_values(layers: Sequence[_Layer]) -> Float[Tensor, "layer batch value_
 
 
 def _apply_basis(layer: _Layer, basis: Basis, count: Tensor) -> EffectiveLayer:
-    batch, heads, queries, keys = layer.attention.shape
-    groups, value = layer.values.shape[1], layer.values.shape[-1]
     if basis.right is None:
         ones = torch.ones(count.shape, device=count.device)
         return EffectiveLayer(at_least_float32(layer.attention), describe(count, count, lambda: 0 * ones, lambda: ones))
+    part, rank = _project_heads(layer, basis), _repeat(basis.rank.view(len(count), -1), count.shape[1])
+    return _describe_factored(layer, part, rank, count, part.left)  # ‖B·Qᵀ‖ = ‖B‖: Q is orthonormal
+
+
+def _project_heads(layer: _Layer, basis: Basis) -> Factored:
+    """Return the attention of every head on the basis of its values."""
+    assert basis.right is not None
+    batch, heads, queries, keys = layer.attention.shape
+    groups, columns = layer.values.shape[1], basis.right.shape[-1]
     weights, context = layer.attention.reshape(batch * groups, -1, keys), layer.context
     if context is not None and not context.is_cuda:
-        context = context.reshape(batch * groups, -1, value)
-    left = project_left(weights, basis.inverse, basis.right, context).view(batch, heads, queries, value)
-    rank = _repeat(basis.rank.view(batch, groups), heads)
-    right = _repeat(basis.right.view(batch, groups, keys, value), heads)
-    return _describe_factored(layer, Factored(left, right), rank, count, left)  # ‖B·Qᵀ‖ = ‖B‖: Q is orthonormal
+        context = context.reshape(batch * groups, -1, layer.values.shape[-1])
+    left = project_left(weights, basis.inverse, basis.right, context).view(batch, heads, queries, columns)
+    return Factored(left, _repeat(basis.right.view(batch, groups, keys, columns), heads))
 
 
 def _compute_rows(layers: Sequence[_Layer], structure: Visibility) -> Iterator[EffectiveLayer]:
@@ -203,31 +206,11 @@ def _dense_share(effective: Tensor, attention: Tensor) -> Tensor:
 
 def _compute_as_published(layer: _Layer, shared: Tensor) -> EffectiveLayer:
     """Use one rank for the whole batch, an absolute cutoff, and padding among the keys; then remove its columns."""
-    batch, heads, _, keys = layer.attention.shape
-    full = _repeat(layer.values, heads)
-    everything = torch.ones(batch * heads, keys, dtype=torch.bool, device=full.device)
-    flat = None if layer.context is None else layer.context.flatten(0, 1)
-    part = project(layer.attention.flatten(0, 1), full.flatten(0, 1), everything, flat)
-    left, right, rank = (tensor.view(batch, heads, *tensor.shape[1:]) for tensor in (part.left, part.right, part.rank))
-    if not _exceeds_cutoff(rank, full):  # take singular values as the published code does
-        basis, sizes, _ = torch.linalg.svd(at_least_float32(full), full_matrices=False)
-        counted = int((sizes > PAPER_CUTOFF).sum(-1).max())
-        left, right = at_least_float32(layer.attention) @ basis[..., :counted], basis[..., :counted]
-        rank = torch.full_like(rank, counted)
-    right = right * shared[:, None, :, None]
-    count = torch.full_like(rank, keys)
-    return _describe_factored(layer, Factored(left, right), rank, count, None)
-
-
-def _exceeds_cutoff(rank: Tensor, values: Tensor) -> bool:
-    """Whether every singular value is proved to exceed the published cutoff, so that any basis will do.
-
-    Full rank means that the smallest is more than max(n, d)·eps of the largest, which is at least ‖V‖/√d.
-    """
-    width, value = values.shape[-2:]
-    largest = frobenius_norm(values) / value**0.5
-    least = largest * rank_tolerance(torch.tensor(width, device=values.device), value).to(largest)
-    return width >= value and bool(((rank == value) & (least > PAPER_CUTOFF)).all())
+    basis = find_published_basis(at_least_float32(layer.values).flatten(0, 1))
+    part = _project_heads(layer, basis)
+    part = Factored(part.left, part.right * shared[:, None, :, None])
+    rank = _repeat(basis.rank.view(len(shared), -1), layer.attention.shape[1])
+    return _describe_factored(layer, part, rank, torch.full_like(rank, layer.attention.shape[-1]), None)
 
 
 def _describe_factored(

@@ -126,23 +126,33 @@ def _tall_bases(values: Tensor, keys: Tensor, counts: Tensor) -> list[Basis]:
     Path 1 in float32 has an error of at most about 5 · eps32, see WELL_CONDITIONED. In float64 the error of
     orthogonality is about eps64 · κ², κ ≤ 1e3; above, one Newton–Schulz step takes it to its square.
     """
+    bases, inverse, condition = prove_bases(values, counts)
+    if bases is not None:
+        return bases
+    right = orthonormalize(values.double() @ inverse.mT.nan_to_num()).to(values.dtype)
+    rank = torch.full(keys.shape[:1], values.shape[-1], device=values.device)
+    lost = ~proves_rank(condition, rank_tolerance(counts, values.shape[-1]).to(values.device))
+    return [_replace_lost(Basis(right[layer], rank), lost[layer], values[layer], keys) for layer in range(len(values))]
+
+
+def prove_bases(
+    values: Float[Tensor, "layer problem key value"], counts: Int[Tensor, " problem"]
+) -> tuple[list[Basis] | None, Tensor, Tensor]:
+    """Return the bases of each layer if all problems are proved to have full rank, R⁻ᵀ, and the condition bounds."""
     value, wide = values.shape[-1], values.double()
     inverse, norm, condition = cholesky_inverse(wide.mT @ wide)
     right = wide @ inverse.mT if values.is_cuda else None  # a GPU computes this while the host waits for the bounds
-    tolerance = rank_tolerance(counts, value)
-    worst, limit = condition.amax(-1).tolist(), float(tolerance.max())  # the one host synchronisation
-    rank = torch.full(keys.shape[:1], value, device=values.device)
-    if all(bound * limit * (1 + GRAM_ERROR * bound**2) < 1 for bound in worst):  # NaN: not proved
-        well = WELL_CONDITIONED * min(1.0, value / 64) ** 0.75
-        if right is None and max(worst) <= well and float(norm.amax()) < torch.finfo(torch.float32).max:
-            thin = inverse.mT.to(values.dtype)
-            return [Basis(right, rank, part) for right, part in zip(values @ thin, thin, strict=True)]
-        right = wide @ inverse.mT if right is None else right
-        right = right if max(worst) <= NEARLY_ORTHONORMAL else orthonormalize(right)
-        return [Basis(part, rank) for part in right.to(values.dtype)]
-    right = orthonormalize(wide @ inverse.mT.nan_to_num()).to(values.dtype)
-    lost = ~proves_rank(condition, tolerance.to(values.device))
-    return [_replace_lost(Basis(right[layer], rank), lost[layer], values[layer], keys) for layer in range(len(values))]
+    worst, limit = condition.amax(-1).tolist(), float(rank_tolerance(counts, value).max())  # the one synchronisation
+    rank = torch.full(values.shape[1:2], value, device=values.device)
+    if not all(bound * limit * (1 + GRAM_ERROR * bound**2) < 1 for bound in worst):  # NaN: not proved
+        return None, inverse, condition
+    well = WELL_CONDITIONED * min(1.0, value / 64) ** 0.75
+    if right is None and max(worst) <= well and float(norm.amax()) < torch.finfo(torch.float32).max:
+        thin = inverse.mT.to(values.dtype)
+        return [Basis(right, rank, part) for right, part in zip(values @ thin, thin, strict=True)], inverse, condition
+    right = wide @ inverse.mT if right is None else right
+    right = right if max(worst) <= NEARLY_ORTHONORMAL else orthonormalize(right)
+    return [Basis(part, rank) for part in right.to(values.dtype)], inverse, condition
 
 
 def _short_bases(values: Tensor, keys: Tensor, counts: Tensor) -> list[Basis]:
