@@ -11,7 +11,8 @@ import xarray as xr
 from study_facts import RESULTS, StudyFacts, count_changes, format_number, format_range  # beside this file
 
 from headscope.core.prose import join_words
-from headscope.experiments.claims import UNDECIDED, JudgedClaim, answer, combine
+from headscope.experiments.answers import combine
+from headscope.experiments.claims import UNDECIDED, JudgedClaim, answer
 from headscope.experiments.summary import list_tasks
 from headscope.experiments.thresholds import count_scaled
 from headscope.results.store import open_result

@@ -6,31 +6,27 @@ from itertools import product
 import numpy as np
 import pytest
 import xarray as xr
+from scipy.stats import t as student
 
+from headscope.experiments.answers import Interval, above, below, combine, falls, rises, within
 from headscope.experiments.claims import (
     Claim,
-    Interval,
     JudgedClaim,
     TaskVerdict,
     Threshold,
-    above,
     answer,
-    below,
-    combine,
     decide,
-    falls,
     format_interval,
     judge,
     list_kinds,
-    rises,
     scale_thresholds,
-    within,
 )
 from headscope.experiments.judging import judge_all, judge_together, replace_where
 from headscope.experiments.sentences import (
     compare_verdicts,
     conjugate,
     count_verdicts,
+    describe_factor,
     describe_tests,
     describe_versions,
 )
@@ -117,9 +113,11 @@ def test_a_task_that_the_paper_excepts_has_no_verdict_whatever_is_measured():
 
 def test_a_verdict_carries_the_interval_that_decides():
     (alone,) = judge(replace(CLAIM, relative=True), numbers(-0.4, -0.3, half=0.02, raw=2.0)).tasks
-    assert (alone.interval.value, alone.interval.low, alone.interval.high) == pytest.approx((-0.2, -0.21, -0.19))
+    half = 0.01 * np.sqrt(0.8 - 0.2 * (0.8 - 1))  # the raw value is a mean with an interval too
+    ends = (-0.2, -0.2 - half, -0.2 + half)
+    assert (alone.interval.value, alone.interval.low, alone.interval.high) == pytest.approx(ends)
     (among,) = judge(replace(CLAIM, relative=True), numbers(-0.4, -0.3, half=0.02, raw=2.0), tests=100).tasks
-    assert among.interval.high == pytest.approx(-0.2 + 0.01 * simultaneous_factor(100))
+    assert among.interval.high == pytest.approx(-0.2 + half * simultaneous_factor(100))
     assert among.figures == "2.000 → 1.600, −20 % [−22, −18]; the paper's code −15 %"
     share = replace(CLAIM, percent=True)
     assert format_interval(share, Interval(-0.2, -0.25, -0.15)) == "−20.0 points [−25.0, −15.0]"
@@ -137,6 +135,28 @@ def test_more_verdicts_need_more_evidence():
     assert {label: judged[0].tests for label, judged in models.items()} == {"a": 4, "b": 4}
     assert "so that all 4 hold together" in describe_tests(models["a"])
     assert f"factor of {simultaneous_factor(4):.2f}" in describe_tests(models["a"])
+
+
+def test_only_verdicts_that_rest_on_an_interval_are_counted():
+    excepted, few = replace(CLAIM, but_on=("RTE",)), numbers(tasks=["MRPC"]).assign(n=("task", [19]))
+    made = xr.concat([numbers(tasks=["RTE", "STS-B"]).assign(n=("task", [20, 50])), few], "task")
+    judged = judge_all([CLAIM, excepted], made)
+    assert {claim.tests for claim in judged} == {3}  # of six
+    assert [task.verdict for task in judged[1].tasks] == ["does not apply", "holds", "undecided"]
+    refused = judged[0].tasks[2]
+    assert (refused.verdict, refused.figures, refused.intervals) == ("undecided", "n = 19, fewer than 20", ())
+    assert scale_thresholds(judged[0], 4.0).tasks[2] == refused
+    assert describe_factor(judged) == f"{simultaneous_factor(3, 50):.2f} to {simultaneous_factor(3, 20):.2f}"
+    assert describe_tests(judge_all([excepted], numbers())) == "No claim could be judged."
+
+
+def test_fewer_inputs_widen_more():
+    by_n = {n: judge(CLAIM, numbers(half=0.1).assign(n=("task", [n])), tests=100).tasks[0] for n in (20, 400)}
+    for n, task in by_n.items():
+        factor = student.ppf(1 - 0.025 / 100, n - 1) / student.ppf(0.975, n - 1)
+        assert task.factor == pytest.approx(factor)
+        assert task.interval.high == pytest.approx(-0.2 + 0.1 * factor)
+    assert by_n[20].factor > 1.1 * by_n[400].factor
 
 
 def test_a_raw_value_of_zero_has_no_relative_change():

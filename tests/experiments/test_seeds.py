@@ -1,5 +1,6 @@
 """Several seeds become one number, and a statement about it is true of each."""
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -7,9 +8,10 @@ import pytest
 import xarray as xr
 
 from headscope.core.errors import InputError
-from headscope.experiments.claims import Claim, Threshold
+from headscope.experiments.claims import Claim, Threshold, read_interval
 from headscope.experiments.judging import judge_all
 from headscope.experiments.seeds import combine_seeds
+from headscope.uncertainty.corrections import simultaneous_factor
 
 CLAIM = Claim("It falls.", "x", threshold=Threshold("change", 0.1, "", "a tenth", "2026-11-16"), exact=("effective",))
 
@@ -72,3 +74,34 @@ def test_a_verdict_needs_every_seed():
     assert agree.verdict == "holds"
     assert differ.verdict == "undecided"  # although the mean falls by more than the threshold
     assert agree.tests == 1
+
+
+def test_a_relative_change_is_taken_seed_by_seed():
+    made = numbers(-0.5, -0.1)
+    for end in ("", "_low", "_high"):  # the raw value of the second seed is a tenth, and so is its change
+        made[f"x{end}"] = made[f"x{end}"] * xr.DataArray([1.0, 0.1], dims="seed")
+        made[f"x_change{end}"] = made[f"x_change{end}"] * xr.DataArray([1.0, 0.1], dims="seed")
+    claim = replace(CLAIM, relative=True)
+    whole = read_interval(claim, made.sel(task="RTE"), "effective")
+    each = [read_interval(claim, made.sel(task="RTE", seed=seed), "effective") for seed in range(2)]
+    assert [one.value for one in each] == pytest.approx([-0.5, -0.1])
+    assert (whole.value, whole.low, whole.high) == pytest.approx(
+        (-0.3, min(one.low for one in each), max(one.high for one in each))
+    )
+
+
+def test_only_the_interval_of_each_seed_is_widened():
+    made = numbers(-0.6, -0.2, half=0.02).assign(n=(("task", "seed"), [[277, 277]]))
+    (task,) = judge_all([CLAIM], made, tests=100)[0].tasks
+    reach = 0.02 * simultaneous_factor(100, 277)
+    assert (task.interval.low, task.interval.high) == pytest.approx((-0.6 - reach, -0.2 + reach))
+    assert task.verdict == "holds"  # as with each seed alone; widened after their union the interval would reach 0
+    assert -0.4 + simultaneous_factor(100, 277) * 0.22 > -0.02
+
+
+def test_what_is_the_largest_of_all_inputs_is_that_of_all_seeds():
+    values = (("task", "seed"), [[0.1, 0.4]])
+    made = numbers(-0.3, -0.2).assign(output_change=values, changed=values, changed_margin=values, score=values)
+    one = combine_seeds(made)
+    assert [one[name].item() for name in ("output_change", "changed", "changed_margin")] == [0.4] * 3
+    assert one["score"].item() == pytest.approx(0.25)

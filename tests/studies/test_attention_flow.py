@@ -183,7 +183,7 @@ def differences(task: str = "agreement", **values: float):
     ends = {"": 0.0, "_low": -0.01, "_high": 0.01}
     variables = {f"difference{kind}{end}": (dims, table + add) for kind in ("", "_change") for end, add in ends.items()}
     coords = {"task": [task], "subset": ["all"], "contrast": list(claims.CONTRASTS), "formula": ["exact", "code"]}
-    return xr.Dataset(variables, coords)
+    return xr.Dataset({**variables, "count": (("task", "subset"), [[100]])}, coords)
 
 
 def verdicts(numbers):

@@ -224,7 +224,12 @@ def test_time_is_judged_for_all_tasks_together():
     assert time_verdict(times(2.0)).verdict == "holds"
     assert time_verdict(times(100.0)).verdict == "not reproduced"  # far more than twice is not twice
     assert time_verdict(times(1.2)).verdict == "not reproduced"
-    assert time_verdict(times(np.linspace(1.2, 2.0, 9))).verdict == "undecided"
+    differ = times(2.0)
+    differ["seconds"][{"task": 0, "way": 1}] = 1.6
+    assert time_verdict(differ).verdict == "undecided"  # turns of a task are not independent: two values, not 18
+    by_turn = time_verdict(times(np.linspace(1.6, 2.4, 9)))
+    assert (by_turn.interval.low, by_turn.interval.high) == pytest.approx((2.0, 2.0))
+    assert time_verdict(times(2.0).isel(task=[0])).figures == "n = 1, fewer than 2"
     few = times(1.6).isel(task=[0]).assign_coords(batch=[5])
     mixed = xr.concat([few, times(2.0).isel(task=[1])], "task", join="outer", combine_attrs="override")
     found = time_verdict(mixed)  # of each task its own batch

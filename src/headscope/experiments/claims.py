@@ -1,16 +1,19 @@
 """Claims of a paper as data, judged by intervals: measured exactly, and as the paper's code measures it."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from math import isfinite, nan
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from math import isfinite
 from typing import Literal
 
+import numpy as np
 import xarray as xr
 
-from headscope.experiments.summary import list_tasks
+from headscope.experiments.answers import Answer, Interval, above, below, combine, falls, rises, unite, within
+from headscope.experiments.seeds import combine_seeds
+from headscope.experiments.summary import list_tasks, relative_changes
+from headscope.reporting.frames import ENDS
 from headscope.uncertainty.corrections import simultaneous_factor
 
-Answer = Literal["yes", "no", "unclear"]
 Direction = Literal["falls", "rises", "same", "within", "above", "below"]
 CHANGES = ("falls", "rises", "same")
 
@@ -18,26 +21,8 @@ HOLDS, REFUTED, NOT_REPRODUCED = "holds", "refuted by exactness", "not reproduce
 UNDECIDED, MOOT = "undecided", "does not apply"
 EXCEPTED = "the paper excepts this task"
 CODE = "the paper's code"
-
-
-@dataclass(frozen=True)
-class Interval:
-    """A number with its confidence interval."""
-
-    value: float = nan
-    low: float = nan
-    high: float = nan
-
-    @property
-    def known(self) -> bool:
-        """Whether all three numbers are finite."""
-        return all(isfinite(number) for number in (self.value, self.low, self.high))
-
-    def widen(self, factor: float) -> "Interval":
-        """Return the interval with both ends moved away from the value by a factor."""
-        return Interval(
-            self.value, self.value - factor * (self.value - self.low), self.value + factor * (self.high - self.value)
-        )
+FEWEST = 20
+"""No verdict on fewer inputs: Student's intervals of skewed weights do not hold there, least of all widened ones."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +51,7 @@ class Claim:
     threshold. `above` and `below` judge on which side of the threshold it lies. The claim is judged with the lenses
     `exact`, and again with those of the paper's code, `published`; without them the quantity has no lenses. It does not
     apply to the tasks `but_on`, which the paper excepts. `applies` returns why a claim cannot be judged on a task, or
-    nothing; `figures` returns numbers that explain the verdict.
+    nothing; `figures` returns numbers that explain the verdict. It is undecided on fewer than `fewest` inputs.
     """
 
     text: str
@@ -85,6 +70,7 @@ class Claim:
     applies: Callable[[xr.Dataset], str] | None = None
     figures: Callable[[xr.Dataset], str] | None = None
     source: str = ""  # whose claim it is: the key of a reference
+    fewest: int = FEWEST
 
 
 @dataclass(frozen=True)
@@ -92,6 +78,7 @@ class TaskVerdict:
     """The verdict on a claim for one task, with the numbers behind it.
 
     Intervals are those that decide: one for each exact lens, and for each published one; in the threshold's unit.
+    Each is a 95 % interval, widened by the factor; there are none where the claim could not be judged.
     """
 
     task: str
@@ -99,6 +86,7 @@ class TaskVerdict:
     figures: str
     intervals: tuple[Interval, ...] = ()
     published: tuple[Interval, ...] = ()
+    factor: float = 1.0
 
     @property
     def exact(self) -> bool:
@@ -107,7 +95,7 @@ class TaskVerdict:
 
     @property
     def interval(self) -> Interval:
-        """The interval of the last exact lens; NaN where the claim does not apply."""
+        """The interval of the last exact lens; NaN where the claim could not be judged."""
         return self.intervals[-1] if self.intervals else Interval()
 
 
@@ -131,77 +119,50 @@ class JudgedClaim:
         return kinds[0] if len(kinds) == 1 else "differs by task" if kinds else MOOT
 
 
-def judge(claim: Claim, numbers: xr.Dataset, tests: int = 1) -> JudgedClaim:
-    """Judge a claim on every task by intervals that are simultaneous for a number of tests."""
-    tasks = [_judge_task(claim, numbers.sel(task=task), task, tests) for task in list_tasks(numbers)]
+def judge(claim: Claim, numbers: xr.Dataset, tests: int = 1, *, combined: xr.Dataset | None = None) -> JudgedClaim:
+    """Judge a claim on every task by intervals that are simultaneous for a number of tests.
+
+    With a dimension `seed`, the interval of each seed is widened, and the interval that decides holds all of them.
+    `combined` are the same numbers with their seeds combined, where these are known already.
+    """
+    whole = combine_seeds(numbers) if combined is None else combined
+    tasks = [
+        refuse(claim, whole.sel(task=task)) or _judge_task(claim, numbers.sel(task=task), whole.sel(task=task), tests)
+        for task in list_tasks(numbers)
+    ]
     return JudgedClaim(claim, tuple(tasks), tests)
+
+
+def refuse(claim: Claim, task: xr.Dataset) -> TaskVerdict | None:
+    """Return the verdict on a claim that cannot be judged, with the reason; nothing where it can."""
+    name = str(task["task"].values)
+    moot = EXCEPTED if name in claim.but_on else claim.applies(task) if claim.applies else ""
+    if moot:
+        return TaskVerdict(name, MOOT, moot)
+    n = count_units(task)
+    if n is None or n >= claim.fewest:
+        return None
+    return TaskVerdict(name, UNDECIDED, f"n = {n}, fewer than {claim.fewest}")
+
+
+def count_units(task: xr.Dataset) -> int | None:
+    """Return the number of inputs behind the intervals of a task; nothing where it is not known."""
+    return int(task["n"]) if "n" in task else None
 
 
 def scale_thresholds(judged: JudgedClaim, factor: float) -> JudgedClaim:
     """Judge a claim again, on the same intervals, with its threshold multiplied by a factor."""
 
     def again(task: TaskVerdict) -> TaskVerdict:
-        return task if task.verdict == MOOT else _decide_task(judged.claim, task, factor)
+        return _decide_task(judged.claim, task, factor) if task.intervals else task
 
     return JudgedClaim(judged.claim, tuple(map(again, judged.tasks)), judged.tests)
 
 
-def falls(change: Interval, threshold: float) -> Answer:
-    """Return whether a change is a fall of at least `threshold`.
-
-    Yes if the interval is below 0 and the fall reaches the threshold; no if the whole interval stays above it.
-
-    >>> falls(Interval(-0.3, -0.4, -0.2), 0.1), falls(Interval(0.0, -0.05, 0.05), 0.1)
-    ('yes', 'no')
-    """
-    if not change.known:
-        return "unclear"
-    if change.high < 0 and change.value <= -threshold:
-        return "yes"
-    return "no" if change.low > -threshold else "unclear"
-
-
-def rises(change: Interval, threshold: float) -> Answer:
-    """Return whether a change is a rise of at least `threshold`."""
-    return falls(Interval(-change.value, -change.high, -change.low), threshold)
-
-
-def within(number: Interval, bounds: tuple[float, float]) -> Answer:
-    """Return whether an interval lies within bounds: yes if all of it does, no if none of it does.
-
-    >>> within(Interval(0.01, -0.02, 0.04), (-0.1, 0.1)), within(Interval(0.3, 0.2, 0.4), (-0.1, 0.1))
-    ('yes', 'no')
-    """
-    if not number.known:
-        return "unclear"
-    if bounds[0] <= number.low and number.high <= bounds[1]:
-        return "yes"
-    return "no" if number.low > bounds[1] or number.high < bounds[0] else "unclear"
-
-
-def above(number: Interval, threshold: float) -> Answer:
-    """Return whether an interval lies above a threshold: yes if all of it does, no if all of it is below."""
-    if not number.known:
-        return "unclear"
-    return "yes" if number.low > threshold else "no" if number.high < threshold else "unclear"
-
-
-def below(number: Interval, threshold: float) -> Answer:
-    """Return whether an interval lies below a threshold."""
-    return above(Interval(-number.value, -number.high, -number.low), -threshold)
-
-
-def combine(answers: Sequence[Answer]) -> Answer:
-    """Return whether all answers are yes; one no decides.
-
-    >>> combine(["yes", "unclear"]), combine(["yes", "no", "unclear"])
-    ('unclear', 'no')
-    """
-    return "no" if "no" in answers else "unclear" if "unclear" in answers else "yes"
-
-
 def decide(exact: Answer, published: Answer, contrast: str) -> str:
     """Return the verdict on a claim from its exact measurement and from the paper's.
+
+    Where the exact one is unclear, or it says no and the paper's is unclear, the claim is undecided.
 
     >>> decide("no", "yes", "padding"), decide("yes", "no", "padding"), decide("no", "no", "padding")
     ('refuted by exactness', 'holds only without padding', 'not reproduced')
@@ -231,15 +192,22 @@ def answer(claim: Claim, interval: Interval, factor: float = 1.0) -> Answer:
     return judges[claim.direction](interval, threshold)
 
 
-def read_interval(claim: Claim, task: xr.Dataset, lens: str | None = None) -> Interval:
-    """Return the 95 % interval that a claim is about, in the unit of its threshold."""
+def read_interval(claim: Claim, task: xr.Dataset, lens: str | None = None, factor: float = 1.0) -> Interval:
+    """Return the 95 % interval that a claim is about, in the unit of its threshold, widened by a factor.
+
+    Of several seeds each interval is read and widened by itself; the one returned holds them all.
+    """
     # all other variables are left out: selecting from each of them takes most of the time
     part = task[[name for name in task if str(name).startswith(claim.quantity)]].sel(claim.where)
-    selected = part if lens is None else part.sel(lens=lens)
     name = f"{claim.quantity}_change" if claim.direction in CHANGES else claim.quantity
-    ends = [float(selected[f"{name}{end}"]) for end in ("", "_low", "_high")]
-    raw = abs(float(part[claim.quantity].sel(lens="raw"))) if claim.relative else 1.0
-    return Interval(*(end / raw for end in ends)) if raw > 0 else Interval()
+    if claim.relative:
+        part, name = relative_changes(part, claim.quantity), f"{claim.quantity}_relative"
+    selected = part if lens is None else part.sel(lens=lens)
+    ends = [np.atleast_1d(selected[f"{name}{end}"].values).astype(float) for end in ENDS]
+    wide = unite([Interval(*map(float, each)).widen(factor) for each in zip(*ends, strict=True)])
+    if not claim.percent or claim.direction in CHANGES or not wide.known:
+        return wide
+    return Interval(wide.value, max(wide.low, 0.0), min(wide.high, 1.0))  # no share is below 0 or above 1
 
 
 def format_interval(claim: Claim, interval: Interval, *, ends: bool = True) -> str:
@@ -266,27 +234,14 @@ def format_figures(claim: Claim, task: xr.Dataset, verdict: TaskVerdict) -> str:
     return text + "".join(f"; {CODE} {number}" for number in published)
 
 
-def _judge_task(claim: Claim, task: xr.Dataset, name: str, tests: int) -> TaskVerdict:
-    moot = EXCEPTED if name in claim.but_on else claim.applies(task) if claim.applies else ""
-    if moot:
-        return TaskVerdict(name, MOOT, moot)
-    factor, lenses = simultaneous_factor(tests), (claim.exact or (None,), claim.published)
-    exact, published = (tuple(_widen(claim, read_interval(claim, task, lens), factor) for lens in group)
-                        for group in lenses)  # fmt: skip
-    verdict = _decide_task(claim, TaskVerdict(name, UNDECIDED, "", exact, published))
-    return TaskVerdict(name, verdict.verdict, format_figures(claim, task, verdict), exact, published)
-
-
-def _widen(claim: Claim, interval: Interval, factor: float) -> Interval:
-    """Return the interval widened, but no share below 0 or above 1."""
-    wide = interval.widen(factor)
-    if not claim.percent or claim.direction in CHANGES or not wide.known:
-        return wide
-    return Interval(wide.value, max(wide.low, 0.0), min(wide.high, 1.0))
+def _judge_task(claim: Claim, seeds: xr.Dataset, task: xr.Dataset, tests: int) -> TaskVerdict:
+    factor, lenses = simultaneous_factor(tests, count_units(task)), (claim.exact or (None,), claim.published)
+    exact, published = (tuple(read_interval(claim, seeds, lens, factor) for lens in group) for group in lenses)
+    verdict = _decide_task(claim, TaskVerdict(str(task["task"].values), UNDECIDED, "", exact, published, factor))
+    return replace(verdict, figures=format_figures(claim, task, verdict))
 
 
 def _decide_task(claim: Claim, task: TaskVerdict, factor: float = 1.0) -> TaskVerdict:
     groups = (task.intervals, task.published or task.intervals)
     exact, published = (combine([answer(claim, interval, factor) for interval in group]) for group in groups)
-    verdict = decide(exact, published, claim.contrast)
-    return TaskVerdict(task.task, verdict, task.figures, task.intervals, task.published)
+    return replace(task, verdict=decide(exact, published, claim.contrast))

@@ -5,24 +5,35 @@ from dataclasses import replace
 
 import xarray as xr
 
-from headscope.experiments.claims import Claim, JudgedClaim, judge
+from headscope.experiments.claims import Claim, JudgedClaim, judge, refuse
 from headscope.experiments.seeds import combine_seeds
+from headscope.experiments.summary import list_tasks
 
 
 def judge_all(claims: Sequence[Claim], numbers: xr.Dataset, tests: int | None = None) -> list[JudgedClaim]:
     """Judge claims on every task, corrected for all of these verdicts, or for a number of tests.
 
-    Of several seeds the combined numbers are judged, so that a verdict needs each of them.
+    Numbers may have a dimension `seed`: a verdict needs each of them.
     """
     combined = combine_seeds(numbers)
-    count = len(claims) * combined.sizes["task"] if tests is None else tests
-    return [judge(claim, combined, count) for claim in claims]
+    count = count_tests(claims, combined) if tests is None else tests
+    return [judge(claim, numbers, count, combined=combined) for claim in claims]
 
 
 def judge_together(groups: Mapping[str, tuple[Sequence[Claim], xr.Dataset]]) -> dict[str, list[JudgedClaim]]:
     """Judge the claims of every group, such as a model, on its numbers, corrected for the verdicts of all groups."""
-    tests = sum(len(claims) * numbers.sizes["task"] for claims, numbers in groups.values())
-    return {label: judge_all(claims, numbers, tests) for label, (claims, numbers) in groups.items()}
+    combined = {label: combine_seeds(numbers) for label, (_, numbers) in groups.items()}
+    tests = sum(count_tests(claims, combined[label]) for label, (claims, _) in groups.items())
+    return {
+        label: [judge(claim, numbers, tests, combined=combined[label]) for claim in claims]
+        for label, (claims, numbers) in groups.items()
+    }
+
+
+def count_tests(claims: Sequence[Claim], numbers: xr.Dataset) -> int:
+    """Return how many verdicts rest on an interval: those of claims that apply, on tasks with enough inputs."""
+    tasks = [numbers.sel(task=task) for task in list_tasks(numbers)]
+    return sum(refuse(claim, task) is None for claim in claims for task in tasks)
 
 
 def replace_where(claims: Sequence[Claim], **where: str) -> list[Claim]:

@@ -8,12 +8,17 @@ import xarray as xr
 from headscope.core.errors import InputError
 from headscope.reporting.frames import ENDS
 
+LARGEST = ("output_change", "changed", "changed_margin")
+"""The largest of all inputs, and so of all seeds: no mean is one."""
+
 
 def combine_seeds(numbers: xr.Dataset) -> xr.Dataset:
     """Return the numbers without the dimension `seed`: means, with intervals that hold those of every seed.
 
-    The ends of an interval are the least and the greatest of all seeds. Counts and texts must be the same for all of
-    them; hashes of different models are listed. Numbers without the dimension are returned as they are.
+    The ends of an interval are the least and the greatest of all seeds; of what is the largest of all inputs, the
+    largest is taken. Ratios of combined numbers are not combined ratios: take them seed by seed, before this. Counts
+    and texts must be the same for all seeds; hashes of different models are listed. Numbers without the dimension are
+    returned as they are.
     """
     if "seed" not in numbers.dims:
         return numbers
@@ -32,6 +37,8 @@ def _combine(numbers: xr.Dataset, name: str) -> xr.DataArray:
             return values.min("seed", skipna=False)
         if known and end == "high":
             return values.max("seed", skipna=False)
+        if name in LARGEST:
+            return values.max("seed", keep_attrs=True)
         return values.mean("seed", skipna=False, keep_attrs=True)
     first = values.isel(seed=0, drop=True)
     if name.endswith("_hash"):

@@ -20,8 +20,8 @@ from headscope.experiments.claims import (
     judge,
     name_without,
 )
+from headscope.experiments.seeds import combine_seeds
 from headscope.experiments.summary import count_inputs, list_tasks
-from headscope.uncertainty.corrections import simultaneous_factor
 
 
 def conjugate(verdict: str, count: int = 1) -> str:
@@ -85,11 +85,21 @@ def describe_versions(judged: Mapping[str, Sequence[JudgedClaim]]) -> str:
 def describe_tests(judged: Sequence[JudgedClaim]) -> str:
     """Return how intervals are corrected for the number of verdicts."""
     tests = max(claim.tests for claim in judged)
+    if not tests:
+        return "No claim could be judged."
     return (
-        f"Verdicts are judged by simultaneous intervals (Bonferroni): so that all {tests:,} hold together with 95 % "
-        f"confidence, each 95 % interval is widened about its value by a factor of {simultaneous_factor(tests):.2f}. "
+        f"Verdicts are judged by simultaneous intervals (Bonferroni): so that all {tests:,} hold "
+        "together with 95 % confidence, each 95 % interval is widened about its value by a factor of "
+        f"{describe_factor(judged)} (Student's t). "
         "Verdicts show these intervals; all other tables show plain 95 % intervals."
     )
+
+
+def describe_factor(judged: Sequence[JudgedClaim]) -> str:
+    """Return by how much intervals are widened, such as 1.86; the least and the most where inputs differ in number."""
+    factors = [task.factor for claim in judged for task in claim.tasks if task.intervals]
+    low, high = (f"{end(factors, default=1.0):.2f}" for end in (min, max))
+    return low if low == high else f"{low} to {high}"
 
 
 def verdict_numbers(judged: Sequence[JudgedClaim]) -> pd.DataFrame:
@@ -152,13 +162,13 @@ def describe_change(subject: str, judged: JudgedClaim, words: Mapping[str, str])
 def describe_lengths(subject: str, claim: Claim, numbers: xr.Dataset, words: Mapping[str, str]) -> str:
     """Return at which lengths of the input a claim holds exactly, only as published, and may hold.
 
-    Intervals are corrected for the number of lengths and tasks.
+    Intervals are corrected for the number of lengths and tasks, not for verdicts on other claims.
     """
     groups: dict[str, dict[str, list[str]]] = {}
-    ranges = list_ranges(numbers)
+    ranges, counts = list_ranges(numbers), combine_seeds(numbers[["n"]])["n"]
     for length in ranges:
         for task in judge(claim, numbers.sel(length=length), tests=len(ranges) * numbers.sizes["task"]).tasks:
-            if int(numbers["n"].sel(task=task.task, length=length)):
+            if int(counts.sel(task=task.task, length=length)):
                 kind = HOLDS if task.exact else task.verdict
                 groups.setdefault(kind, {}).setdefault(task.task, []).append(length)
     published = f"only with {claim.contrast}"

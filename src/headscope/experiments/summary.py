@@ -10,7 +10,7 @@ import xarray as xr
 
 from headscope.reporting.frames import ENDS
 from headscope.uncertainty.bootstrap import bootstrap_means, percentile_interval
-from headscope.uncertainty.intervals import Array, mean_interval
+from headscope.uncertainty.intervals import Array, mean_interval, relative_margin
 
 SAME = 1e-3
 """Effective attention equals attention if they differ by at most this fraction of its norm."""
@@ -57,6 +57,22 @@ def summarise(name: str, values: xr.DataArray, *, baseline: str | None = None) -
         change = table.values - table.sel(lens=[baseline]).values
         variables |= with_interval(f"{name}_change", dims, mean_interval(change))
     return xr.Dataset(variables, coords={dim: table[dim].values for dim in dims if dim in table.coords})
+
+
+def relative_changes(numbers: xr.Dataset, name: str, baseline: str = "raw") -> xr.Dataset:
+    """Return `<name>_relative`, the change of a mean as a part of its absolute value with the baseline lens.
+
+    Its interval takes into account that the baseline is a mean of the same inputs. There is none where the interval of
+    the baseline holds 0. With several seeds, combine the result, not the numbers.
+    """
+    value, change = ({end: numbers[f"{stem}{end}"].astype(float) for end in ENDS} for stem in (name, f"{name}_change"))
+    margins = [(ends["_high"] - ends["_low"]) / 2 for ends in (value, change)]
+    base, margin = (table.sel(lens=baseline, drop=True) for table in (value[""], margins[0]))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        relative = change[""] / abs(base.where(base != 0))
+        reach = xr.apply_ufunc(relative_margin, base, change[""], margin, *margins)
+    return xr.Dataset({f"{name}_relative": relative, f"{name}_relative_low": relative - reach,
+                       f"{name}_relative_high": relative + reach})  # fmt: skip
 
 
 def summarise_by(
@@ -209,15 +225,15 @@ def time_ratios(times: xr.Dataset) -> xr.Dataset:
 
 
 def pool_ratios(times: xr.Dataset) -> xr.Dataset:
-    """Return the mean ratio of all tasks and turns together with its interval, and the median of each task in words.
+    """Return the mean ratio of all tasks with its interval over tasks, their number `n`, and the median of each.
 
-    Padded inputs of different tasks differ only by chance. The smallest batch of each task counts.
+    Turns of one task are not independent, so their mean counts once. The smallest batch of each task counts.
     """
     ratios = times["seconds"] / times["seconds"].sel(way="raw")
     smallest = ratios.isel(batch=ratios.notnull().any("turn").argmax("batch"))
-    turns = smallest.stack(every=("task", "turn")).transpose("every", "way")
+    means = average(smallest, "turn").transpose("task", "way")
     medians = smallest.median("turn").transpose("way", "task").values
     texts = [", ".join(f"{task} {value:.2f}×" for task, value in zip(list_tasks(times), row, strict=True))
              for row in medians]  # fmt: skip
-    pooled = xr.Dataset({**with_interval("ratio", ("way",), mean_interval(turns.values)), "text": ("way", texts)})
-    return pooled.assign_coords(way=times["way"]).expand_dims(task=["all tasks"])
+    pooled = xr.Dataset({**with_interval("ratio", ("way",), mean_interval(means.values)), "text": ("way", texts)})
+    return pooled.assign(n=times.sizes["task"]).assign_coords(way=times["way"]).expand_dims(task=["all tasks"])

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from headscope.uncertainty.intervals import CONFIDENCE, Array
+from headscope.uncertainty.intervals import CONFIDENCE, Array, t_quantile
 
 CORRECTIONS = ("holm", "benjamini_hochberg", "none")
 """Holm controls the family-wise error rate, Benjamini–Hochberg the false discovery rate."""
@@ -37,13 +37,18 @@ def _benjamini_hochberg(ascending: Array) -> Array:
     return np.minimum(np.minimum.accumulate((ascending * len(ascending) / rank)[::-1])[::-1], 1.0)
 
 
-def simultaneous_factor(tests: int, confidence: float = CONFIDENCE) -> float:
+def simultaneous_factor(tests: int, n: int | None = None, confidence: float = CONFIDENCE) -> float:
     """Return by how much intervals must widen so that all of a number of them hold together (Bonferroni).
 
-    >>> round(simultaneous_factor(1), 3), round(simultaneous_factor(100), 3)
-    (1.0, 1.776)
+    Of means of `n` values, by quantiles of Student's t; without `n`, of the normal distribution.
+
+    >>> round(simultaneous_factor(1), 3), round(simultaneous_factor(100), 3), round(simultaneous_factor(100, 20), 3)
+    (1.0, 1.776, 1.991)
     """
     from scipy.special import ndtri
 
-    doubt = (1 - confidence) / 2
-    return float(ndtri(doubt / tests) / ndtri(doubt))
+    doubt = 1 - confidence
+    if n is None:
+        return float(ndtri(doubt / 2 / tests) / ndtri(doubt / 2))
+    degrees = max(float(n) - 1, 1.0)  # one value has no interval to widen
+    return float(t_quantile(degrees, 1 - doubt / tests) / t_quantile(degrees, confidence))

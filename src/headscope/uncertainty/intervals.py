@@ -44,6 +44,23 @@ def mean_interval(values: Array, confidence: float = CONFIDENCE) -> tuple[Array,
     return np.asarray(mean), np.asarray(mean - margin), np.asarray(mean + margin)
 
 
+def relative_margin(
+    base: Numbers, change: Numbers, base_margin: Numbers, other_margin: Numbers, change_margin: Numbers
+) -> Array:
+    """Return half the width of the interval of change / |base|, both means of the same inputs (delta method).
+
+    The change is that from `base` to another mean. The margins of the three means give the covariance of the first
+    two. The result is NaN where the interval of the base holds 0.
+    """
+    base, change, base_margin = np.asarray(base), np.asarray(change), np.asarray(base_margin)
+    other_margin, change_margin = np.asarray(other_margin), np.asarray(change_margin)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        part = change / base
+        squares = (1 + part) * change_margin**2 + part * ((1 + part) * base_margin**2 - other_margin**2)
+        margin = np.sqrt(np.maximum(squares, 0.0)) / np.abs(base)
+    return np.where(np.abs(base) > base_margin, margin, np.nan)
+
+
 def t_test(difference: Numbers, error: Numbers, degrees: Numbers) -> Array:
     """Return the two-sided p-value of a difference with its standard error.
 

@@ -57,14 +57,15 @@ SAME = "All of this attention reaches the output: effective attention is the sam
 
 def document(results: Results) -> Document:
     """Return the report on the results of the study."""
-    numbers, times = combine_seeds(results["numbers"]), results.get("times")
-    judged, facts, tasks = judge_claims(numbers, times), read_provenance(numbers), list_tasks(numbers)
-    versions = {several: judge_claims(numbers, times, several) for several in claims.SEVERAL}
+    measured, times = results["numbers"], results.get("times")
+    numbers = combine_seeds(measured)
+    judged, facts, tasks = judge_claims(measured, times), read_provenance(numbers), list_tasks(numbers)
+    versions = {several: judge_claims(measured, times, several) for several in claims.SEVERAL}
     theirs = paper.table_1() if set(tasks) & set(paper.KINDS) else None
     inputs = sample_inputs(CAPTIONS, numbers)
     sizes, losses = sentences.describe_sizes(numbers, TEXTS), describe_losses(numbers, judged)
     said = (sizes, losses, report.describe_unlearned(numbers), TEXTS["lenses"])
-    seeds = results["numbers"].sizes.get("seed", 1)
+    seeds = measured.sizes.get("seed", 1)
     differences = f"**What differs from the paper.** {describe_differences(numbers, seeds)}"
     sections = [
         report.report_verdicts(inputs, judged, said, JUDGED),
@@ -75,7 +76,7 @@ def document(results: Results) -> Document:
         _report_tuning(numbers),
         _report_appendix(numbers, results),
         _report_sinks(numbers),
-        _report_lengths(numbers),
+        _report_lengths(numbers, measured),
         report.report_scores(inputs, numbers, TEXTS["in place"]),
         report_norms(inputs, numbers, TEXTS["beside norms"]),
         report.report_thresholds(inputs, judged),
@@ -163,11 +164,11 @@ def _report_sinks(numbers: xr.Dataset) -> Section:
     ])  # fmt: skip
 
 
-def _report_lengths(numbers: xr.Dataset) -> Section:
+def _report_lengths(numbers: xr.Dataset, measured: xr.Dataset) -> Section:
     inputs, longer = sample_inputs(CAPTIONS, numbers), {"length": "more than d"}
     shown = {f"{'[CLS] to' if name == 'punctuation' else 'weight on'} {name}": LOSES[name] for name in LOSES}
     parts: list[Part] = [
-        Paragraph(describe_lengths(numbers)),
+        Paragraph(describe_lengths(measured)),
         inputs.table("same_by_length", report.same_table(numbers)),
         inputs.picture("by_length", report.draw_by_length(numbers.sel(role="tuned", lens=SHOWN), shown)),
         inputs.table("lengths", report.length_table(numbers)),
