@@ -202,7 +202,7 @@ def test_a_gain_of_half_the_papers_holds_and_a_smaller_one_does_not():
 def test_a_claim_that_holds_by_the_papers_formula_alone_says_so():
     name = "correlation, flow − rollout, gradient"
     made = differences()
-    for variable in made.data_vars:
+    for variable in made.data_vars.keys() - {"count"}:
         made[variable].loc[{"contrast": name, "formula": "code"}] += 0.2
     text = "Flow correlates better with input gradients than rollout does, from the second layer on."
     assert verdicts(made)[text] == "refuted by exactness"
@@ -236,7 +236,9 @@ def test_bounds_of_claims_are_those_that_were_committed():
 
 def test_all_models_of_a_page_are_corrected_together():
     judged = claims.judge_models({"a": differences(), "b": differences("SST-2")})
-    assert {claim.tests for found in judged.values() for claim in found} == {2 * len(claims.CLAIMS)}
+    assert {claim.tests for found in judged.values() for claim in found} == {
+        sum(len(claim.tasks) for found in judged.values() for claim in found)  # those that apply
+    }
     assert len(claims.CLAIMS) == 25
 
 

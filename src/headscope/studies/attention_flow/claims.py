@@ -157,14 +157,8 @@ def judge_models(models: Mapping[str, xr.Dataset], subset: str = "all") -> dict[
     """Judge every claim on every model, corrected for all of these verdicts."""
 
     def select(numbers: xr.Dataset) -> xr.Dataset:
-        names = [name for name in numbers if str(name).startswith("difference")]
-        return (
-            numbers[[*names, "count"]]
-            .rename(count="n")
-            .sel(subset=subset)
-            .drop_vars("lens", errors="ignore")
-            .rename(formula="lens")
-        )
+        names = [name for name in numbers if str(name).startswith("difference") or name == "count"]
+        return numbers[names].sel(subset=subset).drop_vars("lens", errors="ignore").rename(formula="lens", count="n")
 
     judged = judging.judge_together({label: (CLAIMS, select(numbers)) for label, numbers in models.items()})
     return {label: [claim for claim in claims if claim.verdict != MOOT] for label, claims in judged.items()}

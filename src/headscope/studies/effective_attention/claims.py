@@ -18,12 +18,8 @@ WEIGHT = Threshold("change of a weight", 0.1, "% of the raw value", "a tenth; fo
 SHARE = Threshold("share of maps", 0.05, "points", "the paper's 1,000 maps cannot show less: two standard errors of a "
                   "difference of two shares of 1,000 maps are up to 4.5 points", DATE)  # fmt: skip
 SPREAD = Threshold("change of dispersion", 0.095, "nats", "a tenth more tokens, as exp(0.095) is 1.1", DATE)
-TWICE = Threshold(
-    "twice the time", 0.5, "×", "1.5 to 2.5 is what rounds to 2; set after such times had been seen", DATE
-)
-SIGN = Threshold(
-    "margin", 0.0, "", "its sign: above 0 exactly where the order is as claimed; scaling does not move it", DATE
-)
+TWICE = Threshold("twice the time", 0.5, "×", "1.5 to 2.5 is what rounds to 2; set after times had been seen", DATE)
+SIGN = Threshold("margin", 0.0, "", "its sign: above 0 exactly where the order is as claimed; never scaled", DATE)
 TWINS = 1e-3  # two weights that differ by a smaller fraction are the same
 SEVERAL = ("max", "mean", "sum")  # of several tokens of a type; the first is the paper's choice
 BOTH: dict[str, Any] = {"exact": ("effective",), "published": ("paper",), "contrast": "padding"}
