@@ -3,7 +3,6 @@
 import importlib.util
 import json
 import re
-import subprocess
 import sys
 from pathlib import Path
 
@@ -22,12 +21,16 @@ DOCS = Path(__file__).parents[2] / "docs"
 TEXTS = ("a fine film", "cold , clumsy and far too long")
 
 
-@pytest.fixture
-def page():
-    spec = importlib.util.spec_from_file_location("flow_page", DOCS / "flow_page.py")
+def read_script(path):
+    spec = importlib.util.spec_from_file_location(path.stem, path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture
+def page():
+    return read_script(DOCS / "flow_page.py")
 
 
 def speed_row(kind, tokens, networkx, igraph, layers=12, every=1.0):
@@ -59,16 +62,21 @@ def test_every_bar_of_speed_is_judged(page, tmp_path, monkeypatch):
     )
 
 
-def test_rows_of_rollout_are_measured_beside_the_saturation_of_flow(tmp_path):
+def test_rows_of_rollout_are_measured_beside_the_saturation_of_flow(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(DOCS / "runs")
+    script, paths = read_script(DOCS / "runs" / "flow_saturation.py"), []
+
+    def call(*options):
+        monkeypatch.setattr(sys, "argv", ["flow_saturation.py", *map(str, options)])
+        script.main()
+
     (tmp_path / "SST-2").mkdir()
     rows = ["sentence\tlabel", *(f"{text}\t1" for text in TEXTS)]
     (tmp_path / "SST-2" / "dev.tsv").write_text("\n".join(rows) + "\n", encoding="utf-8")
-    script, paths = [sys.executable, DOCS / "runs" / "flow_saturation.py"], []
     for lens in ("flow", "rollout"):
         paths.append(tmp_path / f"SST-2-small.{lens}.state")
-        options = ["run", "SST-2", "--data", tmp_path, "--lens", lens, "--out", paths[-1]]
-        subprocess.run([*script, *options], check=True, capture_output=True)
-    subprocess.run([*script, "join", *paths, "--out", tmp_path / "joined.nc"], check=True, capture_output=True)
+        call("run", "SST-2", "--data", tmp_path, "--lens", lens, "--out", paths[-1])
+    call("join", *paths, "--out", tmp_path / "joined.nc")
     found = open_result(tmp_path / "joined.nc")
     assert read_provenance(found)["lens"] == ["flow", "rollout"]
     assert found["saturation"].notnull().all()
