@@ -156,6 +156,7 @@ def test_the_note_and_the_objections_have_their_numbers(facts):
 def test_sentences_follow_from_the_numbers(facts, said):
     """The same results, but as if effective attention were attention, and so all that paper shows were padding."""
     numbers = facts.measured["tiny"].copy(deep=True)
+    numbers["n"] = 10 * numbers["n"]  # enough for verdicts
     for name in ("sink_mean", "weight", "type_weight", "share", "dispersion"):
         for end in ("", "_low", "_high"):
             numbers[f"{name}_change{end}"] = numbers[f"{name}_change{end}"] * 0
@@ -175,6 +176,7 @@ def test_sentences_follow_from_the_numbers(facts, said):
 
 def test_verdicts_that_depend_on_the_seed_are_counted(facts, said):
     numbers = facts.measured["tiny"].copy(deep=True)
+    numbers["n"] = 10 * numbers["n"]  # enough for verdicts
     for end in ("", "_low", "_high"):
         change = numbers[f"sink_mean_change{end}"]
         numbers[f"sink_mean_change{end}"] = xr.where(numbers["seed"] == 1, -abs(numbers["sink_mean"]), 0 * change)

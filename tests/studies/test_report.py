@@ -22,7 +22,7 @@ from tests.studies.test_claims import numbers
 def by_length(**classes):
     """One task whose classes of lengths change by so much exactly, and by -0.2 with the paper's code."""
     parts = [numbers(exact=exact).assign_coords(length=[name]) for name, exact in classes.items()]
-    many = xr.DataArray([[10] * len(parts)], dims=("task", "length"))
+    many = xr.DataArray([[40] * len(parts)], dims=("task", "length"))
     return xr.concat(parts, "length", data_vars="minimal").assign(n=many)
 
 
