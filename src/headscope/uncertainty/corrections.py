@@ -43,7 +43,7 @@ def simultaneous_factor(tests: int, n: int | None = None, confidence: float = CO
     Of means of `n` values, by quantiles of Student's t; without `n`, of the normal distribution.
 
     >>> round(simultaneous_factor(1), 3), round(simultaneous_factor(100), 3), round(simultaneous_factor(100, 20), 3)
-    (1.0, 1.776, 1.991)
+    (1.0, 1.776, 2.0)
     """
     from scipy.special import ndtri
 
