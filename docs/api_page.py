@@ -9,7 +9,7 @@ from typing import Any
 import headscope
 
 GROUPS = {
-    "Load, read, capture": ("load", "read", "capture", "stream", "by_layer", "generate", "edited"),
+    "Load, read, capture": ("load", "read", "capture", "stream", "by_layer", "generate", "edited", "average_heads"),
     "View": ("view", "to_words", "identifiability", "importances"),
     "Measure and compare": ("measure", "merge", "compare"),
     "Draw, save, report": ("draw", "show", "save", "open_result", "report"),

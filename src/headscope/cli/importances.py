@@ -11,6 +11,7 @@ from headscope.cli.options import (
     NAMES,
     Device,
     Dtype,
+    Edits,
     FigureOut,
     Force,
     Id,
@@ -24,6 +25,7 @@ from headscope.cli.options import (
     Text,
     Words,
     complete_from,
+    edit_model,
     read_examples,
 )
 from headscope.core.errors import InputError
@@ -59,6 +61,7 @@ def verb(
     seed: Seed = 0,
     batch_size: Annotated[int, typer.Option(help="Number of texts per batch.")] = 16,
     max_length: MaxLength = None,
+    edit: Edits = None,
     device: Device = None,
     dtype: Dtype = None,
     out: FigureOut = None,
@@ -81,7 +84,8 @@ def _explain(options: dict[str, Any]) -> None:
         examples = _read(options)
     sizes = {name: options[name] for name in ("batch_size", "max_length")}
     aim = {"target": options["target"], "progress": len(examples) > 1}
-    result = hs.importances(loaded, examples, options["method"], **aim, **sizes)
+    with edit_model(loaded, options["edit"]) as changed:
+        result = hs.importances(changed, examples, options["method"], **aim, **sizes)
     _print(console, result)
     for path in out:
         hs.save(result if path.suffix.lower() == ".nc" else hs.draw(_list_texts(result)), path, overwrite=force)

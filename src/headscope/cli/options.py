@@ -1,6 +1,7 @@
 """Shell options that several verbs share: the columns of a data file, the model and its device; completion."""
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -64,6 +65,14 @@ FigureOut = Annotated[
     ),
 ]
 Force = Annotated[bool, typer.Option("--force", help="Replace what exists at the path of --out.")]
+
+
+def edit_model(model: Any, edits: list[str] | None) -> AbstractContextManager[Any]:
+    """The model with the edits of --edit, or as it is without any."""
+    from headscope.engine.edited import edit_if_any
+
+    return edit_if_any(model, edits)
+
 
 NAMES = ("text", "pair", "label", "words", "id", "choices")
 

@@ -8,7 +8,20 @@ from rich.console import Console
 from rich.table import Table
 
 from headscope.cli.console import load_library, make_table
-from headscope.cli.options import Device, Dtype, FigureOut, Force, MaxLength, Model, PadTo, Site, Target, complete_from
+from headscope.cli.options import (
+    Device,
+    Dtype,
+    Edits,
+    FigureOut,
+    Force,
+    MaxLength,
+    Model,
+    PadTo,
+    Site,
+    Target,
+    complete_from,
+    edit_model,
+)
 from headscope.core.catalog import figures, lenses
 from headscope.core.errors import InputError
 from headscope.core.lens import DEFAULT_LENS
@@ -40,6 +53,7 @@ def verb(
     head: Annotated[int | None, typer.Option(help="Draw and save only this head; -1 is the last.")] = None,
     target: Target = None,
     site: Site = None,
+    edit: Edits = None,
     max_length: MaxLength = None,
     pad_to: PadTo = None,
     device: Device = None,
@@ -58,7 +72,8 @@ def verb(
         keep = sorted({"values"} | lenses.make(lens).needs - {"gradient"})
         loaded = hs.load(model, device=device, dtype=dtype)
         sizes = {"max_length": max_length, "pad_to": pad_to}
-        trace = hs.capture(loaded, text, pair, site=site, keep=keep, target=target, **sizes)
+        with edit_model(loaded, edit) as loaded:
+            trace = hs.capture(loaded, text, pair, site=site, keep=keep, target=target, **sizes)
     maps = [hs.view(trace, name) for name in dict.fromkeys(["raw", lens])]
     if maps[-1].merged:
         maps[0] = maps[0].mean("head")  # one map per layer, too

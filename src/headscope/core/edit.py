@@ -1,14 +1,16 @@
 """A change to what heads write while a model runs."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar
 
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from headscope.core.errors import InputError
-from headscope.core.trace import Visible
+from headscope.core.trace import Visible, select_labels
 
 
 @dataclass(frozen=True)
@@ -23,6 +25,12 @@ class LayerHeads:
     visible: Visible  # rows of padding see nothing; layers that share a mask share the tensor
     product: Float[Tensor, "batch head query value"] | None = None  # A·V, where an earlier edit changed the context
     group: int = 1  # consecutive heads that share their values (grouped-query attention)
+    own_visible: Bool[Tensor, "batch query _"] | None = None  # at cross-attention, that of the self-attention before
+
+    @property
+    def real(self) -> Bool[Tensor, "batch query"]:
+        """Which queries are tokens, not padding."""
+        return (self.visible if self.own_visible is None else self.own_visible).any(-1)
 
 
 class Edit(ABC):
@@ -51,6 +59,20 @@ class Edit(ABC):
     def breaks(self) -> frozenset[str]:
         """The laws it breaks by design: "output" if it changes what the model computes, "padding", "batch"."""
         return frozenset()
+
+    def files(self) -> Mapping[str, Path]:
+        """Return files that decide what it does, by name."""
+        return {}
+
+    def check_sites(self, sites: Sequence[str]) -> None:  # noqa: B027  # most edits are for every site
+        """Raise InputError if it cannot apply to a model with these attention sites; called before the model runs."""
+
+    def check_heads(self, heads: Mapping[str, Sequence[int]]) -> None:
+        """Raise InputError for a layer that the model does not have; called after a pass.
+
+        `heads` has the number of heads of each layer, by site.
+        """
+        select_labels(range(max(map(len, heads.values()))), self.layers, "layer")
 
     @abstractmethod
     def __call__(self, heads: LayerHeads) -> Float[Tensor, "batch head query value"] | None:

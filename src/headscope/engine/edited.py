@@ -3,11 +3,12 @@
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
+from jaxtyping import Bool
 from torch import Tensor
 
 from headscope.core.catalog import edits as catalog
@@ -15,13 +16,14 @@ from headscope.core.edit import Edit, LayerHeads
 from headscope.core.errors import CaptureError, InputError
 from headscope.core.family import Hooks
 from headscope.core.spec import to_spec
-from headscope.core.trace import Visible, select_labels
+from headscope.core.trace import Visible
 from headscope.effective.visibility import all_visible
 from headscope.engine.hooks import edit_hooks, hooked_modules
 from headscope.engine.interface import calls_interface, edit_interface, find_editors, is_active
 from headscope.engine.model import Model, check_model
 from headscope.engine.recorder import AttentionCall, repeat_value_heads
 from headscope.engine.sites import find_sites
+from headscope.results.stamp import hash_file
 
 
 def edited(model: Model, *edits: str | Edit) -> AbstractContextManager[Model]:
@@ -56,9 +58,24 @@ def make_edits(edits: Any) -> tuple[Edit, ...]:
     return tuple(map(make_edit, [] if edits is None else edits if isinstance(edits, list | tuple) else [edits]))
 
 
+def describe_edits(edits: Sequence[Edit]) -> dict[str, Any]:
+    """Return the edits as results are stamped with them: their specs, and hashes of the files that they read."""
+    files = [path for edit in edits for path in edit.files().values()]
+    return {"edits": list(map(to_spec, edits)), **({"edit_files": list(map(hash_file, files))} if files else {})}
+
+
+def edit_if_any(model: Model, edits: Any) -> AbstractContextManager[Model]:
+    """The model with its attention changed, or as it is where there is no edit."""
+    made = make_edits(edits)
+    return edited(model, *made) if made else nullcontext(model)
+
+
 @contextmanager
 def _running(model: Model, edits: Sequence[Edit]) -> Iterator[Model]:
-    editor = _Editor(model.network, find_sites(model).find, edits, _attention_modules(model))
+    sites, modules = find_sites(model), _attention_modules(model)
+    for edit in edits:
+        edit.check_sites(list(dict.fromkeys(sites.find(name) for name in modules.values())))
+    editor = _Editor(model.network, sites.find, edits, modules)
     with edit_interface(model.network, editor), ExitStack() as stack:
         for handle in editor.register_hooks():
             stack.enter_context(handle)
@@ -110,7 +127,8 @@ class _Pass(threading.local):
     def __init__(self) -> None:
         self.running: list[Any] = []  # modules around attention whose calls have begun, outermost first
         self.calls = Counter[str]()  # attention calls so far, at each site
-        self.layers = Counter[str]()  # the most calls of any pass, at each site
+        self.heads: dict[str, list[int]] = {}  # the number of heads of each layer so far, at each site
+        self.own: Visible | None = None  # which keys the queries of the last self-attention saw
         self.began = True  # whether no attention was computed since a module was called
         self.masks: dict[Any, tuple[Any, Visible]] = {}  # masks of this pass, kept alive so that no id is reused
 
@@ -137,13 +155,15 @@ class _Editor:
         current.calls[site] += current.began  # a module may compute attention several times in one call
         current.began = False
         layer = current.calls[site] - 1
-        current.layers[site] = max(current.layers[site], layer + 1)
+        current.heads.setdefault(site, [])[layer : layer + 1] = [call.attention.shape[1]]
         edits = [edit for edit in self.edits if edit.layers is None or layer in edit.layers]
         if not edits:
             return call.context
         values = repeat_value_heads(call.values, call.attention.shape[1])
         group = values.shape[1] // call.values.shape[1]
-        heads = LayerHeads(site, layer, call.attention, values, call.context, self._visible(call, site), product, group)
+        visible = self._visible(call, site)
+        own = self._own_visible(visible, site)
+        heads = LayerHeads(site, layer, call.attention, values, call.context, visible, product, group, own)
         for edit in edits:
             heads = _apply(edit, heads, padded=call.mask is not None)
         return heads.context
@@ -154,6 +174,14 @@ class _Editor:
         if key not in self.current.masks:
             self.current.masks[key] = call.mask, _visible(call, site)
         return self.current.masks[key][1]
+
+    def _own_visible(self, visible: Visible, site: str) -> Bool[Tensor, "batch query _"] | None:
+        """Return what the queries of cross-attention saw in the self-attention before: there padding sees nothing."""
+        if not site.endswith("cross"):
+            self.current.own = visible
+            return None
+        own = self.current.own
+        return own if own is not None and own.shape[:2] == visible.shape[:2] else None
 
     def register_hooks(self) -> Iterator[Any]:
         """Register hooks on all modules around attention, to know where a pass begins and ends."""
@@ -175,6 +203,7 @@ class _Editor:
             running.clear()
             self.current.calls.clear()
             self.current.masks.clear()
+            self.current.own = None
         running.append(module)
         self.current.began = True
 
@@ -183,16 +212,16 @@ class _Editor:
         if id(module) not in self.inside or not running or running.pop() is not module or running:
             return
         self.current.masks.clear()
+        self.current.own = None
         if output is not None and module is self.network and is_active(self):  # None: an exception passes
             self._check()
 
     def _check(self) -> None:
-        """Raise an error after a pass in which nothing was changed, or for a layer that does not exist."""
-        if not self.current.layers:
+        """Raise an error after a pass in which nothing was changed, or for a layer or head that does not exist."""
+        if not self.current.heads:
             raise _bypassed(self.network.config.model_type)
-        most = max(self.current.layers.values())
         for edit in self.edits:
-            select_labels(range(most), edit.layers, "layer")
+            edit.check_heads(self.current.heads)
 
 
 def _apply(edit: Edit, heads: LayerHeads, *, padded: bool) -> LayerHeads:

@@ -14,7 +14,7 @@ from headscope.core.spec import to_spec
 from headscope.data.reading.read import read
 from headscope.data.tagging.tag import tag_examples
 from headscope.engine.batch import Inputs, make_batches
-from headscope.engine.edited import make_edits
+from headscope.engine.edited import describe_edits, make_edits
 from headscope.engine.fingerprint import fingerprint_model
 from headscope.engine.model import Model, check_model
 from headscope.engine.sites import find_sites
@@ -130,7 +130,7 @@ def _model_facts(observer: Observer) -> dict[str, Any]:
         **fingerprint_model(model),
         "against": None if against is None else against.spec,
         **({} if against is None else {f"against_{name}": fact for name, fact in fingerprint_model(against).items()}),
-        "edits": list(map(to_spec, observer.edits)),
+        **describe_edits(observer.edits),
         **observer.settings.to_facts(),
         "signed_maps": "|w| / sum |w| for entropy, peak, distance and head_distance; masses signed and absolute",
         "site": observer.settings.site or find_sites(model).main,

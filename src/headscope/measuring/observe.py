@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -23,7 +23,7 @@ from headscope.core.trace.nan_attention import HeadLabels, describe_nan, drop_na
 from headscope.core.transfer import copy_to_device, copy_to_host_async
 from headscope.engine.batch import Inputs
 from headscope.engine.capture import capture_batch, make_request, map_layers
-from headscope.engine.edited import edited
+from headscope.engine.edited import edit_if_any
 from headscope.engine.model import Model
 from headscope.maps.per_example import PerExample, compute_values, make_state
 from headscope.maps.words import to_words
@@ -148,7 +148,7 @@ class Observer:
         return HeadLabels.of(trace), largest_values(trace), values
 
     def _edited_model(self) -> AbstractContextManager[Model]:
-        return edited(self.model, *self.edits) if self.edits else nullcontext(self.model)
+        return edit_if_any(self.model, self.edits)
 
     def _on_cpu(self) -> bool:
         """Whether the model runs on the CPU; a GPU is faster with all layers at once."""

@@ -1,7 +1,6 @@
 """Score a tuned model: metrics with confidence intervals, and the answer to every example."""
 
 from collections.abc import Sequence
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +9,8 @@ import xarray as xr
 
 from headscope.core.errors import InputError
 from headscope.core.example import Example, example_coordinates, tabulate_examples
-from headscope.core.spec import to_spec
 from headscope.engine.batch import check_max_length
-from headscope.engine.edited import edited, make_edits
+from headscope.engine.edited import describe_edits, edit_if_any, make_edits
 from headscope.engine.load import load
 from headscope.engine.model import Model, check_model
 from headscope.results.stamp import fingerprint_examples, stamp
@@ -63,13 +61,13 @@ def score(
     tokenizer = require_padding(model.tokenizer, model.network.config)
     rows = kind.encode(tokenizer, examples, longest)
     edits = make_edits(edit)
-    with edited(model, *edits) if edits else nullcontext():
+    with edit_if_any(model, edits):
         sizes: dict[str, Any] = {"batch_size": batch_size, "pad_to": pad_to}
         answers = predict(model.network, tokenizer, kind, rows, **sizes, quiet=not progress)
     return stamp(
         _make_dataset(kind, examples, answers),
         **_describe_run(model, kind),
-        edits=list(map(to_spec, edits)),
+        **describe_edits(edits),
         data=fingerprint_examples(examples, labels=True),
         n=len(examples),
         max_length=longest,

@@ -1,0 +1,149 @@
+"""Names of heads, and selections of them: `L3H7`, `L3H7+L0H1`, `L3`, `all-L3H7`, `cross.L3`."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from headscope.core.errors import InputError
+from headscope.core.prose import join_words
+from headscope.core.trace import select_labels
+
+GRAMMAR = (
+    "Write L3H7 for a head, L3 for a layer and all for every head; join them with +, exclude heads with - as in "
+    "all-L3H7 or L3-L3H7, and name a site before a dot as in cross.L3H7."
+)
+_TERM = re.compile(r"(?:(?P<site>\w[\w.]*)\.)?(?P<base>all|L\d+(?:H\d+)?)(?P<without>(?:-L\d+(?:H\d+)?)*)")
+
+
+@dataclass(frozen=True)
+class Label:
+    """A layer, or one of its heads; None stands for all."""
+
+    layer: int | None
+    head: int | None = None
+
+    @classmethod
+    def of(cls, text: str) -> "Label":
+        """Read `L3H7`, `L3` or `all`."""
+        return cls(*map(int, re.findall(r"\d+", text))) if text != "all" else cls(None)
+
+    def __str__(self) -> str:
+        return "all" if self.layer is None else f"L{self.layer}" + ("" if self.head is None else f"H{self.head}")
+
+    def covers(self, other: "Label") -> bool:
+        """Whether the heads of `other` are among those of this one, and not all of them."""
+        if self.layer is None:
+            return other.layer is not None
+        return self.layer == other.layer and self.head is None and other.head is not None
+
+    def select(self, layer: int, heads: int) -> set[int]:
+        """Return those of the heads 0 to `heads` - 1 of a layer that it names; raise InputError for a missing head."""
+        if self.layer not in (None, layer):
+            return set()
+        return set(select_labels(range(heads), self.head, "head"))
+
+
+@dataclass(frozen=True)
+class HeadTerm:
+    """One part of a selection: a head, a layer or all heads, of one site or any, without some."""
+
+    text: str
+    site: str | None
+    base: Label
+    without: tuple[Label, ...]
+
+    @classmethod
+    def of(cls, text: str) -> "HeadTerm":
+        """Read `cross.L3-L3H7`."""
+        match = _TERM.fullmatch(text.strip())
+        if match is None:
+            raise InputError(f"Cannot read {text!r} as heads. {GRAMMAR}")
+        base = Label.of(match["base"])
+        without = tuple(map(Label.of, match["without"].split("-")[1:]))
+        for label in without:
+            if not base.covers(label):
+                raise InputError(f"Cannot exclude {label} from {base} in {text!r}, which has more heads or others.")
+        return cls(text.strip(), match["site"], base, without)
+
+    def select(self, site: str, layer: int, heads: int) -> set[int]:
+        """Return those of the heads of a layer that are selected."""
+        if self.site not in (None, site):
+            return set()
+        return self.base.select(layer, heads).difference(*(label.select(layer, heads) for label in self.without))
+
+
+@dataclass(frozen=True)
+class HeadSelection:
+    """Heads of a model by name; each part names heads that no other part names.
+
+    >>> HeadSelection.of("L3-L3H1+L0H2").select("self", 3, heads=4)
+    [0, 2, 3]
+    """
+
+    terms: tuple[HeadTerm, ...]
+
+    @classmethod
+    def of(cls, heads: str | Sequence[str]) -> "HeadSelection":
+        """Read a selection as one string, or as several whose heads are joined."""
+        return _read("+".join([heads] if isinstance(heads, str) else heads))
+
+    @property
+    def layers(self) -> tuple[int, ...] | None:
+        """The layers with selected heads; None if any layer may have some."""
+        layers = {term.base.layer for term in self.terms}
+        return None if None in layers else tuple(sorted(layer for layer in layers if layer is not None))
+
+    def select(self, site: str, layer: int, heads: int) -> list[int]:
+        """Return those of the heads of a layer that are selected, in order; raise InputError for a missing head."""
+        selected: dict[int, HeadTerm] = {}
+        for term in self.terms:
+            for head in sorted(term.select(site, layer, heads)):
+                if head in selected:
+                    raise InputError(
+                        f"L{layer}H{head} is both in '{selected[head].text}' and in '{term.text}'. Name each head once."
+                    )
+                selected[head] = term
+        return sorted(selected)
+
+    def find_sites(self, sites: Sequence[str]) -> list[str]:
+        """Return those of a model's sites that have selected heads; raise InputError where it is not clear which."""
+        for term in self.terms:
+            if term.site is not None and term.site not in sites:
+                raise InputError(
+                    f"'{term.text}' names no attention site of this model. Its sites: {join_words(sites)}."
+                )
+            if term.site is None and len(sites) > 1 and term.text != "all":
+                raise InputError(
+                    f"This model has heads at the sites {join_words(sites)}, and '{term.text}' does not say which. "
+                    f"Write {sites[0]}.{term.text}, or the same with another site."
+                )
+        named = {term.site for term in self.terms}
+        return [site for site in sites if None in named or site in named]
+
+    def check(self, heads: Mapping[str, Sequence[int]]) -> None:
+        """Raise InputError for a layer or a head that does not exist; `heads` are the numbers of heads by site."""
+        for term in self.terms:
+            for site in [term.site] if term.site is not None else heads:
+                if not heads.get(site):
+                    raise InputError(f"The model computed no attention at '{site}', so '{term.text}' changed nothing.")
+                for label in (term.base, *term.without):
+                    for layer in select_labels(range(len(heads[site])), label.layer, "layer"):
+                        label.select(layer, heads[site][layer])
+
+
+@cache
+def _read(heads: str) -> HeadSelection:
+    return HeadSelection(tuple(map(HeadTerm.of, heads.split("+"))))
+
+
+def check_heads_argument(heads: Any) -> tuple[str, ...]:
+    """Return heads, given as a string or several, as a tuple of the parts of a selection; for `__post_init__`."""
+    if not isinstance(heads, str) and not (
+        isinstance(heads, Sequence) and all(isinstance(part, str) for part in heads)
+    ):
+        raise InputError(f"heads must be a string such as 'L3H7+L0H1' or a list of such strings, but got {heads!r}.")
+    if not heads:
+        raise InputError(f"heads={heads!r} asks for no head at all. {GRAMMAR}")
+    return tuple(term.text for term in HeadSelection.of(heads).terms)
