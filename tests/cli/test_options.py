@@ -41,10 +41,10 @@ ONLY_PYTHON = {
     "importances": {"choices"},
 }
 ONLY_SHELL = {
-    "show": {"layer", "head", "out"},  # fields of figures; the path of hs.save
+    "show": {"layer", "head", "out", "edit"},  # fields of figures; the path of hs.save; hs.edited
     "draw": {"out", "parameters"},  # fields of figures
     "measure": {"dry_run"},
-    "importances": {"limit", "seed", "out"},
+    "importances": {"limit", "seed", "out", "edit"},  # in Python hs.edited
     "merge": {"out"},
     "compare": {"lens", "out"},  # in Python data.sel(lens=…)
     "score": {"out"},
