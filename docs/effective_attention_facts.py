@@ -11,9 +11,10 @@ import xarray as xr
 from study_facts import RESULTS, StudyFacts, format_number, format_range  # beside this file
 
 from headscope.core.prose import count_noun, join_words
-from headscope.experiments.claims import MOOT, JudgedClaim
+from headscope.experiments.claims import MOOT, REFUTED, Claim, JudgedClaim, TaskVerdict
 from headscope.experiments.judging import judge_all
-from headscope.experiments.sentences import compare_verdicts, list_ranges
+from headscope.experiments.report import describe_unlearned
+from headscope.experiments.sentences import compare_verdicts, conjugate, list_ranges
 from headscope.experiments.summary import list_tasks
 from headscope.results.store import open_result
 from headscope.studies.effective_attention import paper
@@ -58,6 +59,18 @@ class Facts(StudyFacts):
             found[several] = Counter(str(claim) for frame in frames for claim, _ in frame.index)
         return found
 
+    def count(self, claim: Claim, *kinds: str) -> str:
+        """Return for how many pairs a claim has one of these verdicts, such as 3 of 15 pairs; pairs it applies to."""
+        return count_pairs(self.cells(claim), *kinds)
+
+    def judge_length(self, claim: Claim, length: str, tests: int) -> dict[tuple[str, str], TaskVerdict]:
+        """Return the verdicts on a claim for inputs of one length, by model and task."""
+        found = {}
+        for label, data in self.measured.items():
+            (judged,) = judge_all([claim], data.sel(role="tuned", length=length), tests)
+            found |= {(label, task.task): task for task in judged.tasks}
+        return found
+
     def change(self, name: str, lens: str, length: str = "all", **where: str) -> np.ndarray:
         """Return the changes of a weight in per cent of the raw one, of all pairs with such inputs."""
         changes = []
@@ -83,12 +96,35 @@ def read_facts(folder: Path = RESULTS) -> Facts:
     return Facts(models, open_result(shape) if shape.is_file() else None, ends)
 
 
+def count_pairs(cells: Mapping[tuple[str, str], TaskVerdict], *kinds: str) -> str:
+    """Return how many of the pairs that a claim applies to have one of these verdicts, and of which model if of one.
+
+    >>> cells = {("a", "RTE"): TaskVerdict("RTE", "holds", ""), ("b", "RTE"): TaskVerdict("RTE", "undecided", "")}
+    >>> count_pairs(cells, "holds"), count_pairs(cells, "holds", "undecided")
+    ('1 of 2 pairs, all of a', '2 of 2 pairs')
+    """
+    known = {pair: task.verdict for pair, task in cells.items() if task.verdict != MOOT}
+    found = [label for (label, _), verdict in known.items() if verdict in kinds]
+    only = f", all of {found[0]}" if len(set(found)) == 1 and len({label for label, _ in known}) > 1 else ""
+    return f"{len(found)} of {len(known)} pairs{only}"
+
+
 def count_losses(facts: Facts, name: str) -> str:
     """Return for how many pairs a token loses weight exactly, corrected as the verdicts are."""
-    tests = facts.tests
-    tasks = [task for data in facts.tuned.values() for task in judge_all([LOSES[name]], data, tests)[0].tasks]
-    known = [task for task in tasks if task.verdict != MOOT]
-    return f"{sum(task.exact for task in known)} of {len(known)}"
+    return count_pairs(facts.judge_length(LOSES[name], "all", facts.tests), *facts.exact)
+
+
+def describe_by_size(facts: Facts) -> str:
+    """Return what becomes of the losses of weight on inputs of at most d tokens, and of more, judged apart."""
+    lengths, names = ("at most d", "more than d"), ("the sink", "[CLS]", "[SEP]")
+    tests = len(lengths) * len(names) * facts.pairs
+    short, long = ({name: facts.judge_length(LOSES[name], length, tests) for name in names} for length in lengths)
+    refuted = join_words(f"{name} ({count_pairs(cells, REFUTED)})" for name, cells in short.items())
+    holding = join_words(f"{name} ({count_pairs(cells, *facts.exact)})" for name, cells in long.items())
+    return (
+        "That is over inputs of all lengths, which hides what exactness does. Judged apart, exactness refutes on "
+        f"inputs of at most d tokens that weight is lost by {refuted}; on longer ones it is lost by {holding}."
+    )
 
 
 def describe_change(facts: Facts, name: str, lens: str, length: str = "all", **where: str) -> str:
@@ -122,9 +158,17 @@ def describe_short(facts: Facts) -> str:
         return "No input has at most d tokens, so `effective` differs from `raw` in all of them."
     return (
         f"{format_number(100 * count / total, '.0f')} % of the inputs have at most d tokens. For these `effective` "
-        f"differs from `raw` by at most {max(exact):.3f} of its norm (means over inputs of 8 neighbouring lengths), "
-        f"and `paper` by {format_range(published, '.2f', '')}."
+        f"differs from `raw` by at most {_round_up(max(exact))} of its norm, and `paper` by "
+        f"{format_range(published, '.2f', '')} (means over the inputs of a task of {BIN} neighbouring lengths)."
     )
+
+
+def _round_up(value: float) -> str:
+    """Return a bound on a number: its first digit, rounded up, such as 0.0002 for 0.00013."""
+    if value <= 0:
+        return "0"
+    unit = 10.0 ** np.floor(np.log10(value))
+    return f"{np.ceil(value / unit) * unit:.1g}"
 
 
 def describe_long(facts: Facts) -> str:
@@ -159,14 +203,21 @@ def describe_sinks(facts: Facts) -> str:
     return f"In per cent of layers and inputs, the sink is {'; '.join(parts)}."
 
 
-def describe_versions(facts: Facts) -> str:
-    """Return how many verdicts change if of several tokens of a type the mean or the sum counts."""
-    parts = []
+def describe_versions(facts: Facts, *, listed: bool = False) -> str:
+    """Return how many verdicts change if of several tokens of a type the mean or the sum counts; listed by claims."""
+    groups: dict[frozenset[tuple[str, int]], list[str]] = {}
     for several, texts in facts.versions.items():
-        listed = join_words(f"“{text.rstrip('.')}” {count}" for text, count in texts.most_common())
-        parts.append(f"with the {several} {sum(texts.values())} change" + (f" ({listed})" if texts else ""))
+        groups.setdefault(frozenset(texts.items()), []).append(several)
+    parts = []
+    for counts, names in groups.items():
+        ordered = sorted(counts, key=lambda pair: (-pair[1], pair[0]))
+        texts = join_words(f"“{text.rstrip('.')}” {count}" for text, count in ordered)
+        number = sum(count for _, count in counts)
+        alike = f"{number} each" if len(names) > 1 else str(number)
+        words = " and ".join(f"with the {name}" for name in names)
+        parts.append(f"{words} {alike} change" + (f" ({texts})" if listed and counts else ""))
     weights = [claim for claim in CLAIMS if "several" in claim.where]
-    return f"of {len(weights) * facts.pairs} verdicts on weights {' and '.join(parts)}."
+    return f"of {len(weights) * facts.pairs} verdicts on weights, {' and '.join(parts)}."
 
 
 def describe_published(facts: Facts) -> str:
@@ -224,8 +275,8 @@ def describe_twins(facts: Facts) -> str:
     parts = [f"{label} ({'all tasks' if len(tasks) == facts.tuned[label].sizes['task'] else join_words(tasks)})"
              for label, tasks in found.items() if tasks]  # fmt: skip
     if not parts:
-        return "In no pair does the last layer give [CLS] and [SEP] the same weight."
-    return f"The last layer gives [CLS] and [SEP] the same weight, as if they were one token, in {join_words(parts)}."
+        return "In no pair does [CLS] give itself and [SEP] the same weight in the last layer."
+    return f"In the last layer of {join_words(parts)} [CLS] gives itself and [SEP] the same weight."
 
 
 def describe_time(facts: Facts) -> str:
@@ -234,7 +285,39 @@ def describe_time(facts: Facts) -> str:
         return "Evaluation time was not measured."
     (claim,) = facts.judged_all["time"]
     (task,) = claim.tasks[:1]
-    return f"“{claim.text.rstrip('.')}” {'is ' if not task.exact else ''}{task.verdict}: {task.figures}."
+    text = f"“{claim.text.rstrip('.')}” {conjugate(task.verdict)}"
+    if task.verdict == MOOT:
+        return f"{text}: {task.figures}."
+    value, low, high = (f"{end:.2f}" for end in (task.interval.value, task.interval.low, task.interval.high))
+    reach = claim.claim.threshold.value
+    bounds = [bound + sign * reach for sign, bound in zip((-1, 1), claim.claim.bounds, strict=True)]
+    return (
+        f"{text}: {value}× [{low}, {high}], where the paper has {claim.claim.theirs[task.task]}. What counts as twice, "
+        f"{bounds[0]:g} to {bounds[1]:g}×, was set after these times had been seen."
+    )
+
+
+def describe_reduced(facts: Facts) -> str:
+    """Return which tasks were cut to fewer inputs than their dev set has, or nothing."""
+    data = next(iter(facts.models.values()))
+    whole, studied = data["whole_dev"], data["n"].sel(length="all")
+    cut = [task for task in list_tasks(data) if int(studied.sel(task=task)) < int(whole.sel(task=task))]
+    parts = [f"{int(studied.sel(task=task)):,} of {int(whole.sel(task=task)):,} on {task}" for task in cut]
+    return f" Not all of dev was studied, but {join_words(parts)}, drawn at random." if cut else ""
+
+
+def describe_learning(facts: Facts) -> str:
+    """Return which models are not shown to have learned which tasks."""
+    texts = {label: describe_unlearned(data) for label, data in facts.models.items()}
+    parts = [text.replace("The tuned model", label, 1) for label, text in texts.items() if text]
+    return " ".join(parts) or "All models learned their tasks better than the most common label."
+
+
+def describe_missing(facts: Facts) -> str:
+    """Return that no model has as many value dimensions as BERT-base's heads, where none has."""
+    known = {int(data["value_size"].values[0]) for data in facts.models.values()}
+    size = paper.VALUE_SIZE
+    return "BERT-base was not at hand" + ("" if size in known else f", nor any model with its d of {size}")
 
 
 def name_sizes(facts: Facts) -> str:
@@ -242,6 +325,9 @@ def name_sizes(facts: Facts) -> str:
     sizes: dict[int, list[str]] = {}
     for label, data in facts.models.items():
         sizes.setdefault(int(data["value_size"].values[0]), []).append(label)
+    if len(sizes) == 1:
+        every = {1: "it", 2: "both"}.get(len(facts.models), "all")
+        return f"{next(iter(sizes))} in {every}"
     return join_words(f"{size} in {join_words(labels)}" for size, labels in sizes.items())
 
 

@@ -18,7 +18,6 @@ from headscope.experiments.summary import list_tasks
 from headscope.plotting.forest import forest
 from headscope.plotting.trends import trends
 from headscope.studies.effective_attention.claims import ALIKE, CLAIMS, EARLIER, LOSES, SINK, WEIGHT
-from headscope.uncertainty.corrections import simultaneous_factor
 
 DOCS = Path(__file__).parent
 WEIGHTS = {
@@ -48,11 +47,14 @@ def page(facts: Facts) -> bytes:
         "inputs": format_range(inputs, ",.0f", ""),
         "seeds": study_facts.describe_seeds(facts).partition(";")[0].rstrip(".") + ".",
         "specials": said.describe_specials(facts),
+        "missing": said.describe_missing(facts),
+        "reduced": said.describe_reduced(facts),
+        "learned": said.describe_learning(facts),
+        "by_size": said.describe_by_size(facts),
         "counts": study_facts.describe_counts(facts),
         "holding": study_facts.describe_holding(facts),
         "refuted": study_facts.describe_refuted(facts),
         "tests": facts.tests,
-        "factor": simultaneous_factor(facts.tests),
         "over_seeds": ", the widest of all seeds" if facts.seed_counts else "",
         "weight": WEIGHT.text.partition(" of ")[0],
         "itself": facts.count(ALIKE[0], *facts.exact),

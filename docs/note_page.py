@@ -13,14 +13,12 @@ from study_tables import to_grid
 
 from headscope.core.prose import join_words
 from headscope.experiments.claims import MOOT, NOT_REPRODUCED, REFUTED, UNDECIDED
-from headscope.experiments.report import describe_unlearned
 from headscope.experiments.sentences import conjugate
 from headscope.experiments.summary import list_tasks
 from headscope.experiments.thresholds import count_scaled
 from headscope.studies.effective_attention.claims import ALIKE, LOSES, PATTERNS, SHARE, SINK, WEIGHT
 from headscope.studies.effective_attention.paper import VALUE_SIZE as BERT_SIZE
 from headscope.studies.effective_attention.report import TEXTS
-from headscope.uncertainty.corrections import simultaneous_factor
 
 DOCS = Path(__file__).parent
 SIGNED = {"size": "signed", "several": "max"}
@@ -43,7 +41,7 @@ def made(facts: Facts) -> list[tuple[Path, bytes]]:
 
 def _values(facts: Facts) -> dict[str, object]:
     """Return what the templates of both pages are filled with."""
-    counts = study_facts.count_kinds(claim for claims in facts.judged.values() for claim in claims)
+    counts = study_facts.count_kinds(facts.every)
     patterns = [task.verdict for claim in PATTERNS for task in facts.cells(claim).values()]
     agree, weights = compare_directions(facts)
     return {
@@ -52,6 +50,11 @@ def _values(facts: Facts) -> dict[str, object]:
         "tasks": join_words(list_tasks(next(iter(facts.models.values())))),
         "pairs": facts.pairs,
         "total": sum(counts.values()),
+        "tests": facts.tests,
+        "by_size": said.describe_by_size(facts),
+        "missing": said.describe_missing(facts),
+        "reduced": said.describe_reduced(facts),
+        "listed": said.describe_versions(facts, listed=True),
         "not_reproduced": counts[NOT_REPRODUCED],
         "refuted_count": counts[REFUTED],
         "refuted": study_facts.describe_refuted(facts),
@@ -88,9 +91,8 @@ def _values(facts: Facts) -> dict[str, object]:
         "pattern_undecided": patterns.count(UNDECIDED),
         "quarter": _describe_scaled(facts, 0.25),
         "four": _describe_scaled(facts, 4.0),
-        "factor": simultaneous_factor(facts.tests),
         "time": said.describe_time(facts),
-        "learned": _describe_learned(facts),
+        "learned": said.describe_learning(facts),
     }
 
 
@@ -127,11 +129,6 @@ def _punctuation(facts: Facts, several: str) -> str:
 
 def _describe_scaled(facts: Facts, factor: float) -> str:
     """Return the number of each verdict if all thresholds are scaled."""
-    every = [claim for claims in facts.judged.values() for claim in claims]
-    counts = count_scaled(every, factor)
-    return join_words(f"{counts[kind]} {conjugate(kind, 2)}" for kind in facts.kinds if kind != MOOT and counts[kind])
-
-
-def _describe_learned(facts: Facts) -> str:
-    parts = [f"{label}: {text}" for label, data in facts.models.items() if (text := describe_unlearned(data))]
-    return " ".join(parts) or "All models learned their tasks better than the most common label."
+    counts = count_scaled(facts.every, factor)
+    shown = [kind for kind in facts.kinds if kind != MOOT and counts[kind]]
+    return join_words(f"{counts[kind]} {conjugate(kind, counts[kind])}" for kind in shown)

@@ -85,6 +85,18 @@ class StudyFacts:
         return sum(data.sizes["task"] for data in self.models.values())
 
     @property
+    def others(self) -> dict[str, list[JudgedClaim]]:
+        """What the study judges beside its models, such as time."""
+        return {label: claims for label, claims in self.judged_all.items() if label not in self.models}
+
+    @property
+    def total(self) -> int:
+        """The number of all verdicts, those on claims that do not apply included."""
+        return len(self.claims) * self.pairs + sum(
+            len(claim.tasks) for claims in self.others.values() for claim in claims
+        )
+
+    @property
     def seeds(self) -> dict[str, int]:
         """The number of seeds of each task, by model."""
         return {label: data.sizes.get("seed", 1) for label, data in self.measured.items()}
@@ -170,13 +182,13 @@ def count_changes(*versions: Mapping[str, Iterable[JudgedClaim]]) -> int:
 
 def describe_counts(facts: StudyFacts) -> str:
     """Return how many of all verdicts are of which kind."""
-    total = len(facts.claims) * facts.pairs
-    counts = count_kinds(claim for claims in facts.judged.values() for claim in claims)
+    counts, total = count_kinds(facts.every), facts.total
     counts[MOOT] += total - sum(counts.values())  # claims that apply to no task of a model may be left out
     parts = join_words(f"{counts[kind]} {conjugate(kind, counts[kind])}" for kind in facts.kinds)
+    others = "".join(f" and {len(claims)} on {label}" for label, claims in facts.others.items())
     return (
-        f"Of {total} verdicts, those on {len(facts.claims)} claims for {facts.pairs} pairs of a model and a task, "
-        f"{parts}."
+        f"Of {total} verdicts, those on {len(facts.claims)} claims for {facts.pairs} pairs of a model and a task"
+        f"{others}, {parts}."
     )
 
 
@@ -213,5 +225,5 @@ def describe_seeds(facts: StudyFacts, trained: str = "fine-tuned") -> str:
         return f"Every model was {trained} once for each task."
     return (
         f"Every model was {trained} with {facts.seed_counts} for each task, and a verdict needs all of them; judged "
-        f"with each seed alone, {facts.unstable} of {len(facts.claims) * facts.pairs} verdicts differ between seeds."
+        f"with each seed alone, {facts.unstable} of {facts.total} verdicts differ between seeds."
     )

@@ -72,10 +72,12 @@ def test_changes_are_points_with_intervals_in_the_rows_of_their_task(width):
 
 
 def test_a_change_beyond_the_edge_is_an_arrow():
-    figure = forest({"a": changes(3 * LONGEST)}, band=10.0, label="", series_of=LENSES)
+    far = changes(3 * LONGEST)
+    far["high"][0, 0, 0] = 2 * LONGEST  # its value is within the edge
+    figure = forest({"a": far}, band=10.0, label="", series_of=LENSES)
     arrows = [line for line in figure.axes[0].lines if line.get_marker() == ">" and len(line.get_xdata())]
     assert figure.axes[0].get_xlim()[1] == pytest.approx(1.06 * LONGEST)
-    assert sum(len(line.get_xdata()) for line in arrows) == int((changes(3 * LONGEST)["value"] > 1.06 * LONGEST).sum())
+    assert sum(len(line.get_xdata()) for line in arrows) == int((far["high"] > 1.06 * LONGEST).sum())
 
 
 def lines(points=4):

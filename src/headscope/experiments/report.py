@@ -60,7 +60,8 @@ def sample_inputs(captions: Mapping[str, str], numbers: xr.Dataset, length: str 
     studied = count_inputs(numbers)
     fewer = [f"{n:,} of {whole[task]:,} inputs of {task}" for task, n in studied.items() if n < whole[task]]
     counts = _list_counts(count_inputs(numbers, length))
-    return Sample(captions, f"{counts} inputs", f"{', '.join(fewer)} were studied" if fewer else None)
+    noun = "input" if counts.endswith(" 1") else "inputs"
+    return Sample(captions, f"{counts} {noun}", f"{', '.join(fewer)} were studied" if fewer else None)
 
 
 def sample_maps(captions: Mapping[str, str], numbers: xr.Dataset, theirs: int, length: str = "all") -> Sample:
@@ -183,7 +184,7 @@ def study_values(numbers: xr.Dataset, judged: Sequence[JudgedClaim] = ()) -> dic
     return {
         "model": str(read_provenance(numbers).get("model", "a model")).rstrip("/").rpartition("/")[2],
         "tasks": ", ".join(list_tasks(numbers)),
-        "inputs": f"{sum(count_inputs(numbers).values()):,}",
+        "inputs": count_noun(sum(count_inputs(numbers).values()), "input"),
         "layers": numbers.sizes["layer"],
         "heads": numbers.sizes.get("head", 1),  # one where they are averaged
         "size": int(numbers["value_size"].values[0]),

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pandas as pd
 import xarray as xr
 
-from headscope.core.prose import join_words
+from headscope.core.prose import count_noun, join_words
 from headscope.experiments.claims import (
     HOLDS,
     MOOT,
@@ -215,8 +215,8 @@ def describe_sizes(numbers: xr.Dataset, texts: Mapping[str, str]) -> str:
     tuned = numbers.sel(role="tuned")
     share = tuned["effective_share"].sel(lens="effective", length="more than d")
     names, counts = list_tasks(numbers), {name: count_inputs(numbers, name) for name in ("at most d", "more than d")}
-    short = join_words(f"{counts['at most d'][task]:,} inputs of {task}" for task in names)
-    longer = [f"{float(share.sel(task=task)):.2f} on the {counts['more than d'][task]:,} longer inputs of {task}"
-              for task in names if counts["more than d"][task]]  # fmt: skip
+    short = join_words(f"{count_noun(counts['at most d'][task], 'input')} of {task}" for task in names)
+    counted = {task: count_noun(count, "longer input") for task, count in counts["more than d"].items() if count}
+    longer = [f"{float(share.sel(task=task)):.2f} on the {text} of {task}" for task, text in counted.items()]
     template = texts["sizes"] if longer else texts["sizes, none longer"]
     return template.format(size=int(numbers["value_size"].values[0]), short=short, longer=join_words(longer))

@@ -86,7 +86,7 @@ class TaskStudy(Study):
     A subclass declares its tasks and implements `measure_task` and `document`.
     """
 
-    data: str | None = option(None, "Folder of GLUE with the tasks of the study.")
+    data: str | None = option(None, "Folder of GLUE; without it and --dev, a bundled task (GAP or the study's own).")
     tasks: tuple[str, ...] = option((), "A task of --data, such as rte; may be repeated. All by default.", flag="task")
     dev: str | Any | None = option(None, "Your own data to study, as for 'measure'.")  # noqa: RUF009  (a field)
     train: str | Any | None = option(None, "Your own data to fine-tune on; without it, --dev is split.")  # noqa: RUF009

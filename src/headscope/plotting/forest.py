@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from headscope.plotting import canvas, series, theme
 
 ROW = 0.14  # inches
-LONGEST = 160.0  # per cent; a larger change is an arrow at the edge
+LONGEST = 160.0  # per cent; a change or an interval that goes further ends in an arrow at the edge
 
 
 @theme.apply()
@@ -26,7 +26,8 @@ def forest(
     """Draw changes in per cent, a panel for each title, a row for each `model` and `task`.
 
     Each Dataset has `value`, `low` and `high` along model, task and lens; rows without a value are empty. Changes
-    within ± `band` are shaded. `series_of` are the lenses, each with the number of its style.
+    within ± `band` are shaded; an interval that goes beyond the edge ends in an arrow. `series_of` are the lenses, each
+    with the number of its style.
     """
     first = next(iter(panels.values()))
     models, tasks = ([str(name) for name in first[dim].values] for dim in ("model", "task"))
@@ -78,8 +79,11 @@ def _draw_panel(
             "elinewidth": 0.8,
         }
         panel.errorbar(value, y, xerr=ends, label=lens, **look)
-        far = value > limits[1]
-        panel.plot(np.full(far.sum(), limits[1] * 0.98), y[far], ">", color=style.colour, markersize=4)
+        for far, edge, mark in (
+            (np.fmax(value, high) > limits[1], limits[1], ">"),
+            (np.fmin(value, low) < limits[0], limits[0], "<"),
+        ):
+            panel.plot(np.full(far.sum(), edge * 0.98), y[far], mark, color=style.colour, markersize=4)
     panel.set(xlim=limits, ylim=(_place(models - 1, tasks - 1, tasks) + 0.8, -0.2))
     series.style_axes(panel, "x")
     panel.tick_params(axis="y", length=0)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class EffectiveAttention(TaskStudy):
     """Compare raw with effective attention before and after fine-tuning (Sun & Marasović, 2021)."""
 
-    classifier: str = option("cnn", "Classifier of attention patterns: cnn, rules or the folder of a trained one.")
+    classifier: str = option("cnn", "Classifier of patterns: cnn, rules, both, or the .safetensors file of your own.")
 
     cites = ("sun2021", "brunner2020", "kovaleva2019", "kobayashi2020")
     kinds = KINDS
