@@ -8,22 +8,33 @@ from pathlib import Path
 
 import numpy as np
 import xarray as xr
-from study_facts import RESULTS, StudyFacts, format_number, format_range  # beside this file
+from study_facts import RESULTS, StudyFacts, format_number, format_range, list_claims  # beside this file
 
 from headscope.core.prose import count_noun, join_words
 from headscope.experiments.claims import MOOT, REFUTED, Claim, JudgedClaim, TaskVerdict
-from headscope.experiments.judging import judge_all
+from headscope.experiments.judging import count_tests, judge_all
 from headscope.experiments.report import describe_unlearned
+from headscope.experiments.seeds import combine_seeds
 from headscope.experiments.sentences import compare_verdicts, conjugate, list_ranges
-from headscope.experiments.summary import list_tasks
+from headscope.experiments.summary import list_tasks, relative_changes
+from headscope.reporting.frames import ENDS
 from headscope.results.store import open_result
 from headscope.studies.effective_attention import paper
-from headscope.studies.effective_attention.claims import CLAIMS, LOSES, SEVERAL, find_twins, judge_models
+from headscope.studies.effective_attention.claims import (
+    CLAIMS,
+    EARLIER,
+    LOSES,
+    SEVERAL,
+    SPREAD,
+    find_twins,
+    judge_models,
+)
 
 STEM = "effective_attention_"
 SHAPE = "bert-base-shape_cpu"
 BIN = 8  # tokens of a range of `distance_by_tokens`
 OTHERS = ("_times", "_maps")
+DISPERSED = EARLIER[0]
 
 
 @dataclass(frozen=True)
@@ -55,7 +66,8 @@ class Facts(StudyFacts):
         found = {}
         for several in SEVERAL[1:]:
             frames = [compare_verdicts({"max": self.judged[label], several: claims})
-                      for label, claims in judge_models(self.measured, several=several).items()]  # fmt: skip
+                      for label, claims in judge_models(self.measured, self.times, several=several).items()
+                      if label in self.models]  # fmt: skip
             found[several] = Counter(str(claim) for frame in frames for claim, _ in frame.index)
         return found
 
@@ -73,14 +85,23 @@ class Facts(StudyFacts):
 
     def change(self, name: str, lens: str, length: str = "all", **where: str) -> np.ndarray:
         """Return the changes of a weight in per cent of the raw one, of all pairs with such inputs."""
-        changes = []
-        for data in self.models.values():
-            part = data.sel(role="tuned", length=length, **where)
-            part = part.sel(task=part["n"] > 1)
-            change = 100 * part[f"{name}_change"].sel(lens=lens) / abs(part[name].sel(lens="raw"))
-            changes.append(change.values.ravel())
-        whole = np.concatenate(changes)
+        changes = [
+            self.relative(label, name, length, **where)["value"].sel(lens=lens).where(data["n"].sel(length=length) > 1)
+            for label, data in self.models.items()
+        ]
+        whole = np.concatenate([each.values.ravel() for each in changes])
         return whole[np.isfinite(whole)]
+
+    def relative(self, label: str, name: str, length: str = "all", **where: str) -> xr.Dataset:
+        """Return the change of a weight in per cent of the raw one: `value`, `low` and `high`, by task and lens.
+
+        Of several seeds each has its own ratio; the value is their mean, and the interval holds those of all.
+        """
+        data = self.measured[label]
+        part = data[[each for each in data if str(each).startswith(name)]].sel(role="tuned", length=length, **where)
+        relative = 100 * combine_seeds(relative_changes(part, name))
+        names = {f"{name}_relative{end}": each for end, each in zip(ENDS, ("value", "low", "high"), strict=True)}
+        return relative.rename(names)
 
 
 @cache
@@ -94,6 +115,24 @@ def read_facts(folder: Path = RESULTS) -> Facts:
     tokens = {label: open_result(path)["key_token"].values for label, path in maps.items() if path.is_file()}
     ends = {label: (str(row[0]), str(row[-1])) for label, row in tokens.items()}
     return Facts(models, open_result(shape) if shape.is_file() else None, ends)
+
+
+def describe_holding(facts: Facts) -> str:
+    """Return which claims hold for most pairs, and which of these says nothing, as random values show it too."""
+    found = list_claims(facts, *facts.exact, least=0.5)
+    text = DISPERSED.text.rstrip(".")
+    chance = [each for each in found if text in each] if is_dispersed_by_chance() else []
+    others = [each for each in found if each not in chance]
+    said = f"For more than half of their pairs these hold: {join_words(others)}." if others else ""
+    also = f"{chance[0]} holds too, but is no finding: random values come within {SPREAD.text}." if chance else ""
+    return " ".join(filter(None, (said, also))) or "No claim holds for more than half of its pairs."
+
+
+def is_dispersed_by_chance() -> bool:
+    """Return whether the model's values disperse attention notably more than random values do, for no pair."""
+    beyond = open_result(RESULTS / "null_values.nc")
+    ends = [abs(beyond[f"dispersion_beyond{end}"].sel(length="all")) for end in ENDS]
+    return bool(all((end < SPREAD.value).all() for end in ends))
 
 
 def count_pairs(cells: Mapping[tuple[str, str], TaskVerdict], *kinds: str) -> str:
@@ -117,7 +156,9 @@ def count_losses(facts: Facts, name: str) -> str:
 def describe_by_size(facts: Facts) -> str:
     """Return what becomes of the losses of weight on inputs of at most d tokens, and of more, judged apart."""
     lengths, names = ("at most d", "more than d"), ("the sink", "[CLS]", "[SEP]")
-    tests = len(lengths) * len(names) * facts.pairs
+    claims = [LOSES[name] for name in names]
+    tests = sum(count_tests(claims, data.sel(role="tuned", length=length))
+                for data in facts.models.values() for length in lengths)  # fmt: skip
     short, long = ({name: facts.judge_length(LOSES[name], length, tests) for name in names} for length in lengths)
     refuted = join_words(f"{name} ({count_pairs(cells, REFUTED)})" for name, cells in short.items())
     holding = join_words(f"{name} ({count_pairs(cells, *facts.exact)})" for name, cells in long.items())
@@ -226,9 +267,10 @@ def describe_published(facts: Facts) -> str:
     for token, name in (("sep", "[SEP]"), ("cls", "[CLS]")):
         ours = facts.change("weight", "paper", token=token, size="signed", several="max")
         theirs = []
-        for data in facts.tuned.values():
-            weights = data["published_weight"].sel(token=token)
-            theirs += (100 * (weights.sel(lens="paper") / weights.sel(lens="raw") - 1)).values.ravel().tolist()
+        for data in facts.measured.values():
+            weights = data["published_weight"].sel(token=token, role="tuned", length="all")
+            ratio = weights.sel(lens="paper") / weights.sel(lens="raw")
+            theirs += (100 * (ratio.mean(set(ratio.dims) - {"task"}) - 1)).values.tolist()
         parts.append(f"{name} changes by {format_range(theirs)} instead of {format_range(ours)}")
     return f"Averaged as the published code does, from `raw` to `paper` {' and '.join(parts)}."
 
@@ -286,7 +328,7 @@ def describe_time(facts: Facts) -> str:
     (claim,) = facts.judged_all["time"]
     (task,) = claim.tasks[:1]
     text = f"“{claim.text.rstrip('.')}” {conjugate(task.verdict)}"
-    if task.verdict == MOOT:
+    if not task.intervals:
         return f"{text}: {task.figures}."
     value, low, high = (f"{end:.2f}" for end in (task.interval.value, task.interval.low, task.interval.high))
     reach = claim.claim.threshold.value
@@ -302,8 +344,9 @@ def describe_reduced(facts: Facts) -> str:
     data = next(iter(facts.models.values()))
     whole, studied = data["whole_dev"], data["n"].sel(length="all")
     cut = [task for task in list_tasks(data) if int(studied.sel(task=task)) < int(whole.sel(task=task))]
-    parts = [f"{int(studied.sel(task=task)):,} of {int(whole.sel(task=task)):,} on {task}" for task in cut]
-    return f" Not all of dev was studied, but {join_words(parts)}, drawn at random." if cut else ""
+    parts = [f"{int(studied.sel(task=task)):,} of {int(whole.sel(task=task)):,} inputs of {task}" for task in cut]
+    count = count_noun(len(cut), "task")
+    return f" Of {count} only a part of dev was studied, drawn at random: {join_words(parts)}." if cut else ""
 
 
 def describe_learning(facts: Facts) -> str:
@@ -326,8 +369,8 @@ def name_sizes(facts: Facts) -> str:
     for label, data in facts.models.items():
         sizes.setdefault(int(data["value_size"].values[0]), []).append(label)
     if len(sizes) == 1:
-        every = {1: "it", 2: "both"}.get(len(facts.models), "all")
-        return f"{next(iter(sizes))} in {every}"
+        every = {1: "", 2: " in both"}.get(len(facts.models), " in all")
+        return f"{next(iter(sizes))}{every}"
     return join_words(f"{size} in {join_words(labels)}" for size, labels in sizes.items())
 
 

@@ -10,6 +10,7 @@ import xarray as xr
 from effective_attention_facts import STEM, Facts
 from effective_attention_facts import describe_change as describe_range
 from matplotlib.figure import Figure
+from null_values_page import RESULT, describe_quantity
 from study_facts import format_range, read_template
 from study_tables import draw_scaled, draw_verdicts
 
@@ -17,7 +18,8 @@ from headscope.core.prose import join_words
 from headscope.experiments.summary import list_tasks
 from headscope.plotting.forest import forest
 from headscope.plotting.trends import trends
-from headscope.studies.effective_attention.claims import ALIKE, CLAIMS, EARLIER, LOSES, SINK, WEIGHT
+from headscope.results.store import open_result
+from headscope.studies.effective_attention.claims import ALIKE, CLAIMS, LOSES, SINK, WEIGHT
 
 DOCS = Path(__file__).parent
 WEIGHTS = {
@@ -49,23 +51,24 @@ def page(facts: Facts) -> bytes:
         "specials": said.describe_specials(facts),
         "missing": said.describe_missing(facts),
         "reduced": said.describe_reduced(facts),
-        "learned": said.describe_learning(facts),
+        "learned": said.describe_learning(facts).replace(
+            ": results on tuning there may describe a model that learned little", ""
+        ),
         "by_size": said.describe_by_size(facts),
         "counts": study_facts.describe_counts(facts),
-        "holding": study_facts.describe_holding(facts),
+        "holding": said.describe_holding(facts),
         "refuted": study_facts.describe_refuted(facts),
         "tests": facts.tests,
-        "over_seeds": ", the widest of all seeds" if facts.seed_counts else "",
+        "over_seeds": " that hold those of all seeds" if facts.seed_counts else "",
         "weight": WEIGHT.text.partition(" of ")[0],
         "itself": facts.count(ALIKE[0], *facts.exact),
-        "dispersed": facts.count(EARLIER[0], *facts.exact),
+        "null_values": _describe_null(),
         "thresholds": join_words(dict.fromkeys(claim.threshold.text for claim in CLAIMS if claim.threshold.value)),
         "short": said.describe_short(facts),
         "long": said.describe_long(facts),
         "sinks_text": said.describe_sinks(facts),
         "twins": said.describe_twins(facts),
         "versions": said.describe_versions(facts),
-        "published": said.describe_published(facts),
         "patterns": said.describe_patterns(facts),
         "scores": said.describe_scores(facts),
         "time": said.describe_time(facts),
@@ -74,6 +77,17 @@ def page(facts: Facts) -> bytes:
         **_changes(facts),
     }
     return read_template("effective_attention").format(**values).encode()
+
+
+def _describe_null() -> str:
+    """Return in short what a projection on random values does, beside one on the model's."""
+    data = open_result(RESULT).sel(length="all")
+    parts = [describe_quantity(data, name).partition(" [")[0] for name in ("sink", "dispersion")]
+    tasks = join_words(map(str, data["task"].values))
+    return (
+        f"Part of this any projection would do ([random values](effective_attention_tables.md#random-values), models "
+        f"before tuning, {tasks}): {'; '.join(parts)}."
+    )
 
 
 def _changes(facts: Facts) -> dict[str, str]:
@@ -98,13 +112,10 @@ def draw_changes(facts: Facts, width: float = 6.9) -> Figure:
     panels = {}
     for title, (name, where) in WEIGHTS.items():
         chosen = {**where, **(SIGNED if where else {})}
-        parts = []
-        for data in facts.tuned.values():
-            part = data.sel(chosen)
-            raw = abs(part[name].sel(lens="raw", drop=True))
-            ends = {end: 100 * part[f"{name}_change{suffix}"] / raw
-                    for end, suffix in (("value", ""), ("low", "_low"), ("high", "_high"))}  # fmt: skip
-            parts.append(xr.Dataset(ends).sel(lens=["effective", "paper"]).reset_coords(drop=True))
+        parts = [
+            facts.relative(label, name, **chosen).sel(lens=["effective", "paper"]).reset_coords(drop=True)
+            for label in facts.models
+        ]
         panels[title] = xr.concat(parts, "model", join="outer").assign_coords(model=list(facts.tuned))
     label = "change of the weight, in per cent of the raw weight"
     return forest(panels, band=100 * WEIGHT.value, label=label, series_of={"effective": 1, "paper": 2}, width=width)

@@ -5,7 +5,8 @@ from functools import partial
 import pandas as pd
 import xarray as xr
 from effective_attention_facts import Facts  # beside this file
-from study_facts import read_template
+from null_values_page import null_values_table
+from study_facts import format_range, read_template
 from study_tables import (
     by_model,
     find_letters,
@@ -18,7 +19,8 @@ from study_tables import (
     verdict_values,
 )
 
-from headscope.experiments.claims import judge
+from headscope.experiments.claims import FEWEST, judge
+from headscope.experiments.judging import count_tests
 from headscope.experiments.norms import describe_norms
 from headscope.experiments.report import describe_unlearned, score_table, time_table
 from headscope.experiments.sentences import list_ranges
@@ -42,11 +44,14 @@ def page(facts: Facts) -> bytes:
     text = read_template("effective_attention_tables").format(
         **verdict_values(facts),
         distances=by_model(facts, lambda label: distance_table(facts.models[label])),
-        several=by_model(facts, lambda label: several_table(facts.tuned[label])),
+        several=by_model(facts, lambda label: several_table(facts, label)),
         published=by_model(facts, lambda label: published_table(facts.tuned[label])),
         sinks=by_model(facts, lambda label: sink_table(facts.tuned[label])),
         dispersion=by_model(facts, lambda label: dispersion_table(facts.tuned[label])),
         lengths=by_model(facts, lambda label: length_table(facts, label)),
+        length_tests=format_range([count_length_tests(data) for data in facts.models.values()], ".0f", ""),
+        fewest=FEWEST,
+        null_values=null_values_table(),
         faults=report.TEXTS["faults"],
         patterns=by_model(facts, lambda label: pattern_table(facts.tuned[label])),
         learned=paragraphs(facts, describe_unlearned),
@@ -71,16 +76,15 @@ def distance_table(numbers: xr.Dataset) -> pd.DataFrame:
     return format_intervals(frame, ".0f", ("of at most d tokens (%)",)).rename_axis("task")
 
 
-def several_table(tuned: xr.Dataset) -> pd.DataFrame:
+def several_table(facts: Facts, label: str) -> pd.DataFrame:
     """Return changes of weights in per cent, by maximum, mean and sum."""
     rows = {}
     for title, (name, where) in WEIGHTS.items():
         for several in SEVERAL:
-            part = tuned.sel(size="signed", several=several, **where)
-            raw = abs(part[name].sel(lens="raw"))
-            ends = [100 * part[f"{name}_change{end}"].sel(lens="effective") / raw for end in ENDS]
+            part = facts.relative(label, name, size="signed", several=several, **where).sel(lens="effective")
             rows[f"{title}, {several}"] = {
-                task: format_cell(".0f", *(float(end.sel(task=task)) for end in ends)) for task in list_tasks(tuned)
+                task: format_cell(".0f", *(float(part[end].sel(task=task)) for end in ("value", "low", "high")))
+                for task in list_tasks(part)
             }
     return pd.DataFrame.from_dict(rows, "index").rename_axis("change (%)")
 
@@ -118,20 +122,30 @@ def dispersion_table(tuned: xr.Dataset) -> pd.DataFrame:
     return format_intervals(to_frame(tuned, {"task": "task"}, columns), ".2f").rename_axis("task")
 
 
+def list_lengths(numbers: xr.Dataset) -> list[str]:
+    """Return the classes of lengths that are judged apart."""
+    lengths = ["at most d", "more than d", *list_ranges(numbers)]
+    size = int(numbers["value_size"].values[0])
+    return lengths[1:] if f"1–{size}" in lengths else lengths  # the same inputs
+
+
+def count_length_tests(numbers: xr.Dataset) -> int:
+    """Return how many verdicts by length rest on an interval."""
+    claims, tuned = list(LOSES.values()), numbers.sel(role="tuned")
+    return sum(count_tests(claims, tuned.sel(length=length)) for length in list_lengths(numbers))
+
+
 def length_table(facts: Facts, label: str) -> pd.DataFrame:
     """Return for each task and length whether the sink, [SEP], [CLS] and punctuation lose weight."""
     numbers, letters = facts.models[label], find_letters(facts)
-    lengths = ["at most d", "more than d", *list_ranges(numbers)]
-    size = int(numbers["value_size"].values[0])
-    lengths = lengths[1:] if f"1–{size}" in lengths else lengths  # the same inputs
     rows: dict[tuple[str, str], dict[str, str]] = {(task, name): {} for task in list_tasks(numbers) for name in LOSES}
-    tests = len(LOSES) * len(lengths) * numbers.sizes["task"]
-    for length in lengths:
-        part = numbers.sel(role="tuned", length=length)
+    tests = count_length_tests(numbers)
+    for length in list_lengths(numbers):
+        part = facts.measured[label].sel(role="tuned", length=length)
         for name, claim in LOSES.items():
             for task in judge(claim, part, tests).tasks:
-                n = int(part["n"].sel(task=task.task))
-                word = (letters[task.verdict] if n > 1 else "–") + (f" ({n:,})" if name == next(iter(LOSES)) else "")
+                n = int(numbers["n"].sel(task=task.task, length=length))
+                word = (letters[task.verdict] if n else "–") + (f" ({n:,})" if name == next(iter(LOSES)) else "")
                 rows[task.task, name][f"{length} tokens" if length[0].isdigit() else length] = word
     return flatten_rows(pd.DataFrame.from_dict(rows, "index"), "task")
 

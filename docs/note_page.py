@@ -8,6 +8,7 @@ import pandas as pd
 import study_facts
 from effective_attention_facts import Facts
 from effective_attention_facts import describe_change as describe_range
+from null_values_page import describe_null_values
 from study_facts import read_template
 from study_tables import to_grid
 
@@ -67,7 +68,7 @@ def _values(facts: Facts) -> dict[str, object]:
         "long": said.describe_long(facts),
         "scores": said.describe_scores(facts),
         "counts": study_facts.describe_counts(facts),
-        "holding": study_facts.describe_holding(facts),
+        "holding": said.describe_holding(facts),
         "sinks": said.describe_sinks(facts),
         "twins": said.describe_twins(facts),
         "sink": facts.count(SINK, *facts.exact),
@@ -82,6 +83,7 @@ def _values(facts: Facts) -> dict[str, object]:
         "punctuation_sum": _punctuation(facts, "sum"),
         "weight": WEIGHT.text.partition(" of ")[0],
         "share": SHARE.text,
+        "null_values": describe_null_values(),
         "published": said.describe_published(facts),
         "versions": said.describe_versions(facts),
         "patterns": said.describe_patterns(facts),

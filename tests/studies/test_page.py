@@ -111,10 +111,10 @@ def test_the_page_answers_in_words_and_numbers_with_four_figures(facts, maker):
     text = maker.page(facts).decode()
     claims = len(CLAIMS)
     for expected in (
-        f"Of {2 * claims} verdicts, those on {claims} claims for 2 pairs of a model and a task, ",
-        "with tiny (d is 8 in tiny) on RTE and SST-2, 24 inputs for each model",
+        f"Of {2 * claims + 1} verdicts, those on {claims} claims for 2 pairs of a model and a task and 1 on time, ",
+        "with tiny (d is 8) on RTE and SST-2, 24 inputs for each model",
         "Every model was fine-tuned with 2 seeds for each task, and a verdict needs all of them.",
-        f"0 of {2 * claims} verdicts differ between seeds",  # which are the same here
+        f"0 of {2 * claims + 1} verdicts differ between seeds",  # which are the same here
         "of the inputs have at most d tokens",
     ):
         assert expected in text
@@ -156,15 +156,18 @@ def test_the_note_and_the_objections_have_their_numbers(facts):
 def test_sentences_follow_from_the_numbers(facts, said):
     """The same results, but as if effective attention were attention, and so all that paper shows were padding."""
     numbers = facts.measured["tiny"].copy(deep=True)
-    numbers["n"] = 10 * numbers["n"]  # enough for verdicts
     for name in ("sink_mean", "weight", "type_weight", "share", "dispersion"):
         for end in ("", "_low", "_high"):
             numbers[f"{name}_change{end}"] = numbers[f"{name}_change{end}"] * 0
     lost = numbers["sink_mean"].sel(lens="raw", drop=True)
+    numbers["n"] = 20 * numbers["n"]  # enough to be judged
     for end in ("", "_low", "_high"):
+        numbers[f"sink_mean{end}"] = numbers["sink_mean"]
         numbers[f"sink_mean_change{end}"] = -0.9 * lost.where(numbers["lens"] == "paper", 0)
     same = said.Facts({"tiny": numbers})
-    assert same.count(SINK, REFUTED) == "2 of 2"
+    assert same.count(SINK, REFUTED) == "2 of 2 pairs"
+    short = int((numbers["n"].sel(length="at most d").isel(seed=0) > 0).sum())
+    assert f"at most d tokens that weight is lost by the sink ({short} of " in said.describe_by_size(same)
     assert f"“{SINK.text.rstrip('.')}” (2 of 2)" in sys.modules["study_facts"].describe_refuted(same)
     assert said.describe_change(same, "sink_mean", "effective") == "0 %"
     assert said.describe_change(same, "sink_mean", "paper") == "−90 %"
@@ -176,12 +179,29 @@ def test_sentences_follow_from_the_numbers(facts, said):
 
 def test_verdicts_that_depend_on_the_seed_are_counted(facts, said):
     numbers = facts.measured["tiny"].copy(deep=True)
-    numbers["n"] = 10 * numbers["n"]  # enough for verdicts
+    numbers["n"] = 20 * numbers["n"]  # enough to be judged
     for end in ("", "_low", "_high"):
+        numbers[f"sink_mean{end}"] = numbers["sink_mean"]
         change = numbers[f"sink_mean_change{end}"]
         numbers[f"sink_mean_change{end}"] = xr.where(numbers["seed"] == 1, -abs(numbers["sink_mean"]), 0 * change)
     changed = said.Facts({"tiny": numbers})
     assert changed.unstable == 2  # the sink on both tasks
+
+
+def test_changes_in_per_cent_are_those_of_each_seed_united(facts, said):
+    numbers = facts.measured["tiny"].copy(deep=True)
+    for end in ("", "_low", "_high"):  # the second seed has five times the weight, and the same change
+        scaled = xr.where(numbers["seed"] == 1, 5, 1)
+        numbers[f"sink_mean{end}"] = numbers[f"sink_mean{end}"] * scaled
+    united = said.Facts({"tiny": numbers}).relative("tiny", "sink_mean")
+    each = [said.Facts({"tiny": numbers.isel(seed=[seed])}).relative("tiny", "sink_mean") for seed in (0, 1)]
+    xr.testing.assert_allclose(united["value"], (each[0]["value"] + each[1]["value"]) / 2)
+    xr.testing.assert_allclose(each[0]["value"], 5 * each[1]["value"])
+    known = united["low"].notnull()
+    assert known.any()
+    for seed in each:
+        assert ((seed["low"] >= united["low"]) | ~known).all()
+        assert ((seed["high"] <= united["high"]) | ~known).all()
 
 
 def test_one_command_makes_the_reports_of_all_models(joined):
