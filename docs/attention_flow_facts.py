@@ -1,24 +1,21 @@
 """What the results of the attention-flow study come to: numbers and sentences of its page."""
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-import numpy as np
 import xarray as xr
-from study_facts import RESULTS, StudyFacts, count_changes, format_number, format_range  # beside this file
+from study_facts import RESULTS, StudyFacts, format_range  # beside this file
 
 from headscope.core.prose import join_words
 from headscope.experiments.answers import combine
-from headscope.experiments.claims import UNDECIDED, JudgedClaim, answer
+from headscope.experiments.claims import MOOT, UNDECIDED, JudgedClaim, answer
 from headscope.experiments.summary import list_tasks
 from headscope.experiments.thresholds import count_scaled
 from headscope.results.store import open_result
 from headscope.studies.attention_flow import paper
-from headscope.studies.attention_flow.claims import CLAIMS, is_sst, judge_models
-from headscope.studies.attention_flow.measure import GRAPHS
+from headscope.studies.attention_flow.claims import CLAIMS, OF, judge_models
 
 PAPER, AGREEMENT = "paper", "agreement"
 PARTS = ("shown", "maps", "pronouns", "referents", "accuracy")
@@ -59,23 +56,7 @@ def read_facts(folder: Path = RESULTS) -> FlowFacts:
     }
     more = {label: {part: open_result(file) for part, file in parts.items() if file.is_file()}
             for label, parts in files.items()}  # fmt: skip
-    return FlowFacts({label: split_seeds(open_result(path)) for label, path in labels.items()}, more)
-
-
-def split_seeds(numbers: xr.Dataset) -> xr.Dataset:
-    """Return numbers of tasks that are named after their seeds along `task` and `seed`."""
-    names = [str(task).rpartition(" seed ") for task in numbers["task"].values]
-    if not all(part[1] for part in names):
-        return numbers
-    tasks = list(dict.fromkeys(name for name, _, _ in names))
-    counts = {name: numbers[name].astype(float) for name in ("count", "missing", "group_count") if name in numbers}
-    numbers = numbers.assign(counts)
-    parts = []
-    for task in tasks:
-        seeds = [at for at, (name, _, _) in enumerate(names) if name == task]
-        part = numbers.isel(task=seeds).rename(task="seed").assign_coords(seed=[int(names[at][2]) for at in seeds])
-        parts.append(part.expand_dims(task=[task]))
-    return xr.concat(parts, "task", data_vars="all", combine_attrs="override").transpose("task", "seed", ...)
+    return FlowFacts({label: open_result(path) for label, path in labels.items()}, more)
 
 
 def count_true(facts: FlowFacts, text: str) -> str:
@@ -131,11 +112,25 @@ def describe_nowhere(facts: FlowFacts) -> str:
     return f"{len(none)} of {len(verdicts)} claims hold for no pair; {unclear} of these are undecided for some pair."
 
 
-def describe_last(facts: FlowFacts, score: str) -> str:
-    """Return the correlations with one kind of importance in the last layer, ours by pair."""
-    parts = [f"{', '.join(_last(data, score, lens) for lens in paper.SHOWN)} ({name})"
-             for name, data in facts.every_pair.items()]  # fmt: skip
-    return "; ".join(parts)
+def describe_gains(facts: FlowFacts) -> str:
+    """Return what rollout and flow gain over raw attention in the last layer, model by model, not on SST-2."""
+    texts = []
+    for label, data in facts.measured.items():
+        tasks = [task for task in list_tasks(data) if task != paper.SST]
+        parts = []
+        for lens in paper.SHOWN[1:] if tasks else ():
+            ranges = []
+            for score in OF:
+                gains = data["difference"].sel(task=tasks, subset="all", formula="exact",
+                                               contrast=f"correlation, {lens} − raw, {score}")  # fmt: skip
+                ranges.append(format_range(gains.values.ravel(), "+.2f", ""))
+            parts.append(f"{lens} {' and '.join(ranges)}")
+        texts += [f"with {_name(label)} {join_words(parts)}"] if parts else []
+    return "; ".join(texts)
+
+
+def _name(label: str) -> str:
+    return OWN if label == PAPER else label
 
 
 def describe_growth(facts: FlowFacts) -> str:
@@ -149,13 +144,15 @@ def describe_growth(facts: FlowFacts) -> str:
 
 def describe_saturation(facts: FlowFacts) -> str:
     """Return how far flow is saturated in the last layer, model by model."""
-    parts = []
+    parts, one = [], []
     for label, data in facts.models.items():
         last = 100 * data[["at_bound", "same_for_sources"]].sel(subset="all", lens="flow").isel(layer=-1)
         bound, same = (format_range(last[name].values.tolist()) for name in last)
-        parts.append(f"{bound} of pairs are at the bound and {same} of tokens get the same from everywhere with "
-                     f"{OWN if label == PAPER else label}")  # fmt: skip
-    return f"In the last layer {'; '.join(parts)}."
+        parts.append(f"{bound} of all pairs are at the bound and {same} of tokens get the same from everywhere with "
+                     f"{_name(label)}")  # fmt: skip
+        one += [_name(label)] if float(last["same_for_sources"].min()) > 99 else []
+    ranked = f" So with {join_words(one)} flow's last map is one ranking of input tokens, whose gain is the ranking's."
+    return f"In the last layer {'; '.join(parts)}.{ranked if one else ''}"
 
 
 def count_formula(facts: FlowFacts) -> str:
@@ -170,20 +167,34 @@ def count_formula(facts: FlowFacts) -> str:
     return f"{changed} of {total}"
 
 
-def count_correct(facts: FlowFacts) -> str:
-    """Return how many verdicts change if only inputs count that are predicted correctly."""
-    changed = count_changes(facts.judged, facts.judge(facts.measured, "correct"))
-    return f"{changed} of {len(facts.claims) * facts.pairs}"
+def describe_correct(facts: FlowFacts) -> str:
+    """Return which verdicts change if only inputs count that are predicted correctly."""
+    correct = {(label, claim.text, task.task): task.verdict
+               for label, claims in facts.judge(facts.measured, "correct").items()
+               for claim in claims for task in claim.tasks}  # fmt: skip
+    pairs: dict[str, list[str]] = {}
+    for claim in facts.claims:
+        for (label, task), verdict in facts.cells(claim).items():
+            other = correct.get((label, claim.text, task), MOOT)
+            if other != verdict.verdict:
+                text = f"“{claim.text.rstrip('.')}” {verdict.verdict} → {other}"
+                pairs.setdefault(f"{NAMES.get(label, label)}, {task}", []).append(text)
+    changed = sum(map(len, pairs.values()))
+    count = f"{changed} of {len(facts.claims) * facts.pairs} verdicts change"
+    listed = "; ".join(f"{', '.join(texts)} ({pair})" for pair, texts in pairs.items())
+    return f"{count}: {listed}" if pairs else count
 
 
-def describe_graphs(facts: FlowFacts) -> str:
-    """Return which weights and graphs correlate best with blank-out in the last layer, and for how many pairs."""
-    lenses = [lens for labels in GRAPHS.values() for lens in labels if not lens.startswith("gradient")]
-    best: Counter[str] = Counter()
+def describe_sizes(facts: FlowFacts) -> str:
+    """Return how much the size of changes and the formula of the paper's code move the correlations, last layer."""
+    moves: dict[str, list[float]] = {"size": [], "formula": []}
     for data in facts.every_pair.values():
-        last = data["correlation"].sel(importance="blank-out", lens=lenses).isel(layer=-1)
-        best[str(last["lens"].values[int(np.nanargmax(last.values))])] += 1
-    return join_words(f"{lens} for {count} of {facts.pairs} pairs" for lens, count in best.most_common())
+        last = data.sel(lens=list(paper.SHOWN)).isel(layer=-1)
+        size = last["correlation"].sel(importance="|blank-out|")
+        moves["size"] += (size - last["correlation"].sel(importance="blank-out")).values.tolist()
+        moves["formula"] += (last["code"].sel(importance="blank-out") - size).values.tolist()
+    size, formula = (format_range(values, "+.2f", "") for values in moves.values())
+    return f"the size moves correlations in the last layer by {size}, the formula by another {formula}"
 
 
 def describe_scaled(facts: FlowFacts) -> str:
@@ -193,30 +204,10 @@ def describe_scaled(facts: FlowFacts) -> str:
     return f"{held[1]} verdicts hold with all of them halved and {held[2]} with all doubled, instead of {held[0]}"
 
 
-def describe_referents(facts: FlowFacts) -> str:
-    """Return how often a masked pronoun gives its referent more weight than the other name, in the last layer."""
-    texts = []
-    for label, more in facts.more.items():
-        if "referents" in more:
-            last = more["referents"].isel(layer=-1)
-            parts = [_count_referents(last.sel(set=name), str(name)) for name in last["set"].values]
-            texts.append(
-                f"With {label} a masked pronoun gives its referent more weight than the other name, by "
-                f"{join_words(paper.SHOWN)}, in {join_words(parts)}."
-            )
-    return " ".join(texts) or "No masked language model was studied."
-
-
-def _count_referents(part: xr.Dataset, name: str) -> str:
-    shares = join_words(f"{100 * float(part['referent'].sel(lens=lens)):.0f} %" for lens in paper.SHOWN)
-    above = [lens for lens in paper.SHOWN if float(part["referent_low"].sel(lens=lens)) > 0.5]
-    return f"{shares} of {int(part['n']):,} texts of {name} (more than chance: {join_words(above)})"
-
-
 def find_training(facts: FlowFacts) -> str:
     """Return from how many sentences the models for the verb's number learned."""
     counts = {int(data["train"].sel(task=task)) for data in facts.models.values() for task in list_tasks(data)
-              if not is_sst(task)} - {0}  # fmt: skip
+              if task != paper.SST} - {0}  # fmt: skip
     return format_range(counts, ",.0f", "") if counts else "an unknown number of"
 
 
@@ -226,7 +217,3 @@ def _score(data: xr.Dataset, task: str, name: str = "score") -> str:
 
 def _decimals(value: float) -> str:
     return f"{value:.2f}".lstrip("0")
-
-
-def _last(data: xr.Dataset, score: str, lens: str) -> str:
-    return format_number(float(data["correlation"].sel(lens=lens, importance=score).isel(layer=-1)), ".2f")

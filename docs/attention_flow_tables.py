@@ -12,6 +12,7 @@ from headscope.core.document import Document, Paragraph, Part, Picture, Section,
 from headscope.core.study import Results
 from headscope.experiments.claims import JudgedClaim
 from headscope.experiments.report import describe_learned, describe_unlearned
+from headscope.experiments.seeds import combine_seeds
 from headscope.experiments.sentences import describe_verdicts
 from headscope.reporting.frames import Quantity, to_frame
 from headscope.reporting.markdown import to_markdown
@@ -22,7 +23,11 @@ DRAWN = ("inner", "focus", "words", "figure_2", "figure_3", "figure_4")
 """The figures of the study's report that are on this page."""
 
 REFERENTS = "In {share:.0f} % of the texts of {name} the form of the pronoun that was masked is the more probable one."
-MASCULINE = "In Winogender the masculine form was masked; without it the text is the same for all genders."
+MASCULINE = (
+    "In Winogender the masculine form was masked; without it the text is the same for all genders. The model is a "
+    "masked language model tuned from the one named here, and of a name the first word is weighed. In this run some "
+    "names of GAP that stand beside punctuation were looked up at a wrong word."
+)
 CAPTION = "Share of texts in which the masked pronoun gives its referent more weight than the other name, last layer."
 
 
@@ -51,7 +56,7 @@ def drawn(facts: FlowFacts) -> dict[str, Figure]:
 
 def results_of(facts: FlowFacts, label: str) -> Results:
     """Return the results of one model as its report takes them."""
-    return {"numbers": facts.models[label], **facts.more[label]}
+    return {"numbers": facts.measured[label], **facts.more[label]}
 
 
 def _pictures(label: str) -> dict[str, str]:
@@ -65,7 +70,7 @@ def _parts(data: Results) -> dict[str, Part]:
 
 def _body(label: str, data: Results, judged: list[JudgedClaim]) -> Document:
     """Return the part of the page on one model, from the parts of the study's own report."""
-    numbers, parts = data["numbers"], _parts(data)
+    numbers, parts = combine_seeds(data["numbers"]), _parts(data)
     lead = " ".join(filter(None, (describe_learned(numbers), describe_unlearned(numbers))))
     sentences = "\n".join(f"- {claim.text} {describe_verdicts(claim)}" for claim in judged)
     tables = [parts[name] for name in ("table_1", "table_2", "table_3") if name in parts]

@@ -31,7 +31,7 @@ def make_reports(folder: Path = RESULTS) -> Iterator[tuple[str, Document]]:
                 results[part] = open_result(path)
         yield f"{STEM}{label}", effective_attention.document(results)
     flow = attention_flow_facts.read_facts(folder)
-    for label, numbers in flow.models.items():
+    for label, numbers in flow.measured.items():
         yield f"{flow.stem}{label}", attention_flow.document({"numbers": numbers, **flow.more[label]})
 
 

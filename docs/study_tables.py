@@ -60,14 +60,17 @@ def find_letters(facts: StudyFacts) -> dict[str, str]:
 def count_verdicts(facts: StudyFacts) -> pd.DataFrame:
     """Return how many pairs of a model and a task have which verdict, claim by claim."""
 
-    def count(text: str, claims: Sequence[JudgedClaim]) -> dict[str, str]:
+    def count(text: str, claims: Sequence[JudgedClaim], pairs: int) -> dict[str, str]:
         counts = count_kinds(claims)
+        counts[MOOT] += max(0, pairs - sum(counts.values()))  # models without a task that the claim is on
         return {"claim": text} | {kind: str(counts[kind] or "") for kind in facts.kinds}
 
     judged = [claim for claims in facts.judged.values() for claim in claims]
-    rows = [count(claim.text, [each for each in judged if each.text == claim.text]) for claim in facts.claims]
+    rows = [
+        count(claim.text, [each for each in judged if each.text == claim.text], facts.pairs) for claim in facts.claims
+    ]
     others = [claim for label, claims in facts.judged_all.items() if label not in facts.models for claim in claims]
-    return pd.DataFrame([*rows, *(count(claim.text, [claim]) for claim in others)]).set_index("claim")
+    return pd.DataFrame([*rows, *(count(claim.text, [claim], 0) for claim in others)]).set_index("claim")
 
 
 def verdict_intervals(facts: StudyFacts, label: str) -> pd.DataFrame:

@@ -39,6 +39,7 @@ from headscope.core.tokens import ROLES
 from headscope.core.trace import Trace
 from headscope.engine.batch import check_max_length
 from headscope.experiments.masked_words import MASK, measure_masked, measure_sentences
+from headscope.experiments.seeds import join_seeds
 from headscope.experiments.steps import print_progress
 from headscope.experiments.study import stamp_tasks
 from headscope.experiments.summary import with_interval
@@ -73,12 +74,12 @@ def run(chosen: argparse.Namespace) -> None:
         for part in PARTS:
             every.setdefault(part, []).append(stamp(results[part], model=label))
     for part, tables in every.items():
-        whole = tables[0] if part == "maps" else _concat(tables)
+        whole = tables[0] if part == "maps" else join_seeds([table.drop_attrs() for table in tables])
         write_npz(stamp(whole, **read_provenance(tables[0])), chosen.out / f"{label}.{chosen.task}.{part}.npz")
 
 
 def study_seed(chosen: argparse.Namespace, label: str, seed: int) -> Any:
-    """Return the results of one seed, whose task is named after it."""
+    """Return the results of one seed, along `task` and `seed`."""
     work = chosen.work / f"{label}-{chosen.task}-{seed}"
     options: dict[str, Any] = {"seed": 0, "limit": chosen.limit}
     if chosen.task == "sst2":
@@ -96,7 +97,7 @@ def study_seed(chosen: argparse.Namespace, label: str, seed: int) -> Any:
         options |= {"train": read_rows(chosen.data / "train.jsonl")} if chosen.task == "agreement" else {}
     results = AttentionFlow(**options).run(model, work, device=chosen.device, progress=print_progress)
     name = "SST-2" if chosen.task == "sst2" else chosen.task
-    return {part: data.assign_coords(task=[f"{name} seed {seed}"]) if "task" in data.dims else data
+    return {part: data.assign_coords(task=[name]).expand_dims(seed=[seed], axis=1) if "task" in data.dims else data
             for part, data in results.items()}  # fmt: skip
 
 
@@ -255,7 +256,7 @@ def _mask(name: str, text: str, start: int, pronoun: str, places: list[int], sec
 
 
 def join(chosen: argparse.Namespace) -> None:
-    """Join the tasks of each model in one file, single precision; shown examples and pronouns in others."""
+    """Join the tasks and seeds of each model in one file, single precision; shown examples and pronouns in others."""
     for label in sorted({path.name.partition(".")[0] for path in chosen.folder.glob("*.numbers.npz")}):
         for part in PARTS:
             tasks = ORDER if part == "numbers" else QUOTED
@@ -265,10 +266,10 @@ def join(chosen: argparse.Namespace) -> None:
                 continue
             facts = {
                 **read_provenance(every[0]),
-                "command": "docs/runs/attention_flow.py, one run for each task, joined",
+                "command": "docs/runs/attention_flow.py, one run for each task and all its seeds, joined",
             }
             facts.pop("options", None)  # those of a task stand in its `tuning`
-            whole = every[0] if part == "maps" else _concat(every)
+            whole = every[0] if part == "maps" else _join_tasks(every)
             whole = stamp_tasks(whole, **facts) if part == "numbers" else stamp(whole, **facts)
             name = f"attention_flow_{label}{'' if part == 'numbers' else f'_{part}'}.nc"
             hs.save(whole.map(_single, keep_attrs=True), chosen.out / name, overwrite=True)
@@ -299,14 +300,15 @@ def read_accuracy(folder: Path) -> list[xr.Dataset]:
         data = xr.Dataset(variables, {"attractors": list(groups)}).expand_dims(seed=[int(path.stem.rpartition("-")[2])])
         facts = {"command": "docs/runs/agreement_models.py", "model": PAPER, "n": groups["all"]["n"]}
         studied = read_npz(folder / f"{PAPER}.agreement.numbers.npz")  # of the same test sentences
-        facts |= {"data": str(studied["data_hash"].values[0]), "weights_hash": record["facts"]["tuned_hash"]}
+        facts |= {"data": str(studied["data_hash"].values.flat[0]), "weights_hash": record["facts"]["tuned_hash"]}
         tables.append(stamp(data, **facts))
     return tables
 
 
-def _concat(tables: list[xr.Dataset]) -> xr.Dataset:
-    plain = [table.drop_attrs() for table in tables]
-    return xr.concat(plain, "task", join="outer", data_vars="all", combine_attrs="override")
+def _join_tasks(tables: list[xr.Dataset]) -> xr.Dataset:
+    """Join tasks whose seeds are joined already."""
+    runs = [table.drop_attrs().isel(seed=[at]) for table in tables for at in range(table.sizes["seed"])]
+    return join_seeds(runs)
 
 
 def _single(each: xr.DataArray) -> xr.DataArray:

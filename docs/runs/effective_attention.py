@@ -30,7 +30,7 @@ import xarray as xr
 
 import headscope as hs
 from headscope.experiments.pattern_shares import COUNTS, correct_patterns
-from headscope.experiments.seeds import combine_seeds
+from headscope.experiments.seeds import join_seeds
 from headscope.experiments.steps import print_progress
 from headscope.experiments.study import stamp_tasks
 from headscope.experiments.tasks import read_glue
@@ -157,7 +157,7 @@ def join(chosen: argparse.Namespace) -> None:
         runs = [each for each in runs if chosen.seeds is None or int(each["seed"].item()) in chosen.seeds]
         facts = _shared_facts(runs)
         numbers = _correct(_join_runs([each.drop_attrs() for each in runs])).map(_single)
-        numbers = stamp(numbers, **read_provenance(stamp_tasks(combine_seeds(numbers), **facts)))
+        numbers = stamp_tasks(numbers, **facts)
         base = chosen.out / f"effective_attention_{label}"
         hs.save(numbers, base.with_name(f"{base.name}.nc"), overwrite=True)
         shown = [read_npz(path) for path in sorted(chosen.folder.glob(f"{label}.*.maps.npz"))]
@@ -178,28 +178,12 @@ def _shared_facts(runs: list[xr.Dataset]) -> dict[str, Any]:
             raise SystemExit(f"These runs of one model differ in {name}: {', '.join(sorted(values))}.")
     first = {name: value for name, value in facts[0].items() if name != "options"}  # `tuning` has those of each task
     command = "docs/runs/effective_attention.py over GLUE, one run for each task and seed, joined"
-    return {
-        **first,
-        "command": command,
-        "seed": sorted({seed for each in runs for seed in each["seed"].values.tolist()}),
-    }
+    return {**first, "command": command}
 
 
 def _join_runs(runs: list[xr.Dataset]) -> xr.Dataset:
-    """Join runs along `task` and `seed`; seeds of a task study the same inputs, and every task has the same seeds."""
-    options: dict[str, Any] = {"join": "outer", "data_vars": "all", "combine_attrs": "override"}
-    tasks = []
-    for task in ORDER:
-        seeds = sorted(
-            (each for each in runs if task in each["task"].values), key=lambda each: int(each["seed"].item())
-        )
-        if len({str(each["data_hash"].item()) for each in seeds}) > 1:
-            raise SystemExit(f"The seeds of {task} study different inputs.")
-        tasks += [xr.concat(seeds, "seed", **options)] if seeds else []
-    found = {task["task"].item(): task["seed"].values.tolist() for task in tasks}
-    if len({tuple(seeds) for seeds in found.values()}) > 1:
-        raise SystemExit(f"Tasks have different seeds: {found}.")
-    return xr.concat(tasks, "task", **options)
+    """Join runs along `task`, in the paper's order, and `seed`."""
+    return join_seeds(sorted(runs, key=lambda run: (ORDER.index(run["task"].item()), int(run["seed"].item()))))
 
 
 def _correct(numbers: xr.Dataset) -> xr.Dataset:

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 import torch
 import transformers
+import xarray as xr
 
 from headscope.core.example import Example
 from headscope.engine.load import load
-from headscope.experiments.replaced_word import choose_kinds, draw_replaced, replace_words, show_replaced
+from headscope.experiments.replaced_word import choose_kinds, choose_shown, draw_replaced, replace_words, show_replaced
 from headscope.training.score import score
 from tests.models import KINDS, tokenizer
 
@@ -59,3 +60,13 @@ def test_a_kind_without_examples_is_empty(model):
     shown = show_replaced(model, {"wrong": examples()[:1]}, LENSES, max_length=None)
     assert [str(name) for name in shown["id"].values] == ["", "0", ""]
     assert len(draw_replaced(shown.sel(shown="wrong")).axes) == 4  # two versions of two lenses
+
+
+def test_of_several_seeds_the_first_with_an_example_is_shown():
+    ids = xr.DataArray([[["", "b"], ["a", "c"]], [["", ""], ["", ""]]], dims=("task", "shown", "seed"))
+    shown = xr.Dataset({"id": ids}, {"task": ["A", "B"], "shown": ["right", "wrong"], "seed": [3, 4]})
+    right = choose_shown(shown.sel(shown="right"))
+    assert {task: (str(data["id"].values), int(data["seed"])) for task, data in right.items()} == {"A": ("b", 4)}
+    assert int(choose_shown(shown.sel(shown="wrong"))["A"]["seed"]) == 3
+    alone = choose_shown(shown.sel(shown="wrong").isel(seed=1, drop=True))
+    assert (list(alone), "seed" in alone["A"].coords) == (["A"], False)

@@ -10,7 +10,7 @@ import xarray as xr
 from headscope.core.errors import InputError
 from headscope.experiments.claims import Claim, Threshold, read_interval
 from headscope.experiments.judging import judge_all
-from headscope.experiments.seeds import combine_seeds
+from headscope.experiments.seeds import combine_seeds, describe_seeds, join_seeds
 from headscope.uncertainty.corrections import simultaneous_factor
 
 CLAIM = Claim("It falls.", "x", threshold=Threshold("change", 0.1, "", "a tenth", "2026-11-16"), exact=("effective",))
@@ -105,3 +105,31 @@ def test_what_is_the_largest_of_all_inputs_is_that_of_all_seeds():
     one = combine_seeds(made)
     assert [one[name].item() for name in ("output_change", "changed", "changed_margin")] == [0.4] * 3
     assert one["score"].item() == pytest.approx(0.25)
+
+
+def test_runs_are_joined_along_task_and_seed():
+    made = {(task, seed): numbers(-0.1 * seed).assign_coords(task=[task], seed=[seed]) for task in ("B", "A")
+            for seed in (1, 2)}  # fmt: skip
+    whole = join_seeds(list(made.values()))
+    assert whole["x"].dims[:2] == ("task", "seed")
+    assert (whole["task"].values.tolist(), whole["seed"].values.tolist()) == (["B", "A"], [1, 2])
+    for (task, seed), run in made.items():
+        xr.testing.assert_equal(whole["x"].sel(task=[task], seed=[seed]), run["x"])
+    plain = [run.isel(seed=0, drop=True) for run in made.values() if int(run["seed"][0]) == 1]
+    assert join_seeds(plain)["x"].dims[:2] == ("task", "lens")
+
+
+def test_runs_that_do_not_belong_together_are_not_joined():
+    runs = [
+        numbers(-0.1).assign_coords(seed=[seed]).assign(data_hash=(("task", "seed"), [[f"h{seed}"]])) for seed in (0, 1)
+    ]
+    with pytest.raises(InputError, match="The seeds of RTE study different inputs"):
+        join_seeds(runs)
+    with pytest.raises(InputError, match="Tasks have different seeds: RTE 0; SST-2 1"):
+        join_seeds([runs[0], runs[1].assign_coords(task=["SST-2"])])
+
+
+def test_reports_say_how_many_seeds_there_are():
+    assert "the mean of 3 seeds" in describe_seeds(numbers(-0.3, -0.2, -0.1))
+    assert describe_seeds(numbers(-0.3)) == ""
+    assert describe_seeds(numbers(-0.3).isel(seed=0)) == ""

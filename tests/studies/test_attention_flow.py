@@ -18,6 +18,7 @@ from headscope.experiments.prediction_rows import RowComparison
 from headscope.reporting.html_page import table_to_html
 from headscope.reporting.latex_table import table_to_latex
 from headscope.reporting.markdown import table_to_markdown
+from headscope.results.stamp import read_provenance
 from headscope.studies import attention_flow
 from headscope.studies.attention_flow import claims, measure, paper
 from headscope.studies.attention_flow.report import document, report_pronouns
@@ -165,13 +166,25 @@ def test_a_stopped_study_is_resumed(tmp_path, monkeypatch):
     xr.testing.assert_identical(resumed["numbers"], found(NAME)["numbers"])
 
 
-def test_every_seed_is_a_task_of_its_own_on_the_same_inputs(tmp_path):
-    numbers = tiny(NAME, seeds=2, limit=6).run(place() / "base", tmp_path, device="cpu")["numbers"]
-    assert numbers["task"].values.tolist() == ["agreement_dev seed 0", "agreement_dev seed 1"]
-    assert len(set(numbers["tuned_hash"].values.tolist())) == 2
-    assert len(set(numbers["data_hash"].values.tolist())) == 1
-    assert "verdicts_by_task" in {part.name for section in document({**found(NAME), "numbers": numbers}).sections
-                                  for part in section.parts if isinstance(part, Table)}  # fmt: skip
+def test_several_seeds_are_a_dimension_on_the_same_inputs(tmp_path):
+    results = tiny(NAME, seeds=2, limit=6).run(place() / "base", tmp_path, device="cpu")
+    numbers, shown = results["numbers"], results["shown"]
+    assert all(data["task"].values.tolist() == ["agreement_dev"] for data in (numbers, shown))
+    assert all(data["seed"].values.tolist() == [0, 1] for data in (numbers, shown))
+    assert numbers["correlation"].dims[:2] == ("task", "seed")
+    assert len(set(numbers["tuned_hash"].values.ravel())) == 2
+    assert len(set(numbers["data_hash"].values.ravel())) == 1
+    facts = read_provenance(numbers)
+    assert facts["seed"] == [0, 1]
+    assert facts["n"] == 6
+    assert facts["tuned"] == {"agreement_dev": " ".join(map(str, numbers["tuned_hash"].values[0]))}
+    alone = tiny(NAME, limit=6).run(place() / "base", tmp_path / "alone", device="cpu")["numbers"]
+    xr.testing.assert_equal(numbers["correlation"].sel(seed=0, drop=True), alone["correlation"])
+    text = " ".join(part.text for part in document(results).sections[0].parts if isinstance(part, Paragraph))
+    assert "Every number is the mean of 2 seeds of training" in text
+    assert "verdicts_by_task" not in {
+        part.name for section in document(results).sections for part in section.parts if isinstance(part, Table)
+    }  # seeds are no tasks
 
 
 def differences(task: str = "agreement", **values: float):
@@ -205,12 +218,12 @@ def test_a_claim_that_holds_by_the_papers_formula_alone_says_so():
     for variable in made.data_vars.keys() - {"count"}:
         made[variable].loc[{"contrast": name, "formula": "code"}] += 0.2
     text = "Flow correlates better with input gradients than rollout does, from the second layer on."
-    assert verdicts(made)[text] == "refuted by exactness"
+    assert verdicts(made)[text] == "shown only by the paper's code"
 
 
 def test_claims_on_sst_are_judged_there_only():
     text = "On SST-2, flow attention in the last layer hardly correlates with input gradients."
-    assert verdicts(differences("SST-2 seed 1"))[text] == "holds"
+    assert verdicts(differences("SST-2"))[text] == "holds"
     assert text not in verdicts(differences("agreement"))
     assert "Flow correlates better with blank-out the deeper it goes." not in verdicts(differences("SST-2"))
 

@@ -169,7 +169,7 @@ def decide(exact: Answer, published: Answer, contrast: str) -> str:
     """
     if exact == "yes":
         return name_without(contrast) if published == "no" else HOLDS
-    verdicts: dict[str, str] = {"yes": REFUTED, "no": NOT_REPRODUCED}
+    verdicts: dict[str, str] = {"yes": name_refuted(contrast), "no": NOT_REPRODUCED}
     return verdicts.get(published, UNDECIDED) if exact == "no" else UNDECIDED
 
 
@@ -178,9 +178,14 @@ def name_without(contrast: str) -> str:
     return f"{HOLDS} only without {contrast}"
 
 
+def name_refuted(contrast: str) -> str:
+    """Return the verdict on a claim that only the paper's code shows, which may differ in more than exactness."""
+    return f"shown only by {contrast}" if contrast == CODE else REFUTED
+
+
 def list_kinds(contrast: str) -> tuple[str, ...]:
     """Return all verdicts, from the claim that holds to the one that does not apply."""
-    return HOLDS, REFUTED, name_without(contrast), NOT_REPRODUCED, UNDECIDED, MOOT
+    return HOLDS, name_refuted(contrast), name_without(contrast), NOT_REPRODUCED, UNDECIDED, MOOT
 
 
 def answer(claim: Claim, interval: Interval, factor: float = 1.0) -> Answer:

@@ -79,10 +79,22 @@ def show_replaced(
     return whole.reindex(shown=KINDS, fill_value={**texts, "weights": np.nan, "probability": np.nan})
 
 
+def choose_shown(shown: xr.Dataset) -> dict[str, xr.Dataset]:
+    """Return the examples of one kind by task, where there is one; of several seeds that of the first that has one."""
+    found = {}
+    seeds = shown.transpose("task", "seed", ...) if "seed" in shown.dims else shown.expand_dims("seed", 1)
+    for task in map(str, seeds["task"].values):
+        each = (seeds.sel(task=task).isel(seed=at) for at in range(seeds.sizes["seed"]))
+        known = [data for data in each if str(data["id"].values)]
+        found |= {task: known[0]} if known else {}
+    return found
+
+
 def describe_replaced(shown: xr.Dataset, template: str) -> str:
     """Return an example in words; the template takes its text, the replaced word and both predictions."""
     before, after = (shown.sel(version=version) for version in VERSIONS)
     values = {name: str(shown[name].values) for name in ("task", "id", "label", "note")}
+    values["seed"] = f" (seed {int(shown['seed'])})" if "seed" in shown.coords else ""
     flips = str(before["prediction"].values) != str(after["prediction"].values)
     return template.format(
         **values,

@@ -1,15 +1,49 @@
 """Results of several seeds as one: a statement about them must be true of each."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
 from headscope.core.errors import InputError
+from headscope.core.prose import join_words
 from headscope.reporting.frames import ENDS
 
 LARGEST = ("output_change", "changed", "changed_margin")
 """The largest of all inputs, and so of all seeds: no mean is one."""
+
+
+def join_seeds(runs: Sequence[xr.Dataset]) -> xr.Dataset:
+    """Join results of one task and one seed each along `task` and `seed`, in their order; without seeds along `task`.
+
+    Seeds of a task must study the same inputs, and every task must have the same seeds.
+    """
+    options: dict[str, Any] = {"join": "outer", "data_vars": "all", "combine_attrs": "override"}
+    groups: dict[str, list[xr.Dataset]] = {}
+    for run in runs:
+        groups.setdefault(str(run["task"].item()), []).append(run)
+    if not all("seed" in run.dims for run in runs):
+        return xr.concat(runs, "task", **options)
+    for task, seeds in groups.items():
+        if len({str(run["data_hash"].item()) for run in seeds if "data_hash" in run}) > 1:
+            raise InputError(f"The seeds of {task} study different inputs. Join runs on the same inputs only.")
+    known = {task: [int(run["seed"].item()) for run in seeds] for task, seeds in groups.items()}
+    if len({tuple(seeds) for seeds in known.values()}) > 1:
+        listed = "; ".join(f"{task} {join_words(seeds)}" for task, seeds in known.items())
+        raise InputError(f"Tasks have different seeds: {listed}. Join the same seeds of every task.")
+    return xr.concat([xr.concat(seeds, "seed", **options) for seeds in groups.values()], "task", **options)
+
+
+def describe_seeds(numbers: xr.Dataset) -> str:
+    """Return over how many seeds the numbers of a report are, or nothing where there is one."""
+    count = numbers.sizes.get("seed", 1)
+    if count == 1:
+        return ""
+    return (
+        f"Every number is the mean of {count} seeds of training; its interval holds those of all seeds, so that a "
+        "verdict needs each of them."
+    )
 
 
 def combine_seeds(numbers: xr.Dataset) -> xr.Dataset:

@@ -18,6 +18,7 @@ from headscope.experiments.claims import (
     JudgedClaim,
     answer,
     judge,
+    name_refuted,
     name_without,
 )
 from headscope.experiments.seeds import combine_seeds
@@ -114,7 +115,13 @@ def verdict_numbers(judged: Sequence[JudgedClaim]) -> pd.DataFrame:
 
 def count_verdicts(judged: Sequence[JudgedClaim]) -> str:
     """Return how many claims have which verdict, in words, from those that hold to those that do not apply."""
-    order = [HOLDS, REFUTED, *(name_without(claim.claim.contrast) for claim in judged), NOT_REPRODUCED]
+    contrasts = dict.fromkeys(claim.claim.contrast for claim in judged)
+    order = [
+        HOLDS,
+        REFUTED,
+        *(name(each) for name in (name_refuted, name_without) for each in contrasts),
+        NOT_REPRODUCED,
+    ]
     counts = Counter(claim.verdict for claim in judged)
     kinds = [kind for kind in dict.fromkeys([*order, "differs by task", UNDECIDED, MOOT]) if kind in counts]
     return ", ".join(f"{counts[kind]} {conjugate(kind, counts[kind])}" for kind in kinds)

@@ -3,7 +3,7 @@
 import os
 from abc import abstractmethod
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -13,6 +13,7 @@ from headscope.core.catalog import studies
 from headscope.core.errors import InputError
 from headscope.core.spec import entry_fields, entry_name
 from headscope.core.study import ProgressCallback, Results, Study, StudyResult, option
+from headscope.experiments.seeds import combine_seeds, join_seeds
 from headscope.experiments.steps import FACTS, Steps, check_facts, print_progress, write_facts
 from headscope.experiments.summary import count_inputs, list_tasks
 from headscope.results.stamp import hash_file, read_provenance, stamp
@@ -102,7 +103,7 @@ class TaskStudy(Study):
     warmup: float = option(0.0, "Share of training steps in which the learning rate rises.")
     max_length: int = option(128, "Truncate inputs to this number of tokens.")
     seed: int = option(0, "Seed of fine-tuning and sampling.")
-    seeds: int = option(1, "Fine-tune this many times, each with another seed; each is studied as a task of its own.")
+    seeds: int = option(1, "Fine-tune this many times, each with another seed; verdicts need all of them.")
     malformed: str = option("error", "Malformed rows of your data are an error, or are skipped and counted: skip.")
     example: str | int | None = option(None, "Id of the input whose map is shown; its row number if it has no id.")
 
@@ -116,6 +117,9 @@ class TaskStudy(Study):
 
     own_facts: ClassVar[tuple[str, ...]] = ()
     """Parameters of the subclass that decide the numbers."""
+
+    seeded: ClassVar[tuple[str, ...]] = ("numbers", "shown")
+    """Results that get a dimension `seed` where there are several; of the others those of the first seed are kept."""
 
     short: ClassVar[Mapping[str, Any]] = {"limit": 80, "train_limit": 320, "epochs": 1, "learning_rate": 1e-4}
     """Defaults for the bundled task, which takes about two minutes with them."""
@@ -174,15 +178,18 @@ class TaskStudy(Study):
         check_runs(runs, own, overwrite=overwrite)
         check_example(runs, self.example_id)
         parts: dict[str, list[xr.Dataset]] = {}
-        for run in runs:
+        for run, (_, seed) in zip(runs, each, strict=True):
             run.steps.begin(run.facts(own), overwrite=overwrite)
             for name, data in self.measure_task(run).items():
-                parts.setdefault(name, []).append(stamp(data, task_shown=run.task.name) if name == "maps" else data)
+                if name in self.seeded and self.seeds > 1:
+                    data = data.expand_dims(seed=[seed], axis=1)
+                if name in self.seeded or seed == self.seed:
+                    parts.setdefault(name, []).append(stamp(data, task_shown=run.task.name) if name == "maps" else data)
         maps = parts.pop("maps", None)
-        join: dict[str, Any] = {"join": "outer", "data_vars": "all", "combine_attrs": "override"}
-        joined = {name: xr.concat(tables, "task", **join) for name, tables in parts.items()}
+        joined = {name: join_seeds(tables) for name, tables in parts.items()}
         if maps:
-            joined["maps"] = choose_maps(maps, [find_example(run, self.example_id) is not None for run in runs])
+            first = [run for run, (_, seed) in zip(runs, each, strict=True) if seed == self.seed]
+            joined["maps"] = choose_maps(maps, [find_example(run, self.example_id) is not None for run in first])
         numbers = stamp_tasks(joined.pop("numbers"), **self.describe_run(base, missing))
         facts = read_provenance(numbers)
         return {"numbers": numbers, **{name: stamp(data, **facts) for name, data in joined.items()}}
@@ -213,7 +220,7 @@ class TaskStudy(Study):
     def plan_task(
         self, task: "TaskData", base: "Model", out: Path, count: int, *, seed: int | None = None, **options: Any
     ) -> "TaskRun":
-        """Return one task with everything that decides its numbers; of several seeds each has the name of its own.
+        """Return one task with everything that decides its numbers; of several seeds each has a folder of its own.
 
         `seed` is that of fine-tuning; all of them study the same sample.
         """
@@ -221,7 +228,7 @@ class TaskStudy(Study):
         from headscope.experiments.tuned import TaskRun, find_tuned_folder
         from headscope.training.settings import TrainingOptions
 
-        task = task if self.seeds == 1 else replace(task, name=f"{task.name} seed {seed}")
+        title = task.name if self.seeds == 1 else f"{task.name} seed {seed}"
         short: Mapping[str, Any] = self.short if self.data is None and self.dev is None else {}
         tuning = TrainingOptions(
             epochs=self.epochs or short.get("epochs", 3),
@@ -232,8 +239,8 @@ class TaskStudy(Study):
             seed=self.seed if seed is None else seed,
             limit=self.train_limit or short.get("train_limit"),
         )
-        steps = Steps(out / TASKS / folder_name(task.name), task.name, self.steps, options.get("progress"))
-        tuned = find_tuned_folder(self.tuned, task.name, count)
+        steps = Steps(out / TASKS / folder_name(title), title, self.steps, options.get("progress"))
+        tuned = find_tuned_folder(self.tuned, title, count)
         limit = self.limit or short.get("limit")
         return TaskRun(task, base, steps, tuning, self.max_length, self.seed, limit, tuned, options.get("device"))
 
@@ -283,7 +290,9 @@ def _describe_model(model: Any) -> str | None:
 
 
 def stamp_tasks(numbers: xr.Dataset, **facts: Any) -> xr.Dataset:
-    """Stamp joined numbers with the data and weights of every task, and the number of inputs."""
-    hashes = {part: dict(zip(list_tasks(numbers), map(str, numbers[f"{part}_hash"].values), strict=True))
+    """Stamp joined numbers with the data and weights of every task, the number of inputs, and several seeds."""
+    combined = combine_seeds(numbers)
+    hashes = {part: dict(zip(list_tasks(numbers), map(str, combined[f"{part}_hash"].values), strict=True))
               for part in ("data", "tuned")}  # fmt: skip
-    return stamp(numbers, **{**facts, **hashes, "n": sum(count_inputs(numbers).values())})
+    seeds = {"seed": numbers["seed"].values.tolist()} if "seed" in numbers.dims else {}
+    return stamp(numbers, **{**facts, **hashes, **seeds, "n": sum(count_inputs(combined).values())})

@@ -103,17 +103,12 @@ CONTRASTS: Mapping[str, Contrast] = {
 }  # fmt: skip
 
 
-def is_sst(task: str) -> bool:
-    """Return whether this is the task of Table 3; a seed may follow its name."""
-    return task.startswith(paper.SST)
-
-
 def _claim(text: str, name: str, direction: Any, threshold: str, sst: bool | None = None, bound: float = 0.0) -> Claim:
     """Return a claim on a contrast, on SST-2 only or not there; correlations are judged by the paper's formula too."""
     where = {"contrast": name}
 
     def applies(task: xr.Dataset) -> str:
-        if sst is not None and is_sst(str(task["task"].values)) != sst:
+        if sst is not None and (task["task"].item() == paper.SST) != sst:
             return f"a claim on {paper.SST}" if sst else "Table 3 makes a weaker claim"
         return "" if bool(task["difference"].sel(where).sel(lens="exact").notnull()) else "no input has what it needs"
 

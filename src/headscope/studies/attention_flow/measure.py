@@ -66,7 +66,8 @@ def measure_numbers(run: TaskRun) -> xr.Dataset:
     learned = learned.rename({f"accuracy{end}": f"score{end}" for end in ("", "_low", "_high")}).reset_coords(drop=True)
     parts = [whole, summarise_groups(rows, right, scored["label"].values), learned, run.describe(metric="accuracy")]
     numbers = xr.merge(parts, compat="no_conflicts", join="outer").sel(lens=list(LENSES))
-    return numbers.assign(n=len(run.examples)).expand_dims(task=[run.task.name]).drop_attrs()
+    numbers = numbers.assign(n=len(run.examples), count=numbers["count"].astype(float))
+    return numbers.expand_dims(task=[run.task.name]).drop_attrs()
 
 
 def predict(run: TaskRun) -> xr.Dataset:
@@ -114,7 +115,8 @@ def summarise_rows(rows: xr.Dataset) -> xr.Dataset:
     exact, code = (rows["correlation"].sel(formula=name, drop=True) for name in ("exact", "code"))
     parts = [summarise("correlation", exact), summarise("code", code)]
     parts += [summarise(name, rows[name]) for name in ("spread", "diagonal", "at_bound", "same_for_sources")]
-    return xr.merge(parts).assign(correlation_std=exact.std("example"), missing=exact.isnull().sum("example"))
+    missing = exact.isnull().sum("example").astype(float)  # other seeds may miss others: their mean is no whole number
+    return xr.merge(parts).assign(correlation_std=exact.std("example"), missing=missing)
 
 
 def summarise_contrasts(rows: xr.Dataset) -> xr.Dataset:

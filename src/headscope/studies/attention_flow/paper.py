@@ -11,6 +11,7 @@ ACCURACY = 0.96
 INPUTS, SST_INPUTS = 2000, 100
 LAYERS, SST_LAYERS = (1, 2, 3, 4, 5, 6), (1, 3, 5, 6)
 SST = "SST-2"
+OTHERS = (SST, "templates")  # tasks whose accuracy the paper does not print
 SHOWN = ("raw", "rollout", "flow")
 VERB = "number of the verb"
 KINDS = {SST: "sentiment"}

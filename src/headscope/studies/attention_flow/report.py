@@ -10,8 +10,9 @@ from headscope.core.prose import join_words
 from headscope.core.study import Results
 from headscope.experiments import layers, report
 from headscope.experiments.masked_words import describe_agreement, draw_masked, masked_table
-from headscope.experiments.replaced_word import describe_replaced, draw_replaced
+from headscope.experiments.replaced_word import choose_shown, describe_replaced, draw_replaced
 from headscope.experiments.report import Sample, paragraphs, sample_inputs
+from headscope.experiments.seeds import combine_seeds, describe_seeds
 from headscope.experiments.sentences import verdict_numbers
 from headscope.experiments.summary import list_tasks
 from headscope.plotting.draw import draw
@@ -31,9 +32,9 @@ JUDGED = TEXTS["judged"].format(
 
 def document(results: Results) -> Document:
     """Return the report on the results of the study."""
-    numbers = results["numbers"]
-    judged, inputs = claims.judge_claims(numbers), sample_inputs(CAPTIONS, numbers)
-    said = (report.describe_learned(numbers), report.describe_unlearned(numbers), describe_saturation(numbers))
+    numbers, seeds = combine_seeds(results["numbers"]), describe_seeds(results["numbers"])
+    judged, inputs = claims.judge_claims(results["numbers"]), sample_inputs(CAPTIONS, numbers)
+    said = (seeds, report.describe_learned(numbers), report.describe_unlearned(numbers), describe_saturation(numbers))
     sections = [
         report.report_verdicts(inputs, judged, said, JUDGED),
         report.report_thresholds(inputs, judged),
@@ -56,7 +57,7 @@ def document(results: Results) -> Document:
 def _report_data(numbers: xr.Dataset, inputs: Sample) -> Section:
     data, raw = report.report_tasks(numbers, None), numbers.sel(lens="raw")
     columns = [Quantity("accuracy", "score"), Quantity("most common label", "majority")]
-    theirs = ["" if claims.is_sst(task) else f"{paper.ACCURACY:.2f}" for task in list_tasks(numbers)]
+    theirs = ["" if task in paper.OTHERS else f"{paper.ACCURACY:.2f}" for task in list_tasks(numbers)]
     parts = [*data.parts, inputs.table("accuracy", to_frame(raw, {"task": "task"}, columns).assign(paper=theirs))]
     if "group_accuracy" in numbers:
         columns = [Quantity("accuracy", "group_accuracy"), Quantity("sentences", "group_count", whole=True)]
@@ -68,14 +69,15 @@ def _report_data(numbers: xr.Dataset, inputs: Sample) -> Section:
 
 def correlation_tables(numbers: xr.Dataset, inputs: Sample, subset: str = "all") -> list[Part]:
     """Return Tables 1 to 3 over all inputs, beside the paper's, or over those that are predicted correctly."""
-    tasks = {sst: [task for task in list_tasks(numbers) if claims.is_sst(task) == sst] for sst in (True, False)}
+    tasks = {sst: [task for task in list_tasks(numbers) if (task == paper.SST) == sst] for sst in (True, False)}
     tables = {1: ("blank-out", False, paper.BLANK_OUT, paper.LAYERS), 2: ("gradient", False, paper.GRADIENT,
               paper.LAYERS), 3: ("gradient", True, paper.SST_GRADIENT, paper.SST_LAYERS)}  # fmt: skip
     parts: list[Part] = []
     for number, (score, sst, theirs, numbered) in tables.items():
         if tasks[sst]:
             part = numbers.sel(subset=subset, importance=score, task=tasks[sst], lens=SHOWN)
-            counts = [f"{task} {int(part['count'].sel(task=task)):,}" for task in tasks[sst]]
+            known = (part["count"] - part["missing"].isel(lens=0, layer=0)).round().astype(int)
+            counts = [f"{task} {int(known.sel(task=task)):,}" for task in tasks[sst]]
             sample = replace(inputs, n=f"{', '.join(counts)} inputs")
             name = f"table_{number}" if subset == "all" else f"table_{number}_{subset}"
             beside = paper.print_table(theirs, numbered) if subset == "all" else None
@@ -87,7 +89,7 @@ def _report_correlations(numbers: xr.Dataset, inputs: Sample) -> Section:
     every = numbers.sel(subset="all", lens=SHOWN)
     shown = {claims.OF[score]: every.sel(importance=score) for score in claims.SCORES}
     figure = layers.draw_by_layer(shown, dict.fromkeys(shown, "correlation"))
-    missing = int(every["missing"].sel(importance="blank-out", lens="raw").isel(layer=0).sum())
+    missing = round(float(every["missing"].sel(importance="blank-out", lens="raw").isel(layer=0).sum()))
     return Section("Correlation with importances", [
         Paragraph(TEXTS["correlation"].format(missing=missing)), *correlation_tables(numbers, inputs),
         inputs.picture("correlation_by_layer", figure), *correlation_tables(numbers, inputs, "correct"),
@@ -121,13 +123,10 @@ def _report_examples(maps: xr.Dataset, shown: xr.Dataset) -> list[Part]:
     sample, example = Sample(CAPTIONS, "1 input"), read_provenance(maps).get("example", "")
     parts: list[Part] = [sample.picture("figure_1", figure, example=example)]
     for number, kind in enumerate(("right", "wrong"), start=2):
-        data = shown.sel(shown=kind)
-        tasks = [str(task) for task in data["task"].values if str(data["id"].sel(task=task).values)]
-        parts += paragraphs(*(describe_replaced(data.sel(task=task), TEXTS["shown"]) for task in tasks))
+        tasks = choose_shown(shown.sel(shown=kind))
+        parts += paragraphs(*(describe_replaced(data, TEXTS["shown"]) for data in tasks.values()))
         sample = Sample(CAPTIONS, "1 sentence in two versions")
-        parts += [
-            sample.picture(f"figure_{number}", draw_replaced(data.sel(task=task)), task=task) for task in tasks[:1]
-        ]
+        parts += [sample.picture(f"figure_{number}", draw_replaced(tasks[task]), task=task) for task in list(tasks)[:1]]
         parts += [] if tasks else paragraphs(TEXTS[f"none {kind}"])
     return parts
 
