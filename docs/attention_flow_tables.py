@@ -23,6 +23,7 @@ DRAWN = ("inner", "focus", "words", "figure_2", "figure_3", "figure_4")
 """The figures of the study's report that are on this page."""
 
 REFERENTS = "In {share:.0f} % of the texts of {name} the form of the pronoun that was masked is the more probable one."
+NEAREST = "The name that is nearest to the pronoun is its referent in {share:.0f} % of the texts of {name}."
 MASCULINE = (
     "In Winogender the masculine form was masked; without it the text is the same for all genders. The model is a "
     "masked language model tuned from the one named here, and of a name the first word is weighed. In this run some "
@@ -117,4 +118,8 @@ def _report_referents(counts: xr.Dataset | None) -> list[Part]:
     parts = [f"{name} {int(last['n'].sel(set=name)):,}" for name in map(str, last["set"].values)]
     filled = [REFERENTS.format(name=name, share=100 * float(last["filled"].sel(set=name)))
               for name in map(str, last["set"].values)]  # fmt: skip
+    if "nearest" in last:
+        known = last.sel(set=last["nearest"].notnull())
+        filled += [NEAREST.format(name=name, share=100 * float(known["nearest"].sel(set=name)))
+                   for name in map(str, known["set"].values)]  # fmt: skip
     return [Table("referents", CAPTION, frame, f"{', '.join(parts)} texts"), Paragraph(" ".join([*filled, MASCULINE]))]

@@ -98,10 +98,9 @@ def _tell_flow(parts: Sequence[tuple[str, xr.Dataset]]) -> str:
 def _tell_tuned(model: str = "all-MiniLM-L6-v2", task: str = "SST-2") -> str:
     """Return the share at the bound in the tuned models of the study, whose page shows it, too."""
     numbers = open_result(DOCS / "results" / f"attention_flow_{model}.nc")["at_bound"].sel(subset="all", lens="flow")
-    seeds = [name for name in map(str, numbers.task.values) if name.startswith(task)]
-    shares = numbers.sel(task=seeds).isel(layer=-1).values
+    shares = numbers.sel(task=task).isel(layer=-1).values
     return (
-        f"With {model} *tuned* on {task} it is {min(shares):.0%} to {max(shares):.0%} there ({len(seeds)} seeds;\n"
+        f"With {model} *tuned* on {task} it is {min(shares):.0%} to {max(shares):.0%} there ({len(shares)} seeds;\n"
         "[the study](attention_flow.md) has these models)."
     )
 

@@ -38,6 +38,7 @@ def joined(tmp_path_factory):
     for task, name in (("templates", "templates"), ("sst2", "SST-2")):
         for part in ("numbers", "shown", "maps"):
             data = parts[part]
+            data = data.assign(count=0 * data["count"] + 40) if part == "numbers" else data  # enough for verdicts
             if "task" in data.dims:
                 named = [data.assign_coords(task=[name]).expand_dims(seed=[seed], axis=1) for seed in (0, 1)]
                 data = stamp(join_seeds(named), **read_provenance(data))
