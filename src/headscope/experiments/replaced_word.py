@@ -81,7 +81,7 @@ def show_replaced(
 
 def choose_shown(shown: xr.Dataset) -> dict[str, xr.Dataset]:
     """Return the examples of one kind by task, where there is one; of several seeds that of the first that has one."""
-    found = {}
+    found: dict[str, xr.Dataset] = {}
     seeds = shown.transpose("task", "seed", ...) if "seed" in shown.dims else shown.expand_dims("seed", 1)
     for task in map(str, seeds["task"].values):
         each = (seeds.sel(task=task).isel(seed=at) for at in range(seeds.sizes["seed"]))
