@@ -198,7 +198,7 @@ def test_tokens_with_the_same_weight_are_reported():
     made = numbers()
     assert describe_twins(made) == ""
     made["type_weight"] = made["type_weight"].where(made["type"] != "sep", made["type_weight"].sel(type="cls"))
-    assert describe_twins(made).startswith("On RTE the last layer gives [CLS] and [SEP] the same weight")
+    assert describe_twins(made).startswith("On RTE [CLS] gives itself and [SEP] the same weight in the last layer")
 
 
 def test_a_head_is_unchanged_up_to_a_thousandth_of_its_norm():
