@@ -18,7 +18,6 @@ from headscope.plotting.draw import draw
 from headscope.plotting.facets import interval_facets
 from headscope.studies.attention_flow import paper
 from headscope.studies.attention_flow.claims import OF
-from headscope.uncertainty.corrections import simultaneous_factor
 
 DOCS = Path(__file__).parent
 PRINTED = {("blank-out", False): (paper.BLANK_OUT, paper.LAYERS), ("gradient", False): (paper.GRADIENT, paper.LAYERS),
@@ -46,7 +45,6 @@ def page(facts: FlowFacts) -> bytes:
         "everywhere": said.describe_everywhere(facts),
         "nowhere": said.describe_nowhere(facts),
         "tests": facts.tests,
-        "factor": simultaneous_factor(facts.tests),
         "over_seeds": ", the widest of all seeds" if facts.seed_counts else "",
         "gains": said.describe_gains(facts),
         "print_blank_out": _print(paper.BLANK_OUT),
