@@ -240,7 +240,7 @@ def format_figures(claim: Claim, task: xr.Dataset, verdict: TaskVerdict) -> str:
 
 
 def _judge_task(claim: Claim, seeds: xr.Dataset, task: xr.Dataset, tests: int) -> TaskVerdict:
-    factor, lenses = simultaneous_factor(tests, count_units(task)), (claim.exact or (None,), claim.published)
+    factor, lenses = simultaneous_factor(max(tests, 1), count_units(task)), (claim.exact or (None,), claim.published)
     exact, published = (tuple(read_interval(claim, seeds, lens, factor) for lens in group) for group in lenses)
     verdict = _decide_task(claim, TaskVerdict(str(task["task"].values), UNDECIDED, "", exact, published, factor))
     return replace(verdict, figures=format_figures(claim, task, verdict))

@@ -53,7 +53,7 @@ def list_parameters(kind: Any) -> str:
     """Return the parameters of a class with their defaults, or the types of models of a family.
 
     >>> list_parameters(catalog.lenses.find("effective"))
-    'keys=visible'
+    'keys=visible, values=model'
     """
     if kinds := getattr(kind, "kinds", ()):
         return ", ".join(kinds)
