@@ -148,6 +148,8 @@ def test_only_verdicts_that_rest_on_an_interval_are_counted():
     assert scale_thresholds(judged[0], 4.0).tasks[2] == refused
     assert describe_factor(judged) == f"{simultaneous_factor(3, 50):.2f} to {simultaneous_factor(3, 20):.2f}"
     assert describe_tests(judge_all([excepted], numbers())) == "No claim could be judged."
+    (alone,) = judge_all([CLAIM], few)
+    assert (alone.verdict, alone.tests, describe_tests([alone])) == ("undecided", 0, "No claim could be judged.")
 
 
 def test_fewer_inputs_widen_more():
