@@ -9,7 +9,8 @@ EPS = torch.finfo(torch.float32).eps
 
 
 def oracle(trace, layer, lens):
-    attention, values = trace.attention[layer].double(), values_of(trace, layer, lens.values).double()
+    which = getattr(lens, "values", "model")  # `null` has no such field
+    attention, values = trace.attention[layer].double(), values_of(trace, layer, which).double()
     if lens.keys == "paper":
         return as_published(attention.float(), values.float(), trace.keys.real).double()
     effective = torch.zeros_like(attention)
