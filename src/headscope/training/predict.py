@@ -1,10 +1,11 @@
 """Run a model on every example."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import torch
+from jaxtyping import Shaped
 
 from headscope.data.tokenizing.encode import EncodedExample
 from headscope.engine.progress import show_progress
@@ -31,22 +32,28 @@ def predict(
     was_training, draw = network.training, (seed, SCORE_EPOCH)
     lengths = [max(len(part["input_ids"]) for part in row.get("parts", (row,))) for row in rows]
     order = sorted(range(len(rows)), key=lambda index: (-lengths[index], index))
-    parts: list[dict[str, Any]] = []
+    parts: list[Mapping[str, Any]] = []
     network.eval()
     try:
         with show_progress(len(rows), quiet=quiet) as advance:
             for start in range(0, len(order), batch_size):
                 indices = order[start : start + batch_size]
-                batch = task.make_batch(tokenizer, [rows[index] for index in indices], draw)
+                chosen = [rows[index] for index in indices]
+                batch = task.make_batch(tokenizer, chosen, draw)
                 batch = batch if pad_to is None else pad_batch(tokenizer, batch, pad_to)
                 batch = {name: tensor.to(network.device) for name, tensor in batch.items()}
-                output = network(**{name: tensor for name, tensor in batch.items() if name != "labels"})
-                parts.append(task.compute_answers(output, batch))
+                parts.append(task.answer(network, tokenizer, chosen, batch))
                 advance(len(indices))
     finally:
         network.train(was_training)
-    tensors = {name: torch.cat([part[name] for part in parts])[np.argsort(order)] for name in parts[0]}
-    half = (torch.float16, torch.bfloat16)  # numpy has no bfloat16
-    return {
-        name: (values.float() if values.dtype in half else values).cpu().numpy() for name, values in tensors.items()
-    }
+    return {name: _join([part[name] for part in parts])[np.argsort(order)] for name in parts[0]}
+
+
+def _join(parts: list[Any]) -> Shaped[np.ndarray, "example ..."]:
+    """Return the answers to all batches as one array; those that are no tensors, such as texts, are arrays already."""
+    if not isinstance(parts[0], torch.Tensor):
+        return np.concatenate(parts)
+    values = torch.cat(parts)
+    half = values.dtype in (torch.float16, torch.bfloat16)  # numpy has no bfloat16
+    joined: Shaped[np.ndarray, "example ..."] = (values.float() if half else values).cpu().numpy()
+    return joined

@@ -43,6 +43,20 @@ class Task(ABC):
     def compute_metrics(self, answers: Answers) -> dict[str, Metric]:
         """Return every metric that applies."""
 
+    def run(self, network: Any, batch: Mapping[str, Tensor]) -> Any:
+        """Return the output of a network for one batch."""
+        return network(**{name: tensor for name, tensor in batch.items() if name != "labels"})
+
+    def answer(
+        self,
+        network: Any,
+        tokenizer: Any,  # noqa: ARG002  (for tasks whose answers are texts)
+        rows: Sequence[EncodedExample],  # noqa: ARG002  (as tokenizer)
+        batch: Mapping[str, Tensor],
+    ) -> Mapping[str, Tensor | Shaped[np.ndarray, "..."]]:
+        """Return the answers of a network to one batch, which was made from these rows."""
+        return self.compute_answers(self.run(network, batch), batch)
+
     def compute_answers(self, output: Any, batch: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Return the answers to one batch: the class with the largest logit, the logits and the margin.
 
