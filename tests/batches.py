@@ -58,7 +58,14 @@ def build_maps(weights, rows, *, lens="raw", signed=False, causal=False, merged=
 def make_example(row, index):
     """Build an example whose words are the tokens that are not special, tagged by their first letters."""
     words = tuple(token for token in row if token not in ROLE)
-    return Example(f"{index:03d}", " ".join(words), words=words, columns={"tags": tuple(map(tag_from_name, words))})
+    columns = {"tags": tuple(map(tag_from_name, words)), "word_pairs": pair_words(len(words))}
+    return Example(f"{index:03d}", " ".join(words), words=words, columns=columns)
+
+
+def pair_words(count):
+    """Return pairs of words in different relations, forwards and backwards; one names a word that is not there."""
+    pairs = [(word, (3 * word + 1) % count, ("det", "nsubj:pass", "case")[word % 3]) for word in range(count)]
+    return (*(pair for pair in pairs if pair[0] != pair[1]), (0, count, "det"))
 
 
 def tag_from_name(word):

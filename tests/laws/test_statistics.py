@@ -22,14 +22,14 @@ from headscope.core.state import State
 from headscope.maps.per_example import PerExample, make_state
 from headscope.maps.rows import BLOCK_CELLS
 from headscope.statistics import head_distance
-from tests.batches import build_maps, capture_tiny
+from tests.batches import build_maps, capture_tiny, pair_words
 from tests.oracles.statistics import oracle
 
 PLACES = [("bert", "self"), ("llama", "self"), ("modernbert", "self"), ("gpt_oss", "self"), ("t5", "cross")]
 LENSES = ["raw", "effective", "norm:merge=true"]
 WORDS = ["noun", "pron", "verb", "punct", "propn", "aux", "[CLS]", "[SEP]", "[MASK]", "[E]"]
 OTHERS = {"smoothing": [0.0, 0.01], "reach": [0], "other": [lenses.make("raw")], "types": [("sep", "verb")]}
-OTHERS |= {"classifier": ["rules", "both"], "roles": [("sep", "cls")]}
+OTHERS |= {"classifier": ["rules", "both"], "roles": [("sep", "cls")], "names": [("nsubj", "det", "all")]}
 few = settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
@@ -272,11 +272,12 @@ def test_the_first_variable_has_the_statistics_name_and_others_begin_with_it(sta
 
 
 def add_tags(batch):
-    """Add a tag for each word of the examples, which tiny models use as tokens."""
+    """Add a tag for each word of the examples, which tiny models use as tokens, and related pairs of them."""
     tags = itertools.cycle(["NOUN", "VERB", "PRON", "PUNCT", "AUX", "PROPN"])
+    counts = [len(each.text.split()) for each in batch.examples]
     examples = tuple(
-        replace(each, columns={"tags": tuple(itertools.islice(tags, len(each.text.split())))})
-        for each in batch.examples
+        replace(each, columns={"tags": tuple(itertools.islice(tags, count)), "word_pairs": pair_words(count)})
+        for each, count in zip(batch.examples, counts, strict=True)
     )
     return replace(batch, examples=examples)
 

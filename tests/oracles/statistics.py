@@ -340,3 +340,63 @@ def patterns(statistic, batch):
     from tests.oracles.patterns import patterns as classify_maps
 
     return classify_maps(statistic, batch)
+
+
+def relations(statistic, batch):
+    maps, related = batch.focus, ("relations", "relations_baseline", "relations_gain")
+
+    def words_of(tokens, example):
+        """Return the tokens of every word by its number, in order."""
+        words = {}
+        for token, number in enumerate(tokens.word[example].tolist()):
+            if number >= 0 and tokens.real[example, token]:
+                words.setdefault(number, []).append(token)
+        return words
+
+    def weight(example, layer, head, first, second):
+        """Return the weight from one word to another, None where it is not seen."""
+        sums, seen = [], False
+        for query in first if statistic.query == "mean" else first[:1]:
+            weights = row(maps, example, layer, head, query)
+            seen = seen or any(key in weights for key in second)
+            sums.append(sum(weights.get(key, 0.0) for key in second))
+        return sum(sums) / len(sums) if seen else None
+
+    def one_map(example, layer, head):
+        words = words_of(maps.keys, example)
+        order = {number: place for place, number in enumerate(words)}
+
+        def directed(how, i, j):
+            there, back = (weight(example, layer, head, words[a], words[b]) for a, b in ((i, j), (j, i)))
+            known = [each for each in (there, back) if each is not None]
+            return {"i to j": there, "j to i": back, "larger": max(known, default=None)}[how]
+
+        return [
+            [_compare_pairs(batch.examples[example], words, order, directed, name, how)
+             for how in ("i to j", "j to i", "larger")]
+            for name in statistic.names
+        ]  # fmt: skip
+
+    if maps.site.endswith("cross"):
+        empty = np.full((len(maps.examples), len(maps.layers), len(maps.heads), len(statistic.names), 3), nan)
+        return dict.fromkeys(related, empty)
+    table = over_maps(maps, one_map)
+    return {
+        "relations": table[..., 0],
+        "relations_baseline": table[..., 1],
+        "relations_gain": table[..., 0] - table[..., 1],
+    }
+
+
+def _compare_pairs(example, words, order, directed, name, how):
+    """Return the mean weight of the pairs of a relation, and of all pairs at their distances."""
+    values, baselines = [], []
+    for i, j, relation in example.columns["word_pairs"]:
+        if i not in words or j not in words or not (name in ("all", relation) or relation.startswith(f"{name}:")):
+            continue
+        value = directed(how, i, j)
+        if value is not None:
+            same = [directed(how, a, b) for a in words for b in words if order[b] - order[a] == order[j] - order[i]]
+            values.append(value)
+            baselines.append(mean([each for each in same if each is not None]))
+    return mean(values), mean(baselines)

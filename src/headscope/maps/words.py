@@ -28,17 +28,17 @@ def to_words(maps: Maps, query: str = "mean") -> Maps:
     """
     if query not in ("mean", "first"):
         raise InputError(f"query must be 'mean' or 'first', but got {query!r}. Leave it out for the mean.")
-    queries = _group_tokens(maps.queries)
-    keys = queries if maps.keys is maps.queries else _group_tokens(maps.keys)
+    queries = group_tokens(maps.queries)
+    keys = queries if maps.keys is maps.queries else group_tokens(maps.keys)
     device = maps.visible[0].device
     rows, columns = queries.row_shares(query).to(device), keys.member.to(device)
     masks: dict[int, Visible] = {}  # layers often share one mask
     for mask in maps.visible:
         if id(mask) not in masks:
-            masks[id(mask)] = ((rows > 0).float() @ mask.float() @ columns.float().mT) > 0
+            masks[id(mask)] = merge_mask(mask, rows, columns)
     return replace(
         maps,
-        parts=[_merge_part(part, rows, columns) for part in maps.parts],
+        parts=[merge_layer(part, rows, columns) for part in maps.parts],
         queries=queries.words,
         keys=keys.words,
         visible=[masks[id(mask)] for mask in maps.visible],
@@ -46,7 +46,7 @@ def to_words(maps: Maps, query: str = "mean") -> Maps:
     )
 
 
-def _merge_part(
+def merge_layer(
     part: Float[Tensor, "batch head query key"] | Factored,
     rows: Float[Tensor, "batch word query"],
     columns: Bool[Tensor, "batch other key"],
@@ -60,8 +60,15 @@ def _merge_part(
     return Factored(left @ part.left, right @ part.right)
 
 
+def merge_mask(
+    visible: Visible, rows: Float[Tensor, "batch word query"], columns: Bool[Tensor, "batch other key"]
+) -> Bool[Tensor, "batch word other"]:
+    """Return which words see which: those with a token in `rows` that sees a token of the other."""
+    return ((rows > 0).float() @ visible.float() @ columns.float().mT) > 0
+
+
 @dataclass(frozen=True)
-class _Words:
+class WordGroups:
     """The words of one side, and the tokens of each."""
 
     words: Tokens
@@ -73,7 +80,7 @@ class _Words:
         return selected.double() / selected.sum(-1, keepdim=True).clamp(min=1)
 
 
-def _group_tokens(tokens: Tokens) -> _Words:
+def group_tokens(tokens: Tokens) -> WordGroups:
     """Group tokens into words, in the order of their first tokens, padded on the right."""
     rows = zip(tokens.word.tolist(), tokens.real.tolist(), strict=True)
     indices = [_word_indices(words, real) for words, real in rows]
@@ -92,7 +99,7 @@ def _group_tokens(tokens: Tokens) -> _Words:
         word=take_first(tokens.word, -1),
         role=None if tokens.role is None else take_first(tokens.role, 0),
     )
-    return _Words(words, member)
+    return WordGroups(words, member)
 
 
 def _word_indices(words: Sequence[int], real: Sequence[bool]) -> list[int]:
