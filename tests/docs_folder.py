@@ -9,6 +9,7 @@ import torch
 import transformers
 from PIL import Image
 
+from headscope.data.bundled.files import bundled_file
 from headscope.engine.load import load
 from tests.engine.test_images import processor
 from tests.models import network
@@ -64,6 +65,10 @@ def prepare(folder: Path, root: Path) -> None:
     rows = [json.dumps({"text": text, "label": int(row < 3)}) for row, text in enumerate(TEXTS)]
     for name in ("reviews.jsonl", "my.jsonl", "more.jsonl"):
         (folder / name).write_text("\n".join(rows), encoding="utf-8")
+    trees = bundled_file("ewt_sample.conllu").read_text(encoding="utf-8").split("\n\n")
+    (folder / "trees.conllu").write_text("\n\n".join(trees[:4]) + "\n\n", encoding="utf-8")
+    pairs = ["text\tword_i\tword_j\trelation", *(f"{text}\t0\t1\tfirst" for text in TEXTS)]
+    (folder / "pairs.tsv").write_text("\n".join(pairs), encoding="utf-8")
     (folder / "GLUE" / "MRPC").mkdir(parents=True)
     pairs = [f"{row % 2}\t1\t2\t{text}\t{TEXTS[row - 1]}" for row, text in enumerate(TEXTS)]
     for part in ("train", "dev"):
