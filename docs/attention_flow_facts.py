@@ -9,8 +9,7 @@ import xarray as xr
 from study_facts import RESULTS, StudyFacts, format_range  # beside this file
 
 from headscope.core.prose import join_words
-from headscope.experiments.answers import combine
-from headscope.experiments.claims import MOOT, UNDECIDED, JudgedClaim, answer
+from headscope.experiments.claims import MOOT, UNDECIDED, JudgedClaim, answer_seeds
 from headscope.experiments.summary import list_tasks
 from headscope.experiments.thresholds import count_scaled
 from headscope.results.store import open_result
@@ -161,8 +160,7 @@ def count_formula(facts: FlowFacts) -> str:
     for judged in facts.every:
         for task in judged.tasks:
             if task.published:
-                ours, theirs = (combine([answer(judged.claim, interval) for interval in group])
-                                for group in (task.intervals, task.published))  # fmt: skip
+                ours, theirs = (answer_seeds(judged.claim, lenses) for lenses in (task.intervals, task.published))
                 changed, total = changed + (ours != theirs), total + 1
     return f"{changed} of {total}"
 

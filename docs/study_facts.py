@@ -224,6 +224,6 @@ def describe_seeds(facts: StudyFacts, trained: str = "fine-tuned") -> str:
     if not facts.seed_counts:
         return f"Every model was {trained} once for each task."
     return (
-        f"Every model was {trained} with {facts.seed_counts} for each task, and a verdict needs all of them; judged "
-        f"with each seed alone, {facts.unstable} of {facts.total} verdicts differ between seeds."
+        f"Every model was {trained} with {facts.seed_counts} for each task, and a verdict needs the same answer from "
+        f"all of them; judged with each seed alone, {facts.unstable} of {facts.total} verdicts differ between seeds."
     )

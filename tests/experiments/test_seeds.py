@@ -8,7 +8,8 @@ import pytest
 import xarray as xr
 
 from headscope.core.errors import InputError
-from headscope.experiments.claims import Claim, Threshold, read_interval
+from headscope.experiments.answers import Interval
+from headscope.experiments.claims import Claim, Threshold, answer_seeds, read_intervals, scale_thresholds
 from headscope.experiments.judging import judge_all
 from headscope.experiments.seeds import combine_seeds, describe_seeds, join_seeds
 from headscope.uncertainty.corrections import simultaneous_factor
@@ -69,11 +70,47 @@ def test_counts_and_texts_that_differ_are_an_error(name, values):
         combine_seeds(made)
 
 
-def test_a_verdict_needs_every_seed():
-    (agree,), (differ,) = judge_all([CLAIM], numbers(-0.3, -0.2)), judge_all([CLAIM], numbers(-0.6, 0.01))
-    assert agree.verdict == "holds"
-    assert differ.verdict == "undecided"  # although the mean falls by more than the threshold
-    assert agree.tests == 1
+@pytest.mark.parametrize(
+    ("changes", "verdict"),
+    [
+        ((-0.3, -0.2), "holds"),
+        ((-0.6, 0.01), "undecided"),  # although the mean falls by more than the threshold
+        ((-0.6, -0.05), "undecided"),  # although no interval holds 0, too
+        ((-0.6, -0.09), "undecided"),  # one seed is unclear
+        ((-0.05, 0.2, 0.0), "not reproduced"),
+    ],
+)
+def test_a_verdict_needs_the_same_answer_from_every_seed(changes, verdict):
+    made = numbers(*changes)
+    (judged,) = judge_all([CLAIM], made)
+    assert (judged.verdict, judged.tests) == (verdict, 1)
+    alone = {judge_all([CLAIM], made.isel(seed=seed))[0].verdict for seed in range(len(changes))}
+    assert judged.verdict == (alone.pop() if len(alone) == 1 else "undecided")
+
+
+def test_seeds_outside_of_bounds_on_different_sides_agree():
+    (judged,) = judge_all([replace(CLAIM, direction="same")], numbers(-0.3, 0.3))
+    assert judged.verdict == "not reproduced"  # although the mean does not change
+
+
+def test_a_seed_says_yes_where_all_lenses_do():
+    yes, no, unclear = Interval(-0.3, -0.4, -0.2), Interval(0.0, -0.01, 0.01), Interval(-0.3, -0.7, 0.1)
+    said = {
+        ((yes, yes), (yes, yes)): "yes",
+        ((yes, no), (no, yes)): "no",  # with each seed another lens says no
+        ((no, no), (yes, yes)): "no",
+        ((yes, no), (yes, yes)): "unclear",  # the seeds differ
+        ((yes, unclear), (yes, yes)): "unclear",
+        ((no, unclear), (yes, unclear)): "unclear",
+    }
+    assert {lenses: answer_seeds(CLAIM, lenses) for lenses in said} == said
+
+
+def test_scaled_thresholds_are_those_of_every_seed():
+    (judged,) = judge_all([CLAIM], numbers(-0.3, -0.15))
+    verdicts = [scale_thresholds(judged, factor).verdict for factor in (0.5, 1.0, 2.0, 4.0)]
+    assert verdicts == ["holds", "holds", "undecided", "not reproduced"]
+    assert scale_thresholds(judged, 2.0).tasks[0].interval == judged.tasks[0].interval
 
 
 def test_a_relative_change_is_taken_seed_by_seed():
@@ -82,11 +119,13 @@ def test_a_relative_change_is_taken_seed_by_seed():
         made[f"x{end}"] = made[f"x{end}"] * xr.DataArray([1.0, 0.1], dims="seed")
         made[f"x_change{end}"] = made[f"x_change{end}"] * xr.DataArray([1.0, 0.1], dims="seed")
     claim = replace(CLAIM, relative=True)
-    whole = read_interval(claim, made.sel(task="RTE"), "effective")
-    each = [read_interval(claim, made.sel(task="RTE", seed=seed), "effective") for seed in range(2)]
-    assert [one.value for one in each] == pytest.approx([-0.5, -0.1])
-    assert (whole.value, whole.low, whole.high) == pytest.approx(
-        (-0.3, min(one.low for one in each), max(one.high for one in each))
+    whole = read_intervals(claim, made.sel(task="RTE"), "effective")
+    alone = [read_intervals(claim, made.sel(task="RTE", seed=seed), "effective") for seed in range(2)]
+    assert [interval.value for interval in whole] == pytest.approx([-0.5, -0.1])
+    assert alone == [(interval,) for interval in whole]
+    (task,) = judge_all([claim], made)[0].tasks
+    assert (task.interval.value, task.interval.low, task.interval.high) == pytest.approx(
+        (-0.3, min(interval.low for interval in whole), max(interval.high for interval in whole))
     )
 
 

@@ -69,7 +69,7 @@ def test_the_page_answers_in_words_and_numbers_with_four_figures(facts, maker):
     claims = len(CLAIMS)
     for said in (
         f"Of {2 * claims} verdicts, those on {claims} claims for 2 pairs of a model and a task, ",
-        "Every model was trained with 2 seeds for each task, and a verdict needs all of them.",
+        "Every model was trained with 2 seeds for each task, and a verdict needs the same answer from all of them.",
         f"0 of {2 * claims} verdicts differ between seeds",  # which are the same here
         "the paper prints 0.29, 0.71, 0.70 for raw attention, rollout and flow with blank-out",
         "The paper prints 0.69, 0.32, 0.32 for blank-out",

@@ -114,7 +114,7 @@ def test_the_page_answers_in_words_and_numbers_with_four_figures(facts, maker):
     for expected in (
         f"Of {2 * claims + 1} verdicts, those on {claims} claims for 2 pairs of a model and a task and 1 on time, ",
         "with tiny (d is 8) on RTE and SST-2, 24 inputs for each model",
-        "Every model was fine-tuned with 2 seeds for each task, and a verdict needs all of them.",
+        "Every model was fine-tuned with 2 seeds for each task, and a verdict needs the same answer from all of them.",
         f"0 of {2 * claims + 1} verdicts differ between seeds",  # which are the same here
         "of the inputs have at most d tokens",
     ):

@@ -27,6 +27,12 @@ class Interval:
             self.value, self.value - factor * (self.value - self.low), self.value + factor * (self.high - self.value)
         )
 
+    def clip(self, least: float, greatest: float) -> "Interval":
+        """Return the interval with no end below `least` or above `greatest`; without ends where one is not known."""
+        if not self.known:
+            return Interval(self.value)
+        return Interval(self.value, max(self.low, least), min(self.high, greatest))
+
 
 def unite(intervals: Sequence[Interval]) -> Interval:
     """Return the mean of values with the least and the greatest end; without ends where one of them has none.
@@ -93,3 +99,12 @@ def combine(answers: Sequence[Answer]) -> Answer:
     ('unclear', 'no')
     """
     return "no" if "no" in answers else "unclear" if "unclear" in answers else "yes"
+
+
+def agree(answers: Sequence[Answer]) -> Answer:
+    """Return the answer that all give, such as those of several seeds; unclear where they differ.
+
+    >>> agree(["no", "no"]), agree(["yes", "no"])
+    ('no', 'unclear')
+    """
+    return answers[0] if len(set(answers)) == 1 else "unclear"

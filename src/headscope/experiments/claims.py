@@ -1,6 +1,6 @@
 """Claims of a paper as data, judged by intervals: measured exactly, and as the paper's code measures it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import isfinite
 from typing import Literal
@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 import xarray as xr
 
-from headscope.experiments.answers import Answer, Interval, above, below, combine, falls, rises, unite, within
+from headscope.experiments.answers import Answer, Interval, above, agree, below, combine, falls, rises, unite, within
 from headscope.experiments.seeds import combine_seeds
 from headscope.experiments.summary import list_tasks, relative_changes
 from headscope.reporting.frames import ENDS
@@ -77,15 +77,15 @@ class Claim:
 class TaskVerdict:
     """The verdict on a claim for one task, with the numbers behind it.
 
-    Intervals are those that decide: one for each exact lens, and for each published one; in the threshold's unit.
-    Each is a 95 % interval, widened by the factor; there are none where the claim could not be judged.
+    Intervals are those that decide: for each exact lens, and for each published one, one of every seed; in the unit of
+    the threshold. Each is a 95 % interval, widened by the factor. There are none where the claim could not be judged.
     """
 
     task: str
     verdict: str
     figures: str
-    intervals: tuple[Interval, ...] = ()
-    published: tuple[Interval, ...] = ()
+    intervals: tuple[tuple[Interval, ...], ...] = ()
+    published: tuple[tuple[Interval, ...], ...] = ()
     factor: float = 1.0
 
     @property
@@ -95,8 +95,8 @@ class TaskVerdict:
 
     @property
     def interval(self) -> Interval:
-        """The interval of the last exact lens; NaN where the claim could not be judged."""
-        return self.intervals[-1] if self.intervals else Interval()
+        """The interval of the last exact lens, which holds those of all seeds; NaN where there is none."""
+        return unite(self.intervals[-1]) if self.intervals else Interval()
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ class JudgedClaim:
 def judge(claim: Claim, numbers: xr.Dataset, tests: int = 1, *, combined: xr.Dataset | None = None) -> JudgedClaim:
     """Judge a claim on every task by intervals that are simultaneous for a number of tests.
 
-    With a dimension `seed`, the interval of each seed is widened, and the interval that decides holds all of them.
+    With a dimension `seed`, each seed has its own interval and answer, and the seeds must agree.
     `combined` are the same numbers with their seeds combined, where these are known already.
     """
     whole = combine_seeds(numbers) if combined is None else combined
@@ -197,10 +197,21 @@ def answer(claim: Claim, interval: Interval, factor: float = 1.0) -> Answer:
     return judges[claim.direction](interval, threshold)
 
 
-def read_interval(claim: Claim, task: xr.Dataset, lens: str | None = None, factor: float = 1.0) -> Interval:
-    """Return the 95 % interval that a claim is about, in the unit of its threshold, widened by a factor.
+def answer_seeds(claim: Claim, lenses: Sequence[Sequence[Interval]], factor: float = 1.0) -> Answer:
+    """Return whether a claim is true of every seed, from the intervals of each lens by seed.
 
-    Of several seeds each interval is read and widened by itself; the one returned holds them all.
+    A seed says yes where all lenses do. Yes if all seeds say yes, no if all say no, unclear otherwise.
+    """
+    seeds = zip(*lenses, strict=True)
+    return agree([combine([answer(claim, interval, factor) for interval in seed]) for seed in seeds])
+
+
+def read_intervals(
+    claim: Claim, task: xr.Dataset, lens: str | None = None, factor: float = 1.0
+) -> tuple[Interval, ...]:
+    """Return the 95 % intervals that a claim is about, one of each seed, widened by a factor.
+
+    They are in the unit of the claim's threshold. Without a dimension `seed` there is one.
     """
     # all other variables are left out: selecting from each of them takes most of the time
     part = task[[name for name in task if str(name).startswith(claim.quantity)]].sel(claim.where)
@@ -209,10 +220,10 @@ def read_interval(claim: Claim, task: xr.Dataset, lens: str | None = None, facto
         part, name = relative_changes(part, claim.quantity), f"{claim.quantity}_relative"
     selected = part if lens is None else part.sel(lens=lens)
     ends = [np.atleast_1d(selected[f"{name}{end}"].values).astype(float) for end in ENDS]
-    wide = unite([Interval(*map(float, each)).widen(factor) for each in zip(*ends, strict=True)])
-    if not claim.percent or claim.direction in CHANGES or not wide.known:
-        return wide
-    return Interval(wide.value, max(wide.low, 0.0), min(wide.high, 1.0))  # no share is below 0 or above 1
+    widened = [Interval(*map(float, seed)).widen(factor) for seed in zip(*ends, strict=True)]
+    if not claim.percent or claim.direction in CHANGES:
+        return tuple(widened)
+    return tuple(interval.clip(0.0, 1.0) for interval in widened)  # no share is below 0 or above 1
 
 
 def format_interval(claim: Claim, interval: Interval, *, ends: bool = True) -> str:
@@ -235,18 +246,18 @@ def format_figures(claim: Claim, task: xr.Dataset, verdict: TaskVerdict) -> str:
         texts = [f"{100 * value:.1f}" if claim.percent else f"{value:.3f}" for value in values]
         parts = [" → ".join(texts) + (" %" if claim.percent else "")]
     text = ", ".join([*parts, format_interval(claim, verdict.interval)])
-    published = [format_interval(claim, number, ends=False) for number in verdict.published[-1:]]
+    published = [format_interval(claim, unite(seeds), ends=False) for seeds in verdict.published[-1:]]
     return text + "".join(f"; {CODE} {number}" for number in published)
 
 
 def _judge_task(claim: Claim, seeds: xr.Dataset, task: xr.Dataset, tests: int) -> TaskVerdict:
     factor, lenses = simultaneous_factor(max(tests, 1), count_units(task)), (claim.exact or (None,), claim.published)
-    exact, published = (tuple(read_interval(claim, seeds, lens, factor) for lens in group) for group in lenses)
+    exact, published = (tuple(read_intervals(claim, seeds, lens, factor) for lens in group) for group in lenses)
     verdict = _decide_task(claim, TaskVerdict(str(task["task"].values), UNDECIDED, "", exact, published, factor))
     return replace(verdict, figures=format_figures(claim, task, verdict))
 
 
 def _decide_task(claim: Claim, task: TaskVerdict, factor: float = 1.0) -> TaskVerdict:
     groups = (task.intervals, task.published or task.intervals)
-    exact, published = (combine([answer(claim, interval, factor) for interval in group]) for group in groups)
+    exact, published = (answer_seeds(claim, lenses, factor) for lenses in groups)
     return replace(task, verdict=decide(exact, published, claim.contrast))

@@ -13,7 +13,7 @@ from headscope.experiments.summary import list_tasks
 def judge_all(claims: Sequence[Claim], numbers: xr.Dataset, tests: int | None = None) -> list[JudgedClaim]:
     """Judge claims on every task, corrected for all of these verdicts, or for a number of tests.
 
-    Numbers may have a dimension `seed`: a verdict needs each of them.
+    Numbers may have a dimension `seed`: each is judged by itself, and a verdict needs all of them to agree.
     """
     combined = combine_seeds(numbers)
     count = count_tests(claims, combined) if tests is None else tests

@@ -41,8 +41,8 @@ def describe_seeds(numbers: xr.Dataset) -> str:
     if count == 1:
         return ""
     return (
-        f"Every number is the mean of {count} seeds of training; its interval holds those of all seeds, so that a "
-        "verdict needs each of them."
+        f"Every number is the mean of {count} seeds of training; its interval holds those of all seeds. Each "
+        "seed is judged by its own interval, and a verdict needs the same answer from all of them."
     )
 
 

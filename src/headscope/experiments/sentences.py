@@ -16,7 +16,7 @@ from headscope.experiments.claims import (
     UNDECIDED,
     Claim,
     JudgedClaim,
-    answer,
+    answer_seeds,
     judge,
     name_refuted,
     name_without,
@@ -154,7 +154,7 @@ def describe_change(subject: str, judged: JudgedClaim, words: Mapping[str, str])
     opposite = replace(claim, direction="rises" if claim.direction == "falls" else "falls")
     for task in judged.tasks:
         if task.verdict == NOT_REPRODUCED:
-            predicate = words["opposite" if answer(opposite, task.interval) == "yes" else "no"]
+            predicate = words["opposite" if answer_seeds(opposite, task.intervals) == "yes" else "no"]
         elif task.verdict == REFUTED:
             predicate = f"{words['yes']} only with {claim.contrast}"
         else:

@@ -103,7 +103,7 @@ class TaskStudy(Study):
     warmup: float = option(0.0, "Share of training steps in which the learning rate rises.")
     max_length: int = option(128, "Truncate inputs to this number of tokens.")
     seed: int = option(0, "Seed of fine-tuning and sampling.")
-    seeds: int = option(1, "Fine-tune this many times, each with another seed; verdicts need all of them.")
+    seeds: int = option(1, "Fine-tune this many times, each with another seed; verdicts need all to agree.")
     malformed: str = option("error", "Malformed rows of your data are an error, or are skipped and counted: skip.")
     example: str | int | None = option(None, "Id of the input whose map is shown; its row number if it has no id.")
 
