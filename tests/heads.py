@@ -15,6 +15,7 @@ HEADS = {
     "mlm": "AutoModelForMaskedLM",
     "causal": "AutoModelForCausalLM",
     "seq2seq": "AutoModelForSeq2SeqLM",
+    "choice": "AutoModelForMultipleChoice",
 }
 
 

@@ -51,6 +51,7 @@ from headscope.reporting.report import report as report
 from headscope.results.compare import compare as compare
 from headscope.results.store import open_result as open_result
 from headscope.results.store import save as save
+from headscope.training.ablate import ablate as ablate
 from headscope.training.finetune import finetune as finetune
 from headscope.training.score import score as score
 from headscope.version import __version__ as __version__

@@ -37,7 +37,7 @@ def test_an_undefined_metric_has_no_interval():
 
 
 def test_perplexity_is_weighted_by_tokens():
-    assert metrics.perplexity(np.array([np.log(2), 3 * np.log(4)]), np.array([1.0, 3.0])) == pytest.approx(2**1.75)
+    assert metrics.perplexity(np.array([np.log(2) + 3 * np.log(4), 4.0])) == pytest.approx(2**1.75)
 
 
 def test_resampled_counts_equal_those_of_resampled_examples():
@@ -59,3 +59,19 @@ def test_an_interval_covers_the_truth_95_times_in_100():
         low, high = metrics.make_example_metric(pearson, x, y).interval()
         covered += low < 0.6 < high
     assert 88 <= covered <= 99
+
+
+def test_metrics_of_sums_equal_those_of_examples():
+    labels, predictions = make_answers(2)
+    x, y = np.random.default_rng(1).normal(size=(2, 50))
+    answers = {"loss": np.abs(x), "tokens": np.arange(1, 51), "right": np.arange(50) // 2}
+    made = [metrics.make_accuracy(labels, predictions), metrics.make_pearson(x + 3, y + x)]
+    for metric in [*made, *metrics.make_token_metrics(answers).values()]:
+        assert metric.from_sums(metric.statistics.sum(0)) == pytest.approx(metric.value, rel=1e-12)
+
+
+def test_the_interval_of_a_metric_of_sums_is_that_of_resampled_examples():
+    loss, tokens = np.random.default_rng(2).random((2, 40)) + 1
+    found = metrics.make_sum_metric(metrics.perplexity, np.stack([loss, tokens], -1)).interval()
+    literal = metrics.make_example_metric(lambda loss, tokens: np.exp(loss.sum(-1) / tokens.sum(-1)), loss, tokens)
+    assert found == pytest.approx(literal.interval(), rel=1e-12)

@@ -12,6 +12,7 @@ from sklearn.metrics import f1_score
 
 import headscope as hs
 from headscope.core.errors import InputError
+from headscope.core.example import Example
 from headscope.results.stamp import read_provenance
 from tests.models import network, tiny, tokenizer
 from tests.training.data import choosing, labelled, paired, plain
@@ -117,3 +118,45 @@ def test_data_that_does_not_fit_the_model_is_refused(tuned):  # noqa: F811
         hs.score(tuned[0], plain(3), **QUIET)
     with pytest.raises(InputError, match="There are no examples in the data"):
         hs.score(tuned[0], [], **QUIET)
+
+
+def test_the_likelihood_of_a_text_is_that_of_each_token_after_those_before():
+    model, data = with_head("gpt2", "AutoModelForCausalLM"), plain(5)
+    result = hs.score(model, data, batch_size=2, **QUIET)
+    for index, example in enumerate(data):
+        inputs = tokenizer()(example.text, return_tensors="pt")
+        ids = inputs.input_ids
+        with torch.no_grad():
+            logits = model.network(**inputs).logits[0].double()
+        losses = [-logits[place].log_softmax(-1)[ids[0, place + 1]] for place in range(ids.shape[1] - 1)]
+        right = [logits[place].argmax() == ids[0, place + 1] for place in range(ids.shape[1] - 1)]
+        assert float(result["loss"][index]) == pytest.approx(float(sum(losses)), rel=1e-5)
+        assert (int(result["tokens"][index]), int(result["right"][index])) == (len(losses), sum(right))
+    mean = float(result["loss"].sum() / result["tokens"].sum())
+    assert float(result["perplexity"]) == pytest.approx(np.exp(mean))
+    assert float(result["log_likelihood"]) == pytest.approx(-mean)
+    assert float(result["accuracy"]) == float(result["right"].sum() / result["tokens"].sum())
+
+
+def test_padding_of_a_causal_model_is_on_the_right():
+    model, data = with_head("gpt2", "AutoModelForCausalLM"), plain(4)
+    left = tokenizer()
+    left.padding_side = "left"
+    first, second = (hs.score(changed, data, pad_to=20, **QUIET) for changed in (model, replace(model, tokenizer=left)))
+    np.testing.assert_array_equal(first["loss"], second["loss"])
+    assert left.padding_side == "left"
+
+
+def test_a_model_that_sees_later_tokens_has_no_likelihood():
+    model = with_head("bert", "AutoModelForCausalLM", is_decoder=True)
+    assert float(hs.score(model, plain(3), **QUIET)["perplexity"]) > 1
+    model = with_head("bert", "AutoModelForCausalLM", is_decoder=False)
+    with pytest.raises(InputError, match="This BertLMHeadModel sees the tokens after the one that it predicts from"):
+        hs.score(model, plain(3), **QUIET)
+
+
+def test_a_text_of_one_token_has_no_next_token():
+    words = tokenizer()
+    words.backend_tokenizer.post_processor = None
+    with pytest.raises(InputError, match="The text of example 'one' has 1 token"):
+        hs.score(replace(with_head("gpt2", "AutoModelForCausalLM"), tokenizer=words), [Example("one", "cat")], **QUIET)

@@ -53,8 +53,8 @@ def pad_batch(tokenizer: Any, batch: Mapping[str, Tensor], width: int) -> dict[s
     }
 
 
-def require_padding(tokenizer: Any, config: Any) -> Any:
-    """Return a tokenizer that can pad; a copy that pads with the end token where there is no padding token."""
+def require_padding(tokenizer: Any, config: Any, side: str | None = None) -> Any:
+    """Return a tokenizer that can pad, on `side` if given; a copy that pads with the end token if it has no other."""
     if tokenizer is None:
         raise InputError("This model has no tokenizer, so no text can be read. Give one: hs.load(…, tokenizer=…).")
     if tokenizer.pad_token_id is None:
@@ -62,6 +62,9 @@ def require_padding(tokenizer: Any, config: Any) -> Any:
             raise InputError("The tokenizer has neither a padding nor an end token. Set tokenizer.pad_token.")
         tokenizer = deepcopy(tokenizer)
         tokenizer.pad_token = tokenizer.eos_token
+    if side is not None and tokenizer.padding_side != side:
+        tokenizer = deepcopy(tokenizer)
+        tokenizer.padding_side = side
     if getattr(config, "pad_token_id", None) is None:
         config.pad_token_id = tokenizer.pad_token_id
     return tokenizer

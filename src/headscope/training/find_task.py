@@ -6,12 +6,13 @@ from typing import Any
 from headscope.core.errors import InputError, unknown_name
 from headscope.core.example import Example
 from headscope.training.task import Task
+from headscope.training.tasks.causal import Causal, check_causal
 from headscope.training.tasks.choice import Choice
 from headscope.training.tasks.classification import Classification
 from headscope.training.tasks.mlm import Mlm
 from headscope.training.tasks.regression import Regression
 
-TASKS: dict[str, Any] = {task.name: task for task in (Classification, Regression, Choice, Mlm)}
+TASKS: dict[str, Any] = {task.name: task for task in (Classification, Regression, Choice, Mlm, Causal)}
 
 
 def find_task(name: str, train: Sequence[Example]) -> tuple[Task, str]:
@@ -48,6 +49,8 @@ def find_task_of_head(name: str, network: Any, examples: Sequence[Example]) -> T
         return Classification(tuple(_read_class_names(config)))
     if chosen == "choice":
         return Choice(len(examples[0].columns.get("choices", ())))
+    if chosen == "causal":
+        check_causal(network)
     task: Task = TASKS[chosen]()
     return task
 
@@ -64,8 +67,8 @@ def _infer_task(train: Sequence[Example]) -> tuple[str, str]:
     if all(label is None for label in labels):
         raise InputError(
             f"None of the {len(labels):,} training examples has a label, so the task cannot be inferred. Name the "
-            "column that holds it: hs.read(…, label=…), in the shell --label. Only masked language modelling, "
-            "task='mlm', needs none."
+            "column that holds it: hs.read(…, label=…), in the shell --label. Only language modelling, task='mlm' or "
+            "task='causal', needs none."
         )
     if any(isinstance(label, float) for label in labels):
         return "regression", "labels are numbers with a fraction"

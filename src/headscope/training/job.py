@@ -54,7 +54,7 @@ def prepare_training(
     check_max_length(base, [*train, *dev], settings.max_length)
     with seed_all(settings.seed):
         network, new = build_network(base, kind, from_scratch=settings.from_scratch)
-    tokenizer = require_padding(base.tokenizer, network.config)
+    tokenizer = require_padding(base.tokenizer, network.config, kind.padding_side)
     labelled = kind.name in ("classification", "choice")
     facts = {
         "version": __version__,

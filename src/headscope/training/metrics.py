@@ -1,15 +1,17 @@
 """Metrics of predictions, with their 95 % confidence intervals."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from headscope.uncertainty.bootstrap import bootstrap_metric, percentile_interval, resample_counts
+from headscope.uncertainty.bootstrap import bootstrap_metric, bootstrap_sums, percentile_interval, resample_counts
+from headscope.uncertainty.correlation import pearson, pearson_from_sums, pearson_statistics
 from headscope.uncertainty.intervals import wilson_interval
+from headscope.uncertainty.paired import FromSums
 
 DRAWS, SEED = 1000, 0
 """Bootstrap draws of an interval, and their random seed."""
@@ -24,12 +26,31 @@ class Metric:
     value: float
     interval: Callable[[], tuple[float, float]]
     method: str  # of the interval
+    statistics: Float[np.ndarray, "example statistic"] | None = None  # whose sums decide the value
+    from_sums: FromSums | None = None  # from these sums to the value; None for metrics that are not compared
+    is_proportion: bool = False  # of examples that are right, the first statistic
 
 
 def make_accuracy(labels: Any, predictions: Any) -> Metric:
     """Return the accuracy with Wilson's interval."""
-    right, total = int((labels == predictions).sum()), len(labels)
-    return Metric(right / total, partial(wilson_interval, right, total), "Wilson")
+    right = np.asarray(labels == predictions, float)
+    ends = partial(wilson_interval, int(right.sum()), len(right))
+    return Metric(right.mean(), ends, "Wilson", np.stack([right, np.ones_like(right)], -1), divide_sums, True)
+
+
+def make_pearson(labels: Float[np.ndarray, " example"], predictions: Float[np.ndarray, " example"]) -> Metric:
+    """Return the linear correlation with its bootstrap interval."""
+    metric, centre = make_example_metric(pearson, labels, predictions), labels.mean()  # for the precision of squares
+    return replace(
+        metric, statistics=pearson_statistics(labels - centre, predictions - centre), from_sums=pearson_from_sums
+    )
+
+
+def make_sum_metric(from_sums: FromSums, statistics: Float[np.ndarray, "example statistic"]) -> Metric:
+    """Return a metric that is a function of sums over examples, with its bootstrap interval."""
+    draws = partial(bootstrap_sums, statistics, draws=DRAWS, seed=SEED)
+    metric = _bootstrap(from_sums(statistics.sum(0)), lambda: from_sums(draws()))
+    return replace(metric, statistics=statistics, from_sums=from_sums)
 
 
 def make_count_metric(function: Callable[[Counts], Any], counts: Counts) -> Metric:
@@ -43,6 +64,20 @@ def make_count_metric(function: Callable[[Counts], Any], counts: Counts) -> Metr
 def make_example_metric(function: Callable[..., Any], *columns: Float[np.ndarray, " example"]) -> Metric:
     """Return a metric of columns of values, one per example, with its bootstrap interval over examples."""
     return _bootstrap(function(*columns), partial(bootstrap_metric, function, *columns, draws=DRAWS, seed=SEED))
+
+
+def make_token_metrics(answers: Mapping[str, Any]) -> dict[str, Metric]:
+    """Return the metrics of a language model, from the summed loss, tokens and right tokens of each example.
+
+    `log_likelihood` is the mean of a token in nats, `perplexity` is exp of its negative, `accuracy` the share of right
+    tokens. Examples are resampled, as the tokens of one are dependent.
+    """
+    loss, right, tokens = (np.asarray(answers[name], float) for name in ("loss", "right", "tokens"))
+    return {
+        "perplexity": make_sum_metric(perplexity, np.stack([loss, tokens], -1)),
+        "log_likelihood": make_sum_metric(divide_sums, np.stack([-loss, tokens], -1)),
+        "accuracy": make_sum_metric(divide_sums, np.stack([right, tokens], -1)),
+    }
 
 
 def _bootstrap(value: Any, resample: Callable[[], Any]) -> Metric:
@@ -81,11 +116,14 @@ def matthews(counts: Counts) -> Float[np.ndarray, "*draws"]:
     return _divide(covariance, np.sqrt(variances), empty=0.0)
 
 
-def perplexity(
-    losses: Float[np.ndarray, "*draws example"], tokens: Float[np.ndarray, "*draws example"]
-) -> Float[np.ndarray, "*draws"]:
-    """Return exp of the mean loss per token, from the summed loss and the number of tokens of each example."""
-    return np.asarray(np.exp(_divide(losses.sum(-1), tokens.sum(-1), empty=np.nan)))
+def divide_sums(sums: Float[np.ndarray, "*draws 2"]) -> Float[np.ndarray, "*draws"]:
+    """Return a mean, such as the accuracy of tokens, from a sum and the number of terms."""
+    return _divide(sums[..., 0], sums[..., 1], empty=np.nan)
+
+
+def perplexity(sums: Float[np.ndarray, "*draws 2"]) -> Float[np.ndarray, "*draws"]:
+    """Return exp of the mean loss per token, from the sum of losses and the number of tokens."""
+    return np.asarray(np.exp(divide_sums(sums)))
 
 
 def _divide(numerator: Any, denominator: Any, empty: float) -> Float[np.ndarray, "*draws"]:

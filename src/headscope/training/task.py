@@ -29,6 +29,7 @@ class Task(ABC):
     name: ClassVar[str]
     head: ClassVar[str]  # the auto class of transformers for models with this head
     main: ClassVar[str]  # the main metric
+    padding_side: ClassVar[str | None] = None  # where the task needs padding; None for that of the tokenizer
 
     @classmethod
     @abstractmethod

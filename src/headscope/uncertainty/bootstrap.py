@@ -1,6 +1,6 @@
 """Bootstrap over examples: resampled means, counts and metrics, and percentile intervals."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -54,13 +54,25 @@ def bootstrap_metric(
 
     All columns are drawn together. Draws are made in batches, which bounds the memory.
     """
-    random, count = np.random.default_rng(seed), len(columns[0])
-    batch = max(1, CELLS // count)
-    values = []
+    indices = _draw_indices(len(columns[0]), draws, seed)
+    return np.concatenate([metric(*(column[index] for column in columns)) for index in indices])
+
+
+def bootstrap_sums(values: Array, *, draws: int = DRAWS, seed: int = 0) -> Array:
+    """Return the sums of examples resampled with replacement, `draw …`, in the same draws as `bootstrap_metric`."""
+    count, sums = len(values), []
+    for index in _draw_indices(count, draws, seed):
+        cells = index + count * np.arange(len(index))[:, None]
+        times = np.bincount(cells.ravel(), minlength=index.size).reshape(index.shape)
+        sums.append(times.astype(np.float64) @ values.reshape(count, -1))
+    return np.concatenate(sums).reshape(draws, *values.shape[1:])
+
+
+def _draw_indices(count: int, draws: int, seed: int) -> Iterator[np.ndarray[Any, np.dtype[np.int64]]]:
+    """Yield the indices of resampled examples, `draw example`, in batches."""
+    random, batch = np.random.default_rng(seed), max(1, CELLS // count)
     for start in range(0, draws, batch):
-        index = random.integers(0, count, (min(batch, draws - start), count))
-        values.append(metric(*(column[index] for column in columns)))
-    return np.concatenate(values)
+        yield random.integers(0, count, (min(batch, draws - start), count))
 
 
 def percentile_interval(

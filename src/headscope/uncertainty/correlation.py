@@ -20,6 +20,21 @@ def pearson(x: Values, y: Values) -> Float[np.ndarray, "*draws"]:
     return np.where(constant, np.nan, correlation)
 
 
+def pearson_statistics(x: Values, y: Values) -> Float[np.ndarray, "*draws example 6"]:
+    """Return of each example what `pearson_from_sums` needs the sums of: 1, x, y, x², y² and xy."""
+    return np.stack([np.ones_like(x), x, y, x * x, y * y, x * y], axis=-1)
+
+
+def pearson_from_sums(sums: Float[np.ndarray, "*draws 6"]) -> Float[np.ndarray, "*draws"]:
+    """Return the linear correlation from the sums of `pearson_statistics`; NaN where either side is constant."""
+    n, x, y, xx, yy, xy = np.moveaxis(np.asarray(sums), -1, 0)
+    spread = xx - x * x / n, yy - y * y / n
+    constant = (spread[0] <= 1e-12 * xx) | (spread[1] <= 1e-12 * yy)  # what rounding leaves of 0
+    with np.errstate(invalid="ignore", divide="ignore"):
+        correlation = (xy - x * y / n) / np.sqrt(spread[0] * spread[1])
+    return np.where(constant, np.nan, correlation)
+
+
 def spearman(x: Values, y: Values) -> Float[np.ndarray, "*draws"]:
     """Return the rank correlation, with ties at their average rank; NaN where either side is constant.
 

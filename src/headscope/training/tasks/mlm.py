@@ -12,7 +12,7 @@ from headscope.core.errors import InputError
 from headscope.core.example import Example
 from headscope.data.tokenizing.encode import EncodedExample, pad_lists
 from headscope.training.encode import IGNORED, pad_rows, tokenise_examples
-from headscope.training.metrics import Metric, make_example_metric, perplexity
+from headscope.training.metrics import Metric, make_token_metrics
 from headscope.training.task import Answers, Draw, Task
 
 SELECTED, MASKED, REPLACED = 0.15, 0.8, 0.1
@@ -66,11 +66,7 @@ class Mlm(Task):
 
     def compute_metrics(self, answers: Answers) -> dict[str, Metric]:
         """Return perplexity and the accuracy of selected tokens; texts are resampled, as their tokens are dependent."""
-        loss, right, tokens = (answers[name].astype(float) for name in ("loss", "right", "tokens"))
-        return {
-            "perplexity": make_example_metric(perplexity, loss, tokens),
-            "accuracy": make_example_metric(lambda right, tokens: right.sum(-1) / tokens.sum(-1), right, tokens),
-        }
+        return make_token_metrics(answers)
 
 
 def _mask_tokens(tokenizer: Any, row: EncodedExample, random: np.random.Generator) -> EncodedExample:

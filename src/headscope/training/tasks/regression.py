@@ -9,9 +9,9 @@ from torch import Tensor
 from headscope.core.example import Example
 from headscope.data.tokenizing.encode import EncodedExample
 from headscope.training.labels import check_labels, check_several_labels
-from headscope.training.metrics import Metric, make_example_metric
+from headscope.training.metrics import Metric, make_example_metric, make_pearson
 from headscope.training.task import Answers, Task
-from headscope.uncertainty.correlation import pearson, spearman
+from headscope.uncertainty.correlation import spearman
 
 
 @dataclass(frozen=True)
@@ -50,4 +50,4 @@ class Regression(Task):
     def compute_metrics(self, answers: Answers) -> dict[str, Metric]:
         """Return Pearson's and Spearman's correlation."""
         columns = answers["label"].astype(float), answers["prediction"].astype(float)
-        return {"pearson": make_example_metric(pearson, *columns), "spearman": make_example_metric(spearman, *columns)}
+        return {"pearson": make_pearson(*columns), "spearman": make_example_metric(spearman, *columns)}

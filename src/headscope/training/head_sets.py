@@ -1,0 +1,87 @@
+"""Sets of heads that are edited one after the other: every head, every layer, all heads of a layer but one."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Shaped
+
+from headscope.core.errors import InputError
+from headscope.core.heads import HeadSelection, check_heads_argument
+from headscope.core.prose import join_words
+
+KINDS = ("heads", "layers", "all_but_one")
+
+
+@dataclass(frozen=True)
+class HeadSets:
+    """Sets of heads, and where the result of each belongs in an array."""
+
+    selections: tuple[tuple[str, ...], ...]
+    dims: tuple[str, ...]
+    coords: Mapping[str, Sequence[Any]]
+    cells: tuple[tuple[int, ...], ...]  # of each set, in an array with these dims
+
+    def arrange(self, values: Iterable[Any]) -> Shaped[np.ndarray, "..."]:
+        """Return one value, or array, for each set as an array with the dims.
+
+        Where a layer has fewer heads than others it is NaN, or empty for texts.
+        """
+        tables = list(map(np.asarray, values))
+        first = tables[0]
+        shape = tuple(len(self.coords[dim]) for dim in self.dims)
+        if len(tables) == np.prod(shape):
+            return np.stack(tables).reshape(*shape, *first.shape)
+        is_text = first.dtype.kind in "OU"
+        table = np.full((*shape, *first.shape), "" if is_text else np.nan, object if is_text else float)
+        for cell, value in zip(self.cells, tables, strict=True):
+            table[cell] = value
+        return table
+
+
+def make_head_sets(sets: Any, heads: Mapping[str, Sequence[int]], site: str) -> HeadSets:
+    """Return the sets of a kind, or those of a list of selections, in which names without a site are at `site`.
+
+    `heads` are the numbers of heads of each layer, by site.
+    """
+    if site not in heads:
+        raise InputError(f"This model has no attention site '{site}'. Its sites: {join_words(heads)}.")
+    if isinstance(sets, str) and sets in KINDS:
+        return _list_sets(sets, heads[site], f"{site}." if len(heads) > 1 else "")
+    if isinstance(sets, str):
+        raise InputError(
+            f"sets={sets!r} is none of {join_words(KINDS, 'or')}. For sets of your own give a list, such as "
+            "['L3H7+L0H1', 'L2'], in the shell one --sets for each."
+        )
+    if not isinstance(sets, Sequence) or not sets:
+        raise InputError(f"sets must be {join_words(KINDS, 'or')}, or a list of selections of heads, but got {sets!r}.")
+    names = ["+".join(selection) if isinstance(selection, list | tuple) else selection for selection in sets]
+    selections = tuple(_add_site(selection, heads, site) for selection in sets)
+    if len(set(names)) < len(names):
+        raise InputError(f"sets names {next(name for name in names if names.count(name) > 1)} twice. Name each set once.")
+    return HeadSets(selections, ("heads",), {"heads": names}, tuple((index,) for index in range(len(names))))
+
+
+def _list_sets(kind: str, counts: Sequence[int], prefix: str) -> HeadSets:
+    """Return every head, every layer or all heads of a layer but one."""
+    layers = list(range(len(counts)))
+    if kind == "layers":
+        names = tuple((f"{prefix}L{layer}",) for layer in layers)
+        return HeadSets(names, ("layer",), {"layer": layers}, tuple((layer,) for layer in layers))
+    cells = tuple((layer, head) for layer in layers for head in range(counts[layer]))
+    if kind == "all_but_one":
+        names = tuple((f"{prefix}L{layer}-L{layer}H{head}",) for layer, head in cells)
+    else:
+        names = tuple((f"{prefix}L{layer}H{head}",) for layer, head in cells)
+    return HeadSets(names, ("layer", "head"), {"layer": layers, "head": list(range(max(counts)))}, cells)
+
+
+def _add_site(selection: Any, heads: Mapping[str, Sequence[int]], site: str) -> tuple[str, ...]:
+    """Return the parts of a selection with a site before those without; check that the model has these heads."""
+    terms = HeadSelection.of(check_heads_argument(selection)).terms
+    named = tuple(term.text if term.site or len(heads) == 1 else f"{site}.{term.text}" for term in terms)
+    chosen = HeadSelection.of(named)
+    chosen.find_sites(list(heads))
+    chosen.check(heads)
+    return named

@@ -1,0 +1,80 @@
+"""Paired intervals and tests equal literal loops, scipy's tests and answers worked out by hand."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest
+
+from headscope.uncertainty.bootstrap import CELLS
+from headscope.uncertainty.correlation import pearson, pearson_from_sums, pearson_statistics
+from headscope.uncertainty.paired import bootstrap_change, mcnemar_test, permutation_test
+
+
+def mean(sums):
+    return sums[..., 0] / sums[..., 1]
+
+
+def with_ones(values):
+    return np.stack([values, np.ones_like(values)], -1)
+
+
+def test_mcnemar_is_a_binomial_test_of_the_examples_that_differ():
+    random = np.random.default_rng(0)
+    before, after = random.random(60) < 0.7, random.random((60, 2, 3)) < 0.6
+    p = mcnemar_test(before, after)
+    for cell in product(range(2), range(3)):
+        lost, gained = (before & ~after[:, *cell]).sum(), (~before & after[:, *cell]).sum()
+        assert p[cell] == pytest.approx(binomtest(int(lost), int(lost + gained)).pvalue, rel=1e-12)
+
+
+def test_mcnemar_of_equal_answers_is_1():
+    before = np.array([1, 0, 1])
+    assert mcnemar_test(before, np.stack([before, 1 - before], -1)).tolist() == [1.0, 1.0]
+
+
+def test_a_permutation_test_approaches_all_swaps():
+    before, after = np.array([0.2, 0.9, 0.4, 0.5, 0.1, 0.8]), np.array([0.9, 1.0, 0.3, 0.9, 0.7, 0.9])
+    swaps = np.array(list(product([False, True], repeat=6)))
+    changes = np.where(swaps, before - after, after - before).mean(-1)
+    exact = np.mean(np.abs(changes) >= np.abs((after - before).mean()) - 1e-12)
+    found = permutation_test(with_ones(before), with_ones(after)[:, None], mean, permutations=20_000)
+    assert found == pytest.approx([exact], abs=0.01)  # four standard errors of 20,000 swaps
+
+
+def test_a_permutation_test_equals_a_literal_loop(monkeypatch):
+    monkeypatch.setattr("headscope.uncertainty.paired.CELLS", 120)  # several batches
+    random = np.random.default_rng(3)
+    x, before, after = random.normal(size=(3, 12))
+    after = np.stack([before + 0.1 * after, after, before], -1)
+    statistics = pearson_statistics(x, before), pearson_statistics(np.repeat(x[:, None], 3, 1), after)
+    found = permutation_test(*statistics, pearson_from_sums, permutations=99, seed=5)
+    draws = np.random.default_rng(5)
+    swaps = np.concatenate([draws.integers(0, 2, (size, 12), dtype=np.int8) for size in _batches(99, 120 // 18)])
+    for run in range(3):
+        observed, count = abs(pearson(x, after[:, run]) - pearson(x, before)), 1
+        for swap in swaps.astype(bool):
+            first, second = np.where(swap, after[:, run], before), np.where(swap, before, after[:, run])
+            count += abs(pearson(x, second) - pearson(x, first)) >= observed - 1e-12
+        assert found[run] == count / 100
+    assert found[2] == 1.0  # nothing changed
+
+
+def _batches(total, size):
+    return [min(size, total - start) for start in range(0, total, size)]
+
+
+def test_an_undefined_change_has_no_p_value():
+    x = np.arange(5.0)
+    constant = pearson_statistics(x, np.full(5, 0.1))
+    assert np.isnan(permutation_test(pearson_statistics(x, x), constant[:, None], pearson_from_sums, permutations=9))
+
+
+def test_both_runs_share_the_draws_of_the_bootstrap():
+    random = np.random.default_rng(4)
+    before, after = random.random((2, 30))
+    found = bootstrap_change(with_ones(before), with_ones(np.stack([after, before], -1)), mean, draws=50, seed=6)
+    index = np.random.default_rng(6).integers(0, 30, (50, 30))
+    assert CELLS > 50 * 30  # all draws are one batch
+    assert found[:, 0] == pytest.approx((after[index] - before[index]).mean(-1), abs=1e-12)
+    assert (found[:, 1] == 0).all()
