@@ -58,9 +58,13 @@ def test_every_head_is_scored_as_hs_score_does(bert, every_head):
 def test_changes_are_tested_in_pairs_and_corrected_for_all_heads(every_head):
     label = every_head["label"].values
     before = every_head["prediction_whole"].values == label
-    literal = np.array([[mcnemar_test(before, cell == label) for cell in row] for row in every_head["prediction"].values])
+    literal = np.array(
+        [[mcnemar_test(before, cell == label) for cell in row] for row in every_head["prediction"].values]
+    )
     np.testing.assert_array_equal(every_head["change_p"], literal)
-    np.testing.assert_array_equal(every_head["change_p_adjusted"], correct_p_values(literal.ravel()).reshape(literal.shape))
+    np.testing.assert_array_equal(
+        every_head["change_p_adjusted"], correct_p_values(literal.ravel()).reshape(literal.shape)
+    )
     assert (every_head["change_significant"] == (every_head["change_p_adjusted"] < 0.05)).all()
     assert (every_head["change_low"] <= every_head["change"]).all()
     assert (every_head["change"] <= every_head["change_high"]).all()
@@ -140,4 +144,5 @@ def test_the_model_is_left_as_it_was(bert):
     before = {name: module.forward for name, module in bert.network.named_modules()}
     hs.ablate(bert, labelled(4), sets="layers", **QUIET)
     assert {name: module.forward for name, module in bert.network.named_modules()} == before
-    assert not bert.network._forward_hooks and not bert.network._forward_pre_hooks
+    assert not bert.network._forward_hooks
+    assert not bert.network._forward_pre_hooks

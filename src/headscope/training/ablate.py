@@ -16,8 +16,8 @@ from headscope.engine.count_heads import count_heads
 from headscope.engine.edited import describe_edits, make_edit
 from headscope.engine.progress import show_progress
 from headscope.engine.sites import find_sites
-from headscope.results.stamp import stamp
 from headscope.results.compare import LEVEL
+from headscope.results.stamp import stamp
 from headscope.training.changes import compare_scores
 from headscope.training.head_sets import HeadSets, make_head_sets
 from headscope.training.metrics import Metric
@@ -81,7 +81,9 @@ def _check_edit(edit: Any) -> HeadEdit:
     """Return the edit; raise InputError for one that is not of heads, or that names some."""
     made = make_edit(edit)
     if not isinstance(made, HeadEdit):
-        raise InputError(f"'{to_spec(made)}' is no edit of heads. Give one of them, such as zero_heads or uniform_heads.")
+        raise InputError(
+            f"'{to_spec(made)}' is no edit of heads. Give one of them, such as zero_heads or uniform_heads."
+        )
     if made.heads != ("all",):
         raise InputError(
             f"The edit '{to_spec(made)}' names heads, but hs.ablate edits one set after the other. Leave its heads "

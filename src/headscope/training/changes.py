@@ -14,9 +14,10 @@ def compare_scores(before: Metric, after: Sequence[Metric]) -> dict[str, Array]:
     """Return the change from `before` to each of `after`, `change`, with its paired interval and p-value.
 
     `change_low` and `change_high` are the 95 % percentile interval of the bootstrap over examples, whose draws both
-    runs share. `change_p` is that of McNemar's exact test for the accuracy of examples, else of a paired permutation test.
+    runs share. `change_p` is that of McNemar's exact test for the accuracy of examples, else of a permutation test.
     """
-    assert before.statistics is not None and before.from_sums is not None
+    assert before.statistics is not None
+    assert before.from_sums is not None
     runs = np.stack([metric.statistics for metric in after if metric.statistics is not None], axis=1)
     low, high = percentile_interval(
         bootstrap_change(before.statistics, runs, before.from_sums, draws=DRAWS, seed=SEED), ignore_nan=True

@@ -59,7 +59,9 @@ def make_head_sets(sets: Any, heads: Mapping[str, Sequence[int]], site: str) -> 
     names = ["+".join(selection) if isinstance(selection, list | tuple) else selection for selection in sets]
     selections = tuple(_add_site(selection, heads, site) for selection in sets)
     if len(set(names)) < len(names):
-        raise InputError(f"sets names {next(name for name in names if names.count(name) > 1)} twice. Name each set once.")
+        raise InputError(
+            f"sets names {next(name for name in names if names.count(name) > 1)} twice. Name each set once."
+        )
     return HeadSets(selections, ("heads",), {"heads": names}, tuple((index,) for index in range(len(names))))
 
 

@@ -79,6 +79,8 @@ def permutation_test(
         swapped = random.integers(0, 2, (min(batch, permutations - start), len(flat)), dtype=np.int8)
         moved = (swapped.astype(float) @ difference).reshape(-1, *flat.shape[1:])
         change = np.abs(from_sums(totals[1] + moved) - from_sums(totals[0] - moved))
-        extreme += (~(change < observed * (1 - 1e-9))).sum(0)  # equal ones are, whatever the rounding; undefined ones too
+        extreme += (~(change < observed * (1 - 1e-9))).sum(
+            0
+        )  # equal ones are, whatever the rounding; undefined ones too
     p = (1 + extreme) / (1 + permutations)
     return np.where(np.isnan(observed), np.nan, p).reshape(shape)
