@@ -20,10 +20,10 @@ NAMES = {
     "Batch", "CaptureError", "DataWarning", "Edit", "Example", "Figure", "HeadscopeError", "Importance", "Importances",
     "InputError", "Lens", "LoadError", "Maps", "MissingExtra", "Model", "NotCaptured", "OutputError", "PerExample",
     "Statistic", "Study", "Tokens", "Trace", "UnknownName", "__version__", "ablate", "average_heads", "by_layer",
-    "capture", "compare", "draw", "edited", "finetune", "generate", "identifiability", "importances", "list_edits",
-    "list_families", "list_figures", "list_importance_methods", "list_lenses", "list_readers", "list_statistics",
-    "list_studies", "load", "make_maps", "measure", "merge", "open_result", "read", "report", "save", "score", "show",
-    "stream", "study", "to_words", "view",
+    "capture", "compare", "draw", "edited", "finetune", "generate", "head_importance", "identifiability", "importances",
+    "list_edits", "list_families", "list_figures", "list_importance_methods", "list_lenses", "list_readers",
+    "list_statistics", "list_studies", "load", "make_maps", "measure", "merge", "open_result", "read", "report",
+    "save", "score", "show", "stream", "study", "to_words", "view",
 }  # fmt: skip
 
 

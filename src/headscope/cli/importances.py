@@ -1,6 +1,5 @@
 """`headscope importances`: how much each word of a text matters for a prediction."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -24,16 +23,15 @@ from headscope.cli.options import (
     Seed,
     Text,
     Words,
+    check_figure_out,
     complete_from,
     edit_model,
     read_examples,
 )
-from headscope.core.errors import InputError
 
 if TYPE_CHECKING:
     import headscope as hs
 
-SUFFIXES = (".pdf", ".svg", ".png", ".html", ".nc")
 MAX_SHOWN = 10
 """Texts that are printed."""
 
@@ -77,7 +75,7 @@ def verb(
 def _explain(options: dict[str, Any]) -> None:
     """Load, read, explain, print and write."""
     out, force = options["out"] or [], options["force"]
-    _check_output(out, force)
+    check_figure_out(out, overwrite=force)
     console = Console(highlight=False)
     with load_library() as hs:
         loaded = hs.load(options["model"], device=options["device"], dtype=options["dtype"])
@@ -100,16 +98,6 @@ def _read(options: dict[str, Any]) -> "list[hs.Example]":
     named = options["malformed"] != "error" or any(options.get(name) for name in NAMES)
     examples = read_examples(options["data"], options) if named else read_texts(options["data"])
     return sample_examples(examples, options["limit"], options["seed"])
-
-
-def _check_output(out: list[Path], force: bool) -> None:
-    """Raise an error for an unknown file ending, or a file that exists, before the model is loaded."""
-    from headscope.results.store import refuse_existing
-
-    for path in out:
-        if path.suffix.lower() not in SUFFIXES:
-            raise InputError(f"Cannot write '{path.name}': its ending must be one of {' '.join(SUFFIXES)}.")
-        refuse_existing(path, overwrite=force)
 
 
 def _list_texts(result: "hs.Importances") -> "list[hs.Importances]":

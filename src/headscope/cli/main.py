@@ -17,7 +17,7 @@ from headscope.core.errors import DataWarning, HeadscopeError, InputError, Outpu
 from headscope.version import __version__
 
 VERBS = (
-    *("show", "importances", "measure", "merge", "compare", "finetune", "score"),
+    *("show", "importances", "measure", "merge", "compare", "finetune", "score", "head_importance"),
     *("draw", "report", "study", "list", "cite"),
 )
 GROUPS = ("patterns",)
@@ -100,7 +100,7 @@ def _print_warning(
 
 for _verb in VERBS:
     _module = import_module(f"headscope.cli.{_verb}")
-    app.command(_verb, **getattr(_module, "SETTINGS", {}))(report_errors(_module.verb))
+    app.command(_verb.replace("_", "-"), **getattr(_module, "SETTINGS", {}))(report_errors(_module.verb))
 
 for _group in GROUPS:
     _module = import_module(f"headscope.cli.{_group}")

@@ -1,6 +1,6 @@
 """Shell options that several verbs share: the columns of a data file, the model and its device; completion."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Annotated, Any
@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from headscope.core.catalog import catalogs
+from headscope.core.errors import InputError
 
 
 def complete_from(catalog: str) -> Callable[[str], list[str]]:
@@ -64,7 +65,18 @@ FigureOut = Annotated[
         "--out", "-o", help="Output file: a figure (.pdf .svg .png .html) or the numbers (.nc). May be repeated."
     ),
 ]
+FIGURE_SUFFIXES = (".pdf", ".svg", ".png", ".html", ".nc")
 Force = Annotated[bool, typer.Option("--force", help="Replace what exists at the path of --out.")]
+
+
+def check_figure_out(out: Iterable[Path] | None, *, overwrite: bool) -> None:
+    """Raise an error for an unknown file ending, or a file that exists, before the model is loaded."""
+    from headscope.results.store import refuse_existing
+
+    for path in out or ():
+        if path.suffix.lower() not in FIGURE_SUFFIXES:
+            raise InputError(f"Cannot write '{path.name}': its ending must be one of {' '.join(FIGURE_SUFFIXES)}.")
+        refuse_existing(path, overwrite=overwrite)
 
 
 def edit_model(model: Any, edits: list[str] | None) -> AbstractContextManager[Any]:

@@ -31,7 +31,7 @@ def to_shell_words(message: str, flags: Mapping[str, tuple[str, str]], verbs: It
     """
     known = set(verbs)
     message = _BOTH.sub("", message)
-    message = _CALL.sub(lambda call: f"headscope {call[1]}" if call[1] in known else call[0], message)
+    message = _CALL.sub(lambda call: f"headscope {call[1].replace('_', '-')}" if call[1] in known else call[0], message)
     for name, (flag, off) in flags.items():
         pattern = rf"(?<![\w.:,-]){name}=({VALUE})?"
         message = re.sub(pattern, partial(_write_option, flag, off), message)

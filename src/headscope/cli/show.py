@@ -19,6 +19,7 @@ from headscope.cli.options import (
     PadTo,
     Site,
     Target,
+    check_figure_out,
     complete_from,
     edit_model,
 )
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
     import xarray as xr
 
     import headscope as hs
-
-SUFFIXES = (".pdf", ".svg", ".png", ".html", ".nc")
 
 
 def verb(
@@ -86,14 +85,9 @@ def verb(
 
 def _check_output(figure: str | None, out: list[Path], force: bool) -> None:
     """Raise an error for an unknown figure or file ending, or a file that exists, before the model is loaded."""
-    from headscope.results.store import refuse_existing
-
     if figure is not None:
         figures.find(parse_spec(figure)[0])
-    for path in out:
-        if path.suffix.lower() not in SUFFIXES:
-            raise InputError(f"Cannot write '{path.name}': its ending must be one of {' '.join(SUFFIXES)}.")
-        refuse_existing(path, overwrite=force)
+    check_figure_out(out, overwrite=force)
 
 
 def _check_target(lens: str, target: str | None) -> None:

@@ -30,14 +30,11 @@ def predict(
 ) -> Answers:
     """Return the answers in the order of the rows; rows of similar length share a batch, longest first."""
     was_training, draw = network.training, (seed, SCORE_EPOCH)
-    lengths = [max(len(part["input_ids"]) for part in row.get("parts", (row,))) for row in rows]
-    order = sorted(range(len(rows)), key=lambda index: (-lengths[index], index))
-    parts: list[Mapping[str, Any]] = []
+    batches, parts = plan_batches(rows, batch_size), list[Mapping[str, Any]]()
     network.eval()
     try:
         with show_progress(len(rows), quiet=quiet) as advance:
-            for start in range(0, len(order), batch_size):
-                indices = order[start : start + batch_size]
+            for indices in batches:
                 chosen = [rows[index] for index in indices]
                 batch = task.make_batch(tokenizer, chosen, draw)
                 batch = batch if pad_to is None else pad_batch(tokenizer, batch, pad_to)
@@ -46,7 +43,15 @@ def predict(
                 advance(len(indices))
     finally:
         network.train(was_training)
-    return {name: _join([part[name] for part in parts])[np.argsort(order)] for name in parts[0]}
+    order = np.argsort([index for indices in batches for index in indices])
+    return {name: _join([part[name] for part in parts])[order] for name in parts[0]}
+
+
+def plan_batches(rows: Sequence[EncodedExample], batch_size: int) -> list[list[int]]:
+    """Return the indices of the rows of each batch; rows of similar length share a batch, longest first."""
+    lengths = [max(len(part["input_ids"]) for part in row.get("parts", (row,))) for row in rows]
+    order = sorted(range(len(rows)), key=lambda index: (-lengths[index], index))
+    return [order[start : start + batch_size] for start in range(0, len(order), batch_size)]
 
 
 def _join(parts: list[Any]) -> Shaped[np.ndarray, "example ..."]:

@@ -7,12 +7,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 import torch
-from jaxtyping import Shaped
+from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 
 from headscope.core.example import Example
 from headscope.data.tokenizing.encode import EncodedExample
-from headscope.training.encode import pad_rows, tokenise_examples
+from headscope.training.encode import IGNORED, pad_rows, tokenise_examples
 from headscope.training.metrics import Metric
 
 Answers = dict[str, Shaped[np.ndarray, "..."]]
@@ -69,6 +69,14 @@ class Task(ABC):
         margin = logits.gather(-1, labels[:, None])[:, 0] - largest_other
         return {"prediction": logits.argmax(-1), "label": labels, "logits": logits, "margin": margin}
 
+    def compute_losses(self, output: Any, batch: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:
+        """Return the summed loss of each example, through which gradients flow, and the number of its terms.
+
+        The loss of an example is their quotient; that of a batch is the quotient of their sums, as in training.
+        """
+        loss = torch.nn.functional.cross_entropy(output.logits, batch["labels"], reduction="none")
+        return loss, torch.ones_like(batch["labels"])
+
     def configure(self, config: Any) -> None:  # noqa: B027  (a hook; most heads need nothing)
         """Set the fields of a model's config that the head needs."""
 
@@ -84,3 +92,11 @@ class Task(ABC):
     def make_batch(self, tokenizer: Any, rows: Sequence[EncodedExample], draw: Draw) -> dict[str, Tensor]:  # noqa: ARG002  (for masks)
         """Return one padded batch."""
         return {**pad_rows(tokenizer, rows), "labels": torch.tensor([row["labels"] for row in rows])}
+
+
+def sum_token_losses(
+    logits: Float[Tensor, "batch token vocabulary"], labels: Int[Tensor, "batch token"]
+) -> tuple[Float[Tensor, " batch"], Int[Tensor, " batch"]]:
+    """Return the summed cross-entropy of the labelled tokens of each example, and their number."""
+    loss = torch.nn.functional.cross_entropy(logits.mT, labels, ignore_index=IGNORED, reduction="none")
+    return loss.sum(-1), (labels != IGNORED).sum(-1)
