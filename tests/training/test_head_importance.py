@@ -36,8 +36,8 @@ HEADS = {
     "regression": ("distilbert", "AutoModelForSequenceClassification", {"num_labels": 1}),
     "choice": ("bert", "AutoModelForMultipleChoice", {}),
     "mlm": ("bert", "AutoModelForMaskedLM", {}),
-    "causal": ("llama", "AutoModelForCausalLM", {}),
-    "hooks": ("gpt_neo", "AutoModelForCausalLM", {}),  # not through the attention interface
+    "causal": ("gpt2", "AutoModelForCausalLM", {}),
+    "hooks": ("mpnet", "AutoModelForMaskedLM", {}),  # not through the attention interface
 }
 PLACES = [(name, None) for name in HEADS]
 
