@@ -9,6 +9,7 @@ import headscope as hs
 from headscope.core.errors import InputError, OutputError
 from headscope.engine.load import load
 from headscope.training import trainer
+from headscope.training.folder import TrainingFolder
 from headscope.training.trainer import Callbacks
 from tests.models import network, tiny, tokenizer
 from tests.training.data import labelled, plain
@@ -137,3 +138,16 @@ def test_the_model_of_every_epoch_can_be_kept(tmp_path):
     assert len(set(hashes)) == 3
     assert hashes[-1] == model.weights_hash
     assert not list(tmp_path.rglob("optimizer.pt"))
+
+
+def test_models_at_equal_distances_can_be_kept(tmp_path):
+    model = hs.finetune(tiny("bert"), labelled(8), out=tmp_path / "m", checkpoints=2, **FAST)
+    steps = TrainingFolder(tmp_path / "m").list_steps()
+    total = json.loads((tmp_path / "m" / "finetune.json").read_text())["loss"][-1][0]
+    assert list(steps) == [round(total / 2), total]
+    hashes = [load(path, device="cpu").weights_hash for path in steps.values()]
+    assert hashes[0] != hashes[1] == model.weights_hash
+    without = hs.finetune(tiny("bert"), labelled(8), out=tmp_path / "n", **FAST)
+    assert without.weights_hash == model.weights_hash
+    with pytest.raises(InputError, match="checkpoints=99 models cannot be kept: there are"):
+        hs.finetune(tiny("bert"), labelled(8), out=tmp_path / "o", checkpoints=99, **FAST)

@@ -25,7 +25,7 @@ from headscope.core.errors import InputError
 
 OPTIONS = (
     "model", "tokenizer", "task", "epochs", "batch_size", "max_length", "learning_rate", "warmup", "weight_decay",
-    "seed", "limit", "from_scratch", "keep_checkpoints", "device", "resume", "out",
+    "seed", "limit", "from_scratch", "keep_checkpoints", "checkpoints", "device", "resume", "out",
 )  # fmt: skip
 
 Config = Annotated[
@@ -64,6 +64,9 @@ def verb(
     keep_checkpoints: Annotated[
         bool, typer.Option("--keep-checkpoints", help="Keep the model of every epoch as OUT/epoch-1, …")
     ] = False,
+    checkpoints: Annotated[
+        int, typer.Option(help="Number of models to keep at equal distances, as OUT/step-24, …")
+    ] = 0,
     device: Device = None,
     resume: Annotated[bool, typer.Option("--resume", help="Resume an interrupted run.")] = False,
     force: Force = False,

@@ -1,6 +1,7 @@
 """Fine-tune a model on labelled examples."""
 
 import time
+from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Unpack
@@ -30,6 +31,7 @@ def finetune(
     resume: bool = False,
     overwrite: bool = False,
     keep_checkpoints: bool = False,
+    checkpoints: int = 0,
     device: str | None = None,
     progress: bool = True,
     **options: Unpack[TrainingOptions],
@@ -43,7 +45,8 @@ def finetune(
     fingerprints of the data, dev scores and the loss curve.
 
     An interrupted run is resumed with `resume=True`; `overwrite=True` deletes the fine-tuning that `out` holds, and
-    starts over. `keep_checkpoints` keeps the model of every epoch as `out/epoch-1` and so on.
+    starts over. `keep_checkpoints` keeps the model of every epoch as `out/epoch-1` and so on; `checkpoints=10` keeps
+    ten models at equal distances as `out/step-24` and so on, the last after the last step, to follow what is learned.
 
     Options: `epochs`, `batch_size`, `max_length`, `learning_rate`, `warmup`, `weight_decay`, `seed`, `from_scratch`,
     `limit`. Training is in float32, and on a CPU the same settings give the same weights.
@@ -62,26 +65,49 @@ def finetune(
     folder.check(resume=resume, overwrite=overwrite)
     with silence_transformers():
         job = prepare_training(model, train, dev, task=task, tokenizer=tokenizer, settings=settings)
-        facts = {**job.facts, "keep_checkpoints": keep_checkpoints}
+        chosen = choose_steps(checkpoints, count_steps(job) * settings.epochs)
+        facts = {**job.facts, "keep_checkpoints": keep_checkpoints, **({"checkpoints": checkpoints} if chosen else {})}
         if not folder.begin(facts, resume=resume, overwrite=overwrite):
             if progress:
                 print_status(job.summary)
-            _train(job, folder, device=device, keep=keep_checkpoints, quiet=not progress)
+            _train(job, folder, facts, device=device, chosen=chosen, quiet=not progress)
         return load(folder.path, device=device)
 
 
-def _train(job: TrainingJob, folder: TrainingFolder, *, device: str | None, keep: bool, quiet: bool) -> None:
+def choose_steps(count: int, total: int) -> frozenset[int]:
+    """Return a number of steps at equal distances, the last of which is the last step of all.
+
+    >>> sorted(choose_steps(3, 10))
+    [3, 7, 10]
+    """
+    if not 0 <= count <= total:
+        raise InputError(
+            f"checkpoints={count} models cannot be kept: there are {total:,} training steps. Give 0 to {total}."
+        )
+    return frozenset(round(total * part / count) for part in range(1, count + 1))
+
+
+def _train(
+    job: TrainingJob,
+    folder: TrainingFolder,
+    facts: Mapping[str, Any],
+    *,
+    device: str | None,
+    chosen: frozenset[int],
+    quiet: bool,
+) -> None:
     """Train from the last checkpoint or from the start, and write the model."""
     start = time.monotonic()
     checkpoint, done = folder.find_checkpoint()
-    settings, steps = job.settings, count_steps(job)
+    settings, steps, keep = job.settings, count_steps(job), bool(facts["keep_checkpoints"])
     seen = done // steps * len(job.train) + done % steps * settings.batch_size
     try:
         with (
             seed_all(settings.seed),
             show_progress(settings.epochs * len(job.train), done=seen, quiet=quiet) as advance,
         ):
-            trainer = make_trainer(job, folder, Callbacks(job, advance, saves=not keep), device=device, keep=keep)
+            callbacks = Callbacks(job, advance, folder, chosen, saves=not keep)
+            trainer = make_trainer(job, folder, callbacks, device=device, keep=keep)
             trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
     except (MemoryError, RuntimeError) as error:
         if not is_out_of_memory(error):
@@ -94,18 +120,20 @@ def _train(job: TrainingJob, folder: TrainingFolder, *, device: str | None, keep
         raise KeyboardInterrupt(_describe_stop(folder, steps * settings.epochs)) from None
     if keep:
         folder.keep_epochs(steps)
-    stamp = _make_stamp(job, keep, trainer.state.log_history, time.monotonic() - start)
+    stamp = _make_stamp(job, facts, trainer.state.log_history, time.monotonic() - start)
     folder.finish(job.network, job.tokenizer, stamp)
 
 
-def _make_stamp(job: TrainingJob, keep: bool, history: list[dict[str, Any]], seconds: float) -> dict[str, Any]:
+def _make_stamp(
+    job: TrainingJob, facts: Mapping[str, Any], history: list[dict[str, Any]], seconds: float
+) -> dict[str, Any]:
     """Return the content of `finetune.json`; what may differ between two equal runs is under "circumstances"."""
     tuned = Model(job.network, job.tokenizer, find_family(job.network.config.model_type), "")
     return {
         "command": "hs.finetune",
         "version": __version__,
         "finished": True,
-        "facts": {**job.facts, "keep_checkpoints": keep},
+        "facts": dict(facts),
         "tuned_hash": tuned.weights_hash,
         "dev": [{"epoch": entry["epoch"], **entry["dev"]} for entry in history if "dev" in entry],
         "loss": [[entry["step"], entry["loss"]] for entry in history if "loss" in entry],

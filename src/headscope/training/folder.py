@@ -90,17 +90,17 @@ class TrainingFolder:
 
     def finish(self, network: Any, tokenizer: Any, stamp: Mapping[str, Any]) -> None:
         """Write the model; the config, which makes a folder a model, and the stamp come last."""
-        part = self.path / ".part"
-        try:
-            network.save_pretrained(part)
-            tokenizer.save_pretrained(part)
-            for file in sorted(part.iterdir(), key=lambda file: file.name == "config.json"):
-                file.replace(self.path / file.name)
-            part.rmdir()
-        except OSError as error:
-            raise OutputError(f"Cannot write the model to {self.path}: {error.strerror or error}.") from error
+        _write_model(network, tokenizer, self.path)
         self.write_stamp(stamp)
         shutil.rmtree(self.checkpoints, ignore_errors=True)
+
+    def keep_step(self, network: Any, tokenizer: Any, step: int) -> None:
+        """Write the model after a step to `step-N`."""
+        _write_model(network, tokenizer, self.path / f"step-{step}")
+
+    def list_steps(self) -> dict[int, Path]:
+        """Return the folders of the models that were kept, by step."""
+        return {_step(path): path for path in sorted(self.path.glob("step-*"), key=_step)}
 
     def keep_epochs(self, steps: int) -> None:
         """Copy the model of each epoch to `epoch-N`; the checkpoints stay, so that the run can still be resumed."""
@@ -112,6 +112,19 @@ class TrainingFolder:
 
     def _has_files(self) -> bool:
         return self.path.is_dir() and any(self.path.iterdir())
+
+
+def _write_model(network: Any, tokenizer: Any, folder: Path) -> None:
+    """Write a model into a folder; its config comes last."""
+    part = folder / ".part"
+    try:
+        network.save_pretrained(part)
+        tokenizer.save_pretrained(part)
+        for file in sorted(part.iterdir(), key=lambda file: file.name == "config.json"):
+            file.replace(folder / file.name)
+        part.rmdir()
+    except OSError as error:
+        raise OutputError(f"Cannot write the model to {folder}: {error.strerror or error}.") from error
 
 
 def read_stamp(path: Path) -> dict[str, Any] | None:

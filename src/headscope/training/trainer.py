@@ -76,6 +76,8 @@ class Callbacks:
 
     job: TrainingJob
     advance: Advance = lambda _: None
+    folder: TrainingFolder | None = None
+    chosen: frozenset[int] = frozenset()  # steps after which the model is kept
     saves: bool = True  # also within an epoch
     epoch: int = 1
     saved: float = field(default_factory=time.monotonic)
@@ -91,9 +93,11 @@ class Callbacks:
         self.epoch = 1 + state.global_step // count_steps(self.job)
 
     def end_step(self, _: Any, state: Any, control: Any, **__: Any) -> None:
-        """Advance the progress bar, and request a checkpoint when one is due."""
+        """Advance the progress bar, keep the model if asked for, and request a checkpoint when one is due."""
         step, size = (state.global_step - 1) % count_steps(self.job), self.job.settings.batch_size
         self.advance(min(size, len(self.job.train) - step * size))
+        if self.folder is not None and state.global_step in self.chosen:
+            self.folder.keep_step(self.job.network, self.job.tokenizer, state.global_step)
         if self.saves and time.monotonic() - self.saved >= self.interval:
             self.save_started, control.should_save = time.monotonic(), True
 
