@@ -41,6 +41,7 @@ from headscope.engine.identifiability import identifiability as identifiability
 from headscope.engine.importances import importances as importances
 from headscope.engine.load import load as load
 from headscope.engine.model import Model as Model
+from headscope.engine.pruning.prune import prune as prune
 from headscope.experiments.study import study as study
 from headscope.maps.per_example import PerExample as PerExample
 from headscope.maps.words import to_words as to_words

@@ -88,7 +88,8 @@ def test_maps_are_not_saved_as_tables(trace, tmp_path):
     with pytest.raises(OutputError, match=r"Maps are saved as \.nc \.zarr, but 'maps\.csv' ends in '\.csv'\. Change"):
         hs.save(hs.view(trace, "raw"), tmp_path / "maps.csv")
     with pytest.raises(
-        InputError, match="Only a Dataset, Maps, Importances or a matplotlib figure can be saved, but got a list"
+        InputError,
+        match="Only a Dataset, Maps, Importances, a model or a matplotlib figure can be saved, but got a list",
     ):
         hs.save([hs.view(trace, "raw"), 1], tmp_path / "maps.nc")
 

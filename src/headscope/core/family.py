@@ -51,12 +51,40 @@ class Hooks:
     """Whether the module first returns what its linear output projection writes, and nothing else: it can be edited."""
 
 
+@dataclass(frozen=True)
+class HeadWeights:
+    """Where the weights of the heads are in an attention module, so that heads can be removed."""
+
+    projections: tuple[str, ...]
+    """The layers that compute queries, keys and values, whose outputs hold the heads one after the other. One of them
+    may compute several of the three, one after the other; those that a module does not have are left out."""
+
+    size: str
+    """The attribute that holds the dimension of a head."""
+
+    counts: tuple[str, ...] = ()
+    """Attributes that hold the number of heads."""
+
+    widths: tuple[str, ...] = ()
+    """Attributes that hold the number of heads times the dimension of a head."""
+
+    group: str | None = None
+    """The attribute that holds the number of query heads for each key-value head (GQA)."""
+
+    bias: str | None = None
+    """The argument of forward with a bias on the scores, [1, head, query, key], that the first layer computes with
+    `compute_bias` and forward returns second, for the next layer."""
+
+    kinds: tuple[str, ...] = ()
+    """The kinds of the family that these facts are for; empty for all."""
+
+
 class Family(ABC):
     """The facts about one kind of model that capturing needs.
 
     Attention and values come through the library's attention interface and need no facts. A family says where the
-    output projection is and how many positions are unused; and for models that bypass the interface, where hooks find
-    attention and values.
+    output projection is and how many positions are unused; for models whose heads can be removed, where their weights
+    are; and for models that bypass the interface, where hooks find attention and values.
     """
 
     kinds: ClassVar[tuple[str, ...]]
@@ -73,3 +101,6 @@ class Family(ABC):
 
     unused_positions: ClassVar[int] = 0
     """How many of `max_position_embeddings` no token can have (RoBERTa counts from the padding index)."""
+
+    head_weights: ClassVar[HeadWeights | None] = None
+    """Where the weights of the heads are; None if heads cannot be removed (`hs.prune`)."""

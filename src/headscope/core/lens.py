@@ -93,12 +93,21 @@ def view(trace: "Trace", lens: "str | Lens | type[Lens]" = DEFAULT_LENS) -> "Map
             f"Capture again with keep=({keep}), or give it to Trace.of."
         )
     maps = chosen(trace)
+    if trace.pruned and (maps.merged or hasattr(chosen, "inner")):
+        raise InputError(
+            f"The lens '{to_spec(chosen)}' merges the heads of each layer, but some heads of this model were pruned "
+            f"({_name_heads(trace.pruned)}). Use a lens with a map for each head, such as effective or norm."
+        )
     if not hasattr(maps, "parts"):
         raise InputError(
             f"The lens '{to_spec(chosen)}' must return Maps, but returned a {type(maps).__name__}. Return "
             "hs.make_maps(trace, layers, self), with one tensor [batch, head, query, key] for each layer."
         )
     return maps
+
+
+def _name_heads(heads: frozenset[tuple[int, int]]) -> str:
+    return join_words((f"L{layer}H{head}" for layer, head in sorted(heads)), limit=4)
 
 
 def _quote(names: frozenset[str]) -> str:

@@ -215,7 +215,9 @@ def map_layers(model: Model, inputs: Inputs, request: Request, function: Callabl
         check_recording(model, recorder)
         trace = make_trace(model, inputs, request, recorder)
         recorder.calls.clear()
-        results.append(function(replace(trace, layers=(len(results),))))
+        label = len(results)
+        pruned = frozenset((label, head) for _, head in trace.pruned)
+        results.append(function(replace(trace, layers=(label,), pruned=pruned)))
 
     record(model, inputs.tensors, request.site, process_layer)
     return results

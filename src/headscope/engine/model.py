@@ -2,6 +2,7 @@
 
 import hashlib
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -38,6 +39,15 @@ class Model(HasCard):
             devices = (getattr(hook, "execution_device", None) for hook in hooks)
             return next((torch.device(target) for target in devices if target is not None), device)
         return device
+
+    def write_folder(self, folder: Path) -> None:
+        """Write network, tokenizer and image processor to a folder that `hs.load` reads; for `hs.save`."""
+        from headscope.engine.load import silence_transformers
+
+        with silence_transformers():
+            for part in (self.network, self.tokenizer, self.processor):
+                if part is not None:
+                    part.save_pretrained(folder)
 
     @property
     def weights_hash(self) -> str:

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from headscope.core.errors import CaptureError
 from headscope.engine.model import Model
+from headscope.engine.pruning.kept_heads import find_kept_heads
 
 
 def output_slices(
@@ -30,8 +31,21 @@ def output_slices(
         slices = weight.permute(1, 2, 0)
     else:
         matrix = _input_by_output(layer, weight)
-        slices = matrix.reshape(head_count, -1, matrix.shape[-1])
+        slices = _split_heads(matrix, head_count, model, module)
     return slices if list(heads) == list(range(head_count)) else slices[torch.tensor(heads, device=slices.device)]
+
+
+def _split_heads(
+    matrix: Float[Tensor, "input output"], head_count: int, model: Model, module: str
+) -> Float[Tensor, "head value hidden"]:
+    """Return the part of each head; that of a pruned head is zero."""
+    attention = model.network.get_submodule(module)
+    kept = find_kept_heads(attention)
+    if kept is None:
+        return matrix.reshape(head_count, -1, matrix.shape[-1])
+    assert model.family.head_weights is not None
+    size = getattr(attention, model.family.head_weights.size)
+    return kept.expand(matrix.reshape(1, len(kept.heads), size, matrix.shape[-1]))[0]
 
 
 def find_projection(model: Model, module: str) -> Any:

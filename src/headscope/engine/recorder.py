@@ -1,7 +1,7 @@
 """Record what a model's attention modules compute during a forward pass."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -10,6 +10,7 @@ from torch import Tensor
 
 from headscope.core.errors import CaptureError, InputError
 from headscope.engine.model import Model
+from headscope.engine.pruning.kept_heads import KeptHeads
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,7 @@ class AttentionCall:
     context: Float[Tensor, "batch head query value"]
     mask: Tensor | None
     group: int = 1  # number of consecutive heads whose values were repeated
+    missing: tuple[int, ...] = ()  # heads that were pruned, which are zero here
 
     def visible(self) -> Bool[Tensor, "#batch #query key"] | None:
         """Return which keys each query may see, from the mask that the module was given; None means all."""
@@ -47,8 +49,20 @@ def repeat_value_heads(
     values: Float[Tensor, "batch _ key value"], heads: int
 ) -> Float[Tensor, "batch {heads} key value"]:
     """Repeat values that several heads share (grouped-query attention), so that each head has its own."""
-    groups = heads // values.shape[1]
+    groups = heads // max(1, values.shape[1])
     return values.repeat_interleave(groups, dim=1) if groups > 1 else values
+
+
+def restore_heads(call: AttentionCall, kept: KeptHeads, *, keeps_graph: bool) -> AttentionCall:
+    """Return a call with the heads that a module had before some were pruned; those are zero.
+
+    With `keeps_graph`, the context is computed again from the attention, so that its gradient can be asked for.
+    """
+    attention = kept.expand(call.attention)
+    attention = start_graph(attention) if keeps_graph else attention  # of a layer without heads
+    values = kept.expand(repeat_value_heads(call.values, call.attention.shape[1]))
+    context = attention @ values if keeps_graph else kept.expand(call.context)
+    return replace(call, attention=attention, values=values, context=context, missing=tuple(kept.missing))
 
 
 @dataclass
@@ -84,9 +98,14 @@ class Recorder:
             )
         self.running = call.name if self.marks_forwards else ""
         attention, context = call.attention.detach(), call.context.detach()
+        if call.missing:
+            attention, context = (
+                part.index_fill(1, torch.tensor(call.missing, device=part.device), torch.nan)
+                for part in (attention, context)
+            )
         values = repeat_value_heads(call.values, attention.shape[1]).detach()
         group = attention.shape[1] // call.values.shape[1]
-        self.calls.append(AttentionCall(call.name, attention, values, context, call.mask, group))
+        self.calls.append(AttentionCall(call.name, attention, values, context, call.mask, group, call.missing))
         if self.keeps_graph:
             self.graph.append(find_base(call.attention))
         if self.on_call is not None:

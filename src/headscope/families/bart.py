@@ -1,6 +1,6 @@
 """BART and similar translation models."""
 
-from headscope.core.family import Family
+from headscope.core.family import Family, HeadWeights
 
 
 class Bart(Family):
@@ -8,3 +8,4 @@ class Bart(Family):
 
     kinds = ("bart", "mbart", "marian", "pegasus")
     projection = "out_proj"
+    head_weights = HeadWeights(("q_proj", "k_proj", "v_proj"), size="head_dim", counts=("num_heads",))

@@ -1,6 +1,6 @@
 """DistilBERT."""
 
-from headscope.core.family import Family
+from headscope.core.family import Family, HeadWeights
 
 
 class Distilbert(Family):
@@ -8,3 +8,4 @@ class Distilbert(Family):
 
     kinds = ("distilbert",)
     projection = "out_lin"
+    head_weights = HeadWeights(("q_lin", "k_lin", "v_lin"), size="attention_head_size", counts=("n_heads",))

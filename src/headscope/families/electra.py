@@ -1,6 +1,6 @@
 """ELECTRA."""
 
-from headscope.core.family import Family
+from headscope.core.family import Family, HeadWeights
 
 
 class Electra(Family):
@@ -8,3 +8,9 @@ class Electra(Family):
 
     kinds = ("electra",)
     projection = "../output/dense"
+    head_weights = HeadWeights(
+        ("query", "key", "value"),
+        size="attention_head_size",
+        counts=("num_attention_heads",),
+        widths=("all_head_size",),
+    )

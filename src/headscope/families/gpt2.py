@@ -1,6 +1,6 @@
 """GPT-2."""
 
-from headscope.core.family import Family
+from headscope.core.family import Family, HeadWeights
 
 
 class Gpt2(Family):
@@ -8,3 +8,4 @@ class Gpt2(Family):
 
     kinds = ("gpt2",)
     projection = "c_proj"
+    head_weights = HeadWeights(("q_attn", "c_attn"), size="head_dim", counts=("num_heads",), widths=("split_size",))

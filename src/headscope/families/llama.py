@@ -1,6 +1,6 @@
 """Llama and similar decoders."""
 
-from headscope.core.family import Family
+from headscope.core.family import Family, HeadWeights
 
 
 class Llama(Family):
@@ -8,3 +8,16 @@ class Llama(Family):
 
     kinds = ("llama", "mistral", "qwen2", "qwen3", "gemma", "gemma2", "olmo2", "phi3")
     projection = "o_proj"
+    head_weights = HeadWeights(
+        ("q_proj", "k_proj", "v_proj"),
+        size="head_dim",
+        group="num_key_value_groups",
+        kinds=(
+            "llama",
+            "mistral",
+            "qwen2",
+            "qwen3",
+            "gemma",
+            "gemma2",
+        ),  # the others normalise over heads, or count them
+    )

@@ -1,6 +1,6 @@
 """RoBERTa and its multilingual versions."""
 
-from headscope.core.family import Family
+from headscope.core.family import Family, HeadWeights
 
 
 class Roberta(Family):
@@ -9,3 +9,9 @@ class Roberta(Family):
     kinds = ("roberta", "xlm-roberta", "camembert")
     projection = "../output/dense"
     unused_positions = 2
+    head_weights = HeadWeights(
+        ("query", "key", "value"),
+        size="attention_head_size",
+        counts=("num_attention_heads",),
+        widths=("all_head_size",),
+    )

@@ -1,6 +1,6 @@
 """T5."""
 
-from headscope.core.family import Family
+from headscope.core.family import Family, HeadWeights
 
 
 class T5(Family):
@@ -8,3 +8,10 @@ class T5(Family):
 
     kinds = ("t5", "mt5")
     projection = "o"
+    head_weights = HeadWeights(
+        ("q", "k", "v"),
+        size="key_value_proj_dim",
+        counts=("n_heads",),
+        widths=("inner_dim",),
+        bias="position_bias",
+    )

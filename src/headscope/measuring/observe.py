@@ -87,6 +87,7 @@ class Observer:
         warned = False
         for pending in self._launch(batches):
             nan, tables = pending.arrive()
+            nan = pending.labels.find_unexpected(nan)
             if not warned and bool(nan.any()):
                 warned = True
                 text = f"{describe_nan(nan, pending.labels)} Statistics leave these out, and x_n counts the others."

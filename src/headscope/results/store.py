@@ -1,9 +1,9 @@
-"""Save and open results: Datasets as NetCDF, Zarr or tables, figures as PDF, SVG, PNG or HTML."""
+"""Save and open results: Datasets as NetCDF, Zarr or tables, figures as PDF, SVG, PNG or HTML, models as folders."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import xarray as xr
 from matplotlib.figure import Figure
@@ -22,8 +22,18 @@ COMPRESSION = {"zlib": True, "complevel": 5, "shuffle": True}
 COMPRESSED = 4096  # bytes; a smaller variable would grow
 
 
+@runtime_checkable
+class WritesFolder(Protocol):
+    """A model."""
+
+    def write_folder(self, folder: Path) -> None:
+        """Write it to a folder."""
+
+
 def save(what: Any, path: str | Path, *, overwrite: bool = False) -> Path:
-    """Write a Dataset (.nc .zarr .csv .parquet), Maps (.nc .zarr) or a figure (.pdf .svg .png .html); return the path.
+    """Write a Dataset (.nc .zarr .csv .parquet), Maps (.nc .zarr), a figure (.pdf .svg .png .html) or a model (folder).
+
+    Return the path. A model is written to a folder that `hs.load` reads, also one that `hs.prune` made smaller.
 
     Maps, or a list of Maps of the same texts, are written as `maps.to_dataset()` with their provenance: the lens, the
     model, the version, and hashes of the weights, the tokenizer, the config and the texts.
@@ -39,6 +49,8 @@ def save(what: Any, path: str | Path, *, overwrite: bool = False) -> Path:
     """
     path = Path(path)
     write = _choose_writer(what, path)
+    if isinstance(what, WritesFolder):
+        _refuse_folder(path, overwrite=overwrite)
     refuse_existing(path, overwrite=overwrite)
     with atomic_path(path) as part:
         write(part)
@@ -49,6 +61,15 @@ def refuse_existing(path: Path | None, *, overwrite: bool) -> None:
     """Raise InputError if a result or figure is at `path`, unless it may be replaced. No path is no problem."""
     if path is not None and not overwrite and (path.is_file() or is_zarr(path)):
         raise InputError(f"{path} exists already. {REPLACE.format('path')}")
+
+
+def _refuse_folder(path: Path, *, overwrite: bool) -> None:
+    """Raise InputError if a folder is at `path`, unless it holds a model that may be replaced."""
+    if path.is_dir() and any(path.iterdir()):
+        if not (path / "config.json").is_file():
+            raise InputError(f"{path} is a folder that holds something else than a model. Give another folder.")
+        if not overwrite:
+            raise InputError(f"{path} exists already. {REPLACE.format('folder')}")
 
 
 def open_result(path: str | Path) -> xr.Dataset:
@@ -90,6 +111,8 @@ def _read_netcdf(path: Path) -> xr.Dataset:
 
 def _choose_writer(what: Any, path: Path) -> Callable[[Path], None]:
     """Return the function that writes this kind of object with this file ending."""
+    if isinstance(what, WritesFolder):
+        return what.write_folder
     if isinstance(what, xr.Dataset):
         writers: dict[str, Callable[[Path], None]] = {
             ".nc": partial(_write_netcdf, what),
@@ -107,7 +130,8 @@ def _choose_writer(what: Any, path: Path) -> Callable[[Path], None]:
         }
     else:
         raise InputError(
-            f"Only a Dataset, Maps, Importances or a matplotlib figure can be saved, but got a {type(what).__name__}."
+            "Only a Dataset, Maps, Importances, a model or a matplotlib figure can be saved, but got a "
+            f"{type(what).__name__}."
         )
     if path.suffix.lower() not in writers:
         kind = (

@@ -12,6 +12,7 @@ import torch
 from headscope.core.errors import InputError, LoadError
 from headscope.engine.load import default_folder
 from headscope.engine.model import Model
+from headscope.engine.pruning.prune import make_pruned_class, pruned_heads
 from headscope.training.task import Task
 
 
@@ -21,6 +22,7 @@ def build_network(model: Model, task: Task, *, from_scratch: bool) -> tuple[Any,
     Where the model comes from a folder or a hub, the head and the pooler are loaded from there if present.
     """
     import transformers
+    from transformers.models.auto.auto_factory import _get_model_class
 
     auto, config = getattr(transformers, task.head), deepcopy(model.network.config)
     if type(config) not in auto._model_mapping:
@@ -29,8 +31,10 @@ def build_network(model: Model, task: Task, *, from_scratch: bool) -> tuple[Any,
             "another model, such as a BERT."
         )
     task.configure(config)
+    if heads := pruned_heads(config):
+        auto = make_pruned_class(_get_model_class(config, auto._model_mapping), model.family, heads)
     if from_scratch or model.source is None:
-        network = auto.from_config(config)
+        network = auto._from_config(config) if heads else auto.from_config(config)
         new = {name for name, _ in network.named_parameters()}
     else:
         network, new = _load_pretrained(auto, model.source or default_folder(), config)

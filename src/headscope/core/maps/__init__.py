@@ -89,6 +89,7 @@ class Maps(HasCard):
     diagnostics: Mapping[str, Num[Tensor, "batch layer head"]] = field(default_factory=dict)
     averaged: Mapping[str, str] = field(default_factory=dict)  # by axis what was averaged: {"head": "mean of 12 heads"}
     source: CaptureSource | None = None  # the model, for the provenance of saved maps
+    pruned: frozenset[tuple[int, int]] = frozenset()  # layer and head of pruned heads, whose weights are NaN
     graph: Graph | None = None  # of maps that follow attention through the layers
 
     def __repr__(self) -> str:
@@ -219,6 +220,7 @@ def make_maps(
         examples=trace.examples,
         diagnostics=diagnostics or {},
         source=trace.source,
+        pruned=trace.pruned,
     )
 
 

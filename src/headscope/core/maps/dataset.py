@@ -32,7 +32,7 @@ def make_dataset(maps: "Maps", example: int) -> xr.Dataset:
     layers = [at_least_float32(maps.layer(label)[example].detach()).cpu()[cut] for label in maps.layers]
     weights = torch.stack(layers)
     if maps.visible[0].is_cuda:  # on a CPU the capture checks
-        warn_about_weights(weights, HeadLabels([maps.examples[example].id], maps.layers, maps.heads))
+        warn_about_weights(weights, HeadLabels([maps.examples[example].id], maps.layers, maps.heads, maps.pruned))
     visible = [mask[example].cpu()[cut[1:]] for mask in maps.visible]
     picture, places = _picture(maps.examples[example], int(columns.sum()))
     return xr.Dataset(

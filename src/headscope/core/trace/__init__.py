@@ -56,6 +56,7 @@ class Trace(HasCard):
     sites: tuple[str, ...] = ("self",)  # all sites of the model
     group: int = 1  # consecutive heads that share their values (grouped-query attention)
     source: CaptureSource | None = None  # the model, for the provenance of saved maps
+    pruned: frozenset[tuple[int, int]] = frozenset()  # layer and head of pruned heads, whose attention is NaN
     model_output: Any = None  # what the network's forward returned: logits, loss, last_hidden_state, …
 
     def __repr__(self) -> str:

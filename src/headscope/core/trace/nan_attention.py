@@ -25,16 +25,28 @@ class HeadLabels:
     ids: Sequence[str]
     layers: Sequence[int]
     heads: Sequence[int]
+    pruned: frozenset[tuple[int, int]] = frozenset()  # layer and head of heads that are NaN because they were pruned
 
     @classmethod
     def of(cls, trace: Trace) -> "HeadLabels":
         """Return the labels of a trace."""
-        return cls([example.id for example in trace.examples], trace.layers, trace.heads)
+        return cls([example.id for example in trace.examples], trace.layers, trace.heads, trace.pruned)
 
     @classmethod
     def join(cls, parts: Sequence["HeadLabels"]) -> "HeadLabels":
         """Return the labels of the tables of single layers, concatenated."""
-        return cls(parts[0].ids, [layer for part in parts for layer in part.layers], parts[0].heads)
+        layers, pruned = (
+            [layer for part in parts for layer in part.layers],
+            frozenset().union(*(p.pruned for p in parts)),
+        )
+        return cls(parts[0].ids, layers, parts[0].heads, pruned)
+
+    def find_unexpected(self, nan: Bool[Tensor, "batch layer head"]) -> Bool[Tensor, "batch layer head"]:
+        """Return where attention is NaN for another reason than that the head was pruned."""
+        if not self.pruned:
+            return nan
+        pruned = [[(layer, head) in self.pruned for head in self.heads] for layer in self.layers]
+        return nan & ~torch.tensor(pruned, device=nan.device)
 
 
 def largest_values(*traces: Trace) -> Float[Tensor, "batch layer head"]:
@@ -110,15 +122,16 @@ def warn_about_nan(trace: Trace, *, stacklevel: int = 3) -> bool:
     """
     if trace.attention[0].is_cuda:
         return False
-    nan = ~largest_values(trace).isfinite()
+    labels = HeadLabels.of(trace)
+    nan = labels.find_unexpected(~largest_values(trace).isfinite())
     if not bool(nan.any()):
         return False
-    warnings.warn(describe_nan(nan, HeadLabels.of(trace)), DataWarning, stacklevel=stacklevel)
+    warnings.warn(describe_nan(nan, labels), DataWarning, stacklevel=stacklevel)
     return True
 
 
 def warn_about_weights(weights: Float[Tensor, "layer head query key"], labels: HeadLabels) -> None:
     """Warn if the weights of an example, fetched from a GPU, are NaN."""
-    nan = weights.isnan().flatten(2).any(-1)
+    nan = labels.find_unexpected(weights.isnan().flatten(2).any(-1)[None])
     if bool(nan.any()):
-        warnings.warn(describe_nan(nan[None], labels), DataWarning, stacklevel=4)
+        warnings.warn(describe_nan(nan, labels), DataWarning, stacklevel=4)

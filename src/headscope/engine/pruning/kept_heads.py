@@ -1,0 +1,44 @@
+"""Which heads of an attention module are left, under the numbers that they had before others were removed."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class KeptHeads:
+    """The heads of one attention module that are left, in order.
+
+    >>> kept = KeptHeads((0, 3), total=4)
+    >>> kept.missing, kept.expand(torch.ones(1, 2, 5)).sum(-1)
+    ([1, 2], tensor([[5., 0., 0., 5.]]))
+    """
+
+    heads: tuple[int, ...]
+    total: int  # the number of heads before
+    group: int = 1  # query heads for each key-value head, before
+
+    @property
+    def missing(self) -> list[int]:
+        """The heads that were removed."""
+        return [head for head in range(self.total) if head not in self.heads]
+
+    def expand(self, tensor: Tensor) -> Tensor:
+        """Return [batch, kept head, …] with zeros in place of the removed heads."""
+        full = tensor.new_zeros(len(tensor), self.total, *tensor.shape[2:])
+        return full.index_copy(1, self._index(tensor.device), tensor)
+
+    def select(self, tensor: Tensor) -> Tensor:
+        """Return the kept heads of [batch, head, …]."""
+        return tensor.index_select(1, self._index(tensor.device))
+
+    def _index(self, device: torch.device) -> Tensor:
+        return torch.tensor(self.heads, dtype=torch.long, device=device)
+
+
+def find_kept_heads(module: Any) -> KeptHeads | None:
+    """Return which heads of an attention module are left; None for one that has lost none."""
+    kept: KeptHeads | None = getattr(module, "kept_heads", None)
+    return kept

@@ -1,0 +1,149 @@
+"""Remove heads from a model: a smaller network that computes what the larger one does without them."""
+
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from dataclasses import replace
+from typing import Any
+
+from headscope.core.catalog import families
+from headscope.core.errors import InputError
+from headscope.core.family import Family, HeadWeights
+from headscope.core.heads import HeadSelection, check_heads_argument
+from headscope.core.prose import count_noun, join_words
+from headscope.engine.interface import calls_interface
+from headscope.engine.model import Model, check_model, name_modules
+from headscope.engine.pruning.kept_heads import KeptHeads
+from headscope.engine.pruning.remove_heads import count_heads, remove_heads
+from headscope.engine.sites import find_sites
+
+CONFIG_ENTRY = "headscope_pruned_heads"
+"""The entry of a model's config that lists its pruned heads; it is saved with the model."""
+
+Heads = Mapping[str, Mapping[str, KeptHeads]]
+"""The heads that are left, by site and name of the module."""
+
+
+def prune(model: Model, heads: str | Sequence[str]) -> Model:
+    """Return a smaller model without some heads; its outputs equal those of the model with `zero_heads`.
+
+    `heads` names them: `["L3H7", "L0H1"]`, `"L3"` for a layer, `"all-L3H7"` for all but one, `"cross.L3H7"` at one of
+    several sites. A layer may lose all its heads; it then writes the bias of its output projection. The model given is
+    not changed.
+
+    Heads keep their names: after `L3H1` is pruned, `L3H2` is still `L3H2` in edits, captures and another `hs.prune`,
+    and `L3H1` is NaN in captures. `network.save_pretrained(folder)` saves the model, and `hs.load(folder)` reads it;
+    the library's own `from_pretrained` does not, because its layers have different numbers of heads.
+
+    Where query heads share keys and values (GQA), a key-value head is removed with the last of its query heads. Where
+    the query heads that are left are not equally many for each key-value head, key-value heads are repeated after they
+    are computed: the weights are as small as they can be, but the cache of `generate` is not.
+
+    >>> smaller = hs.prune(model, ["L3H7", "L0H1"])
+    >>> smaller.network.num_parameters() < model.network.num_parameters()
+    True
+    """
+    check_model(model)
+    names = list(check_heads_argument(heads))
+    _check_network(model)
+    smaller = replace(model, network=deepcopy(model.network), source=None)
+    removed = prune_network(smaller, names)
+    return replace(smaller, spec=f"{model.spec} without {_describe(removed)}")
+
+
+def prune_network(model: Model, names: Sequence[str]) -> list[str]:
+    """Remove heads of a model's network in place, note them in its config, and return their names."""
+    facts, heads = _find_facts(model), list_heads(model)
+    chosen = _select(HeadSelection.of(names), heads)
+    removed = []
+    for site, layers in heads.items():
+        for layer, (name, kept) in enumerate(layers.items()):
+            gone = [head for head in chosen[site][layer] if head in kept.heads]
+            if gone:
+                remove_heads(model, name, facts, gone)
+                removed += [name_head(site, layer, head, sites=len(heads)) for head in gone]
+    config = model.network.config
+    listed = dict.fromkeys([*pruned_heads(config), *removed])  # a config that is loaded lists them already
+    setattr(config, CONFIG_ENTRY, list(listed))
+    return removed
+
+
+def name_head(site: str, layer: int, head: int, *, sites: int) -> str:
+    """Return the name of a head, with its site where the model has several."""
+    return f"{site}.L{layer}H{head}" if sites > 1 else f"L{layer}H{head}"
+
+
+def pruned_heads(config: Any) -> list[str]:
+    """Return the names of the heads that a model has lost, from its config."""
+    return list(getattr(config, CONFIG_ENTRY, None) or [])
+
+
+def make_pruned_class(architecture: Any, family: Family, heads: Sequence[str]) -> Any:
+    """Return a class of networks that lose heads when they are built, so that saved weights fit into them."""
+
+    class Pruned(architecture):  # type: ignore[misc]  # its class is known at run time
+        def __init__(self, config: Any, *args: Any, **kwargs: Any) -> None:
+            super().__init__(config, *args, **kwargs)
+            prune_network(Model(self, None, family, architecture.__name__), heads)
+            self.__class__ = architecture
+
+    return Pruned
+
+
+def list_heads(model: Model) -> dict[str, dict[str, KeptHeads]]:
+    """Return the heads that each attention module has, by site and name of the module, in the order of the layers."""
+    facts, sites = _find_facts(model), find_sites(model)
+    heads: dict[str, dict[str, KeptHeads]] = {}
+    for module, name in name_modules(model.network).items():
+        if calls_interface(module):
+            heads.setdefault(sites.find(name), {})[name] = count_heads(model, name, facts)
+    return heads
+
+
+def _select(selection: HeadSelection, heads: Heads) -> dict[str, list[list[int]]]:
+    """Return the chosen heads of each layer at each site; raise InputError for those that there are not."""
+    selection.find_sites(list(heads))
+    selection.check({site: [kept.total for kept in layers.values()] for site, layers in heads.items()})
+    chosen = {
+        site: [selection.select(site, layer, kept.total) for layer, kept in enumerate(layers.values())]
+        for site, layers in heads.items()
+    }
+    for term in selection.terms:
+        for site in heads if term.site is None else [term.site]:
+            kept = list(heads[site].values())
+            if term.base.head is not None and term.base.head not in kept[term.base.layer or 0].heads:
+                raise InputError(f"'{term.text}' is pruned already.")
+    return chosen
+
+
+def _find_facts(model: Model) -> HeadWeights:
+    facts, kind = model.family.head_weights, model.network.config.model_type
+    if facts is None or (facts.kinds and kind not in facts.kinds):
+        known = sorted({kind for family in families for kind in prunable_kinds(family)})
+        raise InputError(
+            f"Heads of models of type '{kind}' cannot be removed: no family says where their weights are. They can be "
+            "switched off: hs.edited(model, 'zero_heads:heads=…'). Types whose heads can be removed: "
+            f"{join_words(known)}."
+        )
+    return facts
+
+
+def prunable_kinds(family: Any) -> tuple[str, ...]:
+    """Return the kinds of a family whose heads can be removed."""
+    facts = family.head_weights
+    return () if facts is None else facts.kinds or family.kinds
+
+
+def _check_network(model: Model) -> None:
+    """Raise InputError for a network that cannot be pruned."""
+    _find_facts(model)
+    network = model.network
+    if str(network.config._attn_implementation).startswith("headscope"):
+        raise InputError("A model cannot be pruned while it is edited. Call hs.prune outside of hs.edited.")
+    if any(weight.is_meta for weight in network.parameters()):
+        raise InputError(
+            "Heads cannot be removed from a model whose weights are offloaded. Load all of it to one device."
+        )
+
+
+def _describe(names: Sequence[str]) -> str:
+    return "+".join(names) if len(names) <= 4 else count_noun(len(names), "head")

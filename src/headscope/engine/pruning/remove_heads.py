@@ -1,0 +1,135 @@
+"""Remove heads from attention modules: their rows of the query, key and value projections, their columns of the output.
+
+A head is removed as transformers once did it with `prune_heads`, so that the rest computes what it did before.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from math import gcd
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from headscope.core.errors import InputError
+from headscope.core.family import HeadWeights
+from headscope.engine.model import Model
+from headscope.engine.output_projection import find_projection
+from headscope.engine.pruning.attention import RepeatedHeads, SharedBias, derive_class
+from headscope.engine.pruning.empty_attention import EmptyAttention
+from headscope.engine.pruning.kept_heads import KeptHeads, find_kept_heads
+
+
+def count_heads(model: Model, name: str, facts: HeadWeights) -> KeptHeads:
+    """Return the heads of an attention module, as they are now."""
+    module = model.network.get_submodule(name)
+    kept = find_kept_heads(module)
+    if kept is not None:
+        return kept
+    size = getattr(module, facts.size)
+    heads = _input_width(find_projection(model, name)) // size
+    widths = [_output_width(layer) for layer in _find_projections(module, facts)]
+    return KeptHeads(tuple(range(heads)), heads, max(1, heads * size // min(widths)))
+
+
+def remove_heads(model: Model, name: str, facts: HeadWeights, heads: Sequence[int]) -> None:
+    """Remove heads of one attention module in place."""
+    module, before = model.network.get_submodule(name), count_heads(model, name, facts)
+    kept = KeptHeads(tuple(head for head in before.heads if head not in heads), before.total, before.group)
+    size, width = getattr(module, facts.size), len(before.heads) * getattr(module, facts.size)
+    positions = [before.heads.index(head) for head in kept.heads]
+    output = find_projection(model, name)
+    shares = before.group > 1
+    for layer in _find_projections(module, facts):
+        if shares and layer is not module.get_submodule(facts.projections[0]):
+            _cut_shared(layer, before, kept, size)
+        else:
+            parts = _output_width(layer) // width
+            rows = [part * len(before.heads) + position for part in range(parts) for position in positions]
+            _cut(layer, _expand_rows(rows, size), inputs=False)
+    _cut(output, _expand_rows(positions, size), inputs=True)
+    for attribute in facts.counts:
+        setattr(module, attribute, len(positions))
+    for attribute in facts.widths:
+        setattr(module, attribute, len(positions) * size)
+    if facts.group is not None:
+        setattr(module, facts.group, _group_size(kept))
+    _change_class(module, model.family.projection, facts, kept)
+
+
+def _change_class(module: Any, projection: str | None, facts: HeadWeights, kept: KeptHeads) -> None:
+    """Give a module its kept heads, and another class where its own forward needs all heads, or at least one."""
+    original: Any = getattr(module, "original", type(module))
+    if not kept.heads or facts.bias is not None:
+        mixin = SharedBias if kept.heads else EmptyAttention
+        module.__class__ = derive_class(mixin, original, facts, projection)
+    module.kept_heads = kept
+
+
+def _cut_shared(layer: Any, before: KeptHeads, kept: KeptHeads, size: int) -> None:
+    """Remove key-value heads that no query head uses; repeat the others where the groups differ in size."""
+    old, counts = sorted({head // kept.group for head in before.heads}), _count_users(kept)
+    _cut(layer, _expand_rows([old.index(head) for head in counts], size), inputs=False)
+    group = _group_size(kept)
+    repeats = [index for index, users in enumerate(counts.values()) for _ in range(users // max(1, group))]
+    uneven = len(repeats) > len(counts)
+    layer.__class__ = RepeatedHeads if uneven else nn.Linear
+    if uneven:
+        layer.repeats, layer.head_size = repeats, size
+
+
+def _count_users(kept: KeptHeads) -> Counter[int]:
+    """Return the number of query heads that are left for each key-value head that is left, in order."""
+    return Counter(head // kept.group for head in kept.heads)
+
+
+def _group_size(kept: KeptHeads) -> int:
+    """Return the number of query heads for each key-value head, after those of larger groups are repeated."""
+    return gcd(*_count_users(kept).values())
+
+
+def _find_projections(module: Any, facts: HeadWeights) -> list[Any]:
+    return [getattr(module, name) for name in facts.projections if hasattr(module, name)]
+
+
+def _expand_rows(heads: Sequence[int], size: int) -> Tensor:
+    """Return the numbers of the rows of heads."""
+    return (torch.tensor(heads, dtype=torch.long)[:, None] * size + torch.arange(size)).flatten()
+
+
+def _cut(layer: Any, index: Tensor, *, inputs: bool) -> None:
+    """Keep some inputs or outputs of a linear layer, in place."""
+    _check_layer(layer)
+    transposed = not isinstance(layer, nn.Linear)  # GPT-2's Conv1D: input × output
+    weight = layer.weight
+    dim = int(inputs != transposed)
+    layer.weight = _select(weight, dim, index)
+    if layer.bias is not None and not inputs:
+        layer.bias = _select(layer.bias, 0, index)
+    names = ("nx", "nf") if transposed else ("in_features", "out_features")
+    setattr(layer, names[0] if inputs else names[1], len(index))
+
+
+def _select(weight: nn.Parameter, dim: int, index: Tensor) -> nn.Parameter:
+    selected = weight.detach().index_select(dim, index.to(weight.device))
+    return nn.Parameter(selected, requires_grad=weight.requires_grad)
+
+
+def _check_layer(layer: Any) -> None:
+    weight = getattr(layer, "weight", None)
+    plain = isinstance(layer, nn.Linear) or type(layer).__name__ == "Conv1D"
+    if not plain or hasattr(layer, "base_layer") or not isinstance(weight, nn.Parameter) or weight.element_size() < 2:
+        raise InputError(
+            f"Heads cannot be removed from a {type(layer).__name__} of {getattr(weight, 'dtype', 'unknown type')}: it "
+            "is quantised or has an adapter. Load the model unquantised, or merge the adapter first."
+        )
+
+
+def _input_width(layer: Any) -> int:
+    _check_layer(layer)
+    return int(layer.in_features if isinstance(layer, nn.Linear) else layer.weight.shape[0])
+
+
+def _output_width(layer: Any) -> int:
+    _check_layer(layer)
+    return int(layer.out_features if isinstance(layer, nn.Linear) else layer.nf)
