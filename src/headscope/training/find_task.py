@@ -11,8 +11,11 @@ from headscope.training.tasks.choice import Choice
 from headscope.training.tasks.classification import Classification
 from headscope.training.tasks.mlm import Mlm
 from headscope.training.tasks.regression import Regression
+from headscope.training.tasks.translation import Translation
 
-TASKS: dict[str, Any] = {task.name: task for task in (Classification, Regression, Choice, Mlm, Causal)}
+TASKS: dict[str, Any] = {
+    task.name: task for task in (Classification, Regression, Choice, Translation, Mlm, Causal)
+}
 
 
 def find_task(name: str, train: Sequence[Example]) -> tuple[Task, str]:
@@ -68,7 +71,7 @@ def _infer_task(train: Sequence[Example]) -> tuple[str, str]:
         raise InputError(
             f"None of the {len(labels):,} training examples has a label, so the task cannot be inferred. Name the "
             "column that holds it: hs.read(…, label=…), in the shell --label. Only language modelling, task='mlm' or "
-            "task='causal', needs none."
+            "task='causal', and task='translation', which learns to write the second text of a pair, need none."
         )
     if any(isinstance(label, float) for label in labels):
         return "regression", "labels are numbers with a fraction"

@@ -1,4 +1,4 @@
-"""A new model from a config, with a tokenizer that knows the words of the training texts."""
+"""A new model from a config, with a tokenizer made from the training texts: of words, or of parts of words."""
 
 import inspect
 import json
@@ -12,8 +12,8 @@ from headscope.core.errors import InputError, unknown_name
 from headscope.core.example import Example
 from headscope.data.reading.files import find_file
 
-WORDS = "words"
-"""The value of `tokenizer` that asks for a new tokenizer."""
+WORDS, SUBWORDS = "words", "subwords"
+"""The values of `tokenizer` that ask for a new tokenizer."""
 
 PADDING, UNKNOWN, CLASS, SEPARATOR, MASK = "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"
 MIN_COUNT = 2
@@ -44,7 +44,7 @@ def read_config(path: str | Path) -> Any:
 def make_new_model(model: Any, tokenizer: str, examples: Sequence[Example], *, masks: bool) -> tuple[Any, Any]:
     """Return a copy of a config with the size of the vocabulary, and the tokenizer of this name, made for these texts.
 
-    Only where the training `masks` tokens is there a mask token: one that was never seen would mean nothing.
+    The config's `vocab_size` is the maximum number of subwords. Only where the training `masks` tokens is there a mask token: one that was never seen would mean nothing.
     """
     import transformers
 
@@ -52,12 +52,53 @@ def make_new_model(model: Any, tokenizer: str, examples: Sequence[Example], *, m
         raise InputError(
             f"tokenizer={tokenizer!r} is for a new model, which is given as a config. This one has a tokenizer already."
         )
-    if tokenizer != WORDS:
-        raise unknown_name("tokenizer of a new model", tokenizer, [WORDS])
-    words, config = make_word_tokenizer(examples, cls_last=reads_last_token(model), masks=masks), deepcopy(model)
-    config.vocab_size, config.pad_token_id = len(words), words.pad_token_id
-    config.bos_token_id = config.eos_token_id = None  # those of the original vocabulary
-    return config, words
+    if tokenizer not in (WORDS, SUBWORDS):
+        raise unknown_name("tokenizer of a new model", tokenizer, [WORDS, SUBWORDS])
+    if model.is_encoder_decoder or tokenizer == SUBWORDS:
+        if masks:
+            raise InputError(f"tokenizer={tokenizer!r} has no mask token here, so no masked language model can learn.")
+        made = make_text_tokenizer(examples, None if tokenizer == WORDS else model.vocab_size)
+    else:
+        made = make_word_tokenizer(examples, cls_last=reads_last_token(model), masks=masks)
+    return _set_vocabulary(deepcopy(model), made), made
+
+
+def _set_vocabulary(config: Any, tokenizer: Any) -> Any:
+    """Set the size of the vocabulary and the ids of special tokens, which are those of another vocabulary."""
+    config.vocab_size, config.pad_token_id = len(tokenizer), tokenizer.pad_token_id
+    config.bos_token_id, config.eos_token_id = tokenizer.bos_token_id, tokenizer.eos_token_id
+    if config.is_encoder_decoder:
+        config.decoder_start_token_id = tokenizer.bos_token_id
+        config.forced_eos_token_id = None  # a translation that is cut off has no end
+    return config
+
+
+def make_text_tokenizer(examples: Sequence[Example], size: int | None) -> Any:
+    """Return a tokenizer of at most `size` byte-level subwords (Sennrich et al., 2016), or of words where it is None.
+
+    One vocabulary serves both texts of the examples. Texts end with </s>; <s> is what a decoder starts with.
+    """
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+    from transformers import PreTrainedTokenizerFast
+
+    special = {"pad_token": "<pad>", "bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>"}
+    tokens, quiet = list(special.values()), {"show_progress": False}
+    trainer: Any
+    if size is None:
+        core = Tokenizer(models.WordLevel({}, unk_token="<unk>"))
+        core.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+        trainer = trainers.WordLevelTrainer(min_frequency=MIN_COUNT, special_tokens=tokens, **quiet)
+    else:
+        core = Tokenizer(models.BPE())
+        core.pre_tokenizer, core.decoder = pre_tokenizers.ByteLevel(add_prefix_space=True), decoders.ByteLevel()
+        alphabet = pre_tokenizers.ByteLevel.alphabet()
+        trainer = trainers.BpeTrainer(vocab_size=size, special_tokens=tokens, initial_alphabet=alphabet, **quiet)
+    core.train_from_iterator((text for example in examples for text in (example.text, example.pair or "")), trainer)
+    core.post_processor = processors.TemplateProcessing(
+        single="$A </s>", pair="$A </s> $B:1 </s>:1", special_tokens=[("</s>", core.token_to_id("</s>"))]
+    )
+    inputs = ["input_ids", "attention_mask"]
+    return PreTrainedTokenizerFast(tokenizer_object=core, model_input_names=inputs, **special)
 
 
 def make_word_tokenizer(examples: Sequence[Example], *, cls_last: bool, masks: bool = False) -> Any:
