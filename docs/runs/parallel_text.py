@@ -4,9 +4,9 @@
     for package in *.deb; do dpkg-deb -x $package catalogues/${package%%_*}; done
     python docs/runs/parallel_text.py catalogues parallel --language fr
 
-Reads every `…/fr/…/*.mo` below a folder, cleans the messages, and writes train.tsv, dev.tsv and test.tsv with the columns
-text and pair, and sources.tsv with the number of messages of each catalogue. No two files share a message, also not
-in another case or with other punctuation. The licences are those of the packages, in their files `copyright`.
+Reads every `…/fr/…/*.mo` below a folder, cleans the messages, and writes train.tsv, dev.tsv and test.tsv with the
+columns text and pair, and sources.tsv with the number of messages of each catalogue. No two files share a message, also
+not in another case or with other punctuation. The licences are those of the packages, in their files `copyright`.
 """
 
 import argparse
@@ -19,6 +19,7 @@ from pathlib import Path
 
 import headscope as hs
 from headscope.core.errors import InputError
+from headscope.engine.progress import print_status
 from headscope.results.stamp import fingerprint_examples
 
 HELD_OUT = {"test": 2000, "dev": 2000}
@@ -43,10 +44,10 @@ def main() -> None:
         path.write_text("".join(f"{text}\t{pair}\n" for text, pair in [("text", "pair"), *pairs]), encoding="utf-8")
         words = [sum(len(pair[side].split()) for pair in pairs) / len(pairs) for side in (0, 1)]
         digest = fingerprint_examples(hs.read(path), labels=True)
-        print(f"{path}: {len(pairs):,} pairs, {words[0]:.1f} and {words[1]:.1f} words on average, {digest}")
+        print_status(f"{path}: {len(pairs):,} pairs, {words[0]:.1f} and {words[1]:.1f} words on average, {digest}")
     lines = (f"{name}\t{count}\n" for name, count in sources.items())
     (options.out / "sources.tsv").write_text("catalogue\tmessages\n" + "".join(lines), encoding="utf-8")
-    print(f"{len(sources):,} catalogues, {sum(sources.values()):,} messages.")
+    print_status(f"{len(sources):,} catalogues, {sum(sources.values()):,} messages.")
 
 
 def collect(folder: Path, language: str) -> tuple[dict[str, Counter[tuple[str, str]]], dict[str, int]]:

@@ -13,9 +13,7 @@ from headscope.training.tasks.mlm import Mlm
 from headscope.training.tasks.regression import Regression
 from headscope.training.tasks.translation import Translation
 
-TASKS: dict[str, Any] = {
-    task.name: task for task in (Classification, Regression, Choice, Translation, Mlm, Causal)
-}
+TASKS: dict[str, Any] = {task.name: task for task in (Classification, Regression, Choice, Translation, Mlm, Causal)}
 
 
 def find_task(name: str, train: Sequence[Example]) -> tuple[Task, str]:

@@ -44,7 +44,8 @@ def read_config(path: str | Path) -> Any:
 def make_new_model(model: Any, tokenizer: str, examples: Sequence[Example], *, masks: bool) -> tuple[Any, Any]:
     """Return a copy of a config with the size of the vocabulary, and the tokenizer of this name, made for these texts.
 
-    The config's `vocab_size` is the maximum number of subwords. Only where the training `masks` tokens is there a mask token: one that was never seen would mean nothing.
+    The config's `vocab_size` is the maximum number of subwords. Only where the training `masks` tokens is there a mask
+    token: one that was never seen would mean nothing.
     """
     import transformers
 
@@ -82,7 +83,7 @@ def make_text_tokenizer(examples: Sequence[Example], size: int | None) -> Any:
     from transformers import PreTrainedTokenizerFast
 
     special = {"pad_token": "<pad>", "bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>"}
-    tokens, quiet = list(special.values()), {"show_progress": False}
+    tokens, quiet = list(special.values()), dict[str, Any](show_progress=False)
     trainer: Any
     if size is None:
         core = Tokenizer(models.WordLevel({}, unk_token="<unk>"))

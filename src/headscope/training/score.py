@@ -56,9 +56,10 @@ def _make_dataset(task: Task, examples: Sequence[Example], answers: Answers) -> 
         label, share = find_majority(answers["label"])
         variables["majority"] = ((), share, {"long_name": f"share of the most common label, {label}"})
     variables["n"] = ((), len(examples))
-    axes = {"logits": ("example", "class")}
-    variables |= {name: (axes.get(name, ("example",)), values) for name, values in answers.items()}
-    fields = {name: values for name, values in tabulate_examples(examples).items() if name not in variables}
+    axes = {"logits": "class", "bleu_counts": "bleu_count", "chrf_counts": "chrf_count"}
+    variables |= {name: (("example", axes.get(name))[: values.ndim], values) for name, values in answers.items()}
+    repeated = {*variables, *(("pair",) if "reference" in answers else ())}
+    fields = {name: values for name, values in tabulate_examples(examples).items() if name not in repeated}
     coords: dict[str, Any] = example_coordinates(fields)
     if "logits" in answers:
         classes = getattr(task, "classes", None) or map(str, range(answers["logits"].shape[1]))

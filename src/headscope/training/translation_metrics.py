@@ -41,7 +41,7 @@ def bleu_from_sums(sums: Float[np.ndarray, "*draws 10"]) -> Float[np.ndarray, "*
     missed = (matches == 0) & (totals > 0)
     smoothed = np.where(missed, 0.5 ** np.cumsum(missed, axis=-1), matches)
     precision = smoothed / np.where(totals > 0, totals, 1)
-    defined = matches.any(-1) & (totals > 0).all(-1)
+    defined = np.asarray(matches.any(-1) & (totals > 0).all(-1))
     logs = np.log(np.where(defined[..., None], precision, 1.0)).mean(-1)
     brevity = np.minimum(0.0, 1 - reference / np.where(length > 0, length, 1))
     return np.where(defined, 100 * np.exp(logs + brevity), 0.0)

@@ -92,4 +92,3 @@ def _make_phrase(generator: random.Random, noun: int) -> Phrase:
         " ".join([article[1 + feminine], *before, forms[2 + plural], *reversed(after)]),
         plural,
     )
-

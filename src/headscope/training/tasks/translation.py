@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 from jaxtyping import Shaped
 from torch import Tensor
+from torch.nn.functional import cross_entropy
 
 from headscope.core.errors import InputError
 from headscope.core.example import Example
 from headscope.data.tokenizing.encode import EncodedExample, pad_lists, warn_truncated
 from headscope.training.encode import IGNORED, pad_rows, tokenise_examples
 from headscope.training.metrics import Metric, divide_sums, make_sum_metric
-from headscope.training.task import Answers, Draw, Task, sum_token_losses
+from headscope.training.task import Answers, Draw, Task
 from headscope.training.translate import translate
 from headscope.training.translation_metrics import bleu_from_sums, chrf_from_sums, count_matches
 
@@ -29,6 +30,7 @@ class Translation(Task):
     name = "translation"
     head = "AutoModelForSeq2SeqLM"
     main = "bleu"
+    padding_side = "right"
 
     @classmethod
     def from_examples(cls, train: Sequence[Example]) -> "Translation":
@@ -91,7 +93,9 @@ class Translation(Task):
 
     def compute_losses(self, output: Any, batch: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:
         """Return the summed loss of the tokens of each reference, and their number."""
-        return sum_token_losses(output.logits, batch["labels"])
+        labels = batch["labels"]
+        losses = cross_entropy(output.logits.mT, labels, ignore_index=IGNORED, reduction="none")
+        return losses.sum(-1), (labels != IGNORED).sum(-1)
 
     def compute_metrics(self, answers: Answers) -> dict[str, Metric]:
         """Return BLEU, chrF and the mean log-likelihood of a reference token."""
