@@ -1,0 +1,67 @@
+"""Scores of a model with one head or one layer disabled at a time, as claims take them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from headscope.core.example import Example
+from headscope.engine.model import Model
+from headscope.experiments.scores import METRICS, bootstrap_change
+from headscope.experiments.summary import with_interval
+from headscope.reporting.frames import ENDS
+from headscope.results.stamp import read_provenance
+from headscope.training.ablate import ablate
+from headscope.uncertainty.bootstrap import percentile_interval
+from headscope.uncertainty.corrections import simultaneous_factor
+
+DISABLED = "uniform_heads"
+"""The edit that disables a head: uniform attention over the real keys."""
+
+SETS = {"head": "heads", "layer": "layers"}
+DIMS = {"head": ("layer", "head"), "layer": ("layer",)}
+
+
+def disable(model: Model, examples: Sequence[Example], **options: Any) -> xr.Dataset:
+    """Score a model with each head and each layer disabled; `options` are those of `hs.ablate`.
+
+    `head_change` and `layer_change` are those of the score, with paired intervals and the corrected p-value. The best
+    of them, `best_head_change` and `best_layer_change`, have the interval of the best of all: from the largest lower
+    end to the largest upper end of simultaneous intervals. `mean_head_change` is the mean over heads.
+    """
+    parts = []
+    for kind, sets in SETS.items():
+        ablated = ablate(model, list(examples), edit=DISABLED, sets=sets, **options)
+        parts.append(summarise_changes(ablated, kind))
+        if kind == "head":
+            parts.append(average_changes(ablated))
+    return xr.merge(parts)
+
+
+def summarise_changes(ablated: xr.Dataset, kind: str) -> xr.Dataset:
+    """Return the changes of the score, and the best of them with its interval."""
+    names = {f"change{end}": f"{kind}_change{end}" for end in (*ENDS, "_p_adjusted")}
+    changes = ablated[list(names)].rename(names).transpose(*DIMS[kind]).reset_coords(drop=True)
+    value, low, high = (changes[f"{kind}_change{end}"].values.astype(float) for end in ENDS)
+    factor = simultaneous_factor(value.size, int(ablated.sizes["example"]))
+    ends = value.max(), (value - factor * (value - low)).max(), (value + factor * (high - value)).max()
+    return changes.assign(with_interval(f"best_{kind}_change", (), map(np.asarray, ends)))
+
+
+def average_changes(ablated: xr.Dataset) -> xr.Dataset:
+    """Return the change of the score without one head, averaged over all heads, with its paired bootstrap interval."""
+    metric = METRICS[str(read_provenance(ablated)["main"])]
+    after = ablated["prediction"].transpose("layer", "head", "example").stack(each=("layer", "head"))
+    columns = ablated["label"], ablated["prediction_whole"]
+    drawn = [bootstrap_change(metric, *columns, after.isel(each=index)) for index in range(after.sizes["each"])]
+    ends = percentile_interval(np.mean(drawn, axis=0))  # the same examples are drawn for every head
+    mean = ablated["change"].values.astype(float).mean()
+    return xr.Dataset(with_interval("mean_head_change", (), (np.asarray(mean), *ends)))
+
+
+def name_best(task: xr.Dataset, kind: str) -> str:
+    """Return the head or layer without which the score is best, on average over seeds, such as L3H7."""
+    changes = task[f"{kind}_change"].transpose(*DIMS[kind])
+    place = np.unravel_index(int(np.nanargmax(changes.values)), changes.shape)
+    return "".join(f"{dim[0].upper()}{int(changes[dim].values[at])}" for dim, at in zip(DIMS[kind], place, strict=True))

@@ -1,0 +1,172 @@
+"""The report: verdicts first, then patterns, fine-tuning, disabled heads, starts and relations."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from headscope.core.document import Document, Paragraph, Part, Section
+from headscope.core.study import Results
+from headscope.experiments import report, starts
+from headscope.experiments.claims import JudgedClaim
+from headscope.experiments.disabled import name_best
+from headscope.experiments.layers import name_layers, name_least
+from headscope.experiments.relation_figures import draw_heterogeneous, draw_relation
+from headscope.experiments.relation_heads import ENCODED, LARGER, find_best_head
+from headscope.experiments.report import Sample, paragraphs, sample_inputs, sample_maps
+from headscope.experiments.seeds import combine_seeds, describe_seeds
+from headscope.experiments.sentences import verdict_numbers, verdicts_by_task
+from headscope.experiments.summary import list_tasks
+from headscope.plotting.facets import heat_facets, interval_facets, stacked_shares
+from headscope.reporting.frames import ENDS, Quantity, to_frame
+from headscope.results.stamp import read_provenance
+from headscope.studies.dark_secrets import DarkSecrets, claims, paper
+
+TEXTS, CAPTIONS = report.read_prose(__package__)
+LEVEL = 0.05
+JUDGED = TEXTS["judged"].format(
+    share=claims.SHARE.text, gain=claims.GAIN.text, hardly=claims.HARDLY.text, pretrained=claims.PRETRAINED.text
+)
+TITLE = "What heads do and which of them matter: what the published study shows"
+
+
+def document(results: Results) -> Document:
+    """Return the report on the results of the study."""
+    numbers, related = combine_seeds(results["numbers"]), results.get("relations")
+    groups = claims.judge_claims(results["numbers"], related)
+    judged, inputs = groups[""], sample_inputs(CAPTIONS, numbers)
+    every = [claim for group in groups.values() for claim in group]
+    said = (describe_seeds(results["numbers"]), report.describe_unlearned(numbers))
+    values = report.study_values(numbers, every)
+    sections = [
+        report.report_verdicts(inputs, judged, said, JUDGED),
+        report.report_tasks(numbers, None),
+        Section("Patterns", report_patterns(numbers)),
+        Section("What fine-tuning changes", report_similarity(numbers, inputs)),
+        Section("Heads and layers disabled", report_disabled(numbers, inputs)),
+        Section("Pretrained and random weights", report_starts(numbers, inputs)),
+        *([] if related is None else [Section("Relations between words", report_relations(results, groups))]),
+        report.report_thresholds(inputs, every),
+        Section("How it was measured, and what differs from the paper",
+                [inputs.table("verdict_numbers", verdict_numbers(every)),
+                 *paragraphs(*TEXTS["method"].format(**values).split("\n\n"))]),
+    ]  # fmt: skip
+    cited = [*DarkSecrets.cites, *(["webster2018"] if "GAP" in list_tasks(numbers) else [])]
+    facts = [{"name": "the study", **read_provenance(numbers)}]
+    facts += [] if related is None else [{"name": "relations", **read_provenance(related)}]
+    return Document(TITLE, TEXTS["lead"].format(**values), sections, cited, facts)
+
+
+def report_patterns(numbers: xr.Dataset) -> list[Part]:
+    """Return the shares of pattern classes, beside the paper's range of heterogeneous maps."""
+    maps, (low, high) = sample_maps(CAPTIONS, numbers, paper.MAPS), paper.HETEROGENEOUS
+    columns = [Quantity(letter, "share", {"pattern": name}, scale=100) for name, letter in paper.LETTERS.items()]
+    frame = to_frame(numbers.sel(lens="raw"), {"task": "task"}, columns)
+    return [
+        Paragraph(TEXTS["patterns"].format(low=100 * low, high=100 * high)),
+        maps.picture("figure_2", stacked_shares(numbers["share"], along="task", label="share of maps")),
+        maps.picture("heterogeneous", draw_heterogeneous(numbers, paper.HETEROGENEOUS)),
+        maps.table("shares", frame, paper.table_of_shares()),
+    ]
+
+
+def report_similarity(numbers: xr.Dataset, inputs: Sample) -> list[Part]:
+    """Return the cosine of maps before and after fine-tuning, by layer and head."""
+    names = {task: name_least(numbers.sel(task=task), "similarity_layer", ["raw"]) for task in list_tasks(numbers)}
+    least = "; ".join(f"{layers.removeprefix('raw ')} on {task}" for task, layers in names.items())
+    named = numbers.assign_coords(layer=name_layers(numbers)).sel(lens="raw")
+    frame = to_frame(named, {"task": "task", "layer": "layer"}, [Quantity("cosine", "similarity_layer")])
+    look: dict[str, Any] = {"rows": "lens", "columns": "task", "y": "layer", "label": "cosine before and after tuning"}
+    return [
+        Paragraph(TEXTS["similarity"].format(least=least)),
+        inputs.picture("cosine", heat_facets(numbers["similarity"], **look)),
+        inputs.table("similarity", frame),
+    ]
+
+
+def report_disabled(numbers: xr.Dataset, inputs: Sample) -> list[Part]:
+    """Return the change of the score without each head, without each layer, and without the best of them."""
+    metrics = dict(zip(list_tasks(numbers), map(str, numbers["metric"].values), strict=True))
+    label = f"change of the score ({', '.join(dict.fromkeys(metrics.values()))})"
+    heads = heat_facets(100 * numbers["head_change"].expand_dims(lens=["one head disabled"]), rows="lens",
+                        columns="task", y="layer", label=f"{label}, points", signed=True)  # fmt: skip
+    lines = report.select_interval(numbers, "layer_change", 100).expand_dims(lens=["one layer disabled"])
+    layers = {"change (points)": {task: lines.sel(task=task) for task in list_tasks(numbers)}}
+    return [
+        Paragraph(TEXTS["disabled"].format(counted=count_disabled(numbers))),
+        inputs.picture("heads", heads),
+        inputs.picture("layers", interval_facets(layers, x="layer", label="layer", lines=True)),
+        inputs.table("best", best_table(numbers)),
+    ]
+
+
+def best_table(numbers: xr.Dataset) -> pd.DataFrame:
+    """Return the mean change over heads, and the best head and layer of every task, in points."""
+    columns = [Quantity("mean over heads", "mean_head_change", scale=100),
+               Quantity("best head", "best_head_change", scale=100),
+               Quantity("best layer", "best_layer_change", scale=100)]  # fmt: skip
+    frame = to_frame(numbers, {"task": "task"}, columns)
+    for kind in ("head", "layer"):
+        frame[f"the {kind}"] = [name_best(numbers.sel(task=task), kind) for task in frame.index]
+    return frame
+
+
+def count_disabled(numbers: xr.Dataset) -> str:
+    """Return how many heads can be disabled without a lower score, and for how many a loss or a gain is significant."""
+    parts = []
+    for task in list_tasks(numbers):
+        change = numbers["head_change"].sel(task=task).values
+        significant = numbers["head_change_p_adjusted"].sel(task=task).values < LEVEL
+        parts.append(
+            f"On {task} the score is not lower without {int((change >= 0).sum())} of {change.size} heads, one at a "
+            f"time; {int((significant & (change < 0)).sum())} losses and {int((significant & (change > 0)).sum())} "
+            "gains are significant."
+        )
+    return " ".join(parts)
+
+
+def report_starts(numbers: xr.Dataset, inputs: Sample) -> list[Part]:
+    """Return the scores from every start, and on which tasks the tuned model learned something."""
+    values = report.study_values(numbers)
+    known = bool(np.isfinite(numbers["pretraining_gain_change"].values).any())
+    text = TEXTS["starts"] if known else TEXTS["came tuned"]
+    columns = [Quantity("metric", "metric")]
+    columns += [
+        Quantity(name, "start_score", {"start": name}, interval=name != starts.MAJORITY) for name in starts.STARTS
+    ]
+    columns += [Quantity("gain by pretraining", "pretraining_gain_change")]
+    frame = to_frame(numbers, {"task": "task"}, columns)
+    text = text.format(tuning=values["tuning"], learned=report.describe_learned(numbers))
+    return [Paragraph(text), inputs.table("starts", frame)]
+
+
+def report_relations(results: Results, groups: dict[str, list[JudgedClaim]]) -> list[Part]:
+    """Return the heads that attend to words in a relation, between two examples."""
+    related, n = results["relations"], int(read_provenance(results["relations"])["n"])
+    sample = Sample(CAPTIONS, f"{n:,} texts")
+    parts: list[Part] = [
+        Paragraph(TEXTS["relations"].format(n=n, encoded=ENCODED)),
+        sample.table("verdicts_by_relation", verdicts_by_task(groups[claims.name_relations("")])),
+    ]
+    if "shown_relation" in results:
+        parts.append(sample.picture("relation", draw_relation(related, results["shown_relation"])))
+    return [*parts, sample.table("relations", relation_table(related))]
+
+
+def relation_table(related: xr.Dataset) -> pd.DataFrame:
+    """Return a row for each relation: its best head with weights by direction, and how many heads encode it."""
+    rows = []
+    for name in list_tasks(related):
+        part = related.sel(task=name)
+        layer, head = find_best_head(part)
+        best = part.sel(layer=layer, head=head)
+        row: dict[str, Any] = {"relation": name, "texts": int(part["n"]), "head": f"L{layer}H{head}"}
+        row |= {str(way): float(best["weight"].sel(direction=way)) for way in related["direction"].values}
+        row["same distance"] = float(best["baseline"].sel(direction=LARGER))
+        row |= {f"above it{end}": float(best[f"gain{end}"].sel(direction=LARGER)) for end in ENDS}
+        row["p"] = float(best["gain_p_adjusted"].sel(direction=LARGER))
+        size = part.sizes["layer"] * part.sizes["head"]
+        row["heads that encode it"] = f"{round(size * float(part['encoding']))} of {size}"
+        rows.append(row)
+    return pd.DataFrame(rows).set_index("relation")
