@@ -28,6 +28,8 @@ def place() -> Path:
             for at in range(many)
         ]
         (folder / f"{name}.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    pairs = [f"{text(6 + at % 3, seed=at)}\t{at % 5}\t5\t{('subject', 'object')[at % 2]}" for at in range(24)]
+    (folder / "pairs.tsv").write_text("\n".join(["text\tword_i\tword_j\trelation", *pairs]), encoding="utf-8")
     for name, many, seed in (("agreement_train", 24, 0), ("agreement_dev", 14, 7)):
         rows = [_sentence(name, at, seed) for at in range(many)]
         (folder / f"{name}.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
@@ -61,6 +63,14 @@ def tiny(name: str, **changes):
         "effective_attention": {
             "dev": str(place() / "dev.jsonl"),
             "train": str(place() / "train.jsonl"),
+            "epochs": 1,
+            "max_length": WIDTH,
+        },
+        "dark_secrets": {
+            "dev": str(place() / "dev.jsonl"),
+            "train": str(place() / "train.jsonl"),
+            "relations": str(place() / "pairs.tsv"),
+            "classifier": "rules",
             "epochs": 1,
             "max_length": WIDTH,
         },

@@ -8,13 +8,16 @@ import xarray as xr
 
 from headscope.core.example import Example
 from headscope.engine.model import Model
-from headscope.experiments.scores import METRICS, bootstrap_change
 from headscope.experiments.summary import with_interval
 from headscope.reporting.frames import ENDS
 from headscope.results.stamp import read_provenance
 from headscope.training.ablate import ablate
+from headscope.training.metrics import DRAWS, SEED, make_accuracy, make_pearson
 from headscope.uncertainty.bootstrap import percentile_interval
 from headscope.uncertainty.corrections import simultaneous_factor
+from headscope.uncertainty.paired import bootstrap_change
+
+METRICS = {"accuracy": make_accuracy, "pearson": make_pearson}
 
 DISABLED = "uniform_heads"
 """The edit that disables a head: uniform attention over the real keys."""
@@ -51,12 +54,15 @@ def summarise_changes(ablated: xr.Dataset, kind: str) -> xr.Dataset:
 
 def average_changes(ablated: xr.Dataset) -> xr.Dataset:
     """Return the change of the score without one head, averaged over all heads, with its paired bootstrap interval."""
-    metric = METRICS[str(read_provenance(ablated)["main"])]
-    after = ablated["prediction"].transpose("layer", "head", "example").stack(each=("layer", "head"))
-    columns = ablated["label"], ablated["prediction_whole"]
-    drawn = [bootstrap_change(metric, *columns, after.isel(each=index)) for index in range(after.sizes["each"])]
-    ends = percentile_interval(np.mean(drawn, axis=0))  # the same examples are drawn for every head
-    mean = ablated["change"].values.astype(float).mean()
+    make = METRICS[str(read_provenance(ablated)["main"])]
+    label, whole = (ablated[name].values.astype(float) for name in ("label", "prediction_whole"))
+    answers = ablated["prediction"].transpose("layer", "head", "example").values.astype(float).reshape(-1, len(label))
+    before, after = make(label, whole), [make(label, prediction) for prediction in answers]
+    assert before.from_sums is not None
+    runs = np.stack([metric.statistics for metric in after], axis=1)
+    drawn = bootstrap_change(before.statistics, runs, before.from_sums, draws=DRAWS, seed=SEED)
+    ends = percentile_interval(drawn.mean(-1), ignore_nan=True)
+    mean = np.mean([metric.value - before.value for metric in after])
     return xr.Dataset(with_interval("mean_head_change", (), (np.asarray(mean), *ends)))
 
 

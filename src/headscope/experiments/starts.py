@@ -7,18 +7,18 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from headscope.engine.load import load
+from headscope.engine.load import load, silence_transformers
 from headscope.engine.model import Model
-from headscope.experiments.scores import METRICS, bootstrap_change
+from headscope.experiments.disabled import METRICS
 from headscope.experiments.summary import with_interval
 from headscope.experiments.tuned import TaskRun
 from headscope.reporting.frames import ENDS
 from headscope.results.stamp import read_provenance
+from headscope.training.changes import compare_scores
 from headscope.training.job import prepare_training
 from headscope.training.labels import find_majority
 from headscope.training.score import score
 from headscope.training.settings import make_training_settings
-from headscope.uncertainty.bootstrap import percentile_interval
 
 MAJORITY, PRETRAINED, RANDOM, TUNED = STARTS = (
     "most common label", "pretrained, not fine-tuned", "random, fine-tuned", "pretrained, fine-tuned",
@@ -33,7 +33,7 @@ def score_starts(run: TaskRun, step: int) -> xr.Dataset:
     with paired bootstrap intervals. Where the model came tuned there is nothing to train: these are NaN.
     """
     models = {TUNED: run.tuned}
-    if run.tuned_folder is None:
+    if run.task.train:
         models |= {RANDOM: start_from_random(run, step).tuned, PRETRAINED: attach_head(run)}
     options: dict[str, Any] = {"max_length": run.max_length, "progress": run.steps.bars}
     scored = {name: score(model, run.examples, **options) for name, model in models.items()}
@@ -59,13 +59,14 @@ def start_from_random(run: TaskRun, step: int) -> TaskRun:
     """Return the same run of a randomly initialised copy of the model, in a folder of its own."""
     steps = replace(run.steps, folder=run.steps.folder / "random", part=f"{run.steps.part} from random weights")
     run.steps.say(step, "the same from random weights")
-    return replace(run, steps=steps, tuning={**run.tuning, "from_scratch": True})
+    return replace(run, steps=steps, tuning={**run.tuning, "from_scratch": True}, tuned_folder=None)
 
 
 def attach_head(run: TaskRun) -> Model:
     """Return the pretrained model with the new head that fine-tuning would start from."""
     settings = make_training_settings(run.tuning)
-    job = prepare_training(run.base, list(run.task.train), None, task="auto", tokenizer=None, settings=settings)
+    with silence_transformers():
+        job = prepare_training(run.base, list(run.task.train), None, task="auto", tokenizer=None, settings=settings)
     return load(job.network.to(run.base.device).eval(), tokenizer=job.tokenizer)
 
 
@@ -73,13 +74,9 @@ def _compare(name: str, scored: Mapping[str, xr.Dataset], main: str, before: str
     """Return the difference of two scores, paired by example; NaN where one of them is not known."""
     ends = [np.asarray(np.nan)] * 3
     if after in scored and (before in scored or "majority" in scored[after]):
-        label, second = scored[after]["label"], scored[after]["prediction"]
-        first = (
-            scored[before]["prediction"] if before in scored else xr.full_like(label, find_majority(label.values)[0])
-        )
-        values = [METRICS[main](label.values.astype(float), each.values.astype(float)) for each in (first, second)]
-        ends = [
-            np.asarray(values[1] - values[0]),
-            *percentile_interval(bootstrap_change(METRICS[main], label, first, second)),
-        ]
+        label, second = (scored[after][name].values.astype(float) for name in ("label", "prediction"))
+        constant = np.full_like(label, find_majority(label)[0]) if before == MAJORITY else None
+        first = scored[before]["prediction"].values.astype(float) if constant is None else constant
+        compared = compare_scores(METRICS[main](label, first), [METRICS[main](label, second)])
+        ends = [compared[f"change{end}"][0] for end in ENDS]
     return with_interval(f"{name}_change", (), ends)

@@ -151,7 +151,7 @@ class TaskRun:
             "source": self.task.source,
             "tuned_hash": self.tuned.weights_hash,
             "data_hash": fingerprint_examples(self.examples, labels=True),
-            "tuning": "" if tuned else _describe_tuning(self.tuning),
+            "tuning": "" if tuned else describe_tuning(self.tuning),
             **more,
         }
         return xr.Dataset({name: ((), value) for name, value in values.items()})
@@ -245,7 +245,8 @@ def _check_tuned(run: TaskRun, folder: Path) -> None:
     find_task_of_head("auto", tuned.network, run.examples).check(run.examples, run.task.name)
 
 
-def _describe_tuning(tuning: TrainingOptions) -> str:
+def describe_tuning(tuning: TrainingOptions) -> str:
+    """Return the settings of a fine-tuning in words."""
     warmup = f", warm-up {tuning['warmup']:g}" if tuning["warmup"] else ""
     epochs = count_noun(tuning["epochs"], "epoch")
     return f"{epochs}, batch {tuning['batch_size']}, learning rate {tuning['learning_rate']:g}{warmup}"

@@ -63,9 +63,11 @@ def report_patterns(numbers: xr.Dataset) -> list[Part]:
     maps, (low, high) = sample_maps(CAPTIONS, numbers, paper.MAPS), paper.HETEROGENEOUS
     columns = [Quantity(letter, "share", {"pattern": name}, scale=100) for name, letter in paper.LETTERS.items()]
     frame = to_frame(numbers.sel(lens="raw"), {"task": "task"}, columns)
+    several = numbers.sizes["task"] > 1  # one bar would say what the table says
+    bars = stacked_shares(numbers["share"], along="task", label="share of maps") if several else None
     return [
         Paragraph(TEXTS["patterns"].format(low=100 * low, high=100 * high)),
-        maps.picture("figure_2", stacked_shares(numbers["share"], along="task", label="share of maps")),
+        *([] if bars is None else [maps.picture("figure_2", bars)]),
         maps.picture("heterogeneous", draw_heterogeneous(numbers, paper.HETEROGENEOUS)),
         maps.table("shares", frame, paper.table_of_shares()),
     ]
