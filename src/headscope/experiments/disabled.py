@@ -59,7 +59,8 @@ def average_changes(ablated: xr.Dataset) -> xr.Dataset:
     answers = ablated["prediction"].transpose("layer", "head", "example").values.astype(float).reshape(-1, len(label))
     before, after = make(label, whole), [make(label, prediction) for prediction in answers]
     assert before.from_sums is not None
-    runs = np.stack([metric.statistics for metric in after], axis=1)
+    assert before.statistics is not None
+    runs = np.stack([metric.statistics for metric in after if metric.statistics is not None], axis=1)
     drawn = bootstrap_change(before.statistics, runs, before.from_sums, draws=DRAWS, seed=SEED)
     ends = percentile_interval(drawn.mean(-1), ignore_nan=True)
     mean = np.mean([metric.value - before.value for metric in after])

@@ -89,18 +89,17 @@ _QUANTITIES = {"relations": "weight", "relations_baseline": "baseline", "relatio
 
 def summarise_best(table: xr.Dataset) -> xr.Dataset:
     """Return the largest gain of all heads, and the share of heads that attend to the relation, for each relation."""
-    rows: dict[str, list[tuple[float, float, float]]] = {"best_gain_change": [], "encoding": []}
+    rows: dict[str, list[list[float]]] = {"best_gain_change": [], "encoding": []}
     for name in table["task"].values:
         part = table.sel(task=name, direction=LARGER)
         value, low, high = (part[f"gain{end}"].values.ravel() for end in ENDS)
         factor = simultaneous_factor(value.size, int(part["n"]))
         ends = value, value - factor * (value - low), value + factor * (high - value)
-        rows["best_gain_change"].append(tuple(float(end.max()) for end in ends))  # type: ignore[arg-type]
-        shares = [float((end >= ENCODED).mean()) if np.isfinite(end).all() else np.nan for end in ends]
-        rows["encoding"].append(tuple(shares))  # type: ignore[arg-type]
+        rows["best_gain_change"].append([float(end.max()) for end in ends])
+        rows["encoding"].append([float((end >= ENCODED).mean()) if np.isfinite(end).all() else np.nan for end in ends])
     variables: dict[str, Any] = {}
-    for name, ends in rows.items():
-        variables |= with_interval(name, ("task",), np.array(ends).T)
+    for quantity, table_of_ends in rows.items():
+        variables |= with_interval(quantity, ("task",), np.array(table_of_ends).T)
     return xr.Dataset(variables, {"task": table["task"].values})
 
 
