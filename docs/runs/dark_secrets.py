@@ -1,8 +1,8 @@
 """Run the study dark-secrets with pretrained models on GLUE, for docs/dark_secrets.md.
 
 One run for each model, task and seed, which may be parallel; then the related words of each model; then all results are
-joined. The files in docs/results were made on a GPU with these commands, for mrpc, stsb, sst2 and rte, with the seeds 0,
-1 and 2, with the default model, all-MiniLM-L6-v2, and with `--model e5-small`:
+joined. The files in docs/results were made on a GPU with these commands, for mrpc, stsb, sst2 and rte, with the seeds
+0, 1 and 2, with the default model, all-MiniLM-L6-v2, and with `--model e5-small`:
 
     python docs/runs/sixteen_heads.py tune rte --place GLUE --seed 1 --work WORK
     python docs/runs/dark_secrets.py run rte --place GLUE --limit 400 --seed 1 --work WORK --out FOUND
