@@ -13,7 +13,9 @@ GROUPS = {
     "View": ("view", "to_words", "identifiability", "importances"),
     "Measure and compare": ("measure", "merge", "compare"),
     "Draw, save, report": ("draw", "show", "save", "open_result", "report"),
-    "Train, score, prune, repeat a study": (*("finetune", "score", "ablate", "head_importance", "prune", "study"),),
+    "Train, score, prune, repeat a study": (
+        *("finetune", "score", "ablate", "head_importance", "prune", "pruning_curve", "study"),
+    ),
     "Objects": ("Model", "Example", "Tokens", "Trace", "Maps", "Importances"),
     "Write your own": (
         *("Lens", "make_maps", "Statistic", "PerExample", "Batch", "Figure", "Edit", "Importance", "Study"),

@@ -22,8 +22,8 @@ NAMES = {
     "Statistic", "Study", "Tokens", "Trace", "UnknownName", "__version__", "ablate", "average_heads", "by_layer",
     "capture", "compare", "draw", "edited", "finetune", "generate", "head_importance", "identifiability", "importances",
     "list_edits", "list_families", "list_figures", "list_importance_methods", "list_lenses", "list_readers",
-    "list_statistics", "list_studies", "load", "make_maps", "measure", "merge", "open_result", "prune", "read",
-    "report", "save", "score", "show", "stream", "study", "to_words", "view",
+    "list_statistics", "list_studies", "load", "make_maps", "measure", "merge", "open_result", "prune",
+    "pruning_curve", "read", "report", "save", "score", "show", "stream", "study", "to_words", "view",
 }  # fmt: skip
 
 

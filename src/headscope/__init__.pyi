@@ -55,5 +55,6 @@ from headscope.results.store import save as save
 from headscope.training.ablate import ablate as ablate
 from headscope.training.finetune import finetune as finetune
 from headscope.training.head_importance import head_importance as head_importance
+from headscope.training.pruning_curve import pruning_curve as pruning_curve
 from headscope.training.score import score as score
 from headscope.version import __version__ as __version__
