@@ -26,8 +26,7 @@ REFERENTS = "In {share:.0f} % of the texts of {name} the form of the pronoun tha
 NEAREST = "The name that is nearest to the pronoun is its referent in {share:.0f} % of the texts of {name}."
 MASCULINE = (
     "In Winogender the masculine form was masked; without it the text is the same for all genders. The model is a "
-    "masked language model tuned from the one named here, and of a name the first word is weighed. In this run some "
-    "names of GAP that stand beside punctuation were looked up at a wrong word."
+    "masked language model tuned from the one named here, and of a name the first word is weighed."
 )
 CAPTION = "Share of texts in which the masked pronoun gives its referent more weight than the other name, last layer."
 
