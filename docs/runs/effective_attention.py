@@ -2,7 +2,7 @@
 
 One run for each model, task and seed fine-tunes and measures; `base` measures the model before tuning, which all seeds
 share. Runs may be parallel. Then evaluation times, with nothing else running. Then all results are joined. The files in
-docs/results were made on a GPU with these commands, for rte, mrpc, qnli, sst2 and stsb and the seeds 0, 1 and 2, with the
+docs/results were made on a GPU with these commands, for rte, mrpc, qnli, sst2 and stsb and seeds 0 to 2, with the
 default model, all-MiniLM-L6-v2, with `--model e5-small` and with `--model all-mpnet-base-v2`; times on a CPU:
 
     python docs/runs/effective_attention.py base rte --place GLUE --limit 400 --work WORK
