@@ -86,8 +86,8 @@ def _make_command(name: str) -> Any:
 
             transformers.utils.logging.disable_progress_bar()
             check_folder(out / "report", overwrite=True)  # hs.study refuses the folder of another study
-        given = {key: value for key, value in options.items() if value not in (None, [])}
-        values: Any = {key: tuple(value) if isinstance(value, list) else value for key, value in given.items()}
+        chosen_options = {key: value for key, value in options.items() if value not in (None, [])}
+        values: Any = {key: tuple(value) if isinstance(value, list) else value for key, value in chosen_options.items()}
         result = hs.study(name, model, out=out, device=device, overwrite=force, **values)
         page = hs.report(result.document, out / "report", overwrite=True)
         _print_verdicts(console, result)

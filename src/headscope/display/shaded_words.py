@@ -65,8 +65,8 @@ def describe_marks(importances: Importances) -> str:
 
 def _order(scores: "np.ndarray[tuple[int, ...], np.dtype[np.float64]]") -> Sequence[int]:
     sizes = np.where(np.isfinite(scores), np.abs(scores), -1.0)
-    found: list[int] = np.argsort(-sizes, kind="stable")[: int(np.isfinite(scores).sum())].tolist()
-    return found
+    order: list[int] = np.argsort(-sizes, kind="stable")[: int(np.isfinite(scores).sum())].tolist()
+    return order
 
 
 def _largest(numbers: "np.ndarray[tuple[int, ...], np.dtype[np.float64]]") -> float:

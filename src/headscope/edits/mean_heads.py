@@ -79,5 +79,5 @@ def _read_means(means: Any) -> SiteTensors:
         name = f"'{means}'" if isinstance(means, str) else f"this {type(means).__name__}"
         raise InputError(f"means must be a result of hs.average_heads, but {name} has no 'head_output'. {MAKE}")
     table = data["head_output"].transpose("site", "layer", "head", "value")
-    kept = {str(site): table.sel(site=site).dropna("layer", how="all").values for site in table["site"].values}
-    return SiteTensors({site: torch.from_numpy(values.copy()) for site, values in kept.items()})
+    by_site = {str(site): table.sel(site=site).dropna("layer", how="all").values for site in table["site"].values}
+    return SiteTensors({site: torch.from_numpy(values.copy()) for site, values in by_site.items()})

@@ -71,9 +71,9 @@ def _make_dataset(tables: dict[str, Sums]) -> xr.Dataset:
     depth = max(len(sums) for _, sums in tables.values())
     shape = (len(sites), depth, max(map(len, layers)), max(layer.shape[1] for layer in layers))
     means = np.full(shape, np.nan)
-    for place, (count, sums) in enumerate(tables.values()):
+    for site_index, (count, sums) in enumerate(tables.values()):
         for layer, total in enumerate(sums):
-            means[place, layer, : total.shape[0], : total.shape[1]] = total / count
+            means[site_index, layer, : total.shape[0], : total.shape[1]] = total / count
     coords = {"site": sites, "layer": range(shape[1]), "head": range(shape[2]), "value": range(shape[3])}
     counts = [count for count, _ in tables.values()]
     return xr.Dataset(

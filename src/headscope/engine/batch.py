@@ -44,12 +44,12 @@ class Inputs:
         examples = self.examples
         if self.images is not None and sides == (None, None) and batch == len(self.tensors["pixel_values"]):
             examples = self.images()
-        given = [None if side is None else self.source if side == "source" else self.target for side in sides]
+        side_tokens = [None if side is None else self.source if side == "source" else self.target for side in sides]
         queries, keys = (
-            tokens or self._number_positions(batch, width) for tokens, width in zip(given, widths, strict=True)
+            tokens or self._number_positions(batch, width) for tokens, width in zip(side_tokens, widths, strict=True)
         )
         if batch != len(examples) or [queries.real.shape[1], keys.real.shape[1]] != widths:
-            lengths = [tokens.real.shape[1] for tokens in given if tokens is not None]
+            lengths = [tokens.real.shape[1] for tokens in side_tokens if tokens is not None]
             size = f" of {join_words(dict.fromkeys(lengths))} tokens" if lengths else ""
             raise CaptureError(
                 f"The model was given {len(examples)} example(s){size}, but its "

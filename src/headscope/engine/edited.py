@@ -66,8 +66,8 @@ def describe_edits(edits: Sequence[Edit]) -> dict[str, Any]:
 
 def edit_if_any(model: Model, edits: Any) -> AbstractContextManager[Model]:
     """The model with its attention changed, or as it is where there is no edit."""
-    made = make_edits(edits)
-    return edited(model, *made) if made else nullcontext(model)
+    parsed_edits = make_edits(edits)
+    return edited(model, *parsed_edits) if parsed_edits else nullcontext(model)
 
 
 @contextmanager

@@ -32,18 +32,18 @@ def compute_gradients(readout: Readout, output: Any, recorder: Recorder) -> list
     """
     scores, factor = readout.factor_gradient(output)
     gradients = torch.autograd.grad(scores.sum(), recorder.graph, allow_unused=True)
-    found = []
+    scaled_gradients = []
     for call, weights, gradient in zip(recorder.calls, recorder.graph, gradients, strict=True):
         if len(call.missing) == weights.shape[1]:  # a layer whose heads are all pruned
-            found.append(at_least_float32(torch.zeros_like(weights)))
+            scaled_gradients.append(at_least_float32(torch.zeros_like(weights)))
             continue
         if gradient is None:
             raise CaptureError(
                 f"The target has no gradient with respect to the attention of {call.name}: the model does not compute "
                 "the prediction from the weights that this module returns. Capture it without a target."
             )
-        found.append(at_least_float32(gradient) * factor.to(at_least_float32(gradient))[:, None, None, None])
-    return found
+        scaled_gradients.append(at_least_float32(gradient) * factor.to(at_least_float32(gradient))[:, None, None, None])
+    return scaled_gradients
 
 
 def detach_output(output: Any) -> Any:

@@ -95,4 +95,7 @@ def find_word_embeddings(network: Any) -> tuple[str, Any] | None:
     config = network.config.get_text_config()
     rows = getattr(config, "vocab_size", None)
     layers = ((name, module) for module, name in name_modules(network).items() if "position" not in name)
-    return next((found for found in layers if rows and getattr(found[1], "num_embeddings", None) == rows), None)
+    return next(
+        (named_layer for named_layer in layers if rows and getattr(named_layer[1], "num_embeddings", None) == rows),
+        None,
+    )

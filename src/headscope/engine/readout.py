@@ -159,8 +159,10 @@ def _find_class(name: str, names: Sequence[str]) -> int:
 
 def _find_labels(inputs: Inputs, names: Sequence[str]) -> list[int]:
     """Return the label of each example, from the examples or from a tokenised batch."""
-    given = inputs.tensors.get("labels")
-    labels: list[Any] = [example.label for example in inputs.examples] if given is None else given.tolist()
+    label_tensor = inputs.tensors.get("labels")
+    labels: list[Any] = (
+        [example.label for example in inputs.examples] if label_tensor is None else label_tensor.tolist()
+    )
     for example, label in zip(inputs.examples, labels, strict=True):
         if isinstance(label, bool) or not isinstance(label, int) or not 0 <= label < len(names):
             raise InputError(
@@ -227,8 +229,10 @@ def find_word_id(tokenizer: Any, word: str) -> int:
     if len(ids) == 1 and ids[0] != tokenizer.unk_token_id:
         return int(ids[0])
     pieces = join_words(f"'{piece}'" for piece in tokenizer.convert_ids_to_tokens(ids))
-    found = f"is {count_noun(len(ids), 'token')} ({pieces})" if len(ids) != 1 else "is unknown to it"
-    raise InputError(f"The target word '{word}' must be one token of the tokenizer, but {found}. Choose another word.")
+    problem = f"is {count_noun(len(ids), 'token')} ({pieces})" if len(ids) != 1 else "is unknown to it"
+    raise InputError(
+        f"The target word '{word}' must be one token of the tokenizer, but {problem}. Choose another word."
+    )
 
 
 def _spell(tokenizer: Any, token: int) -> str:
@@ -243,10 +247,10 @@ def _find_masks(model: Model, inputs: Inputs) -> Int[Tensor, " batch"]:
     if mask is None:
         raise InputError("A target at the mask token needs a tokenizer with a mask token, and this one has none.")
     is_mask = inputs.tensors["input_ids"] == mask
-    for example, found in zip(inputs.examples, is_mask.sum(-1).tolist(), strict=True):
-        if found != 1:
+    for example, mask_count in zip(inputs.examples, is_mask.sum(-1).tolist(), strict=True):
+        if mask_count != 1:
             raise InputError(
-                f"The target is read at the mask token, but example '{example.id}' has {found or 'none'} of them. "
+                f"The target is read at the mask token, but example '{example.id}' has {mask_count or 'none'} of them. "
                 f"Write {model.tokenizer.mask_token} once into each text."
             )
     position: Tensor = is_mask.long().argmax(-1)

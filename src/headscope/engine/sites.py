@@ -33,14 +33,14 @@ class Sites:
     table: Mapping[Parts, str]
     sides: Mapping[str, Sides]  # of the sites that read the inputs
     main: str  # the site that is captured by default
-    found: dict[str, str] = field(default_factory=dict)  # by module
+    site_names: dict[str, str] = field(default_factory=dict)  # by module
 
     def find(self, module: str) -> str:
         """Return the site of an attention module."""
-        if module not in self.found:
+        if module not in self.site_names:
             parts = _remove_numbers(module)
-            self.found[module] = self.table.get(parts) or ".".join(parts)
-        return self.found[module]
+            self.site_names[module] = self.table.get(parts) or ".".join(parts)
+        return self.site_names[module]
 
     def sides_of(self, site: str) -> Sides:
         """Return whose tokens are queries and keys at a site."""

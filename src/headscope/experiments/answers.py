@@ -40,10 +40,10 @@ def unite(intervals: Sequence[Interval]) -> Interval:
     >>> unite([Interval(0.2, 0.1, 0.3), Interval(0.4, 0.3, 0.5)])
     Interval(value=0.30000000000000004, low=0.1, high=0.5)
     """
-    value = sum(each.value for each in intervals) / len(intervals)
-    if not all(each.known for each in intervals):
+    value = sum(interval.value for interval in intervals) / len(intervals)
+    if not all(interval.known for interval in intervals):
         return Interval(value)
-    return Interval(value, min(each.low for each in intervals), max(each.high for each in intervals))
+    return Interval(value, min(interval.low for interval in intervals), max(interval.high for interval in intervals))
 
 
 def falls(change: Interval, threshold: float) -> Answer:

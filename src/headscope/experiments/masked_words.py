@@ -74,9 +74,9 @@ def measure_masked(
     weights, chances = [], []
     keep = (*KEPT, "model_output")
     for trace in stream(model, masked, batch_size=batch_size, keep=keep, max_length=max_length):
-        places = _find_masks(trace.keys)
-        chances.append(_read_chances(model, trace, places))
-        weights.append(np.stack([_weigh(trace, view(trace, lens), places) for lens in lenses.values()], 1))
+        positions = _find_masks(trace.keys)
+        chances.append(_read_chances(model, trace, positions))
+        weights.append(np.stack([_weigh(trace, view(trace, lens), positions) for lens in lenses.values()], 1))
     dims = ("example", "lens", "layer", "candidate")
     layers = [label + 1 for label in trace.layers]
     return xr.Dataset(
@@ -151,11 +151,11 @@ def _find_masks(tokens: Tokens) -> list[int]:
     return is_mask.int().argmax(-1).tolist()
 
 
-def _read_chances(model: Model, trace: Trace, places: Sequence[int]) -> Any:
+def _read_chances(model: Model, trace: Trace, positions: Sequence[int]) -> Any:
     """Return the probability of the fillers of every example, `example candidate`."""
     logits = trace.model_output.logits
-    rows = torch.stack([logits[at, place].double().softmax(-1) for at, place in enumerate(places)]).cpu()
-    table = np.full((len(places), 2), np.nan)
+    rows = torch.stack([logits[at, position].double().softmax(-1) for at, position in enumerate(positions)]).cpu()
+    table = np.full((len(positions), 2), np.nan)
     for at, example in enumerate(trace.examples):
         for column, word in enumerate(example.columns["fillers"]):
             ids = model.tokenizer.encode(word, add_special_tokens=False)
@@ -163,11 +163,11 @@ def _read_chances(model: Model, trace: Trace, places: Sequence[int]) -> Any:
     return table
 
 
-def _weigh(trace: Trace, maps: Any, places: Sequence[int]) -> Any:
+def _weigh(trace: Trace, maps: Any, positions: Sequence[int]) -> Any:
     sizes, words = average_heads(maps).abs(), trace.keys.word.cpu()
     table = []
-    for at, (place, example) in enumerate(zip(places, trace.examples, strict=True)):
-        row = sizes[at, :, place]
+    for at, (mask_position, example) in enumerate(zip(positions, trace.examples, strict=True)):
+        row = sizes[at, :, mask_position]
         shares = row / row.sum(-1, keepdim=True)
         table.append([shares[:, words[at] == position].sum(-1).numpy() for position in example.columns["candidates"]])
     return np.array(table).transpose(0, 2, 1)

@@ -66,16 +66,16 @@ def correct_patterns(counts: xr.Dataset, classifier: str, lenses: Mapping[str, s
 
 def _correct(heads: Array, covariance: Array, lenses: list[str], classifier: str, errors: Errors) -> dict[str, Array]:
     """Return the shares of one table of heads, layer head lens pattern, each lens pattern."""
-    found = correct_shares(heads.reshape(-1, *heads.shape[2:]), covariance, lenses, errors)
+    corrected = correct_shares(heads.reshape(-1, *heads.shape[2:]), covariance, lenses, errors)
     first = lenses.index("raw")
-    drawn = found.drawn_counts
+    drawn = corrected.drawn_counts
     parts = {
-        "counted": (found.counted, *percentile_interval(drawn)),
+        "counted": (corrected.counted, *percentile_interval(drawn)),
         "counted_change": (
-            found.counted - found.counted[[first]],
+            corrected.counted - corrected.counted[[first]],
             *percentile_interval(drawn - drawn[:, [first]]),
         ),
-        "share": tuple(append_unsure(each, classifier) for each in (found.share, *found.interval())),
-        "share_change": tuple(append_unsure(each, classifier) for each in found.change(first)),
+        "share": tuple(append_unsure(shares, classifier) for shares in (corrected.share, *corrected.interval())),
+        "share_change": tuple(append_unsure(shares, classifier) for shares in corrected.change(first)),
     }
     return {f"{name}{end}": table for name, tables in parts.items() for end, table in zip(ENDS, tables, strict=True)}

@@ -113,7 +113,9 @@ class RowComparison:
         sizes = weights.abs()
         shares = sizes / sizes.sum(-1, keepdim=True).clamp_min(torch.finfo(torch.float64).tiny)
         cells = zip(rows, zip(*scores.values(), strict=True), strict=True)
-        correlation = [[[correlate(row, score, name) for score in each] for name in FORMULAS] for row, each in cells]
+        correlation = [
+            [[correlate(row, score, name) for score in importances] for name in FORMULAS] for row, importances in cells
+        ]
         marked = _split(shares, tokens)
         lift = [
             [_lift(row, tokens, at, _find_words(example, column)) for column in self.words.values()]
@@ -147,7 +149,7 @@ class RowComparison:
 def _split(weights: Float[Tensor, "batch layer query key"], tokens: Tokens) -> list[Float[np.ndarray, "layer token"]]:
     """Return the row of the prediction token of each example without padding."""
     places, real = find_prediction_tokens(tokens).tolist(), tokens.real.cpu()
-    return [weights[at, :, place][:, real[at]].numpy() for at, place in enumerate(places)]
+    return [weights[at, :, position][:, real[at]].numpy() for at, position in enumerate(places)]
 
 
 def _measure_spread(shares: Float[np.ndarray, "layer token"]) -> Float[np.ndarray, " layer"]:
@@ -160,7 +162,7 @@ def _find_words(example: Example, column: str) -> list[int]:
     positions = example.columns.get(column)
     if positions is None:
         return []
-    return [int(positions)] if isinstance(positions, int | float | str) else [int(place) for place in positions]
+    return [int(positions)] if isinstance(positions, int | float | str) else [int(position) for position in positions]
 
 
 def _lift(

@@ -45,10 +45,10 @@ def replace_words(example: Example, blank: str) -> list[ReplacedWord]:
     known = [(int(position), str(other))] if position is not None and other else []
     before = replace(example, text=" ".join(words), words=words)
     results = []
-    for place, word in known or [(place, blank) for place in range(len(words))]:
-        changed = (*words[:place], word, *words[place + 1 :])
-        after = replace(before, id=f"{example.id} {place}", text=" ".join(changed), words=changed)
-        results.append(ReplacedWord(before, after, f"{words[place]} → {word}"))
+    for index, word in known or [(index, blank) for index in range(len(words))]:
+        changed = (*words[:index], word, *words[index + 1 :])
+        after = replace(before, id=f"{example.id} {index}", text=" ".join(changed), words=changed)
+        results.append(ReplacedWord(before, after, f"{words[index]} → {word}"))
     return results
 
 
@@ -71,7 +71,7 @@ def show_replaced(
     """
     blank = model.tokenizer.unk_token or model.tokenizer.mask_token
     chosen = {kind: _choose(model, examples, blank, max_length) for kind, examples in kinds.items()}
-    parts = [_show(model, *found, lenses, max_length) for found in chosen.values()]
+    parts = [_show(model, *replaced, lenses, max_length) for replaced in chosen.values()]
     width = max(part.sizes["token"] for part in parts)
     padded = [part.pad(token=(0, width - part.sizes["token"]), constant_values=np.nan) for part in parts]
     whole = xr.concat(padded, "shown").assign_coords(shown=list(chosen), token=range(width))
@@ -81,13 +81,13 @@ def show_replaced(
 
 def choose_shown(shown: xr.Dataset) -> dict[str, xr.Dataset]:
     """Return the examples of one kind by task, where there is one; of several seeds that of the first that has one."""
-    found: dict[str, xr.Dataset] = {}
+    shown_by_task: dict[str, xr.Dataset] = {}
     seeds = shown.transpose("task", "seed", ...) if "seed" in shown.dims else shown.expand_dims("seed", 1)
     for task in map(str, seeds["task"].values):
-        each = (seeds.sel(task=task).isel(seed=at) for at in range(seeds.sizes["seed"]))
-        known = [data for data in each if str(data["id"].values)]
-        found |= {task: known[0]} if known else {}
-    return found
+        by_seed = (seeds.sel(task=task).isel(seed=at) for at in range(seeds.sizes["seed"]))
+        known = [data for data in by_seed if str(data["id"].values)]
+        shown_by_task |= {task: known[0]} if known else {}
+    return shown_by_task
 
 
 def describe_replaced(shown: xr.Dataset, template: str) -> str:

@@ -66,7 +66,7 @@ def _combine(numbers: xr.Dataset, name: str) -> xr.DataArray:
         return values
     if np.issubdtype(values.dtype, np.floating):
         stem, _, end = name.rpartition("_")
-        known = all(f"{stem}{each}" in numbers for each in ENDS)
+        known = all(f"{stem}{suffix}" in numbers for suffix in ENDS)
         if known and end == "low":
             return values.min("seed", skipna=False)
         if known and end == "high":

@@ -119,7 +119,7 @@ def count_verdicts(judged: Sequence[JudgedClaim]) -> str:
     order = [
         HOLDS,
         REFUTED,
-        *(name(each) for name in (name_refuted, name_without) for each in contrasts),
+        *(name(contrast) for name in (name_refuted, name_without) for contrast in contrasts),
         NOT_REPRODUCED,
     ]
     counts = Counter(claim.verdict for claim in judged)

@@ -169,16 +169,16 @@ class TaskStudy(Study):
         tasks, missing = self.read_tasks()
         # in float32, like the fine-tuned model that it is compared with
         base = model if isinstance(model, Model) else load(model, device=device, dtype="float32")
-        each = [(task, seed) for task in tasks for seed in range(self.seed, self.seed + self.seeds)]
+        task_seeds = [(task, seed) for task in tasks for seed in range(self.seed, self.seed + self.seeds)]
         options: dict[str, Any] = {"device": device, "progress": progress}
-        runs = [self.plan_task(task, base, out, len(each), seed=seed, **options) for task, seed in each]
+        runs = [self.plan_task(task, base, out, len(task_seeds), seed=seed, **options) for task, seed in task_seeds]
         own = {name: getattr(self, name) for name in self.own_facts}
         files = classifier_files(str(own["classifier"])) if "classifier" in own else {}
         own |= {name: hash_file(path) for name, path in files.items() if path.is_file()}
         check_runs(runs, own, overwrite=overwrite)
         check_example(runs, self.example_id)
         parts: dict[str, list[xr.Dataset]] = {}
-        for run, (_, seed) in zip(runs, each, strict=True):
+        for run, (_, seed) in zip(runs, task_seeds, strict=True):
             run.steps.begin(run.facts(own), overwrite=overwrite)
             for name, data in self.measure_task(run).items():
                 if name in self.seeded and self.seeds > 1:
@@ -188,7 +188,7 @@ class TaskStudy(Study):
         maps = parts.pop("maps", None)
         joined = {name: join_seeds(tables) for name, tables in parts.items()}
         if maps:
-            first = [run for run, (_, seed) in zip(runs, each, strict=True) if seed == self.seed]
+            first = [run for run, (_, seed) in zip(runs, task_seeds, strict=True) if seed == self.seed]
             joined["maps"] = choose_maps(maps, [find_example(run, self.example_id) is not None for run in first])
         numbers = stamp_tasks(joined.pop("numbers"), **self.describe_run(base, missing))
         facts = read_provenance(numbers)

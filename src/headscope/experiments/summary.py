@@ -148,11 +148,11 @@ def summarise_types(rows: xr.Dataset) -> xr.Dataset:
     types = stack_sizes(rows, "token_types")
     result = summarise("type_weight", average(types, "head").transpose(..., "size", "type", "several"), baseline="raw")
     largest = types.sel(size="signed", several="max").transpose("example", "lens", "head", "type")
-    place = [str(name) for name in largest["type"].values].index("sep")
+    sep_index = [str(name) for name in largest["type"].values].index("sep")
 
     def margin(means: Array) -> Array:
-        others = np.sort(np.nan_to_num(np.abs(np.delete(means, place, -1))), -1)
-        return np.asarray(np.abs(means[..., place]) - others[..., -2])
+        others = np.sort(np.nan_to_num(np.abs(np.delete(means, sep_index, -1))), -1)
+        return np.asarray(np.abs(means[..., sep_index]) - others[..., -2])
 
     published = np.abs(mean_interval(largest.values)[0]).mean(1)
     return result.merge(summarise_drawn("sep_margin", average(largest, "head"), margin)).assign(
@@ -164,8 +164,8 @@ def summarise_sink(rows: xr.Dataset) -> xr.Dataset:
     """Return the mean weight on the sink of each layer and of all layers, its change, and what it is how often."""
     sink = rows["sink_rows"]
     by_layer = average(sink, "head", "kind")
-    found = sink.sel(lens="raw", drop=True).notnull().any("head")  # example layer kind
-    known = found.where(found.any("kind")).transpose("example", "layer", "kind")
+    is_sink = sink.sel(lens="raw", drop=True).notnull().any("head")  # example layer kind
+    known = is_sink.where(is_sink.any("kind")).transpose("example", "layer", "kind")
     shares = (("layer", "sink"), mean_interval(known.values)[0])
     parts = [summarise("sink_weight", by_layer, baseline="raw")]
     parts.append(summarise("sink_mean", average(by_layer, "layer"), baseline="raw"))

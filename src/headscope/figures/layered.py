@@ -197,9 +197,9 @@ def _label_layers(ax: Axes, layers: list[int], apart: float) -> None:
     size = theme.text_size("note")
     widths = [fonts.text_width(label) * size + 0.06 for label in labels]
     step = max(1, int(np.ceil(max(widths[1:]) / apart)))
-    places = [place for place in range(len(layers), 0, -step) if place * apart > (widths[0] + widths[place]) / 2]
-    ax.xaxis.set_major_locator(FixedLocator([0, *places[::-1]]))
-    ax.xaxis.set_major_formatter(FixedFormatter([labels[place] for place in [0, *places[::-1]]]))
+    columns = [column for column in range(len(layers), 0, -step) if column * apart > (widths[0] + widths[column]) / 2]
+    ax.xaxis.set_major_locator(FixedLocator([0, *columns[::-1]]))
+    ax.xaxis.set_major_formatter(FixedFormatter([labels[column] for column in [0, *columns[::-1]]]))
     ax.xaxis.set_tick_params(length=0, labelsize=size, pad=1)
 
 

@@ -206,19 +206,19 @@ def _label_distances(network: _Network, source: int, sink: int, work: _Work) -> 
                 continue
             remaining = 0
             for rank in range(work.waiting_count[other]):
-                found = work.waiting[other, rank]
+                neighbour = work.waiting[other, rank]
                 if step == 1:
-                    room = left[level, found, node]
+                    room = left[level, neighbour, node]
                 else:
-                    room = capacity[other, node, found] - left[other, node, found]
+                    room = capacity[other, node, neighbour] - left[other, node, neighbour]
                 if room > SMALLEST_CAPACITY:
-                    distance[other, found] = distance[level, node] + 1
-                    work.queue[tail] = other * size + found
+                    distance[other, neighbour] = distance[level, node] + 1
+                    work.queue[tail] = other * size + neighbour
                     tail += 1
                     if other == depth:
                         return True
                 else:
-                    work.waiting[other, remaining] = found
+                    work.waiting[other, remaining] = neighbour
                     remaining += 1
             work.waiting_count[other] = remaining
     return False
@@ -242,26 +242,26 @@ def _send_blocking_flow(network: _Network, source: int, wanted: float, work: _Wo
                 return total, changes
             continue
         nearer, edge, down = distance[level, node] - 1, next_edge[level, node], counts[level - 1, node]
-        found, width = -1, 0.0
+        next_node, width = -1, 0.0
         while edge < down:
             key = keys[level - 1, node, edge]
             if distance[level - 1, key] == nearer:
                 width = left[level - 1, node, key]
                 if width > SMALLEST_CAPACITY:
-                    found, levels[last + 1] = key, level - 1
+                    next_node, levels[last + 1] = key, level - 1
                     break
             edge += 1
-        if found < 0 and nearer > level and level + 1 < depth:  # a way on may lead upwards
+        if next_node < 0 and nearer > level and level + 1 < depth:  # a way on may lead upwards
             for query in range(edge - down, size):
                 width = capacity[level, query, node] - left[level, query, node]
                 if distance[level + 1, query] == nearer and width > SMALLEST_CAPACITY:
-                    found, levels[last + 1] = query, level + 1
+                    next_node, levels[last + 1] = query, level + 1
                     break
                 edge += 1
         next_edge[level, node] = edge
-        if found >= 0:
+        if next_node >= 0:
             last += 1
-            nodes[last], room[last] = found, min(room[last - 1], width)
+            nodes[last], room[last] = next_node, min(room[last - 1], width)
         elif last == 0:
             return total, changes
         else:
@@ -282,7 +282,7 @@ def _send_along_path(
     changes: int,
 ) -> tuple[int, int]:
     """Send what the path has room for; return up to where the path has room left, and the number of changes."""
-    size, sent, kept = capacity.shape[1], room[last], 0
+    size, sent, last_open = capacity.shape[1], room[last], 0
     for step in range(last - 1, -1, -1):
         level, node, other = levels[step], nodes[step], nodes[step + 1]
         if levels[step + 1] < level:
@@ -295,6 +295,6 @@ def _send_along_path(
             left[level, other, node] += sent
             width = capacity[level, other, node] - left[level, other, node]
         if width <= SMALLEST_CAPACITY:
-            kept = step
+            last_open = step
         room[step] -= sent
-    return kept, changes
+    return last_open, changes

@@ -37,8 +37,8 @@ def roll_out(
     if heads != "printed":
         below = [torch.eye(first.shape[-1], dtype=first.dtype, device=first.device).expand_as(first), *below[:-1]]
     own = residual if heads == "each_residual" else 0.0
-    each = residual_graph(maps, residual=own, signed=signed, per_head=True, dtype=first.dtype)
-    return [(top @ rollout).to(result_dtype(maps)) for top, rollout in zip(each, below, strict=True)]
+    head_graphs = residual_graph(maps, residual=own, signed=signed, per_head=True, dtype=first.dtype)
+    return [(top @ rollout).to(result_dtype(maps)) for top, rollout in zip(head_graphs, below, strict=True)]
 
 
 def build_graph(

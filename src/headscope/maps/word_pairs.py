@@ -54,7 +54,7 @@ def mark_word_pairs(
     width = words.shape[1]
     marks = torch.zeros(len(examples), len(names), width, width)
     for row, (example, numbers) in enumerate(zip(examples, words.tolist(), strict=True)):
-        places = {number: place for place, number in enumerate(numbers) if number >= 0}
+        places = {number: position for position, number in enumerate(numbers) if number >= 0}
         for first, second, relation in list_word_pairs(example):
             if first in places and second in places:
                 for index, name in enumerate(names):

@@ -107,7 +107,7 @@ def correct_shares(
     rates, drawn_rates = draw_rates(errors, lenses, random)
     drawn_counts = _draw_counts(heads, covariance, random)
     share = estimate_shares(counted[..., None], rates[..., None])[..., 0]
-    drawn = np.stack([estimate_shares(np.moveaxis(drawn_counts, 0, -1), each) for each in drawn_rates])
+    drawn = np.stack([estimate_shares(np.moveaxis(drawn_counts, 0, -1), draw) for draw in drawn_rates])
     number = np.isfinite(heads[..., 0]).sum(0)[:, None]
     drawn_counts, drawn = (_add_unknown(table, number, random) for table in (drawn_counts, np.moveaxis(drawn, -1, 1)))
     return Shares(counted, drawn_counts, share, drawn)

@@ -116,8 +116,8 @@ def _select_shared(parts: Sequence[xr.Dataset]) -> list[xr.Dataset]:
         labels = [[int(label) for label in part[axis].values] for part in parts]
         shared[axis] = [label for label in labels[0] if all(label in others for others in labels[1:])]
         if not shared[axis]:
-            found = join_words([f"{own[0]} to {own[-1]}" if len(own) > 1 else f"{own[0]}" for own in labels])
-            raise InputError(f"Maps that are drawn together must share {axis}s, but these have {axis}s {found}.")
+            listed = join_words([f"{own[0]} to {own[-1]}" if len(own) > 1 else f"{own[0]}" for own in labels])
+            raise InputError(f"Maps that are drawn together must share {axis}s, but these have {axis}s {listed}.")
     return [part.sel(shared) for part in parts]
 
 
@@ -154,14 +154,14 @@ def _pad_tokens(part: xr.Dataset, lengths: dict[str, int]) -> xr.Dataset:
         )
     counts = {f"{side}_count": ("lens", [part.sizes[side]] * part.sizes["lens"]) for side in lengths}
     image = [name for name in ("picture", "key_row", "key_column") if name in part.variables]
-    kept = part.drop_vars(image)
+    without_image = part.drop_vars(image)
     padded: dict[Any, xr.Variable] = {}
-    for name, variable in kept.variables.items():
+    for name, variable in without_image.variables.items():
         missing = {side: (0, size - part.sizes[side]) for side, size in lengths.items() if side in variable.dims}
         fill: Any = {"f": np.nan, "b": False, "i": -1, "u": 0}.get(variable.dtype.kind, "")
         padded[name] = variable.pad(missing, constant_values=fill) if missing else variable
         if missing and "lens" not in variable.dims:
             copies = np.stack([padded[name].values] * part.sizes["lens"])
             padded[name] = xr.Variable(("lens", *variable.dims), copies)
-    coords = {name: padded[name] for name in kept.coords}
-    return xr.Dataset({name: padded[name] for name in kept.data_vars}, {**coords, **counts}, part.attrs)
+    coords = {name: padded[name] for name in without_image.coords}
+    return xr.Dataset({name: padded[name] for name in without_image.data_vars}, {**coords, **counts}, part.attrs)

@@ -211,8 +211,8 @@ def _add_bar_below(figure: Figure, colours: scales.ColourScale, label: str, spac
     width, height = figure.get_size_inches()
     length = min(3.0, 0.6 * width)
     top = space - scales.GAP - scales.BAR
-    place = figure.add_axes(((width - length) / 2 / width, top / height, length / width, scales.BAR / height))
-    scales.draw_colour_bar(place, colours, label, (length, 0.8 * width), below=True)
+    bar_axes = figure.add_axes(((width - length) / 2 / width, top / height, length / width, scales.BAR / height))
+    scales.draw_colour_bar(bar_axes, colours, label, (length, 0.8 * width), below=True)
 
 
 def _name(table: xr.DataArray, dim: str, names: Mapping[str, str]) -> list[str]:

@@ -93,6 +93,6 @@ def _label_rows(panel: Axes, models: Sequence[str], tasks: Sequence[str]) -> Non
     """Name tasks in their rows, and each model above its own in bold."""
     labels = [(_place(at, -1, len(tasks)), model) for at, model in enumerate(models)]
     labels += [(_place(at, task, len(tasks)), name) for at in range(len(models)) for task, name in enumerate(tasks)]
-    panel.set_yticks([place for place, _ in labels], labels=[name for _, name in labels])
+    panel.set_yticks([height for height, _ in labels], labels=[name for _, name in labels])
     for tick, (_, name) in zip(panel.get_yticklabels(), labels, strict=True):
         tick.set(fontsize=6.5, fontweight="bold" if name in models else "normal")

@@ -45,15 +45,17 @@ def keep_largest(passing: Cells, mass: float, query: int | None, key: int | None
     Only edges that reach `query` through kept edges above are kept, or, without a `query`, those that `key` reaches
     through kept edges below.
     """
-    kept = np.zeros_like(passing)
+    largest = np.zeros_like(passing)
     down = query is not None
     connected = np.zeros(passing.shape[-1], bool)
     connected[query if down else key] = True
     for index in range(len(passing))[:: -1 if down else 1]:
         layer = passing[index]
-        kept[index] = _keep_layer(np.where(connected[:, None] if down else connected, layer, 0.0), mass, np.abs(layer))
-        connected = kept[index].any(0 if down else 1)
-    return kept
+        largest[index] = _keep_layer(
+            np.where(connected[:, None] if down else connected, layer, 0.0), mass, np.abs(layer)
+        )
+        connected = largest[index].any(0 if down else 1)
+    return largest
 
 
 def _keep_layer(layer: Cells, mass: float, whole: Cells) -> Cells:
@@ -62,9 +64,9 @@ def _keep_layer(layer: Cells, mass: float, whole: Cells) -> Cells:
     order = np.argsort(-sizes, kind="stable")[: MAX_PER_TOKEN * len(layer)]
     before = sizes[order].cumsum() - sizes[order]
     order = order[(before < (mass - 1e-9) * whole.sum()) & (sizes[order] > 0)]
-    kept = np.zeros(layer.size)
-    kept[order] = layer.ravel()[order]
-    return kept.reshape(layer.shape)
+    largest = np.zeros(layer.size)
+    largest[order] = layer.ravel()[order]
+    return largest.reshape(layer.shape)
 
 
 def _start(tokens: int, token: int | None) -> Cells:

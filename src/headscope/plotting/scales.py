@@ -119,10 +119,10 @@ def add_colour_bar(
     width, height = box
     length = min(3.0, width if below else height) if length is None else length
     if below:
-        place = (0.5 - length / width / 2, -(GAP + BAR) / height, length / width, BAR / height)
+        bounds = (0.5 - length / width / 2, -(GAP + BAR) / height, length / width, BAR / height)
     else:
-        place = (1 + GAP / width, 1 - length / height, BAR / width, length / height)
-    draw_colour_bar(ax.inset_axes(place), scale, text, (length, width if below else max(length, 1.4)), below=below)
+        bounds = (1 + GAP / width, 1 - length / height, BAR / width, length / height)
+    draw_colour_bar(ax.inset_axes(bounds), scale, text, (length, width if below else max(length, 1.4)), below=below)
 
 
 def is_narrow(ax: Axes) -> bool:
@@ -181,20 +181,20 @@ def choose_ticks(norm: Normalize, length: float, size: float, *, across: bool) -
     )
 
 
-def _keep_apart(numbers: list[float], place: Callable[[float], float], size: float, *, across: bool) -> list[float]:
-    """Keep the first of the numbers whose labels would overlap; `place` gives positions in inches."""
-    kept: list[float] = []
+def _keep_apart(numbers: list[float], to_inches: Callable[[float], float], size: float, *, across: bool) -> list[float]:
+    """Keep the first of the numbers whose labels would overlap; `to_inches` gives their positions."""
+    ticks: list[float] = []
     for number in numbers:
-        gaps = [abs(place(number) - place(other)) for other in kept]
+        gaps = [abs(to_inches(number) - to_inches(other)) for other in ticks]
         need = [
             (fonts.text_width(format_tick(number)) + fonts.text_width(format_tick(other))) / 2 * size + 0.08
             if across
             else size * 1.3 / 72
-            for other in kept
+            for other in ticks
         ]
         if all(gap >= least for gap, least in zip(gaps, need, strict=True)):
-            kept.append(number)
-    return sorted(kept)
+            ticks.append(number)
+    return sorted(ticks)
 
 
 def format_tick(value: float) -> str:

@@ -20,15 +20,15 @@ def fit_axes(ax: Axes, draw: Callable[[Axes], None]) -> None:
     """
     if ax.figure.figure.get_layout_engine() is not None or ax.figure is not ax.figure.figure:
         return
-    place, original = _find_place(ax), ax.get_position(original=True)
+    cell, original = _find_place(ax), ax.get_position(original=True)
     box = original
     for _ in range(ROUNDS):
         taken = _measure(ax.figure.figure, box, draw)
         box = Bbox.from_extents(
-            min(max(original.x0, place.x0 + box.x0 - taken.x0), place.x1 - SMALLEST * place.width),
-            min(max(original.y0, place.y0 + box.y0 - taken.y0), place.y1 - SMALLEST * place.height),
-            max(min(original.x1, place.x1 + box.x1 - taken.x1), place.x0 + SMALLEST * place.width),
-            max(min(original.y1, place.y1 + box.y1 - taken.y1), place.y0 + SMALLEST * place.height),
+            min(max(original.x0, cell.x0 + box.x0 - taken.x0), cell.x1 - SMALLEST * cell.width),
+            min(max(original.y0, cell.y0 + box.y0 - taken.y0), cell.y1 - SMALLEST * cell.height),
+            max(min(original.x1, cell.x1 + box.x1 - taken.x1), cell.x0 + SMALLEST * cell.width),
+            max(min(original.y1, cell.y1 + box.y1 - taken.y1), cell.y0 + SMALLEST * cell.height),
         )
     in_layout = ax.get_in_layout()
     ax.set_position(box)

@@ -68,10 +68,10 @@ def _draw_lines(panel: Axes, data: xr.Dataset, x: str, series_of: Mapping[str, i
         panel.set_xticks(data[x].values[:: 1 + data.sizes[x] // 8])
 
 
-def _mark(panel: Axes, place: float, text: str) -> None:
-    panel.axvline(place, color=theme.ink, linewidth=0.8, linestyle=(0, (2, 1.5)))
+def _mark(panel: Axes, x: float, text: str) -> None:
+    panel.axvline(x, color=theme.ink, linewidth=0.8, linestyle=(0, (2, 1.5)))
     look: dict[str, Any] = {"fontsize": theme.text_size("note"), "va": "bottom", "ha": "left"}
-    panel.annotate(text, (place, 0.02), (2, 0), ("data", "axes fraction"), "offset points", **look)
+    panel.annotate(text, (x, 0.02), (2, 0), ("data", "axes fraction"), "offset points", **look)
 
 
 def _draw_shares(panel: Axes, shares: xr.DataArray, x: str) -> None:

@@ -55,9 +55,9 @@ def verdict_grid(verdicts: pd.DataFrame, kinds: Sequence[str], *, width: float =
     looks = dict(zip(kinds, LOOKS, strict=False))
     for at, claim in enumerate(claims):
         ax.text(-0.1, tops[at] + heights[at] / 2, claim, ha="right", va="center", fontsize=size)
-        for place, verdict in zip(places, verdicts.iloc[at], strict=True):
+        for left, verdict in zip(places, verdicts.iloc[at], strict=True):
             if verdict:
-                _draw_cell(ax, (place, tops[at], heights[at]), looks[str(verdict)], size)
+                _draw_cell(ax, (left, tops[at], heights[at]), looks[str(verdict)], size)
     _name_columns(ax, verdicts, places, size)
     names = [Patch(facecolor=look[0], edgecolor=theme.quiet, linewidth=0.4, hatch=look[2], label=f"{look[1]}  {kind}")
              for kind, look in looks.items()]  # fmt: skip
@@ -65,9 +65,9 @@ def verdict_grid(verdicts: pd.DataFrame, kinds: Sequence[str], *, width: float =
     return figure
 
 
-def _draw_cell(ax: Axes, place: tuple[float, float, float], look: tuple[str, str, str], size: float) -> None:
+def _draw_cell(ax: Axes, box: tuple[float, float, float], look: tuple[str, str, str], size: float) -> None:
     """Draw a cell at x and y, of a height in inches."""
-    (x, y, height), (colour, letter, hatch) = place, look
+    (x, y, height), (colour, letter, hatch) = box, look
     ax.add_patch(Rectangle((x, y), 1, height, facecolor=colour, edgecolor=theme.hatch, linewidth=0.4, hatch=hatch))
     ink = theme.text_colour(colour)
     ax.text(x + 0.5, y + height / 2, letter, ha="center", va="center", fontsize=0.9 * size, color=ink)
@@ -77,10 +77,10 @@ def _name_columns(ax: Axes, verdicts: pd.DataFrame, places: Sequence[float], siz
     """Name tasks above their columns, and models above all of their tasks."""
     tall = fonts.label_width(str(task) for _, task in verdicts.columns) * size
     names = [model for model, _ in verdicts.columns]
-    for (_, task), place in zip(verdicts.columns, places, strict=True):
-        ax.text(place + 0.5, -0.03, str(task), ha="center", va="bottom", fontsize=size, rotation=90)
+    for (_, task), left in zip(verdicts.columns, places, strict=True):
+        ax.text(left + 0.5, -0.03, str(task), ha="center", va="bottom", fontsize=size, rotation=90)
     for model in dict.fromkeys(names):
-        own = [place for place, name in zip(places, names, strict=True) if name == model]
+        own = [left for left, name in zip(places, names, strict=True) if name == model]
         middle = ((own[0] + own[-1] + 1) / 2, 1.0)
         look: dict[str, Any] = {"ha": "center", "va": "bottom", "fontsize": size, "fontweight": "bold"}
         ax.annotate(_break(str(model)), middle, (0, 72 * tall + 5), ("data", "axes fraction"), "offset points", **look)

@@ -94,8 +94,8 @@ def _parts_with_axes(
     n, label = example_count(chosen), capitalize(chosen.attrs["label"])
     labels, axes = math.prod(chosen.sizes[axis] for axis in further), join_words(map(spaced, further))
     if labels > MAX_ROWS:
-        many = f"`{name}` has {labels:,} places along {axes}, more than a page can show."
-        return [Paragraph(f"{many} As a table it is saved by hs.save(result, 'result.csv').")]
+        too_long = f"`{name}` has {labels:,} places along {axes}, more than a page can show."
+        return [Paragraph(f"{too_long} As a table it is saved by hs.save(result, 'result.csv').")]
     overall = mean_over(chosen, ["layer", "head"])
     frame = means_to_frame(overall, further, "lens", name, counts=counts_differ(chosen))
     caption = f"{label} by {axes}. {describe_means(chosen, ['layer', 'head'])}{missing}"
@@ -119,11 +119,11 @@ def _bar_figures(
         return [Paragraph(f"`{name}` is not drawn: it has {count} places beside {along}.")]
     n, label, parts = example_count(chosen), capitalize(chosen.attrs["label"]), list[Part]()
     for at, labels in known_places(chosen, others):  # the table shows which values are missing
-        file, place = context.name(name, *labels), describe_place(at)
-        caption = f"{label} by {spaced(along)}{place}"
+        file, where = context.name(name, *labels), describe_place(at)
+        caption = f"{label} by {spaced(along)}{where}"
         parts.append(try_figure(data, "bars", f"{file}_bars", caption, n, variable=name, along=along, at=at))
         if chosen.sizes["layer"] > 1 and not name.endswith("_absolute"):
-            caption = f"{label} by layer, stacked by {spaced(along)}{place}"
+            caption = f"{label} by layer, stacked by {spaced(along)}{where}"
             options = {"variable": name, "parts": along, "at": at}
             parts.append(try_figure(data, "stacked_bars", f"{file}_stacked", caption, n, **options))
     return parts
@@ -156,7 +156,7 @@ def _stack_axes(means: xr.Dataset, further: Sequence[str]) -> xr.Dataset:
     """Stack all further axes into one axis `label`."""
     summary = means.drop_vars(["rows"], errors="ignore").drop_dims("example", errors="ignore")
     stacked = summary.stack(label=list(further), create_index=False)
-    labels = [" · ".join(map(str, place)) for place in zip(*(stacked[axis].values for axis in further), strict=True)]
+    labels = [" · ".join(map(str, cell)) for cell in zip(*(stacked[axis].values for axis in further), strict=True)]
     return stacked.drop_vars(list(further)).assign_coords(label=labels)
 
 

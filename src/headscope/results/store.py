@@ -165,8 +165,8 @@ def _stamp_maps(maps: Sequence[Any]) -> xr.Dataset:
 
 def _write_netcdf(data: xr.Dataset, part: Path) -> None:
     """Write the file from memory: HDF5 kills Python when a disk is full, while bytes raise OSError."""
-    numbers = {name: each for name, each in data.variables.items() if each.dtype.kind in "fiu"}
-    encoding = {name: {**COMPRESSION} for name, each in numbers.items() if each.nbytes >= COMPRESSED}
+    numbers = {name: variable for name, variable in data.variables.items() if variable.dtype.kind in "fiu"}
+    encoding = {name: {**COMPRESSION} for name, variable in numbers.items() if variable.nbytes >= COMPRESSED}
     try:
         content = data.to_netcdf(engine="h5netcdf", format="NETCDF4", encoding=encoding)
     except (ValueError, TypeError) as error:  # text that HDF5 cannot hold, attributes other than text and numbers

@@ -110,11 +110,11 @@ def share_heads(
     errors, classes = shares.read_errors(classifier), mean.shape[-1]
     groups = [*zip(mean, variance, strict=True), (mean.reshape(-1, classes), variance.reshape(-1, classes))]
     corrected = [_correct(*group, lens, errors) for group in groups]
-    found: dict[str, Array] = {}
+    variables: dict[str, Array] = {}
     for ending, values in zip(("", "_low", "_high"), zip(*corrected, strict=True), strict=True):
         table = shares.append_unsure(np.stack(values), classifier)
-        found |= {f"patterns_layer_share{ending}": table[:-1], f"patterns_share{ending}": table[-1]}
-    return found
+        variables |= {f"patterns_layer_share{ending}": table[:-1], f"patterns_share{ending}": table[-1]}
+    return variables
 
 
 def _correct(

@@ -95,8 +95,8 @@ def _slice_labels(labels: tuple[int, ...], wanted: slice, what: str, *, inclusiv
     def position(end: int, *, after: bool) -> int:
         if end >= 0 and ascending:
             return bisect_right(labels, end) if after else bisect_left(labels, end)
-        found = max(end, -len(labels)) % len(labels) if end < 0 else labels.index(*select_labels(labels, end, what))
-        return found + after
+        index = max(end, -len(labels)) % len(labels) if end < 0 else labels.index(*select_labels(labels, end, what))
+        return index + after
 
     start = 0 if wanted.start is None else position(wanted.start, after=False)
     stop = len(labels) if wanted.stop is None else position(wanted.stop, after=inclusive)

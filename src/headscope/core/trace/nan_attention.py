@@ -101,7 +101,8 @@ def describe_nan(nan: Bool[Tensor, "batch layer head"], labels: HeadLabels) -> s
         named = "all heads" if len(heads) == len(labels.heads) > 1 else f"{_plural('head', heads)} {join_words(heads)}"
         places.setdefault(f"layer {labels.layers[layer]}, {named}", []).append(f"'{labels.ids[row]}'")
     texts = [
-        f"{place} of {_plural('example', ids)} {join_words(ids, limit=MAX_NAMED)}" for place, ids in places.items()
+        f"{named_heads} of {_plural('example', ids)} {join_words(ids, limit=MAX_NAMED)}"
+        for named_heads, ids in places.items()
     ]
     count = sum(map(len, places.values()))
     return (

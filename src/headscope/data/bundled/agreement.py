@@ -75,13 +75,13 @@ def make_sentences(split: str, count: int, seed: int = 0) -> list[AgreementSente
     subject occurs with the same other noun, in any number, in both splits; so the splits share no sentence.
     """
     generator = random.Random(f"{split} {seed}")
-    made: dict[tuple[str, ...], AgreementSentence] = {}
-    while len(made) < count:
-        kind = len(made)
+    sentences: dict[tuple[str, ...], AgreementSentence] = {}
+    while len(sentences) < count:
+        kind = len(sentences)
         plural = kind // ATTRACTORS % 2 == 1
         sentence = _Draft(generator, test=split == "test").make(plural, kind % ATTRACTORS)
-        made.setdefault(sentence.words, sentence)
-    return list(made.values())
+        sentences.setdefault(sentence.words, sentence)
+    return list(sentences.values())
 
 
 def inflect(noun: str, *, plural: bool) -> str:
