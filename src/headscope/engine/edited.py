@@ -72,7 +72,7 @@ def edit_if_any(model: Model, edits: Any) -> AbstractContextManager[Model]:
 
 @contextmanager
 def _running(model: Model, edits: Sequence[Edit]) -> Iterator[Model]:
-    sites, modules = find_sites(model), _attention_modules(model)
+    sites, modules = find_sites(model), find_attention_modules(model)
     for edit in edits:
         edit.check_sites(list(dict.fromkeys(sites.find(name) for name in modules.values())))
     editor = _Editor(model.network, sites.find, edits, modules)
@@ -84,7 +84,7 @@ def _running(model: Model, edits: Sequence[Edit]) -> Iterator[Model]:
         yield replace(model, spec=f"{model.spec} with {', '.join(map(to_spec, edits))}")
 
 
-def _attention_modules(model: Model) -> dict[int, str]:
+def find_attention_modules(model: Model) -> dict[int, str]:
     """The names of the modules that compute attention, by identity."""
     network, kind = model.network, model.network.config.model_type
     hooks = _editable_hooks(model)

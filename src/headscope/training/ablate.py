@@ -1,6 +1,6 @@
 """Ablation: the score of a model without each of its heads, or sets of them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,13 +14,15 @@ from headscope.core.head_edit import HeadEdit
 from headscope.core.spec import to_spec
 from headscope.engine.count_heads import count_heads
 from headscope.engine.edited import describe_edits, make_edit
-from headscope.engine.progress import show_progress
+from headscope.engine.progress import print_status, show_progress
+from headscope.engine.resume import NotResumable
 from headscope.engine.sites import find_sites
 from headscope.results.compare import LEVEL
 from headscope.results.stamp import stamp
 from headscope.training.changes import compare_scores
 from headscope.training.head_sets import HeadSets, make_head_sets
 from headscope.training.metrics import Metric
+from headscope.training.resumed import answer_edits
 from headscope.training.scoring import ScoringJob, prepare_scoring
 from headscope.training.task import Answers
 from headscope.uncertainty.corrections import correct_p_values
@@ -68,9 +70,10 @@ def ablate(
     base = _check_edit(edit)
     job = prepare_scoring(model, data, task=task, batch_size=batch_size, max_length=max_length)
     site = find_sites(job.model).main if site is None else site
-    heads = make_head_sets(sets, count_heads(job.model, lambda: job.answer(rows=slice(1))), site)
+    counts = count_heads(job.model, lambda: job.answer(rows=slice(1)))
+    heads = make_head_sets(sets, counts, site)
     edits = [replace(base, heads=selection) for selection in heads.selections]
-    baseline, answers = _answer(job, edits, quiet=not progress)
+    baseline, answers = _answer(job, edits, counts, quiet=not progress)
     kind = sets if isinstance(sets, str) else "list"
     facts = {**job.describe("hs.ablate"), "edit": to_spec(base), "sets": kind, "site": site, **TEST}
     facts |= {name: fact for name, fact in describe_edits([base]).items() if name != "edits"}
@@ -92,8 +95,15 @@ def _check_edit(edit: Any) -> HeadEdit:
     return made
 
 
-def _answer(job: ScoringJob, edits: Sequence[Edit], *, quiet: bool) -> tuple[Answers, list[Answers]]:
+def _answer(
+    job: ScoringJob, edits: Sequence[HeadEdit], counts: Mapping[str, Sequence[int]], *, quiet: bool
+) -> tuple[Answers, list[Answers]]:
     """Return the answers of the whole model, and those under each edit."""
+    try:
+        return answer_edits(job, edits, counts, quiet=quiet)
+    except NotResumable as reason:
+        if not quiet:
+            print_status(f"Every set of heads takes a whole evaluation, because {reason}.")
     with show_progress(1 + len(edits), unit="evaluations", quiet=quiet) as advance:
         answers = []
         for edit in (None, *edits):

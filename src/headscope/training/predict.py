@@ -1,6 +1,6 @@
 """Run a model on every example."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,9 @@ from headscope.training.task import Answers, Task
 SCORE_EPOCH = 0
 """The epoch that seeds the random numbers of scores; training counts from 1."""
 
+AnswerBatch = Callable[[Any, Any, Sequence[EncodedExample], Mapping[str, torch.Tensor]], Mapping[str, Any]]
+"""From a network, a tokenizer, rows and the batch that was made of them to answers."""
+
 
 @torch.no_grad()
 def predict(
@@ -27,8 +30,12 @@ def predict(
     pad_to: int | None = None,
     seed: int = 0,
     quiet: bool = True,
+    answer: AnswerBatch | None = None,
 ) -> Answers:
-    """Return the answers in the order of the rows; rows of similar length share a batch, longest first."""
+    """Return the answers in the order of the rows; rows of similar length share a batch, longest first.
+
+    `answer` gives those to one batch; by default the task does.
+    """
     was_training, draw = network.training, (seed, SCORE_EPOCH)
     batches, parts = plan_batches(rows, batch_size), list[Mapping[str, Any]]()
     network.eval()
@@ -39,7 +46,7 @@ def predict(
                 batch = task.make_batch(tokenizer, chosen, draw)
                 batch = batch if pad_to is None else pad_batch(tokenizer, batch, pad_to)
                 batch = {name: tensor.to(network.device) for name, tensor in batch.items()}
-                parts.append(task.answer(network, tokenizer, chosen, batch))
+                parts.append((answer or task.answer)(network, tokenizer, chosen, batch))
                 advance(len(indices))
     finally:
         network.train(was_training)

@@ -1,5 +1,6 @@
 """The interface of a task that a model is tuned for and scored on."""
 
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -46,7 +47,8 @@ class Task(ABC):
 
     def run(self, network: Any, batch: Mapping[str, Tensor]) -> Any:
         """Return the output of a network for one batch."""
-        return network(**{name: tensor for name, tensor in batch.items() if name != "labels"})
+        options = {"use_cache": False} if "use_cache" in inspect.signature(network.forward).parameters else {}
+        return network(**{name: tensor for name, tensor in batch.items() if name != "labels"}, **options)
 
     def answer(
         self,

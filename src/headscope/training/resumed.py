@@ -1,0 +1,147 @@
+"""Answers of a model under many edits, each computed from the first edited layer on.
+
+A batch runs once as it is, and what every layer returns is kept. Edits whose first edited layer is the same share a pass:
+the batch is repeated, each copy has its own edit, and the layers below return what they returned before.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from headscope.core.head_edit import HeadEdit
+from headscope.data.tokenizing.encode import EncodedExample
+from headscope.engine.copied_edits import CopiedEdits
+from headscope.engine.edited import edited
+from headscope.engine.resume import Blocks, NotResumable, RecordedPass, find_blocks, find_rows, record_blocks, resume_at
+from headscope.training.predict import predict
+from headscope.training.scoring import ScoringJob
+from headscope.training.task import Answers, Task
+
+TOKENS = {"cpu": 8_192, "cuda": 131_072}
+"""Tokens of a pass, of all copies of a batch together."""
+
+LOGITS = 100_000_000
+"""Numbers that a pass may return, of all copies together: those of language models are many."""
+
+WHOLE = "whole"
+
+
+def answer_edits(
+    job: ScoringJob, edits: Sequence[HeadEdit], counts: Mapping[str, Sequence[int]], *, quiet: bool
+) -> tuple[Answers, list[Answers]]:
+    """Return the answers of the whole model, and those under each edit; raise NotResumable where that is not possible.
+
+    `counts` are the numbers of heads of each layer, by site.
+    """
+    if type(job.task).answer is not Task.answer:
+        raise NotResumable(f"the answers of the task '{job.task.name}' take more than one pass")
+    for edit in edits:
+        edit.check_heads(counts)
+    answer = _AnswerBatch(job, edits, counts, find_blocks(job.model))
+    sizes: dict[str, Any] = {"batch_size": job.batch_size, "pad_to": job.pad_to}
+    found = predict(job.model.network, job.tokenizer, job.task, job.rows, **sizes, quiet=quiet, answer=answer)
+    tables: dict[str, Answers] = {}
+    for key, values in found.items():
+        name, _, column = key.partition(" ")
+        tables.setdefault(name, {})[column] = values
+    return tables[WHOLE], [tables[str(index)] for index in range(len(edits))]
+
+
+@dataclass
+class _AnswerBatch:
+    """Answers one batch under every edit."""
+
+    job: ScoringJob
+    edits: Sequence[HeadEdit]
+    counts: Mapping[str, Sequence[int]]
+    blocks: Blocks
+    checked: bool = field(default=False)  # whether the first batch was compared with a pass through all layers
+
+    def __call__(
+        self, network: Any, tokenizer: Any, rows: Sequence[EncodedExample], batch: Mapping[str, Tensor]
+    ) -> Mapping[str, Any]:
+        """Return the answers by name of the edit and of the answer."""
+        task = self.job.task
+        with record_blocks(self.blocks) as recorded:
+            output = task.run(network, batch)
+        self._check_pass(recorded, batch)
+        answers = {WHOLE: task.compute_answers(output, batch)}
+        limit = _count_copies(network, output, batch)
+        del output
+        for block, indices in self._group(recorded).items():
+            for start in range(0, len(indices), limit):
+                chosen = indices[start : start + limit]
+                answers |= self._answer_copies(network, batch, recorded, block, chosen)
+            if not self.checked:
+                self._check_answers(answers[str(indices[0])], self.edits[indices[0]], network, tokenizer, rows, batch)
+        self.checked = True
+        return {f"{edit} {name}": values for edit, found in answers.items() for name, values in found.items()}
+
+    def _group(self, recorded: RecordedPass) -> dict[int, list[int]]:
+        """Return the indices of the edits by the first block that they change."""
+        groups: dict[int, list[int]] = {}
+        for index, edit in enumerate(self.edits):
+            layers = _list_layers(edit, self.counts)
+            groups.setdefault(min(recorded.find_block(*layer) for layer in layers), []).append(index)
+        return groups
+
+    def _answer_copies(
+        self, network: Any, batch: Mapping[str, Tensor], recorded: RecordedPass, block: int, chosen: Sequence[int]
+    ) -> dict[str, Any]:
+        """Return the answers of one pass over copies of the batch, one for each of the chosen edits."""
+        size, task = len(batch["input_ids"]), self.job.task
+        copied = {name: tensor.repeat(len(chosen), *(1,) * (tensor.ndim - 1)) for name, tensor in batch.items()}
+        edit = CopiedEdits.of([self.edits[index] for index in chosen], recorded.count_calls(block))
+        with edited(self.job.model, edit), resume_at(self.blocks, recorded, block, len(chosen)):
+            answers = task.compute_answers(task.run(network, copied), copied)
+        return {
+            str(index): {name: values[place * size : (place + 1) * size] for name, values in answers.items()}
+            for place, index in enumerate(chosen)
+        }
+
+    def _check_pass(self, recorded: RecordedPass, batch: Mapping[str, Tensor]) -> None:
+        """Raise NotResumable unless all attention is in blocks that return the hidden states of a batch."""
+        expected = {site: len(layers) for site, layers in self.counts.items()}
+        if recorded.outside or dict(recorded.count_calls(len(recorded.calls))) != expected:
+            raise NotResumable("some attention is computed outside the layers")
+        ids = batch["input_ids"]
+        for output in recorded.outputs:
+            if find_rows(output) != ids.numel() // ids.shape[-1]:
+                raise NotResumable("layers return something else than a row of hidden states for each text")
+
+    def _check_answers(self, answers: Mapping[str, Any], edit: HeadEdit, *batch: Any) -> None:
+        """Raise NotResumable unless the answers are those of a pass through all layers."""
+        with edited(self.job.model, edit):
+            expected = self.job.task.answer(*batch)
+        for name, values in expected.items():
+            if isinstance(values, Tensor) and values.is_floating_point() and not _are_close(answers[name], values):
+                raise NotResumable("a pass that begins at a layer gives other answers than a whole pass")
+
+
+def _are_close(first: Tensor, second: Tensor) -> bool:
+    """Whether two runs differ by rounding only."""
+    half = second.dtype in (torch.float16, torch.bfloat16)
+    tolerance = (5e-2 if half else 1e-3) * float(second.abs().amax())
+    return torch.allclose(first, second, rtol=0.0, atol=tolerance, equal_nan=True)
+
+
+def _list_layers(edit: HeadEdit, counts: Mapping[str, Sequence[int]]) -> Iterator[tuple[str, int]]:
+    """Yield site and layer of the heads of an edit; of one without any, the first."""
+    selection = edit.selection
+    layers = [
+        (site, layer)
+        for site in selection.find_sites(list(counts))
+        for layer, heads in enumerate(counts[site])
+        if selection.select(site, layer, heads)
+    ]
+    return iter(layers or [(next(iter(counts)), 0)])
+
+
+def _count_copies(network: Any, output: Any, batch: Mapping[str, Tensor]) -> int:
+    """Return how many copies of a batch share a pass."""
+    tokens = TOKENS["cuda" if network.device.type == "cuda" else "cpu"] // batch["input_ids"].numel()
+    logits = getattr(output, "logits", None)
+    return max(1, min(tokens, LOGITS // logits.numel() if isinstance(logits, Tensor) else tokens))
