@@ -141,7 +141,7 @@ def _replace_forward(module: Any, run: Callable[..., Any]) -> Iterator[None]:
 
 
 def find_rows(output: Any) -> int:
-    """Return the number of rows of a batch, from what a block returned: hidden states, or a tuple of them and others."""
+    """Return the number of rows of a batch, from what a block returned: hidden states, maybe first in a tuple."""
     hidden = output[0] if isinstance(output, tuple | list) and output else output
     if not isinstance(hidden, Tensor) or hidden.ndim != 3:
         raise NotResumable(f"a layer returns {_describe(hidden)}, where hidden states are expected")

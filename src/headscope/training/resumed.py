@@ -1,7 +1,7 @@
 """Answers of a model under many edits, each computed from the first edited layer on.
 
-A batch runs once as it is, and what every layer returns is kept. Edits whose first edited layer is the same share a pass:
-the batch is repeated, each copy has its own edit, and the layers below return what they returned before.
+A batch runs once as it is, and what every layer returns is kept. Edits whose first edited layer is the same share a
+pass: the batch is repeated, each copy has its own edit, and the layers below return what they returned before.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
