@@ -20,7 +20,7 @@ from headscope.engine.model import Model
 from headscope.engine.sites import find_sites
 
 
-class NotResumable(HeadscopeError):
+class ResumeError(HeadscopeError):
     """A network that cannot be run from a layer on; says why."""
 
 
@@ -46,7 +46,7 @@ class RecordedPass:
         for block in range(len(self.calls)):
             if layer < self.count_calls(block + 1)[site]:
                 return block
-        raise NotResumable(f"no block computes layer {layer} of '{site}'")
+        raise ResumeError(f"no block computes layer {layer} of '{site}'")
 
     def count_calls(self, block: int) -> Counter[str]:
         """Return the number of attention calls at each site in the blocks before one."""
@@ -58,10 +58,10 @@ def find_blocks(model: Model) -> Blocks:
     network, sites = model.network, find_sites(model)
     attention = {name: sites.find(name) for name in find_attention_modules(model).values()}
     if any(find_editors(network.get_submodule(name)) for name in attention):
-        raise NotResumable("the model is being edited already")
+        raise ResumeError("the model is being edited already")
     blocks = {name: network.get_submodule(name) for name in map(_find_block, [network] * len(attention), attention)}
     if any(module._compiled_call_impl for module in network.modules()):
-        raise NotResumable("the model is compiled")
+        raise ResumeError("the model is compiled")
     return Blocks(network, blocks, attention)
 
 
@@ -72,7 +72,7 @@ def _find_block(network: Any, name: str) -> str:
         module = network.get_submodule(".".join(parts[:end]))
         if parts[end - 1].isdigit() and not isinstance(module, nn.ModuleList | nn.ModuleDict):
             return ".".join(parts[:end])
-    raise NotResumable(f"the attention module '{name}' is in no numbered layer")
+    raise ResumeError(f"the attention module '{name}' is in no numbered layer")
 
 
 @contextmanager
@@ -82,7 +82,7 @@ def record_blocks(blocks: Blocks) -> Iterator[RecordedPass]:
 
     def run(forward: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         if running[0]:
-            raise NotResumable("layers are inside one another")
+            raise ResumeError("layers are inside one another")
         running[0] = True
         recorded.calls.append(Counter())
         output = forward(*args, **kwargs)
@@ -144,7 +144,7 @@ def find_rows(output: Any) -> int:
     """Return the number of rows of a batch, from what a block returned: hidden states, maybe first in a tuple."""
     hidden = output[0] if isinstance(output, tuple | list) and output else output
     if not isinstance(hidden, Tensor) or hidden.ndim != 3:
-        raise NotResumable(f"a layer returns {_describe(hidden)}, where hidden states are expected")
+        raise ResumeError(f"a layer returns {_describe(hidden)}, where hidden states are expected")
     return len(hidden)
 
 
@@ -156,7 +156,7 @@ def repeat_rows(output: Any, rows: int, copies: int) -> Any:
         return type(output)(repeat_rows(part, rows, copies) for part in output)
     if isinstance(output, Tensor) and output.ndim >= 3 and len(output) in (1, rows):
         return output.repeat(copies, *(1,) * (output.ndim - 1)) if len(output) == rows else output
-    raise NotResumable(f"a layer returns {_describe(output)}, which cannot be repeated for copies of a batch")
+    raise ResumeError(f"a layer returns {_describe(output)}, which cannot be repeated for copies of a batch")
 
 
 def _describe(output: Any) -> str:

@@ -15,7 +15,7 @@ from headscope.core.spec import to_spec
 from headscope.engine.count_heads import count_heads
 from headscope.engine.edited import describe_edits, make_edit
 from headscope.engine.progress import print_status, show_progress
-from headscope.engine.resume import NotResumable
+from headscope.engine.resume import ResumeError
 from headscope.engine.sites import find_sites
 from headscope.results.compare import LEVEL
 from headscope.results.stamp import stamp
@@ -101,7 +101,7 @@ def _answer(
     """Return the answers of the whole model, and those under each edit."""
     try:
         return answer_edits(job, edits, counts, quiet=quiet)
-    except NotResumable as reason:
+    except ResumeError as reason:
         if not quiet:
             print_status(f"Every set of heads takes a whole evaluation, because {reason}.")
     with show_progress(1 + len(edits), unit="evaluations", quiet=quiet) as advance:

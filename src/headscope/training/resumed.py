@@ -15,7 +15,7 @@ from headscope.core.head_edit import HeadEdit
 from headscope.data.tokenizing.encode import EncodedExample
 from headscope.engine.copied_edits import CopiedEdits
 from headscope.engine.edited import edited
-from headscope.engine.resume import Blocks, NotResumable, RecordedPass, find_blocks, find_rows, record_blocks, resume_at
+from headscope.engine.resume import Blocks, ResumeError, RecordedPass, find_blocks, find_rows, record_blocks, resume_at
 from headscope.training.predict import predict
 from headscope.training.scoring import ScoringJob
 from headscope.training.task import Answers, Task
@@ -32,12 +32,12 @@ WHOLE = "whole"
 def answer_edits(
     job: ScoringJob, edits: Sequence[HeadEdit], counts: Mapping[str, Sequence[int]], *, quiet: bool
 ) -> tuple[Answers, list[Answers]]:
-    """Return the answers of the whole model, and those under each edit; raise NotResumable where that is not possible.
+    """Return the answers of the whole model, and those under each edit; raise ResumeError where that is not possible.
 
     `counts` are the numbers of heads of each layer, by site.
     """
     if type(job.task).answer is not Task.answer:
-        raise NotResumable(f"the answers of the task '{job.task.name}' take more than one pass")
+        raise ResumeError(f"the answers of the task '{job.task.name}' take more than one pass")
     for edit in edits:
         edit.check_heads(counts)
     answer = _AnswerBatch(job, edits, counts, find_blocks(job.model))
@@ -103,22 +103,22 @@ class _AnswerBatch:
         }
 
     def _check_pass(self, recorded: RecordedPass, batch: Mapping[str, Tensor]) -> None:
-        """Raise NotResumable unless all attention is in blocks that return the hidden states of a batch."""
+        """Raise ResumeError unless all attention is in blocks that return the hidden states of a batch."""
         expected = {site: len(layers) for site, layers in self.counts.items()}
         if recorded.outside or dict(recorded.count_calls(len(recorded.calls))) != expected:
-            raise NotResumable("some attention is computed outside the layers")
+            raise ResumeError("some attention is computed outside the layers")
         ids = batch["input_ids"]
         for output in recorded.outputs:
             if find_rows(output) != ids.numel() // ids.shape[-1]:
-                raise NotResumable("layers return something else than a row of hidden states for each text")
+                raise ResumeError("layers return something else than a row of hidden states for each text")
 
     def _check_answers(self, answers: Mapping[str, Any], edit: HeadEdit, *batch: Any) -> None:
-        """Raise NotResumable unless the answers are those of a pass through all layers."""
+        """Raise ResumeError unless the answers are those of a pass through all layers."""
         with edited(self.job.model, edit):
             expected = self.job.task.answer(*batch)
         for name, values in expected.items():
             if isinstance(values, Tensor) and values.is_floating_point() and not _are_close(answers[name], values):
-                raise NotResumable("a pass that begins at a layer gives other answers than a whole pass")
+                raise ResumeError("a pass that begins at a layer gives other answers than a whole pass")
 
 
 def _are_close(first: Tensor, second: Tensor) -> bool:
