@@ -5,6 +5,7 @@ pass: the batch is repeated, each copy has its own edit, and the layers below re
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,7 +16,7 @@ from headscope.core.head_edit import HeadEdit
 from headscope.data.tokenizing.encode import EncodedExample
 from headscope.engine.copied_edits import CopiedEdits
 from headscope.engine.edited import edited
-from headscope.engine.resume import Blocks, ResumeError, RecordedPass, find_blocks, find_rows, record_blocks, resume_at
+from headscope.engine.resume import Blocks, RecordedPass, ResumeError, find_blocks, find_rows, record_blocks, resume_at
 from headscope.training.predict import predict
 from headscope.training.scoring import ScoringJob
 from headscope.training.task import Answers, Task
@@ -65,7 +66,7 @@ class _AnswerBatch:
     ) -> Mapping[str, Any]:
         """Return the answers by name of the edit and of the answer."""
         task = self.job.task
-        with record_blocks(self.blocks) as recorded:
+        with self._prepare_layers(), record_blocks(self.blocks) as recorded:
             output = task.run(network, batch)
         self._check_pass(recorded, batch)
         answers = {WHOLE: task.compute_answers(output, batch)}
@@ -79,6 +80,11 @@ class _AnswerBatch:
                 self._check_answers(answers[str(indices[0])], self.edits[indices[0]], network, tokenizer, rows, batch)
         self.checked = True
         return {f"{edit} {name}": values for edit, found in answers.items() for name, values in found.items()}
+
+    def _prepare_layers(self) -> AbstractContextManager[Any]:
+        """Let layers return what they return in an edited pass: with hooks, also their attention weights."""
+        hooks = self.job.model.family.hooks
+        return nullcontext() if hooks is None else edited(self.job.model, CopiedEdits.of([], {}))
 
     def _group(self, recorded: RecordedPass) -> dict[int, list[int]]:
         """Return the indices of the edits by the first block that they change."""
