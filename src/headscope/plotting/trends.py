@@ -44,6 +44,8 @@ def trends(
             series.style_axes(panel)
             if at == 0 or not wide:
                 panel.set_ylabel(canvas.wrap_text(text, 1.4, note), fontsize=note)
+    for panel in axes[0] if wide else axes[::rows, 0]:  # after all lines: panels that share an axis fit them all
+        panel.set_ylim(bottom=0)
     figure.supxlabel(labels[0], fontsize=note, color=theme.quiet)
     handles, names = axes[0, 0].get_legend_handles_labels()
     if shares is not None:
@@ -62,7 +64,6 @@ def _draw_lines(panel: Axes, data: xr.Dataset, x: str, series_of: Mapping[str, i
             panel.plot(data[x].values, thin, color=style.colour, linewidth=0.5, alpha=0.45)
         look: dict[str, Any] = {"color": style.colour, "marker": style.mark, "linestyle": style.line, "markersize": 3.5}
         panel.plot(data[x].values, part["mean"].values, linewidth=1.3, label=lens, **look)
-    panel.set_ylim(bottom=0)
     whole = np.issubdtype(data[x].dtype, np.integer)
     if whole:
         panel.set_xticks(data[x].values[:: 1 + data.sizes[x] // 8])
