@@ -80,6 +80,14 @@ def tiny(name: str, **changes):
             "epochs": 1,
             "max_length": WIDTH,
         },
+        "sixteen_heads": {
+            "dev": str(place() / "dev.jsonl"),
+            "train": str(place() / "train.jsonl"),
+            "epochs": 1,
+            "max_length": WIDTH,
+            "checkpoints": 2,
+            "random_orders": 2,
+        },
     }
     return studies.make(name, **{**given[name], **changes})
 

@@ -56,7 +56,7 @@ class Claim:
 
     text: str
     quantity: str
-    where: Mapping[str, str] = field(default_factory=dict)
+    where: Mapping[str, str | int] = field(default_factory=dict)
     direction: Direction = "falls"
     threshold: Threshold = field(kw_only=True)
     bounds: tuple[float, float] = (0.0, 0.0)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from headscope.experiments.tuned import TaskRun
 
 COLUMNS = ("text", "pair", "label")
-SOURCES = ("data", "dev", "train", "tuned", "mlm", "relations")
+SOURCES = ("data", "dev", "train", "tuned", "mlm", "relations", "translation", "parallel")
 TASKS = "tasks"
 """The folder, in that of a study, with one folder for each task, whatever its name."""
 

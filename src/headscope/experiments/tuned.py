@@ -26,7 +26,7 @@ from headscope.measuring.plan import count_tokens
 from headscope.results.stamp import fingerprint, fingerprint_columns, fingerprint_examples, hash_file
 from headscope.training.find_task import find_task, find_task_of_head
 from headscope.training.finetune import finetune
-from headscope.training.folder import STAMP
+from headscope.training.folder import STAMP, TrainingFolder
 from headscope.training.settings import TrainingOptions, make_training_settings
 from headscope.version import __version__
 
@@ -50,6 +50,7 @@ class TaskRun:
     limit: int | None = None
     tuned_folder: Path | None = None  # of a model that is fine-tuned already
     device: str | None = None
+    checkpoints: int = 0  # models that are kept during fine-tuning
 
     @cached_property
     def examples(self) -> list[Example]:
@@ -74,8 +75,13 @@ class TaskRun:
             resume=True,
             device=self.device,
             progress=self.steps.bars,
+            checkpoints=self.checkpoints,
             **self.tuning,
         )
+
+    def list_checkpoints(self) -> dict[int, Path]:
+        """Return the folders of the models that were kept during fine-tuning, by step."""
+        return TrainingFolder(self.tuned_folder or self.steps.folder / "model").list_steps()
 
     @cached_property
     def lengths(self) -> xr.Dataset:

@@ -1,0 +1,210 @@
+"""The report: verdicts first, then every table and figure of the paper, then the sites of a translation model."""
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+from matplotlib.figure import Figure
+
+from headscope.core.document import Document, Paragraph, Part, Section
+from headscope.core.study import Results
+from headscope.experiments import report
+from headscope.experiments.claims import JudgedClaim
+from headscope.experiments.judging import judge_together
+from headscope.experiments.report import Sample, paragraphs, sample_inputs, select_interval
+from headscope.experiments.seeds import combine_seeds, describe_seeds
+from headscope.experiments.sentences import describe_tests, verdict_numbers, verdict_table, verdicts_by_task
+from headscope.experiments.summary import list_tasks
+from headscope.plotting.draw import draw
+from headscope.plotting.facets import interval_facets
+from headscope.reporting.frames import Quantity, to_frame
+from headscope.results.stamp import read_provenance, stamp
+from headscope.studies.sixteen_heads import SixteenHeads, claims, paper
+
+TEXTS, CAPTIONS = report.read_prose(__package__)
+ROWS = {"task": "task"}
+GROUPS = {"tasks": claims.CLAIMS, "translation": claims.TRANSLATION_CLAIMS}
+
+
+def judge_results(results: Results) -> dict[str, list[JudgedClaim]]:
+    """Judge the claims on the tasks, and those on the sites of a translation model, corrected for all verdicts."""
+    named = {"tasks": results["numbers"], **{name: results[name] for name in ("translation",) if name in results}}
+    return judge_together({name: (GROUPS[name], numbers) for name, numbers in named.items()})
+
+
+def document(results: Results) -> Document:
+    """Return the report on the results of the study."""
+    numbers, judged = combine_seeds(results["numbers"]), judge_results(results)
+    inputs = sample_inputs(CAPTIONS, numbers)
+    scored = numbers.expand_dims(lens=["raw"])
+    said = (describe_seeds(results["numbers"]), report.describe_learned(scored), report.describe_unlearned(scored))
+    sections = [
+        report.report_verdicts(inputs, judged["tasks"], said, TEXTS["judged"]),
+        report.report_thresholds(inputs, [claim for group in judged.values() for claim in group]),
+        report.report_tasks(numbers, None),
+        Section("One head removed, and all but one", report_removal(numbers, inputs)),
+        Section("Importance", report_importance(numbers, inputs)),
+        Section("Pruning", report_pruning(numbers, inputs)),
+        Section("Another dataset of the task", report_parts(numbers, inputs)),
+        Section("During training", report_training(numbers, inputs)),
+        Section("Translation", report_translation(results.get("translation"), judged.get("translation", []))),
+        Section("How it was measured, and what differs from the paper",
+                [inputs.table("verdict_numbers", verdict_numbers(judged["tasks"])),
+                 *paragraphs(*TEXTS["method"].split("\n\n"))]),
+    ]  # fmt: skip
+    lead = TEXTS["lead"].format(**report.study_values(numbers, judged["tasks"]))
+    title = "Are sixteen heads better than one? What can be removed from fine-tuned models"
+    return Document(title, lead, sections, SixteenHeads.cites, [{"name": "the study", **read_provenance(numbers)}])
+
+
+def report_removal(numbers: xr.Dataset, inputs: Sample) -> list[Part]:
+    """Return the effect of removing each head, and of keeping only the best of a layer."""
+    columns = [
+        Quantity("metric", "metric"), Quantity("score", "score"),
+        Quantity("heads with a significant effect (%)", "significant_share", scale=100),
+        Quantity("of these worse without (%)", "worse_share", scale=100, interval=False),
+        Quantity("heads below 1 % (%)", "small_share", scale=100),
+        Quantity("layers where one head is enough (%)", "enough_share", scale=100),
+    ]  # fmt: skip
+    names = ("one head removed", "all heads of a layer but one removed")
+    findings = pd.DataFrame({"the paper": [paper.FINDINGS[name] for name in names]}, index=pd.Index(names, name="done"))
+    layers = to_frame(numbers, {"task": "task", "layer": "layer"}, [
+        Quantity("best head", "best_head", whole=True, interval=False), Quantity("change with it alone", "best_change"),
+        Quantity("p (Holm)", "best_p"),
+    ])  # fmt: skip
+    return [
+        Paragraph(TEXTS["removal"]),
+        inputs.table("shares", to_frame(numbers, ROWS, columns), findings),
+        inputs.picture("one_head", draw_effects(numbers)),
+        inputs.table("best", layers),
+    ]
+
+
+def draw_effects(numbers: xr.Dataset) -> Figure:
+    """Draw the change of the score without each head, a panel for each task; bold where all seeds are significant."""
+    names = {
+        "change": numbers["change"],
+        "change_p": numbers["change"],
+        "change_significant": numbers["significant"] == 1,
+    }
+    table = xr.Dataset(names).rename(task="lens")
+    table["change"].attrs["long_name"] = "score"
+    return draw(stamp(table, correction="holm", level=0.05), "heads", title="Change of the score without each head")
+
+
+def report_importance(numbers: xr.Dataset, inputs: Sample) -> list[Part]:
+    """Return the rank correlation of importance with the effect of removing a head, by where absolutes are taken."""
+    columns = [Quantity(str(name), "agreement", {"reduction": name}) for name in numbers["reduction"].values]
+    frame = to_frame(numbers, ROWS, columns)
+    tables = [] if frame.empty else [inputs.table("agreement", frame)]
+    return [Paragraph(TEXTS["importance"]), *tables, inputs.picture("importance", draw_importance(numbers))]
+
+
+def draw_importance(numbers: xr.Dataset) -> Figure:
+    """Draw the importance of every head, a panel for each task."""
+    table = numbers[["head_importance"]].sel(reduction="example", drop=True).rename(task="lens")
+    table["head_importance"].attrs = {"long_name": "importance", "units": "loss"}
+    return draw(table, "heads", title="Importance of every head")
+
+
+def report_pruning(numbers: xr.Dataset, inputs: Sample) -> list[Part]:
+    """Return how much of the score is left when heads are pruned by importance and at random."""
+    return [
+        Paragraph(TEXTS["pruning"]),
+        inputs.picture("pruning", draw_pruning(numbers)),
+        inputs.table("pruning_table", pruning_table(numbers)),
+    ]
+
+
+def draw_pruning(numbers: xr.Dataset) -> Figure:
+    """Draw the share of the score that is left by percent of heads pruned, a panel for each task."""
+    data = select_interval(numbers.rename(order="lens"), "kept", 100)
+    panels = {task: data.sel(task=task) for task in list_tasks(numbers)}
+    return interval_facets({"score left (%)": panels}, x="pruned", label="heads pruned (%)", lines=True)
+
+
+def pruning_table(numbers: xr.Dataset) -> pd.DataFrame:
+    """Return the share of the score that is left at some percents of heads pruned."""
+    columns = [Quantity(f"{share} % pruned", "kept", {"pruned": share}, scale=100)
+               for share in (20, 40, 60, 80) if share in numbers["pruned"].values]  # fmt: skip
+    return to_frame(numbers, {"task": "task", "order": "order"}, columns)
+
+
+def report_parts(numbers: xr.Dataset, inputs: Sample) -> list[Part]:
+    """Return whether heads have the same effects on two parts of the data, and a figure of one task."""
+    columns = [
+        Quantity("effects, Pearson", "effect_correlation"),
+        Quantity("importance, Spearman", "importance_correlation"),
+    ]
+    names = numbers.assign(parts_named=xr.apply_ufunc(_join, numbers["part_name"], input_core_dims=[["side"]],
+                                                      vectorize=True))  # fmt: skip
+    frame = to_frame(names, {"task": "task", "parts": "parts"}, [Quantity("of", "parts_named"), *columns])
+    frame = frame[frame["of"] != ""]
+    task, parts = choose_parts(numbers)
+    return [
+        Paragraph(TEXTS["parts"]),
+        inputs.table("parts", frame),
+        inputs.picture("figure_2", draw_parts(numbers, task, parts), task=task),
+    ]
+
+
+def _join(names: np.ndarray[tuple[int], np.dtype[np.str_]]) -> str:
+    return " and ".join(filter(None, map(str, names)))
+
+
+def choose_parts(numbers: xr.Dataset) -> tuple[str, str]:
+    """Return the task and the parts to draw: the first task with groups, else halves of the first task."""
+    grouped = [task for task in list_tasks(numbers)
+               if bool(numbers["effect_correlation"].sel(task=task, parts="groups").notnull())]  # fmt: skip
+    return (grouped[0], "groups") if grouped else (list_tasks(numbers)[0], "halves")
+
+
+def draw_parts(numbers: xr.Dataset, task: str, parts: str) -> Figure:
+    """Draw the effect of every head on one part of the data against that on the other."""
+    part = numbers.sel(task=task, parts=parts)
+    names = [str(name) for name in part["part_name"].values]
+    table = part["effect"].isel(side=0, drop=True), part["effect"].isel(side=1, drop=True)
+    data = xr.Dataset({"first": table[0].drop_vars(("task", "parts")), "second": table[1].drop_vars(("task", "parts"))})
+    for variable, name in zip(("first", "second"), names, strict=True):
+        data[variable].attrs["long_name"] = f"change of the score, {name}"
+    return draw(data, "scatter", x="first", y="second", title=f"{task}: {_join(np.array(names))}")
+
+
+def report_training(numbers: xr.Dataset, inputs: Sample) -> list[Part]:
+    """Return how early the order of heads is that of the end."""
+    if "determined" not in numbers:
+        return [Paragraph(TEXTS["no checkpoints"])]
+    columns = [Quantity(f"{share} %", "determined", {"trained": share}) for share in numbers["trained"].values.tolist()]
+    return [
+        Paragraph(TEXTS["training"]),
+        inputs.picture("training", draw_training(numbers)),
+        inputs.table("training_table", to_frame(numbers, ROWS, columns)),
+    ]
+
+
+def draw_training(numbers: xr.Dataset) -> Figure:
+    """Draw the rank correlation of importance during training with that at the end, a line for each task."""
+    data = select_interval(numbers, "determined").rename(task="lens")
+    return interval_facets({"correlation with the end": {"": data}}, x="trained", label="part of training (%)",
+                           lines=True)  # fmt: skip
+
+
+def report_translation(sites: xr.Dataset | None, judged: list[JudgedClaim]) -> list[Part]:
+    """Return what holds at the sites of a model that translates, or why there is none."""
+    if sites is None:
+        return [Paragraph(TEXTS["no translation"])]
+    numbers = combine_seeds(sites)
+    sample = Sample(CAPTIONS, f"{int(numbers['n'].values[0]):,} sentences")
+    shares = [Quantity("metric", "metric"), Quantity("score", "score"),
+              Quantity("heads with a significant effect (%)", "significant_share", scale=100),
+              Quantity("layers where one head is enough (%)", "enough_share", scale=100),
+              Quantity("importance and effect, Spearman", "agreement", {"reduction": "example"})]  # fmt: skip
+    return [
+        *paragraphs(TEXTS["translation"].format(model=read_provenance(sites).get("model", "")), describe_tests(judged)),
+        sample.table("translation_verdicts", verdict_table(judged)),
+        sample.table("translation_sites", verdicts_by_task(judged)),
+        sample.table("translation_shares", to_frame(numbers, {"task": "site"}, shares)),
+        sample.picture("translation_effects", draw_effects(numbers)),
+        sample.picture("translation_pruning", draw_pruning(numbers)),
+        sample.table("translation_table", pruning_table(numbers).rename_axis(["site", "order"])),
+        sample.table("translation_numbers", verdict_numbers(judged)),
+    ]
