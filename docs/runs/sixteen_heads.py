@@ -1,7 +1,7 @@
 """Run the study of Michel et al. (2019) with pretrained models on GLUE and a model that translates, for docs.
 
-One run for each model, task and seed, which may be parallel; then all results are joined. The files in docs/results were
-made on a GPU with these commands, for rte, mrpc, stsb and sst2 with seeds 0, 1 and 2, of the default model,
+One run for each model, task and seed, which may be parallel; then all results are joined. The files in docs/results
+were made on a GPU with these commands, for rte, mrpc, stsb and sst2 with seeds 0, 1 and 2, of the default model,
 all-MiniLM-L6-v2, and of `--model e5-small`:
 
     python docs/runs/sixteen_heads.py tune rte --place GLUE --seed 1 --work WORK
@@ -140,7 +140,7 @@ def main() -> None:
         verb.add_argument("--train-limit", type=int, help="number of examples to tune on")
     for verb in (running, translating):
         verb.add_argument("--out", type=Path, required=True, help="where the small results go")
-    translating.add_argument("--parallel", type=Path, required=True, help="text to translate, with columns text and pair")
+    translating.add_argument("--parallel", type=Path, required=True, help="columns text and pair")
     translating.add_argument("--label", help="name of the model in results")
     joining = verbs.add_parser("join", help="join the results of all runs")
     joining.add_argument("folder", type=Path)

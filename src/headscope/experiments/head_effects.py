@@ -102,8 +102,8 @@ def compare_parts(
         empty = xr.full_like(ablation["change"], np.nan).drop_attrs()
         tables.append(xr.concat(effects or [empty, empty], "side"))
         texts.append([f"{name} (n = {int(mask.sum())})" for name, mask in masks.items()] or ["", ""])
-        found.append([correlate_heads(*effects, pearson) if effects else (np.nan,) * 3,
-                      correlate_heads(*weights) if weights else (np.nan,) * 3])  # fmt: skip
+        found.append([correlate_heads(effects[0], effects[1], pearson) if effects else (np.nan,) * 3,
+                      correlate_heads(weights[0], weights[1]) if weights else (np.nan,) * 3])  # fmt: skip
     ends = np.array(found)  # parts quantity end
     variables = with_interval("effect_correlation", ("parts",), ends[:, 0].T)
     variables |= with_interval("importance_correlation", ("parts",), ends[:, 1].T)

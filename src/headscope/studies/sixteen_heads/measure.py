@@ -147,7 +147,7 @@ def _compare_orders(curves: xr.Dataset) -> Ends:
     ordered = at.sel(order="importance")
     random = at["random_change"].values
     margin = float(ordered["pruned_change_high"] - ordered["pruned_change_low"]) / 2
-    spread = float(student_margin(np.std(random, ddof=1), len(random))) if len(random) > 1 else np.nan
+    spread = float(student_margin(np.std(random, ddof=1), float(len(random)))) if len(random) > 1 else np.nan
     gain, reach = float(ordered["pruned_change"]) - float(np.mean(random)), float(np.hypot(margin, spread))
     return gain, gain - reach, gain + reach
 

@@ -1,6 +1,8 @@
 """The report: verdicts first, then every table and figure of the paper, then the sites of a translation model."""
 
-import numpy as np
+from collections.abc import Iterable
+from typing import Any
+
 import pandas as pd
 import xarray as xr
 from matplotlib.figure import Figure
@@ -19,6 +21,7 @@ from headscope.plotting.facets import interval_facets
 from headscope.reporting.frames import Quantity, to_frame
 from headscope.results.stamp import read_provenance, stamp
 from headscope.studies.sixteen_heads import SixteenHeads, claims, paper
+from headscope.studies.sixteen_heads.translation import SITES
 
 TEXTS, CAPTIONS = report.read_prose(__package__)
 ROWS = {"task": "task"}
@@ -108,11 +111,8 @@ def draw_importance(numbers: xr.Dataset) -> Figure:
 
 def report_pruning(numbers: xr.Dataset, inputs: Sample) -> list[Part]:
     """Return how much of the score is left when heads are pruned by importance and at random."""
-    return [
-        Paragraph(TEXTS["pruning"]),
-        inputs.picture("pruning", draw_pruning(numbers)),
-        inputs.table("pruning_table", pruning_table(numbers)),
-    ]
+    figure, table = inputs.picture("pruning", draw_pruning(numbers)), pruning_table(numbers)
+    return [Paragraph(TEXTS["pruning"]), figure, inputs.table("pruning_table", table)]
 
 
 def draw_pruning(numbers: xr.Dataset) -> Figure:
@@ -147,7 +147,7 @@ def report_parts(numbers: xr.Dataset, inputs: Sample) -> list[Part]:
     ]
 
 
-def _join(names: np.ndarray[tuple[int], np.dtype[np.str_]]) -> str:
+def _join(names: Iterable[Any]) -> str:
     return " and ".join(filter(None, map(str, names)))
 
 
@@ -166,7 +166,7 @@ def draw_parts(numbers: xr.Dataset, task: str, parts: str) -> Figure:
     data = xr.Dataset({"first": table[0].drop_vars(("task", "parts")), "second": table[1].drop_vars(("task", "parts"))})
     for variable, name in zip(("first", "second"), names, strict=True):
         data[variable].attrs["long_name"] = f"change of the score, {name}"
-    return draw(data, "scatter", x="first", y="second", title=f"{task}: {_join(np.array(names))}")
+    return draw(data, "scatter", x="first", y="second", title=f"{task}: {_join(names)}")
 
 
 def report_training(numbers: xr.Dataset, inputs: Sample) -> list[Part]:
@@ -174,11 +174,8 @@ def report_training(numbers: xr.Dataset, inputs: Sample) -> list[Part]:
     if "determined" not in numbers:
         return [Paragraph(TEXTS["no checkpoints"])]
     columns = [Quantity(f"{share} %", "determined", {"trained": share}) for share in numbers["trained"].values.tolist()]
-    return [
-        Paragraph(TEXTS["training"]),
-        inputs.picture("training", draw_training(numbers)),
-        inputs.table("training_table", to_frame(numbers, ROWS, columns)),
-    ]
+    figure, frame = inputs.picture("training", draw_training(numbers)), to_frame(numbers, ROWS, columns)
+    return [Paragraph(TEXTS["training"]), figure, inputs.table("training_table", frame)]
 
 
 def draw_training(numbers: xr.Dataset) -> Figure:
@@ -203,7 +200,7 @@ def report_translation(sites: xr.Dataset | None, judged: list[JudgedClaim]) -> l
         sample.table("translation_verdicts", verdict_table(judged)),
         sample.table("translation_sites", verdicts_by_task(judged)),
         sample.table("translation_shares", to_frame(numbers, {"task": "site"}, shares)),
-        sample.picture("translation_effects", draw_effects(numbers)),
+        sample.picture("translation_effects", draw_effects(numbers.sel(task=list(SITES)))),
         sample.picture("translation_pruning", draw_pruning(numbers)),
         sample.table("translation_table", pruning_table(numbers).rename_axis(["site", "order"])),
         sample.table("translation_numbers", verdict_numbers(judged)),

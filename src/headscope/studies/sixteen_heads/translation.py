@@ -12,11 +12,14 @@ from headscope.engine.load import load
 from headscope.engine.model import Model
 from headscope.experiments.steps import Steps
 from headscope.experiments.tuned import hash_model_files, ignore_truncation
-from headscope.results.stamp import fingerprint_examples, read_provenance, stamp
-from headscope.studies.sixteen_heads.measure import BATCH, measure_heads
+from headscope.results.stamp import fingerprint_examples, stamp
+from headscope.studies.sixteen_heads.measure import BATCH, measure_curves, measure_heads
 from headscope.training.ablate import ablate
+from headscope.training.find_task import find_task_of_head
 
 SITES = ("encoder", "decoder", "cross")
+ALL = "all"
+"""All sites together, which are pruned only."""
 
 
 def measure_sites(
@@ -37,18 +40,21 @@ def measure_sites(
     data = {"data": fingerprint_examples(examples), "random_orders": orders}
     steps.begin({**data, **hash_model_files(Path(folder))}, overwrite=overwrite)
     model = load(folder, device=device, dtype="float32")
-    tables = [steps.keep(site, partial(_measure_site, model, examples, site, orders, steps)) for site in SITES]
+    tables = [steps.keep(site, partial(_measure_site, model, examples, site, orders, steps)) for site in (ALL, *SITES)]
     joined = xr.concat(tables, "task", join="outer", combine_attrs="drop")
     facts = {"command": "headscope study sixteen-heads", "model": model.spec, "weights_hash": model.weights_hash}
     return stamp(joined, **facts, data=data["data"], n=len(examples), main=str(joined["metric"].values[0]))
 
 
 def _measure_site(model: Model, examples: Any, site: str, orders: int, steps: Steps) -> xr.Dataset:
-    steps.say(2, f"removing one head at a time, {site}")
+    steps.say(2, "pruning heads of all sites" if site == ALL else f"removing one head at a time, {site}")
     with ignore_truncation():
         options: dict[str, Any] = {"site": site, "progress": steps.bars}
-        ablation = ablate(model, examples, batch_size=BATCH[model.device.type], **options)
-        heads = measure_heads(model, examples, ablation, orders=orders, **options)
-    more = {"n": ((), len(examples)), "whole_dev": ((), len(examples)),
-            "metric": ((), read_provenance(ablation)["main"])}  # fmt: skip
+        size = BATCH[model.device.type]
+        if site == ALL:
+            heads = measure_curves(model, examples, orders, {"batch_size": size, **options})
+        else:
+            ablation = ablate(model, examples, batch_size=size, **options)
+            heads = measure_heads(model, examples, ablation, orders=orders, **options)
+    more = {"n": ((), len(examples)), "metric": ((), find_task_of_head("auto", model.network, examples).main)}
     return heads.assign(more).expand_dims(task=[site])
