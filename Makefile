@@ -42,6 +42,7 @@ bench: .venv/ready       ## ratios against named peers
 	$(BIN)/python -m benchmarks.tagger
 	$(BIN)/python -m benchmarks.measure
 	$(BIN)/python -m benchmarks.patterns
+	$(BIN)/python -m benchmarks.pruning
 
 soak: .venv/ready        ## what takes longer: twenty kills of a measurement
 	HEADSCOPE_KILLS=20 $(BIN)/python -m pytest -q tests/measuring/test_kill.py

@@ -49,3 +49,13 @@ def test_the_benchmark_of_attention_flow_runs_on_a_tiny_graph(tmp_path):
     assert all(len(line) <= 80 for line in done.stdout.splitlines())
     rows = json.loads((tmp_path / "flow.json").read_text(encoding="utf-8"))["rows"]
     assert all(row["apart"] < 1e-9 for row in rows)
+
+
+def test_the_benchmark_of_pruning_runs_on_a_tiny_shape(tmp_path):
+    root = Path(__file__).parents[1]
+    command = [sys.executable, "-m", "benchmarks.pruning", "--quick", "--out", tmp_path / "pruning.json"]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
+    assert "whole over pruned, least / median" in done.stdout
+    assert all(len(line) <= 80 for line in done.stdout.splitlines())
+    rows = json.loads((tmp_path / "pruning.json").read_text(encoding="utf-8"))["rows"]
+    assert all(row["error"] < 1e-5 and row["file"] < row["whole_file"] for row in rows)

@@ -54,6 +54,26 @@ ONE_ROW = {"identifiability"}
 """Figures of a single row, without maps."""
 
 
+OF_PRUNING = {"pruning_curve"}
+"""Figures of pruning curves, without maps."""
+
+
+def pruning(by="random", *, seeds=3, end=100) -> xr.Dataset:
+    """Return a result like that of `hs.pruning_curve`."""
+    shares = np.arange(0, end + 1, 10.0)
+    falls = np.array([[0.9 - (0.003 + 0.001 * seed) * share for share in shares] for seed in range(seeds)])
+    dims = ("seed", "pruned") if by == "random" else ("pruned",)
+    tables = {"score": falls, "score_low": falls - 0.05, "score_high": falls + 0.04, "change": falls - 0.9}
+    tables |= {"change_low": falls - 0.93, "change_high": falls - 0.88}
+    data = xr.Dataset(
+        {name: (dims, table if by == "random" else table[0]) for name, table in tables.items()},
+        coords={"pruned": shares, **({"seed": list(range(seeds))} if by == "random" else {})},
+        attrs={"headscope": json.dumps({"by": by, "site": "self", "n": 408})},
+    )
+    data["score"].attrs["long_name"], data["change"].attrs["long_name"] = "accuracy", "change of accuracy"
+    return data.assign(count=("pruned", np.arange(len(shares))))
+
+
 def data_for(figure: str, tokens="the cat sat", *, causal=False) -> xr.Dataset:
     """Return data that a figure draws; token types are named like the tokens."""
     if figure in MEASURED:
@@ -64,6 +84,8 @@ def data_for(figure: str, tokens="the cat sat", *, causal=False) -> xr.Dataset:
         return importances(tokens)
     if figure == "layered":
         return add_graph(dataset(tokens, causal=causal))
+    if figure in OF_PRUNING:
+        return pruning()
     return intervals(tokens) if figure in ONE_ROW else dataset(tokens, causal=causal)
 
 

@@ -14,6 +14,7 @@ from headscope.plotting import theme
 from headscope.plotting.draw import draw
 from tests.figures.data import (
     MEASURED,
+    OF_PRUNING,
     add_graph,
     data_for,
     dataset,
@@ -21,6 +22,7 @@ from tests.figures.data import (
     importances,
     intervals,
     measured,
+    pruning,
     typical,
 )
 from tests.figures.layout import find_faults, frame_of, outline, overlap, record_texts
@@ -56,6 +58,8 @@ def make_data(name: str, tokens: int):
         return evaluated(PATTERNS) if name == "confusion" else typical(PATTERNS)
     if name == "identifiability":
         return make_intervals(tokens)
+    if name in OF_PRUNING:
+        return pruning(seeds=layers)
     if name == "words":
         return importances(make_text(tokens))
     if name == "overlay":

@@ -18,7 +18,7 @@ from headscope.version import __version__
 
 VERBS = (
     *("show", "importances", "measure", "merge", "compare", "finetune", "score", "head_importance"),
-    *("draw", "report", "study", "list", "cite"),
+    *("pruning_curve", "prune", "draw", "report", "study", "list", "cite"),
 )
 GROUPS = ("patterns",)
 """Verbs that have subcommands."""

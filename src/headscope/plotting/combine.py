@@ -23,6 +23,21 @@ def combine_results(parts: Sequence[xr.Dataset]) -> xr.Dataset:
     return combine_methods(parts)
 
 
+def combine_curves(parts: Sequence[xr.Dataset], names: Sequence[Any] | None = None) -> xr.Dataset:
+    """Concatenate pruning curves along `curve`, under their names or their orders; of one metric, and where all end."""
+    facts = [json.loads(part.attrs.get("headscope", "{}")) for part in parts]
+    labels = [str(fact.get("by", "")) for fact in facts] if names is None else list(map(str, names))
+    if len(set(labels)) < len(labels):
+        raise InputError("Several of these curves have the same name. Give a dict by names: hs.draw({'MRPC': …}).")
+    if len({part["score"].attrs.get("long_name") for part in parts}) > 1:
+        raise InputError("These pruning curves are of different metrics. Draw one after the other.")
+    columns = [name for name in parts[0].data_vars if name not in ("heads", "count")]
+    orders = [part[columns] if "seed" in part.dims else part[columns].expand_dims(seed=[0]) for part in parts]
+    whole = xr.concat(orders, "curve", join="outer", combine_attrs="override").assign_coords(curve=labels)
+    whole = whole.assign_attrs(headscope=parts[0].attrs.get("headscope", "{}"))
+    return whole.dropna("pruned", how="all", subset=["score"])
+
+
 def combine_methods(parts: Sequence[xr.Dataset]) -> xr.Dataset:
     """Concatenate importances along `method`; shorter texts are filled up, and `count` is their number of tokens."""
     if len(parts) == 1:

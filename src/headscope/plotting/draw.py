@@ -16,7 +16,7 @@ from headscope.core.prose import join_words
 from headscope.core.spec import entry_name
 from headscope.plotting import fonts, theme
 from headscope.plotting.canvas import add_caption, new_figure
-from headscope.plotting.combine import combine_results
+from headscope.plotting.combine import combine_curves, combine_results
 from headscope.plotting.selection import describe_maps, select_example
 from headscope.plotting.slot import fit_axes
 
@@ -106,6 +106,7 @@ def choose_figure(data: xr.Dataset, options: Collection[str] = ()) -> str:
         return "matrix" if single or {"layer", "head"} & set(options) else "head_grid"
     figures_of = {
         "importance": "words",
+        "pruned": "pruning_curve",
         "weights": "typical_maps",
         "least_row": "identifiability",
         "confusion": "confusion",
@@ -130,6 +131,8 @@ def to_dataset(what: Any, example: int = 0) -> xr.Dataset:
         kind = f"{empty} {type(what).__name__}"
         raise InputError(f"Only a Dataset, Maps, Importances, or a list of these can be drawn, but got {kind}.")
     datasets = [to_dataset(part, example) for part in parts]
+    if all("pruned" in part.dims for part in datasets):
+        return combine_curves(datasets, list(what) if isinstance(what, Mapping) else None)
     if named:
         datasets = [_rename_lens(part, str(name)) for part, name in zip(datasets, what, strict=True)]
     return combine_results(datasets)

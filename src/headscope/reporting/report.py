@@ -20,6 +20,7 @@ from headscope.reporting.sections_of_comparisons import comparison_sections
 from headscope.reporting.sections_of_importances import importance_sections
 from headscope.reporting.sections_of_maps import map_sections, typical_sections
 from headscope.reporting.sections_of_measurements import measurement_sections
+from headscope.reporting.sections_of_pruning import pruning_sections
 from headscope.reporting.sections_of_scores import score_sections
 from headscope.reporting.write import check_folder, write_document
 from headscope.results.select import AXES, head_variables, main_variables
@@ -130,6 +131,8 @@ def _sections_by_kind(data: xr.Dataset, context: SectionContext) -> list[Section
         sections, shown = importance_sections(data, context)
     elif {"query", "key"} <= set(data.dims) and "weights" in data:
         sections, shown = map_sections(data, context)
+    elif "pruned" in data.dims:
+        sections, shown = pruning_sections(data, context), set()
     elif _is_comparison(data):
         sections, shown = comparison_sections(data, context)
     else:

@@ -50,7 +50,7 @@ def save(what: Any, path: str | Path, *, overwrite: bool = False) -> Path:
     path = Path(path)
     write = _choose_writer(what, path)
     if isinstance(what, WritesFolder):
-        _refuse_folder(path, overwrite=overwrite)
+        refuse_folder(path, overwrite=overwrite)
     refuse_existing(path, overwrite=overwrite)
     with atomic_path(path) as part:
         write(part)
@@ -63,7 +63,7 @@ def refuse_existing(path: Path | None, *, overwrite: bool) -> None:
         raise InputError(f"{path} exists already. {REPLACE.format('path')}")
 
 
-def _refuse_folder(path: Path, *, overwrite: bool) -> None:
+def refuse_folder(path: Path, *, overwrite: bool) -> None:
     """Raise InputError if a folder is at `path`, unless it holds a model that may be replaced."""
     if path.is_dir() and any(path.iterdir()):
         if not (path / "config.json").is_file():

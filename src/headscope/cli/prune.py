@@ -1,0 +1,67 @@
+"""`headscope prune`: write a smaller model without some heads."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+
+from headscope.cli.console import load_library
+from headscope.cli.options import Device, Dtype, Force
+from headscope.core.errors import InputError
+from headscope.core.prose import count_noun, join_words
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+def verb(
+    model: Annotated[str, typer.Argument(help="The folder of a model, or a hub id.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Output folder.")],
+    heads: Annotated[
+        list[str] | None,
+        typer.Option(help="Heads to remove: L3H7, L3 for a layer, all-L3H7, cross.L3H7. May be repeated."),
+    ] = None,
+    curve: Annotated[
+        Path | None, typer.Option(help="A result of 'headscope pruning-curve' (.nc), which says which heads.")
+    ] = None,
+    pruned: Annotated[
+        float | None, typer.Option(help="With --curve: the percentage of heads to remove, one of its steps.")
+    ] = None,
+    device: Device = None,
+    dtype: Dtype = None,
+    force: Force = False,
+) -> None:
+    """Write a smaller model whose outputs are those of the model without some heads.
+
+    headscope prune tuned --heads L3H7+L0H1 -o smaller
+    """
+    if (heads is None) == (curve is None) or (curve is None) != (pruned is None):
+        raise InputError("Name the heads with --heads, or give --curve and --pruned.")
+    with load_library() as hs:
+        from headscope.results.store import refuse_folder
+
+        refuse_folder(out, overwrite=force)
+        names: Any = heads if curve is None else _read_heads(hs.open_result(curve), pruned)
+        loaded = hs.load(model, device=device, dtype=dtype)
+        smaller = hs.prune(loaded, names)
+        hs.save(smaller, out, overwrite=force)
+    before, after = (part.network.num_parameters() for part in (loaded, smaller))
+    count = len(smaller.network.config.headscope_pruned_heads)
+    console = Console(highlight=False)
+    console.print(
+        f"{count_noun(count, 'head')} pruned: {after:,} of {before:,} weights are left ({after / before:.1%}). Read it "
+        "with headscope or hs.load; the from_pretrained of transformers refuses it.",
+        soft_wrap=True,
+    )
+    console.print(f"Wrote {out}", soft_wrap=True)
+
+
+def _read_heads(curve: "xr.Dataset", pruned: float | None) -> str:
+    """Return the heads of one step of a pruning curve."""
+    if "pruned" not in curve.dims or "heads" not in curve or "seed" in curve.dims:
+        raise InputError("--curve must be a pruning curve by importance. Compute one: headscope pruning-curve …")
+    shares = [float(share) for share in curve["pruned"].values]
+    if pruned not in shares[1:]:
+        raise InputError(f"--pruned {pruned} is no step of this curve. Its steps: {join_words(shares[1:])}.")
+    return str(curve["heads"].values[shares.index(pruned)])

@@ -1,0 +1,77 @@
+"""The score of a model with fewer and fewer heads."""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import xarray as xr
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+
+from headscope.core.errors import InputError
+from headscope.core.figure import Figure, Target
+from headscope.plotting import series, theme
+from headscope.results.stamp import read_provenance
+
+
+@dataclass(frozen=True)
+class PruningCurve(Figure):
+    """The score, or its change, over the share of pruned heads, with its 95 % interval as a band.
+
+    Several curves are a list of results of `hs.pruning_curve`, or a dict by names. Of random orders it shows the mean,
+    and every order as a thin line. `size` is the width in inches.
+    """
+
+    variable: Literal["score", "change"] = "score"
+    title: str | None = None
+    size: float | None = None
+
+    cites = ("michel2019",)
+
+    def __call__(self, data: xr.Dataset, target: Target) -> None:
+        """Draw a line for each curve."""
+        if "pruned" not in data.dims or self.variable not in data:
+            raise InputError("This is no pruning curve. Compute one: hs.pruning_curve(model, data).")
+        if not data.sizes["pruned"]:
+            raise InputError("There is nothing to draw: the data has no pruned shares.")
+        facts = read_provenance(data)
+        curves = data if "curve" in data.dims else data.expand_dims(curve=[str(facts.get("by", "score"))])
+        curves = curves if "seed" in curves.dims else curves.expand_dims(seed=[0])
+        names = [str(name) for name in curves["curve"].values]
+        ax, width = series.open_axes(target, names, self.size, 4.2)
+        look: dict[str, Any] = {"color": theme.quiet, "linewidth": 0.7, "linestyle": (0, (4, 2)), "zorder": 1}
+        ax.axhline(float(curves[self.variable].isel(pruned=0).max()), **look)
+        styles = series.styles(names, "curves")
+        lines = [_draw_curve(ax, curves.isel(curve=index), self.variable, style) for index, style in enumerate(styles)]
+        handles = [handle for handle, _ in lines]
+        series.style_axes(ax)
+        ax.set_xlim(-2, float(data["pruned"].max()) + 2)
+        label = str(data[self.variable].attrs.get("long_name", self.variable))
+        title = (
+            self.title if self.title is not None else f"{label} after pruning · {facts.get('site', '')}".rstrip(" ·")
+        )
+        note = _describe(any(random for _, random in lines), all(random for _, random in lines), facts)
+        series.label_series(ax, handles, width, title=title, x="pruned heads (%)", y=label, note=note)
+
+
+def _draw_curve(ax: Axes, curve: xr.Dataset, variable: str, style: series.SeriesStyle) -> tuple[Line2D, bool]:
+    """Draw one curve; return its legend entry, and whether it is a mean of several orders."""
+    part = curve.transpose("seed", "pruned").dropna("seed", how="all", subset=[variable])
+    shares, values = part["pruned"].values.astype(float), part[variable].values
+    random = len(values) > 1
+    if random:
+        for row in values:
+            ax.plot(shares, row, color=style.colour, linewidth=0.5, alpha=0.5, zorder=2)
+    elif f"{variable}_low" in part:
+        ends = [part[f"{variable}_{end}"].values[0] for end in ("low", "high")]
+        ax.fill_between(shares, *ends, color=style.colour, alpha=0.2, linewidth=0, zorder=2)
+    look: dict[str, Any] = {"color": style.colour, "linestyle": style.line, "marker": style.mark, "markersize": 3.2}
+    ax.plot(shares, values.mean(0), linewidth=1.3, zorder=3, **look)
+    return Line2D([], [], linewidth=1.3, label=str(part["curve"].values), **look), random
+
+
+def _describe(any_random: bool, all_random: bool, facts: dict[str, Any]) -> str:
+    """Return what the lines and bands are."""
+    parts = [] if all_random else ["Band: 95 % interval over examples."]
+    parts += ["Line: mean of random orders, each a thin line."] if any_random else []
+    parts += [f"n = {facts['n']:,} examples." if "n" in facts else "", "Dashed: no head pruned."]
+    return " ".join(part for part in parts if part)
