@@ -16,6 +16,8 @@ from pathlib import Path
 import api_page  # beside this file
 import attention_flow_facts
 import attention_flow_page
+import dark_secrets_facts
+import dark_secrets_page
 import effective_attention_page
 import flow_page
 import heads_page
@@ -51,6 +53,7 @@ def make_pictures() -> Iterator[tuple[Path, bytes]]:
         **patterns_page.pictures(),
         **effective_attention_page.drawn(facts),
         **attention_flow_page.drawn(attention_flow_facts.read_facts()),
+        **dark_secrets_page.drawn(dark_secrets_facts.read_facts()),
     }
     with tempfile.TemporaryDirectory() as folder:
         for name, figure in figures.items():
@@ -112,6 +115,7 @@ def make_all() -> Iterator[tuple[Path, bytes]]:
     yield from effective_attention_page.made(facts)
     yield from note_page.made(facts)
     yield from attention_flow_page.made(attention_flow_facts.read_facts())
+    yield from dark_secrets_page.made(dark_secrets_facts.read_facts())
 
 
 def main() -> None:

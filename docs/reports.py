@@ -1,4 +1,4 @@
-"""Write the HTML reports of both studies from the results in docs/results, one folder for each model.
+"""Write the HTML reports of all studies from the results in docs/results, one folder for each model.
 
 python docs/reports.py                   into out/reports
 python docs/reports.py --out FOLDER
@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import attention_flow_facts  # beside this file
+import dark_secrets_facts
 from effective_attention_facts import STEM, read_facts
 from study_facts import RESULTS
 
@@ -18,11 +19,12 @@ from headscope.core.study import Results
 from headscope.reporting.write import write_document
 from headscope.results.store import open_result
 from headscope.studies.attention_flow import report as attention_flow
+from headscope.studies.dark_secrets import report as dark_secrets
 from headscope.studies.effective_attention import report as effective_attention
 
 
 def make_reports(folder: Path = RESULTS) -> Iterator[tuple[str, Document]]:
-    """Yield the name and the report of every model of both studies."""
+    """Yield the name and the report of every model of every study."""
     for label, numbers in read_facts(folder).measured.items():
         results: Results = {"numbers": numbers}
         for part in ("maps", "times"):
@@ -33,6 +35,9 @@ def make_reports(folder: Path = RESULTS) -> Iterator[tuple[str, Document]]:
     flow = attention_flow_facts.read_facts(folder)
     for label, numbers in flow.measured.items():
         yield f"{flow.stem}{label}", attention_flow.document({"numbers": numbers, **flow.more[label]})
+    dark = dark_secrets_facts.read_facts(folder)
+    for label, numbers in dark.measured.items():
+        yield f"{dark.stem}{label}", dark_secrets.document({"numbers": numbers, **dark.more[label]})
 
 
 def main() -> None:

@@ -72,7 +72,8 @@ class StudyFacts:
     @property
     def kinds(self) -> tuple[str, ...]:
         """All kinds of verdicts, from the claim that holds to the one that does not apply."""
-        return list_kinds(self.contrast)
+        kinds = list_kinds(self.contrast)
+        return kinds if any(claim.published for claim in self.claims) else (kinds[0], *kinds[3:])
 
     @property
     def exact(self) -> tuple[str, str]:

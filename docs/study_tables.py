@@ -14,7 +14,7 @@ from headscope.experiments.report import THRESHOLDS, describe_origin, sample_inp
 from headscope.experiments.sentences import describe_tests
 from headscope.experiments.summary import count_inputs, list_tasks
 from headscope.experiments.thresholds import draw_thresholds, threshold_table
-from headscope.plotting.verdict_grid import LOOKS, verdict_grid
+from headscope.plotting.verdict_grid import find_looks, verdict_grid
 from headscope.reporting.frames import ENDS
 from headscope.reporting.markdown import table_to_markdown
 from headscope.results.stamp import read_provenance
@@ -54,7 +54,7 @@ def verdict_values(facts: StudyFacts) -> dict[str, str]:
 
 def find_letters(facts: StudyFacts) -> dict[str, str]:
     """Return the letter of each kind of verdict."""
-    return dict(zip(facts.kinds, (look[1] for look in LOOKS), strict=True))
+    return {kind: look[1] for kind, look in find_looks(facts.kinds).items()}
 
 
 def count_verdicts(facts: StudyFacts) -> pd.DataFrame:

@@ -38,8 +38,9 @@ class Threshold:
     @property
     def text(self) -> str:
         """The value with its unit, such as 5 points."""
-        scale = 100 if self.unit.startswith(("%", "points")) else 1
-        return f"{scale * self.value:.4g} {self.unit}".strip()
+        value = (100 if self.unit.startswith(("%", "points")) else 1) * self.value
+        unit = "point" if self.unit == "points" and abs(value) == 1 else self.unit
+        return f"{value:.4g} {unit}".strip().replace("-", "−")
 
 
 @dataclass(frozen=True)
@@ -241,7 +242,7 @@ def format_interval(claim: Claim, interval: Interval, *, ends: bool = True) -> s
 def format_figures(claim: Claim, task: xr.Dataset, verdict: TaskVerdict) -> str:
     """Return the numbers of a verdict, such as 30.0 → 10.0 %, −20.0 points [−21.0, −19.0]."""
     parts = [claim.figures(task)] if claim.figures else []
-    if not parts and claim.direction in CHANGES and "raw" in task.get("lens", ()):
+    if not parts and claim.exact and claim.direction in CHANGES and "raw" in task.get("lens", ()):
         values = task[claim.quantity].sel(claim.where).sel(lens=["raw", claim.exact[-1]]).values
         texts = [f"{100 * value:.1f}" if claim.percent else f"{value:.3f}" for value in values]
         parts = [" → ".join(texts) + (" %" if claim.percent else "")]

@@ -10,6 +10,7 @@ from headscope.core.example import Example
 from headscope.engine.model import Model
 from headscope.experiments.summary import with_interval
 from headscope.reporting.frames import ENDS
+from headscope.results.compare import LEVEL
 from headscope.results.stamp import read_provenance
 from headscope.training.ablate import ablate
 from headscope.training.metrics import DRAWS, SEED, make_accuracy, make_pearson
@@ -65,6 +66,16 @@ def average_changes(ablated: xr.Dataset) -> xr.Dataset:
     ends = percentile_interval(drawn.mean(-1), ignore_nan=True)
     mean = np.mean([metric.value - before.value for metric in after])
     return xr.Dataset(with_interval("mean_head_change", (), (np.asarray(mean), *ends)))
+
+
+def count_significant(task: xr.Dataset) -> tuple[int, int]:
+    """Return without how many heads the score is significantly lower and higher; of several seeds, with each."""
+    change, significant = task["head_change"], task["head_change_p_adjusted"] < LEVEL
+    counts = []
+    for sign in (-1, 1):
+        found = significant & (sign * change > 0)
+        counts.append(int((found.all("seed") if "seed" in found.dims else found).sum()))
+    return counts[0], counts[1]
 
 
 def name_best(task: xr.Dataset, kind: str) -> str:

@@ -22,8 +22,8 @@ def draw_relation(relations: xr.Dataset, maps: xr.Dataset) -> Figure:
     Frames mark the head, and the two related words.
     """
     name, layer, head = str(maps.attrs["relation"]), int(maps["layer"]), int(maps["head"])
-    figure = canvas.new_figure((theme.PAGE[0], 3.0))
-    left, middle, right = figure.subplots(1, 3, width_ratios=(1, 1.25, 1))
+    figure = canvas.new_figure((theme.PAGE[0], 3.3))
+    (left, middle, right), bars = figure.subplots(2, 3, width_ratios=(1, 1.25, 1), height_ratios=(1, 0.04))
     weights = scales.weight_scale(maps["weights"].values, signed=False, spacing="root")
     for panel, example in ((left, 0), (right, 1)):
         if example < maps.sizes["example"]:
@@ -41,6 +41,9 @@ def draw_relation(relations: xr.Dataset, maps: xr.Dataset) -> Figure:
     middle.set_title(f"{name}: weight above that at the same distance", fontsize=theme.text_size("note"))
     place = (list(gain["head"].values).index(head), list(gain["layer"].values).index(layer))
     middle.add_patch(Rectangle((place[0] - 0.5, place[1] - 0.5), 1, 1, **MARK))
+    scales.draw_colour_bar(bars[0], weights, "weight", (1.7, 2.0), below=True)
+    scales.draw_colour_bar(bars[1], colours, "weight above", (2.2, 2.5), below=True)
+    bars[2].set_axis_off()
     return figure
 
 

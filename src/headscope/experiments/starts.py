@@ -78,5 +78,5 @@ def _compare(name: str, scored: Mapping[str, xr.Dataset], main: str, before: str
         constant = np.full_like(label, find_majority(label)[0]) if before == MAJORITY else None
         first = scored[before]["prediction"].values.astype(float) if constant is None else constant
         compared = compare_scores(METRICS[main](label, first), [METRICS[main](label, second)])
-        ends = [compared[f"change{end}"][0] for end in ENDS]
+        ends = [np.asarray(compared[f"change{end}"][0]) for end in ENDS]
     return with_interval(f"{name}_change", (), ends)

@@ -21,6 +21,9 @@ LOOKS = (
 )
 """Colour, letter and hatch of each kind of verdict; letters tell them apart in grey print."""
 
+PLAIN = (LOOKS[0], *LOOKS[3:])
+"""The looks of a study that measures in one way only: what holds, what does not, undecided, does not apply."""
+
 GAP = 0.35  # of a column, between models
 WIDEST = 0.4  # inches of a column
 
@@ -52,7 +55,7 @@ def verdict_grid(verdicts: pd.DataFrame, kinds: Sequence[str], *, width: float =
     ax = figure.add_axes(area)
     ax.set(xlim=(0, places[-1] + 1), ylim=(tops[-1], 0))
     ax.set_axis_off()
-    looks = dict(zip(kinds, LOOKS, strict=False))
+    looks = find_looks(kinds)
     for at, claim in enumerate(claims):
         ax.text(-0.1, tops[at] + heights[at] / 2, claim, ha="right", va="center", fontsize=size)
         for left, verdict in zip(places, verdicts.iloc[at], strict=True):
@@ -63,6 +66,11 @@ def verdict_grid(verdicts: pd.DataFrame, kinds: Sequence[str], *, width: float =
              for kind, look in looks.items()]  # fmt: skip
     figure.legend(handles=names, loc="lower center", ncols=columns, fontsize=theme.text_size("note"), borderaxespad=0.1)
     return figure
+
+
+def find_looks(kinds: Sequence[str]) -> dict[str, tuple[str, str, str]]:
+    """Return the colour, letter and hatch of each kind of verdict, in their order."""
+    return dict(zip(kinds, PLAIN if len(kinds) == len(PLAIN) else LOOKS, strict=False))
 
 
 def _draw_cell(ax: Axes, box: tuple[float, float, float], look: tuple[str, str, str], size: float) -> None:

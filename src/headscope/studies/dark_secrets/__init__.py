@@ -39,10 +39,11 @@ class DarkSecrets(TaskStudy):
         """Measure every task, and the heads of the model before tuning on related words."""
         from headscope.engine.load import load
         from headscope.engine.model import Model
-        from headscope.experiments.relation_heads import read_relations
+        from headscope.experiments.relation_heads import choose_relations, read_relations
         from headscope.studies.dark_secrets.measure import measure_related
 
-        examples = read_relations(self.relations)  # before anything is trained
+        examples = read_relations(self.relations)
+        choose_relations(examples)  # an error comes before anything is trained
         base = model if isinstance(model, Model) else load(model, device=options.get("device"), dtype="float32")
         results = super().run(base, out, **options)
         return {**results, **measure_related(base, examples, out / "relations", self.max_length, **options)}

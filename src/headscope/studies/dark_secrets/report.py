@@ -10,7 +10,7 @@ from headscope.core.document import Document, Paragraph, Part, Section
 from headscope.core.study import Results
 from headscope.experiments import report, starts
 from headscope.experiments.claims import JudgedClaim
-from headscope.experiments.disabled import name_best
+from headscope.experiments.disabled import count_significant, name_best
 from headscope.experiments.layers import name_layers, name_least
 from headscope.experiments.relation_figures import draw_heterogeneous, draw_relation
 from headscope.experiments.relation_heads import ENCODED, LARGER, find_best_head
@@ -24,7 +24,6 @@ from headscope.results.stamp import read_provenance
 from headscope.studies.dark_secrets import DarkSecrets, claims, paper
 
 TEXTS, CAPTIONS = report.read_prose(__package__)
-LEVEL = 0.05
 JUDGED = TEXTS["judged"].format(
     share=claims.SHARE.text, gain=claims.GAIN.text, hardly=claims.HARDLY.text, pretrained=claims.PRETRAINED.text
 )
@@ -44,7 +43,7 @@ def document(results: Results) -> Document:
         report.report_tasks(numbers, None),
         Section("Patterns", report_patterns(numbers)),
         Section("What fine-tuning changes", report_similarity(numbers, inputs)),
-        Section("Heads and layers disabled", report_disabled(numbers, inputs)),
+        Section("Heads and layers disabled", report_disabled(numbers, inputs, count_disabled(results["numbers"]))),
         Section("Pretrained and random weights", report_starts(numbers, inputs)),
         *([] if related is None else [Section("Relations between words", report_relations(results, groups))]),
         report.report_thresholds(inputs, every),
@@ -87,7 +86,7 @@ def report_similarity(numbers: xr.Dataset, inputs: Sample) -> list[Part]:
     ]
 
 
-def report_disabled(numbers: xr.Dataset, inputs: Sample) -> list[Part]:
+def report_disabled(numbers: xr.Dataset, inputs: Sample, counted: str) -> list[Part]:
     """Return the change of the score without each head, without each layer, and without the best of them."""
     metrics = dict(zip(list_tasks(numbers), map(str, numbers["metric"].values), strict=True))
     label = f"change of the score ({', '.join(dict.fromkeys(metrics.values()))})"
@@ -96,7 +95,7 @@ def report_disabled(numbers: xr.Dataset, inputs: Sample) -> list[Part]:
     lines = report.select_interval(numbers, "layer_change", 100).expand_dims(lens=["one layer disabled"])
     layers = {"change (points)": {task: lines.sel(task=task) for task in list_tasks(numbers)}}
     return [
-        Paragraph(TEXTS["disabled"].format(counted=count_disabled(numbers))),
+        Paragraph(TEXTS["disabled"].format(counted=counted)),
         inputs.picture("heads", heads),
         inputs.picture("layers", interval_facets(layers, x="layer", label="layer", lines=True)),
         inputs.table("best", best_table(numbers)),
@@ -114,16 +113,15 @@ def best_table(numbers: xr.Dataset) -> pd.DataFrame:
     return frame
 
 
-def count_disabled(numbers: xr.Dataset) -> str:
+def count_disabled(measured: xr.Dataset) -> str:
     """Return how many heads can be disabled without a lower score, and for how many a loss or a gain is significant."""
-    parts = []
+    numbers, parts = combine_seeds(measured), []
+    every = " with every seed" if "seed" in measured.dims else ""
     for task in list_tasks(numbers):
-        change = numbers["head_change"].sel(task=task).values
-        significant = numbers["head_change_p_adjusted"].sel(task=task).values < LEVEL
+        change, (losses, gains) = numbers["head_change"].sel(task=task), count_significant(measured.sel(task=task))
         parts.append(
             f"On {task} the score is not lower without {int((change >= 0).sum())} of {change.size} heads, one at a "
-            f"time; {int((significant & (change < 0)).sum())} losses and {int((significant & (change > 0)).sum())} "
-            "gains are significant."
+            f"time; {losses} losses and {gains} gains are significant{every}."
         )
     return " ".join(parts)
 

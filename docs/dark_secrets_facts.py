@@ -1,0 +1,166 @@
+"""What the results of the study dark-secrets come to: numbers and sentences of its page."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import xarray as xr
+from study_facts import RESULTS, StudyFacts, count_kinds, format_range  # beside this file
+
+from headscope.core.prose import join_words
+from headscope.experiments.claims import JudgedClaim
+from headscope.experiments.disabled import count_significant
+from headscope.experiments.relation_heads import find_best_head
+from headscope.experiments.sentences import conjugate
+from headscope.experiments.starts import PRETRAINED, RANDOM, TUNED
+from headscope.experiments.summary import list_tasks
+from headscope.experiments.thresholds import count_scaled
+from headscope.results.stamp import read_provenance
+from headscope.results.store import open_result
+from headscope.studies.dark_secrets.claims import CLAIMS, judge_models, name_relations
+from headscope.studies.dark_secrets.paper import SST_FROM_RANDOM
+
+PARTS = ("relations", "shown_relation")
+
+
+@dataclass(frozen=True)
+class DarkFacts(StudyFacts):
+    """The numbers of every model, and its heads on related words with the maps of one of them."""
+
+    more: Mapping[str, Mapping[str, xr.Dataset]]
+
+    stem = "dark_secrets_"
+    claims = CLAIMS
+
+    def judge(self, measured: Mapping[str, xr.Dataset]) -> dict[str, list[JudgedClaim]]:
+        """Return the verdicts on every model, and those on its relations."""
+        return judge_models(measured, self.relations)
+
+    @property
+    def relations(self) -> dict[str, xr.Dataset]:
+        """The weights between related words of every model."""
+        return {label: parts["relations"] for label, parts in self.more.items() if "relations" in parts}
+
+    @property
+    def each(self) -> list[tuple[str, str, xr.Dataset]]:
+        """The numbers of each pair of a model and a task, with their names."""
+        return [(label, task, data.sel(task=task)) for label, data in self.models.items() for task in list_tasks(data)]
+
+
+@cache
+def read_facts(folder: Path = RESULTS) -> DarkFacts:
+    """Return the facts of all models in a folder of results."""
+    stem, ends = DarkFacts.stem, tuple(f"_{part}" for part in PARTS)
+    labels = {path.stem.removeprefix(stem): path for path in sorted(folder.glob(f"{stem}*.nc"))
+              if not path.stem.endswith(ends)}  # fmt: skip
+    files = {
+        label: {part: path.with_name(f"{path.stem}_{part}.nc") for part in PARTS} for label, path in labels.items()
+    }
+    more = {label: {part: open_result(file) for part, file in parts.items() if file.is_file()}
+            for label, parts in files.items()}  # fmt: skip
+    return DarkFacts({label: open_result(path) for label, path in labels.items()}, more)
+
+
+def describe_counts(facts: DarkFacts) -> str:
+    """Return how many verdicts on tasks, and how many on relations, are of which kind."""
+    parts = []
+    for judged, what in (
+        ([claim for claims in facts.judged.values() for claim in claims], "pairs of a model and a task"),
+        ([claim for claims in facts.others.values() for claim in claims], "relations of a model"),
+    ):
+        counts = count_kinds(judged)
+        listed = join_words(f"{counts[kind]} {conjugate(kind, counts[kind])}" for kind in facts.kinds if counts[kind])
+        claims = len({claim.text for claim in judged})
+        pairs = sum(counts.values()) // max(claims, 1)
+        parts += [f"{sum(counts.values())} verdicts on {claims} claims for {pairs} {what}: {listed}"] if judged else []
+    return f"{'; '.join(parts)}."
+
+
+def describe_claims(facts: DarkFacts) -> str:
+    """Return for how many pairs each claim holds, in the order of the claims."""
+    parts = [f"“{claim.text.rstrip('.')}” for {facts.count(claim, *facts.exact)}" for claim in CLAIMS]
+    return f"Of the pairs to which they apply, these claims hold: {join_words(parts)}."
+
+
+def describe_shares(facts: DarkFacts) -> str:
+    """Return the range of shares of heterogeneous and of vertical maps, model by model."""
+    parts = []
+    for label, data in facts.models.items():
+        share = 100 * data["share"].sel(lens="raw")
+        ranges = [format_range(share.sel(pattern=name).values.tolist()) for name in ("heterogeneous", "vertical")]
+        parts.append(f"with {label} {ranges[0]} are heterogeneous and {ranges[1]} vertical")
+    return join_words(parts)
+
+
+def describe_disabled(facts: DarkFacts) -> str:
+    """Return how many heads can be disabled without a lower score, the mean change, and the best gains."""
+    parts = []
+    for label, data in facts.models.items():
+        change, measured = data["head_change"], facts.measured[label]
+        spared = [100 * float((change.sel(task=task) >= 0).mean()) for task in list_tasks(data)]
+        mean = format_range(100 * data["mean_head_change"].values, "+.2f", "")
+        best = {kind: format_range(100 * data[f"best_{kind}_change"].values, "+.1f", "") for kind in ("head", "layer")}
+        counts = [count_significant(measured.sel(task=task)) for task in list_tasks(data)]
+        losses, gains = (sum(count[at] for count in counts) for at in (0, 1))
+        parts.append(
+            f"With {label} the score is not lower without {format_range(spared)} of the heads, one at a time, and "
+            f"changes by {mean} points on average; of {change.size} changes {losses} losses and {gains} gains are "
+            f"significant{' with every seed' if 'seed' in measured.dims else ''}. The best head to disable changes the "
+            f"score by {best['head']} points, the best layer by {best['layer']}."
+        )
+    return " ".join(parts)
+
+
+def describe_starts(facts: DarkFacts) -> str:
+    """Return what pretraining gains, and what the model learns from random weights."""
+    gains = {label: format_range(100 * data["pretraining_gain_change"].values, "+.0f", "")
+             for label, data in facts.models.items()}  # fmt: skip
+    text = f"Pretraining gains {join_words(f'{gain} points with {label}' for label, gain in gains.items())}. "
+    sentiment = [float(data["start_score"].sel(task="SST-2", start=RANDOM)) for data in facts.models.values()
+                 if "SST-2" in list_tasks(data)]  # fmt: skip
+    if sentiment:
+        text += (
+            f"From random weights SST-2 is learned to {format_range(sentiment, '.2f', '')}, where the paper says "
+            f"{SST_FROM_RANDOM:.2f}. "
+        )
+    scores = [data["start_score"] for data in facts.models.values()]
+    gains_by_tuning = np.concatenate([(each.sel(start=TUNED) - each.sel(start=PRETRAINED)).values for each in scores])
+    over = format_range(100 * gains_by_tuning, "+.0f", "")
+    return f"{text}Over the pretrained model with an untrained head, fine-tuning gains {over} points."
+
+
+def describe_relations(facts: DarkFacts) -> str:
+    """Return how many relations have a head that encodes them, how many heads those are, and which lead."""
+    parts = []
+    for label, data in facts.relations.items():
+        first, few = facts.judged_all[name_relations(label)]
+        holds = [task.task for task in first.tasks if task.verdict in facts.exact]
+        order = np.argsort(-data["best_gain_change"].values)[:3]
+        best = []
+        for name in data["task"].values[order]:
+            layer, head = find_best_head(data.sel(task=name))
+            gain = float(data["best_gain_change"].sel(task=name))
+            best.append(f"{name} (L{layer}H{head}, +{gain:.2f})")
+        share = format_range(100 * data["encoding"].values)
+        n = int(read_provenance(data)["n"])
+        parts.append(
+            f"With {label}, on {n:,} sentences, {len(holds)} of {len(first.tasks)} relations have a head that attends "
+            f"to them beyond their distance, most of all {join_words(best)}; {share} of all heads do so for one "
+            f"relation, and few of them for {sum(task.verdict in facts.exact for task in few.tasks)} relations."
+        )
+    return " ".join(parts)
+
+
+def describe_scaled(facts: DarkFacts) -> str:
+    """Return how many claims hold with thresholds as they are, halved and doubled."""
+    counts = {factor: count_scaled(facts.every, factor) for factor in (1.0, 0.5, 2.0)}
+    held = [sum(counts[factor][kind] for kind in facts.exact) for factor in counts]
+    return f"{held[1]} verdicts hold with all of them halved and {held[2]} with all doubled, instead of {held[0]}"
+
+
+def describe_reduced(facts: DarkFacts) -> str:
+    """Return which part of every dev set was studied."""
+    sizes = {task: (int(data["n"]), int(data["whole_dev"])) for _, task, data in facts.each}
+    return join_words(f"{n:,} of {whole:,} inputs of {task}" for task, (n, whole) in sizes.items())

@@ -1,0 +1,112 @@
+"""The pages of the docs on the study dark-secrets are generated from result files only."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import xarray as xr
+
+from headscope.results.npz import write_npz
+from headscope.results.stamp import read_provenance, stamp
+from headscope.results.store import open_result
+from headscope.studies.dark_secrets.claims import CLAIMS, RELATION_CLAIMS
+from tests.studies.data import found
+from tests.studies.test_page import read_script
+
+DOCS = Path(__file__).parents[2] / "docs"
+PAIRS = len(CLAIMS) * 2
+
+
+@pytest.fixture(scope="module")
+def maker():
+    return read_script(DOCS / "dark_secrets_page.py")
+
+
+@pytest.fixture(scope="module")
+def joined(tmp_path_factory):
+    """Two tasks and two seeds of a tiny study, joined as the docs' own results are."""
+    folder = tmp_path_factory.mktemp("joined")
+    results = found("dark_secrets")
+    for part in ("relations", "shown_relation"):
+        data = results[part]
+        data = data.assign(n=0 * data["n"] + 40) if part == "relations" else data
+        write_npz(stamp(data, **read_provenance(data)), folder / "found" / f"tiny.{part}.npz")
+    numbers = results["numbers"].assign(n=0 * results["numbers"]["n"] + 40)  # enough for verdicts
+    for task, name in (("rte", "RTE"), ("sst2", "SST-2")):
+        for seed in (0, 1):
+            data = numbers.assign_coords(task=[name]).expand_dims(seed=[seed], axis=1)
+            write_npz(stamp(data, **read_provenance(numbers)), folder / "found" / f"tiny.{task}.{seed}.numbers.npz")
+    script = [sys.executable, DOCS / "runs" / "dark_secrets.py", "join", folder / "found", "--out", folder]
+    done = subprocess.run(script, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+@pytest.fixture(scope="module")
+def facts(joined, maker):
+    return maker.said.read_facts(joined)
+
+
+def test_runs_are_joined_into_stamped_files(joined):
+    names = {"dark_secrets_tiny.nc", "dark_secrets_tiny_relations.nc", "dark_secrets_tiny_shown_relation.nc"}
+    assert {path.name for path in joined.glob("*.nc")} == names
+    for name in names:
+        assert {"command", "model", "weights_hash", "data", "n", "version"} <= set(
+            read_provenance(open_result(joined / name))
+        )
+    whole, one = open_result(joined / "dark_secrets_tiny.nc"), found("dark_secrets")["numbers"]
+    assert (whole["task"].values.tolist(), whole["seed"].values.tolist()) == (["SST-2", "RTE"], [0, 1])
+    xr.testing.assert_allclose(whole["head_change"].isel(task=1, seed=1, drop=True),
+                               one["head_change"].isel(task=0, drop=True), rtol=1e-5)  # fmt: skip
+
+
+def test_the_page_answers_in_words_and_numbers_with_four_figures(facts, maker):
+    text = maker.page(facts).decode()
+    relations = found("dark_secrets")["relations"].sizes["task"]
+    for said in (
+        f"{PAIRS} verdicts on {len(CLAIMS)} claims for 2 pairs of a model and a task: ",
+        f"{relations * len(RELATION_CLAIMS)} verdicts on {len(RELATION_CLAIMS)} claims for {relations} relations of a",
+        "find 32 to 61 % of them heterogeneous",
+        "are heterogeneous and ",
+        "the score is not lower without ",
+        "SST-2 is learned to ",
+        "where the paper says 0.80",
+        "| tiny, RTE | accuracy |",
+        "**Reduced**: 40 of 12 inputs",  # the number was set above
+        "verdicts hold with all of them halved",
+    ):
+        assert said in text, said
+    pictures = re.findall(r"!\[[^]]+\]\(pictures/([^)]+)\)", text)
+    assert len(pictures) == 4
+    assert set(pictures) <= set(maker.drawn(facts))
+    assert "nan" not in text
+    assert len(text.split()) < 1300  # two screens and the captions
+
+
+def test_all_tables_are_on_a_page_of_their_own(facts, maker):
+    ((main, _), (tables, content)) = maker.made(facts)
+    assert (main.name, tables.name) == ("dark_secrets.md", "dark_secrets_tables.md")
+    text = content.decode()
+    for said in ("## tiny", "| Disabling some head improves the score. |", "| subject |", "2026-11-16"):
+        assert said in text, said
+    assert "nan" not in text
+    assert set(re.findall(r"\(pictures/([^)]+)\)", text)) <= set(maker.drawn(facts))
+
+
+def test_kinds_of_verdicts_that_no_claim_can_have_are_not_shown(facts):
+    assert facts.kinds == ("holds", "not reproduced", "undecided", "does not apply")
+
+
+def test_significant_changes_need_every_seed(facts, maker):
+    data = facts.measured["tiny"].copy(deep=True)
+    data["head_change"] = data["head_change"] * 0 - 0.1
+    data["head_change_p_adjusted"] = data["head_change_p_adjusted"] * 0 + 0.01
+    heads = data.sizes["layer"] * data.sizes["head"]
+    made = type(facts)({"tiny": data}, facts.more)
+    assert f"of {2 * heads} changes {2 * heads} losses and 0 gains are significant with every seed" in (
+        maker.said.describe_disabled(made)
+    )
+    data["head_change_p_adjusted"] = data["head_change_p_adjusted"] + 0.9 * (data["seed"] == 1)
+    assert f"of {2 * heads} changes 0 losses and 0 gains" in maker.said.describe_disabled(made)
