@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from effective_attention import TUNING, TUNING_BY_TASK  # beside this file
+from sixteen_heads import TUNING, TUNING_BY_TASK  # beside this file
 
 import headscope as hs
 from headscope.experiments.relation_heads import measure_relations, read_relations, show_relation
@@ -41,6 +41,7 @@ from headscope.training.settings import TrainingOptions
 DEFAULT = "all-MiniLM-L6-v2"
 ORDER = ("MRPC", "STS-B", "SST-2", "RTE")
 CLASSIFIER = "cnn"
+PART = "dark_secrets"  # the runs of other studies may be in the same folder
 MAX_LENGTH = 128
 OPTIONS = ("limit", "train_limit", "epochs", "batch_size", "learning_rate", "warmup")
 SETTINGS = ("epochs", "batch_size", "learning_rate", "warmup", "max_length", "limit")
@@ -59,7 +60,7 @@ def run(chosen: argparse.Namespace) -> None:
     numbers = numbers.assign(train=("task", [planned.train_size]), tuning=("task", [describe_tuning(planned.tuning)]))
     facts = {**study.describe_run(planned.base, []), "model": label, "seed": chosen.seed}
     numbers = stamp_tasks(numbers, **facts).expand_dims(seed=[chosen.seed], axis=1)
-    write_npz(numbers, chosen.out / f"{label}.{chosen.task}.{chosen.seed}.numbers.npz")
+    write_npz(numbers, chosen.out / f"{label}.{chosen.task}.{chosen.seed}.{PART}.npz")
 
 
 def _plan(chosen: argparse.Namespace) -> tuple[DarkSecrets, TaskRun, str]:
@@ -67,6 +68,7 @@ def _plan(chosen: argparse.Namespace) -> tuple[DarkSecrets, TaskRun, str]:
     label = name_model(chosen.model)
     folder = chosen.tuned or chosen.work / "models" / f"{label}-{chosen.task}-{chosen.seed}"
     options = {**TUNING, **TUNING_BY_TASK.get(chosen.task, {})}
+    options["train_limit"] = options.pop("limit", None)
     options |= {name: getattr(chosen, name) for name in OPTIONS if getattr(chosen, name) is not None}
     study = DarkSecrets(data=str(chosen.place), tasks=(chosen.task,), classifier=CLASSIFIER, **options)
     (task,), _ = study.read_tasks()
@@ -109,8 +111,8 @@ def name_model(model: str | None) -> str:
 
 def join(chosen: argparse.Namespace) -> None:
     """Join the tasks and seeds of each model in one file, single precision; relations and their maps in others."""
-    for label in sorted({path.name.partition(".")[0] for path in chosen.folder.glob("*.numbers.npz")}):
-        runs = [read_npz(path) for path in sorted(chosen.folder.glob(f"{label}.*.numbers.npz"))]
+    for label in sorted({path.name.partition(".")[0] for path in chosen.folder.glob(f"*.{PART}.npz")}):
+        runs = [read_npz(path) for path in sorted(chosen.folder.glob(f"{label}.*.{PART}.npz"))]
         runs.sort(key=lambda each: (ORDER.index(each["task"].item()), int(each["seed"].item())))
         facts = shared_facts(runs)
         numbers = stamp_tasks(join_seeds([each.drop_attrs() for each in runs]).map(_single), **facts)

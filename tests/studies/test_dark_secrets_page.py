@@ -37,7 +37,9 @@ def joined(tmp_path_factory):
     for task, name in (("rte", "RTE"), ("sst2", "SST-2")):
         for seed in (0, 1):
             data = numbers.assign_coords(task=[name]).expand_dims(seed=[seed], axis=1)
-            write_npz(stamp(data, **read_provenance(numbers)), folder / "found" / f"tiny.{task}.{seed}.numbers.npz")
+            write_npz(
+                stamp(data, **read_provenance(numbers)), folder / "found" / f"tiny.{task}.{seed}.dark_secrets.npz"
+            )
     script = [sys.executable, DOCS / "runs" / "dark_secrets.py", "join", folder / "found", "--out", folder]
     done = subprocess.run(script, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
