@@ -23,6 +23,8 @@ CALLED = {
     "compare": (hs.open_result, hs.compare, hs.save),
     "finetune": (hs.read, hs.finetune),
     "score": (hs.load, hs.read, hs.score, hs.save),
+    "ablate": (hs.load, hs.read, hs.ablate, hs.save),
+    "head-importance": (hs.load, hs.read, hs.head_importance, hs.save),
     "draw": (hs.open_result, hs.draw, hs.save),
     "report": (hs.report,),
 }
@@ -48,9 +50,11 @@ ONLY_SHELL = {
     "merge": {"out"},
     "compare": {"lens", "out"},  # in Python data.sel(lens=…)
     "score": {"out"},
+    "ablate": {"limit", "seed", "out"},
+    "head-importance": {"limit", "seed", "out"},
     "finetune": {"model", "config"},  # the first argument of hs.finetune: a model, or a config
 }
-FROM_LIBRARY = {("measure", "lens")}
+FROM_LIBRARY = {("measure", "lens"), ("ablate", "sets")}
 """Options that the shell leaves out where they are not given, so that the function's default holds."""
 
 
