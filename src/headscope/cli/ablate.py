@@ -98,7 +98,7 @@ def _print_summary(console: Console, data: "xr.Dataset") -> None:
     import numpy as np
 
     name, number = data["score"].attrs["long_name"], f"{int(data['n']):,}"
-    flat = data.stack(set=data["change"].dims).dropna("set", subset=["change"])  # noqa: PD013  (of xarray)
+    flat = data.stack(set=data["change"].dims).dropna("set", subset=["change"])
     table = make_table("heads", numbers=("change", "95 % interval", "p, adjusted", name))
     order = np.argsort(-np.abs(flat["change"].values), kind="stable")
     for row in (flat.isel(set=place) for place in order[:SHOWN]):
