@@ -6,12 +6,14 @@ all-MiniLM-L6-v2, and of `--model e5-small`:
 
     python docs/runs/sixteen_heads.py tune rte --place GLUE --seed 1 --work WORK
     python docs/runs/sixteen_heads.py run rte --place GLUE --limit 400 --seed 1 --work WORK --out FOUND
-    python docs/runs/sixteen_heads.py translate --model FOLDER --parallel test.tsv --limit 200 --work WORK --out FOUND
+    python docs/runs/sixteen_heads.py translate --model FOLDER --parallel test.tsv --site cross --limit 128 \\
+        --seed 1 --work WORK --out FOUND
     python docs/runs/sixteen_heads.py join FOUND --out docs/results
 
-`tune` leaves the model in WORK/models/MODEL-TASK-SEED, with models during training in it; `run` studies that, and tunes
-first where there is none. Without `--limit` all of dev is studied. How models are tuned is set below, and each result
-names it as `tuning`. Runs write small files of plain arrays into FOUND, and need neither HDF5 nor any dataset library.
+FOLDER is one that docs/runs/translation.py trained with this seed; sites are encoder, decoder, cross and all. `tune`
+leaves the model in WORK/models/MODEL-TASK-SEED, with models during training in it; `run` studies that, and tunes first
+where there is none. Without `--limit` all of dev is studied. How models are tuned is set below, and each result names
+it as `tuning`. Runs write small files of plain arrays into FOUND, and need neither HDF5 nor any dataset library.
 """
 
 import argparse
@@ -32,15 +34,19 @@ from headscope.results.npz import read_npz, write_npz
 from headscope.results.stamp import read_provenance, stamp
 from headscope.studies.sixteen_heads import SixteenHeads
 from headscope.studies.sixteen_heads.paper import KINDS
-from headscope.studies.sixteen_heads.translation import measure_sites
+from headscope.studies.sixteen_heads.translation import ALL, SITES, measure_sites
 
 ORDER = ("RTE", "MRPC", "STS-B", "SST-2", "QNLI")
 CHECKPOINTS, ORDERS = 5, 3
+WITHOUT_CHECKPOINTS = ("sst2",)  # which the others are enough for
 TUNING: dict[str, Any] = {"epochs": 3, "batch_size": 16, "learning_rate": 5e-5, "warmup": 0.06}
 """The paper's BERT has a learning rate of 2e-5, with which models this small learn less."""
 
-TUNING_BY_TASK: dict[str, dict[str, Any]] = {"sst2": {"epochs": 1, "batch_size": 32}, "rte": {"learning_rate": 1e-4}}
-"""One epoch of SST-2's 67,349 sentences is enough; small models learn little of RTE with 5e-5."""
+TUNING_BY_TASK: dict[str, dict[str, Any]] = {
+    "sst2": {"epochs": 1, "batch_size": 32, "limit": 16_000},
+    "rte": {"learning_rate": 1e-4},
+}
+"""Of SST-2's 67,349 sentences a sample is enough; small models learn little of RTE with 5e-5."""
 
 
 def tune(chosen: argparse.Namespace) -> Path:
@@ -49,9 +55,11 @@ def tune(chosen: argparse.Namespace) -> Path:
     folder = Path(chosen.work / "models" / f"{_label(chosen)}-{chosen.task}-{chosen.seed}")
     if not (folder / "config.json").is_file():
         (task,), _ = read_glue(str(chosen.place), (chosen.task,), KINDS)
-        options = {**TUNING, **TUNING_BY_TASK.get(chosen.task, {}), "seed": chosen.seed, "limit": chosen.train_limit}
+        options = {**TUNING, **TUNING_BY_TASK.get(chosen.task, {}), "seed": chosen.seed}
+        options |= {"limit": chosen.train_limit} if chosen.train_limit else {}
+        checkpoints = 0 if chosen.task in WITHOUT_CHECKPOINTS else CHECKPOINTS
         base = hs.load(chosen.model, device=chosen.device, dtype="float32")
-        hs.finetune(base, list(task.train), out=folder, checkpoints=CHECKPOINTS, resume=True, device=chosen.device,
+        hs.finetune(base, list(task.train), out=folder, checkpoints=checkpoints, resume=True, device=chosen.device,
                     progress=False, **options)  # fmt: skip
     return folder
 
@@ -69,7 +77,7 @@ def run(chosen: argparse.Namespace) -> None:
              f"warm-up {facts['warmup']:g}"  # fmt: skip
     numbers = numbers.assign(tuning=xr.full_like(numbers["tuning"], "", dtype=f"<U{len(tuning)}"))
     numbers["tuning"][:] = tuning
-    numbers["train"][:] = facts["limit"] or facts["n"]
+    numbers["train"][:] = facts["n"]
     numbers["source"] = xr.full_like(numbers["source"], "train to learn from, dev to study", dtype="<U40")
     facts = {**read_provenance(results["numbers"]), "model": _label(chosen), "seed": chosen.seed}
     write_npz(stamp(numbers, **facts), chosen.out / f"{_label(chosen)}.{chosen.task}.{chosen.seed}.numbers.npz")
@@ -78,12 +86,12 @@ def run(chosen: argparse.Namespace) -> None:
 def translate(chosen: argparse.Namespace) -> None:
     """Study the sites of one model that translates."""
     warnings.simplefilter("ignore", hs.DataWarning)
-    label = chosen.label or "translation"
-    sites = measure_sites(str(chosen.model), str(chosen.parallel), chosen.work / "steps" / f"{label}-{chosen.seed}",
-                          limit=chosen.limit, seed=0, orders=ORDERS, device=chosen.device,
+    label, name = "translation", f"translation.{chosen.seed}.{chosen.site}"
+    sites = measure_sites(str(chosen.model), str(chosen.parallel), chosen.work / "steps" / name, limit=chosen.limit,
+                          seed=0, orders=ORDERS, sites=(chosen.site,), device=chosen.device,
                           progress=print_progress)  # fmt: skip
     sites = stamp(sites.expand_dims(seed=[chosen.seed], axis=1), model=label, seed=chosen.seed)
-    write_npz(sites, chosen.out / f"{label}.{chosen.seed}.sites.npz")
+    write_npz(sites, chosen.out / f"{name}.sites.npz")
 
 
 def join(chosen: argparse.Namespace) -> None:
@@ -94,12 +102,14 @@ def join(chosen: argparse.Namespace) -> None:
         runs.sort(key=lambda each: (ORDER.index(str(each["task"].item())), int(each["seed"].item())))
         numbers = join_seeds([each.drop_attrs() for each in runs]).map(_single)
         hs.save(stamp_tasks(numbers, **facts), chosen.out / f"sixteen_heads_{label}.nc", overwrite=True)
-    for label in sorted({path.name.partition(".")[0] for path in chosen.folder.glob("*.sites.npz")}):
-        runs = [read_npz(path) for path in sorted(chosen.folder.glob(f"{label}.*.sites.npz"))]
-        sites = xr.concat([each.drop_attrs() for each in runs], "seed", join="outer").map(_single)
-        facts = {**_shared_facts(runs), "seed": sites["seed"].values.tolist()}
-        facts["weights_hash"] = " ".join(read_provenance(each)["weights_hash"] for each in runs)
-        hs.save(stamp(sites, **facts), chosen.out / f"sixteen_heads_{label}.nc", overwrite=True)
+    runs = [read_npz(path) for path in sorted(chosen.folder.glob("*.sites.npz"))]
+    if runs:
+        facts = _shared_facts(runs)
+        runs.sort(key=lambda each: ((ALL, *SITES).index(str(each["task"].item())), int(each["seed"].item())))
+        sites = join_seeds([each.drop_attrs() for each in runs]).map(_single)
+        hashes = dict.fromkeys(read_provenance(each)["weights_hash"] for each in runs)
+        facts |= {"seed": sites["seed"].values.tolist(), "weights_hash": " ".join(hashes)}
+        hs.save(stamp(sites, **facts), chosen.out / "sixteen_heads_translation.nc", overwrite=True)
 
 
 def _shared_facts(runs: list[xr.Dataset]) -> dict[str, Any]:
@@ -141,7 +151,7 @@ def main() -> None:
     for verb in (running, translating):
         verb.add_argument("--out", type=Path, required=True, help="where the small results go")
     translating.add_argument("--parallel", type=Path, required=True, help="columns text and pair")
-    translating.add_argument("--label", help="name of the model in results")
+    translating.add_argument("--site", choices=(ALL, *SITES), required=True)
     joining = verbs.add_parser("join", help="join the results of all runs")
     joining.add_argument("folder", type=Path)
     joining.add_argument("--out", type=Path, required=True)

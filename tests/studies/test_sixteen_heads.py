@@ -9,6 +9,9 @@ from headscope.core.errors import InputError
 from headscope.experiments.claims import judge
 from headscope.studies.sixteen_heads import claims
 from headscope.studies.sixteen_heads.report import judge_results
+from headscope.studies.sixteen_heads.translation import measure_sites
+from tests.heads import headed_network
+from tests.models import text, tokenizer
 from tests.studies.data import found, place, tiny
 
 
@@ -64,3 +67,23 @@ def test_forty_percent_of_heads_go_or_do_not(kept, verdict):
     numbers = xr.Dataset({**variables, "n": ("task", [400])}, labels)
     claim = next(claim for claim in claims.CLAIMS if claim.quantity == "kept")
     assert judge(claim, numbers).verdict == verdict
+
+
+def test_every_site_of_a_model_that_translates_is_studied(tmp_path):
+    network = headed_network("bart", "seq2seq")
+    network.generation_config.max_new_tokens = 6
+    network.save_pretrained(tmp_path / "model")
+    tokenizer().save_pretrained(tmp_path / "model")
+    pairs = [{"text": text(4, seed=row), "pair": text(5, seed=row + 9)} for row in range(6)]
+    sites = measure_sites(str(tmp_path / "model"), pairs, tmp_path / "out", limit=None, seed=0, orders=1, device="cpu")
+    assert sites["task"].values.tolist() == ["all", "encoder", "decoder", "cross"]
+    assert sites["change"].sel(task="all").isnull().all()
+    assert sites["change"].sel(task="cross").notnull().all()
+    assert (sites["kept"].sel(pruned=0, order="importance") == 1).all()
+    results = {**found("sixteen_heads"), "translation": sites}
+    judged = judge_results(results)["translation"]
+    cross = next(claim for claim in judged if "encoder–decoder" in claim.text)
+    assert [task.verdict for task in cross.tasks if task.task != "cross"] == ["does not apply"] * 3
+    document = tiny("sixteen_heads").document(results)
+    names = [part.name for section in document.sections for part in section.parts if not isinstance(part, Paragraph)]
+    assert {"translation_verdicts", "translation_pruning", "translation_effects"} <= set(names)

@@ -1,5 +1,6 @@
 """The sites of an encoder-decoder model that translates: encoder and decoder self-attention, and cross-attention."""
 
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ def measure_sites(
     limit: int | None,
     seed: int,
     orders: int,
+    sites: Sequence[str] = (ALL, *SITES),
     device: str | None = None,
     progress: Any = None,
     overwrite: bool = False,
@@ -40,7 +42,7 @@ def measure_sites(
     data = {"data": fingerprint_examples(examples), "random_orders": orders}
     steps.begin({**data, **hash_model_files(Path(folder))}, overwrite=overwrite)
     model = load(folder, device=device, dtype="float32")
-    tables = [steps.keep(site, partial(_measure_site, model, examples, site, orders, steps)) for site in (ALL, *SITES)]
+    tables = [steps.keep(site, partial(_measure_site, model, examples, site, orders, steps)) for site in sites]
     joined = xr.concat(tables, "task", join="outer", combine_attrs="drop")
     facts = {"command": "headscope study sixteen-heads", "model": model.spec, "weights_hash": model.weights_hash}
     return stamp(joined, **facts, data=data["data"], n=len(examples), main=str(joined["metric"].values[0]))
