@@ -16,7 +16,9 @@ from headscope.results.stamp import read_provenance
 from headscope.training.find_task import find_task_of_head
 from headscope.training.head_gradients import SCORE_DRAW
 from headscope.training.head_importance import find_site
+from headscope.training.losses import compute_losses
 from headscope.training.predict import plan_batches
+from headscope.training.task import run_network
 from tests.models import KINDS, tokenizer
 from tests.training.data import choosing, labelled, paired, plain
 
@@ -84,8 +86,8 @@ class Literal:
     def loss(self, rows):
         batch = self.batch(rows)
         with torch.no_grad():
-            output = self.task.run(self.model.network, batch)
-            losses, terms = self.task.compute_losses(output, batch)
+            output = run_network(self.task, self.model.network, batch)
+            losses, terms = compute_losses(self.task, output, batch)
         return float(losses.sum() / terms.sum())
 
     def batch(self, rows):

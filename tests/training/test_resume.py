@@ -9,7 +9,7 @@ import headscope as hs
 from headscope.core.errors import InputError, OutputError
 from headscope.engine.load import load
 from headscope.training import trainer
-from headscope.training.folder import TrainingFolder
+from headscope.training.folder import list_steps
 from headscope.training.trainer import Callbacks
 from tests.models import network, tiny, tokenizer
 from tests.training.data import labelled, plain
@@ -142,7 +142,7 @@ def test_the_model_of_every_epoch_can_be_kept(tmp_path):
 
 def test_models_at_equal_distances_can_be_kept(tmp_path):
     model = hs.finetune(tiny("bert"), labelled(8), out=tmp_path / "m", checkpoints=2, **FAST)
-    steps = TrainingFolder(tmp_path / "m").list_steps()
+    steps = list_steps(tmp_path / "m")
     total = json.loads((tmp_path / "m" / "finetune.json").read_text())["loss"][-1][0]
     assert list(steps) == [round(total / 2), total]
     hashes = [load(path, device="cpu").weights_hash for path in steps.values()]

@@ -28,6 +28,7 @@ OPTIONS = (
     "seed", "limit", "from_scratch", "keep_checkpoints", "checkpoints", "device", "resume", "out",
 )  # fmt: skip
 
+Checkpoints = Annotated[int, typer.Option(help="Number of models to keep at equal distances, as OUT/step-24, …")]
 Config = Annotated[
     Path | None,
     typer.Option(help="Train a new model with this config (JSON, as transformers' config.json), on whole words."),
@@ -64,9 +65,7 @@ def verb(
     keep_checkpoints: Annotated[
         bool, typer.Option("--keep-checkpoints", help="Keep the model of every epoch as OUT/epoch-1, …")
     ] = False,
-    checkpoints: Annotated[
-        int, typer.Option(help="Number of models to keep at equal distances, as OUT/step-24, …")
-    ] = 0,
+    checkpoints: Checkpoints = 0,
     device: Device = None,
     resume: Annotated[bool, typer.Option("--resume", help="Resume an interrupted run.")] = False,
     force: Force = False,

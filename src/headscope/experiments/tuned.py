@@ -26,7 +26,7 @@ from headscope.measuring.plan import count_tokens
 from headscope.results.stamp import fingerprint, fingerprint_columns, fingerprint_examples, hash_file
 from headscope.training.find_task import find_task, find_task_of_head
 from headscope.training.finetune import finetune
-from headscope.training.folder import STAMP, TrainingFolder
+from headscope.training.folder import STAMP, list_steps
 from headscope.training.settings import TrainingOptions, make_training_settings
 from headscope.version import __version__
 
@@ -81,7 +81,7 @@ class TaskRun:
 
     def list_checkpoints(self) -> dict[int, Path]:
         """Return the folders of the models that were kept during fine-tuning, by step."""
-        return TrainingFolder(self.tuned_folder or self.steps.folder / "model").list_steps()
+        return list_steps(self.tuned_folder or self.steps.folder / "model")
 
     @cached_property
     def lengths(self) -> xr.Dataset:

@@ -46,7 +46,7 @@ def finetune(
 
     An interrupted run is resumed with `resume=True`; `overwrite=True` deletes the fine-tuning that `out` holds, and
     starts over. `keep_checkpoints` keeps the model of every epoch as `out/epoch-1` and so on; `checkpoints=10` keeps
-    ten models at equal distances as `out/step-24` and so on, the last after the last step, to follow what is learned.
+    ten models at equal distances as `out/step-24` and so on.
 
     Options: `epochs`, `batch_size`, `max_length`, `learning_rate`, `warmup`, `weight_decay`, `seed`, `from_scratch`,
     `limit`. Training is in float32, and on a CPU the same settings give the same weights.
@@ -68,8 +68,6 @@ def finetune(
         chosen = choose_steps(checkpoints, count_steps(job) * settings.epochs)
         facts = {**job.facts, "keep_checkpoints": keep_checkpoints, **({"checkpoints": checkpoints} if chosen else {})}
         if not folder.begin(facts, resume=resume, overwrite=overwrite):
-            if progress:
-                print_status(job.summary)
             _train(job, folder, facts, device=device, chosen=chosen, quiet=not progress)
         return load(folder.path, device=device)
 
@@ -97,6 +95,8 @@ def _train(
     quiet: bool,
 ) -> None:
     """Train from the last checkpoint or from the start, and write the model."""
+    if not quiet:
+        print_status(job.summary)
     start = time.monotonic()
     checkpoint, done = folder.find_checkpoint()
     settings, steps, keep = job.settings, count_steps(job), bool(facts["keep_checkpoints"])

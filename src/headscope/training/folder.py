@@ -90,17 +90,9 @@ class TrainingFolder:
 
     def finish(self, network: Any, tokenizer: Any, stamp: Mapping[str, Any]) -> None:
         """Write the model; the config, which makes a folder a model, and the stamp come last."""
-        _write_model(network, tokenizer, self.path)
+        write_model(network, tokenizer, self.path)
         self.write_stamp(stamp)
         shutil.rmtree(self.checkpoints, ignore_errors=True)
-
-    def keep_step(self, network: Any, tokenizer: Any, step: int) -> None:
-        """Write the model after a step to `step-N`."""
-        _write_model(network, tokenizer, self.path / f"step-{step}")
-
-    def list_steps(self) -> dict[int, Path]:
-        """Return the folders of the models that were kept, by step."""
-        return {_step(path): path for path in sorted(self.path.glob("step-*"), key=_step)}
 
     def keep_epochs(self, steps: int) -> None:
         """Copy the model of each epoch to `epoch-N`; the checkpoints stay, so that the run can still be resumed."""
@@ -114,7 +106,12 @@ class TrainingFolder:
         return self.path.is_dir() and any(self.path.iterdir())
 
 
-def _write_model(network: Any, tokenizer: Any, folder: Path) -> None:
+def list_steps(path: Path) -> dict[int, Path]:
+    """Return the folders of the models that were kept during a fine-tuning, by step."""
+    return {_step(folder): folder for folder in sorted(path.glob("step-*"), key=_step)}
+
+
+def write_model(network: Any, tokenizer: Any, folder: Path) -> None:
     """Write a model into a folder; its config comes last."""
     part = folder / ".part"
     try:

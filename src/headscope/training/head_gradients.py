@@ -11,8 +11,10 @@ from headscope.core.edit import Edit, LayerHeads
 from headscope.engine.edited import edited
 from headscope.engine.sites import find_sites
 from headscope.training.encode import IGNORED
+from headscope.training.losses import compute_losses
 from headscope.training.predict import plan_batches
 from headscope.training.scoring import ScoringJob
+from headscope.training.task import run_network
 
 SCORE_DRAW = (0, 0)
 """The random numbers of a masked language model are those of its score."""
@@ -71,8 +73,8 @@ def _differentiate(
 ) -> HeadGradients:
     gates = TokenGates(site)
     with edited(job.model, *edits, gates) as changed:
-        output = job.task.run(changed.network, batch)
-    losses, terms = job.task.compute_losses(output, batch)
+        output = run_network(job.task, changed.network, batch)
+    losses, terms = compute_losses(job.task, output, batch)
     kept = [gates.gates[layer] for layer in sorted(gates.gates)]
     found = iter(torch.autograd.grad((losses / terms).sum(), [gate for layer in kept for gate in layer]))
     layers = [torch.cat([_by_example(next(found), len(indices)) for _ in layer], -1) for layer in kept]

@@ -39,18 +39,19 @@ def head_importance(
 ) -> xr.Dataset:
     """Return how much each head matters for a task: the size of the loss's gradient with respect to a gate on it.
 
-    The gate multiplies what a head writes, and is 1. Its gradient is a first-order estimate of how the loss changes
-    when the head is removed, Attₕ · ∂L/∂Attₕ, and all heads are estimated in one backward pass per batch.
+    The gate multiplies what a head writes, and is 1. Its gradient, Attₕ · ∂L/∂Attₕ, estimates how the loss changes when
+    the head is removed (Michel et al., 2019); all heads take one backward pass per batch. `head_importance`, along
+    layer and head, has the percentile interval of 1,000 bootstrap draws of examples, or of batches.
 
     Parameters
     ----------
     data
-        Examples, or anything that `hs.read` reads, with what the task of the model's head needs, as for `hs.score`.
+        Labelled examples, as for `hs.score`.
     reduction
-        Where absolute values are taken. "example": of each example's gradient, then the mean over examples, as the
-        formula of Michel et al. (2019). "token": of the part of each token, then the mean over tokens, as their code.
-        "batch": of the gradient of each batch's mean loss, summed over batches and divided by the number of tokens, as
-        `run_bertology.py` of transformers; it depends on `batch_size`.
+        Where absolute values are taken: "example", of each example's gradient, as in the paper's formula; "token", of
+        the part of each token, as in its code; "batch", of the gradient of each batch's mean loss, as in
+        `run_bertology.py` of transformers, which depends on `batch_size`. The first is a mean over examples, the others
+        are divided by the number of tokens.
     normalize
         "layer" divides the values of each layer by their L2 norm.
     site
@@ -58,33 +59,21 @@ def head_importance(
     edit
         Changes the model's attention first, as in `hs.score`; heads that an edit sets to zero have importance 0.
 
-    Returns
-    -------
-    `head_importance` along layer and head, with the percentile interval of 1,000 bootstrap draws of examples (of
-    batches for "batch"), and their number.
-
     >>> from transformers import BertForSequenceClassification
     >>> untrained = hs.load(BertForSequenceClassification(model.network.config), tokenizer=model.tokenizer)
-    >>> rows = [{"text": "Good.", "label": 1}, {"text": "Bad.", "label": 0}]
-    >>> dict(hs.head_importance(untrained, rows, progress=False)["head_importance"].sizes)
-    {'layer': 6, 'head': 12}
+    >>> hs.head_importance(untrained, [{"text": "Good.", "label": 1}], progress=False)["head_importance"].shape
+    (6, 12)
     """
     _check_options(reduction, normalize)
     job = prepare_scoring(model, data, task=task, batch_size=batch_size, max_length=max_length)
     where, edits = find_site(job.model, site), make_edits(edit)
-    batches: list[HeadGradients] = []
+    batches = list[HeadGradients]()
     with show_progress(len(job.rows), quiet=not progress) as advance:
         for batch in compute_head_gradients(job, site=where, edits=edits):
             batches.append(batch)
             advance(len(batch.indices))
-    return stamp(
-        _make_dataset(batches, reduction, normalize),
-        **job.describe("hs.head_importance"),
-        **describe_edits(edits),
-        reduction=reduction,
-        normalize=normalize,
-        site=where,
-    )
+    facts = {"reduction": reduction, "normalize": normalize, "site": where, **describe_edits(edits)}
+    return stamp(_make_dataset(batches, reduction, normalize), **job.describe("hs.head_importance"), **facts)
 
 
 def find_site(model: Model, site: str | None) -> str:

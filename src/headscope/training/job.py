@@ -20,7 +20,7 @@ from headscope.training.head import build_network, seed_all
 from headscope.training.labels import find_majority
 from headscope.training.new_model import make_new_model
 from headscope.training.settings import TrainingSettings
-from headscope.training.task import Task
+from headscope.training.task import Task, describe_task
 from headscope.version import __version__
 
 
@@ -62,7 +62,7 @@ def prepare_training(
         **fingerprint_model(base),
         **({"weights_hash": None} if settings.from_scratch else {}),
         "new_weights": "all" if settings.from_scratch else new,
-        **kind.facts(),
+        **describe_task(kind),
         "guessed": reason or None,
         **asdict(settings),
         "training_data": fingerprint_examples(train, labels=True),

@@ -19,7 +19,7 @@ from headscope.engine.edited import edited
 from headscope.engine.resume import Blocks, RecordedPass, ResumeError, find_blocks, find_rows, record_blocks, resume_at
 from headscope.training.predict import predict
 from headscope.training.scoring import ScoringJob
-from headscope.training.task import Answers, Task
+from headscope.training.task import Answers, Task, run_network
 
 TOKENS = {"cpu": 8_192, "cuda": 131_072}
 """Tokens of a pass, of all copies of a batch together."""
@@ -67,7 +67,7 @@ class _AnswerBatch:
         """Return the answers by name of the edit and of the answer."""
         task = self.job.task
         with self._prepare_layers(), record_blocks(self.blocks) as recorded:
-            output = task.run(network, batch)
+            output = run_network(task, network, batch)
         self._check_pass(recorded, batch)
         answers = {WHOLE: task.compute_answers(output, batch)}
         limit = _count_copies(network, output, batch)
@@ -102,7 +102,7 @@ class _AnswerBatch:
         copied = {name: tensor.repeat(len(chosen), *(1,) * (tensor.ndim - 1)) for name, tensor in batch.items()}
         edit = CopiedEdits.of([self.edits[index] for index in chosen], recorded.count_calls(block))
         with edited(self.job.model, edit), resume_at(self.blocks, recorded, block, len(chosen)):
-            answers = task.compute_answers(task.run(network, copied), copied)
+            answers = task.compute_answers(run_network(task, network, copied), copied)
         return {
             str(index): {name: values[place * size : (place + 1) * size] for name, values in answers.items()}
             for place, index in enumerate(chosen)

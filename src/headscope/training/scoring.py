@@ -21,7 +21,7 @@ from headscope.training.find_task import find_task_of_head
 from headscope.training.folder import read_stamp
 from headscope.training.job import read_examples
 from headscope.training.predict import predict
-from headscope.training.task import Answers, Task
+from headscope.training.task import Answers, Task, describe_task
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class ScoringJob:
             "weights_hash": model.weights_hash,
             "device": model.device.type,
             "dtype": str(model.network.dtype).removeprefix("torch."),
-            **self.task.facts(),
+            **describe_task(self.task),
             "main": self.task.main,
             "draws": metrics.DRAWS,
             "seed": metrics.SEED,

@@ -8,12 +8,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int, Shaped
+from jaxtyping import Shaped
 from torch import Tensor
 
 from headscope.core.example import Example
 from headscope.data.tokenizing.encode import EncodedExample
-from headscope.training.encode import IGNORED, pad_rows, tokenise_examples
+from headscope.training.encode import pad_rows, tokenise_examples
 from headscope.training.metrics import Metric
 
 Answers = dict[str, Shaped[np.ndarray, "..."]]
@@ -30,6 +30,7 @@ class Task(ABC):
     name: ClassVar[str]
     head: ClassVar[str]  # the auto class of transformers for models with this head
     main: ClassVar[str]  # the main metric
+    reads_labels: ClassVar[bool] = False  # whether the network makes inputs of its decoder from them
     padding_side: ClassVar[str | None] = None  # where the task needs padding; None for that of the tokenizer
 
     @classmethod
@@ -45,11 +46,6 @@ class Task(ABC):
     def compute_metrics(self, answers: Answers) -> dict[str, Metric]:
         """Return every metric that applies."""
 
-    def run(self, network: Any, batch: Mapping[str, Tensor]) -> Any:
-        """Return the output of a network for one batch."""
-        options = {"use_cache": False} if "use_cache" in inspect.signature(network.forward).parameters else {}
-        return network(**{name: tensor for name, tensor in batch.items() if name != "labels"}, **options)
-
     def answer(
         self,
         network: Any,
@@ -58,7 +54,7 @@ class Task(ABC):
         batch: Mapping[str, Tensor],
     ) -> Mapping[str, Tensor | Shaped[np.ndarray, "..."]]:
         """Return the answers of a network to one batch, which was made from these rows."""
-        return self.compute_answers(self.run(network, batch), batch)
+        return self.compute_answers(run_network(self, network, batch), batch)
 
     def compute_answers(self, output: Any, batch: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Return the answers to one batch: the class with the largest logit, the logits and the margin.
@@ -71,20 +67,8 @@ class Task(ABC):
         margin = logits.gather(-1, labels[:, None])[:, 0] - largest_other
         return {"prediction": logits.argmax(-1), "label": labels, "logits": logits, "margin": margin}
 
-    def compute_losses(self, output: Any, batch: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:
-        """Return the summed loss of each example, through which gradients flow, and the number of its terms.
-
-        The loss of an example is their quotient; that of a batch is the quotient of their sums, as in training.
-        """
-        loss = torch.nn.functional.cross_entropy(output.logits, batch["labels"], reduction="none")
-        return loss, torch.ones_like(batch["labels"])
-
     def configure(self, config: Any) -> None:  # noqa: B027  (a hook; most heads need nothing)
         """Set the fields of a model's config that the head needs."""
-
-    def facts(self) -> dict[str, Any]:
-        """Return the task as plain data."""
-        return {"task": self.name, **asdict(self)}
 
     def encode(self, tokenizer: Any, examples: Sequence[Example], max_length: int | None) -> list[EncodedExample]:
         """Return the examples as token ids, with their labels."""
@@ -96,9 +80,14 @@ class Task(ABC):
         return {**pad_rows(tokenizer, rows), "labels": torch.tensor([row["labels"] for row in rows])}
 
 
-def sum_token_losses(
-    logits: Float[Tensor, "batch token vocabulary"], labels: Int[Tensor, "batch token"]
-) -> tuple[Float[Tensor, " batch"], Int[Tensor, " batch"]]:
-    """Return the summed cross-entropy of the labelled tokens of each example, and their number."""
-    loss = torch.nn.functional.cross_entropy(logits.mT, labels, ignore_index=IGNORED, reduction="none")
-    return loss.sum(-1), (labels != IGNORED).sum(-1)
+def run_network(task: Task, network: Any, batch: Mapping[str, Tensor]) -> Any:
+    """Return the output of a network for one batch."""
+    options = {"use_cache": False} if "use_cache" in inspect.signature(network.forward).parameters else {}
+    return network(
+        **{name: tensor for name, tensor in batch.items() if name != "labels" or task.reads_labels}, **options
+    )
+
+
+def describe_task(task: Task) -> dict[str, Any]:
+    """Return the task as plain data."""
+    return {"task": task.name, **asdict(task)}

@@ -11,7 +11,7 @@ from torch import Tensor
 from headscope.core.errors import HeadscopeError
 from headscope.data.tokenizing.encode import EncodedExample
 from headscope.engine.progress import Advance
-from headscope.training.folder import TrainingFolder
+from headscope.training.folder import TrainingFolder, write_model
 from headscope.training.job import TrainingJob
 from headscope.training.predict import predict
 
@@ -97,7 +97,7 @@ class Callbacks:
         step, size = (state.global_step - 1) % count_steps(self.job), self.job.settings.batch_size
         self.advance(min(size, len(self.job.train) - step * size))
         if self.folder is not None and state.global_step in self.chosen:
-            self.folder.keep_step(self.job.network, self.job.tokenizer, state.global_step)
+            write_model(self.job.network, self.job.tokenizer, self.folder.path / f"step-{state.global_step}")
         if self.saves and time.monotonic() - self.saved >= self.interval:
             self.save_started, control.should_save = time.monotonic(), True
 

@@ -12,7 +12,7 @@ from headscope.core.example import Example
 from headscope.data.tokenizing.encode import EncodedExample, pad_lists
 from headscope.training.encode import IGNORED, pad_rows, tokenise_examples
 from headscope.training.metrics import Metric, make_token_metrics
-from headscope.training.task import Answers, Draw, Task, sum_token_losses
+from headscope.training.task import Answers, Draw, Task
 
 
 @dataclass(frozen=True)
@@ -56,10 +56,6 @@ class Causal(Task):
         real = labels != IGNORED
         right = (logits.argmax(-1) == labels) & real
         return {"loss": _sum_losses(logits, labels), "tokens": real.sum(-1), "right": right.sum(-1)}
-
-    def compute_losses(self, output: Any, batch: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:
-        """Return the summed loss of the tokens of each example but the first, and their number."""
-        return sum_token_losses(output.logits[:, :-1], batch["labels"][:, 1:])
 
     def compute_metrics(self, answers: Answers) -> dict[str, Metric]:
         """Return perplexity, mean log-likelihood and accuracy of tokens; texts are resampled."""

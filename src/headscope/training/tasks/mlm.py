@@ -13,7 +13,7 @@ from headscope.core.example import Example
 from headscope.data.tokenizing.encode import EncodedExample, pad_lists
 from headscope.training.encode import IGNORED, pad_rows, tokenise_examples
 from headscope.training.metrics import Metric, make_token_metrics
-from headscope.training.task import Answers, Draw, Task, sum_token_losses
+from headscope.training.task import Answers, Draw, Task
 
 SELECTED, MASKED, REPLACED = 0.15, 0.8, 0.1
 """Share of tokens that are predicted; of these, the shares that are masked and replaced by a random token."""
@@ -63,10 +63,6 @@ class Mlm(Task):
         right = torch.zeros_like(selected)
         right[selected] = logits.argmax(-1) == labels[selected]
         return {"loss": loss.sum(-1), "tokens": selected.sum(-1), "right": right.sum(-1)}
-
-    def compute_losses(self, output: Any, batch: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:
-        """Return the summed loss of the selected tokens of each example, and their number."""
-        return sum_token_losses(output.logits, batch["labels"])
 
     def compute_metrics(self, answers: Answers) -> dict[str, Metric]:
         """Return perplexity and the accuracy of selected tokens; texts are resampled, as their tokens are dependent."""

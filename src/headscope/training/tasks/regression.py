@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from headscope.core.example import Example
@@ -47,11 +46,6 @@ class Regression(Task):
     def compute_answers(self, output: Any, batch: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Return the predicted numbers."""
         return {"prediction": output.logits[:, 0], "label": batch["labels"]}
-
-    def compute_losses(self, output: Any, batch: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:
-        """Return the squared error of each example."""
-        error = output.logits[:, 0] - batch["labels"].to(output.logits)
-        return error**2, torch.ones_like(error)
 
     def compute_metrics(self, answers: Answers) -> dict[str, Metric]:
         """Return Pearson's and Spearman's correlation."""

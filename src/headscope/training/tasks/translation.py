@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 from jaxtyping import Shaped
 from torch import Tensor
-from torch.nn.functional import cross_entropy
 
 from headscope.core.errors import InputError
 from headscope.core.example import Example
 from headscope.data.tokenizing.encode import EncodedExample, pad_lists, warn_truncated
 from headscope.training.encode import IGNORED, pad_rows, tokenise_examples
+from headscope.training.losses import sum_token_losses
 from headscope.training.metrics import Metric, divide_sums, make_sum_metric
-from headscope.training.task import Answers, Draw, Task
+from headscope.training.task import Answers, Draw, Task, run_network
 from headscope.training.translate import translate
 from headscope.training.translation_metrics import bleu_from_sums, chrf_from_sums, count_matches
 
@@ -30,6 +30,7 @@ class Translation(Task):
     name = "translation"
     head = "AutoModelForSeq2SeqLM"
     main = "bleu"
+    reads_labels = True
     padding_side = "right"
 
     @classmethod
@@ -67,10 +68,6 @@ class Translation(Task):
         labels = pad_lists([row["labels"] for row in rows], IGNORED, left=False)
         return {**pad_rows(tokenizer, rows), "labels": labels, "decoder_attention_mask": (labels != IGNORED).long()}
 
-    def run(self, network: Any, batch: Mapping[str, Tensor]) -> Any:
-        """Return the output of a network that reads the references."""
-        return network(**batch, use_cache=False)
-
     def answer(
         self, network: Any, tokenizer: Any, rows: Sequence[EncodedExample], batch: Mapping[str, Tensor]
     ) -> Mapping[str, Tensor | Shaped[np.ndarray, "..."]]:
@@ -81,21 +78,15 @@ class Translation(Task):
         return {
             "prediction": np.array(translations, dtype=object),
             "reference": np.array(references, dtype=object),
-            **self.compute_answers(self.run(network, batch), batch),
+            **self.compute_answers(run_network(self, network, batch), batch),
             "bleu_counts": bleu,
             "chrf_counts": chrf,
         }
 
     def compute_answers(self, output: Any, batch: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Return the summed loss of the tokens of each reference, and their number."""
-        loss, tokens = self.compute_losses(output, batch)
+        loss, tokens = sum_token_losses(output.logits, batch["labels"])
         return {"loss": loss.double(), "tokens": tokens}
-
-    def compute_losses(self, output: Any, batch: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:
-        """Return the summed loss of the tokens of each reference, and their number."""
-        labels = batch["labels"]
-        losses = cross_entropy(output.logits.mT, labels, ignore_index=IGNORED, reduction="none")
-        return losses.sum(-1), (labels != IGNORED).sum(-1)
 
     def compute_metrics(self, answers: Answers) -> dict[str, Metric]:
         """Return BLEU, chrF and the mean log-likelihood of a reference token."""
