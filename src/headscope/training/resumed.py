@@ -16,7 +16,16 @@ from headscope.core.head_edit import HeadEdit
 from headscope.data.tokenizing.encode import EncodedExample
 from headscope.engine.copied_edits import CopiedEdits
 from headscope.engine.edited import edited
-from headscope.engine.resume import Blocks, RecordedPass, ResumeError, find_blocks, find_rows, record_blocks, resume_at
+from headscope.engine.resume import (
+    RecordedPass,
+    ResumeError,
+    find_blocks,
+    get_hidden,
+    keep_tokens,
+    record_blocks,
+    resume_at,
+)
+from headscope.engine.watch import WatchedBlocks
 from headscope.training.predict import predict
 from headscope.training.scoring import ScoringJob
 from headscope.training.task import Answers, Task, run_network
@@ -58,7 +67,7 @@ class _AnswerBatch:
     job: ScoringJob
     edits: Sequence[HeadEdit]
     counts: Mapping[str, Sequence[int]]
-    blocks: Blocks
+    blocks: WatchedBlocks
     checked: bool = field(default=False)  # whether the first batch was compared with a pass through all layers
 
     def __call__(
@@ -70,7 +79,7 @@ class _AnswerBatch:
             output = run_network(task, network, batch)
         self._check_pass(recorded, batch)
         answers = {WHOLE: task.compute_answers(output, batch)}
-        limit = _count_copies(network, output, batch)
+        limit, recorded.read = _count_copies(network, output, batch), self._find_read(network, recorded, output, batch)
         del output
         for block, indices in self._group(recorded).items():
             for start in range(0, len(indices), limit):
@@ -80,6 +89,28 @@ class _AnswerBatch:
                 self._check_answers(answers[str(indices[0])], self.edits[indices[0]], network, tokenizer, rows, batch)
         self.checked = True
         return {f"{edit} {name}": values for edit, found in answers.items() for name, values in found.items()}
+
+    def _find_read(
+        self, network: Any, recorded: RecordedPass, output: Any, batch: Mapping[str, Tensor]
+    ) -> Tensor | None:
+        """Return the only token of each row that the head reads, the first or the last one, if it reads no other.
+
+        With NaN in place of what the last block returned for all others, the output is still the same.
+        """
+        logits, ids = getattr(output, "logits", None), batch["input_ids"].flatten(0, -2)
+        hooked = self.job.model.family.hooks is not None  # which an edited pass without attention does not suit
+        if not isinstance(logits, Tensor) or logits.ndim != 2 or hooked or not self.blocks.projections:
+            return None
+        real = batch.get("attention_mask", torch.ones_like(batch["input_ids"])).flatten(0, -2)
+        last = (real * torch.arange(ids.shape[1], device=ids.device)).argmax(-1)
+        for tokens in (torch.zeros_like(last), last):
+            if int(tokens.max()) >= get_hidden(recorded.outputs[-1]).shape[1]:
+                continue
+            end = len(recorded.outputs)
+            with self._prepare_layers(), resume_at(self.blocks, keep_tokens(recorded, tokens), end, 1):
+                if torch.equal(run_network(self.job.task, network, batch).logits, logits):
+                    return tokens
+        return None
 
     def _prepare_layers(self) -> AbstractContextManager[Any]:
         """Let layers return what they return in an edited pass: with hooks, also their attention weights."""
@@ -100,8 +131,11 @@ class _AnswerBatch:
         """Return the answers of one pass over copies of the batch, one for each of the chosen edits."""
         size, task = len(batch["input_ids"]), self.job.task
         copied = {name: tensor.repeat(len(chosen), *(1,) * (tensor.ndim - 1)) for name, tensor in batch.items()}
-        edit = CopiedEdits.of([self.edits[index] for index in chosen], recorded.count_calls(block))
-        with edited(self.job.model, edit), resume_at(self.blocks, recorded, block, len(chosen)):
+        edits = [self.edits[index] for index in chosen]
+        edit = CopiedEdits.of(edits, recorded.count_calls(block))
+        layers = {layer for changed in edits for layer in _list_layers(changed, self.counts)}
+        first = min(recorded.find_call(*layer) for layer in layers if recorded.find_block(*layer) == block)
+        with edited(self.job.model, edit), resume_at(self.blocks, recorded, block, len(chosen), first):
             answers = task.compute_answers(run_network(task, network, copied), copied)
         return {
             str(index): {name: values[place * size : (place + 1) * size] for name, values in answers.items()}
@@ -115,7 +149,7 @@ class _AnswerBatch:
             raise ResumeError("some attention is computed outside the layers")
         ids = batch["input_ids"]
         for output in recorded.outputs:
-            if find_rows(output) != ids.numel() // ids.shape[-1]:
+            if len(get_hidden(output)) != ids.numel() // ids.shape[-1]:
                 raise ResumeError("layers return something else than a row of hidden states for each text")
 
     def _check_answers(self, answers: Mapping[str, Any], edit: HeadEdit, *batch: Any) -> None:
