@@ -28,7 +28,7 @@ STEP = 10
 """Percent of the heads that are pruned at a time."""
 
 CURVE = [f"{name}{end}" for name in ("score", "change") for end in ("", "_low", "_high")]
-BATCH = {"cpu": 32, "cuda": 128}
+BATCH = {"cpu": 32, "cuda": 64}
 
 
 def measure_task(run: TaskRun, *, group: str, orders: int) -> dict[str, xr.Dataset]:
