@@ -4,7 +4,8 @@ PYTHONPATH=src python -m benchmarks.pruning [--quick] [--device cuda] [--out FIL
 
 Heads are drawn at random over all layers. Ratios are the time of the whole model's forward pass over that of the pruned
 one, in turns in one process: CPU time on one thread, or wall-clock time with the GPU synchronised (TF32 is off). Every
-pair of figures is the ratio of the least times and the median of the ratios. Files are those of `hs.save`, in float32.
+pair of figures is the ratio of the least times and the median of the ratios. On a CPU the files of `hs.save`, in float32,
+are measured as well.
 """
 
 import argparse
@@ -73,8 +74,9 @@ def compare(name: str, model: Model, shapes: list[tuple[int, int]], turns: int) 
     """Time the whole and the pruned models, and print a row for each shape and share."""
     model.network.set_attn_implementation("sdpa")  # as users run models
     models = {share: prune(model, draw_heads(model, share)) if share else model for share in (0, *SHARES)}
-    files = {share: _file_size(pruned) for share, pruned in models.items()}
-    clock = gpu_clock if model.device.type == "cuda" else time.process_time
+    cuda = model.device.type == "cuda"
+    files = {share: None if cuda else _file_size(pruned) for share, pruned in models.items()}
+    clock = gpu_clock if cuda else time.process_time
     cells, rows = [], []
     for batch, tokens in shapes:
         inputs = {part: tensor.to(model.device) for part, tensor in random_inputs(model, batch, tokens).items()}
@@ -83,16 +85,15 @@ def compare(name: str, model: Model, shapes: list[tuple[int, int]], turns: int) 
             if not share:
                 continue
             found, error = ratio(runs["0"], runs[str(share)]), _error(model, pruned, draw_heads(model, share), inputs)
-            size = f"{files[share] / 1e6:.0f} of {files[0] / 1e6:.0f} MB"
-            cells.append(
-                [f"{batch} × {tokens}", f"{share} %", f"{1e3 * median(runs['0']):.1f} ms", f"{found:.2f}", size]
-            )
+            whole, sizes = 1e3 * median(runs["0"]), (files[share], files[0])
+            size = " of ".join(f"{size / 1e6:.0f}" for size in sizes if size is not None)
+            cells.append([f"{batch} × {tokens}", f"{share} %", f"{whole:.1f} ms", f"{found:.2f}", size])
             rows.append(
-                {"model": name, "batch": batch, "tokens": tokens, "pruned": share, "whole_ms": 1e3 * median(runs["0"]),
+                {"model": name, "batch": batch, "tokens": tokens, "pruned": share, "whole_ms": whole,
                  "speedup": found.median, "speedup_least": found.least, "file": files[share], "whole_file": files[0],
                  "error": error}
             )  # fmt: skip
-    show(f"{name}: whole over pruned, least / median", ["shape", "pruned", "whole", "speed-up", "file"], cells)
+    show(f"{name}: whole over pruned, least / median", ["shape", "pruned", "whole", "speed-up", "file (MB)"], cells)
     return rows
 
 

@@ -183,3 +183,20 @@ def test_half_precision_trains_in_float32(tmp_path):
     model = hs.finetune(tmp_path / "half", labelled(8), out=tmp_path / "m", epochs=1, **FAST)
     assert model.network.dtype == torch.float32
     assert load(tmp_path / "m").network.config.dtype == torch.float32
+
+
+@pytest.mark.parametrize("kind", ["bert", "gpt2"])
+def test_a_pruned_model_is_tuned_and_stays_pruned(kind, tmp_path):
+    pruned = hs.prune(tiny(kind), ["L0", "L1H2"])
+    model = hs.finetune(pruned, labelled(32), out=tmp_path / "first", epochs=1, **FAST)
+    assert model.network.config.headscope_pruned_heads == ["L0H0", "L0H1", "L0H2", "L0H3", "L1H2"]
+    base = model.network.base_model
+    assert base.num_parameters() - pruned.network.num_parameters() == 0
+    assert model.weights_hash == stamp(tmp_path / "first")["tuned_hash"]
+    start = hs.finetune(pruned, labelled(32), out=tmp_path / "none", epochs=1, **(FAST | {"learning_rate": 1e-12}))
+    for name, weight in pruned.network.state_dict().items():
+        torch.testing.assert_close(start.network.base_model.state_dict()[name], weight, rtol=0, atol=1e-6)
+    again = hs.finetune(tmp_path / "first", labelled(32), out=tmp_path / "second", epochs=1, **FAST)
+    assert again.network.config.headscope_pruned_heads == model.network.config.headscope_pruned_heads
+    new = hs.finetune(pruned, labelled(32), out=tmp_path / "new", epochs=1, from_scratch=True, **FAST)
+    assert new.network.num_parameters() == model.network.num_parameters()

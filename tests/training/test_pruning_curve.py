@@ -113,6 +113,25 @@ def test_a_language_model_has_a_curve():
     assert float(curve["score"][1]) == pytest.approx(float(literal["perplexity"]), rel=1e-6)
 
 
+@pytest.mark.parametrize("kind", ["t5", "bart"])
+def test_heads_of_each_site_or_of_all_are_pruned(kind):
+    model = with_head(kind, "seq2seq")
+    data = [{"text": example.text, "pair": example.text[:12]} for example in plain(4)]
+    curve = hs.pruning_curve(model, data, site="cross", steps=50, **QUIET)
+    names = str(curve["heads"].values[1]).split("+")
+    assert len(names) == 4
+    assert all(name.startswith("cross.") for name in names)
+    table = hs.head_importance(model, data, site="cross", normalize="layer", **QUIET)["head_importance"].values
+    literal = [f"cross.{NAMES[index]}" for index in np.argsort(table.flatten(), kind="stable")]
+    assert names == literal[:4]
+    score = hs.score(hs.prune(model, names), data, **QUIET)
+    assert float(curve["score"][1]) == pytest.approx(float(score["bleu"]))
+    everywhere = hs.pruning_curve(model, data, site="all", by="random", steps=50, seeds=1, **QUIET)
+    assert everywhere["count"].values.tolist() == [0, 12, 24]
+    found = {name.partition(".")[0] for name in str(everywhere["heads"].values[0, 1]).split("+")}
+    assert found == {"encoder", "decoder", "cross"}
+
+
 def test_a_layer_with_few_heads_left_is_passed_over():
     heads = [Head("self", layer, head, f"L{layer}H{head}") for layer in (0, 1) for head in (0, 1)]
     importance = {"self": np.array([[1.0, 2.0], [3.0, 4.0]])}
