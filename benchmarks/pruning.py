@@ -4,8 +4,8 @@ PYTHONPATH=src python -m benchmarks.pruning [--quick] [--device cuda] [--out FIL
 
 Heads are drawn at random over all layers. Ratios are the time of the whole model's forward pass over that of the pruned
 one, in turns in one process: CPU time on one thread, or wall-clock time with the GPU synchronised (TF32 is off). Every
-pair of figures is the ratio of the least times and the median of the ratios. On a CPU the files of `hs.save`, in float32,
-are measured as well.
+pair of figures is the ratio of the least times and the median of the ratios. On a CPU the files that `hs.save` writes,
+in float32, are measured as well.
 """
 
 import argparse

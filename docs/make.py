@@ -25,6 +25,7 @@ import note_page
 import padding_page
 import patterns_page
 import performance_page
+import pruning_page
 import rollout_page
 import training_page
 import words_page
@@ -105,6 +106,7 @@ def make_all() -> Iterator[tuple[Path, bytes]]:
     page = fill_page("rollout_and_flow.md", "cost", rollout_page.table())[1].decode()
     page = fill_text(page, "saturation", flow_page.describe_saturation())
     yield DOCS / "rollout_and_flow.md", fill_text(page, "speed", flow_page.describe_speed()).encode()
+    yield fill_page("pruning.md", "cost", pruning_page.table())
     yield fill_page("training.md", "tuned", training_page.table())
     yield DOCS / "api.md", api_page.page()
     yield DOCS / "padding.md", padding_page.page()
