@@ -68,6 +68,8 @@ def _set_vocabulary(config: Any, tokenizer: Any) -> Any:
     """Set the size of the vocabulary and the ids of special tokens, which are those of another vocabulary."""
     config.vocab_size, config.pad_token_id = len(tokenizer), tokenizer.pad_token_id
     config.bos_token_id, config.eos_token_id = tokenizer.bos_token_id, tokenizer.eos_token_id
+    if getattr(config, "decoder_vocab_size", None) is not None:  # Marian
+        config.decoder_vocab_size = len(tokenizer)
     if config.is_encoder_decoder:
         config.decoder_start_token_id = tokenizer.bos_token_id
         config.forced_eos_token_id = None  # a translation that is cut off has no end

@@ -25,7 +25,7 @@ def translate(network: Any, tokenizer: Any, batch: Mapping[str, Tensor]) -> list
     ids = network.generate(
         input_ids=batch["input_ids"],
         attention_mask=batch["attention_mask"],
-        generation_config=_make_settings(network, int(limits.max())),
+        generation_config=_make_settings(network, int(limits.max()) + 1),  # the last one may be a forced end
     )
     return [_decode(tokenizer, row[1 : 1 + limit]) for row, limit in zip(ids, limits.tolist(), strict=True)]
 
@@ -35,11 +35,8 @@ def _make_settings(network: Any, max_new_tokens: int) -> Any:
     settings = deepcopy(network.generation_config)
     settings.update(
         max_new_tokens=max_new_tokens,
-        max_length=None,
         do_sample=False,
         num_beams=1,
-        length_penalty=None,
-        early_stopping=None,
         num_return_sequences=1,
         use_cache=True,
         return_dict_in_generate=False,

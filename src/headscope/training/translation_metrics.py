@@ -55,7 +55,7 @@ def chrf_from_sums(sums: Float[np.ndarray, "*draws 18"]) -> Float[np.ndarray, "*
     orders = np.maximum(defined.sum(-1), 1)
     precision = _divide(np.where(defined, matches, 0), written).sum(-1) / orders
     recall = _divide(np.where(defined, matches, 0), expected).sum(-1) / orders
-    return 100 * _divide((1 + BETA**2) * precision * recall, BETA**2 * precision + recall)
+    return np.asarray(100 * _divide((1 + BETA**2) * precision * recall, BETA**2 * precision + recall))
 
 
 def _divide(part: Any, whole: Any) -> Float[np.ndarray, "*shape"]:

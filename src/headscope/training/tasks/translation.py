@@ -65,8 +65,10 @@ class Translation(Task):
 
     def make_batch(self, tokenizer: Any, rows: Sequence[EncodedExample], draw: Draw) -> dict[str, Tensor]:  # noqa: ARG002  (as others)
         """Return one padded batch; the model makes the inputs of its decoder from the labels."""
+        inputs = pad_rows(tokenizer, rows)
+        inputs.pop("token_type_ids", None)  # which no encoder-decoder reads
         labels = pad_lists([row["labels"] for row in rows], IGNORED, left=False)
-        return {**pad_rows(tokenizer, rows), "labels": labels, "decoder_attention_mask": (labels != IGNORED).long()}
+        return {**inputs, "labels": labels, "decoder_attention_mask": (labels != IGNORED).long()}
 
     def answer(
         self, network: Any, tokenizer: Any, rows: Sequence[EncodedExample], batch: Mapping[str, Tensor]
