@@ -14,7 +14,9 @@ from headscope.core.example import Example
 from headscope.engine.edited import edit_if_any
 from headscope.training.encode import IGNORED, require_padding
 from headscope.training.find_task import find_task_of_head
+from headscope.training.losses import compute_losses
 from headscope.training.new_model import make_text_tokenizer
+from headscope.training.task import run_network
 from headscope.training.tasks.translation import Translation
 from headscope.training.translate import EXTRA, FACTOR, translate
 from tests.heads import headed
@@ -109,8 +111,8 @@ def test_the_loss_is_that_of_each_token_given_those_before(kind):
     model, _, rows, batch = prepare(kind, pairs(3))
     task = Translation()
     with torch.no_grad():
-        output = task.run(model.network, batch)
-    losses, tokens = task.compute_losses(output, batch)
+        output = run_network(task, model.network, batch)
+    losses, tokens = compute_losses(task, output, batch)
     for row, loss, count in zip(rows, losses, tokens, strict=True):
         total, start = 0.0, model.network.config.decoder_start_token_id
         for position, token in enumerate(row["labels"]):
@@ -124,8 +126,9 @@ def test_the_loss_is_that_of_each_token_given_those_before(kind):
 
 def test_losses_have_gradients():
     model, _, _, batch = prepare("bart", pairs(2))
+    task = Translation()
     with torch.enable_grad():
-        losses, _ = Translation().compute_losses(Translation().run(model.network, batch), batch)
+        losses, _ = compute_losses(task, run_network(task, model.network, batch), batch)
     assert losses.requires_grad
 
 
