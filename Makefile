@@ -14,7 +14,7 @@ test check soak: export OMP_WAIT_POLICY := PASSIVE
 demo: .venv/ready        ## the study of effective attention on the small default and a bundled task, with its report
 	$(BIN)/headscope study effective-attention --out out/demo
 
-reports: .venv/ready     ## the HTML reports of both studies from the results in docs, one for each model, in out/reports
+reports: .venv/ready     ## the HTML reports of all studies from the results in docs, one for each model, in out/reports
 	$(BIN)/python docs/reports.py
 
 test: check browser      ## everything that must hold
