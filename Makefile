@@ -43,6 +43,7 @@ bench: .venv/ready       ## ratios against named peers
 	$(BIN)/python -m benchmarks.measure
 	$(BIN)/python -m benchmarks.patterns
 	$(BIN)/python -m benchmarks.pruning
+	$(BIN)/python -m benchmarks.ablation
 
 soak: .venv/ready        ## what takes longer: twenty kills of a measurement
 	HEADSCOPE_KILLS=20 $(BIN)/python -m pytest -q tests/measuring/test_kill.py

@@ -59,3 +59,15 @@ def test_the_benchmark_of_pruning_runs_on_a_tiny_shape(tmp_path):
     assert all(len(line) <= 80 for line in done.stdout.splitlines())
     rows = json.loads((tmp_path / "pruning.json").read_text(encoding="utf-8"))["rows"]
     assert all(row["error"] < 1e-5 and row["file"] < row["whole_file"] for row in rows)
+
+
+def test_the_benchmark_of_ablation_runs_on_a_few_examples(tmp_path):
+    root = Path(__file__).parents[1]
+    command = [sys.executable, "-m", "benchmarks.ablation", "--quick", "--out", tmp_path / "ablation.json"]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
+    assert "naive (scaled)" in done.stdout
+    assert all(len(line) <= 80 for line in done.stdout.splitlines())
+    (row,) = json.loads((tmp_path / "ablation.json").read_text(encoding="utf-8"))["rows"]
+    assert row["heads"] == 72
+    assert row["flops"] < 48 * row["plain_flops"]
+    assert row["predictions_that_differ"] == 0
