@@ -114,10 +114,11 @@ def _steps(models: Mapping[int, Model], inputs: Mapping[str, Any]) -> dict[str, 
 
 @torch.no_grad()
 def _error(model: Model, pruned: Model, heads: list[str], inputs: Mapping[str, Any]) -> float:
-    """Return the largest difference between the pruned model and the one whose heads write zeros."""
+    """Return the largest difference between the pruned model and the one whose heads write zeros, both eager."""
     with edited(model, f"zero_heads:heads={'+'.join(heads)}") as changed:
         expected = changed.network(**inputs).last_hidden_state
-    return float((pruned.network(**inputs).last_hidden_state - expected).abs().max())
+    with edited(pruned, "gate_heads:gate=1.0") as eager:
+        return float((eager.network(**inputs).last_hidden_state - expected).abs().max())
 
 
 def _file_size(model: Model) -> int:
