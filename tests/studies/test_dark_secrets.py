@@ -104,3 +104,8 @@ def test_words_that_are_not_related_stop_the_study_before_it_trains(tmp_path):
     with pytest.raises(InputError, match="does not say which words are related"):
         study.run(place() / "base", tmp_path / "out", device="cpu")
     assert not (tmp_path / "out" / "tasks").exists()
+
+
+def test_an_example_to_show_is_refused():
+    with pytest.raises(InputError, match="but this study shows none"):
+        tiny("dark_secrets", example="dev-1")

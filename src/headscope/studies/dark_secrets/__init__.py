@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from headscope.core.errors import InputError
 from headscope.core.study import Results, option
 from headscope.experiments.study import TaskStudy
 from headscope.studies.dark_secrets.paper import KINDS
@@ -34,6 +35,8 @@ class DarkSecrets(TaskStudy):
 
         super().__post_init__()
         check_classifier(self.classifier)
+        if self.example is not None:
+            raise InputError(f"example={self.example!r} asks for the map of an input, but this study shows none.")
 
     def run(self, model: Any, out: Path, **options: Any) -> Results:
         """Measure every task, and the heads of the model before tuning on related words."""
