@@ -6,6 +6,7 @@ import pytest
 import torch
 import transformers
 
+import headscope as hs
 from headscope.core.catalog import families
 from headscope.core.errors import InputError
 from headscope.core.lens import view
@@ -18,6 +19,8 @@ from headscope.measuring.measure import measure
 from headscope.results.store import save
 from tests.laws.test_families import inputs_of
 from tests.models import KINDS, batch, network, sites, tiny, tokenizer
+from tests.training.data import labelled, plain
+from tests.training.test_ablate import with_head
 
 PRUNABLE = sorted(kind for family in families for kind in prunable_kinds(family))
 NAMED = ("bert", "roberta", "distilbert", "gpt2", "llama", "t5", "bart")
@@ -230,6 +233,22 @@ def test_gradients_of_pruned_models_are_those_of_the_zeroed_one():
     left = [0, 2, 3]
     torch.testing.assert_close(trace.gradient[0][:, left], expected.gradient[0][:, left], rtol=0, atol=1e-5)
     assert not trace.gradient[1].any()
+
+
+@pytest.mark.parametrize(("kind", "task", "data"), [("bert", "classification", labelled), ("gpt2", "causal", plain)])
+def test_a_pruned_head_has_no_importance_and_ablating_it_changes_nothing(kind, task, data):
+    model, names = with_head(kind, task), ["L0", "L1H2"]
+    examples, pruned = data(8), prune(model, names)
+    found = hs.head_importance(pruned, examples, progress=False)["head_importance"].values
+    assert not found[0].any()
+    assert found[1, 2] == 0
+    zero = hs.head_importance(model, examples, edit=zeroed(names), progress=False)["head_importance"].values
+    torch.testing.assert_close(torch.tensor(found), torch.tensor(zero), rtol=1e-4, atol=1e-6)
+    ablated = hs.ablate(pruned, examples, progress=False)
+    literal = hs.score(pruned, examples, edit="zero_heads:heads=L1H1", progress=False)
+    metric = ablated["score"].attrs["long_name"]
+    assert float(ablated["ablated"][1, 1]) == pytest.approx(float(literal[metric]), rel=1e-6)
+    assert float(ablated["change"][0].max()) == pytest.approx(0, abs=1e-6)
 
 
 def test_lenses_that_merge_heads_refuse_pruned_models():

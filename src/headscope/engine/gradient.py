@@ -33,10 +33,7 @@ def compute_gradients(readout: Readout, output: Any, recorder: Recorder) -> list
     scores, factor = readout.factor_gradient(output)
     gradients = torch.autograd.grad(scores.sum(), recorder.graph, allow_unused=True)
     scaled_gradients = []
-    for call, weights, gradient in zip(recorder.calls, recorder.graph, gradients, strict=True):
-        if len(call.missing) == weights.shape[1]:  # a layer whose heads are all pruned
-            scaled_gradients.append(at_least_float32(torch.zeros_like(weights)))
-            continue
+    for call, gradient in zip(recorder.calls, gradients, strict=True):
         if gradient is None:
             raise CaptureError(
                 f"The target has no gradient with respect to the attention of {call.name}: the model does not compute "

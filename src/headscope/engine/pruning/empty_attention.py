@@ -15,8 +15,8 @@ class EmptyAttention(PrunedAttention):
         arguments = self._bind(args, kwargs)
         hidden = next(iter(arguments.values()))
         keys, past = self._grow_cache(arguments, hidden)
-        weights = self._attend(arguments, hidden, keys)
-        output = self._project_nothing(hidden)
+        context, weights = self._attend(arguments, hidden, keys)
+        output = self._project_nothing(hidden, context.flatten(2))
         if self.head_weights.bias is None:
             return output, weights
         bias = arguments[self.head_weights.bias]
@@ -24,12 +24,16 @@ class EmptyAttention(PrunedAttention):
             bias = self.compute_bias(hidden.shape[1], keys, past_seen_tokens=past)  # type: ignore[operator]
         return output, bias, weights
 
-    def _project_nothing(self, hidden: Tensor) -> Tensor:
-        """Return the bias of the output projection; a projection elsewhere gets an input without heads."""
+    def _project_nothing(self, hidden: Tensor, context: Tensor) -> Tensor:
+        """Return the bias of the output projection; a projection elsewhere gets an input without heads.
+
+        The sum of nothing is zero. It is part of the result so that gradients of gates and attention exist.
+        """
         if self.projection is None:
-            return hidden.new_zeros(*hidden.shape[:-1], 0)
+            return context
         bias: Tensor | None = getattr(self, self.projection).bias
-        return hidden.new_zeros(hidden.shape) if bias is None else bias.expand(hidden.shape)
+        written = hidden.new_zeros(hidden.shape) if bias is None else bias.expand(hidden.shape)
+        return written + context.sum(-1, keepdim=True)
 
     def _grow_cache(self, arguments: dict[str, Any], hidden: Tensor) -> tuple[int, int]:
         """Return the number of keys, and of those before this call; transformers reads both from the cache."""
@@ -41,8 +45,8 @@ class EmptyAttention(PrunedAttention):
         placeholder = hidden.new_zeros(len(hidden), 1, hidden.shape[1], 1)
         return int(cache.update(placeholder, placeholder, self.layer_idx)[0].shape[-2]), past
 
-    def _attend(self, arguments: dict[str, Any], hidden: Tensor, keys: int) -> Tensor:
-        """Return weights of no heads, through the attention interface, so that captures count this layer."""
+    def _attend(self, arguments: dict[str, Any], hidden: Tensor, keys: int) -> tuple[Tensor, Tensor]:
+        """Return context and weights of no heads, from the attention interface, so that captures count this layer."""
         from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
         size = getattr(self, self.head_weights.size)
@@ -52,8 +56,8 @@ class EmptyAttention(PrunedAttention):
         mask = arguments.get("encoder_attention_mask" if crosses else "attention_mask", arguments.get("mask"))
         name = self.config._attn_implementation
         attend = ALL_ATTENTION_FUNCTIONS[name] if name.startswith("headscope") else eager_attention_forward
-        weights: Tensor = attend(self, queries, values, values, mask)[1]
-        return weights
+        context, weights = attend(self, queries, values, values, mask)
+        return context, weights
 
 
 def _find_source(arguments: dict[str, Any]) -> Tensor | None:
