@@ -27,6 +27,8 @@ import patterns_page
 import performance_page
 import pruning_page
 import rollout_page
+import sixteen_heads_facts
+import sixteen_heads_page
 import training_page
 import words_page
 from effective_attention_facts import read_facts
@@ -55,6 +57,7 @@ def make_pictures() -> Iterator[tuple[Path, bytes]]:
         **effective_attention_page.drawn(facts),
         **attention_flow_page.drawn(attention_flow_facts.read_facts()),
         **dark_secrets_page.drawn(dark_secrets_facts.read_facts()),
+        **sixteen_heads_page.drawn(sixteen_heads_facts.read_facts()),
     }
     with tempfile.TemporaryDirectory() as folder:
         for name, figure in figures.items():
@@ -118,6 +121,7 @@ def make_all() -> Iterator[tuple[Path, bytes]]:
     yield from note_page.made(facts)
     yield from attention_flow_page.made(attention_flow_facts.read_facts())
     yield from dark_secrets_page.made(dark_secrets_facts.read_facts())
+    yield from sixteen_heads_page.made(sixteen_heads_facts.read_facts())
 
 
 def main() -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import attention_flow_facts  # beside this file
 import dark_secrets_facts
+import sixteen_heads_facts
 from effective_attention_facts import STEM, read_facts
 from study_facts import RESULTS
 
@@ -21,6 +22,7 @@ from headscope.results.store import open_result
 from headscope.studies.attention_flow import report as attention_flow
 from headscope.studies.dark_secrets import report as dark_secrets
 from headscope.studies.effective_attention import report as effective_attention
+from headscope.studies.sixteen_heads import report as sixteen_heads
 
 
 def make_reports(folder: Path = RESULTS) -> Iterator[tuple[str, Document]]:
@@ -38,6 +40,10 @@ def make_reports(folder: Path = RESULTS) -> Iterator[tuple[str, Document]]:
     dark = dark_secrets_facts.read_facts(folder)
     for label, numbers in dark.measured.items():
         yield f"{dark.stem}{label}", dark_secrets.document({"numbers": numbers, **dark.more[label]})
+    heads = sixteen_heads_facts.read_facts(folder)
+    more: Results = {} if heads.sites is None else {"translation": heads.sites}
+    for label, numbers in heads.measured.items():
+        yield f"{heads.stem}{label}", sixteen_heads.document({"numbers": numbers, **more})
 
 
 def main() -> None:

@@ -74,12 +74,8 @@ def report_removal(numbers: xr.Dataset, inputs: Sample) -> list[Part]:
         Quantity("best head", "best_head", whole=True, interval=False), Quantity("change with it alone", "best_change"),
         Quantity("p (Holm)", "best_p"),
     ])  # fmt: skip
-    return [
-        Paragraph(TEXTS["removal"]),
-        inputs.table("shares", to_frame(numbers, ROWS, columns), findings),
-        inputs.picture("one_head", draw_effects(numbers)),
-        inputs.table("best", layers),
-    ]
+    table, figure = to_frame(numbers, ROWS, columns), inputs.picture("one_head", draw_effects(numbers))
+    return [Paragraph(TEXTS["removal"]), inputs.table("shares", table, findings), figure, inputs.table("best", layers)]
 
 
 def draw_effects(numbers: xr.Dataset) -> Figure:
@@ -98,8 +94,8 @@ def report_importance(numbers: xr.Dataset, inputs: Sample) -> list[Part]:
     """Return the rank correlation of importance with the effect of removing a head, by where absolutes are taken."""
     columns = [Quantity(str(name), "agreement", {"reduction": name}) for name in numbers["reduction"].values]
     frame = to_frame(numbers, ROWS, columns)
-    tables = [] if frame.empty else [inputs.table("agreement", frame)]
-    return [Paragraph(TEXTS["importance"]), *tables, inputs.picture("importance", draw_importance(numbers))]
+    table = _known(inputs, "agreement", frame)
+    return [Paragraph(TEXTS["importance"]), *table, inputs.picture("importance", draw_importance(numbers))]
 
 
 def draw_importance(numbers: xr.Dataset) -> Figure:
@@ -112,7 +108,7 @@ def draw_importance(numbers: xr.Dataset) -> Figure:
 def report_pruning(numbers: xr.Dataset, inputs: Sample) -> list[Part]:
     """Return how much of the score is left when heads are pruned by importance and at random."""
     figure, table = inputs.picture("pruning", draw_pruning(numbers)), pruning_table(numbers)
-    return [Paragraph(TEXTS["pruning"]), figure, inputs.table("pruning_table", table)]
+    return [Paragraph(TEXTS["pruning"]), figure, *_known(inputs, "pruning_table", table)]
 
 
 def draw_pruning(numbers: xr.Dataset) -> Figure:
@@ -140,11 +136,13 @@ def report_parts(numbers: xr.Dataset, inputs: Sample) -> list[Part]:
     frame = to_frame(names, {"task": "task", "parts": "parts"}, [Quantity("of", "parts_named"), *columns])
     frame = frame[frame["of"] != ""]
     task, parts = choose_parts(numbers)
-    return [
-        Paragraph(TEXTS["parts"]),
-        inputs.table("parts", frame),
-        inputs.picture("figure_2", draw_parts(numbers, task, parts), task=task),
-    ]
+    figure = inputs.picture("figure_2", draw_parts(numbers, task, parts), task=task)
+    return [Paragraph(TEXTS["parts"]), inputs.table("parts", frame), figure]
+
+
+def _known(sample: Sample, name: str, frame: pd.DataFrame) -> list[Part]:
+    """Return a table; nothing where no number of it is known, such as a part of a score of 0."""
+    return [] if frame.empty else [sample.table(name, frame)]
 
 
 def _join(names: Iterable[Any]) -> str:
@@ -162,7 +160,7 @@ def draw_parts(numbers: xr.Dataset, task: str, parts: str) -> Figure:
     """Draw the effect of every head on one part of the data against that on the other."""
     part = numbers.sel(task=task, parts=parts)
     names = [str(name) for name in part["part_name"].values]
-    table = part["effect"].isel(side=0, drop=True), part["effect"].isel(side=1, drop=True)
+    table = [part["effect"].isel(side=side, drop=True).astype(float) for side in (0, 1)]
     data = xr.Dataset({"first": table[0].drop_vars(("task", "parts")), "second": table[1].drop_vars(("task", "parts"))})
     for variable, name in zip(("first", "second"), names, strict=True):
         data[variable].attrs["long_name"] = f"change of the score, {name}"
@@ -175,7 +173,7 @@ def report_training(numbers: xr.Dataset, inputs: Sample) -> list[Part]:
         return [Paragraph(TEXTS["no checkpoints"])]
     columns = [Quantity(f"{share} %", "determined", {"trained": share}) for share in numbers["trained"].values.tolist()]
     figure, frame = inputs.picture("training", draw_training(numbers)), to_frame(numbers, ROWS, columns)
-    return [Paragraph(TEXTS["training"]), figure, inputs.table("training_table", frame)]
+    return [Paragraph(TEXTS["training"]), figure, *_known(inputs, "training_table", frame)]
 
 
 def draw_training(numbers: xr.Dataset) -> Figure:
@@ -202,6 +200,6 @@ def report_translation(sites: xr.Dataset | None, judged: list[JudgedClaim]) -> l
         sample.table("translation_shares", to_frame(numbers, {"task": "site"}, shares)),
         sample.picture("translation_effects", draw_effects(numbers.sel(task=list(SITES)))),
         sample.picture("translation_pruning", draw_pruning(numbers)),
-        sample.table("translation_table", pruning_table(numbers).rename_axis(["site", "order"])),
+        *_known(sample, "translation_table", pruning_table(numbers).rename_axis(["site", "order"])),
         sample.table("translation_numbers", verdict_numbers(judged)),
     ]

@@ -1,0 +1,183 @@
+"""What the results of the study sixteen-heads come to: numbers and sentences of its page."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from study_facts import RESULTS, StudyFacts, count_kinds, format_number, format_range  # beside this file
+
+from headscope.core.prose import join_words
+from headscope.experiments.claims import JudgedClaim
+from headscope.experiments.judging import judge_together
+from headscope.experiments.seeds import combine_seeds
+from headscope.experiments.sentences import conjugate
+from headscope.experiments.summary import list_tasks
+from headscope.experiments.thresholds import count_scaled
+from headscope.results.store import open_result
+from headscope.studies.sixteen_heads.claims import CLAIMS, EARLY, TRANSLATION_CLAIMS
+from headscope.studies.sixteen_heads.paper import COLLAPSE, PRUNED, PRUNED_TRANSLATION
+from headscope.studies.sixteen_heads.translation import ALL, SITES
+
+TRANSLATION = "translation"
+
+
+@dataclass(frozen=True)
+class HeadFacts(StudyFacts):
+    """The numbers of every model, and those of the sites of a model that translates, if there is one."""
+
+    sites: xr.Dataset | None = None
+
+    stem = "sixteen_heads_"
+    claims = CLAIMS
+
+    def judge(self, measured: Mapping[str, xr.Dataset]) -> dict[str, list[JudgedClaim]]:
+        """Return the verdicts on every model, and those on translation."""
+        groups: dict[str, Any] = {label: (CLAIMS, data) for label, data in measured.items()}
+        groups |= {} if self.sites is None else {TRANSLATION: (TRANSLATION_CLAIMS, self.sites)}
+        return judge_together(groups)
+
+    @property
+    def each(self) -> list[tuple[str, str, xr.Dataset]]:
+        """The numbers of each pair of a model and a task, with their names."""
+        return [(label, task, data.sel(task=task)) for label, data in self.models.items() for task in list_tasks(data)]
+
+
+@cache
+def read_facts(folder: Path = RESULTS) -> HeadFacts:
+    """Return the facts of all models in a folder of results."""
+    stem = HeadFacts.stem
+    found = {path.stem.removeprefix(stem): open_result(path) for path in sorted(folder.glob(f"{stem}*.nc"))}
+    return HeadFacts({label: data for label, data in found.items() if label != TRANSLATION}, found.get(TRANSLATION))
+
+
+def describe_counts(facts: HeadFacts) -> str:
+    """Return how many verdicts on tasks, and how many on translation, are of which kind."""
+    parts = []
+    for judged, what in (
+        ([claim for claims in facts.judged.values() for claim in claims], "pairs of a model and a task"),
+        (facts.judged_all.get(TRANSLATION, []), "sites of a model that translates"),
+    ):
+        counts, claims = count_kinds(judged), len({claim.text for claim in judged})
+        listed = join_words(f"{counts[kind]} {conjugate(kind, counts[kind])}" for kind in facts.kinds if counts[kind])
+        pairs = sum(counts.values()) // max(claims, 1)
+        parts += [f"{sum(counts.values())} verdicts on {claims} claims for {pairs} {what}: {listed}"] if judged else []
+    return f"{'; '.join(parts)}."
+
+
+def describe_claims(facts: HeadFacts) -> str:
+    """Return for how many pairs each claim holds, in the order of the claims."""
+    parts = [f"“{claim.text.rstrip('.')}” for {facts.count(claim, *facts.exact)}" for claim in CLAIMS]
+    return f"Of the pairs to which they apply, these claims hold: {join_words(parts)}."
+
+
+def read_range(facts: HeadFacts, name: str, form: str = ".0f", unit: str = " %", **where: Any) -> str:
+    """Return the least and the greatest value of a variable over all models and tasks; shares in percent."""
+    scale = 100 if unit.strip() == "%" else 1
+    tables = [data[name].sel(where).values for _, _, data in facts.each
+              if name in data and all(label in data[dim].values for dim, label in where.items())]  # fmt: skip
+    values = scale * np.array(tables, float).ravel()
+    return format_range(values[np.isfinite(values)].tolist(), form, unit)
+
+
+def describe_removal(facts: HeadFacts) -> str:
+    """Return how many heads matter one at a time, and in how many layers one head is enough, model by model."""
+    return (
+        f"Of all heads, {read_range(facts, 'significant_share')} have a significant effect when they are removed alone "
+        f"(by task), {read_range(facts, 'worse_share')} a significant loss; {read_range(facts, 'small_share')} change "
+        f"the score by less than 1 %. With only the best head of one layer, chosen on the other half of the inputs, "
+        f"{read_range(facts, 'enough_share')} of layers lose nothing notable."
+    )
+
+
+def describe_importance(facts: HeadFacts) -> str:
+    """Return how importance agrees with the effects of removal, by reduction."""
+    parts = [f"{read_range(facts, 'agreement', '.2f', '', reduction=name)} by `{name}`"
+             for name in ("example", "token", "batch")]  # fmt: skip
+    return f"Spearman's correlation of importance with the size of the effect of removal is {join_words(parts)}."
+
+
+def describe_pruning(facts: HeadFacts) -> str:
+    """Return how much of the score is left, by importance and in random orders."""
+    orders = {"importance": "by importance", "random": "in random orders"}
+    parts = [
+        f"{read_range(facts, 'kept', order=order, pruned=share)} {words} at {share} %"
+        for share in (PRUNED, 60)
+        for order, words in orders.items()
+    ]
+    return f"Of the score, so much is left when heads are pruned: {join_words(parts)}."
+
+
+def describe_parts(facts: HeadFacts) -> str:
+    """Return how effects correlate between groups of the data, and between halves of it."""
+    groups = []
+    for label, task, data in facts.each:
+        found = data.sel(parts="groups")
+        if bool(found["effect_correlation"].notnull()):
+            ends = [format_number(float(found[f"effect_correlation{end}"]), ".2f") for end in ("", "_low", "_high")]
+            names = join_words(str(name).partition(" (")[0] for name in np.ravel(found["part_name"].values)[:2])
+            groups.append(f"{ends[0]} [{ends[1]}, {ends[2]}] with {label} on {task} ({names})")
+    halves = read_range(facts, "effect_correlation", ".2f", "", parts="halves")
+    weights = read_range(facts, "importance_correlation", ".2f", "", parts="halves")
+    text = f"Effects of heads correlate between groups of the inputs: {join_words(groups)}. " if groups else ""
+    return f"{text}Between halves of the same data they correlate {halves}, which bounds what groups can reach; " \
+           f"importance, {weights}."  # fmt: skip
+
+
+def describe_training(facts: HeadFacts) -> str:
+    """Return how early the order of heads is that of the end."""
+    early = read_range(facts, "determined", ".2f", "", trained=EARLY)
+    return (
+        f"After {EARLY} % of fine-tuning, the rank correlation of importance with that at the end is {early}. "
+        "Fine-tuning starts from pretrained heads, where the paper trains from scratch."
+    )
+
+
+def describe_translation(facts: HeadFacts) -> str:
+    """Return what is left of the score of translation at each site."""
+    if facts.sites is None:
+        return "No model that translates was studied."
+    data = combine_seeds(facts.sites)
+    whole = float(data["pruned_score"].sel(task=ALL, order="importance", pruned=0))
+    metric = {"bleu": "BLEU"}.get(str(data["metric"].values[0]), str(data["metric"].values[0]))
+
+    def kept(site: str, share: int) -> str:
+        row = data.sel(task=site, order="importance", pruned=share)
+        value, low, high = (format_number(100 * float(row[f"kept{end}"]), ".0f") for end in ("", "_low", "_high"))
+        return f"{value} % [{low}, {high}]"
+
+    names = {"encoder": "encoder", "decoder": "decoder", "cross": "encoder–decoder"}
+    sites = join_words(f"{kept(site, COLLAPSE)} without {COLLAPSE} % of {names[site]} heads" for site in SITES)
+    shares = {site: 100 * float(data["significant_share"].sel(task=site)) for site in SITES}
+    listed = join_words(f"{share:.0f} % ({names[site]})" for site, share in shares.items())
+    return (
+        f"The model, trained from scratch on message catalogues, has {metric} {whole:.1f} on the "
+        f"{int(data['n'].values[0])} sentences studied. Without {PRUNED_TRANSLATION} % of all heads, by importance, "
+        f"{kept(ALL, PRUNED_TRANSLATION)} of it is left; {sites}. Removed alone, a significant effect have {listed}."
+    )
+
+
+def describe_reduced(facts: HeadFacts) -> str:
+    """Return how many inputs of how many were studied."""
+    counts: dict[str, str] = {}
+    for _, task, data in facts.each:
+        counts[task] = f"{int(data['n']):,} of {int(data['whole_dev']):,} inputs of {task}"
+    return join_words(counts.values())
+
+
+def describe_scores(facts: HeadFacts) -> str:
+    """Return the scores of the whole models."""
+    parts = []
+    for label, data in facts.models.items():
+        scores = join_words(f"{float(data['score'].sel(task=task)):.2f} on {task}" for task in list_tasks(data))
+        parts.append(f"{label} reaches {scores}")
+    return f"{'; '.join(parts)}."
+
+
+def describe_scaled(facts: HeadFacts) -> str:
+    """Return how many claims hold with thresholds as they are, halved and doubled."""
+    held = [sum(count_scaled(facts.every, factor)[kind] for kind in facts.exact) for factor in (1.0, 0.5, 2.0)]
+    return f"{held[1]} verdicts hold with all of them halved and {held[2]} with all doubled, instead of {held[0]}"
