@@ -63,7 +63,7 @@ def draw_pruning(facts: HeadFacts) -> Figure:
     """Draw the share of the score left by heads pruned: a row for each model, a panel for each task."""
     rows = {}
     for label, data in facts.models.items():
-        part = select_interval(data.rename(order="lens"), "kept", 100)
+        part = report.select_kept(data)
         rows[f"{label}: score left (%)"] = {task: part.sel(task=task) for task in list_tasks(data)}
     return interval_facets(rows, x="pruned", label="heads pruned (%)", lines=True)
 

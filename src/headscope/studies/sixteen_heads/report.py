@@ -11,6 +11,7 @@ from headscope.core.document import Document, Paragraph, Part, Section
 from headscope.core.study import Results
 from headscope.experiments import report
 from headscope.experiments.claims import JudgedClaim
+from headscope.experiments.head_figures import choose_parts, draw_effects, draw_parts
 from headscope.experiments.judging import judge_together
 from headscope.experiments.report import Sample, paragraphs, sample_inputs, select_interval
 from headscope.experiments.seeds import combine_seeds, describe_seeds
@@ -19,7 +20,7 @@ from headscope.experiments.summary import list_tasks
 from headscope.plotting.draw import draw
 from headscope.plotting.facets import interval_facets
 from headscope.reporting.frames import Quantity, to_frame
-from headscope.results.stamp import read_provenance, stamp
+from headscope.results.stamp import read_provenance
 from headscope.studies.sixteen_heads import SixteenHeads, claims, paper
 from headscope.studies.sixteen_heads.translation import SITES
 
@@ -78,18 +79,6 @@ def report_removal(numbers: xr.Dataset, inputs: Sample) -> list[Part]:
     return [Paragraph(TEXTS["removal"]), inputs.table("shares", table, findings), figure, inputs.table("best", layers)]
 
 
-def draw_effects(numbers: xr.Dataset) -> Figure:
-    """Draw the change of the score without each head, a panel for each task; bold where all seeds are significant."""
-    names = {
-        "change": numbers["change"],
-        "change_p": numbers["change"],
-        "change_significant": numbers["significant"] == 1,
-    }
-    table = xr.Dataset(names).rename(task="lens")
-    table["change"].attrs["long_name"] = "score"
-    return draw(stamp(table, correction="holm", level=0.05), "heads", title="Change of the score without each head")
-
-
 def report_importance(numbers: xr.Dataset, inputs: Sample) -> list[Part]:
     """Return the rank correlation of importance with the effect of removing a head, by where absolutes are taken."""
     columns = [Quantity(str(name), "agreement", {"reduction": name}) for name in numbers["reduction"].values]
@@ -113,9 +102,16 @@ def report_pruning(numbers: xr.Dataset, inputs: Sample) -> list[Part]:
 
 def draw_pruning(numbers: xr.Dataset) -> Figure:
     """Draw the share of the score that is left by percent of heads pruned, a panel for each task."""
-    data = select_interval(numbers.rename(order="lens"), "kept", 100)
+    data = select_kept(numbers)
     panels = {task: data.sel(task=task) for task in list_tasks(numbers)}
     return interval_facets({"score left (%)": panels}, x="pruned", label="heads pruned (%)", lines=True)
+
+
+def select_kept(numbers: xr.Dataset) -> xr.Dataset:
+    """Return the score left in percent, as figures take it."""
+    return select_interval(numbers.rename(order="lens"), "kept", 100).assign_coords(
+        pruned=numbers["pruned"].astype(int)
+    )
 
 
 def pruning_table(numbers: xr.Dataset) -> pd.DataFrame:
@@ -147,24 +143,6 @@ def _known(sample: Sample, name: str, frame: pd.DataFrame) -> list[Part]:
 
 def _join(names: Iterable[Any]) -> str:
     return " and ".join(filter(None, map(str, names)))
-
-
-def choose_parts(numbers: xr.Dataset) -> tuple[str, str]:
-    """Return the task and the parts to draw: the first task with groups, else halves of the first task."""
-    grouped = [task for task in list_tasks(numbers)
-               if bool(numbers["effect_correlation"].sel(task=task, parts="groups").notnull())]  # fmt: skip
-    return (grouped[0], "groups") if grouped else (list_tasks(numbers)[0], "halves")
-
-
-def draw_parts(numbers: xr.Dataset, task: str, parts: str) -> Figure:
-    """Draw the effect of every head on one part of the data against that on the other."""
-    part = numbers.sel(task=task, parts=parts)
-    names = [str(name) for name in part["part_name"].values]
-    table = [part["effect"].isel(side=side, drop=True).astype(float) for side in (0, 1)]
-    data = xr.Dataset({"first": table[0].drop_vars(("task", "parts")), "second": table[1].drop_vars(("task", "parts"))})
-    for variable, name in zip(("first", "second"), names, strict=True):
-        data[variable].attrs["long_name"] = f"change of the score, {name}"
-    return draw(data, "scatter", x="first", y="second", title=f"{task}: {_join(names)}")
 
 
 def report_training(numbers: xr.Dataset, inputs: Sample) -> list[Part]:
