@@ -87,3 +87,20 @@ def test_a_config_starts_a_new_model_with_the_words_of_the_texts(headscope, fold
     refused = headscope(*command, *options, "--model", folder / "model")
     assert refused.returncode == 2
     assert "are given, but one model is trained" in " ".join(refused.stderr.split())
+
+
+def test_a_new_encoder_decoder_learns_subwords_and_is_scored(headscope, tmp_path):
+    sizes = {"d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "encoder_ffn_dim": 16, "decoder_ffn_dim": 16}
+    heads = {"encoder_attention_heads": 2, "decoder_attention_heads": 2, "max_position_embeddings": 64}
+    (tmp_path / "bart.json").write_text(json.dumps({"model_type": "bart", "vocab_size": 300, **sizes, **heads}))
+    options = ("--task", "translation", "--config", tmp_path / "bart.json", "--epochs", "1", "--max-length", "32")
+    command = ("finetune", "translation_templates:train:16", *options, "--device", "cpu")
+    done = headscope(*command, "-o", tmp_path / "model")
+    assert done.returncode == 0, done.stderr
+    assert json.loads((tmp_path / "model" / "config.json").read_text())["vocab_size"] == 300
+    scored = headscope("score", "translation_templates:test:2", "--model", tmp_path / "model", "--device", "cpu")
+    assert scored.returncode == 0, scored.stderr
+    assert all(name in scored.stdout for name in ("bleu", "chrf", "log_likelihood"))
+    refused = headscope(*command, "--tokenizer", "letters", "-o", tmp_path / "other")
+    assert refused.returncode == 2
+    assert "Known: subwords, words" in " ".join(refused.stderr.split())

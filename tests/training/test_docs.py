@@ -18,3 +18,4 @@ def test_the_session_of_the_page_runs(tmp_path, monkeypatch):
     assert open_result("score.nc").sizes["example"] == 8
     np.testing.assert_allclose(names["found"]["logits"], names["same"]["logits"], atol=1e-4)  # float32, six layers
     assert names["hs"].capture(names["new"], "the key near the cabinets").visible[0].all()
+    assert names["without"].sizes["bleu_count"] == 10

@@ -50,7 +50,7 @@ def verb(
     site: Site = None,
     task: Annotated[
         str,
-        typer.Option(help="classification, regression, choice, mlm or causal. auto: inferred from the model."),
+        typer.Option(help="classification, regression, choice, translation, mlm or causal. auto: from the model."),
     ] = "auto",
     text: Text = None,
     pair: Pair = None,

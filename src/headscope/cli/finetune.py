@@ -31,7 +31,11 @@ OPTIONS = (
 Checkpoints = Annotated[int, typer.Option(help="Number of models to keep at equal distances, as OUT/step-24, …")]
 Config = Annotated[
     Path | None,
-    typer.Option(help="Train a new model with this config (JSON, as transformers' config.json), on whole words."),
+    typer.Option(help="Train a new model with this config (JSON, as transformers' config.json)."),
+]
+Tokenizer = Annotated[
+    str | None,
+    typer.Option(help="Of a new model: words or subwords. Default: subwords for encoder-decoders, else words."),
 ]
 
 
@@ -41,7 +45,7 @@ def verb(
     dev: Annotated[str | None, typer.Option(help="Data to score after each epoch.")] = None,
     model: Model = None,
     task: Annotated[
-        str, typer.Option(help="classification, regression, choice or mlm. auto: inferred from the labels.")
+        str, typer.Option(help="classification, regression, choice, translation, mlm or causal. auto: from the labels.")
     ] = "auto",
     text: Text = None,
     pair: Pair = None,
@@ -61,6 +65,7 @@ def verb(
         int | None, typer.Option(help="Number of training examples, sampled at random. Default: all.")
     ] = None,
     config: Config = None,
+    tokenizer: Tokenizer = None,
     from_scratch: Annotated[bool, typer.Option("--from-scratch", help="Start from random weights.")] = False,
     keep_checkpoints: Annotated[
         bool, typer.Option("--keep-checkpoints", help="Keep the model of every epoch as OUT/epoch-1, …")
@@ -79,24 +84,25 @@ def verb(
         examples = {
             name: read_examples(options[name], options) for name in ("train", "dev") if options[name] is not None
         }
-        options |= _read_new_model(config, model)
+        options |= _read_new_model(config, model, tokenizer)
     hs.finetune(**examples, **{name: options[name] for name in OPTIONS}, overwrite=force)
     console = Console(highlight=False)
     _print_summary(console, json.loads((out / "finetune.json").read_text(encoding="utf-8")))
     console.print(f"Wrote {out}", soft_wrap=True)
 
 
-def _read_new_model(config: Path | None, model: str | None) -> dict[str, Any]:
+def _read_new_model(config: Path | None, model: str | None, tokenizer: str | None) -> dict[str, Any]:
     """Return the options of hs.finetune for a new model; without a config, those for the given one."""
     if config is None:
-        return {"tokenizer": None}
+        return {}
     if model is not None:
         raise InputError(
             f"Both --config {config} and --model {model} are given, but one model is trained. Leave one out."
         )
-    from headscope.training.new_model import WORDS, read_config
+    from headscope.training.new_model import SUBWORDS, WORDS, read_config
 
-    return {"model": read_config(config), "tokenizer": WORDS}
+    new = read_config(config)
+    return {"model": new, "tokenizer": tokenizer or (SUBWORDS if new.is_encoder_decoder else WORDS)}
 
 
 def _print_summary(console: Console, stamp: dict[str, Any]) -> None:

@@ -31,7 +31,7 @@ def verb(
     data: Annotated[str, typer.Argument(help="A file (.jsonl .csv .tsv .txt .parquet) or glue:mrpc:dev@DIR.")],
     model: Annotated[str, typer.Option(help="The folder of a tuned model, or a hub id.")],
     task: Annotated[
-        str, typer.Option(help="classification, regression, choice or mlm. auto: inferred from the model.")
+        str, typer.Option(help="classification, regression, choice, translation, mlm or causal. auto: from the model.")
     ] = "auto",
     edit: Edits = None,
     text: Text = None,

@@ -39,10 +39,10 @@ def finetune(
     """Fine-tune a model for a task, and return it as `hs.load(out)` would.
 
     `model` is anything that `hs.load` takes (None is the small default), a Model, or a config of transformers with a
-    `tokenizer`, which starts from scratch; `tokenizer="words"` makes one whose tokens are the words of `train`. `train`
-    and `dev` are examples, or anything that `hs.read` reads. `task` is "classification", "regression", "choice" or
-    "mlm"; "auto" infers it from the labels. `out` becomes a complete model folder with `finetune.json`: the settings,
-    fingerprints of the data, dev scores and the loss curve.
+    `tokenizer`, which starts from scratch; `tokenizer="words"` makes one whose tokens are the words of `train`, and
+    "subwords" one of parts of words. `train` and `dev` are examples, or anything that `hs.read` reads. `task` is
+    "classification", "regression", "choice", "translation", "mlm" or "causal"; "auto" infers it from the labels. `out`
+    becomes a complete model folder with `finetune.json`: settings, fingerprints of the data, dev scores, loss curve.
 
     An interrupted run is resumed with `resume=True`; `overwrite=True` deletes the fine-tuning that `out` holds, and
     starts over. `keep_checkpoints` keeps the model of every epoch as `out/epoch-1` and so on; `checkpoints=10` keeps
