@@ -89,7 +89,7 @@ def test_a_config_starts_a_new_model_with_the_words_of_the_texts(headscope, fold
     assert "are given, but one model is trained" in " ".join(refused.stderr.split())
 
 
-def test_a_new_encoder_decoder_learns_subwords_and_is_scored(headscope, tmp_path):
+def test_a_new_encoder_decoder_learns_subwords_and_is_scored(headscope, tmp_path):  # noqa: F811
     sizes = {"d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "encoder_ffn_dim": 16, "decoder_ffn_dim": 16}
     heads = {"encoder_attention_heads": 2, "decoder_attention_heads": 2, "max_position_embeddings": 64}
     (tmp_path / "bart.json").write_text(json.dumps({"model_type": "bart", "vocab_size": 300, **sizes, **heads}))
