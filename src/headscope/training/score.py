@@ -32,7 +32,8 @@ def score(
     the logit of the label minus the largest of the others; `majority` is the share of the most common label. `edit`
     changes the model's attention while it runs, as in `hs.edited`. Texts are truncated as in fine-tuning, where the
     model's folder says so, else to what the model can read. `pad_to` pads them to a number of tokens, for edits that
-    use padding.
+    use padding. An encoder-decoder translates each text, and `bleu`, `chrf` and `log_likelihood` compare it with the
+    second text of the example.
 
     >>> from transformers import BertForSequenceClassification
     >>> untrained = hs.load(BertForSequenceClassification(model.network.config), tokenizer=model.tokenizer)
