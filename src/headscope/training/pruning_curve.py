@@ -12,7 +12,7 @@ from headscope.core.example import Example
 from headscope.edits.zero_heads import ZeroHeads
 from headscope.engine.count_heads import count_heads
 from headscope.engine.progress import show_progress
-from headscope.engine.pruning.prune import pruned_heads
+from headscope.engine.pruning.pruned_config import pruned_heads
 from headscope.engine.sites import find_sites
 from headscope.results.stamp import fingerprint_examples, stamp
 from headscope.training.changes import compare_scores

@@ -1,5 +1,6 @@
 """Which heads of an attention module are left, under the numbers that they had before others were removed."""
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,12 +19,17 @@ class KeptHeads:
 
     heads: tuple[int, ...]
     total: int  # the number of heads before
+    size: int = 1  # the dimension of a head
     group: int = 1  # query heads for each key-value head, before
 
     @property
     def missing(self) -> list[int]:
         """The heads that were removed."""
         return [head for head in range(self.total) if head not in self.heads]
+
+    def count_users(self) -> Counter[int]:
+        """Return the number of query heads that are left for each key-value head that is left, in order."""
+        return Counter(head // self.group for head in self.heads)
 
     def expand(self, tensor: Tensor) -> Tensor:
         """Return [batch, kept head, …] with zeros in place of the removed heads."""

@@ -13,11 +13,9 @@ from headscope.core.prose import count_noun, join_words
 from headscope.engine.interface import calls_interface
 from headscope.engine.model import Model, check_model, name_modules
 from headscope.engine.pruning.kept_heads import KeptHeads
+from headscope.engine.pruning.pruned_config import restore_config, update_config
 from headscope.engine.pruning.remove_heads import count_heads, remove_heads
 from headscope.engine.sites import find_sites
-
-CONFIG_ENTRY = "headscope_pruned_heads"
-"""The entry of a model's config that lists its pruned heads; it is saved with the model."""
 
 Heads = Mapping[str, Mapping[str, KeptHeads]]
 """The heads that are left, by site and name of the module."""
@@ -31,8 +29,9 @@ def prune(model: Model, heads: str | Sequence[str]) -> Model:
     not changed.
 
     Heads keep their names: after `L3H1` is pruned, `L3H2` is still `L3H2` in edits, captures and another `hs.prune`,
-    and `L3H1` is NaN in captures. `network.save_pretrained(folder)` saves the model, and `hs.load(folder)` reads it;
-    the library's own `from_pretrained` does not, because its layers have different numbers of heads.
+    and `L3H1` is NaN in captures. `hs.save(model, folder)` writes the model, and `hs.load(folder)` reads it. The
+    library's own `from_pretrained` refuses it, because its layers have different numbers of heads; it reads a Llama
+    whose layers keep equally many, with equally many for each key-value head and a number that divides its width.
 
     Where query heads share keys and values (GQA), a key-value head is removed with the last of its query heads. Where
     the query heads that are left are not equally many for each key-value head, key-value heads are repeated after they
@@ -61,9 +60,8 @@ def prune_network(model: Model, names: Sequence[str]) -> list[str]:
             if gone:
                 remove_heads(model, name, facts, gone)
                 removed += [name_head(site, layer, head, sites=len(heads)) for head in gone]
-    config = model.network.config
-    listed = dict.fromkeys([*pruned_heads(config), *removed])  # a config that is loaded lists them already
-    setattr(config, CONFIG_ENTRY, list(listed))
+    left = [kept for layers in list_heads(model).values() for kept in layers.values()]
+    update_config(model.network.config, removed, left, facts)
     return removed
 
 
@@ -72,16 +70,12 @@ def name_head(site: str, layer: int, head: int, *, sites: int) -> str:
     return f"{site}.L{layer}H{head}" if sites > 1 else f"L{layer}H{head}"
 
 
-def pruned_heads(config: Any) -> list[str]:
-    """Return the names of the heads that a model has lost, from its config."""
-    return list(getattr(config, CONFIG_ENTRY, None) or [])
-
-
 def make_pruned_class(architecture: Any, family: Family, heads: Sequence[str]) -> Any:
     """Return a class of networks that lose heads when they are built, so that saved weights fit into them."""
 
     class Pruned(architecture):  # type: ignore[misc]  # its class is known at run time
         def __init__(self, config: Any, *args: Any, **kwargs: Any) -> None:
+            restore_config(config)
             super().__init__(config, *args, **kwargs)
             prune_network(Model(self, None, family, architecture.__name__), heads)
             self.__class__ = architecture

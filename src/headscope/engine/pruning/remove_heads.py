@@ -3,8 +3,8 @@
 A head is removed as transformers once did it with `prune_heads`, so that the rest computes what it did before.
 """
 
-from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from math import gcd
 from typing import Any
 
@@ -29,14 +29,14 @@ def count_heads(model: Model, name: str, facts: HeadWeights) -> KeptHeads:
     size = getattr(module, facts.size)
     heads = _input_width(find_projection(model, name)) // size
     widths = [_output_width(layer) for layer in _find_projections(module, facts)]
-    return KeptHeads(tuple(range(heads)), heads, max(1, heads * size // min(widths)))
+    return KeptHeads(tuple(range(heads)), heads, size, max(1, heads * size // min(widths)))
 
 
 def remove_heads(model: Model, name: str, facts: HeadWeights, heads: Sequence[int]) -> None:
     """Remove heads of one attention module in place."""
     module, before = model.network.get_submodule(name), count_heads(model, name, facts)
-    kept = KeptHeads(tuple(head for head in before.heads if head not in heads), before.total, before.group)
-    size, width = getattr(module, facts.size), len(before.heads) * getattr(module, facts.size)
+    kept = replace(before, heads=tuple(head for head in before.heads if head not in heads))
+    size, width = before.size, len(before.heads) * before.size
     positions = [before.heads.index(head) for head in kept.heads]
     output = find_projection(model, name)
     shares = before.group > 1
@@ -68,7 +68,7 @@ def _change_class(module: Any, projection: str | None, facts: HeadWeights, kept:
 
 def _cut_shared(layer: Any, before: KeptHeads, kept: KeptHeads, size: int) -> None:
     """Remove key-value heads that no query head uses; repeat the others where the groups differ in size."""
-    old, counts = sorted({head // kept.group for head in before.heads}), _count_users(kept)
+    old, counts = sorted({head // kept.group for head in before.heads}), kept.count_users()
     _cut(layer, _expand_rows([old.index(head) for head in counts], size), inputs=False)
     group = _group_size(kept)
     repeats = [index for index, users in enumerate(counts.values()) for _ in range(users // max(1, group))]
@@ -78,14 +78,9 @@ def _cut_shared(layer: Any, before: KeptHeads, kept: KeptHeads, size: int) -> No
         layer.repeats, layer.head_size = repeats, size
 
 
-def _count_users(kept: KeptHeads) -> Counter[int]:
-    """Return the number of query heads that are left for each key-value head that is left, in order."""
-    return Counter(head // kept.group for head in kept.heads)
-
-
 def _group_size(kept: KeptHeads) -> int:
     """Return the number of query heads for each key-value head, after those of larger groups are repeated."""
-    return gcd(*_count_users(kept).values())
+    return gcd(*kept.count_users().values())
 
 
 def _find_projections(module: Any, facts: HeadWeights) -> list[Any]:
