@@ -36,7 +36,7 @@ def test_heads_are_named(folder, tmp_path):  # noqa: F811
     smaller = str(tmp_path / "smaller")
     out = run("prune", folder, "--heads", "L0H1", "--heads", "L1", "-o", smaller)
     assert "5 heads pruned" in out
-    assert "the from_pretrained of transformers refuses it" in out
+    assert "from_pretrained of transformers refuses it" in out
     assert "exists already" in run("prune", folder, "--heads", "L0H1", "-o", smaller, code=2)
     run("prune", folder, "--heads", "L0H1", "-o", smaller, "--force")
     assert hs.load(smaller).network.config.headscope_pruned_heads == ["L0H1"]

@@ -39,6 +39,7 @@ def verb(
     if (heads is None) == (curve is None) or (curve is None) != (pruned is None):
         raise InputError("Name the heads with --heads, or give --curve and --pruned.")
     with load_library() as hs:
+        from headscope.engine.pruning.pruned_config import BEFORE
         from headscope.results.store import refuse_folder
 
         refuse_folder(out, overwrite=force)
@@ -47,11 +48,13 @@ def verb(
         smaller = hs.prune(loaded, names)
         hs.save(smaller, out, overwrite=force)
     before, after = (part.network.num_parameters() for part in (loaded, smaller))
-    count = len(smaller.network.config.headscope_pruned_heads)
+    config = smaller.network.config
+    count = len(config.headscope_pruned_heads)
+    also = ", or with from_pretrained." if hasattr(config, BEFORE) else "; from_pretrained of transformers refuses it."
     console = Console(highlight=False)
     console.print(
         f"{count_noun(count, 'head')} pruned: {after:,} of {before:,} weights are left ({after / before:.1%}). Read it "
-        "with headscope or hs.load; the from_pretrained of transformers refuses it.",
+        f"with headscope or hs.load{also}",
         soft_wrap=True,
     )
     console.print(f"Wrote {out}", soft_wrap=True)
