@@ -1,5 +1,6 @@
-"""The table of docs/training.md, from docs/results/finetune.nc."""
+"""The tables of docs/training.md, from docs/results/finetune.nc and translation.json."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,26 @@ def table() -> str:
     settings = "; ".join(f"`{name}` {_describe(tuning)}" for name, tuning in _read_settings(facts).items())
     made = f"{facts['command']}: one seed, float32, {_describe_devices(facts)}"
     return "\n".join(lines) + f"\n\nSettings: {settings}.\nMade by {made}.\n"
+
+
+def translation() -> str:
+    """Return the scores of the model that docs/runs/translation.py trained, and its settings."""
+    found = json.loads((DOCS / "results" / "translation.json").read_text(encoding="utf-8"))
+    facts, scores, circumstances = found["training"]["facts"], found["scores"], found["training"]["circumstances"]
+    config = facts["config"]
+    cells = [
+        f"{scores[name]:{form}} [{scores[f'{name}_low']:{form}}, {scores[f'{name}_high']:{form}}]"
+        for name, form in (("bleu", ".1f"), ("chrf", ".1f"), ("log_likelihood", ".2f"))
+    ]
+    packages = ", ".join(f"{name} {circumstances[name]}" for name in ("torch", "transformers"))
+    return (
+        "| training pairs | BLEU | chrF | log-likelihood of a token | test pairs |\n|---|---|---|---|---|\n"
+        f"| {facts['n']:,} | {' | '.join(cells)} | {int(scores['n']):,} |\n\n"
+        f"A {config['model_type'].upper()} with {config['encoder_layers']} + {config['decoder_layers']} layers of "
+        f"{config['encoder_attention_heads']} heads, width {config['d_model']} and {config['vocab_size']:,} subwords; "
+        f"training {_describe(facts)}; seed {facts['seed']}, float32, {circumstances['seconds']:.0f} s on "
+        f"{circumstances['device']}.\nMade by {found['command']} with {packages}.\n"
+    )
 
 
 def _make_row(run: xr.Dataset, task: str) -> str:

@@ -153,6 +153,19 @@ def test_scores_have_intervals_and_a_confusion_matrix():
     assert "Not shown here: `logits`." in paragraph_text(document)
 
 
+def test_a_score_of_translations_shows_the_first_of_them():
+    names = {"text": "source", "reference": "reference", "prediction": "written by the model"}
+    texts = {name: ("example", np.array([f"{name} {row}" for row in range(12)], object)) for name in names}
+    counts = {"bleu": 26.5, "bleu_counts": (("example", "bleu_count"), np.ones((12, 10), int))}
+    coords = {"example": [str(row) for row in range(12)], "text": texts.pop("text")}
+    document = build_document({"x": stamp(xr.Dataset({**counts, **texts}, coords), command="hs.score", n=12)})
+    table = parts(document, Table)["texts"]
+    assert (len(table.frame), table.n) == (10, 10)
+    assert table.frame.loc["3"].to_dict() == {title: f"{name} 3" for name, title in names.items()}
+    assert "first 10 of 12 examples" in table.caption
+    assert "spread" not in parts(document, Table)
+
+
 def test_maps_are_drawn_side_by_side():
     document = build_document({"x": dataset()})
     assert {"compare", "every_head_raw", "every_head_effective"} <= set(parts(document, Picture))

@@ -22,6 +22,7 @@ from headscope.results.stamp import read_provenance
 
 MAX_CELLS = 200  # of a table of other numbers
 MAX_CLASSES = 12  # of a confusion matrix
+MAX_TEXTS = 10  # translations
 
 
 def score_sections(data: xr.Dataset, context: SectionContext, done: set[str]) -> tuple[list[Section], list[str]]:
@@ -34,6 +35,9 @@ def score_sections(data: xr.Dataset, context: SectionContext, done: set[str]) ->
     if {"prediction", "label"} <= set(rest) and "class" in data.coords and data.sizes["class"] <= MAX_CLASSES:
         parts.append(_confusion_table(data, context))
         shown |= {"prediction", "label"}
+    if {"prediction", "reference"} <= set(rest):
+        parts.append(_text_table(data, context))
+        shown |= {"prediction", "reference"}
     if {"least", "greatest", "raw"} <= set(rest):
         name = context.name("identifiability")
         parts.append(try_figure(data, "identifiability", name, "How far each weight is determined", 1))
@@ -68,6 +72,16 @@ def _confusion_table(data: xr.Dataset, context: SectionContext) -> Table:
     frame = pd.DataFrame(counts, index=pd.Index(classes, name="label"), columns=answers)
     caption = "Labels (rows) and answers (columns), in examples"
     return Table(context.name("confusion"), caption, frame, _count_examples(data))
+
+
+def _text_table(data: xr.Dataset, context: SectionContext) -> Table:
+    """Return the first texts that a model wrote, beside what it read and what was expected."""
+    names = {"text": "source", "reference": "reference", "prediction": "written by the model"}
+    first = data.isel(example=slice(MAX_TEXTS))
+    columns = {title: [str(text) for text in first[name].values] for name, title in names.items() if name in first}
+    frame = pd.DataFrame(columns, index=pd.Index([str(name) for name in first["example"].values], name="example"))
+    caption = f"What the model wrote, for the first {len(frame)} of {data.sizes['example']:,} examples"
+    return Table(context.name("texts"), caption, frame, len(frame))
 
 
 def _tables_by_axes(data: xr.Dataset, names: list[str], context: SectionContext) -> dict[tuple[str, ...], Table]:

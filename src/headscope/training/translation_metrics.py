@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from headscope.core.errors import require_package
 
@@ -15,7 +15,7 @@ BETA = 2  # weight of recall in chrF
 
 def count_matches(
     translations: Sequence[str], references: Sequence[str]
-) -> tuple[Float[np.ndarray, "example 10"], Float[np.ndarray, "example 18"]]:
+) -> tuple[Int[np.ndarray, "example 10"], Int[np.ndarray, "example 18"]]:
     """Return the counts of each translation that BLEU and chrF are computed from, as sacrebleu has them.
 
     For BLEU: the words of the translation and of the reference, then the matching n-grams of each order, then all
@@ -24,7 +24,7 @@ def count_matches(
     """
     metrics = require_package("sacrebleu", "translation", "Scoring translations").metrics
     bleu, chrf = (
-        np.array(metric._extract_corpus_statistics(translations, [references]), dtype=np.float64)
+        np.array(metric._extract_corpus_statistics(translations, [references]), dtype=np.int64)
         for metric in (metrics.BLEU(force=True), metrics.CHRF(char_order=CHARACTER_ORDERS, beta=BETA))
     )
     return bleu, chrf

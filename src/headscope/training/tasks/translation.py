@@ -92,9 +92,10 @@ class Translation(Task):
 
     def compute_metrics(self, answers: Answers) -> dict[str, Metric]:
         """Return BLEU, chrF and the mean log-likelihood of a reference token."""
-        loss, tokens = (answers[name].astype(float) for name in ("loss", "tokens"))
+        names = ("loss", "tokens", "bleu_counts", "chrf_counts")
+        loss, tokens, bleu, chrf = (answers[name].astype(float) for name in names)
         return {
-            "bleu": make_sum_metric(bleu_from_sums, answers["bleu_counts"]),
-            "chrf": make_sum_metric(chrf_from_sums, answers["chrf_counts"]),
+            "bleu": make_sum_metric(bleu_from_sums, bleu),
+            "chrf": make_sum_metric(chrf_from_sums, chrf),
             "log_likelihood": make_sum_metric(divide_sums, np.stack([-loss, tokens], -1)),
         }
