@@ -17,12 +17,32 @@ def make_parser(description: str | None) -> argparse.ArgumentParser:
     return argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
 
 
+def add_commands(parser: argparse.ArgumentParser, **functions: Command) -> list[argparse.ArgumentParser]:
+    """Add a command with the option --out for every function; `call_command` calls the one that is asked for."""
+    subparsers = parser.add_subparsers(required=True)
+    commands = [subparsers.add_parser(name) for name in functions]
+    for command, function in zip(commands, functions.values(), strict=True):
+        command.add_argument("--out", type=Path, required=True, help="output path")
+        command.set_defaults(command=function)
+    return commands
+
+
+def call_command(parser: argparse.ArgumentParser) -> None:
+    """Parse the command line, and call the function of its command with the options."""
+    options = parser.parse_args()
+    options.command(options)
+
+
 def add_run_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of one run."""
     parser.add_argument("--data", type=Path, required=True, help="folder of the data")
     parser.add_argument("--model", help="a hub id or a folder; default: a small BERT")
-    parser.add_argument("--out", type=Path, required=True, help="output path")
     parser.add_argument("--limit", type=int, help="number of examples")
+
+
+def add_paths(parser: argparse.ArgumentParser) -> None:
+    """Add the argument of a command that joins all runs into one file."""
+    parser.add_argument("paths", type=Path, nargs="+", help="files of the runs")
 
 
 def run_or_join(
@@ -36,20 +56,14 @@ def run_or_join(
 ) -> None:
     """Parse the command line, and call `run` or `join` with its options."""
     parser = make_parser(description)
-    commands = parser.add_subparsers(required=True)
-    running = commands.add_parser("run", help="run one model on one dataset")
+    running, joining = add_commands(parser, run=run, join=join)
     if argument is not None:
         running.add_argument(argument, choices=choices)
     add_run_options(running)
     if settings is not None:
         running.add_argument("--settings", choices=settings, default=next(iter(settings)))
-    running.set_defaults(command=run)
-    joining = commands.add_parser("join", help="join all runs into one file")
-    joining.add_argument("paths", type=Path, nargs="+", help="files of the runs")
-    joining.add_argument("--out", type=Path, required=True, help="output file")
-    joining.set_defaults(command=join)
-    options = parser.parse_args()
-    options.command(options)
+    add_paths(joining)
+    call_command(parser)
 
 
 def join_models(options: argparse.Namespace) -> None:

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from commands import make_parser  # beside this file
+from commands import add_commands, add_paths, add_run_options, call_command, make_parser  # beside this file
 
 import headscope as hs
 from headscope.measuring.checkpoint import read_checkpoint
@@ -79,22 +79,13 @@ def count_tokens(merged: xr.Dataset) -> list[int]:
 def main() -> None:
     """Run or join."""
     parser = make_parser(__doc__)
-    commands = parser.add_subparsers(required=True)
-    running = commands.add_parser("run", help="run one model on one task")
+    running, joining = add_commands(parser, run=run, join=join)
     running.add_argument("task", choices=TASKS)
-    running.add_argument("--data", type=Path, required=True, help="the folder of GLUE")
+    add_run_options(running)
     running.add_argument("--lens", choices=sorted(NAMES), required=True, help="what is measured")
-    running.add_argument("--model", help="a hub id or a folder; default: a small BERT")
     running.add_argument("--shard", help="such as 3/16: the third of sixteen parts")
-    running.add_argument("--limit", type=int, help="number of texts")
-    running.add_argument("--out", type=Path, required=True, help="output .state")
-    running.set_defaults(command=run)
-    joining = commands.add_parser("join", help="join all runs into one file")
-    joining.add_argument("paths", type=Path, nargs="+", help="files of the runs")
-    joining.add_argument("--out", type=Path, required=True, help="output file")
-    joining.set_defaults(command=join)
-    options = parser.parse_args()
-    options.command(options)
+    add_paths(joining)
+    call_command(parser)
 
 
 if __name__ == "__main__":

@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from commands import add_commands, call_command, make_parser  # beside this file
 
 import headscope as hs
 from headscope.engine.sample_maps import make_pattern_map
@@ -253,9 +254,8 @@ def _read(folders: list[Path]) -> list[PatternMap]:
 
 def main() -> None:
     """Run draw, choose or join."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    commands: Any = parser.add_subparsers(required=True)
-    drawing, choosing, joining = (commands.add_parser(command.__name__) for command in (draw, choose, join))
+    parser = make_parser(__doc__)
+    drawing, choosing, joining = add_commands(parser, draw=draw, choose=choose, join=join)
     drawing.add_argument("--model", help="a hub id or a folder; by default a small BERT")
     drawing.add_argument("--name", choices=LAYERS, required=True, help="the pretrained model it is or comes from")
     drawing.add_argument("--sample", choices=SEEDS, default="first", help="which of the two samples")
@@ -267,11 +267,7 @@ def main() -> None:
     choosing.add_argument("folders", type=Path, nargs="+")
     joining.add_argument("folders", type=Path, nargs="+")
     joining.add_argument("--chosen", type=Path, help="a file with the ids of the pool to include, one per line")
-    for command, function in ((drawing, draw), (choosing, choose), (joining, join)):
-        command.add_argument("--out", type=Path, required=True)
-        command.set_defaults(run=function)
-    options = parser.parse_args()
-    options.run(options)
+    call_command(parser)
 
 
 if __name__ == "__main__":

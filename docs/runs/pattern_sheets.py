@@ -13,7 +13,8 @@ import csv
 import random
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+
+from commands import add_commands, call_command, make_parser  # beside this file
 
 from headscope.cli.patterns_label import KEYS
 from headscope.patterns.labels.labelled_maps import PatternMap, read_labelled_maps, save_labels
@@ -79,17 +80,13 @@ def _read_packets(folder: Path) -> dict[tuple[str, str, str], str]:
 
 def main() -> None:
     """Run draw or collect."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    commands: Any = parser.add_subparsers(required=True)
-    drawing, collecting = (commands.add_parser(command.__name__) for command in (draw, collect))
+    parser = make_parser(__doc__)
+    drawing, collecting = add_commands(parser, draw=draw, collect=collect)
     drawing.add_argument("folders", type=Path, nargs="+", help="folders of maps")
     collecting.add_argument("sheets", type=Path, help="the folder that draw wrote, with the annotators' files")
-    for command, function in ((drawing, draw), (collecting, collect)):
+    for command in (drawing, collecting):
         command.add_argument("--key", type=Path, required=True, help="the file that tells which map has which number")
-        command.add_argument("--out", type=Path, required=True)
-        command.set_defaults(run=function)
-    options = parser.parse_args()
-    options.run(options)
+    call_command(parser)
 
 
 if __name__ == "__main__":

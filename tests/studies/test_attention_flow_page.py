@@ -1,9 +1,6 @@
 """The page of the docs on attention flow is generated from result files only."""
 
-import re
-import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 import xarray as xr
@@ -15,9 +12,7 @@ from headscope.results.stamp import read_provenance, stamp
 from headscope.results.store import open_result
 from headscope.studies.attention_flow.claims import CLAIMS
 from tests.studies.data import found
-from tests.studies.test_page import read_script
-
-DOCS = Path(__file__).parents[2] / "docs"
+from tests.studies.pages import DOCS, check_page, check_stamps, check_tables, join_runs, read_script
 
 
 @pytest.fixture(scope="module")
@@ -43,18 +38,12 @@ def joined(tmp_path_factory):
                 named = [data.assign_coords(task=[name]).expand_dims(seed=[seed], axis=1) for seed in (0, 1)]
                 data = stamp(join_seeds(named), **read_provenance(data))
             write_npz(data, folder / "found" / f"tiny.{task}.{part}.npz")
-    script = [sys.executable, DOCS / "runs" / "attention_flow.py", "join", folder / "found", "--out", folder]
-    done = subprocess.run(script, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    join_runs("attention_flow", folder)
     return folder
 
 
 def test_runs_are_joined_into_stamped_files(joined):
-    assert {path.name for path in joined.glob("*.nc")} == {
-        "attention_flow_tiny.nc", "attention_flow_tiny_shown.nc", "attention_flow_tiny_maps.nc",
-    }  # fmt: skip
-    for path in joined.glob("*.nc"):
-        assert {"command", "model", "weights_hash", "data", "n", "version"} <= set(read_provenance(open_result(path)))
+    check_stamps(joined, [f"attention_flow_{name}.nc" for name in ("tiny", "tiny_shown", "tiny_maps")])
     whole, one = open_result(joined / "attention_flow_tiny.nc"), found("attention_flow")["numbers"]
     assert whole["correlation"].dims[:2] == ("task", "seed")
     assert (whole["task"].values.tolist(), whole["seed"].values.tolist()) == (["templates", "SST-2"], [0, 1])
@@ -65,9 +54,10 @@ def test_runs_are_joined_into_stamped_files(joined):
 
 
 def test_the_page_answers_in_words_and_numbers_with_four_figures(facts, maker):
-    text = maker.page(facts).decode()
     claims = len(CLAIMS)
-    for said in (
+    check_page(
+        maker,
+        facts,
         f"Of {2 * claims} verdicts, those on {claims} claims for 2 pairs of a model and a task, ",
         "Every model was trained with 2 seeds for each task, and a verdict needs the same answer from all of them.",
         f"0 of {2 * claims} verdicts differ between seeds",  # which are the same here
@@ -75,20 +65,14 @@ def test_the_page_answers_in_words_and_numbers_with_four_figures(facts, maker):
         "The paper prints 0.69, 0.32, 0.32 for blank-out",
         "With only correct predictions ",
         "of all pairs are at the bound",
-    ):
-        assert said in text
-    pictures = re.findall(r"!\[[^]]+\]\(pictures/([^)]+)\)", text)
-    assert len(pictures) == 4
-    assert set(pictures) <= set(maker.drawn(facts))
-    assert "nan" not in text
-    assert len(text.split()) < 1300  # two screens and the captions
+    )
 
 
 def test_all_tables_are_on_a_page_of_their_own(facts, maker):
-    ((main, _), (tables, content)) = maker.made(facts)
-    assert (main.name, tables.name) == ("attention_flow.md", "attention_flow_tables.md")
-    text = content.decode()
-    for said in (
+    check_tables(
+        maker,
+        facts,
+        "attention_flow",
         "## tiny",
         "| Flow correlates better with blank-out than raw attention does, in the last layer. |",
         "(the paper's Table 3)",
@@ -96,12 +80,8 @@ def test_all_tables_are_on_a_page_of_their_own(facts, maker):
         "| SST-2 | flow |",
         "The studied model has no such head",
         "it ranks densely",
-    ):
-        assert said in text
-    assert "nan" not in text
-    drawn = set(re.findall(r"\(pictures/([^)]+)\)", text))
-    assert "attention_flow_tiny_inner.svg" in drawn
-    assert drawn <= set(maker.drawn(facts))
+        "(pictures/attention_flow_tiny_inner.svg)",
+    )
 
 
 def test_sentences_follow_from_the_numbers(facts, maker):

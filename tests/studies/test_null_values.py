@@ -5,7 +5,7 @@ import pytest
 import xarray as xr
 
 from headscope.results.stamp import stamp
-from tests.studies.test_page import DOCS, read_script
+from tests.studies.pages import DOCS, read_script
 
 NAMES = ("dispersion", "sink", "sep", "cls", "distance")
 

@@ -1,11 +1,8 @@
 """The page of the docs is generated from result files only."""
 
 import argparse
-import importlib.util
 import re
-import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -19,18 +16,7 @@ from headscope.results.npz import write_npz
 from headscope.results.stamp import stamp
 from headscope.studies.effective_attention.claims import CLAIMS, SINK
 from tests.studies.data import found
-
-DOCS = Path(__file__).parents[2] / "docs"
-
-
-def read_script(path):
-    """A script of the docs as a module, which may import those beside it."""
-    if str(DOCS) not in sys.path:
-        sys.path.append(str(DOCS))
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+from tests.studies.pages import DOCS, check_page, check_stamps, check_tables, join_runs, read_script
 
 
 @pytest.fixture(scope="module")
@@ -47,9 +33,7 @@ def joined(tmp_path_factory):
     for label in ("tiny", "bert-base-shape_cpu"):
         timed_as = xr.concat(timed, "task", combine_attrs="override")
         write_npz(timed_as, folder / "found" / f"{label}.times.npz")
-    script = [sys.executable, DOCS / "runs" / "effective_attention.py", "join", folder / "found", "--out", folder]
-    done = subprocess.run(script, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    join_runs("effective_attention", folder)
     return folder
 
 
@@ -73,14 +57,10 @@ def test_runs_are_joined_into_stamped_files(joined):
     from headscope.results.stamp import read_provenance
     from headscope.results.store import open_result
 
-    assert {path.name for path in joined.glob("*.nc")} == {
-        "effective_attention_tiny.nc", "effective_attention_tiny_times.nc", "effective_attention_tiny_maps.nc",
-        "effective_attention_bert-base-shape_cpu_times.nc",
-    }  # fmt: skip
+    names = ("tiny", "tiny_times", "tiny_maps", "bert-base-shape_cpu_times")
+    check_stamps(joined, [f"effective_attention_{name}.nc" for name in names])
     for path in joined.glob("*.nc"):
-        facts = read_provenance(open_result(path))
-        assert {"command", "model", "weights_hash", "data", "n", "version"} <= set(facts)
-        assert facts["n"] == (12 if path.stem.endswith("_times") else 24)
+        assert read_provenance(open_result(path))["n"] == (12 if path.stem.endswith("_times") else 24)
     whole = open_result(joined / "effective_attention_tiny.nc")
     one = found("effective_attention")["numbers"]
     assert whole["share"].dims[:2] == ("task", "seed")
@@ -109,39 +89,31 @@ def test_runs_that_do_not_belong_together_are_not_joined(tmp_path, change, said)
 
 
 def test_the_page_answers_in_words_and_numbers_with_four_figures(facts, maker):
-    text = maker.page(facts).decode()
     claims = len(CLAIMS)
-    for expected in (
+    check_page(
+        maker,
+        facts,
         f"Of {2 * claims + 1} verdicts, those on {claims} claims for 2 pairs of a model and a task and 1 on time, ",
         "with tiny (d is 8) on RTE and SST-2, 24 inputs for each model",
         "Every model was fine-tuned with 2 seeds for each task, and a verdict needs the same answer from all of them.",
         f"0 of {2 * claims + 1} verdicts differ between seeds",  # which are the same here
         "of the inputs have at most d tokens",
-    ):
-        assert expected in text
-    pictures = re.findall(r"!\[[^]]+\]\(pictures/([^)]+)\)", text)
-    figures = maker.drawn(facts)
-    assert set(pictures) <= set(figures)
-    assert len(pictures) == 4
-    assert "nan" not in text
-    assert len(text.split()) < 1300  # two screens and the captions
+    )
 
 
 def test_all_tables_are_on_a_page_of_their_own(facts, maker):
-    ((main, _), (tables, content)) = maker.made(facts)
-    assert (main.name, tables.name) == ("effective_attention.md", "effective_attention_tables.md")
-    text = content.decode()
-    for expected in (
+    text = check_tables(
+        maker,
+        facts,
+        "effective_attention",
         "| RTE, the sink |",
         "| SST-2, paper |",
         "| [CLS] to punctuation, sum |",
         "one thread of a CPU (seconds of CPU time), random weights",
         "It was tuned with 2 seeds for each task (1 epoch, batch 8, learning rate 2e-05)",
         "pictures/effective_attention_scaled_thresholds.svg",
-    ):
-        assert expected in text
+    )
     assert "**Reduced**" not in text  # all of dev was studied
-    assert "nan" not in text
 
 
 def test_the_note_and_the_objections_have_their_numbers(facts):
