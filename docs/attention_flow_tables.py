@@ -39,7 +39,7 @@ def page(facts: FlowFacts) -> bytes:
         **verdict_values(facts),
         bodies="\n".join(to_markdown(body, _pictures(label), level=2) for label, body in bodies.items()),
         method="\n\n".join(f"- {line}" for line in method),
-        code=report.TEXTS["code"],
+        code=report.CODE,
     )
     return text.encode()
 

@@ -21,7 +21,7 @@ from headscope.reporting.markdown import table_to_markdown
 from headscope.results.stamp import read_provenance
 from headscope.studies import attention_flow
 from headscope.studies.attention_flow import claims, measure, paper
-from headscope.studies.attention_flow.report import document, report_pronouns
+from headscope.studies.attention_flow.report import CODE, document, report_pronouns
 from tests.studies.data import found, place, tiny
 
 NAME = "attention_flow"
@@ -266,6 +266,12 @@ def test_the_papers_tables_are_printed_as_there():
     frame = paper.print_table(paper.SST_GRADIENT, paper.SST_LAYERS)
     assert frame.loc["rollout"].tolist() == ["0.11 ± 0.19", "0.12 ± 0.21", "0.13 ± 0.21", "0.13 ± 0.20"]
     assert list(frame.columns) == ["L1", "L3", "L5", "L6"]
+
+
+def test_the_papers_tables_are_no_running_means():
+    layers = [0.32, 0.56, 1.22]  # the last is no correlation
+    assert [np.mean(layers[:count]) for count in (1, 2, 3)] == pytest.approx(paper.BLANK_OUT["flow"][0][:3])
+    assert f"would need a correlation of {layers[2]:.1f})" in CODE
 
 
 def test_the_study_has_at_most_600_lines():

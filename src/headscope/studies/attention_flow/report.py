@@ -28,6 +28,8 @@ JUDGED = TEXTS["judged"].format(
     gain=claims.GAIN, sst=claims.SST_GAIN, over=claims.OVER, drop=claims.DROP, growth=claims.GROWTH, low=claims.LOW,
     uniform=claims.UNIFORM, focus=claims.FOCUS, fade=claims.FADE, lift=claims.LIFT,
 )  # fmt: skip
+SECOND, THIRD = paper.BLANK_OUT["flow"][0][1:3]
+CODE = TEXTS["code"].format(third=3 * THIRD - 2 * SECOND)  # layer 3, if means of layers included all below
 
 
 def document(results: Results) -> Document:
@@ -47,7 +49,7 @@ def document(results: Results) -> Document:
         _report_saturation(numbers, inputs),
         Section("How it was measured, and what differs from the paper",
                 [inputs.table("verdict_numbers", verdict_numbers(judged)),
-                 *paragraphs(*TEXTS["method"].split("\n\n"), *TEXTS["code"].split("\n\n"))]),
+                 *paragraphs(*TEXTS["method"].split("\n\n"), *CODE.split("\n\n"))]),
     ]  # fmt: skip
     lead = TEXTS["lead"].format(**report.study_values(numbers, judged))
     title = "Attention rollout and attention flow: what the published comparison shows"
