@@ -70,7 +70,7 @@ def test_differences_from_the_paper_are_listed():
     assert said.startswith("dev is no task of the paper. The paper studies BERT-base, whose heads have 64 value")
     assert "this is tiny with 8, so that attention begins to differ at other lengths" in said
     assert "(1 epoch, batch 8, learning rate 2e-05)" in said
-    assert "It came tuned; the paper says" in report.describe_differences(one.assign(tuning=("task", [""])))
+    assert "It was fine-tuned already; the paper says" in report.describe_differences(one.assign(tuning=("task", [""])))
     assert "other lengths" not in report.describe_differences(one.assign(value_size=("task", [64])))
 
 

@@ -197,7 +197,7 @@ def study_values(numbers: xr.Dataset, judged: Sequence[JudgedClaim] = ()) -> dic
 def describe_origin(numbers: xr.Dataset, task: str) -> str:
     """Return where a task's examples come from, and how its model was tuned."""
     source, tuning = (str(numbers[name].sel(task=task).values) for name in ("source", "tuning"))
-    return f"{source}; {f'tuned with {tuning}' if tuning else 'the model came tuned'}"
+    return f"{source}; {f'tuned with {tuning}' if tuning else 'the model was fine-tuned already'}"
 
 
 def describe_unlearned(numbers: xr.Dataset) -> str:

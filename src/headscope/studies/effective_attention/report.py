@@ -231,6 +231,6 @@ def describe_differences(numbers: xr.Dataset, seeds: int = 1) -> str:
     same = values["size"] == paper.VALUE_SIZE
     values["lengths"] = "" if same else ", so that attention begins to differ at other lengths"
     times = f"with {seeds} seeds for each task" if seeds > 1 else "once, with one seed"
-    tuned = f"It was tuned {times} ({values['tuning']})" if values["tuning"] else "It came tuned"
+    tuned = f"It was tuned {times} ({values['tuning']})" if values["tuning"] else "It was fine-tuned already"
     first = f"{join_words(own)} {'is' if len(own) == 1 else 'are'} no task of the paper. " if own else ""
     return first + TEXTS["differences"].format(**{**values, "tuning": tuned}, theirs=paper.VALUE_SIZE)
