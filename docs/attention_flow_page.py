@@ -9,9 +9,10 @@ import study_facts
 import xarray as xr
 from attention_flow_facts import NAMES, PAPER, FlowFacts, count_true
 from matplotlib.figure import Figure
-from study_facts import format_number, read_template
+from study_facts import read_template
 from study_tables import draw_scaled, draw_verdicts
 
+from headscope.core.prose import format_signed
 from headscope.experiments.report import select_interval
 from headscope.plotting import theme
 from headscope.plotting.draw import draw
@@ -65,7 +66,7 @@ def page(facts: FlowFacts) -> bytes:
 
 def _print(rows: paper.Rows, layer: int = -1) -> str:
     """Return the paper's numbers for raw attention, rollout and flow in one layer."""
-    return ", ".join(format_number(rows[lens][0][layer], ".2f") for lens in paper.SHOWN)
+    return ", ".join(format_signed(rows[lens][0][layer], ".2f") for lens in paper.SHOWN)
 
 
 def draw_grid(facts: FlowFacts, width: float = 6.9) -> Figure:

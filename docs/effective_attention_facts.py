@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import xarray as xr
-from study_facts import RESULTS, StudyFacts, format_number, format_range, list_claims  # beside this file
+from study_facts import RESULTS, StudyFacts, format_range, list_claims  # beside this file
 
-from headscope.core.prose import count_noun, join_words
+from headscope.core.prose import count_noun, format_signed, join_words
 from headscope.experiments.claims import MOOT, REFUTED, Claim, JudgedClaim, TaskVerdict
 from headscope.experiments.judging import count_tests, judge_all
 from headscope.experiments.report import describe_unlearned
@@ -198,7 +198,7 @@ def describe_short(facts: Facts) -> str:
     if not exact:
         return "No input has at most d tokens, so `effective` differs from `raw` in all of them."
     return (
-        f"{format_number(100 * count / total, '.0f')} % of the inputs have at most d tokens. For these `effective` "
+        f"{format_signed(100 * count / total, '.0f')} % of the inputs have at most d tokens. For these `effective` "
         f"differs from `raw` by at most {_round_up(max(exact))} of its norm, and `paper` by "
         f"{format_range(published, '.2f', '')} (means over the inputs of a task of {BIN} neighbouring lengths)."
     )

@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 from effective_attention_facts import format_range
 
-from headscope.core.prose import join_words
+from headscope.core.prose import format_signed, join_words
 from headscope.reporting.frames import ENDS
 from headscope.results.stamp import read_provenance
 from headscope.results.store import open_result
@@ -99,6 +99,5 @@ def _changes(data: xr.Dataset, name: str, lens: str) -> list[float]:
 
 
 def _interval(part: xr.Dataset, name: str, form: str = ".3f") -> str:
-    rounded = (round(float(part[f"{name}{end}"]), 3) + 0.0 for end in ENDS)  # + 0.0: no −0.000
-    value, low, high = (format(number, form).replace("-", "−") for number in rounded)
+    value, low, high = (format_signed(float(part[f"{name}{end}"]), form) for end in ENDS)
     return f"{value} [{low}, {high}]"

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import xarray as xr
 
-from headscope.core.prose import join_words
+from headscope.core.prose import format_signed, join_words
 from headscope.experiments.claims import (
     CODE,
     HOLDS,
@@ -156,14 +156,8 @@ def format_range(values: Iterable[float], form: str = ".0f", unit: str = " %") -
     numbers = list(values)
     if not numbers:
         return "no value"
-    low, high = (format_number(value, form) for value in (min(numbers), max(numbers)))
+    low, high = (format_signed(value, form) for value in (min(numbers), max(numbers)))
     return f"{low}{unit}" if low == high else f"{low} to {high}{unit}"
-
-
-def format_number(value: float, form: str) -> str:
-    """Return a number with a true minus sign, and no sign where all digits are 0."""
-    text = format(value, form)
-    return text.replace("-", "−") if text.strip("-0.") else text.replace("-", "")
 
 
 def count_kinds(judged: Iterable[JudgedClaim]) -> Counter[str]:

@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from study_facts import StudyFacts, count_kinds  # beside this file
 
 from headscope.core.document import Table
+from headscope.core.prose import format_signed
 from headscope.experiments.claims import MOOT, JudgedClaim, format_interval
 from headscope.experiments.report import THRESHOLDS, describe_origin, sample_inputs
 from headscope.experiments.sentences import describe_tests
@@ -102,7 +103,7 @@ def describe_run(label: str, numbers: xr.Dataset) -> str:
 
 
 def _describe_training(count: int) -> str:
-    return f"learned from {count:,}, " if count else ""  # unknown where the model came tuned
+    return f"learned from {count:,}, " if count else ""  # unknown where the model was fine-tuned already
 
 
 def format_intervals(frame: pd.DataFrame, form: str, columns: Sequence[str] | None = None) -> pd.DataFrame:
@@ -125,8 +126,8 @@ def format_cell(form: str, value: Any, *ends: float) -> str:
     """Return a number with its interval where it has one; nothing for NaN."""
     if pd.isna(value):
         return ""
-    interval = f" [{', '.join(f'{end:{form}}' for end in ends)}]" if ends else ""
-    return f"{value:{form}}{interval}".replace("-", "−") if "e" not in form else f"{value:{form}}{interval}"
+    interval = f" [{', '.join(format_signed(end, form) for end in ends)}]" if ends else ""
+    return f"{format_signed(value, form)}{interval}"
 
 
 def flatten_rows(frame: pd.DataFrame, name: str) -> pd.DataFrame:

@@ -1,6 +1,7 @@
 """Words and counts in sentences: error messages, captions and reports."""
 
 from collections.abc import Iterable
+from typing import Any
 
 
 def join_words(words: Iterable[object], last: str = "and", *, limit: int | None = None, empty: str = "none") -> str:
@@ -26,3 +27,13 @@ def count_noun(count: int, noun: str, plural: str | None = None) -> str:
     ('1 example', '2,490 examples', '2 classes')
     """
     return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
+
+
+def format_signed(value: Any, form: str) -> str:
+    """Return a number with a typographic minus, and without one where all its digits are 0.
+
+    >>> format_signed(-0.25, ".2f"), format_signed(-0.004, ".2f"), format_signed(3.2, "+.1f")
+    ('−0.25', '0.00', '+3.2')
+    """
+    text = format(value, form)
+    return text.replace("-", "−") if text.strip("-0.,") else text.replace("-", "")

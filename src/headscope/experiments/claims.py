@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 import xarray as xr
 
+from headscope.core.prose import format_signed
 from headscope.experiments.answers import Answer, Interval, above, agree, below, combine, falls, rises, unite, within
 from headscope.experiments.seeds import combine_seeds
 from headscope.experiments.summary import list_tasks, relative_changes
@@ -234,9 +235,9 @@ def format_interval(claim: Claim, interval: Interval, *, ends: bool = True) -> s
         scale, form, unit = 100, ".1f", " points" if claim.direction in CHANGES else " %"
     elif claim.relative:
         scale, form, unit = 100, ".0f", " %"
-    value, low, high = (f"{scale * end:{form}}" for end in (interval.value, interval.low, interval.high))
+    value, low, high = (format_signed(scale * end, form) for end in (interval.value, interval.low, interval.high))
     between = f" [{low}, {high}]" if interval.known else " without an interval"
-    return f"{value if isfinite(interval.value) else 'no number'}{unit}{between if ends else ''}".replace("-", "−")
+    return f"{value if isfinite(interval.value) else 'no number'}{unit}{between if ends else ''}"
 
 
 def format_figures(claim: Claim, task: xr.Dataset, verdict: TaskVerdict) -> str:

@@ -7,7 +7,7 @@ import pandas as pd
 import xarray as xr
 from matplotlib.figure import Figure
 
-from headscope.core.prose import join_words
+from headscope.core.prose import format_signed, join_words
 from headscope.experiments.report import select_interval
 from headscope.experiments.summary import list_tasks
 from headscope.plotting.facets import interval_facets
@@ -43,7 +43,7 @@ def deviation_table(numbers: xr.Dataset, name: str) -> pd.DataFrame:
     rows = [(task, str(lens)) for task in list_tasks(numbers) for lens in numbers["lens"].values]
     index = pd.MultiIndex.from_tuples(rows, names=list(ROWS.values()))
     cells = [
-        [f"{mean:.2f} ± {std:.2f}".replace("-", "−") for mean, std in zip(*pair, strict=True)]
+        [f"{format_signed(mean, '.2f')} ± {std:.2f}" for mean, std in zip(*pair, strict=True)]
         for pair in zip(*(part.values.reshape(len(rows), -1).tolist() for part in (means, deviations)), strict=True)
     ]
     return pd.DataFrame(cells, index, name_layers(numbers))

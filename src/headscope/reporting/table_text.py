@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from headscope.core.document import Table
+from headscope.core.prose import format_signed
 
 NEGLIGIBLE = 1e-4
 """Values below this share of the largest number of a column with intervals are printed as 0."""
@@ -64,8 +65,7 @@ def format_number(value: Any, decimals: int) -> str:
     if math.isinf(value):
         return "∞" if value > 0 else "−∞"
     tiny = value != 0 and abs(value) < 0.5 * 10**-decimals
-    text = f"{value:.0e}" if tiny else f"{value:,.{decimals}f}"
-    return text.replace("-", "−")
+    return format_signed(value, ".0e" if tiny else f",.{decimals}f")
 
 
 def column_decimals(values: pd.Series) -> int:
@@ -155,7 +155,7 @@ def _format_numbers(values: pd.Series, ends: Sequence[pd.Series]) -> tuple[list[
 def _format_interval(low: Any, high: Any, decimals: int) -> str:
     if pd.isna(low) or pd.isna(high):
         return ""
-    return f"[{low:,.{decimals}f}, {high:,.{decimals}f}]".replace("-", "−")
+    return f"[{format_signed(low, f',.{decimals}f')}, {format_signed(high, f',.{decimals}f')}]"
 
 
 def _interleave(ours: list[TableColumn], theirs: pd.DataFrame) -> list[TableColumn]:
