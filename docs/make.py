@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import ablation_page
 import api_page  # beside this file
 import attention_flow_facts
 import attention_flow_page
@@ -109,6 +110,7 @@ def make_all() -> Iterator[tuple[Path, bytes]]:
     page = fill_page("rollout_and_flow.md", "cost", rollout_page.table())[1].decode()
     page = fill_text(page, "saturation", flow_page.describe_saturation())
     yield DOCS / "rollout_and_flow.md", fill_text(page, "speed", flow_page.describe_speed()).encode()
+    yield fill_page("ablation.md", "cost", ablation_page.table())
     yield fill_page("pruning.md", "cost", pruning_page.table())
     page = fill_page("training.md", "tuned", training_page.table())[1].decode()
     yield DOCS / "training.md", fill_text(page, "translation", training_page.translation()).encode()

@@ -58,6 +58,10 @@ OF_PRUNING = {"pruning_curve"}
 """Figures of pruning curves, without maps."""
 
 
+OF_ABLATIONS = {"ablation"}
+"""Figures of ablations, without maps."""
+
+
 def pruning(by="random", *, seeds=3, end=100) -> xr.Dataset:
     """Return a result like that of `hs.pruning_curve`."""
     shares = np.arange(0, end + 1, 10.0)
@@ -74,6 +78,23 @@ def pruning(by="random", *, seeds=3, end=100) -> xr.Dataset:
     return data.assign(count=("pruned", np.arange(len(shares))))
 
 
+def ablation(*dims: str, seed: int = 0) -> xr.Dataset:
+    """Return a result like that of `hs.ablate`."""
+    coords = {"layer": [0, 1, 2], "head": [0, 1, 2, 3], "heads": ["L0H1+L1H2", "L0", "all-L2"]}
+    change = np.random.default_rng(seed).normal(0, 0.02, [len(coords[dim]) for dim in dims])
+    sure = np.abs(change) > 0.025
+    tables = {"change": change, "change_low": change - 0.02, "change_high": change + 0.03}
+    tables |= {"change_p": np.where(sure, 0.001, 0.5), "change_p_adjusted": np.where(sure, 0.01, 1.0)}
+    tables |= {"change_significant": sure.astype(np.int8), "change_n": np.full(change.shape, 408)}
+    tables |= {"ablated": 0.9 + change, "ablated_low": 0.88 + change, "ablated_high": 0.92 + change}
+    variables = {name: (dims, table) for name, table in tables.items()}
+    variables |= {"score": ((), 0.9), "score_low": ((), 0.88), "score_high": ((), 0.92), "n": ((), 408)}
+    facts = {"edit": "zero_heads", "site": "self", "n": 408, "level": 0.05, "correction": "holm", "model": "tuned"}
+    data = xr.Dataset(variables, {dim: coords[dim] for dim in dims}, {"headscope": json.dumps(facts)})
+    data["change"].attrs |= {"long_name": "accuracy", "title": "Change of accuracy without each head · zero_heads"}
+    return data
+
+
 def data_for(figure: str, tokens="the cat sat", *, causal=False) -> xr.Dataset:
     """Return data that a figure draws; token types are named like the tokens."""
     if figure in MEASURED:
@@ -86,6 +107,8 @@ def data_for(figure: str, tokens="the cat sat", *, causal=False) -> xr.Dataset:
         return add_graph(dataset(tokens, causal=causal))
     if figure in OF_PRUNING:
         return pruning()
+    if figure in OF_ABLATIONS:
+        return ablation("layer")
     return intervals(tokens) if figure in ONE_ROW else dataset(tokens, causal=causal)
 
 

@@ -14,7 +14,9 @@ from headscope.plotting import theme
 from headscope.plotting.draw import draw
 from tests.figures.data import (
     MEASURED,
+    OF_ABLATIONS,
     OF_PRUNING,
+    ablation,
     add_graph,
     data_for,
     dataset,
@@ -60,6 +62,8 @@ def make_data(name: str, tokens: int):
         return make_intervals(tokens)
     if name in OF_PRUNING:
         return pruning(seeds=layers)
+    if name in OF_ABLATIONS:
+        return ablation("heads")
     if name == "words":
         return importances(make_text(tokens))
     if name == "overlay":

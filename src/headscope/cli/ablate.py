@@ -97,25 +97,19 @@ def _print_summary(console: Console, data: "xr.Dataset") -> None:
     """Print the sets with the largest changes, and how many changes are significant."""
     import numpy as np
 
+    from headscope.results.stack_sets import stack_sets
+
     name, number = data["score"].attrs["long_name"], f"{int(data['n']):,}"
-    flat = data.stack(set=data["change"].dims).dropna("set", subset=["change"])
+    flat = stack_sets(data)
     table = make_table("heads", numbers=("change", "95 % interval", "p, adjusted", name))
     order = np.argsort(-np.abs(flat["change"].values), kind="stable")
     for row in (flat.isel(set=place) for place in order[:SHOWN]):
         ends = f"{float(row['change_low']):+.4f} … {float(row['change_high']):+.4f}"
         p = f"{float(row['change_p_adjusted']):.2g}"
-        table.add_row(_name_set(row), f"{float(row['change']):+.4f}", ends, p, f"{float(row['ablated']):.4g}")
+        table.add_row(str(row["set"].values), f"{float(row['change']):+.4f}", ends, p, f"{float(row['ablated']):.4g}")
     low, high = float(data["score_low"]), float(data["score_high"])
     console.print(f"The whole model: {name} {float(data['score']):.4g} ({low:.4g} … {high:.4g}), n = {number}.")
     console.print(table)
     total, significant = flat.sizes["set"], int(flat["change_significant"].sum())
     shown = f"The {SHOWN} largest changes of {total}. " if total > SHOWN else ""
     console.print(f"{shown}{significant} of {total} changes are significant (p < 0.05 after Holm's correction).")
-
-
-def _name_set(row: "xr.Dataset") -> str:
-    """Return the name of a set, as sets of heads are written."""
-    if "heads" in row.coords:
-        return str(row["heads"].values)
-    head = f"H{int(row['head'])}" if "head" in row.coords else ""
-    return f"L{int(row['layer'])}{head}"

@@ -104,6 +104,8 @@ def _break_lens(lens: str, width: float) -> str:
 
 def _title(chosen: xr.Dataset) -> str:
     name, at = chosen.attrs["variable"].replace("_", " "), chosen.attrs["at"]
+    if "title" in chosen["value"].attrs:
+        return str(chosen["value"].attrs["title"])
     text = f"difference in {name}" if "p" in chosen else name
     return f"{text} · {at}" if at else text if "p" in chosen else f"{text} of every head"
 

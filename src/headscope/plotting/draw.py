@@ -104,6 +104,8 @@ def choose_figure(data: xr.Dataset, options: Collection[str] = ()) -> str:
             return "compare"
         single = data.sizes.get("layer", 1) * data.sizes.get("head", 1) == 1
         return "matrix" if single or {"layer", "head"} & set(options) else "head_grid"
+    if {"change", "ablated"} <= set(data.data_vars):
+        return "heads" if {"layer", "head"} <= set(data["change"].dims) else "ablation"
     figures_of = {
         "importance": "words",
         "pruned": "pruning_curve",

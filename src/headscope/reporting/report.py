@@ -16,6 +16,7 @@ from headscope.plotting.combine import combine_results
 from headscope.plotting.draw import DrawableBatch
 from headscope.reporting.entry_summary import collect_citations
 from headscope.reporting.section_parts import SectionContext, make_names_unique, slug, spaced
+from headscope.reporting.sections_of_ablations import ablation_sections
 from headscope.reporting.sections_of_comparisons import comparison_sections
 from headscope.reporting.sections_of_importances import importance_sections
 from headscope.reporting.sections_of_maps import map_sections, typical_sections
@@ -133,6 +134,8 @@ def _sections_by_kind(data: xr.Dataset, context: SectionContext) -> list[Section
         sections, shown = map_sections(data, context)
     elif "pruned" in data.dims:
         sections, shown = pruning_sections(data, context), set()
+    elif _is_ablation(data):
+        sections, shown = ablation_sections(data, context)
     elif _is_comparison(data):
         sections, shown = comparison_sections(data, context)
     else:
@@ -146,6 +149,10 @@ def _sections_by_kind(data: xr.Dataset, context: SectionContext) -> list[Section
 
 def _is_typical(data: xr.Dataset) -> bool:
     return "weights" in data and {"map", "query", "key"} <= set(data["weights"].dims)
+
+
+def _is_ablation(data: xr.Dataset) -> bool:
+    return {"change", "ablated"} <= set(data.data_vars)
 
 
 def _is_comparison(data: xr.Dataset) -> bool:
@@ -168,6 +175,7 @@ def _entry_specs(data: xr.Dataset) -> list[tuple[str, str]]:
     specs = [("lenses", lens) for lens in _lenses(data, facts)]
     specs += [("statistics", "patterns")] if _is_typical(data) else []
     specs += [("importance_methods", str(method)) for method in facts.get("methods") or []]
+    specs += [("edits", str(facts["edit"]))] if _is_ablation(data) and "edit" in facts else []
     for folder in ("lenses", "statistics", "edits"):
         specs += [(folder, str(spec)) for side in sides for spec in side.get(folder) or []]
     return specs
@@ -179,6 +187,8 @@ def _title(results: Mapping[str, xr.Dataset]) -> str:
         return "Typical attention maps"
     if results and all("importance" in data for data in results.values()):
         return f"What matters to {models.pop()}" if len(models) == 1 else "Importances of tokens"
+    if results and all(map(_is_ablation, results.values())):
+        return f"Ablation of {models.pop()}" if len(models) == 1 else "Ablations"
     return f"Attention of {models.pop()}" if len(models) == 1 else "What was measured"
 
 
@@ -199,6 +209,9 @@ def _lead(results: Mapping[str, xr.Dataset]) -> str:
         count = data.sizes.get("example", 1)
         texts = "one text" if count == 1 else count_noun(count, "text")
         return f"Attention maps of {texts}{f', seen through {lenses}' if lenses else ''}."
+    if _is_ablation(data):
+        texts = count_noun(int(data["n"]), "example")
+        return f"The score of the model without sets of its heads, by the edit `{facts.get('edit')}`, over {texts}."
     if _is_comparison(data):
         return f"How two results differ, head by head, in {join_words(names)}."
     if not names:

@@ -77,7 +77,11 @@ def ablate(
     kind = sets if isinstance(sets, str) else "list"
     facts = {**job.describe("hs.ablate"), "edit": to_spec(base), "sets": kind, "site": site, **TEST}
     facts |= {name: fact for name, fact in describe_edits([base]).items() if name != "edits"}
-    return stamp(_make_dataset(job, heads, baseline, answers), **facts)
+    what = {"heads": "each head", "layers": "each layer", "all_but_one": "all heads of a layer but one"}.get(
+        kind, "heads"
+    )
+    title = f"Change of {job.task.main} without {what} · {to_spec(base)}{f' · {site}' if len(counts) > 1 else ''}"
+    return stamp(_make_dataset(job, heads, baseline, answers, title), **facts)
 
 
 def _check_edit(edit: Any) -> HeadEdit:
@@ -112,7 +116,9 @@ def _answer(
     return answers[0], answers[1:]
 
 
-def _make_dataset(job: ScoringJob, sets: HeadSets, baseline: Answers, answers: Sequence[Answers]) -> xr.Dataset:
+def _make_dataset(
+    job: ScoringJob, sets: HeadSets, baseline: Answers, answers: Sequence[Answers], title: str
+) -> xr.Dataset:
     """Return changes, tests and scores along the dims of the sets, and the answers to every example."""
     name = job.task.main
     before, *after = (job.task.compute_metrics(found)[name] for found in (baseline, *answers))
@@ -120,7 +126,8 @@ def _make_dataset(job: ScoringJob, sets: HeadSets, baseline: Answers, answers: S
     if (answer := _find_answer(baseline)) == "prediction" and baseline[answer].dtype.kind != "f":
         columns["changed"] = np.array([(found[answer] != baseline[answer]).sum() for found in answers])
     variables: dict[str, Any] = {column: (sets.dims, sets.arrange(values)) for column, values in columns.items()}
-    variables["change"] = (*variables["change"], {"long_name": name})
+    variables["change_n"] = (sets.dims, sets.arrange([len(job.examples)] * len(answers)))
+    variables["change"] = (*variables["change"], {"long_name": name, "title": title})
     variables["ablated"] = (*variables["ablated"], {"long_name": f"{name} under the edit"})
     low, high = before.interval()
     variables |= {"score": ((), before.value, {"long_name": name, "interval": f"95 %, {before.method}"})}
