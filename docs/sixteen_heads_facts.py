@@ -1,5 +1,6 @@
 """What the results of the study sixteen-heads come to: numbers and sentences of its page."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -10,9 +11,9 @@ import numpy as np
 import xarray as xr
 from study_facts import RESULTS, StudyFacts, count_kinds, format_number, format_range  # beside this file
 
-from headscope.core.prose import join_words
+from headscope.core.prose import count_noun, join_words
 from headscope.experiments.claims import JudgedClaim
-from headscope.experiments.judging import judge_together
+from headscope.experiments.judging import judge_all, judge_together
 from headscope.experiments.seeds import combine_seeds
 from headscope.experiments.sentences import conjugate
 from headscope.experiments.summary import list_tasks
@@ -154,18 +155,45 @@ def describe_translation(facts: HeadFacts) -> str:
     shares = {site: 100 * float(data["significant_share"].sel(task=site)) for site in SITES}
     listed = join_words(f"{share:.0f} % ({names[site]})" for site, share in shares.items())
     return (
-        f"The model, trained from scratch on message catalogues, has {metric} {whole:.1f} on the "
+        f"The model, trained from scratch on message catalogues ({count_noun(len(facts.sites['seed']), 'seed')}), has "
+        f"{metric} {whole:.1f} on the "
         f"{int(data['n'].values[0])} sentences studied. Without {PRUNED_TRANSLATION} % of all heads, by importance, "
         f"{kept(ALL, PRUNED_TRANSLATION)} of it is left; {sites}. Removed alone, a significant effect have {listed}."
     )
 
 
 def describe_reduced(facts: HeadFacts) -> str:
-    """Return how many inputs of how many were studied."""
-    counts: dict[str, str] = {}
+    """Return of which tasks not all inputs were studied, or nothing."""
+    fewer: dict[str, str] = {}
     for _, task, data in facts.each:
-        counts[task] = f"{int(data['n']):,} of {int(data['whole_dev']):,} inputs of {task}"
-    return join_words(counts.values())
+        if int(data["n"]) < int(data["whole_dev"]):
+            fewer[task] = f"{int(data['n']):,} of {int(data['whole_dev']):,} inputs of {task}"
+    return f" **Reduced**: {join_words(fewer.values())} were studied." if fewer else ""
+
+
+def describe_unlearned(facts: HeadFacts) -> str:
+    """Return which models are not shown to be better than the most common label of a task, or nothing."""
+    unlearned: dict[str, list[str]] = {}
+    for label, task, data in facts.each:
+        if float(data["score_low"]) <= float(data["majority"]):  # NaN for numbers
+            scores = f"{float(data['score']):.2f}, most common label {float(data['majority']):.2f}"
+            unlearned.setdefault(task, []).append(f"{label} ({scores})")
+    parts = [f"{join_words(models)} on {task}" for task, models in unlearned.items()]
+    if not parts:
+        return ""
+    return f" Not shown to have learned their task: {'; '.join(parts)}. What is found there may say little about heads."
+
+
+def count_plain(facts: HeadFacts) -> str:
+    """Return how many verdicts would hold if each were judged by its own 95 % interval."""
+    groups = [(CLAIMS, data) for data in facts.measured.values()]
+    groups += [] if facts.sites is None else [(TRANSLATION_CLAIMS, facts.sites)]
+    counts = sum((count_kinds(judge_all(claims, data, tests=1)) for claims, data in groups), Counter[str]())
+    held, known = sum(counts[kind] for kind in facts.exact), count_kinds(facts.every)
+    return (
+        f"Of the {facts.tests} verdicts that apply, {known['undecided']} are undecided; judged by plain 95 % "
+        f"intervals, each by itself, {held} would hold and {counts['undecided']} be undecided."
+    )
 
 
 def describe_scores(facts: HeadFacts) -> str:

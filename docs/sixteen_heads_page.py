@@ -32,6 +32,8 @@ def page(facts: HeadFacts) -> bytes:
         "spread": spread.capitalize() or "One seed was trained.",
         "reduced": said.describe_reduced(facts),
         "scores": said.describe_scores(facts),
+        "unlearned": said.describe_unlearned(facts),
+        "plain": said.count_plain(facts),
         "counts": said.describe_counts(facts),
         "claims": said.describe_claims(facts),
         "tests": facts.tests,

@@ -1,13 +1,13 @@
 """Run the study of Michel et al. (2019) with pretrained models on GLUE and a model that translates, for docs.
 
 One run for each model, task and seed, which may be parallel; then all results are joined. The files in docs/results
-were made on a GPU with these commands, for rte, mrpc, stsb and sst2 with seeds 0, 1 and 2, of the default model,
-all-MiniLM-L6-v2, and of `--model e5-small`:
+were made on a GPU with these commands, for rte, mrpc and stsb with seeds 0, 1 and 2, of the default model,
+all-MiniLM-L6-v2, and of `--model e5-small`; and for each site of one model that translates, with seed 0:
 
     python docs/runs/sixteen_heads.py tune rte --place GLUE --seed 1 --work WORK
     python docs/runs/sixteen_heads.py run rte --place GLUE --limit 400 --seed 1 --work WORK --out FOUND
     python docs/runs/sixteen_heads.py translate --model FOLDER --parallel test.tsv --site cross --limit 128 \\
-        --seed 1 --work WORK --out FOUND
+        --seed 0 --work WORK --out FOUND
     python docs/runs/sixteen_heads.py join FOUND --out docs/results
 
 FOLDER is one that docs/runs/translation.py trained with this seed; sites are encoder, decoder, cross and all. `tune`
