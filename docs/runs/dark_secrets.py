@@ -113,6 +113,7 @@ def join(chosen: argparse.Namespace) -> None:
     """Join the tasks and seeds of each model in one file, single precision; relations and their maps in others."""
     for label in sorted({path.name.partition(".")[0] for path in chosen.folder.glob(f"*.{PART}.npz")}):
         runs = [read_npz(path) for path in sorted(chosen.folder.glob(f"{label}.*.{PART}.npz"))]
+        runs = [each for each in runs if chosen.seeds is None or int(each["seed"].item()) in chosen.seeds]
         runs.sort(key=lambda each: (ORDER.index(each["task"].item()), int(each["seed"].item())))
         facts = shared_facts(runs)
         numbers = stamp_tasks(join_seeds([each.drop_attrs() for each in runs]).map(_single), **facts)
@@ -163,6 +164,7 @@ def main() -> None:
     joining = verbs.add_parser("join", help="join the results of all runs")
     joining.add_argument("folder", type=Path)
     joining.add_argument("--out", type=Path, required=True)
+    joining.add_argument("--seeds", type=int, nargs="+", help="only these; all by default")
     joining.set_defaults(what=join)
     chosen = options.parse_args()
     chosen.what(chosen)
