@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import xarray as xr
-from study_facts import RESULTS, StudyFacts, count_kinds, format_range  # beside this file
+from study_facts import RESULTS, StudyFacts, count_kinds, describe_holding, format_range  # beside this file
 
 from headscope.core.prose import join_words
 from headscope.experiments.claims import JudgedClaim
@@ -79,9 +79,11 @@ def describe_counts(facts: DarkFacts) -> str:
 
 
 def describe_claims(facts: DarkFacts) -> str:
-    """Return for how many pairs each claim holds, in the order of the claims."""
-    parts = [f"“{claim.text.rstrip('.')}” for {facts.count(claim, *facts.exact)}" for claim in CLAIMS]
-    return f"Of the pairs to which they apply, these claims hold: {join_words(parts)}."
+    """Return which claims hold for most pairs, and how many hold for none."""
+    counts = {claim.text: sum(verdict in facts.exact for verdict in facts.verdicts(claim)) for claim in CLAIMS}
+    nowhere = [text for text, count in counts.items() if not count]
+    also = f" {len(nowhere)} of {len(CLAIMS)} claims hold for no pair." if nowhere else ""
+    return describe_holding(facts) + also
 
 
 def describe_shares(facts: DarkFacts) -> str:
@@ -160,7 +162,32 @@ def describe_scaled(facts: DarkFacts) -> str:
     return f"{held[1]} verdicts hold with all of them halved and {held[2]} with all doubled, instead of {held[0]}"
 
 
+def describe_left_out(facts: DarkFacts) -> str:
+    """Return which runs were left out, because a task of the same model lacks their seed; nothing where none was."""
+    parts = []
+    for label, data in facts.measured.items():
+        left_out = read_provenance(data).get("left_out") or []
+        if left_out:
+            seeds = join_words(dict.fromkeys(name.rpartition(" ")[2] for name in left_out))
+            tasks = [task for task in list_tasks(data) if not any(name.startswith(f"{task},") for name in left_out)]
+            parts.append(
+                f"With {label} seed {seeds} was not run on {join_words(tasks)}, and is left out on all tasks, so that "
+                "all of them have the same seeds."
+            )
+    return " ".join(parts)
+
+
 def describe_reduced(facts: DarkFacts) -> str:
-    """Return which part of every dev set was studied."""
+    """Return which dev sets were not studied as a whole; nothing where all were."""
     sizes = {task: (int(data["n"]), int(data["whole_dev"])) for _, task, data in facts.each}
-    return join_words(f"{n:,} of {whole:,} inputs of {task}" for task, (n, whole) in sizes.items())
+    parts = [f"{n:,} of {whole:,} inputs of {task}" for task, (n, whole) in sizes.items() if n < whole]
+    return f"**Reduced**: {join_words(parts)} were studied." if parts else ""
+
+
+def describe_margins(facts: DarkFacts) -> str:
+    """Return how wide the interval of the change without one head is, task by task."""
+    margins: dict[str, list[float]] = {}
+    for _, task, data in facts.each:
+        wide = (data["head_change_high"] - data["head_change_low"]) / 2
+        margins.setdefault(task, []).append(100 * float(wide.median()))
+    return join_words(f"±{format_range(values, '.1f', '')} points on {task}" for task, values in margins.items())

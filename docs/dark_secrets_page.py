@@ -30,9 +30,10 @@ def page(facts: DarkFacts) -> bytes:
             for label, data in facts.models.items()
         ),
         "tasks": ", ".join(dict.fromkeys(task for _, task, _ in facts.each)),
-        "seeds": seeds.rstrip(".") + ".",
+        "seeds": " ".join(filter(None, (seeds.rstrip(".") + ".", said.describe_left_out(facts)))),
         "spread": spread.capitalize() or "One seed was trained.",
         "reduced": said.describe_reduced(facts),
+        "margins": said.describe_margins(facts),
         "unlearned": " ".join(filter(None, map(_name_unlearned, facts.models.items()))),
         "counts": said.describe_counts(facts),
         "claims": said.describe_claims(facts),

@@ -70,8 +70,10 @@ def count_verdicts(facts: StudyFacts) -> pd.DataFrame:
     rows = [
         count(claim.text, [each for each in judged if each.text == claim.text], facts.pairs) for claim in facts.claims
     ]
-    others = [claim for label, claims in facts.judged_all.items() if label not in facts.models for claim in claims]
-    return pd.DataFrame([*rows, *(count(claim.text, [claim], 0) for claim in others)]).set_index("claim")
+    others: dict[str, list[JudgedClaim]] = {}  # those on several models are counted together
+    for claim in (claim for claims in facts.others.values() for claim in claims):
+        others.setdefault(claim.text, []).append(claim)
+    return pd.DataFrame([*rows, *(count(text, claims, 0) for text, claims in others.items())]).set_index("claim")
 
 
 def verdict_intervals(facts: StudyFacts, label: str) -> pd.DataFrame:

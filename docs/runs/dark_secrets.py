@@ -1,8 +1,8 @@
 """Run the study dark-secrets with pretrained models on GLUE, for docs/dark_secrets.md.
 
 One run for each model, task and seed, which may be parallel; then the related words of each model; then all results are
-joined. The files in docs/results were made on a GPU with these commands, for mrpc, stsb, sst2 and rte, with the seeds
-0, 1 and 2, with the default model, all-MiniLM-L6-v2, and with `--model e5-small`:
+joined. The files in docs/results were made on a GPU with these commands, for mrpc, stsb and rte, with the seeds 0, 1
+and 2, with the default model, all-MiniLM-L6-v2, and with `--model e5-small`:
 
     python docs/runs/sixteen_heads.py tune rte --place GLUE --seed 1 --work WORK
     python docs/runs/dark_secrets.py run rte --place GLUE --limit 400 --seed 1 --work WORK --out FOUND
@@ -26,6 +26,7 @@ import xarray as xr
 from sixteen_heads import TUNING, TUNING_BY_TASK  # beside this file
 
 import headscope as hs
+from headscope.experiments.disabled import find_best
 from headscope.experiments.relation_heads import measure_relations, read_relations, show_relation
 from headscope.experiments.seeds import join_seeds
 from headscope.experiments.steps import print_progress
@@ -113,16 +114,36 @@ def join(chosen: argparse.Namespace) -> None:
     """Join the tasks and seeds of each model in one file, single precision; relations and their maps in others."""
     for label in sorted({path.name.partition(".")[0] for path in chosen.folder.glob(f"*.{PART}.npz")}):
         runs = [read_npz(path) for path in sorted(chosen.folder.glob(f"{label}.*.{PART}.npz"))]
-        runs = [each for each in runs if chosen.seeds is None or int(each["seed"].item()) in chosen.seeds]
         runs.sort(key=lambda each: (ORDER.index(each["task"].item()), int(each["seed"].item())))
-        facts = shared_facts(runs)
-        numbers = stamp_tasks(join_seeds([each.drop_attrs() for each in runs]).map(_single), **facts)
+        runs, left_out = select_common(runs)
+        facts = shared_facts(runs) | ({"left_out": left_out} if left_out else {})
+        joined = join_seeds([bound_best(each.drop_attrs()) for each in runs])
+        numbers = stamp_tasks(joined.map(_single), **facts)
         hs.save(numbers, chosen.out / f"dark_secrets_{label}.nc", overwrite=True)
     for part in ("relations", "shown_relation"):
         for path in sorted(chosen.folder.glob(f"*.{part}.npz")):
             data = read_npz(path)
             name = f"dark_secrets_{path.name.removesuffix(f'.{part}.npz')}_{part}.nc"
             hs.save(data.map(_single, keep_attrs=True).assign_attrs(data.attrs), chosen.out / name, overwrite=True)
+
+
+def select_common(runs: list[xr.Dataset]) -> tuple[list[xr.Dataset], list[str]]:
+    """Return the runs with seeds that every task has, and the names of the others, which cannot be joined."""
+    seeds: dict[str, set[int]] = {}
+    for each in runs:
+        seeds.setdefault(str(each["task"].item()), set()).add(int(each["seed"].item()))
+    common = set.intersection(*seeds.values())
+    left_out = [f"{task}, seed {seed}" for task, known in seeds.items() for seed in sorted(known - common)]
+    return [each for each in runs if int(each["seed"].item()) in common], left_out
+
+
+def bound_best(numbers: xr.Dataset) -> xr.Dataset:
+    """Return the numbers with the interval of the best head and layer as it is defined now."""
+    one, dims = numbers.isel(task=0, seed=0), {"task": numbers["task"], "seed": numbers["seed"]}
+    for kind in ("head", "layer"):
+        best = find_best(one, kind, int(one["n"]), str(one["metric"].item()))
+        numbers = numbers.assign(best.expand_dims(dims))
+    return numbers
 
 
 def shared_facts(runs: list[xr.Dataset]) -> dict[str, Any]:
@@ -164,7 +185,6 @@ def main() -> None:
     joining = verbs.add_parser("join", help="join the results of all runs")
     joining.add_argument("folder", type=Path)
     joining.add_argument("--out", type=Path, required=True)
-    joining.add_argument("--seeds", type=int, nargs="+", help="only these; all by default")
     joining.set_defaults(what=join)
     chosen = options.parse_args()
     chosen.what(chosen)

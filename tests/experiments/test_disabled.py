@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from headscope.experiments.disabled import average_changes, count_significant, name_best, summarise_changes
+from headscope.experiments.disabled import average_changes, count_significant, find_best, name_best, summarise_changes
 from headscope.results.stamp import stamp
 from headscope.training.metrics import DRAWS, SEED
 from headscope.uncertainty.bootstrap import resample_counts
@@ -27,18 +27,30 @@ def ablated(change, margin=0.02, examples=50):
 
 
 def test_the_best_head_has_the_interval_of_the_best_of_all():
-    data = summarise_changes(ablated([[0.0, 0.03], [-0.1, 0.02]]), "head")
+    data = summarise_changes(ablated([[0.0, 0.03], [-0.1, 0.02]], margin=0.1), "head")
     factor = simultaneous_factor(4, 50)
     assert float(data["best_head_change"]) == pytest.approx(0.03)
-    assert float(data["best_head_change_low"]) == pytest.approx(0.03 - factor * 0.02)
-    assert float(data["best_head_change_high"]) == pytest.approx(0.03 + factor * 0.04)
+    assert float(data["best_head_change_low"]) == pytest.approx(0.03 - factor * 0.1)
+    assert float(data["best_head_change_high"]) == pytest.approx(0.03 + factor * 0.2)
     assert name_best(data, "head") == "L0H1"
 
 
+def test_no_changed_prediction_is_no_proof_that_none_ever_changes():
+    data = ablated(np.zeros((1, 2)), margin=0.0)
+    best = summarise_changes(data, "head")
+    margin = simultaneous_factor(2, 50) * 1.959964 * np.sqrt(2) / 52  # by Bonett & Price, with one more of each kind
+    assert [float(best[f"best_head_change{end}"]) for end in ("", "_low", "_high")] == pytest.approx(
+        [0, -margin, margin]
+    )
+    exact = find_best(best, "head", 50, "pearson")  # which any change of an output changes
+    assert float(exact["best_head_change_low"]) == 0
+
+
 def test_the_largest_lower_end_need_not_be_that_of_the_largest_value():
-    data = ablated([[0.03, 0.02]])
-    data["change_low"][0, 1] = 0.02  # known exactly
-    assert float(summarise_changes(data, "head")["best_head_change_low"]) == pytest.approx(0.02)
+    data = ablated([[0.03, 0.02]], margin=0.2)
+    data["change_low"][0, 1] = 0.02 - 0.06
+    low = 0.02 - simultaneous_factor(2, 50) * 0.06
+    assert float(summarise_changes(data, "head")["best_head_change_low"]) == pytest.approx(low)
 
 
 def test_the_mean_over_heads_equals_a_literal_bootstrap():

@@ -76,7 +76,7 @@ def test_the_page_answers_in_words_and_numbers_with_four_figures(facts, maker):
         "SST-2 is learned to ",
         "where the paper says 0.80",
         "| tiny, RTE | accuracy |",
-        "**Reduced**: 40 of 12 inputs",  # the number was set above
+        "The plain 95 % interval of the change without one head is ±",
         "verdicts hold with all of them halved",
     ):
         assert said in text, said

@@ -23,6 +23,9 @@ METRICS = {"accuracy": make_accuracy, "pearson": make_pearson}
 DISABLED = "uniform_heads"
 """The edit that disables a head: uniform attention over the real keys."""
 
+NORMAL = 1.959964
+"""The 97.5 % quantile of the normal distribution."""
+
 SETS = {"head": "heads", "layer": "layers"}
 DIMS = {"head": ("layer", "head"), "layer": ("layer",)}
 
@@ -31,8 +34,8 @@ def disable(model: Model, examples: Sequence[Example], **options: Any) -> xr.Dat
     """Score a model with each head and each layer disabled; `options` are those of `hs.ablate`.
 
     `head_change` and `layer_change` are those of the score, with paired intervals and the corrected p-value. The best
-    of them, `best_head_change` and `best_layer_change`, have the interval of the best of all: from the largest lower
-    end to the largest upper end of simultaneous intervals. `mean_head_change` is the mean over heads.
+    of them, `best_head_change` and `best_layer_change`, have the interval of the best of all (`find_best`).
+    `mean_head_change` is the mean over heads.
     """
     parts = []
     for kind, sets in SETS.items():
@@ -47,10 +50,23 @@ def summarise_changes(ablated: xr.Dataset, kind: str) -> xr.Dataset:
     """Return the changes of the score, and the best of them with its interval."""
     names = {f"change{end}": f"{kind}_change{end}" for end in (*ENDS, "_p_adjusted")}
     changes = ablated[list(names)].rename(names).transpose(*DIMS[kind]).reset_coords(drop=True)
+    metric = str(read_provenance(ablated)["main"])
+    return changes.merge(find_best(changes, kind, int(ablated.sizes["example"]), metric))
+
+
+def find_best(changes: xr.Dataset, kind: str, n: int, metric: str) -> xr.Dataset:
+    """Return the best change of all heads or layers, with the interval of the best of all.
+
+    It runs from the largest lower to the largest upper end of intervals that hold for all of them together. A bootstrap
+    of n inputs of which few or none change is too narrow: an interval of a change of accuracy is at least as wide as
+    that of no changed prediction by Bonett & Price (2012), ± z·√2 / (n + 2).
+    """
     value, low, high = (changes[f"{kind}_change{end}"].values.astype(float) for end in ENDS)
-    factor = simultaneous_factor(value.size, int(ablated.sizes["example"]))
-    ends = value.max(), (value - factor * (value - low)).max(), (value + factor * (high - value)).max()
-    return changes.assign(with_interval(f"best_{kind}_change", (), map(np.asarray, ends)))
+    least = NORMAL * np.sqrt(2) / (n + 2) if metric == "accuracy" else 0.0
+    factor = simultaneous_factor(value.size, n)
+    below, above = (factor * np.maximum(margin, least) for margin in (value - low, high - value))
+    ends = value.max(), (value - below).max(), (value + above).max()
+    return xr.Dataset(with_interval(f"best_{kind}_change", (), map(np.asarray, ends)))
 
 
 def average_changes(ablated: xr.Dataset) -> xr.Dataset:

@@ -66,7 +66,7 @@ def draw_heterogeneous(numbers: xr.Dataset, bounds: tuple[float, float]) -> Figu
     """Draw the share of heterogeneous maps of every task with its interval, over the range that the paper gives."""
     part = numbers.sel(pattern="heterogeneous", lens="raw")
     value, low, high = (100 * part[f"share{end}"].values.astype(float) for end in ("", "_low", "_high"))
-    figure = canvas.new_figure((0.7 * theme.PAGE[0], 0.9 + 0.3 * len(value)))
+    figure = canvas.new_figure((theme.PAGE[0], 0.9 + 0.27 * len(value)))
     panel, places = figure.subplots(), np.arange(len(value))
     panel.axvspan(*(100 * bound for bound in bounds), color=theme.faint, linewidth=0, zorder=0)
     panel.errorbar(

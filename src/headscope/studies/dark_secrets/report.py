@@ -1,5 +1,6 @@
 """The report: verdicts first, then patterns, fine-tuning, disabled heads, starts and relations."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from headscope.experiments.relation_figures import draw_heterogeneous, draw_rela
 from headscope.experiments.relation_heads import ENCODED, LARGER, find_best_head
 from headscope.experiments.report import Sample, paragraphs, sample_inputs, sample_maps
 from headscope.experiments.seeds import combine_seeds, describe_seeds
-from headscope.experiments.sentences import verdict_numbers, verdicts_by_task
+from headscope.experiments.sentences import describe_tests, verdict_numbers, verdict_table, verdicts_by_task
 from headscope.experiments.summary import list_tasks
 from headscope.plotting.facets import heat_facets, interval_facets, stacked_shares
 from headscope.reporting.frames import ENDS, Quantity, to_frame
@@ -34,12 +35,12 @@ def document(results: Results) -> Document:
     """Return the report on the results of the study."""
     numbers, related = combine_seeds(results["numbers"]), results.get("relations")
     groups = claims.judge_claims(results["numbers"], related)
-    judged, inputs = groups[""], sample_inputs(CAPTIONS, numbers)
+    inputs = sample_inputs(CAPTIONS, numbers)
     every = [claim for group in groups.values() for claim in group]
     said = (describe_seeds(results["numbers"]), report.describe_unlearned(numbers))
     values = report.study_values(numbers, every)
     sections = [
-        report.report_verdicts(inputs, judged, said, JUDGED),
+        _report_verdicts(inputs, groups, said),
         report.report_tasks(numbers, None),
         Section("Patterns", report_patterns(numbers)),
         Section("What fine-tuning changes", report_similarity(numbers, inputs)),
@@ -55,6 +56,16 @@ def document(results: Results) -> Document:
     facts = [{"name": "the study", **read_provenance(numbers)}]
     facts += [] if related is None else [{"name": "relations", **read_provenance(related)}]
     return Document(TITLE, TEXTS["lead"].format(**values), sections, cited, facts)
+
+
+def _report_verdicts(inputs: Sample, groups: dict[str, list[JudgedClaim]], said: Sequence[str]) -> Section:
+    """Return the section with the verdicts on tasks and on relations."""
+    every = [claim for group in groups.values() for claim in group]
+    parts: list[Part] = [*paragraphs(*said), inputs.table("verdicts", verdict_table(every))]
+    parts += paragraphs(JUDGED, describe_tests(every))
+    several = len(groups[""][0].tasks) > 1
+    parts += [inputs.table("verdicts_by_task", verdicts_by_task(groups[""]))] if several else []
+    return Section("What holds", parts)
 
 
 def report_patterns(numbers: xr.Dataset) -> list[Part]:
@@ -147,7 +158,9 @@ def report_relations(results: Results, groups: dict[str, list[JudgedClaim]]) -> 
     sample = Sample(CAPTIONS, f"{n:,} texts")
     parts: list[Part] = [
         Paragraph(TEXTS["relations"].format(n=n, encoded=ENCODED)),
-        sample.table("verdicts_by_relation", verdicts_by_task(groups[claims.name_relations("")])),
+        sample.table(
+            "verdicts_by_relation", verdicts_by_task(groups[claims.name_relations("")]).T.rename_axis("relation")
+        ),
     ]
     if "shown_relation" in results:
         parts.append(sample.picture("relation", draw_relation(related, results["shown_relation"])))
