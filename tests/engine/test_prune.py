@@ -10,6 +10,7 @@ import headscope as hs
 from headscope.core.catalog import families
 from headscope.core.errors import InputError
 from headscope.core.lens import view
+from headscope.edits.mean_heads import MeanHeads
 from headscope.engine.capture import by_layer, capture, record
 from headscope.engine.edited import edited
 from headscope.engine.load import load
@@ -157,6 +158,19 @@ def test_a_pruned_model_generates_as_the_zeroed_one(kind, selection):
     torch.testing.assert_close(torch.stack(found.scores), torch.stack(expected.scores), rtol=0, atol=1e-5)
 
 
+@pytest.mark.parametrize("kind", ["gpt2", "llama"])
+def test_generated_text_of_a_pruned_model_is_captured(kind):
+    model, names = generator(kind), ["L0H1", "L1H3"]
+    with edited(model, zeroed(names)):
+        expected = hs.generate(model, "the cat sat", max_new_tokens=4)
+    trace = hs.generate(prune(model, names), "the cat sat", max_new_tokens=4)
+    assert trace.pruned == {(0, 1), (1, 3)}
+    assert trace.examples[0].columns["generated"] == expected.examples[0].columns["generated"]
+    left = [0, 2]
+    torch.testing.assert_close(trace.attention[1][:, left], expected.attention[1][:, left], rtol=0, atol=1e-5)
+    assert trace.attention[1][:, 3].isnan().any()
+
+
 @pytest.mark.parametrize("selection", ["first layer", "heads"])
 @pytest.mark.parametrize("kind", NAMED)
 def test_save_and_load(kind, selection, tmp_path):
@@ -271,6 +285,23 @@ def test_a_pruned_head_has_no_importance_and_ablating_it_changes_nothing(kind, t
     metric = ablated["score"].attrs["long_name"]
     assert float(ablated["ablated"][1, 1]) == pytest.approx(float(literal[metric]), rel=1e-6)
     assert float(ablated["change"][0].max()) == pytest.approx(0, abs=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["bert", "llama", "bart"])
+def test_edits_of_the_heads_that_are_left(kind):
+    model, names = tiny(kind), named(kind, SELECTIONS["first layer"])
+    pruned, rest = prune(model, names), "+".join(named(kind, ["L1-L1H2"]))
+    means = hs.average_heads(pruned, batch(kind))
+    assert not means["head_output"].sel(layer=0).any()  # pruned heads write nothing
+    edits = [f"uniform_heads:heads={rest}", f"gate_heads:gate=0.5,heads={rest}", MeanHeads(rest, means=means)]
+    for edit in edits:
+        with edited(model, zeroed(names), edit):
+            expected = outputs(model, kind)
+        with edited(pruned, edit):
+            torch.testing.assert_close(outputs(pruned, kind), expected, rtol=0, atol=1e-5)
+    for edit in ("uniform_heads", "resample_heads", "effective_attention", MeanHeads(means=means)):
+        with edited(pruned, edit):
+            assert not outputs(pruned, kind).isnan().any()
 
 
 def test_lenses_that_merge_heads_refuse_pruned_models():

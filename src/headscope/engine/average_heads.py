@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import torch
 import xarray as xr
 from torch import Tensor
 
@@ -51,9 +52,16 @@ def average_heads(
 def _add(sums: Sums | None, trace: Trace) -> Sums:
     assert trace.context is not None
     real = trace.queries.real
-    batch = [_sum_rows(context, real) for context in trace.context]
+    pruned = [[head for place, head in trace.pruned if place == layer] for layer in trace.layers]
+    contexts = zip(trace.context, pruned, strict=True)
+    batch = [_sum_rows(context.index_fill(1, _index(heads, context), 0), real) for context, heads in contexts]
     count = int(real.sum())
     return (count, batch) if sums is None else (sums[0] + count, _add_pairs(sums[1], batch))
+
+
+def _index(heads: list[int], context: Tensor) -> Tensor:
+    """Return the indices of pruned heads, which write nothing."""
+    return torch.tensor(heads, dtype=torch.long, device=context.device)
 
 
 def _sum_rows(context: Tensor, real: Tensor) -> npt.NDArray[np.float64]:

@@ -205,11 +205,12 @@ class _Step:
     visible: Bool[Tensor, "#batch #new key"] | None
     values: Float[Tensor, "batch head new value"]
     context: Float[Tensor, "batch head new value"]
+    missing: tuple[int, ...]  # heads that were pruned
 
 
 def _make_step(call: AttentionCall) -> _Step:
     values = call.values[:, :, -call.attention.shape[2] :].clone()
-    return _Step(call.name, call.attention, call.visible(), values, call.context)
+    return _Step(call.name, call.attention, call.visible(), values, call.context, call.missing)
 
 
 def _join_steps(steps: Sequence[_Step], width: int) -> AttentionCall:
@@ -224,7 +225,7 @@ def _join_steps(steps: Sequence[_Step], width: int) -> AttentionCall:
         attention[:, :, start:end, keys] = step.attention
         visible[:, 0, start:end, keys] = True if step.visible is None else step.visible
     values, context = (torch.cat([getattr(step, name) for step in steps], dim=2) for name in ("values", "context"))
-    return AttentionCall(steps[0].name, attention, values, context, visible)
+    return AttentionCall(steps[0].name, attention, values, context, visible, missing=steps[0].missing)
 
 
 def _all_tokens(model: Model, prompt: Tokens, ids: Tensor, real: Tensor) -> Tokens:
