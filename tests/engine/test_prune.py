@@ -251,6 +251,20 @@ def test_captures_hold_the_heads_that_are_left(kind, site):
         assert found[:, 0, 1, 0].isnan().any()
 
 
+def test_means_and_cards_leave_pruned_heads_out():
+    model = prune(tiny("bert"), ["L0H1", "L1"])
+    trace = capture(model, batch("bert"))
+    assert repr(trace).endswith("; 5 heads pruned)")
+    mean = view(trace, "raw").mean("head")
+    left = view(trace, "raw").layer(0)[:, [0, 2, 3]].mean(1)
+    torch.testing.assert_close(mean.layer(0)[:, 0], left)
+    assert mean.layer(1)[0, 0, 0, 0].isnan()
+    assert mean.averaged["head"] == "mean of 4 heads without pruned ones"
+    for thing in (model, trace):
+        assert "L0H1, L1H0, L1H1, L1H2 and L1H3" in thing._repr_html_()
+    assert "<table>" in view(trace, "effective")._repr_html_()
+
+
 def test_measured_values_of_pruned_heads_are_missing():
     model = prune(tiny("bert"), ["L0", "L1H2"])
     data = measure(model, batch("bert"), statistics=["entropy"], lens="raw", progress=False)

@@ -19,6 +19,7 @@ from headscope.display.shaded_words import describe_marks, list_largest, shade_h
 from headscope.display.show import embed_png
 from headscope.display.thumbnails import picture_heads
 from headscope.engine.model import Model
+from headscope.engine.pruning.pruned_config import pruned_heads
 from headscope.plotting.export import render
 from headscope.plotting.selection import describe_maps
 from headscope.reporting.markup import full_caption, to_html
@@ -46,6 +47,7 @@ def _describe_model(model: Model) -> str:
         {
             "network": f"{type(model.network).__name__}, family {type(model.family).__name__.lower()}",
             "attention": f"{count_noun(layers, 'layer')} × {count_noun(heads, 'head')}" if layers and heads else "",
+            "pruned": join_words(pruned_heads(config), limit=8, empty=""),
             "parameters": f"{sum(tensor.numel() for tensor in weights):,}",
             "weights": f"{str(model.network.dtype).removeprefix('torch.')} on {model.device}",
             "tokenizer": f"{type(tokenizer).__name__}, {len(tokenizer):,} tokens" if tokenizer is not None else "",
@@ -58,6 +60,7 @@ def _describe_trace(trace: Trace) -> str:
     facts = {
         "site": f"{trace.site}{f'; the model also has {join_words(others)}' if others else ''}",
         "attention": f"{count_noun(len(trace.layers), 'layer')} × {count_noun(len(trace.heads), 'head')}",
+        "pruned": join_words((f"L{layer}H{head}" for layer, head in sorted(trace.pruned)), limit=8, empty=""),
         "tokens": _count_tokens(trace.keys.counts.tolist()),
         "holds": join_words(sorted(trace.held)),
         "model output": _describe_output(trace.model_output),

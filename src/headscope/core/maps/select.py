@@ -51,8 +51,10 @@ def average_maps(maps: Maps, dims: Sequence[str]) -> Maps:
         raise InputError(f"Maps are averaged over 'layer', 'head' or both, but got '{unknown[0]}'. {advice}")
     averaged = dict(maps.averaged)
     if "head" in dims and not maps.merged:
-        averaged["head"] = f"mean of {count_noun(len(maps.heads), 'head')}"
-        parts = [maps.layer(label).mean(1, keepdim=True) for label in maps.layers]
+        averaged["head"] = (
+            f"mean of {count_noun(len(maps.heads), 'head')}{' without pruned ones' if maps.pruned else ''}"
+        )
+        parts = [maps.layer(label)[:, _find_left(maps, label)].mean(1, keepdim=True) for label in maps.layers]
         maps = replace(maps, parts=parts, heads=(0,), merged=True, averaged=averaged, diagnostics={})
     if "layer" in dims and "layer" not in averaged:
         averaged = {**averaged, "layer": f"mean of {count_noun(len(maps.layers), 'layer')}"}
@@ -60,6 +62,13 @@ def average_maps(maps: Maps, dims: Sequence[str]) -> Maps:
         parts = [maps.weights.mean(1)]
         maps = replace(maps, parts=parts, layers=(0,), visible=seen, averaged=averaged, diagnostics={}, graph=None)
     return maps
+
+
+def _find_left(maps: Maps, layer: int) -> slice | list[int]:
+    """Return the indices of the heads of a layer that were not pruned; the mean of none is NaN."""
+    if not maps.pruned:
+        return slice(None)
+    return [index for index, head in enumerate(maps.heads) if (layer, head) not in maps.pruned]
 
 
 def index_maps(maps: Maps, key: Any) -> xr.DataArray:

@@ -62,6 +62,7 @@ class Trace(HasCard):
     def __repr__(self) -> str:
         others = [site for site in self.sites if site != self.site]
         also = f"; also: {', '.join(others)}" if others else ""
+        also += f"; {count_noun(len(self.pruned), 'head')} pruned" if self.pruned else ""
         return (
             f"Trace({self.site} attention of {count_noun(len(self.examples), 'example')}, "
             f"{count_noun(len(self.layers), 'layer')} × {count_noun(len(self.heads), 'head')}, "
