@@ -53,8 +53,8 @@ class DarkFacts(StudyFacts):
 def read_facts(folder: Path = RESULTS) -> DarkFacts:
     """Return the facts of all models in a folder of results."""
     stem, ends = DarkFacts.stem, tuple(f"_{part}" for part in PARTS)
-    labels = {path.stem.removeprefix(stem): path for path in sorted(folder.glob(f"{stem}*.nc"))
-              if not path.stem.endswith(ends)}  # fmt: skip
+    paths = sorted(folder.glob(f"{stem}*.nc"), key=lambda path: path.stem)
+    labels = {path.stem.removeprefix(stem): path for path in paths if not path.stem.endswith(ends)}
     files = {
         label: {part: path.with_name(f"{path.stem}_{part}.nc") for part in PARTS} for label, path in labels.items()
     }
@@ -84,6 +84,21 @@ def describe_claims(facts: DarkFacts) -> str:
     nowhere = [text for text, count in counts.items() if not count]
     also = f" {len(nowhere)} of {len(CLAIMS)} claims hold for no pair." if nowhere else ""
     return describe_holding(facts) + also
+
+
+def describe_unlearned(facts: DarkFacts) -> str:
+    """Return which tuned models are not shown to be better than the most common label, or nothing."""
+    parts = []
+    for label, task, data in facts.each:
+        low, majority = float(data["score_low"].sel(lens="raw")), float(data["majority"])
+        if low <= majority:
+            score = float(data["score"].sel(lens="raw"))
+            parts.append(f"{label} on {task} ({score:.2f} against {majority:.2f})")
+    if not parts:
+        return ""
+    return (
+        f"Not shown to be better than the most common label, so that it may say little of heads: {join_words(parts)}."
+    )
 
 
 def describe_shares(facts: DarkFacts) -> str:
@@ -162,17 +177,25 @@ def describe_scaled(facts: DarkFacts) -> str:
     return f"{held[1]} verdicts hold with all of them halved and {held[2]} with all doubled, instead of {held[0]}"
 
 
-def describe_left_out(facts: DarkFacts) -> str:
-    """Return which runs were left out, because a task of the same model lacks their seed; nothing where none was."""
+def name_model(facts: DarkFacts, label: str) -> str:
+    """Return the name of the model that a label stands for."""
+    return str(read_provenance(facts.measured[label])["model"]) if label not in list_names(facts) else label
+
+
+def list_names(facts: DarkFacts) -> list[str]:
+    """Return the labels that are names of models; the others are models on tasks of which a seed was not run."""
+    return [label for label, data in facts.measured.items() if not read_provenance(data).get("not_run")]
+
+
+def describe_fewer(facts: DarkFacts) -> str:
+    """Return which labels stand for a model on tasks with fewer seeds; nothing where all have the same."""
     parts = []
     for label, data in facts.measured.items():
-        left_out = read_provenance(data).get("left_out") or []
-        if left_out:
-            seeds = join_words(dict.fromkeys(name.rpartition(" ")[2] for name in left_out))
-            tasks = [task for task in list_tasks(data) if not any(name.startswith(f"{task},") for name in left_out)]
+        about = read_provenance(data)
+        if seeds := about.get("not_run"):
+            tasks = join_words(list_tasks(data))
             parts.append(
-                f"With {label} seed {seeds} was not run on {join_words(tasks)}, and is left out on all tasks, so that "
-                "all of them have the same seeds."
+                f"{label} is {about['model']} on {tasks}, where seed {join_words(map(str, seeds))} was not run."
             )
     return " ".join(parts)
 

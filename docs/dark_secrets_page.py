@@ -12,7 +12,7 @@ from study_facts import read_template
 from study_tables import draw_scaled, draw_verdicts
 
 from headscope.experiments.relation_figures import draw_heterogeneous, draw_relation
-from headscope.experiments.report import describe_unlearned, select_interval
+from headscope.experiments.report import select_interval
 from headscope.experiments.summary import list_tasks
 from headscope.plotting.facets import interval_facets
 from headscope.studies.dark_secrets import paper
@@ -28,13 +28,14 @@ def page(facts: DarkFacts) -> bytes:
         "models": " and ".join(
             f"{label} ({data.sizes['layer']} layers × {data.sizes['head']} heads)"
             for label, data in facts.models.items()
+            if label in said.list_names(facts)
         ),
         "tasks": ", ".join(dict.fromkeys(task for _, task, _ in facts.each)),
-        "seeds": " ".join(filter(None, (seeds.rstrip(".") + ".", said.describe_left_out(facts)))),
+        "seeds": " ".join(filter(None, (seeds.rstrip(".") + ".", said.describe_fewer(facts)))),
         "spread": spread.capitalize() or "One seed was trained.",
         "reduced": said.describe_reduced(facts),
         "margins": said.describe_margins(facts),
-        "unlearned": " ".join(filter(None, map(_name_unlearned, facts.models.items()))),
+        "unlearned": said.describe_unlearned(facts),
         "counts": said.describe_counts(facts),
         "claims": said.describe_claims(facts),
         "tests": facts.tests,
@@ -50,11 +51,6 @@ def page(facts: DarkFacts) -> bytes:
         **{f"{name}_drawn" if name == "shares" else name: f"pictures/{facts.stem}{name}.svg" for name in PICTURES},
     }
     return read_template("dark_secrets").format(**values).encode()
-
-
-def _name_unlearned(model: tuple[str, xr.Dataset]) -> str:
-    text = describe_unlearned(model[1])
-    return f"{model[0]}: {text}" if text else ""
 
 
 def draw_shares(facts: DarkFacts) -> Figure:
@@ -76,7 +72,9 @@ def draw_layers(facts: DarkFacts) -> Figure:
         for label, task, data in facts.each:
             part = data.sel(lens="raw", drop=True) if name == "similarity_layer" else data
             columns.setdefault(task, []).append(
-                select_interval(part, name, scale).reset_coords(drop=True).expand_dims(lens=[label])
+                select_interval(part, name, scale)
+                .reset_coords(drop=True)
+                .expand_dims(lens=[said.name_model(facts, label)])
             )
         rows[title] = {task: xr.concat(parts, "lens", join="outer") for task, parts in columns.items()}
     return interval_facets(rows, x="layer", label="layer", lines=True)

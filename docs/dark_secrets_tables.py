@@ -41,7 +41,9 @@ def starts_grid(facts: DarkFacts) -> str:
     frames = []
     for label, data in facts.models.items():
         frame = format_intervals(to_frame(data, {"task": "task"}, columns), ".2f", [*STARTS[1:]])
-        frame[MAJORITY] = [f"{value:.2f}" if value == value else "" for value in frame[MAJORITY]]
+        share = data["start_score"].sel(start=MAJORITY).values  # a regression has no most common label
+        frame[MAJORITY] = [f"{value:.2f}" if value == value else "" for value in share]
+        frame = frame[["metric", *STARTS]]
         frames.append(frame.set_axis(pd.Index([f"{label}, {task}" for task in frame.index], name="model, task")))
     return to_grid(pd.concat(frames))
 

@@ -115,11 +115,14 @@ def join(chosen: argparse.Namespace) -> None:
     for label in sorted({path.name.partition(".")[0] for path in chosen.folder.glob(f"*.{PART}.npz")}):
         runs = [read_npz(path) for path in sorted(chosen.folder.glob(f"{label}.*.{PART}.npz"))]
         runs.sort(key=lambda each: (ORDER.index(each["task"].item()), int(each["seed"].item())))
-        runs, left_out = select_common(runs)
-        facts = shared_facts(runs) | ({"left_out": left_out} if left_out else {})
-        joined = join_seeds([bound_best(each.drop_attrs()) for each in runs])
-        numbers = stamp_tasks(joined.map(_single), **facts)
-        hs.save(numbers, chosen.out / f"dark_secrets_{label}.nc", overwrite=True)
+        facts, known = shared_facts(runs), {int(each["seed"].item()) for each in runs}
+        for seeds, part in group_seeds(runs).items():
+            complete = len(seeds) == len(known)
+            name = label if complete else f"{label}-{len(seeds)}-seeds"
+            lacking = {} if complete else {"not_run": sorted(known.difference(seeds))}
+            numbers = join_seeds([bound_best(each.drop_attrs()) for each in part])
+            hs.save(stamp_tasks(numbers.map(_single), **facts, **lacking), chosen.out / f"dark_secrets_{name}.nc",
+                    overwrite=True)  # fmt: skip
     for part in ("relations", "shown_relation"):
         for path in sorted(chosen.folder.glob(f"*.{part}.npz")):
             data = read_npz(path)
@@ -127,14 +130,15 @@ def join(chosen: argparse.Namespace) -> None:
             hs.save(data.map(_single, keep_attrs=True).assign_attrs(data.attrs), chosen.out / name, overwrite=True)
 
 
-def select_common(runs: list[xr.Dataset]) -> tuple[list[xr.Dataset], list[str]]:
-    """Return the runs with seeds that every task has, and the names of the others, which cannot be joined."""
-    seeds: dict[str, set[int]] = {}
+def group_seeds(runs: list[xr.Dataset]) -> dict[tuple[int, ...], list[xr.Dataset]]:
+    """Return the runs of tasks with the same seeds: results can be joined only along seeds that all tasks have."""
+    tasks: dict[str, list[xr.Dataset]] = {}
     for each in runs:
-        seeds.setdefault(str(each["task"].item()), set()).add(int(each["seed"].item()))
-    common = set.intersection(*seeds.values())
-    left_out = [f"{task}, seed {seed}" for task, known in seeds.items() for seed in sorted(known - common)]
-    return [each for each in runs if int(each["seed"].item()) in common], left_out
+        tasks.setdefault(str(each["task"].item()), []).append(each)
+    groups: dict[tuple[int, ...], list[xr.Dataset]] = {}
+    for part in tasks.values():
+        groups.setdefault(tuple(int(each["seed"].item()) for each in part), []).extend(part)
+    return groups
 
 
 def bound_best(numbers: xr.Dataset) -> xr.Dataset:

@@ -112,3 +112,17 @@ def test_significant_changes_need_every_seed(facts, maker):
     )
     data["head_change_p_adjusted"] = data["head_change_p_adjusted"] + 0.9 * (data["seed"] == 1)
     assert f"of {2 * heads} changes 0 losses and 0 gains" in maker.said.describe_disabled(made)
+
+
+def test_a_task_with_fewer_seeds_stands_apart_and_says_so(joined, maker, tmp_path):
+    for path in (joined / "found").glob("*.npz"):
+        if path.name != "tiny.sst2.1.dark_secrets.npz":
+            (tmp_path / "found").mkdir(exist_ok=True)
+            (tmp_path / "found" / path.name).write_bytes(path.read_bytes())
+    script = [sys.executable, DOCS / "runs" / "dark_secrets.py", "join", tmp_path / "found", "--out", tmp_path]
+    assert subprocess.run(script, capture_output=True, text=True).returncode == 0
+    facts = maker.said.read_facts(tmp_path)
+    assert {label: data.sizes["seed"] for label, data in facts.measured.items()} == {"tiny": 2, "tiny-1-seeds": 1}
+    said = maker.said.describe_fewer(facts)
+    assert said.startswith("tiny-1-seeds is ")
+    assert said.endswith(" on SST-2, where seed 1 was not run.")
