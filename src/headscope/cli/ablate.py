@@ -33,25 +33,28 @@ SHOWN = 10
 """Sets of heads in the printed table."""
 
 
+HeadEdit = Annotated[
+    str,
+    typer.Option(
+        "--edit",
+        help="An edit of heads without its heads: zero_heads, uniform_heads, mean_heads:means=FILE.",
+        autocompletion=complete_from("edits"),
+    ),
+]
+Sets = Annotated[
+    list[str] | None,
+    typer.Option("--sets", help="heads, layers or all_but_one; or heads such as L3H7+L0H1, repeated for each set."),
+]
+Task = Annotated[str, typer.Option("--task", help="The task of the model's head. auto: inferred from the model.")]
+
+
 def verb(
     data: Annotated[str, typer.Argument(help="A file (.jsonl .csv .tsv .txt .parquet) or glue:mrpc:dev@DIR.")],
     model: Annotated[str, typer.Option(help="The folder of a tuned model, or a hub id.")],
-    edit: Annotated[
-        str,
-        typer.Option(
-            help="An edit of heads without its heads: zero_heads, uniform_heads, mean_heads:means=FILE.",
-            autocompletion=complete_from("edits"),
-        ),
-    ] = "zero_heads",
-    sets: Annotated[
-        list[str] | None,
-        typer.Option(help="heads, layers or all_but_one; or heads such as L3H7+L0H1, repeated for each set."),
-    ] = None,
+    edit: HeadEdit = "zero_heads",
+    sets: Sets = None,
     site: Site = None,
-    task: Annotated[
-        str,
-        typer.Option(help="classification, regression, choice, translation, mlm or causal. auto: from the model."),
-    ] = "auto",
+    task: Task = "auto",
     text: Text = None,
     pair: Pair = None,
     label: Label = None,
@@ -78,19 +81,24 @@ def verb(
     check_figure_out(out, overwrite=force)
     with load_library() as hs:
         from headscope.core.example import sample_examples
-        from headscope.training.head_sets import KINDS
 
         examples = sample_examples(read_examples(data, columns), limit, seed)
         loaded = hs.load(model, device=device, dtype=dtype)
-    chosen: Any = sets[0] if sets and len(sets) == 1 and sets[0].replace("-", "_") in KINDS else sets
-    chosen = "heads" if not chosen else chosen.replace("-", "_") if isinstance(chosen, str) else chosen
     sizes = {"batch_size": batch_size, "max_length": max_length}
-    result = hs.ablate(loaded, examples, edit=edit, sets=chosen, site=site, task=task, **sizes)
+    result = hs.ablate(loaded, examples, edit=edit, sets=_read_sets(sets), site=site, task=task, **sizes)
     console = Console(highlight=False)
     _print_summary(console, result)
     for path in out or []:
         hs.save(result if path.suffix.lower() == ".nc" else hs.draw(result), path, overwrite=force)
         console.print(f"Wrote {path}", soft_wrap=True)
+
+
+def _read_sets(sets: list[str] | None) -> Any:
+    """Return the kind of sets that is named, every head by default, or else a list of selections."""
+    from headscope.training.head_sets import KINDS
+
+    named = [name.replace("-", "_") for name in sets or ["heads"]]
+    return named[0] if len(named) == 1 and named[0] in KINDS else sets
 
 
 def _print_summary(console: Console, data: "xr.Dataset") -> None:

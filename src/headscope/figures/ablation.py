@@ -38,7 +38,7 @@ class Ablation(Figure):
             raise InputError(f"There is nothing to draw: the data has no {empty}.")
         names, y = [str(name) for name in rows["set"].values], np.arange(rows.sizes["set"])
         width = series.COLUMN_WIDTH if self.size is None else self.size
-        ax = target.open_axes(width, 1.2 + ROW * len(names))
+        ax = target.open_axes(width, 1.7 + ROW * len(names))
         width = width if target.is_new else canvas.axes_size(ax)[0]
         ax.axvline(0, color=theme.quiet, linewidth=0.6, zorder=1)
         value, low, high = (rows[f"change{end}"].values.astype(float) for end in ("", "_low", "_high"))
