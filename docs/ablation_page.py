@@ -19,14 +19,23 @@ def table() -> str:
         return ""
     rows = [_row(run, row) for run in runs for row in run["rows"]]
     text = (
-        f"Ablating each of the {runs[0]['rows'][0]['heads']} heads of all-MiniLM-L6-v2 with a classifier, in units of "
-        f"one plain evaluation of the same examples, from `python -m benchmarks.ablation` ({_devices(runs)}; medians). "
+        f"Ablating each of the {runs[0]['rows'][0]['heads']} heads of all-MiniLM-L6-v2 {_describe_model(runs)}, in "
+        f"units of one plain evaluation of the same examples, from `python -m benchmarks.ablation` ({_devices(runs)}; medians). "
         "The naive way is one evaluation under the edit for each head, timed for one of each layer and scaled. No "
         "logit differs from the naive way by more than "
         f"{max(row['largest_difference'] for run in runs for row in run['rows']):.0e}; "
-        f"{sum(row['predictions_that_differ'] for run in runs for row in run['rows'])} predictions differ."
+        f"{_count_differing(runs)} differs."
     )
     return "\n".join([text, "", HEADER, "|---" * 8 + "|", *rows, ""])
+
+
+def _describe_model(runs: list[dict[str, Any]]) -> str:
+    return "fine-tuned for the task" if all(run["model"] == "tuned" for run in runs) else "with a random classifier"
+
+
+def _count_differing(runs: list[dict[str, Any]]) -> str:
+    count = sum(row["predictions_that_differ"] for run in runs for row in run["rows"])
+    return "no prediction" if count == 0 else f"of all predictions, {count:,}"
 
 
 def _devices(runs: list[dict[str, Any]]) -> str:
