@@ -21,7 +21,8 @@ def table() -> str:
     text = (
         f"Ablating each of the {runs[0]['rows'][0]['heads']} heads of all-MiniLM-L6-v2 {_describe_model(runs)}, in "
         "units of one plain evaluation of the same examples, from `python -m benchmarks.ablation` "
-        f"({_devices(runs)}; medians). The naive way is one evaluation under the edit for each head, timed for one of each layer and scaled. No "
+        f"({_devices(runs)}; medians). The naive way is one evaluation under the edit for each head, timed "
+        "for one of each layer and scaled. No "
         "logit differs from the naive way by more than "
         f"{max(row['largest_difference'] for run in runs for row in run['rows']):.0e}; "
         f"{_count_differing(runs)} differs."
