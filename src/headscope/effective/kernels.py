@@ -1,0 +1,262 @@
+"""What a layer writes with effective attention, in one or two kernels on a GPU.
+
+`output` imports this file where there is Triton, which comes with torch for GPUs. A program of a kernel takes the Gram
+matrix G = VᵀV of some keys of one head of values. All arithmetic is float64. G is scaled to a diagonal of ones, and
+inverted in memory, 16 rows at a time. The inverse X is judged by what it is, however it was found. With ρ = ‖X·G − I‖,
+in the norm of Frobenius, ‖G⁻¹‖ ≤ ‖X‖ / (1 − ρ), so that ‖G‖·‖X‖ / (1 − ρ) bounds the square of the condition number of
+V. Full rank is proved under the rank rule where
+
+    ‖G‖·‖X‖·tolerance² + ρ < 0.98.
+
+The rest up to 1 covers rounding: at most n·√d·u·‖G‖·‖X‖ of G and d·u·‖G‖·‖X‖ of X·G, with u = 2⁻⁵³. Where the rule is
+met, n > d and tolerance = n·2⁻²³, both together are at most (1/√d + 1/d) / 128 < 0.016.
+
+Error: a head writes z·(X·G) instead of z = A·V. Its norm is off by at most ρ, and where ρ is not below the eps of the
+model's dtype the kernel says that it failed.
+"""
+
+import torch
+import triton
+import triton.language as tl
+from jaxtyping import Float, Int
+from torch import Tensor
+
+MAX_VALUE = 128
+"""Number of value dimensions up to which the matrices of a head fit a program."""
+
+BLOCK = 16
+"""Rows of a matrix that are eliminated at a time: the least that a GPU multiplies as matrices."""
+
+KEYS = 32
+"""Keys that are read at a time."""
+
+CHUNK = 16
+"""Rows of a causal mask that share the inverse of the Gram matrix of the keys before them."""
+
+ROWS = 64
+"""Rows of all heads that share values, of one chunk, that a program projects."""
+
+Values = Float[Tensor, "batch value_head key value"]
+
+
+def project_values(values: Values, tolerance: float) -> tuple[Values, Int[Tensor, " 1"]]:
+    """Return V·(G⁻¹·G), with zeros for hidden keys in V, and whether that failed for any head."""
+    batch, groups, count, value = values.shape
+    wide, spare, failed = _prepare(values, batch * groups)
+    projected = torch.empty(values.shape, dtype=values.dtype, device=values.device)
+    size = spare.shape[-1]
+    with torch.cuda.device(values.device):
+        _project_head[batch * groups,](
+            wide, projected, failed, spare, groups, count, value, size // BLOCK, *wide.stride()[:3], tolerance,
+            torch.finfo(values.dtype).eps, D=size, B=BLOCK, KEYS=KEYS, num_warps=_warps(size), num_stages=1,
+        )  # fmt: skip
+    return projected, failed
+
+
+def project_rows(
+    context: Float[Tensor, "batch head query value"], values: Values, tolerance: float
+) -> tuple[Float[Tensor, "batch head query value"], Int[Tensor, " 1"]]:
+    """Return z·(G⁻¹·G) under a causal mask, in place of z, the `context` A·V, and whether that failed for any row.
+
+    The first d rows keep A·V: for them A_eff is A, where the values of their keys are independent.
+    """
+    batch, groups, count, value = values.shape
+    group, chunks = context.shape[1] // groups, -(-(count - value) // CHUNK)
+    number = batch * groups * chunks
+    wide, spare, failed = _prepare(values, number)
+    terms = torch.empty(number, CHUNK, spare.shape[-1], dtype=torch.float64, device=values.device)
+    written = context.float().contiguous()
+    eps, strides, size = torch.finfo(values.dtype).eps, wide.stride()[:3], spare.shape[-1]
+    rows = max(CHUNK, min(ROWS, triton.next_power_of_2(group * CHUNK)))
+    with torch.cuda.device(values.device):
+        _factor_prefix[number,](
+            wide, failed, spare, terms, groups, count, value, size // BLOCK, chunks, *strides, tolerance, eps,
+            D=size, B=BLOCK, KEYS=KEYS, CHUNK=CHUNK, num_warps=_warps(size), num_stages=1,
+        )  # fmt: skip
+        _project_chunk[number, -(-group * CHUNK // rows)](
+            written, wide, failed, spare, terms, groups, group, count, value, chunks, *strides, eps,
+            D=size, CHUNK=CHUNK, ROWS=rows, num_warps=8, num_stages=1,
+        )  # fmt: skip
+    return written, failed
+
+
+def check(device: torch.device) -> None:
+    """Raise an error if the kernels cannot be compiled here, or are wrong."""
+    values = torch.arange(120.0, device=device).square().cos().view(1, 2, 20, 3)
+    for written, failed in (project_values(values, 1e-5), project_rows(values.clone(), values, 1e-5)):
+        if failed.item() or not torch.allclose(written, values, atol=1e-6):
+            raise ArithmeticError("a projection on independent columns changed them")
+
+
+def _warps(size: int) -> int:
+    """Return the number of warps among which a matrix of this size is divided."""
+    return 4 if size <= 64 else 8
+
+
+def _prepare(values: Values, number: int) -> tuple[Values, Float[Tensor, "problem 3 size size"], Int[Tensor, " 1"]]:
+    """Return the values in float32, memory for G, G⁻¹ and G⁻¹·G of each problem, and the flag of failure."""
+    size = max(BLOCK, triton.next_power_of_2(values.shape[-1]))
+    wide = values.float()  # Triton 3.6 cannot multiply 16-bit numbers as float64
+    wide = wide if wide.stride(-1) == 1 else wide.contiguous()
+    spare = torch.empty(number, 3, size, size, dtype=torch.float64, device=values.device)
+    return wide, spare, torch.zeros(1, dtype=torch.int32, device=values.device)
+
+
+@triton.jit
+def _project_head(
+    values, projected, failed, spare, groups, count, value, blocks, batch_stride, head_stride, key_stride, tolerance,
+    eps, D: tl.constexpr, B: tl.constexpr, KEYS: tl.constexpr,
+):  # fmt: skip
+    """V·(X·G) of one head of values, as V + V·(X·G − I): the second term is too small to need many digits."""
+    head = tl.program_id(0)
+    values += (head // groups).to(tl.int64) * batch_stride + (head % groups).to(tl.int64) * head_stride
+    spare += head.to(tl.int64) * 3 * D * D
+    good = _factor(values, blocks, key_stride, count, value, spare, 0.0, tolerance, eps, D, B, KEYS)
+    tl.store(failed, 1, mask=good == 0)
+    d, n = tl.arange(0, D), tl.arange(0, KEYS)
+    off = tl.load(spare + 2 * D * D + d[:, None] * D + d[None, :]).to(tl.float32)
+    projected += head.to(tl.int64) * count * value
+    for start in range(0, count, KEYS):
+        rows, there = (start + n)[:, None], (start + n < count)[:, None] & (d < value)[None, :]
+        part = tl.load(values + rows * key_stride + d[None, :], mask=there, other=0.0)
+        part += tl.dot(part, off, input_precision="tf32")
+        tl.store(projected + rows * value + d[None, :], part.to(projected.dtype.element_ty), mask=there)
+
+
+@triton.jit
+def _factor_prefix(
+    values, failed, spare, terms, groups, count, value, blocks, chunks, batch_stride, head_stride, key_stride,
+    tolerance, eps, D: tl.constexpr, B: tl.constexpr, KEYS: tl.constexpr, CHUNK: tl.constexpr,
+):  # fmt: skip
+    """G and X = G⁻¹ of the keys before a chunk, and N of the keys T of the chunk.
+
+    The Gram matrix of a row that sees the first p of them is G + Σ tᵢtᵢᵀ, and its inverse is X − Σ nᵢnᵢᵀ, with
+    N = C⁻¹·T·X and C·Cᵀ = I + T·X·Tᵀ. Its least singular value is at least that of G.
+    """
+    problem = tl.program_id(0)
+    head, begin = problem // chunks, value + problem % chunks * CHUNK
+    values += (head // groups).to(tl.int64) * batch_stride + (head % groups).to(tl.int64) * head_stride
+    spare += problem.to(tl.int64) * 3 * D * D
+    d, t = tl.arange(0, D), tl.arange(0, CHUNK)
+    rows, there = values + (begin + t)[:, None] * key_stride, (begin + t < count)[:, None]
+    chunk = tl.load(rows + d[None, :], mask=there & (d < value)[None, :], other=0.0).to(tl.float64)
+    added = tl.sum(tl.sum(chunk * chunk, 1), 0)  # ‖TᵀT‖ ≤ ‖T‖²
+    good = _factor(values, blocks, key_stride, begin, value, spare, added, tolerance, eps, D, B, KEYS)
+    tl.store(failed, 1, mask=good == 0)
+    chunk = tl.load(rows + d[None, :], mask=there & (d < value)[None, :], other=0.0).to(tl.float64)
+    term = tl.dot(chunk, tl.load(spare + D * D + d[:, None] * D + d[None, :]), out_dtype=tl.float64)
+    small = tl.where(t[:, None] == t[None, :], 1.0, 0.0).to(tl.float64)
+    small = tl.dot(term, tl.trans(chunk), small, out_dtype=tl.float64)
+    for k in range(CHUNK):
+        column = tl.sum(tl.where(t[None, :] == k, small, 0.0), 1)
+        pivot = tl.sum(tl.where(t == k, column, 0.0), 0)
+        share = tl.where(t > k, column / pivot, 0.0)[:, None]
+        small_row = tl.sum(tl.where(t[:, None] == k, small, 0.0), 0)
+        term_row = tl.sum(tl.where(t[:, None] == k, term, 0.0), 0)
+        small -= share * small_row[None, :]
+        term -= share * term_row[None, :]
+    pivots = tl.sum(tl.where(t[:, None] == t[None, :], small, 0.0), 1)
+    terms += problem.to(tl.int64) * CHUNK * D
+    tl.store(terms + t[:, None] * D + d[None, :], term / tl.sqrt(pivots)[:, None])
+
+
+@triton.jit
+def _project_chunk(
+    contexts, values, failed, spare, terms, groups, group, count, value, chunks, batch_stride, head_stride, key_stride,
+    eps, D: tl.constexpr, CHUNK: tl.constexpr, ROWS: tl.constexpr,
+):  # fmt: skip
+    """z ← z·X·G of the rows of a chunk, with X and G of the keys that each sees, for heads that share their values."""
+    problem = tl.program_id(0)
+    head, begin = problem // chunks, value + problem % chunks * CHUNK
+    d, r, t = tl.arange(0, D), tl.arange(0, ROWS), tl.arange(0, CHUNK)
+    own, row = tl.program_id(1) * (ROWS // CHUNK) + r // CHUNK, begin + r % CHUNK
+    there = ((own < group) & (row < count))[:, None] & (d < value)[None, :]
+    contexts += ((head * group + own).to(tl.int64) * count + row)[:, None] * value + d[None, :]
+    z = tl.load(contexts, mask=there, other=0.0).to(tl.float64)
+    values += (head // groups).to(tl.int64) * batch_stride + (head % groups).to(tl.int64) * head_stride
+    seen = (begin + t < count)[:, None] & (d < value)[None, :]
+    chunk = tl.load(values + (begin + t)[:, None] * key_stride + d[None, :], mask=seen, other=0.0).to(tl.float64)
+    term = tl.load(terms + problem.to(tl.int64) * CHUNK * D + t[:, None] * D + d[None, :])
+    spare += problem.to(tl.int64) * 3 * D * D + d[:, None] * D + d[None, :]
+    counted = t[None, :] <= (r % CHUNK)[:, None]
+    part = tl.where(counted, tl.dot(z, tl.trans(term), out_dtype=tl.float64), 0.0)
+    solved = tl.dot(z, tl.load(spare + D * D), out_dtype=tl.float64) - tl.dot(part, term, out_dtype=tl.float64)
+    part = tl.where(counted, tl.dot(solved, tl.trans(chunk), out_dtype=tl.float64), 0.0)
+    product = tl.dot(solved, tl.load(spare), out_dtype=tl.float64)
+    product = tl.dot(part, chunk, product, out_dtype=tl.float64)
+    error = tl.max(tl.max(tl.where(there, tl.abs(product - z), 0.0), 1), 0)
+    largest = tl.max(tl.max(tl.abs(z), 1), 0)
+    tl.store(failed, 1, mask=(error <= eps * largest) == 0)
+    tl.store(contexts, product.to(tl.float32), mask=there)
+
+
+@triton.jit
+def _factor(
+    values, blocks, stride, count, value, spare, added, tolerance, eps,
+    D: tl.constexpr, B: tl.constexpr, KEYS: tl.constexpr,
+):  # fmt: skip
+    """Write G, X = G⁻¹ and X·G − I of the first `count` keys; return whether X is exact and full rank is proved.
+
+    `added` is a bound on what later keys add to ‖G‖. NaN and infinite values prove nothing.
+    """
+    d, b, n = tl.arange(0, D), tl.arange(0, B), tl.arange(0, KEYS)
+    whole, diagonal = d[:, None] * D + d[None, :], d[:, None] == d[None, :]
+    gram = tl.zeros((D, D), tl.float64)
+    for start in range(0, count, KEYS):
+        there = (start + n < count)[:, None] & (d < value)[None, :]
+        part = tl.load(values + (start + n)[:, None] * stride + d[None, :], mask=there, other=0.0).to(tl.float64)
+        gram = tl.dot(tl.trans(part), part, gram, out_dtype=tl.float64)
+    size = tl.sqrt(tl.sum(tl.sum(gram * gram, 1), 0)) + added
+    gram = tl.where(diagonal & (d >= value)[:, None], 1.0, gram)
+    down = 1 / tl.sqrt(tl.sum(tl.where(diagonal, gram, 0.0), 1))
+    across = 1 / tl.sqrt(tl.sum(tl.where(diagonal, gram, 0.0), 0))
+    tl.store(spare + whole, gram)
+    inverse = _invert(gram * down[:, None] * across[None, :], spare + D * D, blocks, D, B)
+    inverse *= down[:, None] * across[None, :]
+    tl.store(spare + D * D + whole, inverse)
+    inverse = tl.where((d < value)[:, None] & (d < value)[None, :], inverse, 0.0)
+    size *= tl.sqrt(tl.sum(tl.sum(inverse * inverse, 1), 0))
+    tl.debug_barrier()
+    off = tl.where(diagonal, -1.0, 0.0).to(tl.float64)
+    for k in range(blocks):
+        columns = tl.load(spare + D * D + d[:, None] * D + (k * B + b)[None, :])
+        off = tl.dot(columns, tl.load(spare + (k * B + b)[:, None] * D + d[None, :]), off, out_dtype=tl.float64)
+    tl.store(spare + 2 * D * D + whole, off)
+    tl.debug_barrier()
+    rho = tl.sqrt(tl.sum(tl.sum(off * off, 1), 0))
+    return (size * tolerance * tolerance + rho < 0.98) & (rho < eps)
+
+
+@triton.jit
+def _invert(matrix, spare, blocks, D: tl.constexpr, B: tl.constexpr):
+    """Return the inverse of a positive definite matrix with ones on its diagonal: Gauss–Jordan, B rows at a time."""
+    d, b = tl.arange(0, D), tl.arange(0, B)
+    for k in range(blocks):
+        tl.store(spare + d[:, None] * D + d[None, :], matrix)  # memory, because registers cannot be indexed
+        tl.debug_barrier()
+        own = k * B + b
+        tile = _invert_tile(tl.load(spare + own[:, None] * D + own[None, :]), B)
+        rows = tl.load(spare + own[:, None] * D + d[None, :])
+        rows = tl.where((d // B == k)[None, :], tl.where(own[:, None] == d[None, :], 1.0, 0.0), rows)
+        rows = tl.dot(tile, rows, out_dtype=tl.float64)
+        columns = -tl.load(spare + d[:, None] * D + own[None, :])
+        columns = tl.where((d // B == k)[:, None], tl.where(d[:, None] == own[None, :], 1.0, 0.0), columns)
+        matrix = tl.where((d // B == k)[:, None] | (d // B == k)[None, :], 0.0, matrix)
+        matrix = tl.dot(columns, rows, matrix, out_dtype=tl.float64)
+        tl.debug_barrier()  # every thread has read what is overwritten next
+    return matrix
+
+
+@triton.jit
+def _invert_tile(tile, B: tl.constexpr):
+    """Return the inverse of a positive definite matrix whose diagonal is at most 1; NaN if it is not positive."""
+    b = tl.arange(0, B)
+    for k in range(B):
+        row = tl.sum(tl.where(b[:, None] == k, tile, 0.0), 0)
+        column = tl.sum(tl.where(b[None, :] == k, tile, 0.0), 1)
+        pivot = tl.sum(tl.where(b == k, row, 0.0), 0)
+        share = tl.where(pivot > 0, 1 / pivot, float("nan"))
+        row = tl.where(b == k, pivot - 1, row)  # so that row and column k become theirs over the pivot
+        column = tl.where(b == k, pivot - 1, column)
+        tile -= (column * share)[:, None] * row[None, :]
+    return tl.where(b[:, None] == b[None, :], 2 - tile, -tile)
