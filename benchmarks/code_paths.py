@@ -19,14 +19,15 @@ from unittest.mock import patch
 import torch
 
 from benchmarks.gpu import clock_of
-from benchmarks.peers import load_bert, load_llama, steps
+from benchmarks.peers import in_place, load_bert, load_llama, steps
 from benchmarks.timing import show
 from headscope.core.lens import view
 from headscope.core.maps import factored
 from headscope.core.trace import Trace
-from headscope.effective import cholesky, layers, projection
+from headscope.effective import cholesky, layers, output, projection
 from headscope.effective.visibility import Visibility, analyze_mask
 from headscope.engine.capture import capture
+from headscope.engine.model import Model
 from headscope.experiments.timing import Variant, time_interleaved
 
 
@@ -80,6 +81,8 @@ def measure(device: str, *, quick: bool) -> Iterator[dict[str, Any]]:
     for mechanism, model, inputs, switched_off, materialise in cases:
         trace = steps(model, *inputs)["captured"]()
         yield compare(mechanism, trace, inputs, switched_off, materialise=materialise, quick=quick, device=device)
+    if device == "cuda":
+        yield compare_in_place(bert, small, quick=quick)
     ids = torch.randint(5, 65, decoder, device=device)  # 60 words, most of which occur more than once
     trace = capture(llama, {"input_ids": ids, "attention_mask": torch.ones_like(ids)})
     yield compare(
@@ -108,6 +111,23 @@ def compare(
     shape = f"{trace.attention[0].shape[1]} heads, {inputs[0]} × {inputs[1]} tokens"
     gain = median(times["without"]) / median(times["with"])
     return {"mechanism": mechanism, "input": shape, "with_ms": 1e3 * median(times["with"]), "gain": gain}
+
+
+def compare_in_place(model: Model, inputs: tuple[int, int], *, quick: bool) -> dict[str, Any]:
+    """Return the time of a pass under the edit, and the gain of its kernels."""
+    edit = in_place(model, *inputs)
+
+    @contextmanager
+    def without_kernels() -> Iterator[None]:
+        with edit.context(), patch.object(output, "_find_kernels", lambda *_, **__: None):
+            yield
+
+    variants = {"with": edit, "without": Variant(edit.run, without_kernels, edit.warmup)}
+    times = time_interleaved(variants, turns=turns(quick=quick), clock=clock_of("cuda"))
+    gain = median(times["without"]) / median(times["with"])
+    shape = f"{model.network.config.num_attention_heads} heads, {inputs[0]} × {inputs[1]} tokens, whole pass"
+    with_ms = 1e3 * median(times["with"])
+    return {"mechanism": "the edit in kernels of its own", "input": shape, "with_ms": with_ms, "gain": gain}
 
 
 def without_proof() -> AbstractContextManager[Any]:
