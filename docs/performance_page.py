@@ -56,7 +56,7 @@ MECHANISMS = {
     "value heads factored once for the heads that share them": (layers._repeat,),
     "layers stacked": (layers._stack_layers, layers._stack_values),
     "triangular inverses by halves": (cholesky._lower_inverse,),
-    "the edit in kernels of its own": (output._project_rows, output._find_kernels, output._load_kernels,
+    "the edit in kernels of its own": (output._project_rows, output._find_kernels, output._load_kernels.__wrapped__,
                                        DOCS.parent / "src/headscope/effective/kernels.py"),
     "large maps in huge pages": (factored.allocate_huge_pages,),
     "equal rows of V merged": (projection._merged_basis, projection._first_equal_row),
