@@ -39,8 +39,8 @@ Small inputs are bound by the launches of the host: there the ratio differs from
 Effective attention is computed on two code paths: where full rank is proved, and everything else (a float64
 decomposition, after equal rows of V are merged). Their error is at most 1e-6; `effective/projection.py` and
 `effective/causal.py` state the bound of each. On a GPU, the edit takes the first path in kernels of its own, written in
-Triton; `effective/kernels.py` states their bound. They are compiled when they are first used on a machine, in a few
-seconds. The table names every mechanism with its source lines, and the time without it over the time with it.
+Triton; `effective/kernels.py` states their bound. They are compiled when they are first used on a machine. The table
+names every mechanism with its source lines, and the time without it over the time with it.
 
 {paths}
 
@@ -56,7 +56,7 @@ MECHANISMS = {
     "value heads factored once for the heads that share them": (layers._repeat,),
     "layers stacked": (layers._stack_layers, layers._stack_values),
     "triangular inverses by halves": (cholesky._lower_inverse,),
-    "the edit in kernels of its own": (output._project_rows, output._find_kernels, output._load_kernels.__wrapped__,
+    "the edit in kernels of its own": (output._project_rows, output._run_kernels, output._find_kernels,
                                        DOCS.parent / "src/headscope/effective/kernels.py"),
     "large maps in huge pages": (factored.allocate_huge_pages,),
     "equal rows of V merged": (projection._merged_basis, projection._first_equal_row),

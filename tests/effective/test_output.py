@@ -1,6 +1,5 @@
 """What a layer writes with effective attention equals A_eff·V from a float64 decomposition of every row."""
 
-import warnings
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -96,47 +95,56 @@ def test_a_result_that_is_not_exact_is_computed_as_for_a_view(monkeypatch):
 def test_what_kernels_return_counts_unless_they_failed(failed, causal, monkeypatch):
     flag = torch.tensor([failed])
     kernels = SimpleNamespace(
-        project_values=lambda values, tolerance: (2 * values, flag),
-        project_rows=lambda context, values, tolerance: (2 * context, flag),
+        project_values=lambda values, unit: (2 * values, flag),
+        project_rows=lambda context, values, unit: (2 * context, flag),
     )
-    monkeypatch.setattr(output, "_find_kernels", lambda *_, **__: kernels)
+    monkeypatch.setattr(output, "_find_kernels", lambda _: kernels)
     heads = make_heads(causal=causal)
     expected = literal_output(heads) if failed else 2 * (heads.attention @ heads.values).double()
     torch.testing.assert_close(output.compute_output(heads, "visible").double(), expected, atol=1e-6, rtol=0)
 
 
-def test_kernels_are_told_a_tolerance_of_the_rank_rule():
-    assert output._tolerance(40, 8) == 40 * torch.finfo(torch.float32).eps
-    assert output._tolerance(40, 64) == 64 * torch.finfo(torch.float32).eps
+def test_full_rank_is_proved_unless_it_could_not_change_a_rounding():
+    values, eps = torch.zeros(1, 1, 100, 8), torch.finfo(torch.float32).eps
+    assert output._proof_unit(values) == eps
+    assert output._proof_unit(values.half()) == output._proof_unit(values.bfloat16()) == 0
+    assert output._proof_unit(torch.zeros(1, 1, 5000, 8, dtype=torch.float16)) == eps
 
 
-@pytest.fixture
-def import_kernels(monkeypatch):
-    output._load_kernels.cache_clear()
-    yield lambda function: monkeypatch.setattr(output.importlib, "import_module", function)
-    output._load_kernels.cache_clear()
+def test_kernels_that_do_not_compile_are_not_tried_again(monkeypatch):
+    calls = []
+
+    def fail(values, unit):
+        calls.append(values)
+        raise RuntimeError("Failed to find C compiler")
+
+    monkeypatch.setattr(output, "_BROKEN", set())
+    monkeypatch.setattr(output, "_find_kernels", lambda _: SimpleNamespace(project_values=fail))
+    heads = make_heads()
+    with pytest.warns(UserWarning, match=r"takes more time; its results are the same. RuntimeError: Failed to find C"):
+        assert error_of(heads) < 1e-6
+    assert error_of(heads) < 1e-6  # and no warning
+    assert len(calls) == 1
 
 
-def test_without_triton_there_are_no_kernels(import_kernels):
+def test_memory_that_runs_out_is_not_the_fault_of_a_compiler(monkeypatch):
+    def fail(values, unit):
+        raise torch.OutOfMemoryError("out of memory")
+
+    monkeypatch.setattr(output, "_find_kernels", lambda _: SimpleNamespace(project_values=fail))
+    with pytest.raises(torch.OutOfMemoryError):
+        error_of(make_heads())
+
+
+def test_there_are_no_kernels_on_a_cpu_nor_without_triton(monkeypatch):
     def missing(_):
         raise ImportError("No module named 'triton'")
 
-    import_kernels(missing)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert output._load_kernels(torch.device("cpu")) is None
-
-
-def test_kernels_that_do_not_compile_are_named_once(import_kernels):
-    def check(device):
-        raise RuntimeError("Failed to find C compiler")
-
-    import_kernels(lambda _: SimpleNamespace(check=check))
-    with pytest.warns(UserWarning, match=r"takes more time; its results are the same. RuntimeError: Failed to find C"):
-        assert output._load_kernels(torch.device("cpu")) is None
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert output._load_kernels(torch.device("cpu")) is None
+    assert output._find_kernels(make_heads().values) is None
+    output._load_kernels.cache_clear()
+    monkeypatch.setattr(output.importlib, "import_module", missing)
+    assert output._load_kernels() is None
+    output._load_kernels.cache_clear()
 
 
 LARGE = {

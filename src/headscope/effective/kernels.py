@@ -11,8 +11,9 @@ V. Full rank is proved under the rank rule where
 The rest up to 1 covers rounding: at most n·√d·u·‖G‖·‖X‖ of G and d·u·‖G‖·‖X‖ of X·G, with u = 2⁻⁵³. Where the rule is
 met, n > d and tolerance = n·2⁻²³, both together are at most (1/√d + 1/d) / 128 < 0.016.
 
-Error: a head writes z·(X·G) instead of z = A·V. Its norm is off by at most ρ, and where ρ is not below the eps of the
-model's dtype the kernel says that it failed.
+Error: a layer writes z·(X·G) instead of z = A·V, and a kernel says that it failed where that is off by more than the
+eps of the model's dtype: where every query sees the same keys, ρ must be below it; under a causal mask, z·(X·G) − z
+itself, of each chunk of rows over its largest z.
 """
 
 import torch
@@ -25,10 +26,7 @@ MAX_VALUE = 128
 """Number of value dimensions up to which the matrices of a head fit a program."""
 
 BLOCK = 16
-"""Rows of a matrix that are eliminated at a time: the least that a GPU multiplies as matrices."""
-
-KEYS = 32
-"""Keys that are read at a time."""
+"""Rows of a matrix, and keys, that a program takes at a time: the least that a GPU multiplies as matrices."""
 
 CHUNK = 16
 """Rows of a causal mask that share the inverse of the Gram matrix of the keys before them."""
@@ -39,58 +37,48 @@ ROWS = 64
 Values = Float[Tensor, "batch value_head key value"]
 
 
-def project_values(values: Values, tolerance: float) -> tuple[Values, Int[Tensor, " 1"]]:
-    """Return V·(G⁻¹·G), with zeros for hidden keys in V, and whether that failed for any head."""
+def project_values(values: Values, unit: float) -> tuple[Values, Int[Tensor, " 1"]]:
+    """Return V·(G⁻¹·G), with zeros for hidden keys in V, and whether that failed for any head.
+
+    `unit` is the rank rule's tolerance for one key; 0 asks for no proof of full rank.
+    """
     batch, groups, count, value = values.shape
     wide, spare, failed = _prepare(values, batch * groups)
     projected = torch.empty(values.shape, dtype=values.dtype, device=values.device)
     size = spare.shape[-1]
     with torch.cuda.device(values.device):
         _project_head[batch * groups,](
-            wide, projected, failed, spare, groups, count, value, size // BLOCK, *wide.stride()[:3], tolerance,
-            torch.finfo(values.dtype).eps, D=size, B=BLOCK, KEYS=KEYS, num_warps=_warps(size), num_stages=1,
+            wide, projected, failed, spare, groups, count, value, size // BLOCK, *wide.stride()[:3],
+            unit * max(count, value), torch.finfo(values.dtype).eps, D=size, B=BLOCK, num_warps=4, num_stages=1,
         )  # fmt: skip
     return projected, failed
 
 
 def project_rows(
-    context: Float[Tensor, "batch head query value"], values: Values, tolerance: float
+    context: Float[Tensor, "batch head query value"], values: Values, unit: float
 ) -> tuple[Float[Tensor, "batch head query value"], Int[Tensor, " 1"]]:
     """Return z·(G⁻¹·G) under a causal mask, in place of z, the `context` A·V, and whether that failed for any row.
 
-    The first d rows keep A·V: for them A_eff is A, where the values of their keys are independent.
+    The first d rows keep A·V: for them A_eff is A, where the values of their keys are independent. `unit` is as above.
     """
     batch, groups, count, value = values.shape
     group, chunks = context.shape[1] // groups, -(-(count - value) // CHUNK)
     number = batch * groups * chunks
     wide, spare, failed = _prepare(values, number)
-    terms = torch.empty(number, CHUNK, spare.shape[-1], dtype=torch.float64, device=values.device)
+    size, strides = spare.shape[-1], wide.stride()[:3]
+    terms = torch.empty(number, CHUNK, size, dtype=torch.float64, device=values.device)
     written = context.float().contiguous()
-    eps, strides, size = torch.finfo(values.dtype).eps, wide.stride()[:3], spare.shape[-1]
     rows = max(CHUNK, min(ROWS, triton.next_power_of_2(group * CHUNK)))
     with torch.cuda.device(values.device):
         _factor_prefix[number,](
-            wide, failed, spare, terms, groups, count, value, size // BLOCK, chunks, *strides, tolerance, eps,
-            D=size, B=BLOCK, KEYS=KEYS, CHUNK=CHUNK, num_warps=_warps(size), num_stages=1,
+            wide, failed, spare, terms, groups, count, value, size // BLOCK, chunks, *strides, unit,
+            D=size, B=BLOCK, CHUNK=CHUNK, num_warps=4, num_stages=1,
         )  # fmt: skip
         _project_chunk[number, -(-group * CHUNK // rows)](
-            written, wide, failed, spare, terms, groups, group, count, value, chunks, *strides, eps,
-            D=size, CHUNK=CHUNK, ROWS=rows, num_warps=8, num_stages=1,
+            written, wide, failed, spare, terms, groups, group, count, value, chunks, *strides,
+            torch.finfo(values.dtype).eps, D=size, CHUNK=CHUNK, ROWS=rows, num_warps=8, num_stages=1,
         )  # fmt: skip
     return written, failed
-
-
-def check(device: torch.device) -> None:
-    """Raise an error if the kernels cannot be compiled here, or are wrong."""
-    values = torch.arange(120.0, device=device).square().cos().view(1, 2, 20, 3)
-    for written, failed in (project_values(values, 1e-5), project_rows(values.clone(), values, 1e-5)):
-        if failed.item() or not torch.allclose(written, values, atol=1e-6):
-            raise ArithmeticError("a projection on independent columns changed them")
-
-
-def _warps(size: int) -> int:
-    """Return the number of warps among which a matrix of this size is divided."""
-    return 4 if size <= 64 else 8
 
 
 def _prepare(values: Values, number: int) -> tuple[Values, Float[Tensor, "problem 3 size size"], Int[Tensor, " 1"]]:
@@ -105,28 +93,32 @@ def _prepare(values: Values, number: int) -> tuple[Values, Float[Tensor, "proble
 @triton.jit
 def _project_head(
     values, projected, failed, spare, groups, count, value, blocks, batch_stride, head_stride, key_stride, tolerance,
-    eps, D: tl.constexpr, B: tl.constexpr, KEYS: tl.constexpr,
+    eps, D: tl.constexpr, B: tl.constexpr,
 ):  # fmt: skip
-    """V·(X·G) of one head of values, as V + V·(X·G − I): the second term is too small to need many digits."""
+    """V·(X·G) of one head of values."""
     head = tl.program_id(0)
-    values += (head // groups).to(tl.int64) * batch_stride + (head % groups).to(tl.int64) * head_stride
+    values += (head // groups).to(tl.int64) * batch_stride + head % groups * head_stride
     spare += head.to(tl.int64) * 3 * D * D
-    good = _factor(values, blocks, key_stride, count, value, spare, 0.0, tolerance, eps, D, B, KEYS)
-    tl.store(failed, 1, mask=good == 0)
-    d, n = tl.arange(0, D), tl.arange(0, KEYS)
-    off = tl.load(spare + 2 * D * D + d[:, None] * D + d[None, :]).to(tl.float32)
+    proved, rho = _factor(values, blocks, key_stride, count, value, spare, 0.0, tolerance, D, B)
+    tl.store(failed, 1, mask=(proved & (rho < eps)) == 0)
+    d, b = tl.arange(0, D), tl.arange(0, B)
     projected += head.to(tl.int64) * count * value
-    for start in range(0, count, KEYS):
-        rows, there = (start + n)[:, None], (start + n < count)[:, None] & (d < value)[None, :]
-        part = tl.load(values + rows * key_stride + d[None, :], mask=there, other=0.0)
-        part += tl.dot(part, off, input_precision="tf32")
-        tl.store(projected + rows * value + d[None, :], part.to(projected.dtype.element_ty), mask=there)
+    for start in range(0, count, B):
+        rows, there = (start + b)[:, None], (start + b < count)[:, None]
+        product = tl.zeros((B, D), tl.float64)
+        for k in range(blocks):
+            inside = there & (k * B + b < value)[None, :]
+            part = tl.load(values + rows * key_stride + k * B + b[None, :], mask=inside, other=0.0).to(tl.float64)
+            identity = tl.load(spare + 2 * D * D + k * B * D + b[:, None] * D + d[None, :])
+            product = tl.dot(part, identity, product, out_dtype=tl.float64)
+        rounded = product.to(tl.float32).to(projected.dtype.element_ty)
+        tl.store(projected + rows * value + d[None, :], rounded, mask=there & (d < value)[None, :])
 
 
 @triton.jit
 def _factor_prefix(
-    values, failed, spare, terms, groups, count, value, blocks, chunks, batch_stride, head_stride, key_stride,
-    tolerance, eps, D: tl.constexpr, B: tl.constexpr, KEYS: tl.constexpr, CHUNK: tl.constexpr,
+    values, failed, spare, terms, groups, count, value, blocks, chunks, batch_stride, head_stride, key_stride, unit,
+    D: tl.constexpr, B: tl.constexpr, CHUNK: tl.constexpr,
 ):  # fmt: skip
     """G and X = G⁻¹ of the keys before a chunk, and N of the keys T of the chunk.
 
@@ -135,26 +127,30 @@ def _factor_prefix(
     """
     problem = tl.program_id(0)
     head, begin = problem // chunks, value + problem % chunks * CHUNK
-    values += (head // groups).to(tl.int64) * batch_stride + (head % groups).to(tl.int64) * head_stride
+    values += (head // groups).to(tl.int64) * batch_stride + head % groups * head_stride
     spare += problem.to(tl.int64) * 3 * D * D
-    d, t = tl.arange(0, D), tl.arange(0, CHUNK)
+    d, b, t = tl.arange(0, D), tl.arange(0, B), tl.arange(0, CHUNK)
     rows, there = values + (begin + t)[:, None] * key_stride, (begin + t < count)[:, None]
     chunk = tl.load(rows + d[None, :], mask=there & (d < value)[None, :], other=0.0).to(tl.float64)
     added = tl.sum(tl.sum(chunk * chunk, 1), 0)  # ‖TᵀT‖ ≤ ‖T‖²
-    good = _factor(values, blocks, key_stride, begin, value, spare, added, tolerance, eps, D, B, KEYS)
-    tl.store(failed, 1, mask=good == 0)
+    proved, _ = _factor(values, blocks, key_stride, begin, value, spare, added, unit * (begin + CHUNK), D, B)
+    tl.store(failed, 1, mask=proved == 0)
+    term = tl.zeros((CHUNK, D), tl.float64)
+    for k in range(blocks):
+        part = tl.load(rows + k * B + b[None, :], mask=there & (k * B + b < value)[None, :], other=0.0).to(tl.float64)
+        inverse = tl.load(spare + D * D + k * B * D + b[:, None] * D + d[None, :])
+        term = tl.dot(part, inverse, term, out_dtype=tl.float64)
     chunk = tl.load(rows + d[None, :], mask=there & (d < value)[None, :], other=0.0).to(tl.float64)
-    term = tl.dot(chunk, tl.load(spare + D * D + d[:, None] * D + d[None, :]), out_dtype=tl.float64)
     small = tl.where(t[:, None] == t[None, :], 1.0, 0.0).to(tl.float64)
     small = tl.dot(term, tl.trans(chunk), small, out_dtype=tl.float64)
     for k in range(CHUNK):
         column = tl.sum(tl.where(t[None, :] == k, small, 0.0), 1)
-        pivot = tl.sum(tl.where(t == k, column, 0.0), 0)
-        share = tl.where(t > k, column / pivot, 0.0)[:, None]
         small_row = tl.sum(tl.where(t[:, None] == k, small, 0.0), 0)
         term_row = tl.sum(tl.where(t[:, None] == k, term, 0.0), 0)
-        small -= share * small_row[None, :]
-        term -= share * term_row[None, :]
+        pivot = tl.sum(tl.where(t == k, column, 0.0), 0)
+        share = tl.where(t > k, column / pivot, 0.0)
+        small -= share[:, None] * small_row[None, :]
+        term -= share[:, None] * term_row[None, :]
     pivots = tl.sum(tl.where(t[:, None] == t[None, :], small, 0.0), 1)
     terms += problem.to(tl.int64) * CHUNK * D
     tl.store(terms + t[:, None] * D + d[None, :], term / tl.sqrt(pivots)[:, None])
@@ -173,7 +169,7 @@ def _project_chunk(
     there = ((own < group) & (row < count))[:, None] & (d < value)[None, :]
     contexts += ((head * group + own).to(tl.int64) * count + row)[:, None] * value + d[None, :]
     z = tl.load(contexts, mask=there, other=0.0).to(tl.float64)
-    values += (head // groups).to(tl.int64) * batch_stride + (head % groups).to(tl.int64) * head_stride
+    values += (head // groups).to(tl.int64) * batch_stride + head % groups * head_stride
     seen = (begin + t < count)[:, None] & (d < value)[None, :]
     chunk = tl.load(values + (begin + t)[:, None] * key_stride + d[None, :], mask=seen, other=0.0).to(tl.float64)
     term = tl.load(terms + problem.to(tl.int64) * CHUNK * D + t[:, None] * D + d[None, :])
@@ -192,59 +188,85 @@ def _project_chunk(
 
 @triton.jit
 def _factor(
-    values, blocks, stride, count, value, spare, added, tolerance, eps,
-    D: tl.constexpr, B: tl.constexpr, KEYS: tl.constexpr,
+    values, blocks, stride, count, value, spare, added, tolerance, D: tl.constexpr, B: tl.constexpr
 ):  # fmt: skip
-    """Write G, X = G⁻¹ and X·G − I of the first `count` keys; return whether X is exact and full rank is proved.
+    """Write G, X = G⁻¹ and X·G of the first `count` keys; return whether full rank is proved, and ρ.
 
     `added` is a bound on what later keys add to ‖G‖. NaN and infinite values prove nothing.
     """
-    d, b, n = tl.arange(0, D), tl.arange(0, B), tl.arange(0, KEYS)
-    whole, diagonal = d[:, None] * D + d[None, :], d[:, None] == d[None, :]
-    gram = tl.zeros((D, D), tl.float64)
-    for start in range(0, count, KEYS):
-        there = (start + n < count)[:, None] & (d < value)[None, :]
-        part = tl.load(values + (start + n)[:, None] * stride + d[None, :], mask=there, other=0.0).to(tl.float64)
-        gram = tl.dot(tl.trans(part), part, gram, out_dtype=tl.float64)
-    size = tl.sqrt(tl.sum(tl.sum(gram * gram, 1), 0)) + added
-    gram = tl.where(diagonal & (d >= value)[:, None], 1.0, gram)
-    down = 1 / tl.sqrt(tl.sum(tl.where(diagonal, gram, 0.0), 1))
-    across = 1 / tl.sqrt(tl.sum(tl.where(diagonal, gram, 0.0), 0))
-    tl.store(spare + whole, gram)
-    inverse = _invert(gram * down[:, None] * across[None, :], spare + D * D, blocks, D, B)
-    inverse *= down[:, None] * across[None, :]
-    tl.store(spare + D * D + whole, inverse)
-    inverse = tl.where((d < value)[:, None] & (d < value)[None, :], inverse, 0.0)
-    size *= tl.sqrt(tl.sum(tl.sum(inverse * inverse, 1), 0))
+    d, b = tl.arange(0, D), tl.arange(0, B)
+    panel = b[:, None] * D + d[None, :]
+    inverse = spare + D * D
+    size = _write_gram(values, blocks, stride, count, value, spare, D, B)
     tl.debug_barrier()
-    off = tl.where(diagonal, -1.0, 0.0).to(tl.float64)
-    for k in range(blocks):
-        columns = tl.load(spare + D * D + d[:, None] * D + (k * B + b)[None, :])
-        off = tl.dot(columns, tl.load(spare + (k * B + b)[:, None] * D + d[None, :]), off, out_dtype=tl.float64)
-    tl.store(spare + 2 * D * D + whole, off)
+    across = 1 / tl.sqrt(tl.load(spare + d * (D + 1)))
+    for i in range(blocks):
+        down = 1 / tl.sqrt(tl.load(spare + (i * B + b) * (D + 1)))
+        tl.store(inverse + i * B * D + panel, tl.load(spare + i * B * D + panel) * down[:, None] * across[None, :])
     tl.debug_barrier()
-    rho = tl.sqrt(tl.sum(tl.sum(off * off, 1), 0))
-    return (size * tolerance * tolerance + rho < 0.98) & (rho < eps)
+    _invert(inverse, blocks, D, B)
+    square = tl.zeros((B, D), tl.float64)
+    for i in range(blocks):
+        down = 1 / tl.sqrt(tl.load(spare + (i * B + b) * (D + 1)))
+        rows = tl.load(inverse + i * B * D + panel) * down[:, None] * across[None, :]
+        tl.store(inverse + i * B * D + panel, rows)  # each thread writes what it read
+        square += tl.where((i * B + b < value)[:, None] & (d < value)[None, :], rows * rows, 0.0)
+    tl.debug_barrier()
+    off = tl.zeros((B, D), tl.float64)
+    for i in range(blocks):
+        rows = tl.zeros((B, D), tl.float64)
+        for k in range(blocks):
+            tile = tl.load(inverse + i * B * D + k * B + b[:, None] * D + b[None, :])
+            rows = tl.dot(tile, tl.load(spare + k * B * D + panel), rows, out_dtype=tl.float64)
+        tl.store(inverse + D * D + i * B * D + panel, rows)
+        rows -= tl.where(d[None, :] - i * B == b[:, None], 1.0, 0.0)
+        off += rows * rows
+    tl.debug_barrier()
+    rho = tl.sqrt(tl.sum(tl.sum(off, 1), 0))
+    bound = (tl.sqrt(tl.sum(tl.sum(size, 1), 0)) + added) * tl.sqrt(tl.sum(tl.sum(square, 1), 0))
+    return bound * tolerance * tolerance + rho < 0.98, rho
 
 
 @triton.jit
-def _invert(matrix, spare, blocks, D: tl.constexpr, B: tl.constexpr):
-    """Return the inverse of a positive definite matrix with ones on its diagonal: Gauss–Jordan, B rows at a time."""
+def _write_gram(values, blocks, stride, count, value, gram, D: tl.constexpr, B: tl.constexpr):
+    """Write VᵀV, with ones on the diagonal beyond the value dimensions; the squares that are returned add to ‖G‖²."""
     d, b = tl.arange(0, D), tl.arange(0, B)
+    size = tl.zeros((B, D), tl.float64)
+    for i in range(blocks):
+        rows = tl.zeros((B, D), tl.float64)
+        for start in range(0, count, B):
+            seen = (start + b < count)[:, None]
+            place = values + (start + b)[:, None] * stride
+            whole = tl.load(place + d[None, :], mask=seen & (d < value)[None, :], other=0.0).to(tl.float64)
+            inside = seen & (i * B + b < value)[None, :]
+            part = tl.load(place + i * B + b[None, :], mask=inside, other=0.0).to(tl.float64)
+            rows = tl.dot(tl.trans(part), whole, rows, out_dtype=tl.float64)
+        size += rows * rows
+        rows = tl.where((d[None, :] - i * B == b[:, None]) & (d >= value)[None, :], 1.0, rows)
+        tl.store(gram + i * B * D + b[:, None] * D + d[None, :], rows)
+    return size
+
+
+@triton.jit
+def _invert(matrix, blocks, D: tl.constexpr, B: tl.constexpr):
+    """Replace a positive definite matrix with ones on its diagonal by its inverse: Gauss–Jordan, B rows at a time."""
+    d, b = tl.arange(0, D), tl.arange(0, B)
+    panel = b[:, None] * D + d[None, :]
     for k in range(blocks):
-        tl.store(spare + d[:, None] * D + d[None, :], matrix)  # memory, because registers cannot be indexed
+        inside = (d // B == k)[None, :]
+        tile = _invert_tile(tl.load(matrix + k * B * (D + 1) + b[:, None] * D + b[None, :]), B)
+        pivots = tl.load(matrix + k * B * D + panel)
+        pivots = tl.where(inside, tl.where(d[None, :] - k * B == b[:, None], 1.0, 0.0), pivots)
+        pivots = tl.dot(tile, pivots, out_dtype=tl.float64)
+        for i in range(blocks):
+            left = tl.load(matrix + i * B * D + k * B + b[:, None] * D + b[None, :])
+            rows = tl.load(matrix + i * B * D + panel)
+            rows = tl.where(inside, 0.0, rows)
+            rows -= tl.dot(left, pivots, out_dtype=tl.float64)
+            rows = tl.where(i == k, pivots, rows)
+            tl.debug_barrier()  # every thread has read what is overwritten now
+            tl.store(matrix + i * B * D + panel, rows)
         tl.debug_barrier()
-        own = k * B + b
-        tile = _invert_tile(tl.load(spare + own[:, None] * D + own[None, :]), B)
-        rows = tl.load(spare + own[:, None] * D + d[None, :])
-        rows = tl.where((d // B == k)[None, :], tl.where(own[:, None] == d[None, :], 1.0, 0.0), rows)
-        rows = tl.dot(tile, rows, out_dtype=tl.float64)
-        columns = -tl.load(spare + d[:, None] * D + own[None, :])
-        columns = tl.where((d // B == k)[:, None], tl.where(d[:, None] == own[None, :], 1.0, 0.0), columns)
-        matrix = tl.where((d // B == k)[:, None] | (d // B == k)[None, :], 0.0, matrix)
-        matrix = tl.dot(columns, rows, matrix, out_dtype=tl.float64)
-        tl.debug_barrier()  # every thread has read what is overwritten next
-    return matrix
 
 
 @triton.jit

@@ -19,7 +19,6 @@ from headscope.core.edit import LayerHeads
 from headscope.core.maps.factored import Factored
 from headscope.core.trace import at_least_float32
 from headscope.effective.layers import Keys, compute_layer
-from headscope.effective.projection import rank_tolerance
 from headscope.effective.visibility import Visibility, analyze_mask
 
 SPARE_BYTES = 2**31
@@ -66,11 +65,10 @@ def _project_values(attention: Attention, values: Values, shared: Tensor | None,
     if least <= values.shape[-1]:
         return None
     values = values if shared is None else values * shared[:, None, :, None]
-    kernels = _find_kernels(values)
-    if kernels is not None:
-        projected, failed = kernels.project_values(values, _tolerance(*values.shape[-2:]))
-        written = _multiply(attention, projected)
-        return None if failed.item() else written
+    projected = _run_kernels("project_values", values)
+    if projected is not None:
+        written = _multiply(attention, projected[0])  # launched before the host waits
+        return None if projected[1].item() else written
     wider = torch.float64 if values.dtype == torch.float32 else torch.float32
     wide = values.to(wider)
     gram = wide.mT @ wide
@@ -87,43 +85,58 @@ def _project_rows(attention: Attention, values: Values) -> Context | None:
 
     The first d rows keep A·V: for them A_eff is A, where the values of their keys are independent.
     """
-    keys, value = values.shape[-2:]
-    kernels = _find_kernels(values, copies=-(-keys // 16)) if keys > value else None
-    if kernels is None:
+    if values.shape[-2] <= values.shape[-1] or _find_kernels(values) is None:
         return None
-    written, failed = kernels.project_rows(_multiply(attention, values), values, _tolerance(keys, value))
-    return None if failed.item() else written
+    written = _run_kernels("project_rows", values, _multiply(attention, values))
+    return None if written is None or written[1].item() else written[0]
 
 
-@cache
-def _tolerance(keys: int, value: int) -> float:
-    """Return the rank rule's tolerance for so many keys, which is never less than for those that a query sees."""
-    return float(rank_tolerance(torch.tensor(keys), value))
-
-
-def _find_kernels(values: Values, copies: int = 1) -> ModuleType | None:
-    """Return the module `kernels` where it runs and has room for so many Gram matrices a head."""
-    kernels = _load_kernels(values.device) if values.is_cuda else None
-    batch, heads, _, value = values.shape
-    if kernels is None or value > kernels.MAX_VALUE or 120 * batch * heads * copies * value**2 > SPARE_BYTES:
-        return None
-    return kernels
-
-
-@cache
-def _load_kernels(device: torch.device) -> ModuleType | None:
-    """Return the module `kernels`, None without Triton; if Triton cannot compile here, say so once."""
-    try:
-        kernels = importlib.import_module("headscope.effective.kernels")
-    except ImportError:
+def _run_kernels(name: str, values: Values, *inputs: Tensor) -> tuple[Tensor, Tensor] | None:
+    """Return what a function of `kernels` returns; None on a CPU, without Triton, and if it cannot be compiled here."""
+    kernels, problem = _find_kernels(values), (name, values.device, values.shape[-1], values.dtype)
+    if kernels is None or problem in _BROKEN:
         return None
     try:
-        kernels.check(device)
-    except Exception as error:  # whatever a compiler may lack
+        result: tuple[Tensor, Tensor] = getattr(kernels, name)(*inputs, values, _proof_unit(values))
+    except torch.OutOfMemoryError:
+        raise
+    except Exception as error:  # whatever Triton and its compilers may raise
+        _BROKEN.add(problem)
         warnings.warn(
-            f"Triton cannot run the kernels of the edit effective_attention on {device}, so that it takes more time; "
-            f"its results are the same. {type(error).__name__}: {error}",
+            "Triton cannot run a kernel of the edit effective_attention here, so that the edit takes more time; its "
+            f"results are the same. {type(error).__name__}: {str(error)[:200]}",
             stacklevel=2,
         )
         return None
+    return result
+
+
+_BROKEN: set[tuple[str, torch.device, int, torch.dtype]] = set()
+
+
+def _proof_unit(values: Values) -> float:
+    """Return the rank rule's tolerance for one key, or 0 where full rank need not be proved.
+
+    A direction that the rule leaves out writes at most n·eps32 of the largest singular value: in half precision less
+    than a rounding.
+    """
+    unit, most = torch.finfo(torch.float32).eps, max(values.shape[-2:])
+    return 0.0 if unit * most <= torch.finfo(values.dtype).eps / 4 else unit
+
+
+def _find_kernels(values: Values) -> ModuleType | None:
+    """Return the module `kernels` where there is Triton, and room for all Gram matrices."""
+    kernels = _load_kernels() if values.is_cuda else None
+    batch, heads, keys, value = values.shape
+    if kernels is None or value > kernels.MAX_VALUE or 8 * batch * heads * keys * value**2 > SPARE_BYTES:
+        return None
     return kernels
+
+
+@cache
+def _load_kernels() -> ModuleType | None:
+    """Return the module `kernels`, None without Triton."""
+    try:
+        return importlib.import_module("headscope.effective.kernels")
+    except ImportError:
+        return None
