@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from study_facts import RESULTS, StudyFacts, count_kinds, format_number, format_range  # beside this file
+from study_facts import RESULTS, StudyFacts, count_kinds, format_range  # beside this file
 
-from headscope.core.prose import count_noun, join_words
+from headscope.core.prose import count_noun, format_signed, join_words
 from headscope.experiments.claims import JudgedClaim
 from headscope.experiments.judging import judge_all, judge_together
 from headscope.experiments.seeds import combine_seeds
@@ -118,7 +118,7 @@ def describe_parts(facts: HeadFacts) -> str:
     for label, task, data in facts.each:
         found = data.sel(parts="groups")
         if bool(found["effect_correlation"].notnull()):
-            ends = [format_number(float(found[f"effect_correlation{end}"]), ".2f") for end in ("", "_low", "_high")]
+            ends = [format_signed(float(found[f"effect_correlation{end}"]), ".2f") for end in ("", "_low", "_high")]
             names = join_words(str(name).partition(" (")[0] for name in np.ravel(found["part_name"].values)[:2])
             groups.append(f"{ends[0]} [{ends[1]}, {ends[2]}] with {label} on {task} ({names})")
     halves = read_range(facts, "effect_correlation", ".2f", "", parts="halves")
@@ -147,7 +147,7 @@ def describe_translation(facts: HeadFacts) -> str:
 
     def kept(site: str, share: int) -> str:
         row = data.sel(task=site, order="importance", pruned=share)
-        value, low, high = (format_number(100 * float(row[f"kept{end}"]), ".0f") for end in ("", "_low", "_high"))
+        value, low, high = (format_signed(100 * float(row[f"kept{end}"]), ".0f") for end in ("", "_low", "_high"))
         return f"{value} % [{low}, {high}]"
 
     names = {"encoder": "encoder", "decoder": "decoder", "cross": "encoder–decoder"}
