@@ -165,7 +165,8 @@ def describe_relations(facts: DarkFacts) -> str:
         parts.append(
             f"With {label}, on {n:,} sentences, {len(holds)} of {len(first.tasks)} relations have a head that attends "
             f"to them beyond their distance, most of all {join_words(best)}; {share} of all heads do so for one "
-            f"relation, and few of them for {sum(task.verdict in facts.exact for task in few.tasks)} relations."
+            f"relation, few of them for {sum(task.verdict in facts.exact for task in few.tasks)} relations, of which "
+            f"{int((data['encoding'] == 0).sum())} have none."
         )
     return " ".join(parts)
 
