@@ -49,7 +49,7 @@ def prepare_training(
         kind.check(dev, "dev")
         _warn_overlap(train, dev)
     if isinstance(tokenizer, str):
-        model, tokenizer = make_new_model(model, tokenizer, train, masks=kind.name == "mlm")
+        model, tokenizer = make_new_model(model, tokenizer, train, task=kind.name)
     base, settings = _load_base(model, tokenizer, settings)
     check_max_length(base, [*train, *dev], settings.max_length)
     with seed_all(settings.seed):

@@ -10,12 +10,16 @@ from typing import Any
 
 from headscope.core.errors import InputError, unknown_name
 from headscope.core.example import Example
+from headscope.core.prose import join_words
 from headscope.data.reading.files import find_file
 
 WORDS, SUBWORDS = "words", "subwords"
 """The values of `tokenizer` that ask for a new tokenizer."""
 
 PADDING, UNKNOWN, CLASS, SEPARATOR, MASK = "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"
+TEXT_TASKS = ("translation", "causal")
+"""Tasks whose models write text, which ends."""
+
 MIN_COUNT = 2
 """Words that occur less often are unknown ones, so that the model learns what to make of those."""
 
@@ -41,10 +45,10 @@ def read_config(path: str | Path) -> Any:
     return known[kind].from_dict(values)
 
 
-def make_new_model(model: Any, tokenizer: str, examples: Sequence[Example], *, masks: bool) -> tuple[Any, Any]:
+def make_new_model(model: Any, tokenizer: str, examples: Sequence[Example], *, task: str) -> tuple[Any, Any]:
     """Return a copy of a config with the size of the vocabulary, and the tokenizer of this name, made for these texts.
 
-    The config's `vocab_size` is the maximum number of subwords. Only where the training `masks` tokens is there a mask
+    The config's `vocab_size` is the maximum number of subwords. Only where the task masks tokens is there a mask
     token: one that was never seen would mean nothing.
     """
     import transformers
@@ -55,12 +59,15 @@ def make_new_model(model: Any, tokenizer: str, examples: Sequence[Example], *, m
         )
     if tokenizer not in (WORDS, SUBWORDS):
         raise unknown_name("tokenizer of a new model", tokenizer, [WORDS, SUBWORDS])
-    if model.is_encoder_decoder or tokenizer == SUBWORDS:
-        if masks:
-            raise InputError(f"tokenizer={tokenizer!r} has no mask token here, so no masked language model can learn.")
+    if tokenizer == SUBWORDS and task not in TEXT_TASKS:
+        raise InputError(
+            f"tokenizer='{SUBWORDS}' is for the tasks {join_words(TEXT_TASKS)}, but this is '{task}', whose head may "
+            f"read a token that it does not add. Write tokenizer='{WORDS}'."
+        )
+    if task in TEXT_TASKS:
         made = make_text_tokenizer(examples, None if tokenizer == WORDS else model.vocab_size)
     else:
-        made = make_word_tokenizer(examples, cls_last=reads_last_token(model), masks=masks)
+        made = make_word_tokenizer(examples, cls_last=reads_last_token(model), masks=task == "mlm")
     return _set_vocabulary(deepcopy(model), made), made
 
 
@@ -79,7 +86,8 @@ def _set_vocabulary(config: Any, tokenizer: Any) -> Any:
 def make_text_tokenizer(examples: Sequence[Example], size: int | None) -> Any:
     """Return a tokenizer of at most `size` byte-level subwords (Sennrich et al., 2016), or of words where it is None.
 
-    One vocabulary serves both texts of the examples. Texts end with </s>; <s> is what a decoder starts with.
+    One vocabulary serves both texts of the examples; the 256 bytes are always in it, so that any text can be written.
+    Texts end with </s>; <s> is what a decoder starts with.
     """
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
     from transformers import PreTrainedTokenizerFast
