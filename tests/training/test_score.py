@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from copy import deepcopy
 from dataclasses import replace
 
 import numpy as np
@@ -140,7 +141,7 @@ def test_the_likelihood_of_a_text_is_that_of_each_token_after_those_before():
 
 def test_padding_of_a_causal_model_is_on_the_right():
     model, data = with_head("gpt2", "AutoModelForCausalLM"), plain(4)
-    left = tokenizer()
+    left = deepcopy(tokenizer())
     left.padding_side = "left"
     first, second = (hs.score(changed, data, pad_to=20, **QUIET) for changed in (model, replace(model, tokenizer=left)))
     np.testing.assert_array_equal(first["loss"], second["loss"])
