@@ -36,7 +36,8 @@ def test_heads_are_named(folder, tmp_path):  # noqa: F811
     smaller = str(tmp_path / "smaller")
     out = run("prune", folder, "--heads", "L0H1", "--heads", "L1", "-o", smaller)
     assert "5 heads pruned" in out
-    assert "from_pretrained of transformers refuses it" in out
+    assert all(len(line) <= 80 for line in out.splitlines() if not line.startswith("Wrote"))
+    assert "from_pretrained of transformers refuses it" in " ".join(out.split())
     assert "exists already" in run("prune", folder, "--heads", "L0H1", "-o", smaller, code=2)
     run("prune", folder, "--heads", "L0H1", "-o", smaller, "--force")
     assert hs.load(smaller).network.config.headscope_pruned_heads == ["L0H1"]

@@ -75,7 +75,9 @@ def pruning(by="random", *, seeds=3, end=100) -> xr.Dataset:
         attrs={"headscope": json.dumps({"by": by, "site": "self", "n": 408})},
     )
     data["score"].attrs["long_name"], data["change"].attrs["long_name"] = "accuracy", "change of accuracy"
-    return data.assign(count=("pruned", np.arange(len(shares))))
+    names = np.array(["+".join(f"L0H{head}" for head in range(count)) for count in range(len(shares))], dtype=object)
+    heads = np.stack([names] * seeds) if by == "random" else names
+    return data.assign(count=("pruned", np.arange(len(shares))), heads=(dims, heads))
 
 
 def ablation(*dims: str, seed: int = 0) -> xr.Dataset:

@@ -58,4 +58,11 @@ def test_other_results_are_refused():
 def test_reports_show_the_curve_and_its_numbers(tmp_path):
     page = report(pruning("importance"), tmp_path / "report").read_text(encoding="utf-8")
     assert "Score with fewer and fewer heads, the least important first" in page
-    assert "Accuracy, change of accuracy and count by pruned" in page
+    assert "the heads that it prunes" in page
+    assert "sixteen heads really better than one?" in page.lower()
+    table = (tmp_path / "report" / "tables" / "pruning_steps.csv").read_text(encoding="utf-8").splitlines()
+    assert table[2].startswith("10 %,1,")
+    assert table[2].endswith(",L0H0")
+    assert table[-1].endswith(",L0H9")
+    random = report(pruning("random"), tmp_path / "random").read_text(encoding="utf-8")
+    assert "in random orders" in random

@@ -7,6 +7,7 @@ import torch
 import headscope as hs
 from headscope.core.errors import InputError, UnknownName
 from headscope.results.stamp import read_provenance
+from headscope.training.pruning_curve import _read_seeds
 from headscope.training.pruning_order import Head, extend_pruned, list_heads, plan_steps, rank_heads
 from tests.training.data import labelled, plain
 from tests.training.test_ablate import with_head
@@ -159,6 +160,13 @@ def test_requests_that_cannot_be_met(bert):
         hs.pruning_curve(bert, data, keep=4, **QUIET)
     with pytest.raises(InputError, match=r"a list of different seeds, but got \[1, 1\]"):
         hs.pruning_curve(bert, data, by="random", seeds=[1, 1], **QUIET)
+    heads = [Head("self", 0, head, f"L0H{head}") for head in range(4)]
+    for options in ({"steps": "x"}, {"steps": True}, {"keep": 1.5}, {"keep": -1}):
+        with pytest.raises(InputError, match=f"but got {next(iter(options.values()))!r}"):
+            plan_steps(heads, **{"steps": 10, "keep": 0, **options})
+    for seeds in ([1.5], "3", 0, [-1], None):
+        with pytest.raises(InputError, match="seeds must be a number of random orders or a list of different seeds"):
+            _read_seeds(seeds)
     with pytest.raises(InputError, match="has no attention site 'cross'"):
         hs.pruning_curve(bert, data, site="cross", **QUIET)
     with pytest.raises(InputError, match="All heads at 'self' are pruned already"):

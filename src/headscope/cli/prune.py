@@ -54,8 +54,7 @@ def verb(
     console = Console(highlight=False)
     console.print(
         f"{count_noun(count, 'head')} pruned: {after:,} of {before:,} weights are left ({after / before:.1%}). Read it "
-        f"with headscope or hs.load{also}",
-        soft_wrap=True,
+        f"with headscope or hs.load{also}"
     )
     console.print(f"Wrote {out}", soft_wrap=True)
 

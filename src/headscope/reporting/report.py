@@ -133,7 +133,7 @@ def _sections_by_kind(data: xr.Dataset, context: SectionContext) -> list[Section
     elif {"query", "key"} <= set(data.dims) and "weights" in data:
         sections, shown = map_sections(data, context)
     elif "pruned" in data.dims:
-        sections, shown = pruning_sections(data, context), set()
+        sections, shown = pruning_sections(data, context)
     elif _is_ablation(data):
         sections, shown = ablation_sections(data, context)
     elif _is_comparison(data):
@@ -174,6 +174,7 @@ def _entry_specs(data: xr.Dataset) -> list[tuple[str, str]]:
     sides = [facts, *(facts[side] for side in ("a", "b") if isinstance(facts.get(side), Mapping))]
     specs = [("lenses", lens) for lens in _lenses(data, facts)]
     specs += [("statistics", "patterns")] if _is_typical(data) else []
+    specs += [("edits", "zero_heads")] if "pruned" in data.dims else []
     specs += [("importance_methods", str(method)) for method in facts.get("methods") or []]
     specs += [("edits", str(facts["edit"]))] if _is_ablation(data) and "edit" in facts else []
     for folder in ("lenses", "statistics", "edits"):

@@ -114,8 +114,9 @@ def _find_heads(job: ScoringJob, site: str | None) -> list[Head]:
 
 
 def _read_seeds(seeds: Any) -> list[int]:
-    numbers = list(range(seeds)) if isinstance(seeds, int) else list(seeds)
-    if not numbers or len(set(numbers)) < len(numbers):
+    numbers = list(range(seeds)) if isinstance(seeds, int) else list(seeds) if isinstance(seeds, Sequence) else []
+    whole = all(isinstance(number, int) and not isinstance(number, bool) and number >= 0 for number in numbers)
+    if not numbers or not whole or len(set(numbers)) < len(numbers):
         raise InputError(f"seeds must be a number of random orders or a list of different seeds, but got {seeds!r}.")
     return numbers
 

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -57,15 +58,15 @@ def extend_pruned(pruned: Sequence[Head], ranked: Sequence[Head], count: int, ke
     return chosen
 
 
-def plan_steps(heads: Sequence[Head], steps: int | float, keep: int) -> dict[float, int]:
+def plan_steps(heads: Sequence[Head], steps: Any, keep: Any) -> dict[float, int]:
     """Return the number of heads to prune for each percentage of them, as far as `keep` heads in each layer allow."""
-    if not 0 < steps <= 100:
-        raise InputError(f"steps is a percentage of all heads, above 0 and up to 100, but got {steps}.")
+    if isinstance(steps, bool) or not isinstance(steps, int | float) or not 0 < steps <= 100:
+        raise InputError(f"steps is a percentage of all heads, above 0 and up to 100, but got {steps!r}.")
     sizes = Counter((head.site, head.layer) for head in heads)
-    if keep < 0 or keep >= max(sizes.values()):
+    if isinstance(keep, bool) or not isinstance(keep, int) or not 0 <= keep < max(sizes.values()):
         raise InputError(
             f"keep is the number of heads that each layer keeps, from 0 to {max(sizes.values()) - 1} here, but got "
-            f"{keep}."
+            f"{keep!r}."
         )
     prunable = sum(max(0, size - keep) for size in sizes.values())
     shares = [float(share) for share in np.arange(0, 100 + steps / 2, steps) if share <= 100]
