@@ -25,6 +25,8 @@ CALLED = {
     "score": (hs.load, hs.read, hs.score, hs.save),
     "ablate": (hs.load, hs.read, hs.ablate, hs.save),
     "head-importance": (hs.load, hs.read, hs.head_importance, hs.save),
+    "pruning-curve": (hs.load, hs.read, hs.pruning_curve, hs.save),
+    "prune": (hs.load, hs.prune, hs.save),
     "draw": (hs.open_result, hs.draw, hs.save),
     "report": (hs.report,),
 }
@@ -41,6 +43,7 @@ ONLY_PYTHON = {
     "draw": {"example"},  # a saved result holds one
     "measure": {"choices"},  # of tasks, which are not measured
     "importances": {"choices"},
+    "prune": {"model"},  # an argument
 }
 ONLY_SHELL = {
     "show": {"layer", "head", "out", "edit"},  # fields of figures; the path of hs.save; hs.edited
@@ -52,9 +55,11 @@ ONLY_SHELL = {
     "score": {"out"},
     "ablate": {"limit", "seed", "out"},
     "head-importance": {"limit", "seed", "out"},
+    "pruning-curve": {"limit", "seed", "out"},
+    "prune": {"heads", "curve", "pruned", "out"},  # heads are an argument of hs.prune
     "finetune": {"model", "config"},  # the first argument of hs.finetune: a model, or a config
 }
-FROM_LIBRARY = {("measure", "lens"), ("ablate", "sets")}
+FROM_LIBRARY = {("measure", "lens"), ("ablate", "sets"), ("pruning-curve", "by")}
 """Options that the shell leaves out where they are not given, so that the function's default holds."""
 
 

@@ -33,12 +33,14 @@ if TYPE_CHECKING:
 def verb(
     data: Annotated[str, typer.Argument(help="A file (.jsonl .csv .tsv .txt .parquet) or glue:mrpc:dev@DIR.")],
     model: Annotated[str, typer.Option(help="The folder of a tuned model, or a hub id.")],
-    by: Annotated[list[str], typer.Option(help="importance or random. May be repeated.")] = ["importance"],  # noqa: B006
+    by: Annotated[list[str] | None, typer.Option(help="importance (default) or random. May be repeated.")] = None,
     steps: Annotated[float, typer.Option(help="Heads per step, in percent of all.")] = 10,
     recompute: Annotated[bool, typer.Option("--recompute", help="Compute importance before each step.")] = False,
     keep: Annotated[int, typer.Option(help="Number of heads that each layer keeps.")] = 0,
     seeds: Annotated[int, typer.Option(help="Number of random orders.")] = 3,
     site: Annotated[str | None, typer.Option(help="encoder, decoder, cross or all.")] = None,
+    importance_data: Annotated[str | None, typer.Option(help="Other data for the importance.")] = None,
+    task: Annotated[str, typer.Option(help="The task of the model's head. auto: inferred from it.")] = "auto",
     text: Text = None,
     pair: Pair = None,
     label: Label = None,
@@ -60,20 +62,23 @@ def verb(
     headscope pruning-curve glue:mrpc:dev@GLUE --model tuned --by importance --by random -o curve.pdf
     """
     columns = dict(locals())
+    ways = list(dict.fromkeys(by or ["importance"]))
     check_figure_out(out, overwrite=force)
-    if len(by) > 1 and any(path.suffix.lower() == ".nc" for path in out or []):
+    if len(ways) > 1 and any(path.suffix.lower() == ".nc" for path in out or []):
         raise InputError("A .nc file holds one curve. Give --by once, or write a figure only.")
     with load_library() as hs:
         from headscope.core.example import sample_examples
 
         examples = sample_examples(read_examples(data, columns), limit, seed)
+        other = None if importance_data is None else read_examples(importance_data, columns)
         loaded = hs.load(model, device=device, dtype=dtype)
-    options: dict[str, Any] = {"steps": steps, "keep": keep, "site": site, "seeds": seeds}
-    options |= {"batch_size": batch_size, "max_length": max_length}
+    names = ("steps", "keep", "site", "seeds", "task", "batch_size", "max_length")
+    options = {name: columns[name] for name in names}
+    ranking = {"recompute": recompute, "importance_data": other}
     curves = {}
-    for way in dict.fromkeys(by):
-        again = recompute and (way != "random" or len(by) == 1)  # alone, a random order refuses it
-        curves[way] = hs.pruning_curve(loaded, examples, by=way, recompute=again, **options)
+    for way in ways:  # several ways share these options, of which a random order takes none
+        own = {} if way == "random" and len(ways) > 1 else ranking
+        curves[way] = hs.pruning_curve(loaded, examples, by=way, **options, **own)
     write_curves(hs, curves, out or [], force=force)
 
 
