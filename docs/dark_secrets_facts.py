@@ -23,6 +23,7 @@ from headscope.studies.dark_secrets.claims import CLAIMS, judge_models, name_rel
 from headscope.studies.dark_secrets.paper import SST_FROM_RANDOM
 
 PARTS = ("relations", "shown_relation")
+REASONED = 800  # inputs, as the reason of the threshold says
 
 
 @dataclass(frozen=True)
@@ -118,12 +119,15 @@ def describe_disabled(facts: DarkFacts) -> str:
         change, measured = data["head_change"], facts.measured[label]
         spared = [100 * float((change.sel(task=task) >= 0).mean()) for task in list_tasks(data)]
         mean = format_range(100 * data["mean_head_change"].values, "+.2f", "")
+        sizes = abs(measured["head_change"]).transpose("task", ...).values
+        size = format_range(100 * sizes.reshape(len(sizes), -1).mean(-1), ".2f", "")
         best = {kind: format_range(100 * data[f"best_{kind}_change"].values, "+.1f", "") for kind in ("head", "layer")}
         counts = [count_significant(measured.sel(task=task)) for task in list_tasks(data)]
         losses, gains = (sum(count[at] for count in counts) for at in (0, 1))
         parts.append(
             f"With {label} the score is not lower without {format_range(spared)} of the heads, one at a time, and "
-            f"changes by {mean} points on average; of {change.size} changes {losses} losses and {gains} gains are "
+            f"changes by {mean} points on average, signs included, and by {size} in size; of "
+            f"{change.size} changes {losses} losses and {gains} gains are "
             f"significant{' with every seed' if 'seed' in measured.dims else ''}. The best head to disable changes the "
             f"score by {best['head']} points, the best layer by {best['layer']}."
         )
@@ -206,6 +210,19 @@ def describe_reduced(facts: DarkFacts) -> str:
     sizes = {task: (int(data["n"]), int(data["whole_dev"])) for _, task, data in facts.each}
     parts = [f"{n:,} of {whole:,} inputs of {task}" for task, (n, whole) in sizes.items() if n < whole]
     return f"**Reduced**: {join_words(parts)} were studied." if parts else ""
+
+
+def describe_noise(facts: DarkFacts) -> str:
+    """Return that the thresholds on gains were reasoned for more inputs than there are, where that is so."""
+    sizes = sorted({int(data["n"]) for _, _, data in facts.each if int(data["n"]) < REASONED})
+    if not sizes:
+        return ""
+    noise = format_range([200 * (2 * 0.21 / n) ** 0.5 for n in sizes], ".1f", "")
+    counts = f"{sizes[0]:,} to {sizes[-1]:,}" if len(sizes) > 1 else f"{sizes[0]:,}"
+    return (
+        f"Those on gains by pretraining were reasoned for {REASONED} inputs; with {counts} two standard errors of a "
+        f"difference are {noise} points, and of a correlation others."
+    )
 
 
 def describe_margins(facts: DarkFacts) -> str:

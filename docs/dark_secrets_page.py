@@ -35,6 +35,7 @@ def page(facts: DarkFacts) -> bytes:
         "spread": spread.capitalize() or "One seed was trained.",
         "reduced": said.describe_reduced(facts),
         "margins": said.describe_margins(facts),
+        "noise": said.describe_noise(facts),
         "unlearned": said.describe_unlearned(facts),
         "counts": said.describe_counts(facts),
         "claims": said.describe_claims(facts),

@@ -77,6 +77,8 @@ def test_the_page_answers_in_words_and_numbers_with_four_figures(facts, maker):
         "where the paper says 0.80",
         "| tiny, RTE | accuracy |",
         "The plain 95 % interval of the change without one head is ±",
+        "were reasoned for 800 inputs; with 40 two standard errors of a difference are 20.5 points",
+        " points on average, signs included, and by ",
         "verdicts hold with all of them halved",
     ):
         assert said in text, said
