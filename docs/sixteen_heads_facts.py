@@ -1,7 +1,7 @@
 """What the results of the study sixteen-heads come to: numbers and sentences of its page."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -75,22 +75,44 @@ def describe_claims(facts: HeadFacts) -> str:
     return f"Of the pairs to which they apply, these claims hold: {join_words(parts)}."
 
 
+def read_values(facts: HeadFacts, name: str, task: str | None = None, **where: Any) -> list[float]:
+    """Return the values of a variable of all models, tasks and seeds, or those of one task."""
+    tables = []
+    for data in facts.measured.values():
+        known = [each for each in list_tasks(data) if task in (None, each)]
+        if name in data and all(label in data[dim].values for dim, label in where.items()):
+            tables.append(np.ravel(data[name].sel({"task": known, **where}).values.astype(float)))
+    values = np.concatenate(tables) if tables else np.array([])
+    return [float(value) for value in values[np.isfinite(values)]]
+
+
 def read_range(facts: HeadFacts, name: str, form: str = ".0f", unit: str = " %", **where: Any) -> str:
-    """Return the least and the greatest value of a variable over all models and tasks; shares in percent."""
+    """Return the least and the greatest value of a variable over all models, tasks and seeds; shares in percent."""
     scale = 100 if unit.strip() == "%" else 1
-    tables = [data[name].sel(where).values for _, _, data in facts.each
-              if name in data and all(label in data[dim].values for dim, label in where.items())]  # fmt: skip
-    values = scale * np.array(tables, float).ravel()
-    return format_range(values[np.isfinite(values)].tolist(), form, unit)
+    return format_range([scale * value for value in read_values(facts, name, **where)], form, unit)
 
 
 def describe_removal(facts: HeadFacts) -> str:
-    """Return how many heads matter one at a time, and in how many layers one head is enough, model by model."""
+    """Return how many heads matter one at a time, what could be seen, and in how many layers one head is enough."""
     return (
         f"Of all heads, {read_range(facts, 'significant_share')} have a significant effect when they are removed alone "
-        f"(by task), {read_range(facts, 'worse_share')} a significant loss; {read_range(facts, 'small_share')} change "
-        f"the score by less than 1 %. With only the best head of one layer, chosen on the other half of the inputs, "
-        f"{read_range(facts, 'enough_share')} of layers lose nothing notable."
+        f"(by task and seed), {read_range(facts, 'worse_share')} a significant loss; {read_range(facts, 'small_share')}"
+        f" change the score by less than 1 %. {describe_power(facts.models.values())} With only the best head of one "
+        f"layer, chosen on the other half of the inputs, {read_range(facts, 'enough_share')} of layers lose nothing "
+        "notable."
+    )
+
+
+def describe_power(models: Iterable[xr.Dataset]) -> str:
+    """Return how wide the interval of one head's effect is, and so what a test of one head can show."""
+    margins = []
+    for data in models:
+        width = (data["change_high"] - data["change_low"]) / 2 / abs(data["score"])
+        margins += [100 * float(width.sel(task=task).median()) for task in list_tasks(data)]
+    known = [margin for margin in margins if np.isfinite(margin)]
+    return (
+        f"The plain 95 % interval of one head's effect is ±{format_range(known, '.1f')} of the score in the median: "
+        "smaller effects cannot be told from none, so that few significant heads do not show that most have no effect."
     )
 
 
@@ -109,7 +131,15 @@ def describe_pruning(facts: HeadFacts) -> str:
         for share in (PRUNED, 60)
         for order, words in orders.items()
     ]
-    return f"Of the score, so much is left when heads are pruned: {join_words(parts)}."
+    tasks = dict.fromkeys(task for _, task, _ in facts.each)
+    floor = {task: read_values(facts, "kept", task, order="importance", pruned=100) for task in tasks}
+    left = join_words(f"{format_range([100 * value for value in values])} on {task}" if values else
+                      f"no score on {task}" for task, values in floor.items())  # fmt: skip
+    return (
+        f"Of the score, so much is left when heads are pruned, over tasks and seeds: {join_words(parts)}. Without any "
+        f"head it is {left}: for classes, a model that always answers the same keeps that much, and what is left says "
+        "little unless it is above it."
+    )
 
 
 def describe_parts(facts: HeadFacts) -> str:
@@ -124,8 +154,7 @@ def describe_parts(facts: HeadFacts) -> str:
     halves = read_range(facts, "effect_correlation", ".2f", "", parts="halves")
     weights = read_range(facts, "importance_correlation", ".2f", "", parts="halves")
     text = f"Effects of heads correlate between groups of the inputs: {join_words(groups)}. " if groups else ""
-    return f"{text}Between halves of the same data they correlate {halves}, which bounds what groups can reach; " \
-           f"importance, {weights}."  # fmt: skip
+    return f"{text}Between random halves of all inputs of a task they correlate {halves}; importance, {weights}."
 
 
 def describe_training(facts: HeadFacts) -> str:
@@ -154,11 +183,14 @@ def describe_translation(facts: HeadFacts) -> str:
     sites = join_words(f"{kept(site, COLLAPSE)} without {COLLAPSE} % of {names[site]} heads" for site in SITES)
     shares = {site: 100 * float(data["significant_share"].sel(task=site)) for site in SITES}
     listed = join_words(f"{share:.0f} % ({names[site]})" for site, share in shares.items())
+    large = [100 * (1 - float(data["small_share"].sel(task=site))) for site in SITES]
     return (
         f"The model, trained from scratch on message catalogues ({count_noun(len(facts.sites['seed']), 'seed')}), has "
         f"{metric} {whole:.1f} on the "
         f"{int(data['n'].values[0])} sentences studied. Without {PRUNED_TRANSLATION} % of all heads, by importance, "
-        f"{kept(ALL, PRUNED_TRANSLATION)} of it is left; {sites}. Removed alone, a significant effect have {listed}."
+        f"{kept(ALL, PRUNED_TRANSLATION)} of it is left; {sites}. Removed alone, a significant effect have {listed}, and "
+        f"{format_range(large)} of heads, by site, change the score by more than 1 %. "
+        + describe_power([data.sel(task=list(SITES))])
     )
 
 
