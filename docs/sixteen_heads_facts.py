@@ -188,8 +188,8 @@ def describe_translation(facts: HeadFacts) -> str:
         f"The model, trained from scratch on message catalogues ({count_noun(len(facts.sites['seed']), 'seed')}), has "
         f"{metric} {whole:.1f} on the "
         f"{int(data['n'].values[0])} sentences studied. Without {PRUNED_TRANSLATION} % of all heads, by importance, "
-        f"{kept(ALL, PRUNED_TRANSLATION)} of it is left; {sites}. Removed alone, a significant effect have {listed}, and "
-        f"{format_range(large)} of heads, by site, change the score by more than 1 %. "
+        f"{kept(ALL, PRUNED_TRANSLATION)} of it is left; {sites}. Removed alone, a significant effect have {listed}, "
+        f"and {format_range(large)} of heads, by site, change the score by more than 1 %. "
         + describe_power([data.sel(task=list(SITES))])
     )
 
@@ -213,7 +213,7 @@ def describe_unlearned(facts: HeadFacts) -> str:
     parts = [f"{join_words(models)} on {task}" for task, models in unlearned.items()]
     if not parts:
         return ""
-    return f" Not shown to have learned their task: {'; '.join(parts)}. What is found there may say little about heads."
+    return f" Not shown to have learned their task: {'; '.join(parts)}. No claim is judged there."
 
 
 def count_plain(facts: HeadFacts) -> str:

@@ -47,6 +47,14 @@ def test_claims_without_data_do_not_apply():
     assert judged["Heads have the same effects on another dataset of the task."] == "does not apply"
 
 
+def test_nothing_is_judged_where_the_model_learned_nothing():
+    numbers = found("sixteen_heads")["numbers"]
+    for low, learned in ((0.4, False), (0.6, True)):
+        changed = numbers.assign(score_low=0 * numbers["score_low"] + low, majority=0 * numbers["majority"] + 0.5)
+        reasons = {task.figures for claim in judge_results({"numbers": changed})["tasks"] for task in claim.tasks}
+        assert (reasons == {"the model is not shown to have learned the task"}) is not learned
+
+
 def test_without_a_model_that_translates_that_half_is_left_out_with_a_sentence():
     document = tiny("sixteen_heads").document(found("sixteen_heads"))
     (section,) = [section for section in document.sections if section.title == "Translation"]

@@ -36,7 +36,12 @@ def joined(tmp_path_factory):
             data = numbers.assign_coords(task=[name]).expand_dims(seed=[seed], axis=1)
             write_npz(stamp(data, **facts), folder / "found" / f"tiny.{task}.{seed}.numbers.npz")
         for site in (ALL, *SITES):
-            data = numbers.drop_dims(["parts", "trained"]).assign_coords(task=[site]).expand_dims(seed=[seed], axis=1)
+            data = (
+                numbers.drop_dims(["parts", "trained"])
+                .drop_vars("majority")
+                .assign_coords(task=[site])
+                .expand_dims(seed=[seed], axis=1)
+            )
             path = folder / "found" / f"translation.{seed}.{site}.sites.npz"
             write_npz(stamp(data, **{**facts, "model": "translation"}), path)
     script = [sys.executable, DOCS / "runs" / "sixteen_heads.py", "join", folder / "found", "--out", folder]

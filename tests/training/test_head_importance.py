@@ -221,6 +221,19 @@ def test_heads_without_an_output_have_no_importance():
     assert read_provenance(result)["edits"] == ["zero_heads:heads=L0H1+L1H3"]
 
 
+def test_heads_that_were_pruned_have_no_importance_at_all():
+    model, data = model_of("classification"), DATA["classification"]
+    edit = "zero_heads:heads=L0H1+L1H3"
+    zero, pruned = hs.head_importance(model, data, edit=edit, **QUIET), hs.head_importance(
+        hs.prune(model, ["L0H1", "L1H3"]), data, **QUIET
+    )  # fmt: skip
+    missing = np.isnan(pruned["head_importance"].values)
+    assert [tuple(map(int, place)) for place in np.argwhere(missing)] == [(0, 1), (1, 3)]
+    assert (pruned["head_importance_n"].values[missing] == 0).all()
+    np.testing.assert_allclose(pruned["head_importance"].values[~missing], zero["head_importance"].values[~missing],
+                               rtol=1e-6)  # fmt: skip
+
+
 def test_the_model_is_left_as_it_was():
     model, data = model_of("classification"), DATA["classification"]
     before = model.weights_hash

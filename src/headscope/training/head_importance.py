@@ -9,10 +9,12 @@ import xarray as xr
 from jaxtyping import Float
 
 from headscope.core.errors import InputError, unknown_name
+from headscope.core.heads import HeadSelection
 from headscope.core.prose import join_words
 from headscope.engine.edited import describe_edits, make_edits
 from headscope.engine.model import Model
 from headscope.engine.progress import show_progress
+from headscope.engine.pruning.pruned_config import pruned_heads
 from headscope.engine.sites import find_sites
 from headscope.results.stamp import stamp
 from headscope.training.head_gradients import HeadGradients, compute_head_gradients
@@ -73,7 +75,8 @@ def head_importance(
             batches.append(batch)
             advance(len(batch.indices))
     facts = {"reduction": reduction, "normalize": normalize, "site": where, **describe_edits(edits)}
-    return stamp(_make_dataset(batches, reduction, normalize), **job.describe("hs.head_importance"), **facts)
+    result = _without_pruned(_make_dataset(batches, reduction, normalize), job.model, where)
+    return stamp(result, **job.describe("hs.head_importance"), **facts)
 
 
 def find_site(model: Model, site: str | None) -> str:
@@ -83,6 +86,18 @@ def find_site(model: Model, site: str | None) -> str:
     if site is not None and site not in known:
         raise InputError(f"The model has no attention site '{site}'. Its sites: {join_words(known)}.")
     return sites.main if site is None else site
+
+
+def _without_pruned(result: xr.Dataset, model: Model, site: str) -> xr.Dataset:
+    """Return NaN, of 0 examples, for heads that `hs.prune` removed."""
+    if not (names := pruned_heads(model.network.config)):
+        return result
+    gone = np.zeros(result["head_importance"].shape, bool)
+    selection = HeadSelection.of(names)
+    for layer in range(gone.shape[0]):
+        gone[layer, selection.select(site, layer, gone.shape[1])] = True
+    left = xr.DataArray(~gone, dims=("layer", "head"))
+    return result.where(left).assign(head_importance_n=result["head_importance_n"].where(left, 0))
 
 
 def _check_options(reduction: str, normalize: str | None) -> None:

@@ -29,6 +29,8 @@ def _claim(
     text: str, quantity: str, direction: Any, threshold: str, where: dict[str, Any] | None = None, **more: Any
 ) -> Claim:
     def applies(task: xr.Dataset) -> str:
+        if "majority" in task and float(task["score_low"]) <= float(task["majority"]):  # NaN for numbers
+            return "the model is not shown to have learned the task"
         chosen = more.get("sites")
         if chosen is not None and str(task["task"].values) not in chosen:
             return "a claim on other sites"
