@@ -146,3 +146,22 @@ def test_the_model_is_left_as_it_was(bert):
     assert {name: module.forward for name, module in bert.network.named_modules()} == before
     assert not bert.network._forward_hooks
     assert not bert.network._forward_pre_hooks
+
+
+def test_heads_that_were_pruned_have_no_change_and_are_not_counted(bert):
+    smaller, data = hs.prune(bert, ["L0H1", "L1"]), labelled(20)
+    found = hs.ablate(smaller, data, **QUIET)
+    gone = np.array([[False, True, False, False], [True] * 4])
+    assert (found["change"].isnull().values == gone).all()
+    assert (found["prediction"].isnull().all("example").values == gone).all()
+    kept = found["change_p"].values[~gone]
+    np.testing.assert_array_equal(found["change_p_adjusted"].values[~gone], correct_p_values(kept))
+    literal = hs.score(bert, data, edit="zero_heads:heads=L0H1+L1+L0H3", **QUIET)
+    np.testing.assert_array_equal(found["prediction"].sel(layer=0, head=3), literal["prediction"])
+    alone = hs.ablate(smaller, data, sets="all_but_one", **QUIET)
+    assert (alone["change"].isnull().values == gone).all()
+    assert hs.ablate(smaller, data, sets="layers", **QUIET)["change"].isnull().values.tolist() == [False, True]
+    with pytest.raises(InputError, match="'L0H1' was pruned, so it cannot be ablated"):
+        hs.ablate(smaller, data, sets=["L0H2", "L0H1"], **QUIET)
+    with pytest.raises(InputError, match="All heads at 'self' were pruned"):
+        hs.ablate(hs.prune(bert, "all"), data, **QUIET)

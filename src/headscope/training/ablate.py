@@ -15,6 +15,7 @@ from headscope.core.spec import to_spec
 from headscope.engine.count_heads import count_heads
 from headscope.engine.edited import describe_edits, make_edit
 from headscope.engine.progress import print_status, show_progress
+from headscope.engine.pruning.pruned_config import pruned_heads
 from headscope.engine.resume import ResumeError
 from headscope.engine.sites import find_sites
 from headscope.results.compare import LEVEL
@@ -71,7 +72,7 @@ def ablate(
     job = prepare_scoring(model, data, task=task, batch_size=batch_size, max_length=max_length)
     site = find_sites(job.model).main if site is None else site
     counts = count_heads(job.model, lambda: job.answer(rows=slice(1)))
-    heads = make_head_sets(sets, counts, site)
+    heads = make_head_sets(sets, counts, site, pruned_heads(job.model.network.config))
     edits = [replace(base, heads=selection) for selection in heads.selections]
     baseline, answers = _answer(job, edits, counts, quiet=not progress)
     kind = sets if isinstance(sets, str) else "list"

@@ -40,15 +40,15 @@ class HeadSets:
         return table
 
 
-def make_head_sets(sets: Any, heads: Mapping[str, Sequence[int]], site: str) -> HeadSets:
+def make_head_sets(sets: Any, heads: Mapping[str, Sequence[int]], site: str, pruned: Sequence[str] = ()) -> HeadSets:
     """Return the sets of a kind, or those of a list of selections, in which names without a site are at `site`.
 
-    `heads` are the numbers of heads of each layer, by site.
+    `heads` are the numbers of heads of each layer, by site; `pruned` names those of them that the model lost.
     """
     if site not in heads:
         raise InputError(f"This model has no attention site '{site}'. Its sites: {join_words(heads)}.")
     if isinstance(sets, str) and sets in KINDS:
-        return _list_sets(sets, heads[site], f"{site}." if len(heads) > 1 else "")
+        return _list_sets(sets, _list_kept(heads, site, pruned), heads[site], f"{site}." if len(heads) > 1 else "")
     if isinstance(sets, str):
         raise InputError(
             f"sets={sets!r} is none of {join_words(KINDS, 'or')}. For sets of your own give a list, such as "
@@ -57,7 +57,7 @@ def make_head_sets(sets: Any, heads: Mapping[str, Sequence[int]], site: str) -> 
     if not isinstance(sets, Sequence) or not sets:
         raise InputError(f"sets must be {join_words(KINDS, 'or')}, or a list of selections of heads, but got {sets!r}.")
     names = ["+".join(selection) if isinstance(selection, list | tuple) else selection for selection in sets]
-    selections = tuple(_add_site(selection, heads, site) for selection in sets)
+    selections = tuple(_add_site(selection, heads, site, pruned) for selection in sets)
     if len(set(names)) < len(names):
         raise InputError(
             f"sets names {next(name for name in names if names.count(name) > 1)} twice. Name each set once."
@@ -65,13 +65,23 @@ def make_head_sets(sets: Any, heads: Mapping[str, Sequence[int]], site: str) -> 
     return HeadSets(selections, ("heads",), {"heads": names}, tuple((index,) for index in range(len(names))))
 
 
-def _list_sets(kind: str, counts: Sequence[int], prefix: str) -> HeadSets:
-    """Return every head, every layer or all heads of a layer but one."""
+def _list_kept(heads: Mapping[str, Sequence[int]], site: str, pruned: Sequence[str]) -> list[list[int]]:
+    """Return the heads of each layer at a site without those that were pruned."""
+    gone = HeadSelection.of(list(pruned)) if pruned else None
+    counts = enumerate(heads[site])
+    return [
+        [head for head in range(n) if gone is None or head not in gone.select(site, layer, n)] for layer, n in counts
+    ]
+
+
+def _list_sets(kind: str, kept: Sequence[Sequence[int]], counts: Sequence[int], prefix: str) -> HeadSets:
+    """Return every head, every layer or all heads of a layer but one, without heads that were pruned."""
     layers = list(range(len(counts)))
     if kind == "layers":
-        names = tuple((f"{prefix}L{layer}",) for layer in layers)
-        return HeadSets(names, ("layer",), {"layer": layers}, tuple((layer,) for layer in layers))
-    cells = tuple((layer, head) for layer in layers for head in range(counts[layer]))
+        left = [layer for layer in layers if kept[layer]]
+        names = tuple((f"{prefix}L{layer}",) for layer in left)
+        return HeadSets(names, ("layer",), {"layer": layers}, tuple((layer,) for layer in left))
+    cells = tuple((layer, head) for layer in layers for head in kept[layer])
     if kind == "all_but_one":
         names = tuple((f"{prefix}L{layer}-L{layer}H{head}",) for layer, head in cells)
     else:
@@ -79,11 +89,14 @@ def _list_sets(kind: str, counts: Sequence[int], prefix: str) -> HeadSets:
     return HeadSets(names, ("layer", "head"), {"layer": layers, "head": list(range(max(counts)))}, cells)
 
 
-def _add_site(selection: Any, heads: Mapping[str, Sequence[int]], site: str) -> tuple[str, ...]:
+def _add_site(selection: Any, heads: Mapping[str, Sequence[int]], site: str, pruned: Sequence[str]) -> tuple[str, ...]:
     """Return the parts of a selection with a site before those without; check that the model has these heads."""
     terms = HeadSelection.of(check_heads_argument(selection)).terms
     named = tuple(term.text if term.site or len(heads) == 1 else f"{site}.{term.text}" for term in terms)
     chosen = HeadSelection.of(named)
     chosen.find_sites(list(heads))
     chosen.check(heads)
+    for term in chosen.terms:
+        if term.base.head is not None and term.text in pruned:
+            raise InputError(f"'{term.text}' was pruned, so it cannot be ablated. Leave it out.")
     return named
