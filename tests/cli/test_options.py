@@ -57,7 +57,7 @@ ONLY_SHELL = {
     "head-importance": {"limit", "seed", "out"},
     "pruning-curve": {"limit", "seed", "out"},
     "prune": {"heads", "curve", "pruned", "out"},  # heads are an argument of hs.prune
-    "finetune": {"model", "config"},  # the first argument of hs.finetune: a model, or a config
+    "finetune": {"model", "config", "tokenizer"},  # the first argument of hs.finetune; the name of a new tokenizer
 }
 FROM_LIBRARY = {("measure", "lens"), ("ablate", "sets"), ("pruning-curve", "by")}
 """Options that the shell leaves out where they are not given, so that the function's default holds."""
