@@ -67,11 +67,11 @@ def make_head_sets(sets: Any, heads: Mapping[str, Sequence[int]], site: str, pru
 
 def _list_kept(heads: Mapping[str, Sequence[int]], site: str, pruned: Sequence[str]) -> list[list[int]]:
     """Return the heads of each layer at a site without those that were pruned."""
-    gone = HeadSelection.of(list(pruned)) if pruned else None
-    counts = enumerate(heads[site])
-    return [
-        [head for head in range(n) if gone is None or head not in gone.select(site, layer, n)] for layer, n in counts
-    ]
+    gone = HeadSelection.of(list(pruned)) if pruned else HeadSelection(())
+    kept = [sorted(set(range(n)) - set(gone.select(site, layer, n))) for layer, n in enumerate(heads[site])]
+    if not any(kept):
+        raise InputError(f"All heads at '{site}' were pruned, so there is none to ablate.")
+    return kept
 
 
 def _list_sets(kind: str, kept: Sequence[Sequence[int]], counts: Sequence[int], prefix: str) -> HeadSets:
