@@ -34,6 +34,7 @@ def page(facts: HeadFacts) -> bytes:
         "scores": said.describe_scores(facts),
         "unlearned": said.describe_unlearned(facts),
         "plain": said.count_plain(facts),
+        "rule": said.describe_rule(facts),
         "counts": said.describe_counts(facts),
         "claims": said.describe_claims(facts),
         "tests": facts.tests,

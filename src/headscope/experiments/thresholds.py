@@ -55,5 +55,6 @@ def draw_thresholds(judged: Sequence[JudgedClaim]) -> Figure:
     panel.set_xlabel("all thresholds, multiplied", fontsize=theme.text_size("note"))
     panel.set_ylabel("verdicts", fontsize=theme.text_size("note"))
     series.style_axes(panel)
-    figure.legend(loc="outside upper center", ncols=3, fontsize=theme.text_size("note"), columnspacing=1.0)
+    if kinds:  # none where no claim applies
+        figure.legend(loc="outside upper center", ncols=3, fontsize=theme.text_size("note"), columnspacing=1.0)
     return figure

@@ -47,8 +47,6 @@ def head_importance(
 
     Parameters
     ----------
-    data
-        Labelled examples, as for `hs.score`.
     reduction
         Where absolute values are taken: "example", of each example's gradient, as in the paper's formula; "token", of
         the part of each token, as in its code; "batch", of the gradient of each batch's mean loss, as in
