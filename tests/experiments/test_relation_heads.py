@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
+import headscope as hs
 from headscope.core.errors import InputError
 from headscope.core.example import Example
 from headscope.experiments.relation_figures import draw_relation
@@ -71,6 +72,18 @@ def test_every_head_is_measured_and_corrected_for_all_heads_and_relations():
     assert {words[place] for place in shown["pair"].values[0]} <= set(WORDS)
     titles = [panel.get_title() for panel in draw_relation(data, shown).axes]
     assert [title for title in titles if " on text " in title] == [f"{titles[0][:4]} on text {each}" for each in (1, 2)]
+
+
+def test_relations_are_those_of_attention_as_the_model_computes_it():
+    words = tuple(text(30, seed=0).split())  # each of them is a token
+    examples = [Example("0", " ".join(words), words=words, columns={"word_pairs": ((0, 2, "near"),)})]
+    model = tiny("bert")
+    trace = hs.capture(model, examples)
+    raw, effective = (np.asarray(hs.view(trace, lens))[0] for lens in ("raw", "effective"))  # layer head query key
+    assert abs(raw - effective).max() > 1e-3  # so that this test can tell
+    data = measure_relations(model, examples, ["near"], max_length=None, progress=False)
+    both = np.stack([raw[:, :, 1, 3], raw[:, :, 3, 1]])  # [CLS] is the first token
+    np.testing.assert_allclose(data["weight"].sel(task="near", direction="larger").values, both.max(0), atol=1e-6)
 
 
 def test_the_share_of_encoding_heads_is_bounded_by_intervals_for_all_heads():

@@ -71,7 +71,7 @@ def measure_relations(
     """
     chosen = Relations(names=tuple(names) or choose_relations(examples))
     options: dict[str, Any] = {"max_length": max_length, "progress": progress}
-    data = measure(model, list(examples), statistics=[chosen], **options).isel(site=0, lens=0, drop=True)
+    data = measure(model, list(examples), lens="raw", statistics=[chosen], **options).isel(site=0, lens=0, drop=True)
     data = data.rename(relation="task").transpose("task", "direction", "layer", "head")
     table = xr.Dataset({f"{name}{end}": data[f"{stem}{end}"] for stem, name in _QUANTITIES.items() for end in ENDS})
     count = data["relations_gain_n"].sel(direction=LARGER).max(("layer", "head"))
