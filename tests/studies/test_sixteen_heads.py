@@ -7,6 +7,7 @@ import xarray as xr
 from headscope.core.document import Paragraph
 from headscope.core.errors import InputError
 from headscope.experiments.claims import judge
+from headscope.experiments.report import describe_unlearned
 from headscope.studies.sixteen_heads import claims
 from headscope.studies.sixteen_heads.report import judge_results
 from headscope.studies.sixteen_heads.translation import measure_sites
@@ -45,6 +46,11 @@ def test_claims_without_data_do_not_apply():
     judged = {claim.text: claim.verdict for claim in judge_results(found("sixteen_heads"))["tasks"]}
     assert len(judged) == len(claims.CLAIMS)
     assert judged["Heads have the same effects on another dataset of the task."] == "does not apply"
+
+
+def test_the_shell_says_what_was_not_learned():
+    text = describe_unlearned(found("sixteen_heads")["numbers"])
+    assert text.startswith("The tuned model is not shown to have learned dev (0.500")
 
 
 def test_nothing_is_judged_where_the_model_learned_nothing():

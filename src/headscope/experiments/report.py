@@ -221,7 +221,8 @@ def _describe_scores(numbers: xr.Dataset, *, learned: bool) -> list[str]:
     """Return the scores whose interval is above the share of the most common label, or the others; not regression."""
     parts = []
     for task in list_tasks(numbers):
-        row = numbers.sel(task=task, lens="raw")
+        row = numbers.sel(task=task)
+        row = row.sel(lens="raw") if "lens" in row["score"].dims else row
         score, low, high, most = (float(row[name]) for name in ("score", "score_low", "score_high", "majority"))
         if most == most and (low > most) == learned:
             parts.append(f"{task} ({score:.3f}, 95 % {low:.3f} to {high:.3f}; most common label {most:.3f})")

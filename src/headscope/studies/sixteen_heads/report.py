@@ -39,8 +39,7 @@ def document(results: Results) -> Document:
     """Return the report on the results of the study."""
     numbers, judged = combine_seeds(results["numbers"]), judge_results(results)
     inputs = sample_inputs(CAPTIONS, numbers)
-    scored = numbers.expand_dims(lens=["raw"])
-    said = (describe_seeds(results["numbers"]), report.describe_learned(scored), report.describe_unlearned(scored))
+    said = (describe_seeds(results["numbers"]), report.describe_learned(numbers), report.describe_unlearned(numbers))
     sections = [
         report.report_verdicts(inputs, judged["tasks"], said, TEXTS["judged"]),
         report.report_thresholds(inputs, [claim for group in judged.values() for claim in group]),
