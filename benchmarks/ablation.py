@@ -153,10 +153,8 @@ def _print(row: dict[str, Any]) -> None:
     )
     print(f"A plain evaluation takes {row['plain_seconds']:.2f} s and {row['plain_flops'] / 1e9:.1f} GFLOP;")
     print(f"hs.ablate took {row['wall_seconds']:.1f} s of wall time and {row['flops'] / 1e9:,.0f} GFLOP.")
-    print(
-        f"Largest difference of a logit from the naive way {row['largest_difference']:.1e}; predictions that differ: "
-        f"{row['predictions_that_differ']}."
-    )
+    print(f"Largest difference of a logit from the naive way {row['largest_difference']:.1e};")
+    print(f"predictions that differ: {row['predictions_that_differ']}.")
 
 
 if __name__ == "__main__":

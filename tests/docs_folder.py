@@ -69,6 +69,13 @@ def prepare(folder: Path, root: Path) -> None:
     (folder / "trees.conllu").write_text("\n\n".join(trees[:4]) + "\n\n", encoding="utf-8")
     pairs = ["text\tword_i\tword_j\trelation", *(f"{text}\t0\t1\tfirst" for text in TEXTS)]
     (folder / "pairs.tsv").write_text("\n".join(pairs), encoding="utf-8")
+    translations = ["text\tpair", *(f"{text}\t{text.lower()}" for text in TEXTS)]
+    for part in ("train", "dev", "test"):
+        (folder / f"{part}.tsv").write_text("\n".join(translations), encoding="utf-8")
+    sizes = {"d_model": 16, "encoder_ffn_dim": 16, "decoder_ffn_dim": 16, "max_position_embeddings": 128}
+    layers = {f"{part}_layers": 3 for part in ("encoder", "decoder")}
+    layers |= {f"{part}_attention_heads": 2 for part in ("encoder", "decoder")}
+    (folder / "bart.json").write_text(json.dumps({"model_type": "bart", **sizes, **layers}), encoding="utf-8")
     (folder / "GLUE" / "MRPC").mkdir(parents=True)
     pairs = [f"{row % 2}\t1\t2\t{text}\t{TEXTS[row - 1]}" for row, text in enumerate(TEXTS)]
     for part in ("train", "dev"):

@@ -127,7 +127,7 @@ def test_a_stopped_study_is_resumed(tmp_path, monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as broken:
-        broken.setattr(scores, "score", stopped)
+        broken.setattr(scores, "prepare_scoring", stopped)
         with pytest.raises(KeyboardInterrupt):
             tiny(NAME).run(*asked, device="cpu")
     done = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.state")}
