@@ -137,8 +137,8 @@ def test_the_error_for_an_unknown_ending_lists_the_known_ones(tmp_path):
     with pytest.raises(InputError) as error:
         read(path)
     assert str(error.value) == (
-        f"The format of {path} is not known from its ending '.xlsx'. Known: .conll, .conllu, .csv, .jsonl, .mo, .ndjson, "
-        f".parquet, .po, .tab, .text, .tsv and .txt. Or name the format: 'jsonl@{path}'."
+        f"The format of {path} is not known from its ending '.xlsx'. Known: .conll, .conllu, .csv, .jsonl, .mo, "
+        f".ndjson, .parquet, .po, .tab, .text, .tsv and .txt. Or name the format: 'jsonl@{path}'."
     )
 
 
