@@ -37,7 +37,7 @@ class SharedBias(PrunedAttention):
 
     def compute_bias(self, *args: Any, **kwargs: Any) -> Tensor:
         """Return the bias of the heads that are left."""
-        shared: Tensor = super().compute_bias(*args, **kwargs)  # type: ignore[misc]
+        shared: Tensor = super().compute_bias(*args, **kwargs)  # type: ignore[misc]  # T5's own class is the next base
         self.shared = shared
         return self.kept_heads.select(shared)
 

@@ -21,7 +21,7 @@ class EmptyAttention(PrunedAttention):
             return output, weights
         bias = arguments[self.head_weights.bias]
         if bias is None and hasattr(self, "relative_attention_bias"):
-            bias = self.compute_bias(hidden.shape[1], keys, past_seen_tokens=past)  # type: ignore[operator]
+            bias = self.compute_bias(hidden.shape[1], keys, past_seen_tokens=past)  # type: ignore[operator]  # T5's
         return output, bias, weights
 
     def _project_nothing(self, hidden: Tensor, context: Tensor) -> Tensor:
