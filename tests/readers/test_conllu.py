@@ -42,7 +42,13 @@ def test_a_sentence_has_words_tags_heads_relations_and_mentions(tmp_path):
         "heads": (2, 2, -1, 2, 2),
         "relations": ("aux", "advmod", "root", "obj", "punct"),
         "mentions": ((2, 3, "1", "event"), (3, 3, "2", "object")),
+        "document": "d",
     }
+
+
+def test_a_document_without_an_id_has_its_number(tmp_path):
+    text = "# newdoc id = a\n" + word(1) + "\n" + word(1) + "\n# newdoc\n" + word(1)
+    assert [example.columns["document"] for example in read(write(tmp_path, text))] == ["a", "a", "2"]
 
 
 def test_blank_columns_are_left_out(tmp_path):

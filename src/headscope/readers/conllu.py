@@ -21,7 +21,8 @@ class Conllu(Reader):
 
     Columns: `tags` (universal parts of speech), `heads` (index of each word's head from 0, -1 for the root),
     `relations`, `lemmas`, `features`, and where `Entity=` marks them `mentions`: (first word, last word, entity,
-    type). Tags and heads that are blank in the file are left out. Multiword tokens and empty nodes are not words.
+    type). `document` is the id of the document, or its number from 1, where the file marks documents. Tags and heads
+    that are blank in the file are left out. Multiword tokens and empty nodes are not words.
     """
 
     endings: ClassVar[tuple[str, ...]] = ("conllu", "conll")
@@ -45,10 +46,14 @@ class _Block:
     def new_document(self) -> bool:
         return any(name.split()[0] == "newdoc" for name in self.comments if name)
 
+    def document_name(self, number: int) -> str:
+        return self.comments.get("newdoc id") or str(number)
+
 
 def _sentences(path: Path) -> Iterator[Record | Malformed]:
     """Yield the sentences; the last sentence of a document is malformed if a mention is still open."""
     entities, marked, row = EntityParser(), False, None
+    documents, document = 0, ""
     for block in chain(_blocks(path), [None]):
         if row is not None:
             if entities.open and (block is None or block.new_document):
@@ -57,10 +62,13 @@ def _sentences(path: Path) -> Iterator[Record | Malformed]:
         if block is None:
             return
         if block.new_document:
-            entities = EntityParser(entities.order)
+            entities, documents = EntityParser(entities.order), documents + 1
+            document = block.document_name(documents)
         if "global.Entity" in block.comments:
             marked, entities.order = True, tuple(block.comments["global.Entity"].split("-"))
         row = block.malformed or _parse_sentence(block, entities, marked)
+        if document and isinstance(row, Record):
+            row = Record(row.number, {**row.values, "document": document})
 
 
 def _blocks(path: Path) -> Iterator[_Block]:
