@@ -22,14 +22,14 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from benchmarks.timing import show
+from headscope.ablation.count_heads import count_heads
+from headscope.ablation.head_sets import make_head_sets
+from headscope.ablation.resumed_answers import answer_edits
 from headscope.core.example import Example, sample_examples
 from headscope.data.reading.read import read
 from headscope.edits.zero_heads import ZeroHeads
-from headscope.engine.count_heads import count_heads
 from headscope.engine.load import default_folder, load
-from headscope.experiments.timing import Variant, gpu_clock, time_interleaved
-from headscope.training.head_sets import make_head_sets
-from headscope.training.resumed import answer_edits
+from headscope.experiments.analysis.timing import Variant, gpu_clock, time_interleaved
 from headscope.training.scoring import ScoringJob, prepare_scoring
 
 BAR, DREAM = 48, 32

@@ -13,7 +13,7 @@ from study_facts import read_template
 from study_tables import draw_scaled, draw_verdicts
 
 from headscope.core.prose import format_signed
-from headscope.experiments.report import select_interval
+from headscope.experiments.rendering.report import select_interval
 from headscope.plotting import theme
 from headscope.plotting.draw import draw
 from headscope.plotting.facets import interval_facets

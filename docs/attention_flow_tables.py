@@ -11,9 +11,9 @@ from study_tables import verdict_values
 from headscope.core.document import Document, Paragraph, Part, Picture, Section, Table
 from headscope.core.study import Results
 from headscope.experiments.claims import JudgedClaim
-from headscope.experiments.report import describe_learned, describe_unlearned
+from headscope.experiments.rendering.report import describe_learned, describe_unlearned
+from headscope.experiments.rendering.sentences import describe_verdicts
 from headscope.experiments.seeds import combine_seeds
-from headscope.experiments.sentences import describe_verdicts
 from headscope.reporting.frames import Quantity, to_frame
 from headscope.reporting.markdown import to_markdown
 from headscope.studies.attention_flow import report

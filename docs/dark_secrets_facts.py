@@ -10,11 +10,11 @@ import xarray as xr
 from study_facts import RESULTS, StudyFacts, count_kinds, describe_holding, format_range  # beside this file
 
 from headscope.core.prose import join_words
+from headscope.experiments.analysis.disabled import count_significant
+from headscope.experiments.analysis.relation_heads import find_best_head
+from headscope.experiments.analysis.starts import PRETRAINED, RANDOM, TUNED
 from headscope.experiments.claims import JudgedClaim
-from headscope.experiments.disabled import count_significant
-from headscope.experiments.relation_heads import find_best_head
-from headscope.experiments.sentences import conjugate
-from headscope.experiments.starts import PRETRAINED, RANDOM, TUNED
+from headscope.experiments.rendering.sentences import conjugate
 from headscope.experiments.summary import list_tasks
 from headscope.experiments.thresholds import count_scaled
 from headscope.results.stamp import read_provenance

@@ -10,9 +10,9 @@ from study_tables import find_letters, format_intervals, to_grid, verdict_values
 
 from headscope.core.document import Document, Paragraph, Part, Picture, Section
 from headscope.core.study import Results
+from headscope.experiments.analysis.starts import MAJORITY, STARTS
 from headscope.experiments.claims import JudgedClaim, format_interval
-from headscope.experiments.sentences import describe_verdicts
-from headscope.experiments.starts import MAJORITY, STARTS
+from headscope.experiments.rendering.sentences import describe_verdicts
 from headscope.reporting.frames import Quantity, to_frame
 from headscope.reporting.markdown import to_markdown
 from headscope.studies.dark_secrets import report

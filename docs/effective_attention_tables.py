@@ -21,9 +21,9 @@ from study_tables import (
 
 from headscope.experiments.claims import FEWEST, judge
 from headscope.experiments.judging import count_tests
-from headscope.experiments.norms import describe_norms
-from headscope.experiments.report import describe_unlearned, score_table, time_table
-from headscope.experiments.sentences import list_ranges
+from headscope.experiments.rendering.norms import describe_norms
+from headscope.experiments.rendering.report import describe_unlearned, score_table, time_table
+from headscope.experiments.rendering.sentences import list_ranges
 from headscope.experiments.summary import list_tasks
 from headscope.patterns import NAMES
 from headscope.reporting.frames import ENDS, Quantity, to_frame

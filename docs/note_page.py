@@ -14,7 +14,7 @@ from study_tables import to_grid
 
 from headscope.core.prose import join_words
 from headscope.experiments.claims import MOOT, NOT_REPRODUCED, REFUTED, UNDECIDED
-from headscope.experiments.sentences import conjugate
+from headscope.experiments.rendering.sentences import conjugate
 from headscope.experiments.summary import list_tasks
 from headscope.experiments.thresholds import count_scaled
 from headscope.studies.effective_attention.claims import ALIKE, LOSES, PATTERNS, SHARE, SINK, WEIGHT

@@ -14,8 +14,8 @@ from study_facts import RESULTS, StudyFacts, count_kinds, format_range  # beside
 from headscope.core.prose import count_noun, format_signed, join_words
 from headscope.experiments.claims import JudgedClaim
 from headscope.experiments.judging import judge_all, judge_together
+from headscope.experiments.rendering.sentences import conjugate
 from headscope.experiments.seeds import combine_seeds
-from headscope.experiments.sentences import conjugate
 from headscope.experiments.summary import list_tasks
 from headscope.experiments.thresholds import count_scaled
 from headscope.results.store import open_result

@@ -10,7 +10,7 @@ from sixteen_heads_facts import HeadFacts
 from study_facts import read_template
 from study_tables import draw_scaled, draw_verdicts
 
-from headscope.experiments.report import select_interval
+from headscope.experiments.rendering.report import select_interval
 from headscope.experiments.seeds import combine_seeds
 from headscope.experiments.summary import list_tasks
 from headscope.plotting.facets import interval_facets

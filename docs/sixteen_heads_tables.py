@@ -11,7 +11,7 @@ from study_tables import find_letters, to_grid, verdict_values
 from headscope.core.document import Document, Paragraph, Part, Picture, Section
 from headscope.core.study import Results
 from headscope.experiments.claims import MOOT, format_interval
-from headscope.experiments.sentences import describe_verdicts
+from headscope.experiments.rendering.sentences import describe_verdicts
 from headscope.reporting.markdown import to_markdown
 from headscope.studies.sixteen_heads import report
 

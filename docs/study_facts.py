@@ -22,8 +22,8 @@ from headscope.experiments.claims import (
     list_kinds,
     name_without,
 )
+from headscope.experiments.rendering.sentences import conjugate
 from headscope.experiments.seeds import combine_seeds
-from headscope.experiments.sentences import conjugate
 
 RESULTS = Path(__file__).parent / "results"
 

@@ -11,8 +11,8 @@ from study_facts import StudyFacts, count_kinds  # beside this file
 from headscope.core.document import Table
 from headscope.core.prose import format_signed
 from headscope.experiments.claims import MOOT, JudgedClaim, format_interval
-from headscope.experiments.report import THRESHOLDS, describe_origin, sample_inputs
-from headscope.experiments.sentences import describe_tests
+from headscope.experiments.rendering.report import THRESHOLDS, describe_origin, sample_inputs
+from headscope.experiments.rendering.sentences import describe_tests
 from headscope.experiments.summary import count_inputs, list_tasks
 from headscope.experiments.thresholds import draw_thresholds, threshold_table
 from headscope.plotting.verdict_grid import find_looks, verdict_grid

@@ -26,8 +26,8 @@ import xarray as xr
 from sixteen_heads import TUNING, TUNING_BY_TASK  # beside this file
 
 import headscope as hs
-from headscope.experiments.disabled import find_best
-from headscope.experiments.relation_heads import measure_relations, read_relations, show_relation
+from headscope.experiments.analysis.disabled import find_best
+from headscope.experiments.analysis.relation_heads import measure_relations, read_relations, show_relation
 from headscope.experiments.seeds import join_seeds
 from headscope.experiments.steps import print_progress
 from headscope.experiments.study import stamp_tasks
@@ -36,8 +36,8 @@ from headscope.results.npz import read_npz, write_npz
 from headscope.results.stamp import read_provenance, stamp
 from headscope.studies.dark_secrets import DarkSecrets
 from headscope.studies.dark_secrets.measure import measure_numbers
-from headscope.training.folder import read_stamp
-from headscope.training.settings import TrainingOptions
+from headscope.training.finetuning.folder import read_stamp
+from headscope.training.finetuning.settings import TrainingOptions
 
 DEFAULT = "all-MiniLM-L6-v2"
 ORDER = ("MRPC", "STS-B", "SST-2", "RTE")

@@ -29,7 +29,7 @@ import numpy as np
 import xarray as xr
 
 import headscope as hs
-from headscope.experiments.pattern_shares import COUNTS, correct_patterns
+from headscope.experiments.analysis.pattern_shares import COUNTS, correct_patterns
 from headscope.experiments.seeds import join_seeds
 from headscope.experiments.steps import print_progress
 from headscope.experiments.study import stamp_tasks

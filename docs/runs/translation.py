@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import headscope as hs
-from headscope.training.folder import read_stamp
+from headscope.training.finetuning.folder import read_stamp
 
 SIZES = {"d_model": 256, "encoder_layers": 3, "decoder_layers": 3, "encoder_ffn_dim": 1024, "decoder_ffn_dim": 1024}
 HEADS = {"encoder_attention_heads": 8, "decoder_attention_heads": 8}

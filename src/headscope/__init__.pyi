@@ -1,3 +1,7 @@
+from headscope.ablation.ablate import ablate as ablate
+from headscope.ablation.average_heads import average_heads as average_heads
+from headscope.ablation.head_importance import head_importance as head_importance
+from headscope.ablation.pruning_curve import pruning_curve as pruning_curve
 from headscope.core.batch import Batch as Batch
 from headscope.core.catalog.listing import list_edits as list_edits
 from headscope.core.catalog.listing import list_families as list_families
@@ -31,7 +35,6 @@ from headscope.core.tokens import Tokens as Tokens
 from headscope.core.trace import Trace as Trace
 from headscope.data.reading.read import read as read
 from headscope.display.show import show as show
-from headscope.engine.average_heads import average_heads as average_heads
 from headscope.engine.capture import by_layer as by_layer
 from headscope.engine.capture import capture as capture
 from headscope.engine.capture import stream as stream
@@ -52,9 +55,6 @@ from headscope.reporting.report import report as report
 from headscope.results.compare import compare as compare
 from headscope.results.store import open_result as open_result
 from headscope.results.store import save as save
-from headscope.training.ablate import ablate as ablate
-from headscope.training.finetune import finetune as finetune
-from headscope.training.head_importance import head_importance as head_importance
-from headscope.training.pruning_curve import pruning_curve as pruning_curve
+from headscope.training.finetuning.finetune import finetune as finetune
 from headscope.training.score import score as score
 from headscope.version import __version__ as __version__

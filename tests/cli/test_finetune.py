@@ -5,7 +5,7 @@ import json
 import pytest
 
 from headscope.results.store import open_result
-from headscope.training.trainer import Callbacks
+from headscope.training.finetuning.trainer import Callbacks
 from tests.cli.test_cli import headscope  # noqa: F401  (a fixture)
 from tests.measuring.data import saved_model
 from tests.training.data import labelled

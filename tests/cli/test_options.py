@@ -13,7 +13,7 @@ from headscope.cli.study import study_options
 from headscope.core.catalog import studies
 from headscope.core.lens import DEFAULT_LENS
 from headscope.measuring.settings import MeasureSettings
-from headscope.training.settings import TrainingSettings
+from headscope.training.finetuning.settings import TrainingSettings
 
 CALLED = {
     "show": (hs.load, hs.capture, hs.view, hs.draw, hs.save),

@@ -5,7 +5,7 @@ import shutil
 from typer.testing import CliRunner
 
 from headscope.cli.main import app
-from headscope.experiments.report import describe_unlearned
+from headscope.experiments.rendering.report import describe_unlearned
 from tests.studies.data import found, place
 
 

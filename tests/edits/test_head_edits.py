@@ -22,7 +22,7 @@ from headscope.edits.resample_heads import ResampleHeads, choose_donors
 from headscope.engine.capture import record
 from headscope.engine.edited import edited
 from headscope.engine.load import load
-from headscope.engine.output_projection import find_projection
+from headscope.engine.recording.output_projection import find_projection
 from headscope.results.stamp import read_provenance
 from tests.heads import headed
 from tests.laws.test_edits import EDITABLE

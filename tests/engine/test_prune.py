@@ -14,14 +14,14 @@ from headscope.edits.mean_heads import MeanHeads
 from headscope.engine.capture import by_layer, capture, record
 from headscope.engine.edited import edited
 from headscope.engine.load import load
-from headscope.engine.output_projection import find_projection
 from headscope.engine.pruning.prune import prunable_kinds, prune
+from headscope.engine.recording.output_projection import find_projection
 from headscope.measuring.measure import measure
 from headscope.results.store import save
+from tests.ablation.test_ablate import with_head
 from tests.laws.test_families import inputs_of
 from tests.models import KINDS, batch, network, sites, tiny, tokenizer
 from tests.training.data import labelled, plain
-from tests.training.test_ablate import with_head
 
 PRUNABLE = sorted(kind for family in families for kind in prunable_kinds(family))
 NAMED = ("bert", "roberta", "distilbert", "gpt2", "llama", "t5", "bart")

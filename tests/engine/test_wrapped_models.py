@@ -12,8 +12,8 @@ from headscope.core.errors import CaptureError, LoadError
 from headscope.engine.capture import capture, record
 from headscope.engine.generate import generate
 from headscope.engine.load import load
-from headscope.engine.make_trace import check_device
-from headscope.engine.output_projection import find_projection, output_slices
+from headscope.engine.recording.make_trace import check_device
+from headscope.engine.recording.output_projection import find_projection, output_slices
 from tests.models import batch, network, text, tiny, tokenizer
 
 LORA = {

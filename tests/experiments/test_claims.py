@@ -22,7 +22,7 @@ from headscope.experiments.claims import (
     scale_thresholds,
 )
 from headscope.experiments.judging import judge_all, judge_together, replace_where
-from headscope.experiments.sentences import (
+from headscope.experiments.rendering.sentences import (
     compare_verdicts,
     conjugate,
     count_verdicts,

@@ -13,8 +13,8 @@ from headscope.core.catalog import Catalog
 from headscope.core.document import Paragraph
 from headscope.core.errors import InputError
 from headscope.experiments.claims import judge
-from headscope.experiments.report import report_tasks
-from headscope.experiments.sentences import verdict_numbers
+from headscope.experiments.rendering.report import report_tasks
+from headscope.experiments.rendering.sentences import verdict_numbers
 from headscope.experiments.study import study
 from headscope.reporting.latex_table import table_to_latex
 from headscope.reporting.markdown import to_markdown

@@ -13,7 +13,7 @@ from headscope.data.reading.read import read_texts
 from headscope.engine.batch import inputs_from_tensors, make_batches
 from headscope.engine.capture import capture, record
 from headscope.engine.load import load
-from headscope.engine.output_projection import find_projection
+from headscope.engine.recording.output_projection import find_projection
 from tests.models import KINDS, batch, network, sites, tiny
 
 PLACES = [(kind, site) for kind in KINDS for site in sites(kind)]

@@ -6,7 +6,7 @@ import torch
 from headscope.core.lens import view
 from headscope.data.reading.read import read
 from headscope.engine.capture import capture
-from headscope.engine.output_projection import find_projection
+from headscope.engine.recording.output_projection import find_projection
 from tests.oracles import effective as literal
 
 TEXTS = [each.text for each in read("sample")[:6]]

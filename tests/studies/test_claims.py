@@ -5,7 +5,7 @@ import pytest
 import xarray as xr
 
 from headscope.experiments.claims import REFUTED
-from headscope.experiments.sentences import compare_verdicts, describe_verdicts
+from headscope.experiments.rendering.sentences import compare_verdicts, describe_verdicts
 from headscope.experiments.summary import find_unchanged
 from headscope.studies.effective_attention.claims import (
     CLAIMS,

@@ -5,9 +5,9 @@ from pathlib import Path
 import xarray as xr
 
 from headscope.core.document import Picture
-from headscope.experiments.norms import describe_norms
-from headscope.experiments.report import describe_learned, describe_unlearned
-from headscope.experiments.sentences import describe_sizes
+from headscope.experiments.rendering.norms import describe_norms
+from headscope.experiments.rendering.report import describe_learned, describe_unlearned
+from headscope.experiments.rendering.sentences import describe_sizes
 from headscope.experiments.study import TaskStudy
 from headscope.experiments.tasks import read_bundled
 from headscope.plotting import theme

@@ -7,7 +7,7 @@ import xarray as xr
 from headscope.core.document import Paragraph
 from headscope.core.errors import InputError
 from headscope.experiments.claims import judge
-from headscope.experiments.report import describe_unlearned
+from headscope.experiments.rendering.report import describe_unlearned
 from headscope.studies.sixteen_heads import claims
 from headscope.studies.sixteen_heads.report import judge_results
 from headscope.studies.sixteen_heads.translation import measure_sites

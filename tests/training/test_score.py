@@ -17,7 +17,7 @@ from headscope.core.example import Example
 from headscope.results.stamp import read_provenance
 from tests.models import network, tiny, tokenizer
 from tests.training.data import choosing, labelled, paired, plain
-from tests.training.test_finetune import FAST, tuned  # noqa: F401  (a fixture)
+from tests.training.finetuning.test_finetune import FAST, tuned  # noqa: F401  (a fixture)
 
 QUIET = {"progress": False}
 

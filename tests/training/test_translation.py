@@ -14,8 +14,8 @@ from headscope.core.example import Example
 from headscope.engine.edited import edit_if_any
 from headscope.training.encode import IGNORED, require_padding
 from headscope.training.find_task import find_task_of_head
+from headscope.training.finetuning.new_model import make_text_tokenizer
 from headscope.training.losses import compute_losses
-from headscope.training.new_model import make_text_tokenizer
 from headscope.training.task import run_network
 from headscope.training.tasks.translation import Translation
 from headscope.training.translate import EXTRA, FACTOR, translate

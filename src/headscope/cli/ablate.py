@@ -95,7 +95,7 @@ def verb(
 
 def _read_sets(sets: list[str] | None) -> Any:
     """Return the kind of sets that is named, every head by default, or else a list of selections."""
-    from headscope.training.head_sets import KINDS
+    from headscope.ablation.head_sets import KINDS
 
     named = [name.replace("-", "_") for name in sets or ["heads"]]
     return named[0] if len(named) == 1 and named[0] in KINDS else sets

@@ -99,7 +99,7 @@ def _read_new_model(config: Path | None, model: str | None, tokenizer: str | Non
         raise InputError(
             f"Both --config {config} and --model {model} are given, but one model is trained. Leave one out."
         )
-    from headscope.training.new_model import SUBWORDS, WORDS, read_config
+    from headscope.training.finetuning.new_model import SUBWORDS, WORDS, read_config
 
     new = read_config(config)
     return {"model": new, "tokenizer": tokenizer or (SUBWORDS if new.is_encoder_decoder else WORDS)}

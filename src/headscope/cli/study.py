@@ -111,7 +111,7 @@ def _read_type(hint: Any) -> Any:
 
 def _print_verdicts(console: Console, result: "StudyResult") -> None:
     """Print the claims and their verdicts, where a study judges some, and which tasks its model has not learned."""
-    from headscope.experiments.report import describe_unlearned
+    from headscope.experiments.rendering.report import describe_unlearned
 
     parts = (part for section in result.document.sections for part in section.parts)
     for part in parts:

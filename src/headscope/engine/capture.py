@@ -14,14 +14,14 @@ from headscope.core.trace.nan_attention import warn_about_nan
 from headscope.data.reading.read import read, read_texts
 from headscope.engine.batch import Inputs, inputs_from_tensors, make_batches
 from headscope.engine.gradient import allow_gradients, compute_gradients, detach_output
-from headscope.engine.hooks import mark_forwards, record_hooks
 from headscope.engine.images import process_images
-from headscope.engine.interface import record_interface
-from headscope.engine.make_trace import Request, make_trace
 from headscope.engine.model import Model, check_model, name_modules
 from headscope.engine.readout import find_readout
-from headscope.engine.recorder import Recorder, check_recording
-from headscope.engine.sites import find_sites
+from headscope.engine.recording.hooks import mark_forwards, record_hooks
+from headscope.engine.recording.interface import record_interface
+from headscope.engine.recording.make_trace import Request, make_trace
+from headscope.engine.recording.recorder import Recorder, check_recording
+from headscope.engine.recording.sites import find_sites
 
 CAPTURABLE = frozenset({"attention", "values", "output", "pads"})
 KEEPABLE = CAPTURABLE | {"model_output"}

@@ -18,11 +18,11 @@ from headscope.core.family import Hooks
 from headscope.core.spec import to_spec
 from headscope.core.trace import Visible
 from headscope.effective.visibility import all_visible
-from headscope.engine.hooks import edit_hooks, hooked_modules
-from headscope.engine.interface import calls_interface, edit_interface, find_editors, is_active
 from headscope.engine.model import Model, check_model
-from headscope.engine.recorder import AttentionCall, repeat_value_heads
-from headscope.engine.sites import find_sites
+from headscope.engine.recording.hooks import edit_hooks, hooked_modules
+from headscope.engine.recording.interface import calls_interface, edit_interface, find_editors, is_active
+from headscope.engine.recording.recorder import AttentionCall, repeat_value_heads
+from headscope.engine.recording.sites import find_sites
 from headscope.results.stamp import hash_file
 
 

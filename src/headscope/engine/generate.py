@@ -19,9 +19,9 @@ from headscope.data.reading.read import read_texts
 from headscope.data.tokenizing.encode import Encoded, encode, pad_sequences
 from headscope.engine.batch import Inputs, copy_ids_to_host, max_input_length, tokens_from_ids
 from headscope.engine.capture import make_request, record_calls
-from headscope.engine.make_trace import make_trace
 from headscope.engine.model import Model
-from headscope.engine.recorder import AttentionCall, Recorder, check_recording
+from headscope.engine.recording.make_trace import make_trace
+from headscope.engine.recording.recorder import AttentionCall, Recorder, check_recording
 
 
 def generate(

@@ -11,7 +11,7 @@ from torch.utils._pytree import tree_map
 from headscope.core.errors import CaptureError
 from headscope.core.trace import at_least_float32
 from headscope.engine.readout import Readout
-from headscope.engine.recorder import Recorder
+from headscope.engine.recording.recorder import Recorder
 
 
 @contextmanager

@@ -162,7 +162,7 @@ class TaskStudy(Study):
         """Measure every task, and join the results."""
         from headscope.engine.load import load
         from headscope.engine.model import Model
-        from headscope.experiments.example import choose_maps
+        from headscope.experiments.analysis.example import choose_maps
         from headscope.experiments.tuned import check_example, check_runs, find_example
         from headscope.patterns.classify.classify import classifier_files
 
@@ -226,7 +226,7 @@ class TaskStudy(Study):
         """
         from headscope.experiments.tasks import folder_name
         from headscope.experiments.tuned import TaskRun, find_tuned_folder
-        from headscope.training.settings import TrainingOptions
+        from headscope.training.finetuning.settings import TrainingOptions
 
         title = task.name if self.seeds == 1 else f"{task.name} seed {seed}"
         short: Mapping[str, Any] = self.short if self.data is None and self.dev is None else {}

@@ -25,9 +25,9 @@ from headscope.measuring.measure import measure
 from headscope.measuring.plan import count_tokens
 from headscope.results.stamp import fingerprint, fingerprint_columns, fingerprint_examples, hash_file
 from headscope.training.find_task import find_task, find_task_of_head
-from headscope.training.finetune import finetune
-from headscope.training.folder import STAMP, list_steps
-from headscope.training.settings import TrainingOptions, make_training_settings
+from headscope.training.finetuning.finetune import finetune
+from headscope.training.finetuning.folder import STAMP, list_steps
+from headscope.training.finetuning.settings import TrainingOptions, make_training_settings
 from headscope.version import __version__
 
 WEIGHTS = (".safetensors", ".bin")

@@ -17,7 +17,7 @@ from headscope.engine.batch import Inputs, make_batches
 from headscope.engine.edited import describe_edits, make_edits
 from headscope.engine.fingerprint import fingerprint_model
 from headscope.engine.model import Model, check_model
-from headscope.engine.sites import find_sites
+from headscope.engine.recording.sites import find_sites
 from headscope.measuring.observe import Observer, States
 from headscope.measuring.plan import BatchPlan, count_tokens, make_plan, parse_shard
 from headscope.measuring.settings import MeasureSettings

@@ -18,8 +18,8 @@ from headscope.results.stamp import fingerprint_examples
 from headscope.training import metrics
 from headscope.training.encode import require_padding
 from headscope.training.find_task import find_task_of_head
-from headscope.training.folder import read_stamp
-from headscope.training.job import read_examples
+from headscope.training.finetuning.folder import read_stamp
+from headscope.training.finetuning.job import read_examples
 from headscope.training.predict import predict
 from headscope.training.task import Answers, Task, describe_task
 

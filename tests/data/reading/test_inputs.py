@@ -11,7 +11,7 @@ from headscope.data.reading.read import read_texts
 from headscope.engine.sample_maps import sample_maps
 from headscope.measuring.job import prepare_job
 from headscope.measuring.settings import make_measure_settings
-from headscope.training.job import read_examples
+from headscope.training.finetuning.job import read_examples
 from tests.models import network, tiny, tokenizer
 
 ROWS = [{"id": "b", "text": "the cat sat", "label": 1}, {"id": "a", "text": "a dog ran fast", "label": 0}]

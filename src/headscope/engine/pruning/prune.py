@@ -10,12 +10,12 @@ from headscope.core.errors import InputError
 from headscope.core.family import Family, HeadWeights
 from headscope.core.heads import HeadSelection, check_heads_argument
 from headscope.core.prose import count_noun, join_words
-from headscope.engine.interface import calls_interface
 from headscope.engine.model import Model, check_model, name_modules
 from headscope.engine.pruning.kept_heads import KeptHeads
 from headscope.engine.pruning.pruned_config import restore_config, update_config
 from headscope.engine.pruning.remove_heads import count_heads, remove_heads
-from headscope.engine.sites import find_sites
+from headscope.engine.recording.interface import calls_interface
+from headscope.engine.recording.sites import find_sites
 
 Heads = Mapping[str, Mapping[str, KeptHeads]]
 """The heads that are left, by site and name of the module."""

@@ -14,10 +14,10 @@ from torch import Tensor, nn
 from headscope.core.errors import InputError
 from headscope.core.family import HeadWeights
 from headscope.engine.model import Model
-from headscope.engine.output_projection import find_projection
 from headscope.engine.pruning.attention import RepeatedHeads, SharedBias, derive_class
 from headscope.engine.pruning.empty_attention import EmptyAttention
 from headscope.engine.pruning.kept_heads import KeptHeads, find_kept_heads
+from headscope.engine.recording.output_projection import find_projection
 
 
 def count_heads(model: Model, name: str, facts: HeadWeights) -> KeptHeads:

@@ -10,10 +10,10 @@ from headscope.core.example import Example
 from headscope.core.lens import view
 from headscope.engine.capture import capture
 from headscope.experiments import summary
-from headscope.experiments.prediction_rows import KEPT, RowComparison
-from headscope.experiments.replaced_word import choose_kinds, show_replaced
+from headscope.experiments.analysis.prediction_rows import KEPT, RowComparison
+from headscope.experiments.analysis.replaced_word import choose_kinds, show_replaced
+from headscope.experiments.analysis.token_scores import measure_token_scores, split_token_scores
 from headscope.experiments.summary import summarise, with_interval
-from headscope.experiments.token_scores import measure_token_scores, split_token_scores
 from headscope.experiments.tuned import TaskRun, find_example, ignore_truncation
 from headscope.results.stamp import fingerprint
 from headscope.studies.attention_flow.claims import CONTRASTS

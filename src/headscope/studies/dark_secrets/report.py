@@ -9,15 +9,16 @@ import xarray as xr
 
 from headscope.core.document import Document, Paragraph, Part, Section
 from headscope.core.study import Results
-from headscope.experiments import report, starts
+from headscope.experiments.analysis import starts
+from headscope.experiments.analysis.disabled import count_significant, name_best
+from headscope.experiments.analysis.relation_heads import ENCODED, LARGER, find_best_head
 from headscope.experiments.claims import JudgedClaim
-from headscope.experiments.disabled import count_significant, name_best
-from headscope.experiments.layers import name_layers, name_least
-from headscope.experiments.relation_figures import draw_heterogeneous, draw_relation
-from headscope.experiments.relation_heads import ENCODED, LARGER, find_best_head
-from headscope.experiments.report import Sample, paragraphs, sample_inputs, sample_maps
+from headscope.experiments.rendering import report
+from headscope.experiments.rendering.layers import name_layers, name_least
+from headscope.experiments.rendering.relation_figures import draw_heterogeneous, draw_relation
+from headscope.experiments.rendering.report import Sample, paragraphs, sample_inputs, sample_maps
+from headscope.experiments.rendering.sentences import describe_tests, verdict_numbers, verdict_table, verdicts_by_task
 from headscope.experiments.seeds import combine_seeds, describe_seeds
-from headscope.experiments.sentences import describe_tests, verdict_numbers, verdict_table, verdicts_by_task
 from headscope.experiments.summary import list_tasks
 from headscope.plotting.facets import heat_facets, interval_facets, stacked_shares
 from headscope.reporting.frames import ENDS, Quantity, to_frame

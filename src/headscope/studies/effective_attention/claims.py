@@ -9,7 +9,7 @@ import xarray as xr
 
 from headscope.experiments import judging
 from headscope.experiments.claims import Claim, JudgedClaim, Threshold
-from headscope.experiments.layers import name_least
+from headscope.experiments.rendering.layers import name_least
 from headscope.experiments.summary import pool_ratios
 from headscope.studies.effective_attention.paper import LETTERS, SECONDS, SHAPE, SHARES
 

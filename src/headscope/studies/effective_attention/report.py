@@ -8,12 +8,12 @@ import xarray as xr
 from headscope.core.document import Document, Paragraph, Part, Section
 from headscope.core.prose import join_words
 from headscope.core.study import Results
-from headscope.experiments import report, sentences
+from headscope.experiments.analysis.example import show_head
 from headscope.experiments.claims import JudgedClaim
-from headscope.experiments.example import show_head
-from headscope.experiments.layers import draw_by_layer, name_layers
-from headscope.experiments.norms import report_norms
-from headscope.experiments.report import paragraphs, sample_inputs, sample_maps
+from headscope.experiments.rendering import report, sentences
+from headscope.experiments.rendering.layers import draw_by_layer, name_layers
+from headscope.experiments.rendering.norms import report_norms
+from headscope.experiments.rendering.report import paragraphs, sample_inputs, sample_maps
 from headscope.experiments.seeds import combine_seeds
 from headscope.experiments.summary import list_tasks
 from headscope.patterns import NAMES

@@ -8,19 +8,19 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from headscope.ablation.ablate import ablate
+from headscope.ablation.head_importance import head_importance
+from headscope.ablation.pruning_curve import pruning_curve
 from headscope.core.example import Example
 from headscope.engine.load import load
 from headscope.engine.model import Model
-from headscope.experiments import head_effects as effects
-from headscope.experiments.head_effects import Ends, correlate_heads, share_of
+from headscope.experiments.analysis import head_effects as effects
+from headscope.experiments.analysis.head_effects import Ends, correlate_heads, share_of
 from headscope.experiments.summary import with_interval
 from headscope.experiments.tuned import TaskRun, ignore_truncation
 from headscope.results.stamp import read_provenance
 from headscope.studies.sixteen_heads.claims import COMPARED, SMALL, enough
-from headscope.training.ablate import ablate
-from headscope.training.head_importance import head_importance
 from headscope.training.labels import find_majority
-from headscope.training.pruning_curve import pruning_curve
 from headscope.uncertainty.intervals import student_margin
 
 REDUCTIONS = ("example", "token", "batch")

@@ -9,13 +9,13 @@ from matplotlib.figure import Figure
 
 from headscope.core.document import Document, Paragraph, Part, Section
 from headscope.core.study import Results
-from headscope.experiments import report
 from headscope.experiments.claims import JudgedClaim
-from headscope.experiments.head_figures import choose_parts, draw_effects, draw_parts
 from headscope.experiments.judging import judge_together
-from headscope.experiments.report import Sample, paragraphs, sample_inputs, select_interval
+from headscope.experiments.rendering import report
+from headscope.experiments.rendering.head_figures import choose_parts, draw_effects, draw_parts
+from headscope.experiments.rendering.report import Sample, paragraphs, sample_inputs, select_interval
+from headscope.experiments.rendering.sentences import describe_tests, verdict_numbers, verdict_table, verdicts_by_task
 from headscope.experiments.seeds import combine_seeds, describe_seeds
-from headscope.experiments.sentences import describe_tests, verdict_numbers, verdict_table, verdicts_by_task
 from headscope.experiments.summary import list_tasks
 from headscope.plotting.draw import draw
 from headscope.plotting.facets import interval_facets

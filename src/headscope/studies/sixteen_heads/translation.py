@@ -7,6 +7,7 @@ from typing import Any
 
 import xarray as xr
 
+from headscope.ablation.ablate import ablate
 from headscope.core.example import sample_examples
 from headscope.data.reading.read import read
 from headscope.engine.load import load
@@ -15,7 +16,6 @@ from headscope.experiments.steps import Steps
 from headscope.experiments.tuned import hash_model_files, ignore_truncation
 from headscope.results.stamp import fingerprint_examples, stamp
 from headscope.studies.sixteen_heads.measure import BATCH, measure_curves, measure_heads
-from headscope.training.ablate import ablate
 from headscope.training.find_task import find_task_of_head
 
 SITES = ("encoder", "decoder", "cross")

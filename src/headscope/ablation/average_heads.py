@@ -1,0 +1,90 @@
+"""The mean output of every head over a dataset."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+import xarray as xr
+from torch import Tensor
+
+from headscope.core.trace import Trace
+from headscope.data.reading.read import read
+from headscope.engine.capture import stream
+from headscope.engine.model import Model
+from headscope.engine.recording.sites import find_sites
+from headscope.results.stamp import fingerprint_examples, stamp
+
+Sums = tuple[int, list[npt.NDArray[np.float64]]]
+"""The number of tokens, and for each layer the sum of what the heads wrote: `head value`."""
+
+
+def average_heads(
+    model: Model, data: Any, *, batch_size: int = 8, max_length: int | None = None, pad_to: int | None = None
+) -> xr.Dataset:
+    """Average what each head writes, A·V, over all real tokens of a dataset, at every attention site.
+
+    This is what the edit `mean_heads` puts in place of a head's output. `head_output` has the dims `site layer head
+    value` (NaN where a site has fewer), `head_output_n` is the number of tokens. `data` is anything that `hs.read`
+    reads.
+
+    >>> means = hs.average_heads(model, ["The cat sat down.", "It rained."])
+    >>> means["head_output"].dims, int(means["head_output_n"].sel(site="self"))
+    (('site', 'layer', 'head', 'value'), 12)
+    >>> from headscope.edits import MeanHeads
+    >>> with hs.edited(model, MeanHeads("L3H7", means=means)) as changed:
+    ...     trace = hs.capture(changed, "The cat sat down.")
+    """
+    examples = list(read(data))
+    sizes: dict[str, Any] = {"batch_size": batch_size, "max_length": max_length, "pad_to": pad_to}
+    tables: dict[str, Sums] = {}
+    source = None
+    for site in dict.fromkeys(find_sites(model).table.values()):
+        for trace in stream(model, examples, site=site, keep=("values",), **sizes):
+            source = trace.source
+            tables[site] = _add(tables.get(site), trace)
+    facts = {} if source is None else source.describe()
+    result = stamp(_make_dataset(tables), command="hs.average_heads", **facts, data=fingerprint_examples(examples))
+    return stamp(result, n=len(examples), **{name: size for name, size in sizes.items() if size is not None})
+
+
+def _add(sums: Sums | None, trace: Trace) -> Sums:
+    assert trace.context is not None
+    real = trace.queries.real
+    pruned = [[head for place, head in trace.pruned if place == layer] for layer in trace.layers]
+    contexts = zip(trace.context, pruned, strict=True)
+    batch = [_sum_rows(context.index_fill(1, _index(heads, context), 0), real) for context, heads in contexts]
+    count = int(real.sum())
+    return (count, batch) if sums is None else (sums[0] + count, _add_pairs(sums[1], batch))
+
+
+def _index(heads: list[int], context: Tensor) -> Tensor:
+    """Return the indices of pruned heads, which write nothing."""
+    return torch.tensor(heads, dtype=torch.long, device=context.device)
+
+
+def _sum_rows(context: Tensor, real: Tensor) -> npt.NDArray[np.float64]:
+    """Return the sum over the real queries of all examples, `head value`; rows of padding may hold anything."""
+    rows = context.double().masked_fill(~real.to(context.device)[:, None, :, None], 0)
+    return np.asarray(rows.sum((0, 2)).cpu(), dtype=np.float64)
+
+
+def _add_pairs(left: Iterable[Any], right: Iterable[Any]) -> list[Any]:
+    return [first + second for first, second in zip(left, right, strict=True)]
+
+
+def _make_dataset(tables: dict[str, Sums]) -> xr.Dataset:
+    sites, layers = list(tables), [layer for _, sums in tables.values() for layer in sums]
+    depth = max(len(sums) for _, sums in tables.values())
+    shape = (len(sites), depth, max(map(len, layers)), max(layer.shape[1] for layer in layers))
+    means = np.full(shape, np.nan)
+    for site_index, (count, sums) in enumerate(tables.values()):
+        for layer, total in enumerate(sums):
+            means[site_index, layer, : total.shape[0], : total.shape[1]] = total / count
+    coords = {"site": sites, "layer": range(shape[1]), "head": range(shape[2]), "value": range(shape[3])}
+    counts = [count for count, _ in tables.values()]
+    return xr.Dataset(
+        {"head_output": (("site", "layer", "head", "value"), means), "head_output_n": (("site",), counts)},
+        {name: list(labels) for name, labels in coords.items()},
+    )

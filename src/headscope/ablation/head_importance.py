@@ -1,0 +1,162 @@
+"""How much each head matters for a task, from one backward pass per batch (Michel et al., 2019)."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+import xarray as xr
+from jaxtyping import Float
+
+from headscope.ablation.head_gradients import HeadGradients, compute_head_gradients
+from headscope.core.errors import InputError, unknown_name
+from headscope.core.heads import HeadSelection
+from headscope.core.prose import join_words
+from headscope.engine.edited import describe_edits, make_edits
+from headscope.engine.model import Model
+from headscope.engine.progress import show_progress
+from headscope.engine.pruning.pruned_config import pruned_heads
+from headscope.engine.recording.sites import find_sites
+from headscope.results.stamp import stamp
+from headscope.training.metrics import DRAWS, SEED
+from headscope.training.scoring import prepare_scoring
+from headscope.uncertainty.bootstrap import percentile_interval, resample_counts
+
+Table = Float[np.ndarray, "*draws layer head"]
+UNITS = {"example": "loss", "token": "loss per token", "batch": "loss per token"}
+
+
+def head_importance(
+    model: Any,
+    data: Any,
+    *,
+    reduction: str = "example",
+    normalize: str | None = None,
+    site: str | None = None,
+    task: str = "auto",
+    edit: Any = None,
+    batch_size: int = 32,
+    max_length: int | None = None,
+    progress: bool = True,
+) -> xr.Dataset:
+    """Return how much each head matters for a task: the size of the loss's gradient with respect to a gate on it.
+
+    The gate multiplies what a head writes, and is 1. Its gradient, Attₕ · ∂L/∂Attₕ, estimates how the loss changes when
+    the head is removed (Michel et al., 2019); all heads take one backward pass per batch. `head_importance`, along
+    layer and head, has the percentile interval of 1,000 bootstrap draws of examples, or of batches.
+
+    Parameters
+    ----------
+    reduction
+        Where absolute values are taken: "example", of each example's gradient, as in the paper's formula; "token", of
+        the part of each token, as in its code; "batch", of the gradient of each batch's mean loss, as in
+        `run_bertology.py` of transformers, which depends on `batch_size`. The first is a mean over examples, the others
+        are divided by the number of tokens.
+    normalize
+        "layer" divides the values of each layer by their L2 norm.
+    site
+        "encoder", "decoder" or "cross" of an encoder-decoder model. Default: the one that reads the text.
+    edit
+        Changes the model's attention first, as in `hs.score`; heads that an edit sets to zero have importance 0.
+
+    >>> from transformers import BertForSequenceClassification
+    >>> untrained = hs.load(BertForSequenceClassification(model.network.config), tokenizer=model.tokenizer)
+    >>> hs.head_importance(untrained, [{"text": "Good.", "label": 1}], progress=False)["head_importance"].shape
+    (6, 12)
+    """
+    _check_options(reduction, normalize)
+    job = prepare_scoring(model, data, task=task, batch_size=batch_size, max_length=max_length)
+    where, edits = find_site(job.model, site), make_edits(edit)
+    batches = list[HeadGradients]()
+    with show_progress(len(job.rows), quiet=not progress) as advance:
+        for batch in compute_head_gradients(job, site=where, edits=edits):
+            batches.append(batch)
+            advance(len(batch.indices))
+    facts = {"reduction": reduction, "normalize": normalize, "site": where, **describe_edits(edits)}
+    result = _without_pruned(_make_dataset(batches, reduction, normalize), job.model, where)
+    return stamp(result, **job.describe("hs.head_importance"), **facts)
+
+
+def find_site(model: Model, site: str | None) -> str:
+    """Return the main site, or the named one; raise InputError for one that the model does not have."""
+    sites = find_sites(model)
+    known = list(dict.fromkeys(sites.table.values()))
+    if site is not None and site not in known:
+        raise InputError(f"The model has no attention site '{site}'. Its sites: {join_words(known)}.")
+    return sites.main if site is None else site
+
+
+def _without_pruned(result: xr.Dataset, model: Model, site: str) -> xr.Dataset:
+    """Return NaN, of 0 examples, for heads that `hs.prune` removed."""
+    if not (names := pruned_heads(model.network.config)):
+        return result
+    gone = np.zeros(result["head_importance"].shape, bool)
+    selection = HeadSelection.of(names)
+    for layer in range(gone.shape[0]):
+        gone[layer, selection.select(site, layer, gone.shape[1])] = True
+    left = xr.DataArray(~gone, dims=("layer", "head"))
+    return result.where(left).assign(head_importance_n=result["head_importance_n"].where(left, 0))
+
+
+def _check_options(reduction: str, normalize: str | None) -> None:
+    if reduction not in list(UNITS):
+        raise unknown_name("reduction", reduction, list(UNITS))
+    if normalize not in (None, "layer"):
+        raise InputError(f"normalize={normalize!r} is not known. Give 'layer' for the L2 norm of each layer, or None.")
+
+
+def _make_dataset(batches: Sequence[HeadGradients], reduction: str, normalize: str | None) -> xr.Dataset:
+    sizes, counts = _reduce(batches, reduction)
+    value = _divide(sizes.sum(0), counts.sum(), normalize)
+    times = resample_counts(np.ones(len(sizes)), draws=DRAWS, seed=SEED).astype(float)
+    if len(sizes) > 1:
+        draws = _divide(np.tensordot(times, sizes, 1), (times @ counts)[:, None, None], normalize)
+        low, high = percentile_interval(draws)
+    else:
+        low, high = np.full_like(value, np.nan), np.full_like(value, np.nan)
+    over = "batches" if reduction == "batch" else "examples"
+    dims, names = ("layer", "head"), {"long_name": "head importance"}
+    units = "" if normalize else UNITS[reduction]
+    interval = f"95 %, bootstrap of {over}" if len(sizes) > 1 else f"unknown: one of the {over} only"
+    return xr.Dataset(
+        {
+            "head_importance": (dims, value, {**names, "units": units, "interval": interval}),
+            "head_importance_low": (dims, low),
+            "head_importance_high": (dims, high),
+            "head_importance_n": (dims, np.where(np.isnan(value), 0, sum(len(batch.indices) for batch in batches))),
+        },
+        {"layer": np.arange(value.shape[0]), "head": np.arange(value.shape[1])},
+    )
+
+
+def _reduce(
+    batches: Sequence[HeadGradients], reduction: str
+) -> tuple[Float[np.ndarray, "unit layer head"], Float[np.ndarray, " unit"]]:
+    """Return absolute values of each unit, an example or a batch, and what their sum is divided by, unit by unit."""
+    tokens = torch.cat([batch.tokens for batch in batches]).numpy()
+    if reduction == "token":
+        return np.concatenate([_stack(batch.absolute) for batch in batches]), tokens
+    signed = [_stack(batch.signed) for batch in batches]
+    if reduction == "example":
+        return np.abs(np.concatenate(signed)), np.ones(len(tokens))
+    weighted = [
+        np.abs(np.tensordot(batch.weights.numpy(), part, 1)) for batch, part in zip(batches, signed, strict=True)
+    ]
+    return np.stack(weighted), np.array([float(batch.tokens.sum()) for batch in batches])
+
+
+def _stack(layers: Sequence[torch.Tensor]) -> Float[np.ndarray, "unit layer head"]:
+    """Return the layers as one array; NaN for heads that a layer does not have."""
+    heads = max(layer.shape[1] for layer in layers)
+    padded = [torch.nn.functional.pad(layer, (0, heads - layer.shape[1]), value=torch.nan) for layer in layers]
+    return torch.stack(padded, 1).numpy()
+
+
+def _divide(sums: Table, count: Any, normalize: str | None) -> Table:
+    """Return means, divided by the norm of their layer if asked for; a layer of zeros stays zero."""
+    means: Table = sums / count
+    if normalize is None:
+        return means
+    norm = np.sqrt(np.nansum(means**2, -1, keepdims=True))
+    normalized: Table = means / np.where(norm > 0, norm, 1.0)
+    return normalized

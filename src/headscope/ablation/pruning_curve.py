@@ -1,0 +1,166 @@
+"""Pruning curves: the score of a model with fewer and fewer heads (Michel et al., 2019)."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from headscope.ablation.changes import compare_scores
+from headscope.ablation.count_heads import count_heads
+from headscope.ablation.head_importance import find_site, head_importance
+from headscope.ablation.pruning_order import Head, extend_pruned, list_heads, plan_steps, rank_heads, shuffle_heads
+from headscope.core.errors import InputError, unknown_name
+from headscope.core.example import Example
+from headscope.edits.zero_heads import ZeroHeads
+from headscope.engine.progress import show_progress
+from headscope.engine.pruning.pruned_config import pruned_heads
+from headscope.engine.recording.sites import find_sites
+from headscope.results.stamp import fingerprint_examples, stamp
+from headscope.training.finetuning.job import read_examples
+from headscope.training.metrics import Metric
+from headscope.training.scoring import ScoringJob, prepare_scoring
+
+ORDERS = ("importance", "random")
+Plan = list[list[Head]]
+"""The heads that are pruned at each step."""
+
+Order = Callable[[Sequence[Head]], list[Head]]
+"""From the heads that are pruned already to the order in which all are."""
+
+
+def pruning_curve(
+    model: Any,
+    data: Any,
+    *,
+    by: str = "importance",
+    steps: int | float = 10,
+    recompute: bool = False,
+    keep: int = 0,
+    seeds: int | Sequence[int] = 3,
+    site: str | None = None,
+    importance_data: Any = None,
+    task: str = "auto",
+    batch_size: int = 32,
+    max_length: int | None = None,
+    progress: bool = True,
+) -> xr.Dataset:
+    """Score a model with fewer and fewer heads (Michel et al., 2019), as smaller models of `hs.prune` would score.
+
+    `by="importance"` prunes the heads with the least `hs.head_importance` first, divided by its L2 norm in each layer,
+    as in the paper; it is computed once, or with `recompute` for the heads that are left before each step, from `data`
+    or `importance_data`. `by="random"` is the baseline, with a number of random orders or a list of `seeds`. `steps` is
+    a percentage of all heads. Every layer keeps `keep` heads; the curve then ends before 100 %. `site` is "encoder",
+    "decoder" or "cross" of an encoder-decoder model, or "all" for all together; by default the main one.
+
+    Along `pruned`, in percent, and for random orders along `seed`, are `score`, by the main metric of the task, and
+    `change` from the whole model, with 95 % intervals (`_low`, `_high`), those of changes by a paired bootstrap over
+    examples; `heads`, the names of the pruned heads, joined by +; and `count`, their number.
+
+    >>> from transformers import BertForSequenceClassification
+    >>> untrained = hs.load(BertForSequenceClassification(model.network.config), tokenizer=model.tokenizer)
+    >>> data = [{"text": "Good.", "label": 1}, {"text": "Bad.", "label": 0}]
+    >>> hs.pruning_curve(untrained, data, by="random", seeds=1, steps=50, progress=False)["count"].values.tolist()
+    [0, 36, 72]
+    """
+    _check_order(by, recompute=recompute, importance_data=importance_data)
+    job = prepare_scoring(model, data, task=task, batch_size=batch_size, max_length=max_length)
+    heads = _find_heads(job, site)
+    counts = plan_steps(heads, steps, keep)
+    facts = {"by": by, "steps": steps, "keep": keep, "site": site or find_sites(job.model).main}
+    orders: dict[int | None, Order]
+    if by == "random":
+        orders = {seed: _fix(shuffle_heads(heads, seed)) for seed in _read_seeds(seeds)}
+    else:
+        examples = job.examples if importance_data is None else read_examples(importance_data, "importance_data")
+        rank = partial(_rank, job, heads, list(examples))
+        orders = {None: rank if recompute else _fix(rank([]))}
+        facts |= {"recompute": recompute, "importance_data": fingerprint_examples(examples, labels=True)}
+    plans = {seed: _plan(counts, keep, order) for seed, order in orders.items()}
+    metrics = _score(job, list(plans.values()), quiet=not progress)
+    return stamp(_make_dataset(job.task.main, counts, plans, metrics), **job.describe("hs.pruning_curve"), **facts)
+
+
+def _check_order(by: str, *, recompute: bool, importance_data: Any) -> None:
+    if by not in ORDERS:
+        raise unknown_name("order of pruning", by, ORDERS)
+    if by == "random" and (recompute or importance_data is not None):
+        raise InputError("recompute and importance_data are for by='importance'. Leave them out for a random order.")
+
+
+def _fix(order: list[Head]) -> Order:
+    """Return an order that does not depend on what is pruned already."""
+    return lambda _: order
+
+
+def _rank(job: ScoringJob, heads: Sequence[Head], examples: list[Example], pruned: Sequence[Head]) -> list[Head]:
+    """Return the heads from the least important on, with some of them pruned already."""
+    options: dict[str, Any] = {"normalize": "layer", "task": job.task.name, "edit": [_zero(pruned)] if pruned else None}
+    options |= {"batch_size": job.batch_size, "max_length": job.max_length, "progress": False}
+    sites = dict.fromkeys(head.site for head in heads)
+    tables = {site: head_importance(job.model, examples, site=site, **options) for site in sites}
+    return rank_heads(heads, {site: table["head_importance"].values for site, table in tables.items()})
+
+
+def _find_heads(job: ScoringJob, site: str | None) -> list[Head]:
+    """Return the heads at a site, or at all of them."""
+    counts = count_heads(job.model, lambda: job.answer(rows=slice(1)))
+    sites = list(counts) if site == "all" else [find_site(job.model, site)]
+    heads = list_heads(counts, sites, pruned_heads(job.model.network.config))
+    if not heads:
+        raise InputError(f"All heads at '{site or sites[0]}' are pruned already.")
+    return heads
+
+
+def _read_seeds(seeds: Any) -> list[int]:
+    numbers = list(range(seeds)) if isinstance(seeds, int) else list(seeds) if isinstance(seeds, Sequence) else []
+    whole = all(isinstance(number, int) and not isinstance(number, bool) and number >= 0 for number in numbers)
+    if not numbers or not whole or len(set(numbers)) < len(numbers):
+        raise InputError(f"seeds must be a number of random orders or a list of different seeds, but got {seeds!r}.")
+    return numbers
+
+
+def _plan(counts: dict[float, int], keep: int, order: Order) -> Plan:
+    """Return the heads that are pruned at each step."""
+    plan: Plan = [[]]
+    for count in list(counts.values())[1:]:
+        plan.append(extend_pruned(plan[-1], order(plan[-1]), count, keep))
+    return plan
+
+
+def _score(job: ScoringJob, plans: Sequence[Plan], *, quiet: bool) -> list[list[Metric]]:
+    """Return the metric of every step of every plan; the whole model is scored once."""
+    with show_progress(1 + sum(len(plan) - 1 for plan in plans), unit="evaluations", quiet=quiet) as advance:
+
+        def score(pruned: Sequence[Head]) -> Metric:
+            answers = job.answer([_zero(pruned)] if pruned else [])
+            advance(1)
+            return job.task.compute_metrics(answers)[job.task.main]
+
+        whole = score([])
+        return [[score(pruned) if pruned else whole for pruned in plan] for plan in plans]
+
+
+def _zero(heads: Sequence[Head]) -> ZeroHeads:
+    return ZeroHeads(heads=[head.name for head in heads])
+
+
+def _make_dataset(
+    name: str, counts: dict[float, int], plans: Mapping[int | None, Plan], metrics: Sequence[list[Metric]]
+) -> xr.Dataset:
+    """Return scores and changes along `pruned`, and along `seed` for random orders."""
+    flat = [metric for row in metrics for metric in row]
+    columns = {key: values for key, values in compare_scores(metrics[0][0], flat).items() if key != "change_p"}
+    columns["score"] = np.array([metric.value for metric in flat])
+    ends = np.array([metric.interval() for metric in flat])
+    columns |= {"score_low": ends[:, 0], "score_high": ends[:, 1]}
+    names = ["+".join(head.name for head in step) for plan in plans.values() for step in plan]
+    shape, dims = (len(plans), len(counts)), ("seed", "pruned")
+    tables = {key: xr.DataArray(values.reshape(shape), dims=dims) for key, values in columns.items()}
+    tables["score"].attrs |= {"long_name": name, "interval": f"95 %, {flat[0].method}"}
+    tables["change"].attrs["long_name"] = f"change of {name}"
+    tables["heads"] = xr.DataArray(np.array(names, dtype=object).reshape(shape), dims=dims)
+    data = xr.Dataset(tables).assign(count=("pruned", list(counts.values()), {"long_name": "number of pruned heads"}))
+    data = data.assign_coords(pruned=("pruned", list(counts), {"long_name": "pruned heads", "units": "%"}))
+    return data.isel(seed=0, drop=True) if None in plans else data.assign_coords(seed=list(plans))

@@ -1,0 +1,187 @@
+"""Answers of a model under many edits, each computed from the first edited layer on.
+
+A batch runs once as it is, and what every layer returns is kept. Edits whose first edited layer is the same share a
+pass: the batch is repeated, each copy has its own edit, and the layers below return what they returned before.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from headscope.ablation.copied_edits import CopiedEdits
+from headscope.ablation.resume import (
+    RecordedPass,
+    ResumeError,
+    find_blocks,
+    get_hidden,
+    keep_tokens,
+    record_blocks,
+    resume_at,
+)
+from headscope.ablation.watch import WatchedBlocks
+from headscope.core.head_edit import HeadEdit
+from headscope.data.tokenizing.encode import EncodedExample
+from headscope.engine.edited import edited
+from headscope.training.predict import predict
+from headscope.training.scoring import ScoringJob
+from headscope.training.task import Answers, Task, run_network
+
+TOKENS = {"cpu": 8_192, "cuda": 131_072}
+"""Tokens of a pass, of all copies of a batch together."""
+
+LOGITS = 100_000_000
+"""Numbers that a pass may return, of all copies together: those of language models are many."""
+
+WHOLE = "whole"
+
+
+def answer_edits(
+    job: ScoringJob, edits: Sequence[HeadEdit], counts: Mapping[str, Sequence[int]], *, quiet: bool
+) -> tuple[Answers, list[Answers]]:
+    """Return the answers of the whole model, and those under each edit; raise ResumeError where that is not possible.
+
+    `counts` are the numbers of heads of each layer, by site.
+    """
+    if type(job.task).answer is not Task.answer:
+        raise ResumeError(f"the answers of the task '{job.task.name}' take more than one pass")
+    for edit in edits:
+        edit.check_heads(counts)
+    answer = _AnswerBatch(job, edits, counts, find_blocks(job.model))
+    sizes: dict[str, Any] = {"batch_size": job.batch_size, "pad_to": job.pad_to}
+    found = predict(job.model.network, job.tokenizer, job.task, job.rows, **sizes, quiet=quiet, answer=answer)
+    tables: dict[str, Answers] = {}
+    for key, values in found.items():
+        name, _, column = key.partition(" ")
+        tables.setdefault(name, {})[column] = values
+    return tables[WHOLE], [tables[str(index)] for index in range(len(edits))]
+
+
+@dataclass
+class _AnswerBatch:
+    """Answers one batch under every edit."""
+
+    job: ScoringJob
+    edits: Sequence[HeadEdit]
+    counts: Mapping[str, Sequence[int]]
+    blocks: WatchedBlocks
+    checked: bool = field(default=False)  # whether the first batch was compared with a pass through all layers
+
+    def __call__(
+        self, network: Any, tokenizer: Any, rows: Sequence[EncodedExample], batch: Mapping[str, Tensor]
+    ) -> Mapping[str, Any]:
+        """Return the answers by name of the edit and of the answer."""
+        task = self.job.task
+        with self._prepare_layers(), record_blocks(self.blocks) as recorded:
+            output = run_network(task, network, batch)
+        self._check_pass(recorded, batch)
+        answers = {WHOLE: task.compute_answers(output, batch)}
+        limit, recorded.read = _count_copies(network, output, batch), self._find_read(network, recorded, output, batch)
+        del output
+        for block, indices in self._group(recorded).items():
+            for start in range(0, len(indices), limit):
+                chosen = indices[start : start + limit]
+                answers |= self._answer_copies(network, batch, recorded, block, chosen)
+            if not self.checked:
+                self._check_answers(answers[str(indices[0])], self.edits[indices[0]], network, tokenizer, rows, batch)
+        self.checked = True
+        return {f"{edit} {name}": values for edit, found in answers.items() for name, values in found.items()}
+
+    def _find_read(
+        self, network: Any, recorded: RecordedPass, output: Any, batch: Mapping[str, Tensor]
+    ) -> Tensor | None:
+        """Return the only token of each row that the head reads, the first or the last one, if it reads no other.
+
+        With NaN in place of what the last block returned for all others, the output is still the same.
+        """
+        logits, ids = getattr(output, "logits", None), batch["input_ids"].flatten(0, -2)
+        hooked = self.job.model.family.hooks is not None  # which an edited pass without attention does not suit
+        if not isinstance(logits, Tensor) or logits.ndim != 2 or hooked or not self.blocks.projections:
+            return None
+        real = batch.get("attention_mask", torch.ones_like(batch["input_ids"])).flatten(0, -2)
+        last = (real * torch.arange(ids.shape[1], device=ids.device)).argmax(-1)
+        for tokens in (torch.zeros_like(last), last):
+            if int(tokens.max()) >= get_hidden(recorded.outputs[-1]).shape[1]:
+                continue
+            end = len(recorded.outputs)
+            with self._prepare_layers(), resume_at(self.blocks, keep_tokens(recorded, tokens), end, 1):
+                if torch.equal(run_network(self.job.task, network, batch).logits, logits):
+                    return tokens
+        return None
+
+    def _prepare_layers(self) -> AbstractContextManager[Any]:
+        """Let layers return what they return in an edited pass: with hooks, also their attention weights."""
+        hooks = self.job.model.family.hooks
+        return nullcontext() if hooks is None else edited(self.job.model, CopiedEdits.of([], {}))
+
+    def _group(self, recorded: RecordedPass) -> dict[int, list[int]]:
+        """Return the indices of the edits by the first block that they change."""
+        groups: dict[int, list[int]] = {}
+        for index, edit in enumerate(self.edits):
+            layers = _list_layers(edit, self.counts)
+            groups.setdefault(min(recorded.find_block(*layer) for layer in layers), []).append(index)
+        return groups
+
+    def _answer_copies(
+        self, network: Any, batch: Mapping[str, Tensor], recorded: RecordedPass, block: int, chosen: Sequence[int]
+    ) -> dict[str, Any]:
+        """Return the answers of one pass over copies of the batch, one for each of the chosen edits."""
+        size, task = len(batch["input_ids"]), self.job.task
+        copied = {name: tensor.repeat(len(chosen), *(1,) * (tensor.ndim - 1)) for name, tensor in batch.items()}
+        edits = [self.edits[index] for index in chosen]
+        edit = CopiedEdits.of(edits, recorded.count_calls(block))
+        layers = {layer for changed in edits for layer in _list_layers(changed, self.counts)}
+        first = min(recorded.find_call(*layer) for layer in layers if recorded.find_block(*layer) == block)
+        with edited(self.job.model, edit), resume_at(self.blocks, recorded, block, len(chosen), first):
+            answers = task.compute_answers(run_network(task, network, copied), copied)
+        return {
+            str(index): {name: values[place * size : (place + 1) * size] for name, values in answers.items()}
+            for place, index in enumerate(chosen)
+        }
+
+    def _check_pass(self, recorded: RecordedPass, batch: Mapping[str, Tensor]) -> None:
+        """Raise ResumeError unless all attention is in blocks that return the hidden states of a batch."""
+        expected = {site: len(layers) for site, layers in self.counts.items()}
+        if recorded.outside or dict(recorded.count_calls(len(recorded.calls))) != expected:
+            raise ResumeError("some attention is computed outside the layers")
+        ids = batch["input_ids"]
+        for output in recorded.outputs:
+            if len(get_hidden(output)) != ids.numel() // ids.shape[-1]:
+                raise ResumeError("layers return something else than a row of hidden states for each text")
+
+    def _check_answers(self, answers: Mapping[str, Any], edit: HeadEdit, *batch: Any) -> None:
+        """Raise ResumeError unless the answers are those of a pass through all layers."""
+        with edited(self.job.model, edit):
+            expected = self.job.task.answer(*batch)
+        for name, values in expected.items():
+            if isinstance(values, Tensor) and values.is_floating_point() and not _are_close(answers[name], values):
+                raise ResumeError("a pass that begins at a layer gives other answers than a whole pass")
+
+
+def _are_close(first: Tensor, second: Tensor) -> bool:
+    """Whether two runs differ by rounding only."""
+    half = second.dtype in (torch.float16, torch.bfloat16)
+    tolerance = (5e-2 if half else 1e-3) * float(second.abs().amax())
+    return torch.allclose(first, second, rtol=0.0, atol=tolerance, equal_nan=True)
+
+
+def _list_layers(edit: HeadEdit, counts: Mapping[str, Sequence[int]]) -> Iterator[tuple[str, int]]:
+    """Yield site and layer of the heads of an edit; of one without any, the first."""
+    selection = edit.selection
+    layers = [
+        (site, layer)
+        for site in selection.find_sites(list(counts))
+        for layer, heads in enumerate(counts[site])
+        if selection.select(site, layer, heads)
+    ]
+    return iter(layers or [(next(iter(counts)), 0)])
+
+
+def _count_copies(network: Any, output: Any, batch: Mapping[str, Tensor]) -> int:
+    """Return how many copies of a batch share a pass."""
+    tokens = TOKENS["cuda" if network.device.type == "cuda" else "cpu"] // batch["input_ids"].numel()
+    logits = getattr(output, "logits", None)
+    return max(1, min(tokens, LOGITS // logits.numel() if isinstance(logits, Tensor) else tokens))

@@ -1,0 +1,149 @@
+"""Build a trace from recorded attention calls."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from headscope.core.errors import CaptureError
+from headscope.core.prose import join_words
+from headscope.core.target import PredictionTarget
+from headscope.core.trace import Trace, Visible, at_least_float32, select_labels
+from headscope.core.transfer import copy_to_device
+from headscope.effective.visibility import all_visible
+from headscope.engine.batch import Inputs
+from headscope.engine.fingerprint import CapturedModel
+from headscope.engine.model import Model
+from headscope.engine.recording.output_projection import output_slices
+from headscope.engine.recording.recorder import AttentionCall, Recorder
+from headscope.engine.recording.sites import find_sites
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to capture, checked against what the model has."""
+
+    site: str
+    layers: Sequence[int] | int | None
+    heads: Sequence[int] | int | None
+    keep: frozenset[str]
+    target: PredictionTarget | None = None  # whose gradient is computed
+
+
+def make_trace(model: Model, inputs: Inputs, request: Request, recorder: Recorder) -> Trace:
+    """Return the requested part of a recording as a trace."""
+    layers = select_labels(range(len(recorder.calls)), request.layers, "layer")
+    calls = [recorder.calls[label] for label in layers]
+    check_device(calls)
+    head_count = calls[0].attention.shape[1]
+    heads = select_labels(range(head_count), request.heads, "head")
+    examples, queries, keys = inputs.tokens_at(
+        request.site, find_sites(model).sides_of(request.site), _map_shape(calls, request.site)
+    )
+    selected, visible = _select_and_mask(calls, (queries.real, keys.real), heads, keep_pads="pads" in request.keep)
+    has_values, has_gradient = "values" in request.keep, bool(recorder.gradients)
+    output = None
+    if "output" in request.keep:
+        output = [output_slices(model, call.name, heads, head_count) for call in calls]
+    return Trace(
+        site=request.site,
+        layers=layers,
+        heads=heads,
+        attention=[call.attention for call in selected],
+        visible=visible,
+        queries=queries,
+        keys=keys,
+        examples=examples,
+        values=[call.values for call in selected] if has_values else None,
+        context=[call.context for call in selected] if has_values else None,
+        output=output,
+        gradient=_select_gradient([recorder.gradients[label] for label in layers], heads, visible)
+        if has_gradient
+        else None,
+        model_output=recorder.model_output if "model_output" in request.keep else None,
+        held=request.keep | ({"gradient"} if has_gradient else frozenset()),
+        sites=tuple(sorted(recorder.counts)),
+        source=CapturedModel(model, recorder.names, target=request.target.spec if request.target else None),
+        pruned=frozenset(
+            (label, head) for label, call in zip(layers, calls, strict=True) for head in call.missing if head in heads
+        ),
+        group=calls[0].group if heads == tuple(range(head_count)) and len({call.group for call in calls}) == 1 else 1,
+    )
+
+
+def _map_shape(calls: Sequence[AttentionCall], site: str) -> tuple[int, int, int]:
+    """Return the numbers of batch rows, queries and keys, which all layers of a trace share."""
+    shapes = {(call.attention.shape[0], *call.attention.shape[-2:]): call.name for call in calls}
+    if len(shapes) > 1:
+        sizes = join_words(f"{batch} × {queries} × {keys} ({name})" for (batch, queries, keys), name in shapes.items())
+        raise CaptureError(
+            f"The {site} maps of this model differ in batch × queries × keys: {sizes}. Capture those of one size by "
+            "themselves: layers=[…]."
+        )
+    return next(iter(shapes))
+
+
+def check_device(calls: Sequence[AttentionCall]) -> None:
+    """Raise CaptureError if layers are on several devices: nothing could be computed over all of them."""
+    devices = sorted({str(call.attention.device) for call in calls})
+    if len(devices) > 1:
+        raise CaptureError(
+            f"The layers of this model are spread over {', '.join(devices)}, and a trace lies on one device. Load it "
+            "on one, or capture those of each device by themselves: layers=[…]."
+        )
+
+
+def _select_and_mask(
+    calls: Sequence[AttentionCall], real: tuple[Tensor, Tensor], heads: Sequence[int], *, keep_pads: bool
+) -> tuple[list[AttentionCall], list[Tensor]]:
+    """Return the calls with only the wanted heads and zeros in place of padding, and which keys each query sees.
+
+    `real` marks the queries and the keys that are not padding; both are on the host.
+    """
+    padded, device = not all(bool(mask.all()) for mask in real), calls[0].attention.device
+    if padded:
+        queries, keys = copy_to_device(device, real)
+        both = queries[:, :, None] & keys[:, None, :]
+    else:
+        both = all_visible((len(real[0]), real[0].shape[-1], real[1].shape[-1]), device)
+    masks: dict[int, Tensor] = {}  # layers often share one mask
+    for call in calls:
+        if id(call.mask) not in masks:
+            seen = call.visible()
+            masks[id(call.mask)] = both if seen is None else both & seen
+    visible = [masks[id(call.mask)] for call in calls]
+    attention, values, context = (
+        [getattr(call, name) for call in calls] for name in ("attention", "values", "context")
+    )
+    if list(heads) != list(range(calls[0].attention.shape[1])):
+        (index,) = copy_to_device(device, [torch.tensor(heads)])
+        attention, values, context = (
+            [layer.index_select(1, index) for layer in layers] for layers in (attention, values, context)
+        )
+    if padded:  # the softmax of a row of padding is no attention
+        rows_of = {id(mask): ~mask.any(-1)[:, None, :, None] for mask in masks.values()}
+        blind = [rows_of[id(mask)] for mask in visible]
+        for layer, rows in zip(attention, blind, strict=True):
+            layer.masked_fill_(rows, 0)
+        context = _fill_zeros(context, blind)
+        values = values if keep_pads else _fill_zeros(values, [~keys[:, None, :, None]] * len(values))
+    parts = zip(calls, attention, values, context, strict=True)
+    return [replace(call, attention=a, values=v, context=c, mask=None) for call, a, v, c in parts], visible
+
+
+def _select_gradient(gradients: Sequence[Tensor], heads: Sequence[int], visible: Sequence[Visible]) -> list[Tensor]:
+    """Return the gradients of the wanted heads; that of a key which a query cannot see means nothing, and is 0."""
+    (index,) = copy_to_device(gradients[0].device, [torch.tensor(heads)])
+    return [
+        at_least_float32(layer.index_select(1, index)).masked_fill_(~mask[:, None], 0)
+        for layer, mask in zip(gradients, visible, strict=True)
+    ]
+
+
+def _fill_zeros(layers: list[Tensor], masks: list[Tensor]) -> list[Tensor]:
+    """Set masked rows to zero; on a GPU in one stacked tensor if layers are alike: a launch costs more than a copy."""
+    alike = all(layer.shape == layers[0].shape for layer in layers) and len({id(mask) for mask in masks}) == 1
+    if layers[0].is_cuda and alike and len(layers) > 1:
+        return list(torch.stack(layers).masked_fill_(masks[0], 0))
+    return [layer.masked_fill(mask, 0) for layer, mask in zip(layers, masks, strict=True)]

@@ -1,0 +1,146 @@
+"""The attention sites of a model: which attention modules are layers of one stack.
+
+Modules whose names differ only in numbers, such as `layers.0.self_attn` and `layers.1.self_attn`, are layers of one
+site. Two towers of a model, or self-attention and cross-attention of one decoder, are different sites, whatever the
+shapes of their maps.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import takewhile
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from headscope.engine.model import Model, find_word_embeddings, name_modules
+from headscope.engine.recording.interface import calls_interface
+
+CROSS = re.compile(r"cross|x_attn|encoder_att|enc(oder)?_?dec", re.IGNORECASE)
+"""What the names of cross-attention modules contain, inside their layer."""
+
+Parts = tuple[str, ...]
+"""A module's name without numbers, in parts: the same for all layers of a site."""
+
+Sides = tuple[str | None, str | None]
+"""Whose tokens are queries and keys: "source", "target" (what a decoder reads), or None for neither."""
+
+
+@dataclass(frozen=True)
+class Sites:
+    """The attention sites of a model."""
+
+    table: Mapping[Parts, str]
+    sides: Mapping[str, Sides]  # of the sites that read the inputs
+    main: str  # the site that is captured by default
+    site_names: dict[str, str] = field(default_factory=dict)  # by module
+
+    def find(self, module: str) -> str:
+        """Return the site of an attention module."""
+        if module not in self.site_names:
+            parts = _remove_numbers(module)
+            self.site_names[module] = self.table.get(parts) or ".".join(parts)
+        return self.site_names[module]
+
+    def sides_of(self, site: str) -> Sides:
+        """Return whose tokens are queries and keys at a site."""
+        return self.sides.get(site, (None, None))
+
+
+_cache: WeakKeyDictionary[Any, Sites] = WeakKeyDictionary()
+
+
+def find_sites(model: Model) -> Sites:
+    """Return the sites of a model; its network is searched once.
+
+    A model with one stack of layers has the site "self", an encoder-decoder model "encoder", "decoder" and "cross". A
+    model with several towers (CLIP, LLaVA) has a site for each, called after the module: "text_model",
+    "vision_model". The main site is the one that reads the text.
+    """
+    sites = _cache.get(model.network)
+    if sites is None:
+        sites = _cache[model.network] = _search(model)
+    return sites
+
+
+def _search(model: Model) -> Sites:
+    config = model.network.config
+    hooked = model.family.hooks and model.family.hooks.module
+    modules: dict[Parts, str] = {}  # the first module of each site
+    for module, name in name_modules(model.network).items():
+        if type(module).__name__ == hooked or calls_interface(module):
+            modules.setdefault(_remove_numbers(name), name)
+    cross = [parts for parts, name in modules.items() if CROSS.search(_split_layer(name)[1])]
+    own = [parts for parts in modules if parts not in cross]
+    table = _label_own(own, is_encoder_decoder=config.is_encoder_decoder) | _label_cross(cross)
+    for part, site in reversed(model.family.sites):
+        table |= {parts: site for parts in table if part in parts}
+    main, reads_source = "encoder" if config.is_encoder_decoder else "self", True
+    readers = [parts for parts in own if table[parts] != "decoder"]
+    if readers and main not in table.values():
+        embeddings = find_word_embeddings(model.network)
+        main, reads_source = table[_nearest(embeddings[0] if embeddings else "", readers)], embeddings is not None
+    sides: dict[str, Sides] = {main: ("source", "source")} if reads_source else {}
+    if config.is_encoder_decoder:
+        sides |= {"decoder": ("target", "target"), "cross": ("target", "source")}
+    else:
+        layers = {_split_layer(modules[parts])[0] for parts in own if table[parts] in sides}
+        sides |= {table[parts]: ("source", None) for parts in cross if _split_layer(modules[parts])[0] in layers}
+    return Sites(table, sides, main)
+
+
+def _remove_numbers(name: str) -> Parts:
+    return tuple(part for part in name.split(".") if not part.isdigit())
+
+
+def _split_layer(name: str) -> tuple[str, str]:
+    """Return the name of the layer that a module is in, and the module's name inside the layer.
+
+    >>> _split_layer("decoder.layers.0.encoder_attn")
+    ('decoder.layers.0', 'encoder_attn')
+    """
+    match = re.match(r"(.*\.)?\d+(?=\.)", name)
+    layer = match[0] if match else ""
+    return layer, name[len(layer) :].removeprefix(".")
+
+
+def _label_own(own: list[Parts], *, is_encoder_decoder: bool) -> dict[Parts, str]:
+    """Name the sites where a tower attends to itself."""
+    if len(own) == 1 and not is_encoder_decoder:
+        return {own[0]: "self"}
+    labels = {parts: _unique_prefix(parts, own) for parts in own}
+    if is_encoder_decoder:
+        halves = {parts: next((part for part in parts if part in ("encoder", "decoder")), None) for parts in own}
+        counts = Counter(halves.values())
+        labels |= {parts: half for parts, half in halves.items() if half and counts[half] == 1}
+    return labels
+
+
+def _label_cross(cross: list[Parts]) -> dict[Parts, str]:
+    if len(cross) == 1:
+        return {cross[0]: "cross"}
+    return {parts: f"{_unique_prefix(parts, cross)}.cross" for parts in cross}
+
+
+def _unique_prefix(parts: Parts, everyone: Iterable[Parts]) -> str:
+    """Return the shortest beginning that no other name has, without what all names begin with.
+
+    >>> _unique_prefix(("model", "tower", "attn"), [("model", "layers", "attn")])
+    'tower'
+    """
+    others = [other for other in everyone if other != parts]
+    shared = min((_count_shared(parts, other) for other in others), default=0)
+    ends = range(shared + 1, len(parts) + 1)
+    end = next((end for end in ends if all(other[:end] != parts[:end] for other in others)), len(parts))
+    return ".".join(parts[shared:end])
+
+
+def _count_shared(left: Parts, right: Parts) -> int:
+    """Return the number of parts that two names begin with."""
+    return len(list(takewhile(lambda pair: pair[0] == pair[1], zip(left, right, strict=False))))
+
+
+def _nearest(name: str, sites: list[Parts]) -> Parts:
+    """Return the site whose name begins most like a given one; of several, the least deep."""
+    parts = _remove_numbers(name)
+    return max(sites, key=lambda site: (_count_shared(parts, site), -len(site)))

@@ -1,0 +1,101 @@
+"""Scores of a model with one head or one layer disabled at a time, as claims take them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from headscope.ablation.ablate import ablate
+from headscope.core.example import Example
+from headscope.engine.model import Model
+from headscope.experiments.summary import with_interval
+from headscope.reporting.frames import ENDS
+from headscope.results.compare import LEVEL
+from headscope.results.stamp import read_provenance
+from headscope.training.metrics import DRAWS, SEED, make_accuracy, make_pearson
+from headscope.uncertainty.bootstrap import percentile_interval
+from headscope.uncertainty.corrections import simultaneous_factor
+from headscope.uncertainty.paired import bootstrap_change
+
+METRICS = {"accuracy": make_accuracy, "pearson": make_pearson}
+
+DISABLED = "uniform_heads"
+"""The edit that disables a head: uniform attention over the real keys."""
+
+NORMAL = 1.959964
+"""The 97.5 % quantile of the normal distribution."""
+
+SETS = {"head": "heads", "layer": "layers"}
+DIMS = {"head": ("layer", "head"), "layer": ("layer",)}
+
+
+def disable(model: Model, examples: Sequence[Example], **options: Any) -> xr.Dataset:
+    """Score a model with each head and each layer disabled; `options` are those of `hs.ablate`.
+
+    `head_change` and `layer_change` are those of the score, with paired intervals and the corrected p-value. The best
+    of them, `best_head_change` and `best_layer_change`, have the interval of the best of all (`find_best`).
+    `mean_head_change` is the mean over heads.
+    """
+    parts = []
+    for kind, sets in SETS.items():
+        ablated = ablate(model, list(examples), edit=DISABLED, sets=sets, **options)
+        parts.append(summarise_changes(ablated, kind))
+        if kind == "head":
+            parts.append(average_changes(ablated))
+    return xr.merge(parts)
+
+
+def summarise_changes(ablated: xr.Dataset, kind: str) -> xr.Dataset:
+    """Return the changes of the score, and the best of them with its interval."""
+    names = {f"change{end}": f"{kind}_change{end}" for end in (*ENDS, "_p_adjusted")}
+    changes = ablated[list(names)].rename(names).transpose(*DIMS[kind]).reset_coords(drop=True)
+    metric = str(read_provenance(ablated)["main"])
+    return changes.merge(find_best(changes, kind, int(ablated.sizes["example"]), metric))
+
+
+def find_best(changes: xr.Dataset, kind: str, n: int, metric: str) -> xr.Dataset:
+    """Return the best change of all heads or layers, with the interval of the best of all.
+
+    It runs from the largest lower to the largest upper end of intervals that hold for all of them together. A bootstrap
+    of n inputs of which few or none change is too narrow: an interval of a change of accuracy is at least as wide as
+    that of no changed prediction by Bonett & Price (2012), ± z·√2 / (n + 2).
+    """
+    value, low, high = (changes[f"{kind}_change{end}"].values.astype(float) for end in ENDS)
+    least = NORMAL * np.sqrt(2) / (n + 2) if metric == "accuracy" else 0.0
+    factor = simultaneous_factor(value.size, n)
+    below, above = (factor * np.maximum(margin, least) for margin in (value - low, high - value))
+    ends = value.max(), (value - below).max(), (value + above).max()
+    return xr.Dataset(with_interval(f"best_{kind}_change", (), map(np.asarray, ends)))
+
+
+def average_changes(ablated: xr.Dataset) -> xr.Dataset:
+    """Return the change of the score without one head, averaged over all heads, with its paired bootstrap interval."""
+    make = METRICS[str(read_provenance(ablated)["main"])]
+    label, whole = (ablated[name].values.astype(float) for name in ("label", "prediction_whole"))
+    answers = ablated["prediction"].transpose("layer", "head", "example").values.astype(float).reshape(-1, len(label))
+    before, after = make(label, whole), [make(label, prediction) for prediction in answers]
+    assert before.from_sums is not None
+    assert before.statistics is not None
+    runs = np.stack([metric.statistics for metric in after if metric.statistics is not None], axis=1)
+    drawn = bootstrap_change(before.statistics, runs, before.from_sums, draws=DRAWS, seed=SEED)
+    ends = percentile_interval(drawn.mean(-1), ignore_nan=True)
+    mean = np.mean([metric.value - before.value for metric in after])
+    return xr.Dataset(with_interval("mean_head_change", (), (np.asarray(mean), *ends)))
+
+
+def count_significant(task: xr.Dataset) -> tuple[int, int]:
+    """Return without how many heads the score is significantly lower and higher; of several seeds, with each."""
+    change, significant = task["head_change"], task["head_change_p_adjusted"] < LEVEL
+    counts = []
+    for sign in (-1, 1):
+        found = significant & (sign * change > 0)
+        counts.append(int((found.all("seed") if "seed" in found.dims else found).sum()))
+    return counts[0], counts[1]
+
+
+def name_best(task: xr.Dataset, kind: str) -> str:
+    """Return the head or layer without which the score is best, on average over seeds, such as L3H7."""
+    changes = task[f"{kind}_change"].transpose(*DIMS[kind])
+    place = np.unravel_index(int(np.nanargmax(changes.values)), changes.shape)
+    return "".join(f"{dim[0].upper()}{int(changes[dim].values[at])}" for dim, at in zip(DIMS[kind], place, strict=True))

@@ -1,0 +1,275 @@
+"""Pieces of every study's report: captions with their n, reduced notes, and prose from templates."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib.resources import files
+from typing import Any
+
+import pandas as pd
+import xarray as xr
+from matplotlib.figure import Figure
+
+from headscope.core.document import Paragraph, Part, Picture, Section, Table
+from headscope.core.prose import count_noun, join_words
+from headscope.experiments.claims import Claim, JudgedClaim
+from headscope.experiments.rendering.sentences import (
+    compare_verdicts,
+    count_verdicts,
+    describe_tests,
+    describe_versions,
+    list_ranges,
+    verdict_table,
+    verdicts_by_task,
+)
+from headscope.experiments.summary import count_inputs, list_tasks, time_ratios
+from headscope.experiments.thresholds import draw_thresholds, threshold_table
+from headscope.plotting.facets import interval_facets
+from headscope.reporting.frames import Quantity, to_frame
+from headscope.results.stamp import read_provenance
+
+THRESHOLDS = {
+    "thresholds": "How large an effect must be to count, for how many claims, why, and since when.",
+    "scaled_thresholds": "The number of each verdict if all thresholds are multiplied by the same factor.",
+}
+"""Captions of what every study says about its thresholds."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The inputs or maps behind tables and figures: their number, and why it is smaller than the paper's.
+
+    Captions are templates by the name of the table or figure; table_3 is Table 3 of the paper.
+    """
+
+    captions: Mapping[str, str]
+    n: str
+    reduced: str | None = None
+
+    def table(self, name: str, frame: pd.DataFrame, theirs: pd.DataFrame | None = None, **values: Any) -> Table:
+        """Return a table over this sample, its caption filled with values."""
+        return Table(name, self.captions[name].format(**values), frame, self.n, theirs, self.reduced, _number(name))
+
+    def picture(self, name: str, figure: Figure, **values: Any) -> Picture:
+        """Return a figure over this sample, its caption filled with values."""
+        return Picture(name, self.captions[name].format(**values), figure, self.n, self.reduced, _number(name))
+
+
+def sample_inputs(captions: Mapping[str, str], numbers: xr.Dataset, length: str = "all") -> Sample:
+    """Return the inputs of each task; reduced where not all of its dev set was studied."""
+    whole = dict(zip(list_tasks(numbers), numbers["whole_dev"].values.tolist(), strict=True))
+    studied = count_inputs(numbers)
+    fewer = [f"{n:,} of {whole[task]:,} inputs of {task}" for task, n in studied.items() if n < whole[task]]
+    counts = _list_counts(count_inputs(numbers, length))
+    noun = "input" if counts.endswith(" 1") else "inputs"
+    return Sample(captions, f"{counts} {noun}", f"{', '.join(fewer)} were studied" if fewer else None)
+
+
+def sample_maps(captions: Mapping[str, str], numbers: xr.Dataset, theirs: int, length: str = "all") -> Sample:
+    """Return the maps of all heads of each task; reduced where they are fewer than the paper's."""
+    heads = numbers.sizes["layer"] * numbers.sizes["head"]
+    counts = {task: heads * n for task, n in count_inputs(numbers, length).items()}
+    fewer = [f"{n:,} maps of {task}" for task, n in counts.items() if n < theirs]
+    reduced = f"{', '.join(fewer)}, where the paper has {theirs:,} of each task" if fewer else None
+    return Sample(captions, f"{_list_counts(counts)} maps", reduced)
+
+
+def report_tasks(numbers: xr.Dataset, theirs: pd.DataFrame | None, number: int | None = None) -> Section:
+    """Return the section on the data: sizes of every task beside the paper's, and where its examples come from."""
+    size = int(numbers["value_size"].values[0])
+    data = numbers.assign(train=numbers["train"].where(numbers["train"] > 0))
+    lengths = "length" in numbers["n"].dims
+    longer = [Quantity("with more than d tokens", "n", {"length": "more than d"}, whole=True)] if lengths else []
+    frame = to_frame(data, {"task": "task"}, [
+        Quantity("type", "kind"), Quantity("learned from", "train", whole=True),
+        Quantity("studied", "n", {"length": "all"} if lengths else {}, whole=True),
+        Quantity("of", "whole_dev", whole=True), Quantity("tokens, mean", "mean_tokens"),
+        Quantity("cut", "cut", whole=True), *longer,
+    ])  # fmt: skip
+    paper = f" (the paper's Table {number})" if number else ""
+    caption = f"The data in use{paper}. d, the value dimensions of a head of this model, is {size}."
+    missing = read_provenance(numbers).get("missing") or []
+    sources = " ".join(f"**{task}**: {describe_origin(numbers, task)}." for task in list_tasks(numbers))
+    also = f" Not in the folder: {', '.join(missing)}." if missing else ""
+    name = f"table_{number}" if number else "tasks"
+    table = sample_inputs({name: caption}, numbers).table(name, frame, theirs)
+    return Section("The data", [table, Paragraph(sources + also)])
+
+
+def report_verdicts(sample: Sample, judged: Sequence[JudgedClaim], before: Sequence[str], how: str) -> Section:
+    """Return the section with the verdicts, overall and by task, after `before` and with how they are judged."""
+    parts: list[Part] = [*paragraphs(*before), sample.table("verdicts", verdict_table(judged))]
+    parts += paragraphs(how, describe_tests(judged))
+    if len(judged[0].tasks) > 1:
+        parts.append(sample.table("verdicts_by_task", verdicts_by_task(judged)))
+    return Section("What holds", parts)
+
+
+def report_thresholds(sample: Sample, judged: Sequence[JudgedClaim]) -> Section:
+    """Return the section with every threshold, its reason and its date, and how verdicts change with them."""
+    claims = replace(
+        sample, captions=THRESHOLDS | dict(sample.captions), n=count_noun(len(judged), "claim"), reduced=None
+    )
+    figure = claims.picture("scaled_thresholds", draw_thresholds(judged))
+    return Section("Thresholds", [claims.table("thresholds", threshold_table(judged)), figure])
+
+
+def report_versions(sample: Sample, judged: Mapping[str, Sequence[JudgedClaim]]) -> list[Part]:
+    """Return which verdicts depend on the version of the claims, such as the mean in place of the maximum."""
+    frame = compare_verdicts(judged)
+    table = [] if frame.empty else [sample.table("versions", frame)]
+    return [Paragraph(describe_versions(judged)), *table]
+
+
+def report_times(
+    captions: Mapping[str, str], times: xr.Dataset, names: Mapping[str, str], theirs: pd.DataFrame
+) -> Section:
+    """Return the section on evaluation time, whose caption takes tokens, device and turns of the slowest variant."""
+    turns = int(times["seconds"].count("turn").min("way").max())
+    values = {"tokens": int(times.attrs["tokens"]), "device": times.attrs["device"], "turns": turns}
+    sample = Sample(captions, f"{times.sizes['turn']} turns")
+    table = sample.table("table_3", time_table(times, names), theirs, **values)
+    return Section("Evaluation time", [table])
+
+
+def report_scores(sample: Sample, numbers: xr.Dataset, text: str) -> Section:
+    """Return the section on predictions with each attention in place, and in how many inputs none can change."""
+    n = numbers["n"]
+    same = numbers.sel(length="all").assign(short=n.sel(length="at most d") / n.sel(length="all"))
+    columns = [Quantity("inputs of at most d tokens (%)", "short", scale=100)]
+    for role in ("base", "tuned"):
+        for name, title in (("same_inputs", "inputs with all heads the same"), ("same_heads", "heads the same")):
+            columns.append(Quantity(f"{title}, {role} (%)", name, {"role": role}, scale=100))
+    return Section("Predictions with effective attention in place", [
+        *paragraphs(describe_learned(numbers), text),
+        sample.table("scores", score_table(numbers)),
+        sample.table("same", to_frame(same, {"task": "task"}, columns)),
+    ])  # fmt: skip
+
+
+def score_table(numbers: xr.Dataset) -> pd.DataFrame:
+    """Return the scores of `score_edits`, and how far the outputs move."""
+    data = numbers.assign(changed_margin=numbers["changed_margin"].where(numbers["changed"] > 0))
+    return to_frame(data, {"task": "task", "lens": "attention"}, [
+        Quantity("metric", "metric"), Quantity("score", "score"), Quantity("change", "score_change"),
+        Quantity("largest change of an output", "output_change"),
+        Quantity("predictions changed", "changed", whole=True), Quantity("of these, largest lead", "changed_margin"),
+    ])  # fmt: skip
+
+
+def time_table(times: xr.Dataset, names: Mapping[str, str]) -> pd.DataFrame:
+    """Return evaluation times over that with raw attention; `names` are the titles of the other variants."""
+    data = time_ratios(times).assign(seconds=times["seconds"].sel(way="raw").median("turn"))
+    ratios = [Quantity(title, "ratio", {"way": way}) for way, title in names.items()]
+    rows = {"task": "task", "batch": "inputs in a batch"}
+    return to_frame(data, rows, [Quantity("raw (s)", "seconds"), *ratios])
+
+
+def length_table(numbers: xr.Dataset) -> pd.DataFrame:
+    """Return the number of inputs of each task by their tokens."""
+    ranges = list_ranges(numbers)
+    columns = [Quantity(f"{length} tokens", "n", {"length": length}, whole=True) for length in ranges]
+    return to_frame(numbers, {"task": "task"}, columns)
+
+
+def draw_by_length(numbers: xr.Dataset, claims: Mapping[str, Claim]) -> Figure:
+    """Draw the quantities of claims, by title, over the length of the input: a row for each, a panel for each task."""
+    data = numbers.sel(length=list_ranges(numbers))
+    parts = {title: select_interval(data.sel(claim.where), claim.quantity) for title, claim in claims.items()}
+    table = {title: {task: part.sel(task=task) for task in list_tasks(data)} for title, part in parts.items()}
+    return interval_facets(table, x="length", label="tokens of the input", lines=True)
+
+
+def study_values(numbers: xr.Dataset, judged: Sequence[JudgedClaim] = ()) -> dict[str, Any]:
+    """Return what templates of every study may use: the model, the tasks, their sizes, and the count of verdicts."""
+    return {
+        "model": str(read_provenance(numbers).get("model", "a model")).rstrip("/").rpartition("/")[2],
+        "tasks": ", ".join(list_tasks(numbers)),
+        "inputs": count_noun(sum(count_inputs(numbers).values()), "input"),
+        "layers": numbers.sizes["layer"],
+        "heads": numbers.sizes.get("head", 1),  # one where they are averaged
+        "size": int(numbers["value_size"].values[0]),
+        "tuning": "; ".join(dict.fromkeys(str(text) for text in numbers["tuning"].values if str(text))),
+        "claims": len(judged),
+        "counts": count_verdicts(judged),
+    }
+
+
+def describe_origin(numbers: xr.Dataset, task: str) -> str:
+    """Return where a task's examples come from, and how its model was tuned."""
+    source, tuning = (str(numbers[name].sel(task=task).values) for name in ("source", "tuning"))
+    return f"{source}; {f'tuned with {tuning}' if tuning else 'the model was fine-tuned already'}"
+
+
+def describe_unlearned(numbers: xr.Dataset) -> str:
+    """Return on which tasks the tuned model is no better than the most common label, or nothing."""
+    parts = _describe_scores(numbers, learned=False)
+    if not parts:
+        return ""
+    return (
+        f"The tuned model is not shown to have learned {join_words(parts)}: results on tuning there may describe a "
+        "model that learned little."
+    )
+
+
+def describe_learned(numbers: xr.Dataset) -> str:
+    """Return on which tasks the tuned model is better than the most common label, or nothing."""
+    parts = _describe_scores(numbers, learned=True)
+    return f"The tuned model has learned {join_words(parts)}." if parts else ""
+
+
+def _describe_scores(numbers: xr.Dataset, *, learned: bool) -> list[str]:
+    """Return the scores whose interval is above the share of the most common label, or the others; not regression."""
+    parts = []
+    for task in list_tasks(numbers):
+        row = numbers.sel(task=task)
+        row = row.sel(lens="raw") if "lens" in row["score"].dims else row
+        score, low, high, most = (float(row[name]) for name in ("score", "score_low", "score_high", "majority"))
+        if most == most and (low > most) == learned:
+            parts.append(f"{task} ({score:.3f}, 95 % {low:.3f} to {high:.3f}; most common label {most:.3f})")
+    return parts
+
+
+def select_interval(data: xr.Dataset, name: str, scale: int | float = 1) -> xr.Dataset:
+    """Return a variable and its interval as `value`, `low` and `high`, as faceted figures take them."""
+    return scale * xr.Dataset({"value": data[name], "low": data[f"{name}_low"], "high": data[f"{name}_high"]})
+
+
+def read_prose(package: str | None) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the texts of a study's prose.md by their headings, and captions by name; they may have {placeholders}."""
+    text = (files(package or "") / "prose.md").read_text(encoding="utf-8")
+    sections = (section.partition("\n") for section in text.split("\n## ")[1:])
+    texts = {title.strip(): body.strip() for title, _, body in sections}
+    lines = (line.removeprefix("- ").partition(": ") for line in texts.pop("captions", "").splitlines())
+    return texts, {name: caption for name, _, caption in lines}
+
+
+def paragraphs(*texts: str) -> list[Paragraph]:
+    """Return Paragraphs of the texts that are not empty."""
+    return [Paragraph(text) for text in texts if text]
+
+
+def _number(name: str) -> int | None:
+    """Return the number of the paper's own table or figure.
+
+    >>> _number("figure_4"), _number("table_2_base")
+    (4, None)
+    """
+    kind, _, number = name.partition("_")
+    return int(number) if kind in ("table", "figure") and number.isdigit() else None
+
+
+def _list_counts(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{task} {count:,}" for task, count in counts.items())
+
+
+def same_table(numbers: xr.Dataset) -> pd.DataFrame:
+    """Return in which inputs and heads effective attention equals attention, and its norm, by length."""
+    sizes = numbers["n"].where(numbers["n"] > 0)  # a range without inputs has no row
+    data = numbers.sel(role="tuned", lens="effective").assign(n=sizes)
+    data = data.sel(length=["at most d", "more than d"])
+    return to_frame(data, {"task": "task", "length": "tokens"}, [
+        Quantity("inputs", "n", whole=True),
+        Quantity("inputs with all heads the same (%)", "same_inputs", scale=100),
+        Quantity("heads the same (%)", "same_heads", scale=100),
+        Quantity("norm over that of attention", "effective_share"),
+    ])  # fmt: skip

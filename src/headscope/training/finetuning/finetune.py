@@ -1,0 +1,156 @@
+"""Fine-tune a model on labelled examples."""
+
+import time
+from collections.abc import Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Unpack
+
+import torch
+
+from headscope.core.errors import HeadscopeError, InputError, is_out_of_memory, require_package
+from headscope.engine.load import find_family, load, silence_transformers
+from headscope.engine.model import Model
+from headscope.engine.progress import print_status, show_progress
+from headscope.training.finetuning.folder import TrainingFolder
+from headscope.training.finetuning.head import seed_all
+from headscope.training.finetuning.job import TrainingJob, prepare_training
+from headscope.training.finetuning.settings import TrainingOptions, make_training_settings
+from headscope.training.finetuning.trainer import Callbacks, count_steps, make_trainer
+from headscope.version import __version__
+
+
+def finetune(
+    model: Any,
+    train: Any,
+    *,
+    out: str | Path,
+    dev: Any = None,
+    task: str = "auto",
+    tokenizer: Any = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    keep_checkpoints: bool = False,
+    checkpoints: int = 0,
+    device: str | None = None,
+    progress: bool = True,
+    **options: Unpack[TrainingOptions],
+) -> Model:
+    """Fine-tune a model for a task, and return it as `hs.load(out)` would.
+
+    `model` is anything that `hs.load` takes (None is the small default), a Model, or a config of transformers with a
+    `tokenizer`, which starts from scratch; `tokenizer="words"` makes one whose tokens are the words of `train`, and
+    "subwords" one of parts of words. `train` and `dev` are examples, or anything that `hs.read` reads. `task` is
+    "classification", "regression", "choice", "translation", "mlm" or "causal"; "auto" infers it from the labels. `out`
+    becomes a complete model folder with `finetune.json`: settings, fingerprints of the data, dev scores, loss curve.
+
+    An interrupted run is resumed with `resume=True`; `overwrite=True` deletes the fine-tuning that `out` holds, and
+    starts over. `keep_checkpoints` keeps the model of every epoch as `out/epoch-1` and so on; `checkpoints=10` keeps
+    ten models at equal distances as `out/step-24` and so on.
+
+    Options: `epochs`, `batch_size`, `max_length`, `learning_rate`, `warmup`, `weight_decay`, `seed`, `from_scratch`,
+    `limit`. Training is in float32, and on a CPU the same settings give the same weights.
+
+    >>> from transformers import BertConfig
+    >>> rows = [{"text": text, "label": text} for text in ("good", "bad")]
+    >>> small = BertConfig(hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16)
+    >>> tuned = hs.finetune(small, rows, tokenizer=model.tokenizer, out="tuned", epochs=1, progress=False)
+    >>> tuned.network.config.num_labels
+    2
+    """
+    require_package("accelerate", "train", "Fine-tuning")
+    if device not in (None, "cpu", "cuda"):
+        raise InputError(f"device={device!r} is neither 'cpu' nor 'cuda'. Leave it out for the GPU if there is one.")
+    folder, settings = TrainingFolder(Path(out)), make_training_settings(options)
+    folder.check(resume=resume, overwrite=overwrite)
+    with silence_transformers():
+        job = prepare_training(model, train, dev, task=task, tokenizer=tokenizer, settings=settings)
+        chosen = choose_steps(checkpoints, count_steps(job) * settings.epochs)
+        facts = {**job.facts, "keep_checkpoints": keep_checkpoints, **({"checkpoints": checkpoints} if chosen else {})}
+        if not folder.begin(facts, resume=resume, overwrite=overwrite):
+            _train(job, folder, facts, device=device, chosen=chosen, quiet=not progress)
+        return load(folder.path, device=device)
+
+
+def choose_steps(count: int, total: int) -> frozenset[int]:
+    """Return a number of steps at equal distances, the last of which is the last step of all.
+
+    >>> sorted(choose_steps(3, 10))
+    [3, 7, 10]
+    """
+    if not 0 <= count <= total:
+        raise InputError(
+            f"checkpoints={count} models cannot be kept: there are {total:,} training steps. Give 0 to {total}."
+        )
+    return frozenset(round(total * part / count) for part in range(1, count + 1))
+
+
+def _train(
+    job: TrainingJob,
+    folder: TrainingFolder,
+    facts: Mapping[str, Any],
+    *,
+    device: str | None,
+    chosen: frozenset[int],
+    quiet: bool,
+) -> None:
+    """Train from the last checkpoint or from the start, and write the model."""
+    if not quiet:
+        print_status(job.summary)
+    start = time.monotonic()
+    checkpoint, done = folder.find_checkpoint()
+    settings, steps, keep = job.settings, count_steps(job), bool(facts["keep_checkpoints"])
+    seen = done // steps * len(job.train) + done % steps * settings.batch_size
+    try:
+        with (
+            seed_all(settings.seed),
+            show_progress(settings.epochs * len(job.train), done=seen, quiet=quiet) as advance,
+        ):
+            callbacks = Callbacks(job, advance, folder, chosen, saves=not keep)
+            trainer = make_trainer(job, folder, callbacks, device=device, keep=keep)
+            trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
+    except (MemoryError, RuntimeError) as error:
+        if not is_out_of_memory(error):
+            raise
+        raise HeadscopeError(
+            f"There is not enough memory for batches of {settings.batch_size} examples of up to {settings.max_length} "
+            "tokens. Give a smaller batch_size or max_length."
+        ) from error
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(_describe_stop(folder, steps * settings.epochs)) from None
+    if keep:
+        folder.keep_epochs(steps)
+    stamp = _make_stamp(job, facts, trainer.state.log_history, time.monotonic() - start)
+    folder.finish(job.network, job.tokenizer, stamp)
+
+
+def _make_stamp(
+    job: TrainingJob, facts: Mapping[str, Any], history: list[dict[str, Any]], seconds: float
+) -> dict[str, Any]:
+    """Return the content of `finetune.json`; what may differ between two equal runs is under "circumstances"."""
+    tuned = Model(job.network, job.tokenizer, find_family(job.network.config.model_type), "")
+    return {
+        "command": "hs.finetune",
+        "version": __version__,
+        "finished": True,
+        "facts": dict(facts),
+        "tuned_hash": tuned.weights_hash,
+        "dev": [{"epoch": entry["epoch"], **entry["dev"]} for entry in history if "dev" in entry],
+        "loss": [[entry["step"], entry["loss"]] for entry in history if "loss" in entry],
+        "circumstances": {
+            "seconds": round(seconds, 1),
+            "device": job.network.device.type,
+            "threads": torch.get_num_threads(),
+            **{name: version(name) for name in ("torch", "transformers", "accelerate")},
+        },
+    }
+
+
+def _describe_stop(folder: TrainingFolder, steps: int) -> str:
+    checkpoint, done = folder.find_checkpoint()
+    if checkpoint is None:
+        return f"Stopped before the first checkpoint. {folder.path} holds no model: start again with resume=True."
+    return (
+        f"Stopped. The first {done:,} of {steps:,} steps are saved in {folder.checkpoints}: resume with resume=True, "
+        "in the shell --resume."
+    )

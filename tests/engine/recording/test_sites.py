@@ -1,0 +1,217 @@
+"""Models with several attention sites: every site is a trace of its own, whatever the shapes of the maps."""
+
+import pytest
+import torch
+import transformers
+
+from headscope.core.errors import CaptureError, InputError
+from headscope.engine.capture import by_layer, capture
+from headscope.engine.edited import _visible, edited
+from headscope.engine.load import load
+from headscope.engine.recording.recorder import AttentionCall
+from headscope.engine.recording.sites import _label_cross, find_sites
+from tests.engine.test_edited import Noting
+from tests.models import GQA, SIZE, SMALL, network, text, tiny, tokenizer
+
+IDS = torch.randint(5, 30, (2, 17), generator=torch.Generator().manual_seed(0))  # as many tokens as CLIP has patches
+PIXELS = torch.randn(2, 3, 16, 16, generator=torch.Generator().manual_seed(1))
+VISION = {**SMALL, "image_size": 16, "patch_size": 4, "projection_dim": 16}
+PATCHES = ["[CLS]", *(f"{row},{column}" for row in range(4) for column in range(4))]
+IMAGE = 28
+CROSSING = ("bert", "roberta", "electra", "gpt2")
+
+
+def build(kind, **config):
+    torch.manual_seed(0)
+    return transformers.AutoModel.from_config(transformers.AutoConfig.for_model(kind, **config)).eval()
+
+
+def clip(kind="clip"):
+    texts = {**SMALL, **SIZE, "max_position_embeddings": 64, "eos_token_id": 3, "projection_dim": 16}
+    return build(kind, text_config=texts, vision_config=VISION, projection_dim=16)
+
+
+def llava():
+    vision = {**VISION, "model_type": "clip_vision_model"}
+    return build("llava", text_config={**GQA, "model_type": "llama"}, vision_config=vision, image_token_index=IMAGE)
+
+
+def qwen2_vl():
+    rope = {"rope_type": "default", "mrope_section": [1, 1, 2], "rope_theta": 10000.0}
+    vision = {"depth": 2, "embed_dim": 32, "hidden_size": 32, "num_heads": 4, "patch_size": 4, "mlp_ratio": 2}
+    texts = {**GQA, "rope_parameters": rope}
+    return build("qwen2_vl", text_config=texts, vision_config=vision, image_token_id=IMAGE, vision_start_token_id=29)
+
+
+def eager_attention(built, inputs, *path):
+    """What the model itself returns with eager attention, under a name or a path of names."""
+    built.set_attn_implementation("eager")
+    with torch.no_grad():
+        output = built(**inputs, output_attentions=True)
+    for name in path:
+        output = output[name]
+    built.set_attn_implementation("sdpa")
+    return output
+
+
+def assert_same_layers(trace, expected):
+    assert len(trace.attention) == len(expected)
+    for ours, theirs in zip(trace.attention, expected, strict=True):
+        torch.testing.assert_close(ours, theirs, atol=1e-6, rtol=0)
+
+
+@pytest.mark.parametrize("kind", ["m2m_100", "umt5", "t5", "bart"])
+@pytest.mark.parametrize("site", ["encoder", "decoder", "cross"])
+def test_sites_of_equal_length_do_not_mix(kind, site):
+    model = tiny(kind)
+    inputs = {"input_ids": IDS, "decoder_input_ids": IDS.flip(1)}
+    trace = capture(model, inputs, site=site)
+    assert_same_layers(trace, eager_attention(network(kind), inputs, f"{site}_attentions"))
+    assert trace.sites == ("cross", "decoder", "encoder")
+
+
+@pytest.mark.parametrize("kind", ["clip", "chinese_clip"])
+def test_the_towers_of_clip_are_two_sites(kind):
+    built = clip(kind)
+    model, inputs = load(built, tokenizer=tokenizer()), {"input_ids": IDS, "pixel_values": PIXELS}
+    words, picture = capture(model, inputs), capture(model, inputs, site="vision_model")
+    assert (words.site, words.sites) == ("text_model", ("text_model", "vision_model"))
+    assert words.keys.text[0] == tokenizer().convert_ids_to_tokens(IDS[0])
+    assert picture.keys.text == [PATCHES] * 2
+    assert [example.text for example in picture.examples] == ["image", "image"]
+    assert_same_layers(words, eager_attention(built, inputs, "text_model_output", "attentions"))
+    assert_same_layers(picture, eager_attention(built, inputs, "vision_model_output", "attentions"))
+
+
+def test_texts_alone_for_clip_are_an_error_that_says_what_it_reads():
+    with pytest.raises(InputError, match="A CLIPModel reads texts and images together. Give both as a tokenised batch"):
+        capture(load(clip(), tokenizer=tokenizer()), ["a b", "c"])
+
+
+def test_clip_with_more_texts_than_pictures_has_one_example_for_each_picture():
+    model = load(clip(), tokenizer=tokenizer())
+    trace = capture(model, {"input_ids": IDS, "pixel_values": PIXELS[:1]}, site="vision_model")
+    assert len(trace.examples) == len(trace.attention[0]) == 1
+
+
+def test_llava_captures_its_language_model_and_lists_the_vision_tower():
+    built, ids = llava(), IDS.clone()
+    ids[:, 1:] = IMAGE
+    model, inputs = load(built, tokenizer=tokenizer()), {"input_ids": ids, "pixel_values": PIXELS}
+    trace = capture(model, inputs)
+    assert_same_layers(trace, eager_attention(built, inputs, "attentions"))
+    assert "also: vision_tower" in repr(trace)
+    assert trace.site == capture(model, text(5)).site == "language_model"
+    assert capture(model, inputs, site="vision_tower").keys.text == [PATCHES] * 2
+
+
+@pytest.mark.parametrize("kind", CROSSING)
+def test_cross_attention_beside_self_attention_is_a_site_of_its_own(kind):
+    built = network(kind, add_cross_attention=True, is_decoder=True)
+    hidden, mask = torch.randn(2, 17, 32), torch.ones(2, 17, dtype=torch.long)
+    mask[1, 9:] = 0
+    inputs = {"input_ids": IDS, "encoder_hidden_states": hidden, "encoder_attention_mask": mask}
+    model = load(built, tokenizer=tokenizer())
+    own, cross = capture(model, inputs), capture(model, inputs, site="cross")
+    assert (own.site, own.sites) == ("self", ("cross", "self"))
+    assert_same_layers(own, eager_attention(built, inputs, "attentions"))
+    assert_same_layers(cross, eager_attention(built, inputs, "cross_attentions"))
+    assert cross.queries.text == own.queries.text
+    assert cross.keys.text[1] == [f"#{index}" for index in range(9)]  # what the encoder read is not known
+    assert not cross.visible[0][1, :, 9:].any()
+
+
+def test_a_decoder_of_a_translation_model_has_self_and_cross_attention():
+    config = network("mbart").config
+    config.is_encoder_decoder, config.is_decoder = False, True
+    built = transformers.MBartForCausalLM(config).eval()
+    sites = find_sites(load(built, tokenizer=tokenizer()))
+    assert set(sites.table.values()) == {"self", "cross"}
+
+
+def test_an_edit_counts_the_layers_of_each_site_by_itself():
+    model, noting = load(clip(), tokenizer=tokenizer()), Noting()
+    with edited(model, noting):
+        model.network(input_ids=IDS, pixel_values=PIXELS)
+    assert sorted(noting.places) == [(site, layer) for site in ("text_model", "vision_model") for layer in (0, 1)]
+
+
+def test_an_edit_of_attention_computed_in_parts_knows_the_layer():
+    model, noting = load(qwen2_vl(), tokenizer=tokenizer()), Noting()
+    with edited(model, noting):
+        model.network(**pictures(3))
+    assert [call for call in noting.places if call[0] == "visual"] == [("visual", 0)] * 3 + [("visual", 1)] * 3
+
+
+def test_a_model_that_passes_its_mask_by_name_is_captured():
+    built, ids = qwen2_vl(), IDS
+    model = load(built, tokenizer=tokenizer())
+    mask = torch.ones_like(ids)
+    mask[1, 9:] = 0
+    trace = capture(model, {"input_ids": ids, "attention_mask": mask})
+    eager = eager_attention(built, {"input_ids": ids, "attention_mask": mask}, "attentions")
+    real = trace.queries.real[:, None, :, None]
+    assert_same_layers(trace, [layer * real for layer in eager])
+    assert trace.site == "language_model"
+
+
+def pictures(count):
+    """As many pictures of 4 × 4 patches as asked for, in the form that Qwen2-VL takes, with their image tokens."""
+    ids = torch.tensor([[5, *[29, *[IMAGE] * 4] * count, 6]])
+    patches = torch.randn(count * 16, 3 * 2 * 4 * 4, generator=torch.Generator().manual_seed(2))
+    types = (ids == IMAGE).long()
+    return {"input_ids": ids, "pixel_values": patches, "image_grid_thw": torch.tensor([[1, 4, 4]] * count),
+            "mm_token_type_ids": types}  # fmt: skip
+
+
+def test_attention_computed_in_parts_does_not_count_as_layers():
+    model = load(qwen2_vl(), tokenizer=tokenizer())
+    assert capture(model, pictures(1), site="visual").layers == (0, 1)
+    for see in (lambda: capture(model, pictures(2), site="visual"),
+                lambda: by_layer(model, pictures(2), see=lambda trace: trace.layers, site="visual")):  # fmt: skip
+        with pytest.raises(CaptureError, match=r"visual\.blocks\.0\.attn computes attention several times in one call"):
+            see()
+    assert capture(model, pictures(2)).layers == (0, 1)
+
+
+def test_two_maps_of_one_layer_do_not_count_as_two_layers():
+    model = load(build("diffllama", **GQA), tokenizer=tokenizer())
+    with pytest.raises(CaptureError, match=r"self_attn computes attention several times in one call"):
+        capture(model, text(5))
+
+
+def test_layers_of_different_sizes_are_an_error_unless_chosen():
+    swin = {"image_size": 16, "patch_size": 2, "embed_dim": 8, "depths": [1, 1], "num_heads": [2, 2], "window_size": 4}
+    model = load(build("swin", **swin))
+    with pytest.raises(CaptureError, match="differ in batch × queries × keys"):
+        capture(model, {"pixel_values": PIXELS})
+    with pytest.raises(CaptureError, match=r"given 2 example\(s\), but its self maps are 8 × 16 × 16"):
+        capture(model, {"pixel_values": PIXELS}, layers=[0])
+
+
+def test_a_site_that_does_not_exist_is_an_error_that_names_the_others():
+    model = load(llava(), tokenizer=tokenizer())
+    with pytest.raises(InputError, match=r"no attention site 'vision_tower'\. Its sites: language_model\."):
+        capture(model, text(5), site="vision_tower")  # which was not called
+
+
+def test_a_family_may_name_its_sites():
+    class Named(type(tiny("bert").family)):
+        sites = (("attention", "mine"),)
+
+    model = load(network("bert"), tokenizer=tokenizer())
+    object.__setattr__(model, "family", Named())
+    assert set(find_sites(model).table.values()) == {"mine"}
+
+
+def test_cross_attention_of_several_towers_is_named_after_them():
+    parts = [("qformer", "layer", "crossattention"), ("language_model", "layers", "cross_attn")]
+    assert list(_label_cross(parts).values()) == ["qformer.cross", "language_model.cross"]
+
+
+@pytest.mark.parametrize(("site", "second"), [("self", False), ("cross", True), ("qformer.cross", True)])
+def test_a_query_of_cross_attention_is_not_the_key_of_its_number(site, second):
+    mask = torch.tensor([[[[0.0, torch.finfo(torch.float32).min]] * 2]])  # the second key is hidden
+    attention, values = torch.tensor([[[[1.0, 0.0]] * 2]]), torch.ones(1, 1, 2, 3)
+    call = AttentionCall("layer", attention, values, attention @ values, mask)
+    assert _visible(call, site).any(-1).tolist() == [[True, second]]
