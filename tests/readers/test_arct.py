@@ -39,3 +39,19 @@ def test_the_error_for_a_malformed_arct_row_has_its_problem(tmp_path, row, probl
     (tmp_path / "dev.tsv").write_text(f"{ARCT}\n{row}\n")
     with pytest.raises(InputError, match=rf"dev\.tsv, line 2: {problem}"):
         read(f"arct:dev@{tmp_path}")
+
+
+def test_the_original_splits_come_with_the_package():
+    counts = [len(read(f"arct:{split}")) for split in ("train", "dev", "test")]
+    assert counts == [1210, 316, 444]
+    assert read("arct:dev")[0].columns["choices"] == (
+        "the excuse is sometimes warranted",
+        "the excuse is rarely warranted",
+    )
+
+
+def test_splits_that_are_not_in_the_package_need_a_path():
+    with pytest.raises(InputError, match="holds the splits train, dev and test of ARCT, but got 'dev-adv-negated'"):
+        read("arct:dev-adv-negated")
+    with pytest.raises(InputError, match=r"'arct:dev@' does not say where the data are"):
+        read("arct:dev@")

@@ -80,6 +80,9 @@ class Reader(ABC):
     needs_path: ClassVar[bool] = True
     """Whether the data are at a path, `name:parameters@PATH`; if not, the parameters identify them."""
 
+    bundled: ClassVar[bool] = False
+    """Whether data of this format come with the package, so that the path may be left out; it is then empty."""
+
     cites: ClassVar[tuple[str, ...]] = ()
     """The papers to cite for the format or its data, as keys of the bundled bibliography."""
 

@@ -124,16 +124,17 @@ def _parse(source: str) -> tuple[Reader, str] | None:
     spec, at, path = source.partition("@")
     name, *parts = re.split("[:,]", spec)
     known = canonical_name(name) in readers.names()
-    bundled = known and not cast("type[Reader]", readers.find(name)).needs_path
+    kind = cast("type[Reader]", readers.find(name)) if known else None
+    bundled = kind is not None and (kind.bundled or not kind.needs_path)
     if not (at or parts or bundled) or not canonical_name(name).isidentifier():
         return None
     if len(name) == 1 and not at:  # C:\\ is a drive
         return None
     if " " in source and not known:  # the source is a text
         return None
-    kind = readers.find(name)
+    kind = cast("type[Reader]", readers.find(name))
     reader: Reader = readers.make(kind, **_parameters(kind, name, parts))
-    if reader.needs_path and not (at and path):
+    if reader.needs_path and not path and (at or not reader.bundled):
         raise InputError(f"'{source}' does not say where the data are. Write {spec}@PATH, with a folder or a file.")
     if not reader.needs_path and at:
         raise InputError(f"'{source}' has a path, '{path}', but the reader '{name}' takes none. Write {spec}.")
