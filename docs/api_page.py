@@ -11,17 +11,17 @@ import headscope
 GROUPS = {
     "Load, read, capture": ("load", "read", "capture", "stream", "by_layer", "generate", "edited", "average_heads"),
     "View": ("view", "to_words", "identifiability", "importances"),
-    "Measure and compare": ("measure", "merge", "compare"),
+    "Measure, probe and compare": ("measure", "merge", "compare", "probe"),
     "Draw, save, report": ("draw", "show", "save", "open_result", "report"),
     "Train, score, prune, repeat a study": (
         *("finetune", "score", "ablate", "head_importance", "prune", "pruning_curve", "study"),
     ),
     "Objects": ("Model", "Example", "Tokens", "Trace", "Maps", "Importances"),
     "Write your own": (
-        *("Lens", "make_maps", "Statistic", "PerExample", "Batch", "Figure", "Edit", "Importance", "Study"),
+        *("Lens", "make_maps", "Statistic", "PerExample", "Batch", "Probe", "Figure", "Edit", "Importance", "Study"),
     ),
     "List what there is": (
-        *("list_lenses", "list_statistics", "list_figures", "list_edits"),
+        *("list_lenses", "list_statistics", "list_probes", "list_figures", "list_edits"),
         *("list_importance_methods", "list_readers", "list_studies", "list_families"),
     ),
     "Errors and warnings": (

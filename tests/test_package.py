@@ -19,10 +19,12 @@ ROOT = Path(__file__).parents[1]
 NAMES = {
     "Batch", "CaptureError", "DataWarning", "Edit", "Example", "Figure", "HeadscopeError", "Importance", "Importances",
     "InputError", "Lens", "LoadError", "Maps", "MissingExtra", "Model", "NotCaptured", "OutputError", "PerExample",
+    "Probe",
     "Statistic", "Study", "Tokens", "Trace", "UnknownName", "__version__", "ablate", "average_heads", "by_layer",
     "capture", "compare", "draw", "edited", "finetune", "generate", "head_importance", "identifiability", "importances",
-    "list_edits", "list_families", "list_figures", "list_importance_methods", "list_lenses", "list_readers",
-    "list_statistics", "list_studies", "load", "make_maps", "measure", "merge", "open_result", "prune",
+    "list_edits", "list_families", "list_figures", "list_importance_methods", "list_lenses", "list_probes",
+    "list_readers",
+    "list_statistics", "list_studies", "load", "make_maps", "measure", "merge", "open_result", "probe", "prune",
     "pruning_curve", "read", "report", "save", "score", "show", "stream", "study", "to_words", "view",
 }  # fmt: skip
 

@@ -8,6 +8,7 @@ from headscope.core.catalog.listing import list_families as list_families
 from headscope.core.catalog.listing import list_figures as list_figures
 from headscope.core.catalog.listing import list_importance_methods as list_importance_methods
 from headscope.core.catalog.listing import list_lenses as list_lenses
+from headscope.core.catalog.listing import list_probes as list_probes
 from headscope.core.catalog.listing import list_readers as list_readers
 from headscope.core.catalog.listing import list_statistics as list_statistics
 from headscope.core.catalog.listing import list_studies as list_studies
@@ -29,6 +30,7 @@ from headscope.core.lens import Lens as Lens
 from headscope.core.lens import view as view
 from headscope.core.maps import Maps as Maps
 from headscope.core.maps import make_maps as make_maps
+from headscope.core.probe import Probe as Probe
 from headscope.core.statistic import Statistic as Statistic
 from headscope.core.study import Study as Study
 from headscope.core.tokens import Tokens as Tokens
@@ -50,6 +52,7 @@ from headscope.maps.per_example import PerExample as PerExample
 from headscope.maps.words import to_words as to_words
 from headscope.measuring.measure import measure as measure
 from headscope.measuring.merge import merge as merge
+from headscope.measuring.probe import probe as probe
 from headscope.plotting.draw import draw as draw
 from headscope.reporting.report import report as report
 from headscope.results.compare import compare as compare

@@ -9,13 +9,14 @@ from rich.table import Table
 from headscope.core.catalog import catalogs
 from headscope.core.catalog.listing import describe_class, list_parameters
 from headscope.core.errors import unknown_name
+from headscope.core.prose import join_words
 
 
 def verb(
     catalog: Annotated[
         str | None,
         typer.Argument(
-            help="lenses, statistics, importance_methods, edits, figures, readers, studies or families. Default: all.",
+            help=f"{join_words(catalogs, 'or')}. Default: all.",
             autocompletion=lambda incomplete: [name for name in catalogs if name.startswith(incomplete)],
         ),
     ] = None,

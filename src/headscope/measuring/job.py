@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import psutil
 import torch
 
 from headscope.core.errors import DataWarning, InputError
@@ -19,7 +18,7 @@ from headscope.engine.fingerprint import fingerprint_model
 from headscope.engine.model import Model, check_model
 from headscope.engine.recording.sites import find_sites
 from headscope.measuring.observe import Observer, States
-from headscope.measuring.plan import BatchPlan, count_tokens, make_plan, parse_shard
+from headscope.measuring.plan import BatchPlan, count_tokens, make_plan, max_cells, parse_shard
 from headscope.measuring.settings import MeasureSettings
 from headscope.results.stamp import fingerprint_columns, fingerprint_examples, fingerprint_labels
 from headscope.version import __version__
@@ -106,19 +105,13 @@ def _make_inputs(observer: Observer, examples: tuple[Example, ...]) -> tuple[Inp
 
 
 def _max_cells(model: Model, settings: MeasureSettings) -> int:
-    """Return how many cells of one map a batch may have, so that all maps take at most an eighth of the memory.
+    """Return how many cells of one map a batch may have.
 
     Where layers are measured one by one, only one layer's maps are in memory; otherwise all of them are.
     """
-    config, on_cpu = model.network.config.get_text_config(), model.device.type == "cpu"
-    layers = 1 if on_cpu and settings.streams else getattr(config, "num_hidden_layers", 12)
-    maps = (
-        layers
-        * getattr(config, "num_attention_heads", 12)
-        * (2 + len(settings.all_lenses) + (4 if settings.target else 0))
-    )  # a backward pass keeps more
-    memory = psutil.virtual_memory().total if on_cpu else torch.cuda.get_device_properties(model.device).total_memory
-    return int(memory) // 8 // (4 * maps)
+    one_by_one = model.device.type == "cpu" and settings.streams
+    copies = 2 + len(settings.all_lenses) + (4 if settings.target else 0)  # a backward pass keeps more
+    return max_cells(model, copies, layers=1 if one_by_one else None)
 
 
 def _model_facts(observer: Observer) -> dict[str, Any]:

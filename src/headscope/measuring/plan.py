@@ -8,6 +8,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import psutil
+import torch
+
 from headscope.core.errors import InputError
 from headscope.core.example import Example
 from headscope.data.tokenizing.encode import tokenise, warn_truncated
@@ -68,6 +71,23 @@ def make_plan(
         batches.append(tuple(order[:size]))
         order = order[size:]
     return BatchPlan(tuple(examples), tuple(batches), tuple(lengths))
+
+
+def max_cells(model: Model, copies: int, *, layers: int | None = None) -> int:
+    """Return how many cells of one map a batch may have, so that all maps take at most an eighth of the memory.
+
+    `copies` of every map are in memory, of this number of layers, by default of all.
+    """
+    config = model.network.config.get_text_config()
+    depth = getattr(config, "num_hidden_layers", 12) if layers is None else layers
+    return device_memory(model) // 8 // (4 * depth * getattr(config, "num_attention_heads", 12) * copies)
+
+
+def device_memory(model: Model) -> int:
+    """Return the memory of a model's device, in bytes."""
+    if model.device.type == "cpu":
+        return int(psutil.virtual_memory().total)
+    return int(torch.cuda.get_device_properties(model.device).total_memory)
 
 
 def parse_shard(shard: str | tuple[int, int] | None) -> tuple[int, int]:

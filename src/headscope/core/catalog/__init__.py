@@ -1,4 +1,4 @@
-"""Find lenses, statistics, methods for importances, edits, figures, readers, studies and families by name."""
+"""Find lenses, statistics, probes, methods for importances, edits, figures, readers, studies and families by name."""
 
 import pkgutil
 import sys
@@ -173,10 +173,11 @@ figures = Catalog("figure", "figures")
 readers = Catalog("reader", "readers")
 studies = Catalog("study", "studies")
 importance_methods = Catalog("importance", "importance_methods")
+probes = Catalog("probe", "probes")
 families = Catalog("family", "families")
 catalogs = {
     catalog.folder: catalog
-    for catalog in (lenses, statistics, importance_methods, edits, figures, readers, studies, families)
+    for catalog in (lenses, statistics, probes, importance_methods, edits, figures, readers, studies, families)
 }
 
 

@@ -79,6 +79,15 @@ def list_statistics() -> Listing:
     return Listing(catalog.statistics)
 
 
+def list_probes() -> Listing:
+    """Return all probes by name: built in, installed, and defined in this session.
+
+    >>> "dependency" in hs.list_probes()
+    True
+    """
+    return Listing(catalog.probes)
+
+
 def list_figures() -> Listing:
     """Return all figures by name: built in, installed, and defined in this session.
 

@@ -1,0 +1,173 @@
+"""Fit a probe to the attention of a model: choose or train on some documents, report on others."""
+
+import random
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, TypedDict, Unpack
+
+import xarray as xr
+
+from headscope.core.catalog import lenses, probes
+from headscope.core.errors import InputError, unknown_name
+from headscope.core.example import Example, sample_examples
+from headscope.core.lens import DEFAULT_LENS, Lens
+from headscope.core.spec import to_spec
+from headscope.data.reading.read import read
+from headscope.data.tagging.tag import tag_examples
+from headscope.engine.edited import make_edits
+from headscope.engine.fingerprint import fingerprint_model
+from headscope.engine.model import Model, check_model
+from headscope.engine.progress import show_progress
+from headscope.engine.randomize import randomize
+from headscope.engine.recording.sites import find_sites
+from headscope.measuring.word_stream import StreamSettings, make_stream
+from headscope.results.accuracies import document_name, number_documents
+from headscope.results.stamp import fingerprint_columns, fingerprint_examples, hash_configs, stamp
+
+RANDOM_WEIGHTS = "random_weights"
+"""The predictor that is the same probe, fitted to the model with random weights."""
+
+
+class StreamOptions(TypedDict, total=False):
+    """Keyword options of `hs.probe` on what the model reads."""
+
+    site: str | None  # "encoder" or "decoder", where there are several
+    limit: int | None  # number of examples, sampled at random
+    seed: int  # of that sample, of the halves, and of random weights
+    max_length: int | None  # truncate texts to this number of tokens
+    batch_size: int | None
+
+
+def probe(
+    model: Model,
+    data: Any,
+    probe: Any,
+    *,
+    train: Any = None,
+    lens: Any = DEFAULT_LENS,
+    query: str = "mean",
+    random_weights: bool = False,
+    edit: Any = None,
+    progress: bool = True,
+    **options: Unpack[StreamOptions],
+) -> xr.Dataset:
+    """Fit a probe of linguistic structure to the attention between words, and return how accurate it is.
+
+    `data` is what `hs.read` reads, with the columns that the probe needs: a treebank ("trees.conllu") for syntax.
+    `probe` is a name, a spec such as "dependency:min_count=50", or an entry. It is fitted to `train`, by default to
+    half of the documents of `data`, and reported on the others; an example without the column `document` is a document
+    of its own. `lens` is the attention it reads: weights to a word are summed over its tokens, weights from it
+    averaged, or with `query="first"` those of its first token. `random_weights` fits it also to the same model with
+    random weights, as a baseline. `edit` changes the model's attention first. Options: `site`, `limit`, `seed`,
+    `max_length`, `batch_size`.
+
+    >>> columns = {"heads": (1, -1), "relations": ("nsubj", "root")}
+    >>> trees = [hs.Example(str(row), "Cats sleep", words=("Cats", "sleep"), columns=columns) for row in range(4)]
+    >>> result = hs.probe(model, trees, "dependency:min_count=4", progress=False)
+    >>> result["accuracy"].sel(task="dependency", predictor="head", relation="nsubj").item()
+    1.0
+    """
+    check_model(model)
+    entry, settings = probes.make(probe), make_stream_settings(lens, query, edit, **options)
+    limit, seed = options.get("limit"), options.get("seed", 0)
+    halves = _read_halves(data, train, limit, seed)
+    models = [model, randomize(model, seed)] if random_weights else [model]
+    with show_progress(len(models) * sum(map(len, halves)), quiet=not progress) as advance:
+        streams = ([make_stream(network, half, settings, advance) for half in halves] for network in models)
+        first, *others = (entry.fit(*pair) for pair in streams)
+    result = _add_predictor(first, others[0], RANDOM_WEIGHTS) if others else first
+    facts = {"command": "hs.probe", "probe": to_spec(entry), "random_weights": random_weights, "seed": seed}
+    return stamp(
+        result, **facts, limit=limit, **_describe(model, settings), **_describe_data(halves, split=train is None)
+    )
+
+
+def make_stream_settings(lens: Any, query: str, edit: Any, **options: Any) -> StreamSettings:
+    """Return settings from what a user writes; raise InputError for what a probe cannot read."""
+    for name in options:
+        if name not in StreamOptions.__annotations__:
+            raise unknown_name("option of hs.probe", name, StreamOptions.__annotations__)
+    chosen: Lens = lenses.make(lens)
+    if query not in ("mean", "first"):
+        raise InputError(f"query must be 'mean' or 'first', but got {query!r}. Leave it out for the mean.")
+    if "gradient" in chosen.needs:
+        raise InputError(
+            f"The lens '{to_spec(chosen)}' needs the gradient of a prediction, and a probe makes none. Choose another, "
+            "such as raw or effective."
+        )
+    sizes = {name: options.get(name) for name in ("site", "max_length", "batch_size")}
+    return StreamSettings(chosen, query, edits=make_edits(edit), **sizes)
+
+
+def split_documents(examples: Sequence[Example], seed: int = 0) -> tuple[list[Example], list[Example]]:
+    """Return two halves of the examples, with all examples of a document in one of them.
+
+    Documents are taken in random order; each goes to the half with fewer examples so far.
+    """
+    names = list(number_documents(examples))
+    if len(names) < 2:
+        raise InputError(
+            "All examples are of one document, so that there is nothing to report on: a probe is fitted on some "
+            "documents and reported on others. Give train=… with other texts."
+        )
+    random.Random(seed).shuffle(names)
+    sizes = Counter(map(document_name, examples))
+    half_of: dict[str, int] = {}
+    filled = [0, 0]
+    for name in names:
+        half_of[name] = filled.index(min(filled))
+        filled[half_of[name]] += sizes[name]
+    first, second = ([example for example in examples if half_of[document_name(example)] == half] for half in (0, 1))
+    return first, second
+
+
+def _read_halves(data: Any, train: Any, limit: int | None, seed: int) -> tuple[list[Example], list[Example]]:
+    """Return the examples to fit and those to report on, with the words of each."""
+    examples = sample_examples(_read_words(data), limit, seed)
+    if train is None:
+        return split_documents(examples, seed)
+    others = _read_words(train)
+    shared = set(number_documents(others)) & set(number_documents(examples))
+    if shared and any("document" in example.columns for example in (*others, *examples)):
+        raise InputError(
+            f"The document '{min(shared)}' is both in the data and in train, so that the report would be of what was "
+            "fitted. Leave it out of one of them."
+        )
+    return others, examples
+
+
+def _read_words(data: Any) -> list[Example]:
+    examples = list(read(data))
+    known = [example.words is not None or "spans" in example.columns for example in examples]
+    return examples if all(known) else tag_examples(examples)  # which splits texts into words
+
+
+def _add_predictor(result: xr.Dataset, other: xr.Dataset, name: str) -> xr.Dataset:
+    """Return the result with the first predictor of another one as its last."""
+    along = [variable for variable in result.data_vars if "predictor" in result[variable].dims]
+    last = other[along].isel(predictor=[0]).assign_coords(predictor=[name])
+    return result.drop_vars([*along, "predictor"]).merge(xr.concat([result[along], last], "predictor"))
+
+
+def _describe(model: Model, settings: StreamSettings) -> dict[str, Any]:
+    return {
+        "model": model.spec,
+        **hash_configs(fingerprint_model(model)),
+        **settings.to_facts(),
+        "site": settings.site or find_sites(model).main,
+        "device": model.device.type,
+        "dtype": str(model.network.dtype).removeprefix("torch."),
+    }
+
+
+def _describe_data(halves: tuple[Sequence[Example], Sequence[Example]], *, split: bool) -> dict[str, Any]:
+    examples = [example for half in halves for example in half]
+    return {
+        "data": fingerprint_examples(examples),
+        "columns": fingerprint_columns(examples),
+        "split": "halves of the documents" if split else "train was given",
+        "n": len(halves[1]),
+        "n_train": len(halves[0]),
+        "documents": len(number_documents(halves[1])),
+        "documents_train": len(number_documents(halves[0])),
+    }

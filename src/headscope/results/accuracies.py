@@ -1,0 +1,96 @@
+"""Accuracies of predictors on groups of words, with intervals and tests over documents."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from jaxtyping import Num
+
+from headscope.core.example import Example
+from headscope.uncertainty.bootstrap import bootstrap_sums, percentile_interval
+from headscope.uncertainty.corrections import correct_p_values
+from headscope.uncertainty.intervals import Array
+from headscope.uncertainty.paired import permutation_test
+
+DRAWS = 1_000
+INTERVAL = "95 %, bootstrap of documents"
+
+
+def document_name(example: Example) -> str:
+    """Return the document of an example: its column `document`, else its id."""
+    return str(example.columns.get("document", example.id))
+
+
+def number_documents(examples: Sequence[Example]) -> dict[str, int]:
+    """Return the documents of examples, numbered in the order of their first examples.
+
+    >>> number_documents([Example(name, "", columns={"document": "d"}) for name in "ab"] + [Example("c", "")])
+    {'d': 0, 'c': 1}
+    """
+    return {name: number for number, name in enumerate(dict.fromkeys(map(document_name, examples)))}
+
+
+def tabulate_accuracies(
+    hits: Num[np.ndarray, "task predictor document group"],
+    counts: Num[np.ndarray, "document group"],
+    *,
+    tasks: Sequence[str],
+    predictors: Sequence[str],
+    groups: Mapping[str, Sequence[str]],  # the name of the axis, and its labels
+    seed: int = 0,
+) -> xr.Dataset:
+    """Return the accuracy of every predictor, and the gain of the first over the second, with intervals.
+
+    `hits` are numbers of right answers, `counts` numbers of questions, by document. Intervals are percentiles of 1,000
+    bootstrap draws of documents. `gain_p` is the p-value of a paired permutation test of documents, corrected by Holm
+    for the number of groups; the first group, `all`, is a test of its own. Without a question, accuracy is NaN.
+    """
+    (axis, labels), n = *groups.items(), counts.sum(0)
+    stacked = np.moveaxis(hits, 2, 0).astype(float)  # document task predictor group
+    size = stacked[0].size
+    sums = bootstrap_sums(np.concatenate([stacked.reshape(len(counts), -1), counts], 1), draws=DRAWS, seed=seed)
+    totals = sums[:, size:].reshape(DRAWS, 1, 1, -1)
+    accuracy, drawn = divide(stacked.sum(0), n), divide(sums[:, :size].reshape(DRAWS, *stacked.shape[1:]), totals)
+    dims = ("task", "predictor", axis)
+    variables = _with_interval("accuracy", dims, accuracy, drawn, "accuracy")
+    variables["accuracy_n"] = (dims, np.broadcast_to(n, accuracy.shape).copy())
+    if len(predictors) > 1:
+        gain, drawn_gain = accuracy[:, 0] - accuracy[:, 1], drawn[:, :, 0] - drawn[:, :, 1]
+        variables |= _with_interval("gain", dims[::2], gain, drawn_gain, f"gain over {predictors[1]}")
+        p = [_test_gains(stacked[:, task], counts, seed) for task in range(len(tasks))]
+        variables["gain_p"] = (dims[::2], np.array(p), {"long_name": "p, corrected by Holm"})
+    coords = {"task": list(tasks), "predictor": list(predictors), axis: list(labels)}
+    return xr.Dataset(variables, coords).assign(documents=len(counts))
+
+
+def divide(part: Any, whole: Any) -> Array:
+    """Return part / whole, and NaN where whole is 0."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(np.asarray(part, float) / np.asarray(whole, float))
+
+
+def _with_interval(name: str, dims: tuple[str, ...], value: Any, draws: Any, long_name: str) -> dict[str, Any]:
+    low, high = percentile_interval(draws, ignore_nan=True)
+    known = ~np.isnan(value)
+    return {
+        name: (dims, value, {"long_name": long_name, "units": "", "interval": INTERVAL}),
+        f"{name}_low": (dims, np.where(known, low, np.nan)),
+        f"{name}_high": (dims, np.where(known, high, np.nan)),
+    }
+
+
+def _test_gains(
+    hits: Num[np.ndarray, "document predictor group"], counts: Num[np.ndarray, "document group"], seed: int
+) -> Array:
+    """Return a p-value for every group; those behind the first are corrected for their number."""
+    first, second = (np.stack([hits[:, predictor], counts], -1) for predictor in (0, 1))  # document group statistic
+    p = [
+        permutation_test(second[:, group], first[:, group, None], _accuracy_from_sums, seed=seed).item()
+        for group in range(counts.shape[1])
+    ]
+    return np.array([p[0], *correct_p_values(np.array(p[1:]))])
+
+
+def _accuracy_from_sums(sums: Array) -> Array:
+    return divide(sums[..., 0], sums[..., 1])
