@@ -102,3 +102,14 @@ def test_unknown_types_raise():
 def test_an_unknown_value_of_subtokens_raises():
     with pytest.raises(InputError, match="subtokens must be 'first' or 'all', but got 'last'"):
         masks(["noun"], subtokens="last")
+
+
+def test_periods_and_commas_are_found_by_their_spelling():
+    row = ["[CLS]", "He", "runs", ",", "!", ".", "[SEP]"]
+    marks, others = type_masks(Tokens.of(row), [Example("one", "He runs,!.")], ["period_comma", "other_text"])[0].int()
+    assert marks.tolist() == [0, 0, 0, 1, 0, 1, 0]
+    assert others.tolist() == [0, 1, 1, 0, 1, 0, 0]
+
+
+def test_a_word_is_any_part_of_speech_but_punctuation():
+    assert masks(["word", "punctuation"], subtokens="all") == {"word": "01110000", "punctuation": "00001000"}

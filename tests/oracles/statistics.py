@@ -116,11 +116,14 @@ def offsets(statistic, batch):
 
     def one_map(example, layer, head, size):
         values = {offset: [] for offset in range(-statistic.reach, statistic.reach + 1)}
-        for query, weights in rows(maps, example, layer, head).items():
+        asking = rows(maps, example, layer, head)
+        for query, weights in asking.items():
             for key, weight in weights.items():
                 offset = position(maps.keys, example, key) - position(maps.queries, example, query)
                 if offset in values:
                     values[offset].append(size(weight))
+        if statistic.rows == "clark":
+            return [sum(each) / len(asking) if asking else nan for each in values.values()]
         return [mean(each) for each in values.values()]
 
     return signed_and_absolute("offsets", maps, one_map)
@@ -147,12 +150,14 @@ def special_tokens(statistic, batch):
     def one_reduction(example, layer, head, size, how):
         table = []
         for role in map(ROLES.index, statistic.roles):
-            others, itself = [], []
+            others, itself, clark = [], [], []
             for query, weights in rows(maps, example, layer, head).items():
                 on = [size(weight) for key, weight in weights.items() if asked[example][key] == role]
+                clark.append(several_of(how, on) if on else 0.0)
                 if on:
                     (itself if asking[example][query] == role else others).append(several_of(how, on))
             sources = {"others": [mean(others)], "itself": [mean(itself)], "both": [mean(others), mean(itself)]}
+            sources["clark"] = [mean(clark)]
             table.append(sources[statistic.source])
         return table
 
@@ -167,10 +172,15 @@ def token_types(statistic, batch):
         role, word = ROLES[tokens.roles[example, key]], int(tokens.word[example, key])
         if kind in ROLES:
             return role == kind
+        if kind in ("period_comma", "other_text"):
+            spelling = tokens.text[example][position(tokens, example, key)]
+            return not role and (spelling in (".", ",")) == (kind == "period_comma")
         if role or word < 0:
             return False
         if statistic.subtokens == "first" and word in tokens.word[example, :key].tolist():
             return False
+        if kind == "word":
+            return batch.examples[example].columns["tags"][word] not in ("PUNCT", "_", "")
         wanted = {"noun": {"NOUN"}, "pronoun": {"PRON"}, "verb": {"VERB"}, "punctuation": {"PUNCT"}}[kind]
         wanted = wanted | ({"PROPN"} if statistic.proper_nouns and kind == "noun" else set())
         wanted = wanted | ({"AUX"} if statistic.auxiliaries and kind == "verb" else set())
@@ -187,8 +197,8 @@ def token_types(statistic, batch):
                 if statistic.source == "cls" and ROLES[maps.queries.roles[example, query]] != "cls":
                     continue
                 on = [size(weight) for key, weight in weights.items() if has_type(example, key, kind)]
-                if on:
-                    masses.append(several_of(how, on))
+                if on or statistic.source == "clark":
+                    masses.append(several_of(how, on) if on else 0.0)
             values.append(mean(masses))
         return values
 

@@ -51,3 +51,8 @@ def test_the_variables_have_readable_names():
     assert result.offsets.attrs == {"long_name": "attention weight"}
     assert result.offsets_absolute.attrs == {"long_name": "absolute attention weight"}
     assert result.offsets_sd.attrs == {}
+
+
+def test_clark_divides_by_the_number_of_all_tokens():
+    result = measure(Offsets(reach=1, rows="clark"), numbered(3), ["noun"] * 3).offsets
+    assert result.values.tolist() == [(4 + 8) / 3, (1 + 5 + 9) / 3, (2 + 6) / 3]

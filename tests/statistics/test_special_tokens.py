@@ -71,3 +71,9 @@ def test_roles_and_the_source_can_be_selected():
         SpecialTokens(roles=("spe",))
     with pytest.raises(InputError, match="There are no roles: the list is empty. Name at least one, such as 'sep'"):
         SpecialTokens(roles=())
+
+
+def test_clark_counts_the_row_of_cls_itself():
+    result = measure(SpecialTokens(source="clark"), numbered(5), PAIR).special_tokens
+    assert result.sel(role="cls", source="clark").item() == pytest.approx((1 + 6 + 11 + 16 + 21) / 5)
+    assert result.sel(role="mask", source="clark").item() == 0

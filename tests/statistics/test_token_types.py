@@ -50,3 +50,8 @@ def test_types_are_named_in_a_spec():
     assert statistics.make("token-types:types=noun+adjective").types == ("noun", "adjective")
     with pytest.raises(InputError, match="No type of token is called 'nouns'. Did you mean 'noun'"):
         TokenTypes(types=("nouns",))
+
+
+def test_clark_counts_rows_and_texts_without_the_type_as_nothing():
+    values = measure(TokenTypes(source="clark", several="sum", types=("pronoun", "verb")))
+    assert values.values.tolist() == [0, 1]

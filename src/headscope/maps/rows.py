@@ -106,6 +106,11 @@ def mean_over_rows(rows: Float[Tensor, "batch layer head query"]) -> Float[Tenso
     return mean
 
 
+def rows_with_keys(maps: Maps) -> Bool[Tensor, "batch layer query"]:
+    """Return which queries see any key."""
+    return torch.stack([visible.any(-1) for visible in maps.visible], dim=1)
+
+
 def padded_indices(mask: Bool[Tensor, "*axes token"]) -> tuple[Int[Tensor, "*axes n"], Bool[Tensor, "*axes n"]]:
     """Return the indices where a mask is true, padded to the same number, and which of them are not padding.
 

@@ -40,7 +40,14 @@ WORDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 TAGS = tuple(tag for tags in WORDS.values() for tag in tags)
 TAG_INDEX = {tag: index for index, tag in enumerate(TAGS)} | {"": -1, "_": -1}  # treebanks leave some tags blank
 
-TYPES: Mapping[str, tuple[str, ...]] = MappingProxyType({tag.lower(): (tag,) for tag in TAGS} | dict(WORDS))
+TYPES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {tag.lower(): (tag,) for tag in TAGS} | dict(WORDS) | {"word": tuple(tag for tag in TAGS if tag != "PUNCT")}
+)
+"""Types by part of speech; "word" is any but punctuation."""
+
+PERIOD_COMMA = (".", ",")
+SPELLED = ("period_comma", "other_text")
+"""Types by the spelling of a token, as Clark et al. (2019) count: . and , and all others that are not special."""
 
 DEFAULT_TYPES = ("noun", "pronoun", "verb", "punctuation", "cls", "sep")
 """The types of Sun & Marasović (2021)."""
@@ -58,7 +65,7 @@ def type_masks(
     """Return which tokens are of each type: special tokens by their role, others by the tag of their word.
 
     `proper_nouns` counts proper nouns as nouns, `auxiliaries` counts be, have and modal verbs as verbs. Of a word of
-    several tokens, the first is marked, or all of them.
+    several tokens, the first is marked, or all of them. Types by spelling mark every such token.
 
     >>> tokens = Tokens.of(["[CLS]", "hello", "[SEP]"])
     >>> type_masks(tokens, [Example("0", "hello")], ["cls", "sep"])[0].int().tolist()
@@ -71,9 +78,12 @@ def type_masks(
     real, roles = tokens.real.cpu(), tokens.roles.cpu()
     marked = first_tokens(tokens) if subtokens == "first" else real
     tags = _tag_indices(tokens, examples) if any(name in TYPES for name in types) else torch.full_like(roles, -1)
+    spelled = _spelled_masks(tokens) if any(name in SPELLED for name in types) else {}
     masks = []
     for name in types:
-        if name in SPECIAL:
+        if name in spelled:
+            masks.append(spelled[name])
+        elif name in SPECIAL:
             masks.append((roles == ROLES.index(SPECIAL[name])) & real)
         else:
             indices = [TAGS.index(tag) for tag in (*TYPES[name], *merged.get(name, ()))]
@@ -84,8 +94,8 @@ def type_masks(
 def check_types(types: Sequence[str]) -> None:
     """Raise an error for unknown types, and for an empty list."""
     for name in types:
-        if name not in TYPES and name not in SPECIAL:
-            raise unknown_name("type of token", name, [*TYPES, *SPECIAL])
+        if name not in TYPES and name not in SPECIAL and name not in SPELLED:
+            raise unknown_name("type of token", name, [*TYPES, *SPELLED, *SPECIAL])
     if not types:
         raise InputError("There are no types: the list is empty. Name at least one, such as 'noun'.")
 
@@ -95,6 +105,15 @@ def first_tokens(tokens: Tokens) -> Bool[Tensor, "batch token"]:
     word = tokens.word.cpu()
     previous = torch.cummax(torch.nn.functional.pad(word, (1, 0), value=-1)[:, :-1], dim=-1).values  # indices increase
     return (word > previous) & tokens.real.cpu()
+
+
+def _spelled_masks(tokens: Tokens) -> dict[str, Bool[Tensor, "batch token"]]:
+    """Return which tokens are a period or a comma, and which others are not special."""
+    real = tokens.real.cpu()
+    marks = torch.zeros_like(real)
+    marks[real] = torch.tensor([token.strip() in PERIOD_COMMA for row in tokens.text for token in row])
+    text = real & (tokens.roles.cpu() == 0)
+    return {"period_comma": marks & text, "other_text": text & ~marks}
 
 
 def _tag_indices(tokens: Tokens, examples: Sequence[Example]) -> Int[Tensor, "batch token"]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 import torch
@@ -12,9 +12,10 @@ from torch import Tensor
 from headscope.core.batch import Batch
 from headscope.core.errors import InputError
 from headscope.core.example import Example
+from headscope.core.spec import check_choices
 from headscope.core.tokens import Tokens
 from headscope.maps.per_example import PerExample
-from headscope.maps.rows import iterate_layers, masked_mean
+from headscope.maps.rows import iterate_layers, masked_mean, rows_with_keys
 
 
 def neighbour_indices(
@@ -37,16 +38,19 @@ def neighbour_indices(
 class Offsets(PerExample):
     """Mean weight on the token at each offset: −1 is the previous token, 0 the token itself, +1 the next token.
 
-    Rows that see no real token at an offset are left out. `offsets_absolute` is the mean of |w|.
+    Rows that see no real token at an offset are left out; `rows="clark"` counts them as 0, which divides by the number
+    of all tokens, as the code of Clark et al. (2019) does. `offsets_absolute` is the mean of |w|.
     """
 
     reach: int = 2
+    rows: Literal["neighbours", "clark"] = "neighbours"
 
     scope = "layer"
     cites = ("clark2019",)
     quantities: ClassVar = {"offsets": "attention weight", "offsets_absolute": "absolute attention weight"}
 
     def __post_init__(self) -> None:
+        check_choices(self)
         if self.reach < 0:
             raise InputError(f"The parameter 'reach' of 'offsets' must be at least 0, but got {self.reach}.")
 
@@ -66,6 +70,8 @@ class Offsets(PerExample):
             masks.append(visible.gather(-1, index) & valid)
             picked.append(weights.gather(-1, index[:, None].expand(-1, weights.shape[1], -1, -1)))
         mask, values = torch.stack(masks, dim=1)[:, :, None], torch.stack(picked, dim=1)
+        if self.rows == "clark":
+            values, mask = values * mask, rows_with_keys(batch.focus)[:, :, None, :, None]
         return {
             "offsets": masked_mean(values, mask, dim=3),
             "offsets_absolute": masked_mean(values.abs(), mask, dim=3),

@@ -14,7 +14,7 @@ from headscope.core.example import Example
 from headscope.core.spec import check_choices
 from headscope.core.tokens import ROLES, Tokens
 from headscope.maps.per_example import PerExample
-from headscope.maps.rows import REDUCTIONS, Several, masked_mean, padded_indices, reduce_columns
+from headscope.maps.rows import REDUCTIONS, Several, masked_mean, padded_indices, reduce_columns, rows_with_keys
 
 SPECIAL_ROLES = ROLES[1:]
 SOURCES = ("others", "itself")
@@ -31,12 +31,13 @@ class SpecialTokens(PerExample):
 
     If an example has several tokens of a role, their weights are summed; `several="max"` takes the largest (Sun &
     Marasović, 2021), "mean" their mean, "all" gives each of these along an axis. Rows that see none are left out.
-    `roles` and `source` select what is measured. `special_tokens_absolute` is of |w|.
+    `roles` and `source` select what is measured; `source="clark"` averages over all rows, those of the same role
+    included and those that see none as 0, as the code of Clark et al. (2019) does. `special_tokens_absolute` is of |w|.
     """
 
     several: Several = "sum"
     roles: tuple[str, ...] = SPECIAL_ROLES
-    source: Literal["both", "others", "itself"] = "both"
+    source: Literal["both", "others", "itself", "clark"] = "both"
 
     scope = "layer"
     cites = ("clark2019", "sun2021")
@@ -66,9 +67,12 @@ class SpecialTokens(PerExample):
         """Return the mean over the rows of an example that see a token of the role."""
         *columns, own_role = self.token_tables(batch)
         weights = reduce_columns(batch.focus, columns, self.several)
-        masks = {"others": ~own_role, "itself": own_role}
-        sources = torch.stack([masks[source] for source in self.axes(batch)["source"]], dim=-1)  # batch query role …
-        mask = (weights.visible[..., None] & sources[:, None])[:, :, None, ..., None]
+        if self.source == "clark":
+            mask = rows_with_keys(batch.focus)[:, :, None, :, None, None, None]
+        else:
+            masks = {"others": ~own_role, "itself": own_role}
+            sources = torch.stack([masks[source] for source in self.axes(batch)["source"]], dim=-1)  # batch query role …
+            mask = (weights.visible[..., None] & sources[:, None])[:, :, None, ..., None]
         means = [masked_mean(table[..., None, :], mask, dim=3) for table in (weights.signed, weights.absolute)]
         signed, absolute = means if self.several == "all" else (mean[..., 0] for mean in means)
         return {"special_tokens": signed, "special_tokens_absolute": absolute}

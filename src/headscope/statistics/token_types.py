@@ -11,7 +11,7 @@ from headscope.core.example import Example
 from headscope.core.spec import check_choices
 from headscope.core.tokens import ROLES, Tokens
 from headscope.maps.per_example import PerExample
-from headscope.maps.rows import REDUCTIONS, Several, masked_mean, padded_indices, reduce_columns
+from headscope.maps.rows import REDUCTIONS, Several, masked_mean, padded_indices, reduce_columns, rows_with_keys
 from headscope.maps.token_types import DEFAULT_TYPES, check_types, type_masks
 
 
@@ -20,12 +20,12 @@ class TokenTypes(PerExample):
     """Weight from [CLS] on each type of token; NaN for an example without a token of the type.
 
     If an example has several tokens of a type: the largest weight (Sun & Marasović, 2021), their sum or their mean;
-    `several="all"` gives each of these along an axis. `source="all"` averages over all rows. Of a word of several
-    tokens, the first counts, or all. Proper nouns and auxiliaries can count as nouns and verbs.
-    `token_types_absolute` is of |w|.
+    `several="all"` gives each of these along an axis. `source="all"` averages over all rows that see one, "clark" over
+    all rows, with 0 where a row sees none (the code of Clark et al., 2019). Of a word of several tokens, the first
+    counts, or all. Proper nouns and auxiliaries can count as nouns and verbs. `token_types_absolute` is of |w|.
     """
 
-    source: Literal["cls", "all"] = "cls"
+    source: Literal["cls", "all", "clark"] = "cls"
     several: Several = "max"
     types: tuple[str, ...] = DEFAULT_TYPES
     proper_nouns: bool = False
@@ -62,7 +62,8 @@ class TokenTypes(PerExample):
         """Return the mean over the rows of an example that see a token of the type."""
         index, valid, *rows = self.token_tables(batch)
         weights = reduce_columns(batch.focus, (index, valid), self.several, rows)
-        mask = weights.visible[:, :, None, ..., None]
+        seen = rows_with_keys(batch.focus)[..., None] if self.source == "clark" else weights.visible
+        mask = seen[:, :, None, ..., None]
         means = [masked_mean(table, mask, dim=3) for table in (weights.signed, weights.absolute)]
         signed, absolute = means if self.several == "all" else (mean[..., 0] for mean in means)
         return {"token_types": signed, "token_types_absolute": absolute}
