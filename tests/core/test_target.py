@@ -30,7 +30,7 @@ def test_a_function_is_a_target():
         ("label:word=his", "No parameter of the target 'label' is called 'word'."),
         ("mask:word=his,column=verb", "has a word and a column of words. Give one of them."),
         ("predicted:score=odds", "The score of a target must be probability or logit, but got 'odds'."),
-        (3, "target must be 'predicted', 'label', 'class=NAME', 'mask:word=his' or 'next:word=mat', or a function"),
+        (3, "target must be 'predicted', 'label', 'class=NAME', 'mask:word=his', 'next:word=mat' or 'loss', or"),
     ],
 )
 def test_a_wrong_target_is_refused_in_a_sentence(target, sentence):

@@ -28,7 +28,12 @@ from tests.oracles.statistics import oracle
 PLACES = [("bert", "self"), ("llama", "self"), ("modernbert", "self"), ("gpt_oss", "self"), ("t5", "cross")]
 LENSES = ["raw", "effective", "norm:merge=true"]
 WORDS = ["noun", "pron", "verb", "punct", "propn", "aux", ".", "[CLS]", "[SEP]", "[MASK]", "[E]"]
-OTHERS = {"smoothing": [0.0, 0.01], "reach": [0], "other": [lenses.make("raw")], "types": [("sep", "period_comma", "other_text", "word", "verb")]}
+OTHERS = {
+    "smoothing": [0.0, 0.01],
+    "reach": [0],
+    "other": [lenses.make("raw")],
+    "types": [("sep", "period_comma", "other_text", "word", "verb")],
+}
 OTHERS |= {"classifier": ["rules", "both"], "roles": [("sep", "cls")], "names": [("nsubj", "det", "all")]}
 few = settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 

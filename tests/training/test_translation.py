@@ -11,8 +11,9 @@ import transformers
 import headscope as hs
 from headscope.core.errors import InputError, MissingExtra
 from headscope.core.example import Example
+from headscope.data.tokenizing.masking import IGNORED
 from headscope.engine.edited import edit_if_any
-from headscope.training.encode import IGNORED, require_padding
+from headscope.training.encode import require_padding
 from headscope.training.find_task import find_task_of_head
 from headscope.training.finetuning.new_model import make_text_tokenizer
 from headscope.training.losses import compute_losses

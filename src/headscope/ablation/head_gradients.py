@@ -8,9 +8,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from headscope.core.edit import Edit, LayerHeads
+from headscope.data.tokenizing.masking import IGNORED
 from headscope.engine.edited import edited
 from headscope.engine.recording.sites import find_sites
-from headscope.training.encode import IGNORED
 from headscope.training.losses import compute_losses
 from headscope.training.predict import plan_batches
 from headscope.training.scoring import ScoringJob

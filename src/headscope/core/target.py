@@ -10,9 +10,9 @@ from headscope.core.prose import join_words
 from headscope.core.spec import parse_spec
 
 Score = Literal["probability", "logit"]
-KINDS = ("predicted", "label", "class", "mask", "next")
-PARAMETERS = {"mask": {"word", "column"}, "next": {"word", "column"}}
-"""What the kinds of targets take beside `score`."""
+KINDS = ("predicted", "label", "class", "mask", "next", "loss")
+PARAMETERS = {"mask": {"word", "column", "score"}, "next": {"word", "column", "score"}, "loss": {"seed"}}
+"""What the kinds of targets take; others take `score`."""
 
 
 @dataclass(frozen=True)
@@ -21,10 +21,12 @@ class PredictionTarget:
 
     "predicted" is the class that the model predicts, its word at the mask token, or its next token, depending on its
     head. "label" is the label of each example, "class=NAME" one class for all. "mask:word=his" is a word at the mask
-    token, "next:word=mat" the word after the text; `column` takes the word from a column of each example.
+    token, "next:word=mat" the word after the text; `column` takes the word from a column of each example. "loss" is no
+    prediction but the loss of the model's task: of the label, of tokens that are masked for it, drawn with `seed`, or
+    of all next tokens.
 
     >>> parse_target("mask:word=his")
-    PredictionTarget(kind='mask', name='his', column=None, score='probability', function=None)
+    PredictionTarget(kind='mask', name='his', column=None, score='probability', seed=0, function=None)
     >>> parse_target("class=entailment:score=logit").spec
     'class=entailment:score=logit'
     """
@@ -33,6 +35,7 @@ class PredictionTarget:
     name: str | None = None  # a class or a word; None for the predicted one
     column: str | None = None
     score: Score = "probability"
+    seed: int = 0  # of the masks of a masked language model, for its loss
     function: Callable[[Any], Any] | None = None  # from the model's output to one number for each example
 
     @property
@@ -44,6 +47,8 @@ class PredictionTarget:
         parts = {"word": self.name if self.kind != "class" else None, "column": self.column}
         if self.score != "probability":
             parts["score"] = self.score
+        if self.seed:
+            parts["seed"] = str(self.seed)
         rest = ",".join(f"{name}={value}" for name, value in parts.items() if value is not None)
         return f"{head}:{rest}" if rest else head
 
@@ -65,14 +70,15 @@ def parse_target(target: Any) -> PredictionTarget:
         raise unknown_name("target", kind, KINDS)
     if kind == "class":
         raise InputError(f"The target {target!r} names no class. Write class=NAME or class=INDEX.")
-    known = {"score", *PARAMETERS.get(kind, ())}
+    known = PARAMETERS.get(kind, {"score"})
     for name in parameters:
         if name not in known:
             raise unknown_name(f"parameter of the target '{kind}'", name, known)
     if "word" in parameters and "column" in parameters:
         raise InputError(f"The target {target!r} has a word and a column of words. Give one of them.")
     score = _check_score(parameters.get("score", "probability"))
-    return PredictionTarget(kind, parameters.get("word"), parameters.get("column"), score)
+    seed = _check_seed(parameters.get("seed", "0"))
+    return PredictionTarget(kind, parameters.get("word"), parameters.get("column"), score, seed)
 
 
 def _check_score(score: str) -> Score:
@@ -81,5 +87,11 @@ def _check_score(score: str) -> Score:
     raise InputError(f"The score of a target must be {join_words(get_args(Score), 'or')}, but got {score!r}.")
 
 
+def _check_seed(seed: str) -> int:
+    if seed.isdecimal():
+        return int(seed)
+    raise InputError(f"The seed of a target must be a whole number, but got {seed!r}.")
+
+
 def _examples() -> list[str]:
-    return ["'predicted'", "'label'", "'class=NAME'", "'mask:word=his'", "'next:word=mat'"]
+    return ["'predicted'", "'label'", "'class=NAME'", "'mask:word=his'", "'next:word=mat'", "'loss'"]

@@ -32,6 +32,7 @@ class Inputs:
     target: Tokens | None = None  # what the decoder of an encoder-decoder model reads
     grid: tuple[int, int] | None = None  # rows and columns of an image's patches
     images: Callable[[], tuple[Example, ...]] | None = None  # the examples of a tower that reads images
+    token_labels: Tensor | None = None  # the ids of tokens that were masked, -100 elsewhere
 
     def tokens_at(
         self, site: str, sides: tuple[str | None, str | None], shape: tuple[int, int, int]

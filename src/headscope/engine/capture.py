@@ -15,6 +15,7 @@ from headscope.data.reading.read import read, read_texts
 from headscope.engine.batch import Inputs, inputs_from_tensors, make_batches
 from headscope.engine.gradient import allow_gradients, compute_gradients, detach_output
 from headscope.engine.images import process_images
+from headscope.engine.loss import mask_inputs
 from headscope.engine.model import Model, check_model, name_modules
 from headscope.engine.readout import find_readout
 from headscope.engine.recording.hooks import mark_forwards, record_hooks
@@ -203,6 +204,7 @@ def capture_batch(model: Model, inputs: Inputs, request: Request) -> Trace:
     if request.target is None:
         recorder = record(model, inputs.tensors, request.site)
     else:
+        inputs = mask_inputs(model, inputs, request.target.seed) if request.target.kind == "loss" else inputs
         recorder = record_gradient(model, inputs, request)
     return make_trace(model, inputs, request, recorder)
 

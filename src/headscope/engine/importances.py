@@ -59,6 +59,11 @@ def importances(
     """
     check_model(model)
     chosen, aim = importance_methods.make(method), parse_target(target)
+    if aim.kind == "loss":
+        raise InputError(
+            "target='loss' is the loss of a whole task, but importances explain one prediction. Give 'label' or "
+            "'mask:word=WORD', or see the gradient of the loss: hs.capture(model, text, target='loss')."
+        )
     if isinstance(data, Mapping) or model.network.main_input_name != "input_ids":
         raise InputError("Importances are of the tokens of texts. Give texts to a model that reads texts.")
     if batch_size < 1:

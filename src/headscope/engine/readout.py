@@ -14,6 +14,7 @@ from headscope.core.prose import count_noun, join_words
 from headscope.core.target import PredictionTarget
 from headscope.core.tokens import ROLES
 from headscope.engine.batch import Inputs
+from headscope.engine.loss import class_losses, next_token_labels, number_losses, predicts_masked, token_losses
 from headscope.engine.model import Model
 
 Link = Literal["softmax", "sigmoid", "identity"]
@@ -91,6 +92,9 @@ def find_readout(model: Model, inputs: Inputs, output: Any, target: PredictionTa
             f"target={target.spec!r} asks for a prediction, but {kind} has no head that predicts one. Load a model "
             "with a head, fine-tune this one (hs.finetune), or give a function of its output as target."
         )
+    if target.kind == "loss":
+        zeros = torch.zeros(count, dtype=torch.long, device=model.device)
+        return Readout(zeros, ("loss",) * count, "identity", function=_find_loss(model, inputs, logits))
     if _predicts_classes(model, logits, count):
         return _read_class(model, inputs, logits, target)
     if logits.ndim == 3 and model.network.get_output_embeddings() is not None:
@@ -98,6 +102,27 @@ def find_readout(model: Model, inputs: Inputs, output: Any, target: PredictionTa
     raise InputError(
         f"target={target.spec!r} needs one prediction for each text or word, but the logits of {kind} have shape "
         f"{list(logits.shape)}. Give a function of its output as target."
+    )
+
+
+def _find_loss(model: Model, inputs: Inputs, logits: Tensor) -> Callable[[Any], Tensor]:
+    """Return the function from an output of these inputs to the loss of each example."""
+    config, kind = model.network.config, type(model.network).__name__
+    if _predicts_classes(model, logits, len(inputs.examples)):
+        problem, classes = getattr(config, "problem_type", None), logits.shape[-1]
+        if classes == 1:
+            numbers = _find_numbers(inputs)
+            return lambda output: number_losses(output.logits, numbers)
+        if problem in (None, "single_label_classification"):
+            labels = _find_labels(inputs, [str(config.id2label.get(index, index)) for index in range(classes)])
+            return lambda output: class_losses(output.logits, labels)
+    elif logits.ndim == 3 and model.network.get_output_embeddings() is not None and not config.is_encoder_decoder:
+        masked = inputs.tensors.get("labels") if inputs.token_labels is None else inputs.token_labels
+        targets = masked if masked is not None and predicts_masked(model) else next_token_labels(inputs)
+        return lambda output: token_losses(output.logits, targets.to(output.logits.device))
+    raise InputError(
+        f"target='loss' is known for classes, numbers, masked words and next words, but not for {kind}. Give a "
+        "function of its output as target."
     )
 
 
@@ -176,6 +201,16 @@ def _find_labels(inputs: Inputs, names: Sequence[str]) -> list[int]:
                 "Number the classes alike."
             )
     return list(labels)
+
+
+def _find_numbers(inputs: Inputs) -> list[float]:
+    for example in inputs.examples:
+        if not isinstance(example.label, int | float):
+            raise InputError(
+                f"target='loss' needs the number that is right for each example, but the label of example "
+                f"'{example.id}' is {example.label!r}. Give labels, or target='predicted'."
+            )
+    return [float(example.label or 0) for example in inputs.examples]
 
 
 def _read_word(model: Model, inputs: Inputs, logits: Tensor, target: PredictionTarget) -> Readout:

@@ -94,7 +94,8 @@ def _split_plain(lines: Iterable[Line]) -> Iterator[list[Paragraph] | Malformed]
         paragraph = list(group)
         broken = [Malformed(number, problem) for number, _, problem in paragraph if problem]
         if broken:
-            yield from (run, *broken)
+            yield run
+            yield from broken
             run = []
         elif filled:
             run.append((paragraph[0][0], " ".join(text.strip() for _, text, _ in paragraph)))

@@ -71,7 +71,7 @@ class SpecialTokens(PerExample):
             mask = rows_with_keys(batch.focus)[:, :, None, :, None, None, None]
         else:
             masks = {"others": ~own_role, "itself": own_role}
-            sources = torch.stack([masks[source] for source in self.axes(batch)["source"]], dim=-1)  # batch query role …
+            sources = torch.stack([masks[source] for source in self.axes(batch)["source"]], dim=-1)
             mask = (weights.visible[..., None] & sources[:, None])[:, :, None, ..., None]
         means = [masked_mean(table[..., None, :], mask, dim=3) for table in (weights.signed, weights.absolute)]
         signed, absolute = means if self.several == "all" else (mean[..., 0] for mean in means)

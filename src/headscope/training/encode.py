@@ -10,8 +10,7 @@ from torch import Tensor
 from headscope.core.errors import InputError
 from headscope.core.example import Example
 from headscope.data.tokenizing.encode import EncodedExample, pad_lists, tokenise, warn_truncated
-
-IGNORED = -100  # label of a token that does not count, for every loss of torch
+from headscope.data.tokenizing.masking import IGNORED
 
 
 def tokenise_examples(

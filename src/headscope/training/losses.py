@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from headscope.training.encode import IGNORED
+from headscope.data.tokenizing.masking import IGNORED
 from headscope.training.task import Task
 
 Losses = tuple[Tensor, Tensor]

@@ -10,7 +10,8 @@ from torch import Tensor
 from headscope.core.errors import InputError
 from headscope.core.example import Example
 from headscope.data.tokenizing.encode import EncodedExample, pad_lists
-from headscope.training.encode import IGNORED, pad_rows, tokenise_examples
+from headscope.data.tokenizing.masking import IGNORED
+from headscope.training.encode import pad_rows, tokenise_examples
 from headscope.training.metrics import Metric, make_token_metrics
 from headscope.training.task import Answers, Draw, Task
 

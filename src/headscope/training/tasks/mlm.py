@@ -11,12 +11,10 @@ from torch import Tensor
 from headscope.core.errors import InputError
 from headscope.core.example import Example
 from headscope.data.tokenizing.encode import EncodedExample, pad_lists
-from headscope.training.encode import IGNORED, pad_rows, tokenise_examples
+from headscope.data.tokenizing.masking import IGNORED, mask_tokens
+from headscope.training.encode import pad_rows, tokenise_examples
 from headscope.training.metrics import Metric, make_token_metrics
 from headscope.training.task import Answers, Draw, Task
-
-SELECTED, MASKED, REPLACED = 0.15, 0.8, 0.1
-"""Share of tokens that are predicted; of these, the shares that are masked and replaced by a random token."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +47,7 @@ class Mlm(Task):
 
     def make_batch(self, tokenizer: Any, rows: Sequence[EncodedExample], draw: Draw) -> dict[str, Tensor]:
         """Return one padded batch with masked tokens; the same seed, epoch and index give the same masks."""
-        masked = [_mask_tokens(tokenizer, row, np.random.default_rng((*draw, row["index"]))) for row in rows]
+        masked = [_mask_row(tokenizer, row, np.random.default_rng((*draw, row["index"]))) for row in rows]
         labels = pad_lists([row["labels"] for row in masked], IGNORED, left=tokenizer.padding_side == "left")
         return {**pad_rows(tokenizer, masked), "labels": labels}
 
@@ -69,17 +67,7 @@ class Mlm(Task):
         return make_token_metrics(answers)
 
 
-def _mask_tokens(tokenizer: Any, row: EncodedExample, random: np.random.Generator) -> EncodedExample:
-    """Return a row with at least one of its tokens masked, replaced or kept, and these as its labels."""
-    ids, special = np.array(row["input_ids"]), np.array(row["special_tokens_mask"], bool)
-    selected = (random.random(len(ids)) < SELECTED) & ~special
-    if not selected.any():
-        selected[random.choice(np.flatnonzero(~special))] = True
-    draws = random.random(len(ids))
-    replacements = random.integers(0, len(tokenizer), len(ids))
-    changed = np.where(draws < MASKED, tokenizer.mask_token_id, np.where(draws < MASKED + REPLACED, replacements, ids))
-    return {
-        **row,
-        "input_ids": np.where(selected, changed, ids).tolist(),
-        "labels": np.where(selected, ids, IGNORED).tolist(),
-    }
+def _mask_row(tokenizer: Any, row: EncodedExample, random: np.random.Generator) -> EncodedExample:
+    """Return a row with some of its tokens masked, and these as its labels."""
+    ids, labels = mask_tokens(tokenizer, row["input_ids"], row["special_tokens_mask"], random)
+    return {**row, "input_ids": ids, "labels": labels}

@@ -11,7 +11,8 @@ from torch import Tensor
 from headscope.core.errors import InputError
 from headscope.core.example import Example
 from headscope.data.tokenizing.encode import EncodedExample, pad_lists, warn_truncated
-from headscope.training.encode import IGNORED, pad_rows, tokenise_examples
+from headscope.data.tokenizing.masking import IGNORED
+from headscope.training.encode import pad_rows, tokenise_examples
 from headscope.training.losses import sum_token_losses
 from headscope.training.metrics import Metric, divide_sums, make_sum_metric
 from headscope.training.task import Answers, Draw, Task, run_network
