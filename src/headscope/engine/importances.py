@@ -59,15 +59,7 @@ def importances(
     """
     check_model(model)
     chosen, aim = importance_methods.make(method), parse_target(target)
-    if aim.kind == "loss":
-        raise InputError(
-            "target='loss' is the loss of a whole task, but importances explain one prediction. Give 'label' or "
-            "'mask:word=WORD', or see the gradient of the loss: hs.capture(model, text, target='loss')."
-        )
-    if isinstance(data, Mapping) or model.network.main_input_name != "input_ids":
-        raise InputError("Importances are of the tokens of texts. Give texts to a model that reads texts.")
-    if batch_size < 1:
-        raise InputError(f"batch_size must be at least 1, but got {batch_size}.")
+    _check_request(model, data, aim, batch_size)
     examples = read_texts(data)
     longest = check_max_length(model, examples, max_length)
     rows: dict[int, Row] = {}
@@ -79,6 +71,18 @@ def importances(
     result = _collect(examples, [rows[index] for index in range(len(examples))], chosen, aim.spec, source)
     _warn_about_nan(result)
     return result
+
+
+def _check_request(model: Model, data: Any, target: PredictionTarget, batch_size: int) -> None:
+    if target.kind == "loss":
+        raise InputError(
+            "target='loss' is the loss of a whole task, but importances explain one prediction. Give 'label' or "
+            "'mask:word=WORD', or see the gradient of the loss: hs.capture(model, text, target='loss')."
+        )
+    if isinstance(data, Mapping) or model.network.main_input_name != "input_ids":
+        raise InputError("Importances are of the tokens of texts. Give texts to a model that reads texts.")
+    if batch_size < 1:
+        raise InputError(f"batch_size must be at least 1, but got {batch_size}.")
 
 
 def _collect(

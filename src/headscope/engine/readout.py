@@ -14,6 +14,7 @@ from headscope.core.prose import count_noun, join_words
 from headscope.core.target import PredictionTarget
 from headscope.core.tokens import ROLES
 from headscope.engine.batch import Inputs
+from headscope.engine.labels import find_labels, find_numbers
 from headscope.engine.loss import class_losses, next_token_labels, number_losses, predicts_masked, token_losses
 from headscope.engine.model import Model
 
@@ -111,10 +112,10 @@ def _find_loss(model: Model, inputs: Inputs, logits: Tensor) -> Callable[[Any], 
     if _predicts_classes(model, logits, len(inputs.examples)):
         problem, classes = getattr(config, "problem_type", None), logits.shape[-1]
         if classes == 1:
-            numbers = _find_numbers(inputs)
+            numbers = find_numbers(inputs)
             return lambda output: number_losses(output.logits, numbers)
         if problem in (None, "single_label_classification"):
-            labels = _find_labels(inputs, [str(config.id2label.get(index, index)) for index in range(classes)])
+            labels = find_labels(inputs, [str(config.id2label.get(index, index)) for index in range(classes)])
             return lambda output: class_losses(output.logits, labels)
     elif logits.ndim == 3 and model.network.get_output_embeddings() is not None and not config.is_encoder_decoder:
         masked = inputs.tensors.get("labels") if inputs.token_labels is None else inputs.token_labels
@@ -151,7 +152,7 @@ def _read_class(model: Model, inputs: Inputs, logits: Tensor, target: Prediction
     elif target.kind == "class":
         choice = torch.full_like(logits[:, 0], _find_class(str(target.name), names), dtype=torch.long)
     else:
-        choice = torch.tensor(_find_labels(inputs, names), device=logits.device)
+        choice = torch.tensor(find_labels(inputs, names), device=logits.device)
     link: Link = "identity" if target.score == "logit" else "softmax"
     if link == "softmax" and problem == "multi_label_classification":
         link = "sigmoid"
@@ -180,37 +181,6 @@ def _find_class(name: str, names: Sequence[str]) -> int:
     if name.isdigit() and int(name) < len(names):
         return int(name)
     raise InputError(f"This model has no class '{name}'. Its classes: {join_words(names, limit=12)}.")
-
-
-def _find_labels(inputs: Inputs, names: Sequence[str]) -> list[int]:
-    """Return the label of each example, from the examples or from a tokenised batch."""
-    label_tensor = inputs.tensors.get("labels")
-    labels: list[Any] = (
-        [example.label for example in inputs.examples] if label_tensor is None else label_tensor.tolist()
-    )
-    for example, label in zip(inputs.examples, labels, strict=True):
-        if isinstance(label, bool) or not isinstance(label, int) or not 0 <= label < len(names):
-            raise InputError(
-                f"target='label' needs the label of each example as a number from 0 to {len(names) - 1}, but that of "
-                f"example '{example.id}' is {label!r}. Give labels, or target='predicted'."
-            )
-        called = example.columns.get("label_name")
-        if called not in (None, names[label]) and names[label] != f"LABEL_{label}" and not names[label].isdigit():
-            raise InputError(
-                f"The label {label} of example '{example.id}' is '{called}', but '{names[label]}' for the model. "
-                "Number the classes alike."
-            )
-    return list(labels)
-
-
-def _find_numbers(inputs: Inputs) -> list[float]:
-    for example in inputs.examples:
-        if not isinstance(example.label, int | float):
-            raise InputError(
-                f"target='loss' needs the number that is right for each example, but the label of example "
-                f"'{example.id}' is {example.label!r}. Give labels, or target='predicted'."
-            )
-    return [float(example.label or 0) for example in inputs.examples]
 
 
 def _read_word(model: Model, inputs: Inputs, logits: Tensor, target: PredictionTarget) -> Readout:
