@@ -37,3 +37,13 @@ def test_the_sample_is_from_gap():
     examples = read("sample")
     assert len(examples) == 100
     assert all(each.text[each.columns["B-offset"] :].startswith(each.columns["B"]) for each in examples)
+
+
+def test_the_package_has_two_splits():
+    assert len(read("gap:development")) == 2000
+    validation = read("gap:validation")
+    assert (len(validation), validation[0].columns["Pronoun-offset"]) == (454, 256)
+    with pytest.raises(
+        InputError, match=r"holds the splits development and validation of GAP, but got 'test'.*gap:test@PATH"
+    ):
+        read("gap:test")

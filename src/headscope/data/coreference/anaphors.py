@@ -35,7 +35,7 @@ def list_anaphors(example: Example) -> list[Anaphor]:
         mention = mentions[number]
         others = [other for other in mentions if other.head != mention.head]
         candidates = others if chosen is not None else [other for other in others if other.head < mention.head]
-        candidates.sort(key=lambda other: (abs(other.head - mention.head), other.head, other.first, other.last))  # noqa: B023  (used at once)
+        candidates.sort(key=lambda other: (abs(other.head - mention.head), other.head, other.first, other.last))
         right_heads = {other.head for other in candidates if other.entity == mention.entity}
         if right_heads:
             right = tuple(other.head in right_heads for other in candidates)

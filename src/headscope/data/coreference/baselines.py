@@ -23,10 +23,11 @@ _FORMS: dict[Traits, str] = {
 PRONOUN_TRAITS: Mapping[str, Traits] = {form: traits for traits, forms in _FORMS.items() for form in forms.split()}
 """`they` may be one person, so it has no number."""
 
-GENDERS: Mapping[str, str] = {
-    **dict.fromkeys("man boy father son brother husband uncle king prince gentleman mr. mr sir lord".split(), "masculine"),
-    **dict.fromkeys("woman girl mother daughter sister wife aunt queen princess lady mrs. mrs ms. ms".split(), "feminine"),
+_GENDERED = {
+    "masculine": "man boy father son brother husband uncle king prince gentleman mr. mr sir lord",
+    "feminine": "woman girl mother daughter sister wife aunt queen princess lady mrs. mrs ms. ms",
 }
+GENDERS: Mapping[str, str] = {word: gender for gender, words in _GENDERED.items() for word in words.split()}
 
 
 def pick_nearest(example: Example, anaphor: Anaphor) -> int:  # noqa: ARG001  (all baselines have the same arguments)

@@ -2,20 +2,22 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from types import MappingProxyType
 from typing import Any
 
 from headscope.core.errors import InputError
 from headscope.core.example import Example
-from headscope.data.tokenizing.words import split_words
+from headscope.data.tokenizing.words import Span, split_words
 
 KINDS = ("pronoun", "proper", "nominal")
 
-PRONOUNS = frozenset(
-    "i me my mine myself you your yours yourself yourselves he him his himself she her hers herself it its itself we us "
-    "our ours ourselves they them their theirs themselves themself this that these those who whom whose which what one "
-    "one's oneself".split()
-)
+_SPELLED = """
+i me my mine myself you your yours yourself yourselves he him his himself she her hers herself it its itself
+we us our ours ourselves they them their theirs themselves themself
+this that these those who whom whose which what one one's oneself
+"""
+PRONOUNS = frozenset(_SPELLED.split())
 """English words that are pronouns where the data have no tags."""
 
 GAP_COLUMNS = ("Pronoun", "A", "B")
@@ -95,15 +97,22 @@ def add_gap_mentions(example: Example) -> Example:
             f"Example '{example.id}' of GAP does not say to whom its pronoun refers: it has no A-coref and B-coref."
         )
     referent = next((name for name in ("A", "B") if columns[f"{name}-coref"]), "neither")
-    spans = split_words(example.text)
+    starts = [int(columns[f"{name}-offset"]) for name in GAP_COLUMNS]
+    ends = [start + len(columns[name]) for name, start in zip(GAP_COLUMNS, starts, strict=True)]
+    spans = _cut_words(split_words(example.text), [*starts, *ends])
     mentions = []
-    for name, entity in zip(GAP_COLUMNS, (referent, "A", "B"), strict=True):
-        start = int(columns[f"{name}-offset"])
-        inside = [word for word, span in enumerate(spans) if span[1] > start and span[0] < start + len(columns[name])]
+    for start, end, entity in zip(starts, ends, (referent, "A", "B"), strict=True):
+        inside = [word for word, span in enumerate(spans) if span[1] > start and span[0] < end]
         mentions.append((inside[0], inside[-1], entity, "person"))
     added: dict[str, Any] = {"spans": tuple(spans), "mentions": tuple(mentions), "anaphors": (0,)}
     added |= {"mention_heads": tuple(mention[0] for mention in mentions), "document": columns.get("URL", example.id)}
     return replace(example, columns=MappingProxyType({**columns, **added}))
+
+
+def _cut_words(spans: Sequence[Span], boundaries: Sequence[int]) -> list[Span]:
+    """Return words that end where a mention does: in "home.He left" there is no space before the pronoun."""
+    cuts = sorted({*boundaries, *(start for start, _ in spans), *(end for _, end in spans)})
+    return [piece for piece in pairwise(cuts) if any(start <= piece[0] and piece[1] <= end for start, end in spans)]
 
 
 def _find_heads(example: Example, spans: Sequence[tuple[int, int, str]]) -> list[int]:

@@ -53,9 +53,7 @@ def _select(example: Example, counts: Counter[tuple[str, str]]) -> Example:
     columns["mentions"] = tuple(example.columns["mentions"][number] for number in numbers)
     if "anaphors" in columns:
         columns["anaphors"] = tuple(numbers.index(number) for number in columns["anaphors"] if number in numbers)
-    return Example(
-        example.id, example.text, example.pair, example.words, example.label, MappingProxyType(columns)
-    )
+    return Example(example.id, example.text, example.pair, example.words, example.label, MappingProxyType(columns))
 
 
 def _entities(example: Example) -> list[Any]:
