@@ -2,6 +2,7 @@ from headscope.ablation.ablate import ablate as ablate
 from headscope.ablation.average_heads import average_heads as average_heads
 from headscope.ablation.head_importance import head_importance as head_importance
 from headscope.ablation.pruning_curve import pruning_curve as pruning_curve
+from headscope.audit.cues import cues as cues
 from headscope.core.batch import Batch as Batch
 from headscope.core.catalog.listing import list_edits as list_edits
 from headscope.core.catalog.listing import list_families as list_families

@@ -2,7 +2,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from headscope.uncertainty.intervals import mean_interval, student_margin, t_quantile, t_test, wilson_interval
+from headscope.uncertainty.intervals import (
+    binomial_test,
+    mean_interval,
+    student_margin,
+    t_quantile,
+    t_test,
+    wilson_interval,
+    wilson_intervals,
+)
 
 VALUES = [1.0, 2.0, 4.0, 4.5]
 
@@ -50,3 +58,15 @@ def test_the_interval_of_a_proportion_is_scipys(successes, total):
 
 def test_no_observation_has_no_interval():
     assert np.isnan(wilson_interval(0, 0)).all()
+
+
+def test_several_proportions_have_the_intervals_of_each():
+    ends = wilson_intervals(np.array([0, 8, 0]), np.array([5, 10, 0]))
+    np.testing.assert_allclose(np.stack(ends, 1), [wilson_interval(*pair) for pair in ((0, 5), (8, 10), (0, 0))])
+
+
+@pytest.mark.parametrize(("successes", "total", "chance"), [(0, 5, 0.5), (8, 10, 0.3), (30, 100, 0.5), (3, 3, 1 / 3)])
+def test_the_binomial_test_doubles_the_smaller_tail(successes, total, chance):
+    tails = [stats.binomtest(successes, total, chance, alternative=side).pvalue for side in ("less", "greater")]
+    expected = min(1.0, 2 * min(tails))
+    assert float(binomial_test(successes, total, chance)) == pytest.approx(expected, rel=1e-9)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
-Numbers = np.ndarray[Any, np.dtype[Any]] | np.generic | float
+Numbers = np.ndarray[Any, np.dtype[Any]] | np.generic | float | int
 """An array or a single number."""
 
 CONFIDENCE = 0.95
@@ -81,12 +81,29 @@ def wilson_interval(successes: int, total: int, confidence: float = CONFIDENCE) 
     >>> [round(end, 3) for end in wilson_interval(8, 10)]
     [0.49, 0.943]
     """
+    low, high = wilson_intervals(successes, total, confidence)
+    return float(low), float(high)
+
+
+def wilson_intervals(successes: Numbers, total: Numbers, confidence: float = CONFIDENCE) -> tuple[Array, Array]:
+    """Return the ends of Wilson's interval of each of several proportions; NaN for a total of 0."""
     from scipy.special import ndtri
 
-    if not total:
-        return float("nan"), float("nan")
     z = float(ndtri((1 + confidence) / 2))
-    share, extra = successes / total, z**2 / total
-    centre = share + extra / 2
-    margin = z * np.sqrt(share * (1 - share) / total + extra / (4 * total))
-    return float((centre - margin) / (1 + extra)), float((centre + margin) / (1 + extra))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        share, extra = np.asarray(successes) / np.asarray(total), z**2 / np.asarray(total)
+        centre, margin = share + extra / 2, z * np.sqrt(share * (1 - share) / total + extra / (4 * np.asarray(total)))
+        return np.asarray((centre - margin) / (1 + extra)), np.asarray((centre + margin) / (1 + extra))
+
+
+def binomial_test(successes: Numbers, total: Numbers, chance: Numbers) -> Array:
+    """Return the exact p-value of each proportion against chance: twice the smaller tail, at most 1.
+
+    >>> binomial_test(np.array([5, 3, 0]), np.array([5, 6, 0]), 0.5).tolist()
+    [0.0625, 1.0, 1.0]
+    """
+    from scipy.special import bdtr, bdtrc
+
+    successes, total = np.asarray(successes, float), np.asarray(total, np.int64)
+    tails = bdtr(successes, total, chance), bdtrc(successes - 1, total, chance)
+    return np.asarray(np.minimum(2 * np.minimum(*tails), 1.0))

@@ -1,0 +1,86 @@
+"""`hs.cues`: words that tell the label, whatever the rest of the input says (Niven & Kao, 2019)."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from headscope.audit.count_cues import count_cues
+from headscope.audit.labelled_texts import LabelledTexts, prepare_texts
+from headscope.audit.occurrences import check_patterns, find_occurrences
+from headscope.audit.points import check_variant, find_points
+from headscope.core.errors import InputError
+from headscope.results.stamp import fingerprint_examples, stamp
+
+SMOOTHING = 100.0
+"""As in the code of the paper."""
+
+MAX_LENGTH = 9
+
+
+def cues(
+    data: Any,
+    *,
+    ngrams: Sequence[int] = (1, 2),
+    patterns: Mapping[str, str] | Sequence[str] = (),
+    variant: str = "exclusive",
+    parts: str | Sequence[str] | None = None,
+    min_count: int = 1,
+    smoothing: float = SMOOTHING,
+) -> xr.Dataset:
+    """Count how well every word, n-gram and pattern alone tells the label; no model is involved.
+
+    A cue applies to a multiple choice if it is in exactly one of the choices, and to a text that is to be classified if
+    it is in the text. For each cue there are `applicability`, the number of examples to which it applies;
+    `productivity`, the share of these in which it is right: the choice with the cue is the right one, or the text has
+    the label that the cue favours (the coordinate `label`, the class with the largest productivity over its chance);
+    `coverage`, applicability over all examples; `chance`, what productivity would be without any relation; `gain` =
+    coverage · (productivity − chance); and `pmi`, the pointwise mutual information of cue and label in nats, with
+    `smoothing` added to the counts. Intervals are Wilson's (95 %), and `productivity_p` is of an exact binomial test,
+    corrected by Holm for all cues in `productivity_p_adjusted`. Cues are sorted by gain.
+
+    `variant="either"` repeats the code of the paper: a cue applies if at least one of the choices has it, is right if
+    the right choice does, and 1 is added to all counts. `parts` are "text", "pair", "choices" or names of columns.
+    `patterns` are regular expressions, with or without names, for texts in lower case. Cues that apply to fewer
+    examples than `min_count` are left out.
+
+    >>> rows = [{"text": "Rain.", "choices": ["it is wet", "it is not wet"], "label": 0},
+    ...         {"text": "Sun.", "choices": ["it is not dry", "it is dry"], "label": 1}]
+    >>> data = hs.cues(hs.read(rows, choices="choices"), ngrams=(1,))
+    >>> data.sel(cue="not")[["applicability", "productivity"]].to_array().values.tolist()
+    [2.0, 0.0]
+    """
+    checked, named = check_variant(variant), check_patterns(patterns)
+    _check_numbers(ngrams, named, min_count, smoothing)
+    prepared = prepare_texts(data, parts)
+    if variant != "exclusive" and prepared.kind != "choice":
+        raise InputError(f"variant={variant!r} is about choices, but these are labelled texts. Leave it out.")
+    found = find_occurrences(prepared.texts, prepared.groups, ngrams, named)
+    points = find_points(prepared, found, checked)
+    table = count_cues(prepared, found, points, checked, min_count, smoothing)
+    counted = {"cues": table.sizes["cue"], "cues_found": len(found.names)}
+    asked = {"variant": variant, "ngrams": sorted(set(ngrams)), "patterns": named, "min_count": min_count}
+    return stamp(table, command="hs.cues", **asked, smoothing=smoothing, **counted, **_describe(prepared))
+
+
+def _describe(data: LabelledTexts) -> dict[str, Any]:
+    """Return the facts about the data that a result is stamped with."""
+    return {
+        "kind": data.kind,
+        "parts": list(data.parts),
+        "data": fingerprint_examples(data.examples, labels=True),
+        "n": len(data.examples),
+        "unlabelled": data.unlabelled,
+    }
+
+
+def _check_numbers(ngrams: Sequence[int], patterns: Mapping[str, str], min_count: int, smoothing: float) -> None:
+    if not ngrams and not patterns:
+        raise InputError("There is nothing to look for: ngrams is empty and there are no patterns. Give at least one.")
+    if any(not isinstance(length, int) or not 1 <= length <= MAX_LENGTH for length in ngrams):
+        raise InputError(f"ngrams must be numbers of words from 1 to {MAX_LENGTH}, but got {tuple(ngrams)}.")
+    if min_count < 1:
+        raise InputError(f"min_count must be at least 1, but got {min_count}.")
+    if not (np.isfinite(smoothing) and smoothing >= 0):
+        raise InputError(f"smoothing must be 0 or more, but got {smoothing}.")

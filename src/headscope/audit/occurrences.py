@@ -1,0 +1,98 @@
+"""In which texts each cue occurs: words, n-grams and patterns."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from headscope.audit.words import EncodedTexts, Integers, encode_texts, normalize_text
+from headscope.core.errors import InputError
+
+Text = str | tuple[str, ...]
+"""A text, or its words."""
+
+
+@dataclass(frozen=True)
+class Occurrences:
+    """Pairs of a text and a cue that occurs in it, each pair once, sorted by cue and then by text.
+
+    `lengths` is the number of words of each cue, 0 for a pattern.
+    """
+
+    texts: Integers
+    cues: Integers
+    names: tuple[str, ...]
+    lengths: Integers
+
+
+def find_occurrences(
+    texts: Sequence[Text], groups: Integers, ngrams: Sequence[int], patterns: Mapping[str, str]
+) -> Occurrences:
+    """Return in which groups of texts every n-gram and every pattern occurs.
+
+    Text i belongs to `groups[i]`, such as both texts of a pair to one example; an n-gram does not cross from one text
+    to another. The field `texts` of the result holds groups.
+    """
+    encoded = encode_texts(texts)
+    parts = [_find_ngrams(encoded, groups, length) for length in sorted(set(ngrams))]
+    parts += [_find_pattern(texts, groups, name, regex) for name, regex in patterns.items()]
+    for part in parts[len(set(ngrams)) :]:
+        if any(part.names[0] in other.names for other in parts[: len(set(ngrams))]):
+            raise InputError(f"The name of the pattern '{part.names[0]}' is also a word of the texts. Rename it.")
+    offsets = np.cumsum([0, *(len(part.names) for part in parts)])
+    cues = [part.cues + offset for part, offset in zip(parts, offsets, strict=False)]
+    return Occurrences(
+        np.concatenate([part.texts for part in parts]),
+        np.concatenate(cues),
+        tuple(name for part in parts for name in part.names),
+        np.concatenate([part.lengths for part in parts]),
+    )
+
+
+def check_patterns(patterns: Mapping[str, str] | Iterable[str]) -> dict[str, str]:
+    """Return patterns by name; one without a name is called by its own text between slashes.
+
+    Raise InputError for a broken pattern.
+    """
+    if isinstance(patterns, str):
+        patterns = [patterns]
+    named = dict(patterns) if isinstance(patterns, Mapping) else {f"/{pattern}/": pattern for pattern in patterns}
+    for name, pattern in named.items():
+        try:
+            matches_empty = re.compile(pattern).search("") is not None
+        except re.error as error:
+            raise InputError(f"The pattern {pattern!r} is no regular expression: {error}.") from None
+        if matches_empty:
+            raise InputError(f"The pattern '{name}' matches an empty text, so that it is in every text. Change it.")
+    return named
+
+
+def _find_ngrams(encoded: EncodedTexts, groups: Integers, length: int) -> Occurrences:
+    """Return the n-grams of one length. Shorter ones are numbered first, so that codes stay small."""
+    size, total = len(encoded.vocabulary), len(encoded.ids)
+    text_of_word = np.repeat(np.arange(len(encoded)), np.diff(encoded.starts))
+    codes, positions = encoded.ids, np.arange(total)
+    for shift in range(1, length):
+        positions = positions[positions + shift < total]
+        positions = positions[text_of_word[positions] == text_of_word[positions + shift]]
+        _, ranks = np.unique(codes, return_inverse=True)
+        codes = np.full(total, -1)
+        codes[positions] = ranks[positions] * size + encoded.ids[positions + shift]
+    distinct, first, cues = np.unique(codes[positions], return_index=True, return_inverse=True)
+    starts = positions[first]
+    words = [[encoded.vocabulary[word] for word in encoded.ids[starts + shift]] for shift in range(length)]
+    names = tuple(" ".join(parts) for parts in zip(*words, strict=True))
+    count = int(groups.max()) + 1 if len(groups) else 1
+    pairs = np.sort(cues * count + groups[text_of_word[positions]])  # np.unique would hash them, which takes longer
+    pairs = pairs[np.diff(pairs, prepend=-1) > 0]
+    return Occurrences(pairs % count, pairs // count, names, np.full(len(distinct), length))
+
+
+def _find_pattern(texts: Sequence[Text], groups: Integers, name: str, pattern: str) -> Occurrences:
+    """Return the texts that match a pattern, in lower case and with straight apostrophes."""
+    search = re.compile(pattern).search
+    plain = (text if isinstance(text, str) else " ".join(text) for text in texts)
+    found = np.array([search(normalize_text(text)) is not None for text in plain], bool)
+    matching = np.unique(groups[found])
+    return Occurrences(matching, np.zeros_like(matching), (name,), np.zeros(1, np.int64))

@@ -1,0 +1,93 @@
+"""For which examples a cue applies, and what it points to there."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, cast, get_args
+
+import numpy as np
+
+from headscope.audit.labelled_texts import LabelledTexts, prepare_texts
+from headscope.audit.occurrences import Occurrences, check_patterns, find_occurrences
+from headscope.audit.words import Integers, list_words
+from headscope.core.errors import InputError
+from headscope.core.example import Example
+from headscope.core.prose import join_words
+
+Variant = Literal["exclusive", "either"]
+Floats = np.ndarray[Any, np.dtype[np.float64]]
+
+
+@dataclass(frozen=True)
+class CuePoints:
+    """One row for each example and each cue that applies to it, sorted by cue and then by example.
+
+    `outcomes` are 1 where the cue points to the right choice and 0 where it does not; of a classification they are the
+    label of the example. `chances` is the probability that a cue in as many of the choices points to the right one; it
+    is NaN for a classification.
+    """
+
+    examples: Integers
+    cues: Integers
+    outcomes: Integers
+    chances: Floats
+
+
+def check_variant(variant: str) -> Variant:
+    """Return a variant, or raise InputError if it does not exist."""
+    if variant not in get_args(Variant):
+        raise InputError(f"variant must be {join_words(get_args(Variant), 'or')}, but got {variant!r}.")
+    return cast("Variant", variant)
+
+
+def find_points(data: LabelledTexts, found: Occurrences, variant: Variant) -> CuePoints:
+    """Return to which examples each cue applies, and whether it is right.
+
+    To an example of a classification a cue applies if it occurs there. To a multiple choice it applies if it occurs in
+    exactly one of the choices (`exclusive`) or in at least one (`either`, right if the right choice has it).
+    """
+    if data.kind == "classification":
+        chances = np.full(len(found.texts), np.nan)
+        return CuePoints(found.texts, found.cues, data.labels[found.texts], chances)
+    sizes = np.diff(data.first)
+    example = np.repeat(np.arange(len(sizes)), sizes)[found.texts]
+    right = found.texts == data.first[example] + data.labels[example]
+    start = np.flatnonzero(np.diff(found.cues, prepend=-1) | np.diff(example, prepend=-1))
+    if not len(start):
+        empty = np.zeros(0, np.int64)
+        return CuePoints(empty, empty, empty, np.zeros(0))
+    choices = np.diff(np.append(start, len(example)))
+    applies = choices == 1 if variant == "exclusive" else choices > 0
+    productive = np.add.reduceat(right.astype(np.int64), start)
+    chances = choices / sizes[example[start]]
+    return CuePoints(example[start][applies], found.cues[start][applies], productive[applies], chances[applies])
+
+
+def point_to_choice(examples: Sequence[Example], cue: str, *, pattern: bool = False) -> Integers:
+    """Return for each example the index of the one choice with a cue; −1 where it is in none or in several.
+
+    A cue is a word or an n-gram as `hs.cues` names it, or a regular expression with `pattern=True`.
+
+    >>> data = [Example("0", "It rains.", label=1, columns={"choices": ("it is wet", "it is not wet")})]
+    >>> point_to_choice(data, "not").tolist()
+    [1]
+    """
+    data = prepare_texts(examples, "choices")
+    if pattern:
+        found = find_occurrences(data.texts, data.groups, (), check_patterns([cue]))
+        choices = found.texts
+    else:
+        words = tuple(list_words(cue))
+        if not words:
+            raise InputError(f"The cue {cue!r} has no word. Give a word or an n-gram.")
+        found = find_occurrences(data.texts, data.groups, (len(words),), {})
+        choices = found.texts[found.cues == _index(found.names, " ".join(words))]
+    sizes = np.diff(data.first)
+    example = np.repeat(np.arange(len(sizes)), sizes)[choices]
+    counts = np.bincount(example, minlength=len(sizes))
+    points = np.full(len(sizes), -1)
+    points[example] = choices - data.first[example]
+    return np.where(counts == 1, points, -1)
+
+
+def _index(names: Sequence[str], name: str) -> int:
+    return names.index(name) if name in names else -1
