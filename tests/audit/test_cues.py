@@ -3,16 +3,13 @@
 import math
 import warnings
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headscope.audit.cues import cues
-from headscope.audit.points import point_to_choice
 from headscope.core.errors import DataWarning, InputError, UnknownName
 from headscope.core.example import Example
-from headscope.data.reading.read import read
 from tests.oracles.cues import all_cues, choice_pmi, count_choice_cue, count_class_cue
 
 WORDS = st.sampled_from(["not", "a", "İt", "don't", "don’t", "n't", "J.", "No.", "5", "猫", "é", "e\u0301", "!?", "B"])
@@ -195,27 +192,3 @@ def test_a_result_says_what_was_counted():
     assert {'"variant": "either"', '"min_count": 5', '"kind": "choice"'} <= set(
         data.attrs["headscope"].strip("{}").split(", ")
     )
-
-
-def test_a_cue_points_to_the_one_choice_that_has_it():
-    examples = [
-        choose("not this", "that", label=0),
-        choose("it", "it is NOT", "or", label=0, name="1"),
-        choose("not it", "not he", label=0, name="2"),
-        choose("it", "he", label=0, name="3"),
-    ]
-    assert point_to_choice(examples, "not").tolist() == [0, 1, -1, -1]
-    assert point_to_choice(examples, "is not").tolist() == [-1, 1, -1, -1]
-    assert point_to_choice(examples, "never").tolist() == [-1, -1, -1, -1]
-    assert point_to_choice(examples, r"^(not|or)", pattern=True).tolist() == [0, 2, -1, -1]
-    with pytest.raises(InputError, match="The cue ' ' has no word"):
-        point_to_choice(examples, " ")
-
-
-def test_following_a_cue_is_its_productivity():
-    examples = read("arct:train")
-    points = point_to_choice(examples, "not")
-    right = points == np.array([example.label for example in examples])
-    row = cues(examples, ngrams=(1,)).sel(cue="not")
-    assert int((points >= 0).sum()) == int(row["applicability"])
-    assert int(right.sum()) == int(row["productive"])

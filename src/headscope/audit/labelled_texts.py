@@ -53,12 +53,12 @@ def prepare_texts(data: Any, parts: str | Sequence[str] | None = None) -> Labell
     missing = len(every) - len(examples)
     if missing:
         _warn(f"left out {count_noun(missing, 'example')} of {len(every):,} without a label.")
-    names = _choose_parts(examples, parts)
+    names = choose_parts(examples, parts)
     make = _prepare_choices if names == ("choices",) else _prepare_classes
     return make(examples, names, missing)
 
 
-def _choose_parts(examples: Sequence[Example], parts: str | Sequence[str] | None) -> tuple[str, ...]:
+def choose_parts(examples: Sequence[Example], parts: str | Sequence[str] | None) -> tuple[str, ...]:
     """Return the parts that are asked for, or the choices if there are any, or else the text and the pair."""
     known = ["text"]
     known += ["pair"] if any(example.pair is not None for example in examples) else []
@@ -117,7 +117,7 @@ def _prepare_classes(examples: Sequence[Example], parts: tuple[str, ...], missin
     texts: list[Text] = []
     groups: list[int] = []
     for number, example in enumerate(examples):
-        own = _part_texts(example, parts)
+        own = select_texts(example, parts)
         texts += own
         groups += [number] * len(own)
     _warn_empty(texts, "text")
@@ -128,20 +128,21 @@ def _prepare_classes(examples: Sequence[Example], parts: tuple[str, ...], missin
     )
 
 
-def _part_texts(example: Example, parts: Sequence[str]) -> list[Text]:
+def select_texts(example: Example, parts: Sequence[str]) -> list[Text]:
     """Return the texts of the parts that this example has, as words where it has them."""
     texts: list[Text] = []
     for name in parts:
-        value = getattr(example, name) if name in PARTS else example.columns.get(name)
+        value = getattr(example, name) if name in ("text", "pair") else example.columns.get(name)
         if name == "text" and example.words is not None and example.pair is None:
             value = example.words
-        if value is None:
-            continue
-        if not isinstance(value, str) and not (isinstance(value, tuple) and all(isinstance(w, str) for w in value)):
+        if name == "choices":
+            texts += value or ()
+        elif isinstance(value, str) or (isinstance(value, tuple) and all(isinstance(word, str) for word in value)):
+            texts.append(value)
+        elif value is not None:
             raise InputError(
                 f"The part '{name}' of example '{example.id}' is {value!r}, but a text or words are expected."
             )
-        texts.append(value)
     return texts
 
 

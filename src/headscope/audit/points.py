@@ -1,16 +1,14 @@
 """For which examples a cue applies, and what it points to there."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, cast, get_args
 
 import numpy as np
 
-from headscope.audit.labelled_texts import LabelledTexts, prepare_texts
-from headscope.audit.occurrences import Occurrences, check_patterns, find_occurrences
-from headscope.audit.words import Integers, list_words
+from headscope.audit.labelled_texts import LabelledTexts
+from headscope.audit.occurrences import Occurrences
+from headscope.audit.words import Integers
 from headscope.core.errors import InputError
-from headscope.core.example import Example
 from headscope.core.prose import join_words
 
 Variant = Literal["exclusive", "either"]
@@ -60,34 +58,3 @@ def find_points(data: LabelledTexts, found: Occurrences, variant: Variant) -> Cu
     productive = np.add.reduceat(right.astype(np.int64), start)
     chances = choices / sizes[example[start]]
     return CuePoints(example[start][applies], found.cues[start][applies], productive[applies], chances[applies])
-
-
-def point_to_choice(examples: Sequence[Example], cue: str, *, pattern: bool = False) -> Integers:
-    """Return for each example the index of the one choice with a cue; −1 where it is in none or in several.
-
-    A cue is a word or an n-gram as `hs.cues` names it, or a regular expression with `pattern=True`.
-
-    >>> data = [Example("0", "It rains.", label=1, columns={"choices": ("it is wet", "it is not wet")})]
-    >>> point_to_choice(data, "not").tolist()
-    [1]
-    """
-    data = prepare_texts(examples, "choices")
-    if pattern:
-        found = find_occurrences(data.texts, data.groups, (), check_patterns([cue]))
-        choices = found.texts
-    else:
-        words = tuple(list_words(cue))
-        if not words:
-            raise InputError(f"The cue {cue!r} has no word. Give a word or an n-gram.")
-        found = find_occurrences(data.texts, data.groups, (len(words),), {})
-        choices = found.texts[found.cues == _index(found.names, " ".join(words))]
-    sizes = np.diff(data.first)
-    example = np.repeat(np.arange(len(sizes)), sizes)[choices]
-    counts = np.bincount(example, minlength=len(sizes))
-    points = np.full(len(sizes), -1)
-    points[example] = choices - data.first[example]
-    return np.where(counts == 1, points, -1)
-
-
-def _index(names: Sequence[str], name: str) -> int:
-    return names.index(name) if name in names else -1
