@@ -54,6 +54,10 @@ class Probe(ABC):
         """Check the values of fields that are choices."""
         check_choices(self)
 
+    def prepare(self, examples: Sequence[Example]) -> list[Example]:
+        """Return the texts that the model reads, made of the examples of the data, such as sentences joined."""
+        return list(examples)
+
     @abstractmethod
     def fit(self, train: WordStream, test: WordStream) -> "xr.Dataset":
         """Return what was chosen on `train`, and how good it is on `test`.

@@ -11,6 +11,7 @@ from headscope.core.catalog import lenses, probes
 from headscope.core.errors import InputError, unknown_name
 from headscope.core.example import Example, sample_examples
 from headscope.core.lens import DEFAULT_LENS, Lens
+from headscope.core.probe import Probe
 from headscope.core.spec import to_spec
 from headscope.data.reading.read import read
 from headscope.data.tagging.tag import tag_examples
@@ -70,7 +71,7 @@ def probe(
     check_model(model)
     entry, settings = probes.make(probe), make_stream_settings(lens, query, edit, **options)
     limit, seed = options.get("limit"), options.get("seed", 0)
-    halves = _read_halves(data, train, limit, seed)
+    halves = _read_halves(entry, data, train, limit, seed)
     models = [model, randomize(model, seed)] if random_weights else [model]
     with show_progress(len(models) * sum(map(len, halves)), quiet=not progress) as advance:
         streams = ([make_stream(network, half, settings, advance) for half in halves] for network in models)
@@ -121,12 +122,14 @@ def split_documents(examples: Sequence[Example], seed: int = 0) -> tuple[list[Ex
     return first, second
 
 
-def _read_halves(data: Any, train: Any, limit: int | None, seed: int) -> tuple[list[Example], list[Example]]:
-    """Return the examples to fit and those to report on, with the words of each."""
-    examples = sample_examples(_read_words(data), limit, seed)
+def _read_halves(
+    entry: Probe, data: Any, train: Any, limit: int | None, seed: int
+) -> tuple[list[Example], list[Example]]:
+    """Return the examples to fit and those to report on, as the probe prepares them, with the words of each."""
+    examples = sample_examples(_read_words(entry, data), limit, seed)
     if train is None:
         return split_documents(examples, seed)
-    others = _read_words(train)
+    others = _read_words(entry, train)
     shared = set(number_documents(others)) & set(number_documents(examples))
     if shared and any("document" in example.columns for example in (*others, *examples)):
         raise InputError(
@@ -136,8 +139,8 @@ def _read_halves(data: Any, train: Any, limit: int | None, seed: int) -> tuple[l
     return others, examples
 
 
-def _read_words(data: Any) -> list[Example]:
-    examples = list(read(data))
+def _read_words(entry: Probe, data: Any) -> list[Example]:
+    examples = entry.prepare(read(data))
     known = [example.words is not None or "spans" in example.columns for example in examples]
     return examples if all(known) else tag_examples(examples)  # which splits texts into words
 
