@@ -27,6 +27,7 @@ from headscope.cli.options import (
     complete_from,
     edit_model,
     read_examples,
+    write_result,
 )
 
 if TYPE_CHECKING:
@@ -85,9 +86,7 @@ def _explain(options: dict[str, Any]) -> None:
     with edit_model(loaded, options["edit"]) as changed:
         result = hs.importances(changed, examples, options["method"], **aim, **sizes)
     _print(console, result)
-    for path in out:
-        hs.save(result if path.suffix.lower() == ".nc" else hs.draw(_list_texts(result)), path, overwrite=force)
-        console.print(f"Wrote {path}", soft_wrap=True)
+    write_result(result, lambda: hs.draw(_list_texts(result)), out, overwrite=force)
 
 
 def _read(options: dict[str, Any]) -> "list[hs.Example]":

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.console import Console
 
 from headscope.core.catalog import catalogs
 from headscope.core.errors import InputError
@@ -77,6 +78,20 @@ def check_figure_out(out: Iterable[Path] | None, *, overwrite: bool) -> None:
         if path.suffix.lower() not in FIGURE_SUFFIXES:
             raise InputError(f"Cannot write '{path.name}': its ending must be one of {' '.join(FIGURE_SUFFIXES)}.")
         refuse_existing(path, overwrite=overwrite)
+
+
+def write_result(result: Any, draw: Callable[[], Any], out: Iterable[Path] | None, *, overwrite: bool) -> None:
+    """Write the result to every .nc file of --out, and what `draw` returns to the others; say so."""
+    from headscope.results.store import save
+
+    for path in out or ():
+        save(result if path.suffix.lower() == ".nc" else draw(), path, overwrite=overwrite)
+        print_path(path)
+
+
+def print_path(path: Path) -> None:
+    """Say that a file was written."""
+    Console(highlight=False).print(f"Wrote {path}", soft_wrap=True)
 
 
 def edit_model(model: Any, edits: list[str] | None) -> AbstractContextManager[Any]:

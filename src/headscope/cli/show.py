@@ -22,6 +22,7 @@ from headscope.cli.options import (
     check_figure_out,
     complete_from,
     edit_model,
+    write_result,
 )
 from headscope.core.catalog import figures, lenses
 from headscope.core.errors import InputError
@@ -78,7 +79,7 @@ def verb(
         maps[0] = maps[0].mean("head")  # one map per layer, too
     _print_summary(console, loaded, trace, maps[-1] if "null" in maps[-1].diagnostics else hs.view(trace, "effective"))
     if out:
-        _write(console, _stamp(_select(maps, layer, head), loaded, trace.examples[0]), figure, out, force)
+        _write(_stamp(_select(maps, layer, head), loaded, trace.examples[0]), figure, out, force)
     else:
         console.print("\nAdd -o picture.pdf (.svg .png .html) for a figure, -o maps.nc for the numbers.")
 
@@ -149,12 +150,9 @@ def _stamp(data: "xr.Dataset", model: "hs.Model", example: "hs.Example") -> "xr.
     return stamp(data, command="headscope show", **facts, data=fingerprint([example.text, example.pair or ""]))
 
 
-def _write(console: Console, data: "xr.Dataset", figure: str | None, out: list[Path], force: bool) -> None:
+def _write(data: "xr.Dataset", figure: str | None, out: list[Path], force: bool) -> None:
     from headscope.plotting.draw import choose_figure, draw
-    from headscope.results.store import save
 
     figure = figure or choose_figure(data)
     selected = data if parse_spec(figure)[0] == "compare" else data.isel(lens=[-1])
-    for path in out:
-        save(data if path.suffix.lower() == ".nc" else draw(selected, figure), path, overwrite=force)
-        console.print(f"Wrote {path}", soft_wrap=True)
+    write_result(data, lambda: draw(selected, figure), out, overwrite=force)
