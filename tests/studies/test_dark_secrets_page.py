@@ -1,10 +1,5 @@
 """The pages of the docs on the study dark-secrets are generated from result files only."""
 
-import re
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 import xarray as xr
 
@@ -13,9 +8,8 @@ from headscope.results.stamp import read_provenance, stamp
 from headscope.results.store import open_result
 from headscope.studies.dark_secrets.claims import CLAIMS, RELATION_CLAIMS
 from tests.studies.data import found
-from tests.studies.test_page import read_script
+from tests.studies.pages import DOCS, check_page, check_stamps, check_tables, join_runs, read_script
 
-DOCS = Path(__file__).parents[2] / "docs"
 PAIRS = len(CLAIMS) * 2
 
 
@@ -40,9 +34,7 @@ def joined(tmp_path_factory):
             write_npz(
                 stamp(data, **read_provenance(numbers)), folder / "found" / f"tiny.{task}.{seed}.dark_secrets.npz"
             )
-    script = [sys.executable, DOCS / "runs" / "dark_secrets.py", "join", folder / "found", "--out", folder]
-    done = subprocess.run(script, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    join_runs("dark_secrets", folder)
     return folder
 
 
@@ -52,12 +44,9 @@ def facts(joined, maker):
 
 
 def test_runs_are_joined_into_stamped_files(joined):
-    names = {"dark_secrets_tiny.nc", "dark_secrets_tiny_relations.nc", "dark_secrets_tiny_shown_relation.nc"}
-    assert {path.name for path in joined.glob("*.nc")} == names
-    for name in names:
-        assert {"command", "model", "weights_hash", "data", "n", "version"} <= set(
-            read_provenance(open_result(joined / name))
-        )
+    check_stamps(
+        joined, {"dark_secrets_tiny.nc", "dark_secrets_tiny_relations.nc", "dark_secrets_tiny_shown_relation.nc"}
+    )
     whole, one = open_result(joined / "dark_secrets_tiny.nc"), found("dark_secrets")["numbers"]
     assert (whole["task"].values.tolist(), whole["seed"].values.tolist()) == (["SST-2", "RTE"], [0, 1])
     xr.testing.assert_allclose(whole["head_change"].isel(task=1, seed=1, drop=True),
@@ -65,9 +54,10 @@ def test_runs_are_joined_into_stamped_files(joined):
 
 
 def test_the_page_answers_in_words_and_numbers_with_four_figures(facts, maker):
-    text = maker.page(facts).decode()
     relations = found("dark_secrets")["relations"].sizes["task"]
-    for said in (
+    check_page(
+        maker,
+        facts,
         f"{PAIRS} verdicts on {len(CLAIMS)} claims for 2 pairs of a model and a task: ",
         f"{relations * len(RELATION_CLAIMS)} verdicts on {len(RELATION_CLAIMS)} claims for {relations} relations of a",
         "find 32 to 61 % of them heterogeneous",
@@ -80,23 +70,19 @@ def test_the_page_answers_in_words_and_numbers_with_four_figures(facts, maker):
         "were reasoned for 800 inputs; with 40 two standard errors of a difference are 20.5 points",
         " points on average, signs included, and by ",
         "verdicts hold with all of them halved",
-    ):
-        assert said in text, said
-    pictures = re.findall(r"!\[[^]]+\]\(pictures/([^)]+)\)", text)
-    assert len(pictures) == 4
-    assert set(pictures) <= set(maker.drawn(facts))
-    assert "nan" not in text
-    assert len(text.split()) < 1300  # two screens and the captions
+    )
 
 
 def test_all_tables_are_on_a_page_of_their_own(facts, maker):
-    ((main, _), (tables, content)) = maker.made(facts)
-    assert (main.name, tables.name) == ("dark_secrets.md", "dark_secrets_tables.md")
-    text = content.decode()
-    for said in ("## tiny", "| Disabling some head improves the score. |", "| subject |", "2026-11-16"):
-        assert said in text, said
-    assert "nan" not in text
-    assert set(re.findall(r"\(pictures/([^)]+)\)", text)) <= set(maker.drawn(facts))
+    check_tables(
+        maker,
+        facts,
+        "dark_secrets",
+        "## tiny",
+        "| Disabling some head improves the score. |",
+        "| subject |",
+        "2026-11-16",
+    )
 
 
 def test_kinds_of_verdicts_that_no_claim_can_have_are_not_shown(facts):
@@ -121,8 +107,7 @@ def test_a_task_with_fewer_seeds_stands_apart_and_says_so(joined, maker, tmp_pat
         if path.name != "tiny.sst2.1.dark_secrets.npz":
             (tmp_path / "found").mkdir(exist_ok=True)
             (tmp_path / "found" / path.name).write_bytes(path.read_bytes())
-    script = [sys.executable, DOCS / "runs" / "dark_secrets.py", "join", tmp_path / "found", "--out", tmp_path]
-    assert subprocess.run(script, capture_output=True, text=True).returncode == 0
+    join_runs("dark_secrets", tmp_path)
     facts = maker.said.read_facts(tmp_path)
     assert {label: data.sizes["seed"] for label, data in facts.measured.items()} == {"tiny": 2, "tiny-1-seeds": 1}
     said = maker.said.describe_fewer(facts)

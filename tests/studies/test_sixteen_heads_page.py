@@ -1,10 +1,5 @@
 """The pages of the docs on the study sixteen-heads are generated from result files only."""
 
-import re
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 import xarray as xr
 
@@ -14,9 +9,7 @@ from headscope.results.store import open_result
 from headscope.studies.sixteen_heads.claims import CLAIMS, TRANSLATION_CLAIMS
 from headscope.studies.sixteen_heads.translation import ALL, SITES
 from tests.studies.data import found
-from tests.studies.test_page import read_script
-
-DOCS = Path(__file__).parents[2] / "docs"
+from tests.studies.pages import DOCS, check_page, check_stamps, check_tables, join_runs, read_script
 
 
 @pytest.fixture(scope="module")
@@ -44,9 +37,7 @@ def joined(tmp_path_factory):
             )
             path = folder / "found" / f"translation.{seed}.{site}.sites.npz"
             write_npz(stamp(data, **{**facts, "model": "translation"}), path)
-    script = [sys.executable, DOCS / "runs" / "sixteen_heads.py", "join", folder / "found", "--out", folder]
-    done = subprocess.run(script, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    join_runs("sixteen_heads", folder)
     return folder
 
 
@@ -56,11 +47,7 @@ def facts(joined, maker):
 
 
 def test_runs_are_joined_into_stamped_files(joined):
-    names = {"sixteen_heads_tiny.nc", "sixteen_heads_translation.nc"}
-    assert {path.name for path in joined.glob("*.nc")} == names
-    for name in names:
-        stamped = read_provenance(open_result(joined / name))
-        assert {"command", "model", "weights_hash", "data", "n", "version"} <= set(stamped)
+    check_stamps(joined, {"sixteen_heads_tiny.nc", "sixteen_heads_translation.nc"})
     whole, one = open_result(joined / "sixteen_heads_tiny.nc"), found("sixteen_heads")["numbers"]
     assert (whole["task"].values.tolist(), whole["seed"].values.tolist()) == (["RTE", "STS-B"], [0, 1])
     xr.testing.assert_allclose(whole["head_importance"].isel(task=1, seed=1, drop=True),
@@ -68,8 +55,9 @@ def test_runs_are_joined_into_stamped_files(joined):
 
 
 def test_the_page_answers_in_words_and_numbers_with_four_figures(facts, maker):
-    text = maker.page(facts).decode()
-    for said in (
+    check_page(
+        maker,
+        facts,
         f"{2 * len(CLAIMS)} verdicts on {len(CLAIMS)} claims for 2 pairs of a model and a task: ",
         f"{4 * len(TRANSLATION_CLAIMS)} verdicts on {len(TRANSLATION_CLAIMS)} claims for 4 sites of a model",
         "have a significant effect when they are removed alone",
@@ -78,13 +66,8 @@ def test_the_page_answers_in_words_and_numbers_with_four_figures(facts, maker):
         "judged by plain 95 % intervals, each by itself, ",
         "without 60 % of encoder–decoder heads",
         "verdicts hold with all of them halved",
-    ):
-        assert said in text, said
-    pictures = re.findall(r"!\[[^]]+\]\(pictures/([^)]+)\)", text)
-    assert len(pictures) == 4
-    assert set(pictures) <= set(maker.drawn(facts))
-    assert "nan" not in text
-    assert len(text.split()) < 1500  # two screens and the captions
+        words=1500,
+    )
 
 
 def test_without_a_model_that_translates_the_page_says_so(facts, maker):
@@ -94,10 +77,12 @@ def test_without_a_model_that_translates_the_page_says_so(facts, maker):
 
 
 def test_all_tables_are_on_a_page_of_their_own(facts, maker):
-    ((main, _), (tables, content)) = maker.made(facts)
-    assert (main.name, tables.name) == ("sixteen_heads.md", "sixteen_heads_tables.md")
-    text = content.decode()
-    for said in ("## tiny", "## Translation", "| One head is enough in most layers. |", "2026-11-16"):
-        assert said in text, said
-    assert "nan" not in text
-    assert set(re.findall(r"\(pictures/([^)]+)\)", text)) <= set(maker.drawn(facts))
+    check_tables(
+        maker,
+        facts,
+        "sixteen_heads",
+        "## tiny",
+        "## Translation",
+        "| One head is enough in most layers. |",
+        "2026-11-16",
+    )
