@@ -30,9 +30,15 @@ def _describe(run: dict[str, Any]) -> str:
         "Time of the forward pass of the whole model over that of the model without some of its heads, drawn at random"
         f"{size}: `{run['command']}` on {run['device']}, torch {run['torch']}, medians of {run['turns']} turns. The "
         "largest difference between the outputs of a pruned model and those of the whole one under `zero_heads` is "
-        f"{error:.0e} in float32."
+        f"{error:.0e} in float32.{_count_slower(run['rows'])}"
     )
     return f"{text}\n\n" + "\n".join(lines) + "\n"
+
+
+def _count_slower(rows: list[dict[str, Any]]) -> str:
+    """Return how many pruned models are not faster, or nothing where all are."""
+    slower = sum(row["speedup"] <= 1 for row in rows)
+    return f" In {slower} of {len(rows)} cells the pruned model is not faster." if slower else ""
 
 
 def _gain(row: dict[str, Any]) -> str:

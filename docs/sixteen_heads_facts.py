@@ -171,7 +171,7 @@ def describe_translation(facts: HeadFacts) -> str:
     if facts.sites is None:
         return "No model that translates was studied."
     data = combine_seeds(facts.sites)
-    whole = float(data["pruned_score"].sel(task=ALL, order="importance", pruned=0))
+    whole = np.ravel(facts.sites["pruned_score"].sel(task=ALL, order="importance", pruned=0).values)
     metric = {"bleu": "BLEU"}.get(str(data["metric"].values[0]), str(data["metric"].values[0]))
 
     def kept(site: str, share: int) -> str:
@@ -185,12 +185,11 @@ def describe_translation(facts: HeadFacts) -> str:
     listed = join_words(f"{share:.0f} % ({names[site]})" for site, share in shares.items())
     large = [100 * (1 - float(data["small_share"].sel(task=site))) for site in SITES]
     return (
-        f"The model, trained from scratch on message catalogues ({count_noun(len(facts.sites['seed']), 'seed')}), has "
-        f"{metric} {whole:.1f} on the "
-        f"{int(data['n'].values[0])} sentences studied. Without {PRUNED_TRANSLATION} % of all heads, by importance, "
-        f"{kept(ALL, PRUNED_TRANSLATION)} of it is left; {sites}. Removed alone, a significant effect have {listed}, "
-        f"and {format_range(large)} of heads, by site, change the score by more than 1 %. "
-        + describe_power([data.sel(task=list(SITES))])
+        f"Trained from scratch on message catalogues ({count_noun(len(facts.sites['seed']), 'seed')}), the model has "
+        f"{metric} {format_range(whole, '.1f', '')} on the {int(data['n'].values[0])} sentences studied. Without "
+        f"{PRUNED_TRANSLATION} % of all heads, by importance, {kept(ALL, PRUNED_TRANSLATION)} of it is left; {sites}. "
+        f"Removed alone, a significant effect have {listed}, and {format_range(large)} of heads, by site, change the "
+        "score by more than 1 %. " + describe_power([data.sel(task=list(SITES))])
     )
 
 

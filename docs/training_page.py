@@ -1,4 +1,4 @@
-"""The tables of docs/training.md, from docs/results/finetune.nc and translation.json."""
+"""The tables of docs/training.md, from docs/results/finetune.nc and translation_*.json."""
 
 import json
 from pathlib import Path
@@ -27,23 +27,32 @@ def table() -> str:
 
 
 def translation() -> str:
-    """Return the scores of the model that docs/runs/translation.py trained, and its settings."""
-    found = json.loads((DOCS / "results" / "translation.json").read_text(encoding="utf-8"))
-    facts, scores, circumstances = found["training"]["facts"], found["scores"], found["training"]["circumstances"]
+    """Return the scores of the models that docs/runs/translation.py trained, seed by seed, and their settings."""
+    paths = sorted((DOCS / "results").glob("translation_*.json"))
+    runs = [json.loads(path.read_text(encoding="utf-8")) for path in paths]
+    facts, circumstances = runs[0]["training"]["facts"], runs[0]["training"]["circumstances"]
+    assert len({_describe(run["training"]["facts"]) for run in runs}) == 1, "all seeds are trained alike"
     config = facts["config"]
+    seconds = max(run["training"]["circumstances"]["seconds"] for run in runs)
+    packages = ", ".join(f"{name} {circumstances[name]}" for name in ("torch", "transformers"))
+    rows = "".join(map(_make_translation_row, runs))
+    return (
+        "| seed | training pairs | BLEU | chrF | log-likelihood of a token | test pairs |\n|---|---|---|---|---|---|\n"
+        f"{rows}\n"
+        f"A {config['model_type'].upper()} with {config['encoder_layers']} + {config['decoder_layers']} layers of "
+        f"{config['encoder_attention_heads']} heads, width {config['d_model']} and {config['vocab_size']:,} subwords; "
+        f"training {_describe(facts)}; float32, at most {seconds:.0f} s on {circumstances['device']}.\nMade by "
+        f"{runs[0]['command']} with {packages}.\n"
+    )
+
+
+def _make_translation_row(run: dict[str, Any]) -> str:
+    facts, scores = run["training"]["facts"], run["scores"]
     cells = [
         f"{scores[name]:{form}} [{scores[f'{name}_low']:{form}}, {scores[f'{name}_high']:{form}}]"
         for name, form in (("bleu", ".1f"), ("chrf", ".1f"), ("log_likelihood", ".2f"))
     ]
-    packages = ", ".join(f"{name} {circumstances[name]}" for name in ("torch", "transformers"))
-    return (
-        "| training pairs | BLEU | chrF | log-likelihood of a token | test pairs |\n|---|---|---|---|---|\n"
-        f"| {facts['n']:,} | {' | '.join(cells)} | {int(scores['n']):,} |\n\n"
-        f"A {config['model_type'].upper()} with {config['encoder_layers']} + {config['decoder_layers']} layers of "
-        f"{config['encoder_attention_heads']} heads, width {config['d_model']} and {config['vocab_size']:,} subwords; "
-        f"training {_describe(facts)}; seed {facts['seed']}, float32, {circumstances['seconds']:.0f} s on "
-        f"{circumstances['device']}.\nMade by {found['command']} with {packages}.\n"
-    )
+    return f"| {facts['seed']} | {facts['n']:,} | {' | '.join(cells)} | {int(scores['n']):,} |\n"
 
 
 def _make_row(run: xr.Dataset, task: str) -> str:

@@ -31,6 +31,7 @@ from typing import Any
 import numpy as np
 import torch
 import xarray as xr
+from commands import add_join, to_single  # beside this file
 
 import headscope as hs
 from headscope.core.lens import Lens
@@ -272,7 +273,7 @@ def join(chosen: argparse.Namespace) -> None:
             whole = every[0] if part == "maps" else _join_tasks(every)
             whole = stamp_tasks(whole, **facts) if part == "numbers" else stamp(whole, **facts)
             name = f"attention_flow_{label}{'' if part == 'numbers' else f'_{part}'}.nc"
-            hs.save(whole.map(_single, keep_attrs=True), chosen.out / name, overwrite=True)
+            hs.save(whole.map(to_single, keep_attrs=True), chosen.out / name, overwrite=True)
     if accuracy := read_accuracy(chosen.folder):
         hs.save(xr.concat(accuracy, "seed"), chosen.out / f"attention_flow_{PAPER}_accuracy.nc", overwrite=True)
     for kind in ("pronouns", "referents"):
@@ -311,10 +312,6 @@ def _join_tasks(tables: list[xr.Dataset]) -> xr.Dataset:
     return join_seeds(runs)
 
 
-def _single(each: xr.DataArray) -> xr.DataArray:
-    return each.astype(np.float32) if each.dtype == np.float64 else each
-
-
 def main() -> None:
     """Run, look at pronouns, or join."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -338,10 +335,7 @@ def main() -> None:
     for verb in (running, masking):
         verb.add_argument("--out", type=Path, required=True, help="where the small results go")
         verb.add_argument("--device", choices=("cpu", "cuda"))
-    joining = verbs.add_parser("join")
-    joining.add_argument("folder", type=Path)
-    joining.add_argument("--out", type=Path, required=True)
-    joining.set_defaults(what=join)
+    add_join(verbs, join)
     chosen = options.parse_args()
     chosen.what(chosen)
 

@@ -1,9 +1,11 @@
 """The command line of scripts that are run once per model and dataset, and then join all runs into one file."""
 
 import argparse
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import xarray as xr
 
 import headscope as hs
@@ -64,6 +66,29 @@ def run_or_join(
         running.add_argument("--settings", choices=settings, default=next(iter(settings)))
     add_paths(joining)
     call_command(parser)
+
+
+def add_join(commands: Any, join: Command) -> None:
+    """Add the command `join` with the folder of all runs and --out."""
+    command = commands.add_parser("join", help="join the results of all runs")
+    command.add_argument("folder", type=Path)
+    command.add_argument("--out", type=Path, required=True)
+    command.set_defaults(what=join)
+
+
+def merge_facts(runs: Sequence[xr.Dataset], shared: Iterable[str], command: str) -> dict[str, Any]:
+    """Return the provenance of runs of one model, which must agree in the `shared` facts, under a new command."""
+    facts = [read_provenance(run) for run in runs]
+    for name in shared:
+        if len(values := {str(fact.get(name)) for fact in facts}) > 1:
+            raise SystemExit(f"These runs of one model differ in {name}: {', '.join(sorted(values))}.")
+    first = {name: value for name, value in facts[0].items() if name != "options"}  # `tuning` has those of each task
+    return {**first, "command": command}
+
+
+def to_single(values: xr.DataArray) -> xr.DataArray:
+    """Return double-precision values in single precision, and others as they are."""
+    return values.astype(np.float32) if values.dtype == np.float64 else values
 
 
 def join_models(options: argparse.Namespace) -> None:

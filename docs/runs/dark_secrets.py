@@ -1,8 +1,9 @@
 """Run the study dark-secrets with pretrained models on GLUE, for docs/dark_secrets.md.
 
 One run for each model, task and seed, which may be parallel; then the related words of each model; then all results are
-joined. The files in docs/results were made on a GPU with these commands, for mrpc, stsb and rte, with the seeds 0, 1
-and 2, with the default model, all-MiniLM-L6-v2, and with `--model e5-small`:
+joined. The files in docs/results were made on a GPU with these commands (relations on a CPU), for mrpc, stsb, sst2
+(without `--limit`: all of dev) and rte, with the seeds 0, 1 and 2, with the default model, all-MiniLM-L6-v2, and with
+`--model e5-small`:
 
     python docs/runs/sixteen_heads.py tune rte --place GLUE --seed 1 --work WORK
     python docs/runs/dark_secrets.py run rte --place GLUE --limit 400 --seed 1 --work WORK --out FOUND
@@ -10,7 +11,8 @@ and 2, with the default model, all-MiniLM-L6-v2, and with `--model e5-small`:
     python docs/runs/dark_secrets.py join FOUND --out docs/results
 
 The models are tuned once for both studies: `run` takes the one that sixteen_heads.py left in WORK/models, or tunes it
-itself where there is none, and tunes a randomly initialised copy with the same settings. Without `--limit` all of dev
+itself where there is none, and tunes a randomly initialised copy with the same settings. (Only e5-small for stsb with
+seed 2 was tuned again for this study; `tuned_hash` says so.) Without `--limit` all of dev
 is studied. Runs write small files of plain arrays into FOUND, and need neither HDF5 nor any dataset library. WORK holds
 every step; a stopped run is resumed from it.
 """
@@ -21,8 +23,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import xarray as xr
+from commands import add_join, merge_facts, to_single  # beside this file
 from sixteen_heads import TUNING, TUNING_BY_TASK  # beside this file
 
 import headscope as hs
@@ -50,6 +52,7 @@ SETTINGS = ("epochs", "batch_size", "learning_rate", "warmup", "max_length", "li
 
 SHARED = ("version", "weights_hash", "max_length", "classifier", "device", "dtype")
 """Facts that all runs of one model must have in common."""
+COMMAND = "docs/runs/dark_secrets.py over GLUE, one run for each task and seed, joined"
 
 
 def run(chosen: argparse.Namespace) -> None:
@@ -115,19 +118,19 @@ def join(chosen: argparse.Namespace) -> None:
     for label in sorted({path.name.partition(".")[0] for path in chosen.folder.glob(f"*.{PART}.npz")}):
         runs = [read_npz(path) for path in sorted(chosen.folder.glob(f"{label}.*.{PART}.npz"))]
         runs.sort(key=lambda each: (ORDER.index(each["task"].item()), int(each["seed"].item())))
-        facts, known = shared_facts(runs), {int(each["seed"].item()) for each in runs}
+        facts, known = merge_facts(runs, SHARED, COMMAND), {int(each["seed"].item()) for each in runs}
         for seeds, part in group_seeds(runs).items():
             complete = len(seeds) == len(known)
             name = label if complete else f"{label}-{len(seeds)}-seeds"
             lacking = {} if complete else {"not_run": sorted(known.difference(seeds))}
             numbers = join_seeds([bound_best(each.drop_attrs()) for each in part])
-            hs.save(stamp_tasks(numbers.map(_single), **facts, **lacking), chosen.out / f"dark_secrets_{name}.nc",
+            hs.save(stamp_tasks(numbers.map(to_single), **facts, **lacking), chosen.out / f"dark_secrets_{name}.nc",
                     overwrite=True)  # fmt: skip
     for part in ("relations", "shown_relation"):
         for path in sorted(chosen.folder.glob(f"*.{part}.npz")):
             data = read_npz(path)
             name = f"dark_secrets_{path.name.removesuffix(f'.{part}.npz')}_{part}.nc"
-            hs.save(data.map(_single, keep_attrs=True).assign_attrs(data.attrs), chosen.out / name, overwrite=True)
+            hs.save(data.map(to_single, keep_attrs=True).assign_attrs(data.attrs), chosen.out / name, overwrite=True)
 
 
 def group_seeds(runs: list[xr.Dataset]) -> dict[tuple[int, ...], list[xr.Dataset]]:
@@ -148,20 +151,6 @@ def bound_best(numbers: xr.Dataset) -> xr.Dataset:
         best = find_best(one, kind, int(one["n"]), str(one["metric"].item()))
         numbers = numbers.assign(best.expand_dims(dims))
     return numbers
-
-
-def shared_facts(runs: list[xr.Dataset]) -> dict[str, Any]:
-    """Return the provenance that all runs of one model share, and an error where they differ in what must be equal."""
-    facts = [read_provenance(each) for each in runs]
-    for name in SHARED:
-        if len(values := {str(fact[name]) for fact in facts}) > 1:
-            raise SystemExit(f"These runs of one model differ in {name}: {', '.join(sorted(values))}.")
-    first = {name: value for name, value in facts[0].items() if name != "options"}  # `tuning` has those of each task
-    return {**first, "command": "docs/runs/dark_secrets.py over GLUE, one run for each task and seed, joined"}
-
-
-def _single(each: xr.DataArray) -> xr.DataArray:
-    return each.astype(np.float32) if each.dtype == np.float64 else each
 
 
 def main() -> None:
@@ -186,10 +175,7 @@ def main() -> None:
         verb.add_argument("--limit", type=int, help="number of inputs to study; all by default")
         verb.add_argument("--device", choices=("cpu", "cuda"))
         verb.add_argument("--out", type=Path, required=True, help="where the small results go")
-    joining = verbs.add_parser("join", help="join the results of all runs")
-    joining.add_argument("folder", type=Path)
-    joining.add_argument("--out", type=Path, required=True)
-    joining.set_defaults(what=join)
+    add_join(verbs, join)
     chosen = options.parse_args()
     chosen.what(chosen)
 

@@ -27,6 +27,7 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
+from commands import merge_facts, to_single  # beside this file
 
 import headscope as hs
 from headscope.experiments.analysis.pattern_shares import COUNTS, correct_patterns
@@ -63,6 +64,10 @@ TUNING_BY_TASK: dict[str, dict[str, Any]] = {"sst2": {"epochs": 1}, "rte": {"lea
 
 TUNING_BY_MODEL: dict[str, dict[str, Any]] = {"all-mpnet-base-v2": {"learning_rate": 2e-5}}
 """A model of BERT-base's size takes the paper's learning rate, on every task; docs/results has none yet."""
+SHARED = ("version", "weights_hash", "max_length", "classifier", "device", "dtype")
+"""Facts that all runs of one model must have in common."""
+
+COMMAND = "docs/runs/effective_attention.py over GLUE, one run for each task and seed, joined"
 
 
 def measure_one(chosen: argparse.Namespace) -> None:
@@ -155,30 +160,19 @@ def join(chosen: argparse.Namespace) -> None:
     for label in sorted({path.name.partition(".")[0] for path in chosen.folder.glob("*.numbers.npz")}):
         runs = [read_npz(path) for path in sorted(chosen.folder.glob(f"{label}.*.numbers.npz"))]
         runs = [each for each in runs if chosen.seeds is None or int(each["seed"].item()) in chosen.seeds]
-        facts = _shared_facts(runs)
-        numbers = _correct(_join_runs([each.drop_attrs() for each in runs])).map(_single)
+        facts = merge_facts(runs, SHARED, COMMAND)
+        numbers = _correct(_join_runs([each.drop_attrs() for each in runs])).map(to_single)
         numbers = stamp_tasks(numbers, **facts)
         base = chosen.out / f"effective_attention_{label}"
         hs.save(numbers, base.with_name(f"{base.name}.nc"), overwrite=True)
         shown = [read_npz(path) for path in sorted(chosen.folder.glob(f"{label}.*.maps.npz"))]
         maps = next((each for each in shown if read_provenance(each)["task_shown"] == SHOWN), shown[0])
         task = read_provenance(maps)["task_shown"]
-        maps = stamp(maps.map(_single, keep_attrs=True), **read_provenance(numbers), task_shown=task)
+        maps = stamp(maps.map(to_single, keep_attrs=True), **read_provenance(numbers), task_shown=task)
         hs.save(maps, base.with_name(f"{base.name}_maps.nc"), overwrite=True)
     for path in sorted(chosen.folder.glob("*.times.npz")):
         name = f"effective_attention_{path.name.removesuffix('.times.npz')}_times.nc"
         hs.save(read_npz(path), chosen.out / name, overwrite=True)
-
-
-def _shared_facts(runs: list[xr.Dataset]) -> dict[str, Any]:
-    """Return the provenance that all runs of one model share, and an error where they differ in what must be equal."""
-    facts = [read_provenance(each) for each in runs]
-    for name in ("version", "weights_hash", "max_length", "classifier", "device", "dtype"):
-        if len(values := {str(fact[name]) for fact in facts}) > 1:
-            raise SystemExit(f"These runs of one model differ in {name}: {', '.join(sorted(values))}.")
-    first = {name: value for name, value in facts[0].items() if name != "options"}  # `tuning` has those of each task
-    command = "docs/runs/effective_attention.py over GLUE, one run for each task and seed, joined"
-    return {**first, "command": command}
 
 
 def _join_runs(runs: list[xr.Dataset]) -> xr.Dataset:
@@ -190,10 +184,6 @@ def _correct(numbers: xr.Dataset) -> xr.Dataset:
     """Correct the shares of patterns by the labels that there are now, and leave out the counts of every head."""
     corrected = correct_patterns(numbers[list(COUNTS)], CLASSIFIER, LENSES)
     return numbers.drop_dims(["other_lens", "other_pattern"]).drop_vars(COUNTS, errors="ignore").assign(corrected)
-
-
-def _single(each: xr.DataArray) -> xr.DataArray:
-    return each.astype(np.float32) if each.dtype == np.float64 else each
 
 
 def check(chosen: argparse.Namespace) -> None:

@@ -1,8 +1,9 @@
 """Run the study of Michel et al. (2019) with pretrained models on GLUE and a model that translates, for docs.
 
 One run for each model, task and seed, which may be parallel; then all results are joined. The files in docs/results
-were made on a GPU with these commands, for rte, mrpc and stsb with seeds 0, 1 and 2, of the default model,
-all-MiniLM-L6-v2, and of `--model e5-small`; and for each site of one model that translates, with seed 0:
+were made on a GPU with these commands, for rte, mrpc, stsb and sst2 (without `--limit`: all of dev) with seeds 0, 1 and
+2, of the default model, all-MiniLM-L6-v2, and of `--model e5-small`; and for each site of models that translate, with
+the same seeds:
 
     python docs/runs/sixteen_heads.py tune rte --place GLUE --seed 1 --work WORK
     python docs/runs/sixteen_heads.py run rte --place GLUE --limit 400 --seed 1 --work WORK --out FOUND
@@ -22,8 +23,8 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import xarray as xr
+from commands import add_join, merge_facts, to_single  # beside this file
 
 import headscope as hs
 from headscope.experiments.seeds import join_seeds
@@ -47,6 +48,10 @@ TUNING_BY_TASK: dict[str, dict[str, Any]] = {
     "rte": {"learning_rate": 1e-4},
 }
 """Of SST-2's 67,349 sentences a sample is enough; small models learn little of RTE with 5e-5."""
+SHARED = ("version", "max_length", "device", "dtype")
+"""Facts that all runs of one model must have in common."""
+
+COMMAND = "docs/runs/sixteen_heads.py, one run for each task and seed, joined"
 
 
 def tune(chosen: argparse.Namespace) -> Path:
@@ -98,32 +103,18 @@ def join(chosen: argparse.Namespace) -> None:
     """For each model its tasks and seeds in one file, in single precision; and the sites of models that translate."""
     for label in sorted({path.name.partition(".")[0] for path in chosen.folder.glob("*.numbers.npz")}):
         runs = [read_npz(path) for path in sorted(chosen.folder.glob(f"{label}.*.numbers.npz"))]
-        facts = _shared_facts(runs)
+        facts = merge_facts(runs, SHARED, COMMAND)
         runs.sort(key=lambda each: (ORDER.index(str(each["task"].item())), int(each["seed"].item())))
-        numbers = join_seeds([each.drop_attrs() for each in runs]).map(_single)
+        numbers = join_seeds([each.drop_attrs() for each in runs]).map(to_single)
         hs.save(stamp_tasks(numbers, **facts), chosen.out / f"sixteen_heads_{label}.nc", overwrite=True)
     runs = [read_npz(path) for path in sorted(chosen.folder.glob("*.sites.npz"))]
     if runs:
-        facts = _shared_facts(runs)
+        facts = merge_facts(runs, SHARED, COMMAND)
         runs.sort(key=lambda each: ((ALL, *SITES).index(str(each["task"].item())), int(each["seed"].item())))
-        sites = join_seeds([each.drop_attrs() for each in runs]).map(_single)
+        sites = join_seeds([each.drop_attrs() for each in runs]).map(to_single)
         hashes = dict.fromkeys(read_provenance(each)["weights_hash"] for each in runs)
         facts |= {"seed": sites["seed"].values.tolist(), "weights_hash": " ".join(hashes)}
         hs.save(stamp(sites, **facts), chosen.out / "sixteen_heads_translation.nc", overwrite=True)
-
-
-def _shared_facts(runs: list[xr.Dataset]) -> dict[str, Any]:
-    """Return the provenance that all runs of one model share, and an error where they differ in what must be equal."""
-    facts = [read_provenance(each) for each in runs]
-    for name in ("version", "max_length", "device", "dtype"):
-        if len(values := {str(fact.get(name)) for fact in facts}) > 1:
-            raise SystemExit(f"These runs of one model differ in {name}: {', '.join(sorted(values))}.")
-    first = {name: value for name, value in facts[0].items() if name != "options"}  # `tuning` has those of each task
-    return {**first, "command": "docs/runs/sixteen_heads.py, one run for each task and seed, joined"}
-
-
-def _single(each: xr.DataArray) -> xr.DataArray:
-    return each.astype(np.float32) if each.dtype == np.float64 else each
 
 
 def _label(chosen: argparse.Namespace) -> str:
@@ -152,10 +143,7 @@ def main() -> None:
         verb.add_argument("--out", type=Path, required=True, help="where the small results go")
     translating.add_argument("--parallel", type=Path, required=True, help="columns text and pair")
     translating.add_argument("--site", choices=(ALL, *SITES), required=True)
-    joining = verbs.add_parser("join", help="join the results of all runs")
-    joining.add_argument("folder", type=Path)
-    joining.add_argument("--out", type=Path, required=True)
-    joining.set_defaults(what=join)
+    add_join(verbs, join)
     chosen = options.parse_args()
     chosen.what(chosen)
 

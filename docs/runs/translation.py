@@ -3,8 +3,9 @@
     python docs/runs/translation.py PARALLEL --seed 0 --out MODELS
 
 writes MODELS/translation-0, a model folder, and MODELS/translation-0.json with its scores on the test pairs and what
-they came from, which is in docs/results as translation.json. The model is that of the study of sixteen heads: 3 + 3
-layers with 8 heads each, so 72 heads at three sites. More epochs give a better model: two take about a minute on a GPU.
+they came from, which is in docs/results as translation_0.json, beside those of seeds 1 and 2. The model is that of the
+study of sixteen heads: 3 + 3 layers with 8 heads each, so 72 heads at three sites. More epochs give a better model: two
+take about a minute and a half on a GPU.
 """
 
 import argparse

@@ -172,3 +172,15 @@ def test_reports_say_how_many_seeds_there_are():
     assert "the mean of 3 seeds" in describe_seeds(numbers(-0.3, -0.2, -0.1))
     assert describe_seeds(numbers(-0.3)) == ""
     assert describe_seeds(numbers(-0.3).isel(seed=0)) == ""
+
+
+def test_what_one_task_lacks_is_nan_there():
+    whole, short = numbers(-0.3, -0.2), numbers(-0.1, -0.2).assign_coords(task=["SST-2"])
+    trained = xr.DataArray(np.ones((1, 2, 2)), dims=("task", "seed", "trained"), coords={"trained": [50, 100]})
+    for order in (1, -1):
+        runs = [whole.assign(early=trained), short][::order]
+        joined = join_seeds([run.isel(seed=[seed]) for run in runs for seed in (0, 1)])
+        assert joined["early"].sel(task="RTE").values.tolist() == [[1, 1], [1, 1]]
+        assert joined["early"].sel(task="SST-2").isnull().all()
+        assert joined["trained"].values.tolist() == [50, 100]
+        assert joined["x"].notnull().all()

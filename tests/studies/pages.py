@@ -14,8 +14,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 def read_script(path):
     """A script of the docs as a module, which may import those beside it."""
-    if str(DOCS) not in sys.path:
-        sys.path.append(str(DOCS))
+    sys.path += [folder for folder in (str(DOCS), str(DOCS / "runs")) if folder not in sys.path]
     spec = importlib.util.spec_from_file_location(path.stem, path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

@@ -1,22 +1,16 @@
 """The texts of GAP and Winogender, as docs/runs/attention_flow.py reads them."""
 
-import importlib.util
-from pathlib import Path
-
 import pytest
 
 from headscope.uncertainty.intervals import wilson_interval
+from tests.studies.pages import DOCS, read_script
 
 GAP = "ID\tText\tPronoun\tPronoun-offset\tA\tA-offset\tA-coref\tB\tB-offset\tB-coref\n"
 
 
 @pytest.fixture(scope="module")
 def script():
-    path = Path(__file__).parents[2] / "docs" / "runs" / "attention_flow.py"
-    spec = importlib.util.spec_from_file_location("attention_flow_run", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return read_script(DOCS / "runs" / "attention_flow.py")
 
 
 def read_gap(script, folder, text, pronoun, first, second, *, answer=0):

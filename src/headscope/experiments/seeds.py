@@ -17,7 +17,8 @@ LARGEST = ("output_change", "changed", "changed_margin")
 def join_seeds(runs: Sequence[xr.Dataset]) -> xr.Dataset:
     """Join results of one task and one seed each along `task` and `seed`, in their order; without seeds along `task`.
 
-    Seeds of a task must study the same inputs, and every task must have the same seeds.
+    Seeds of a task must study the same inputs, and every task must have the same seeds. What was not measured on a
+    task is NaN there.
     """
     options: dict[str, Any] = {"join": "outer", "data_vars": "all", "combine_attrs": "override"}
     groups: dict[str, list[xr.Dataset]] = {}
@@ -32,7 +33,14 @@ def join_seeds(runs: Sequence[xr.Dataset]) -> xr.Dataset:
     if len({tuple(seeds) for seeds in known.values()}) > 1:
         listed = "; ".join(f"{task} {join_words(seeds)}" for task, seeds in known.items())
         raise InputError(f"Tasks have different seeds: {listed}. Join the same seeds of every task.")
-    return xr.concat([xr.concat(seeds, "seed", **options) for seeds in groups.values()], "task", **options)
+    tasks = _share_labels([xr.concat(seeds, "seed", **options) for seeds in groups.values()])
+    return xr.concat(tasks, "task", **options)
+
+
+def _share_labels(tasks: Sequence[xr.Dataset]) -> list[xr.Dataset]:
+    """Return the results of each task with the labels of dimensions that only others have."""
+    labels = {dim: task[dim] for task in reversed(tasks) for dim in task.dims if dim in task.coords}
+    return [task.assign_coords({dim: labels[dim] for dim in labels if dim not in task.dims}) for task in tasks]
 
 
 def describe_seeds(numbers: xr.Dataset) -> str:
