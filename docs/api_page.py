@@ -11,7 +11,7 @@ import headscope
 GROUPS = {
     "Load, read, capture": ("load", "read", "capture", "stream", "by_layer", "generate", "edited", "average_heads"),
     "View": ("view", "to_words", "identifiability", "importances"),
-    "Measure, probe and compare": ("measure", "merge", "compare", "probe"),
+    "Measure, probe and compare": ("measure", "merge", "compare", "cluster", "probe"),
     "Draw, save, report": ("draw", "show", "save", "open_result", "report"),
     "Train, score, prune, repeat a study": (
         *("finetune", "score", "ablate", "head_importance", "prune", "pruning_curve", "study"),

@@ -51,6 +51,17 @@ def test_the_benchmark_of_attention_flow_runs_on_a_tiny_graph(tmp_path):
     assert all(row["apart"] < 1e-9 for row in rows)
 
 
+def test_the_benchmark_of_distances_between_heads_runs_on_a_tiny_shape(tmp_path):
+    root = Path(__file__).parents[1]
+    command = [sys.executable, "-m", "benchmarks.head_distance", "--quick", "--out", tmp_path / "distances.json"]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
+    assert "peers over headscope" in done.stdout
+    assert all(len(line) <= 80 for line in done.stdout.splitlines())
+    rows = json.loads((tmp_path / "distances.json").read_text(encoding="utf-8"))["rows"]
+    assert len(rows) == 2
+    assert all(row["apart"] < 1e-5 for row in rows)
+
+
 def test_the_benchmark_of_pruning_runs_on_a_tiny_shape(tmp_path):
     root = Path(__file__).parents[1]
     command = [sys.executable, "-m", "benchmarks.pruning", "--quick", "--out", tmp_path / "pruning.json"]

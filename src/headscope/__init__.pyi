@@ -56,6 +56,7 @@ from headscope.measuring.merge import merge as merge
 from headscope.measuring.probe import probe as probe
 from headscope.plotting.draw import draw as draw
 from headscope.reporting.report import report as report
+from headscope.results.cluster import cluster as cluster
 from headscope.results.compare import compare as compare
 from headscope.results.store import open_result as open_result
 from headscope.results.store import save as save

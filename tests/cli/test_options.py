@@ -21,6 +21,7 @@ CALLED = {
     "importances": (hs.load, hs.read, hs.importances, hs.save),
     "merge": (hs.merge, hs.save),
     "compare": (hs.open_result, hs.compare, hs.save),
+    "cluster": (hs.open_result, hs.cluster, hs.save),
     "finetune": (hs.read, hs.finetune),
     "score": (hs.load, hs.read, hs.score, hs.save),
     "ablate": (hs.load, hs.read, hs.ablate, hs.save),
@@ -44,6 +45,7 @@ ONLY_PYTHON = {
     "measure": {"choices"},  # of tasks, which are not measured
     "importances": {"choices"},
     "prune": {"model"},  # an argument
+    "cluster": {"behaviour"},  # a DataArray
 }
 ONLY_SHELL = {
     "show": {"layer", "head", "out", "edit"},  # fields of figures; the path of hs.save; hs.edited
@@ -51,6 +53,7 @@ ONLY_SHELL = {
     "measure": {"dry_run"},
     "importances": {"limit", "seed", "out", "edit"},  # in Python hs.edited
     "merge": {"out"},
+    "cluster": {"out"},
     "compare": {"lens", "out"},  # in Python data.sel(lens=…)
     "score": {"out"},
     "ablate": {"limit", "seed", "out"},

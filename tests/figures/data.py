@@ -7,6 +7,7 @@ import xarray as xr
 from scipy import stats
 
 from headscope.core.tokens import token_labels
+from headscope.results.cluster import cluster
 
 
 def dataset(tokens="the cat sat", *, layers=2, heads=3, causal=False, shares=None) -> xr.Dataset:
@@ -97,6 +98,37 @@ def ablation(*dims: str, seed: int = 0) -> xr.Dataset:
     return data
 
 
+OF_CLUSTERS = {"clusters", "dendrogram"}
+"""Figures of clusters of heads, without maps."""
+
+
+def head_distances(*, layers=2, heads=3, lenses=("raw", "effective")) -> xr.Dataset:
+    """Return the distances of a measurement; heads of one layer are alike."""
+    centres = 10 * np.random.default_rng(0).normal(size=(layers, 1, 3))
+    points = centres + np.random.default_rng(1).normal(size=(len(lenses), layers, heads, 3))
+    flat = points.reshape(len(lenses), -1, 3)
+    table = np.linalg.norm(flat[:, :, None] - flat[:, None], axis=-1)
+    axes = ("lens", "site", "layer", "head", "other_layer", "other_head")
+    return xr.Dataset(
+        {"head_distance": (axes, table.reshape(len(lenses), 1, *(layers, heads) * 2), {"units": "nats"})},
+        coords={
+            "lens": np.array(lenses, dtype=object),
+            "site": np.array(["self"], dtype=object),
+            **{axis: list(range(layers)) for axis in ("layer", "other_layer")},
+            **{axis: list(range(heads)) for axis in ("head", "other_head")},
+        },
+        attrs={"headscope": json.dumps({"data": "texts", "model": "tiny", "n": 7})},
+    )
+
+
+def clustered(names=("the", "cat", "sat"), **shape) -> xr.Dataset:
+    """Return a result of `hs.cluster`, whose heads are named in turn."""
+    data = head_distances(**shape)
+    labels = np.resize(np.array(token_labels(list(names)), dtype=object), (data.sizes["layer"], data.sizes["head"]))
+    behaviour = xr.DataArray(labels, {axis: data[axis] for axis in ("layer", "head")}, ("layer", "head"))
+    return cluster(data, behaviour=behaviour, count=2, permutations=9)
+
+
 def data_for(figure: str, tokens="the cat sat", *, causal=False) -> xr.Dataset:
     """Return data that a figure draws; token types are named like the tokens."""
     if figure in MEASURED:
@@ -109,6 +141,8 @@ def data_for(figure: str, tokens="the cat sat", *, causal=False) -> xr.Dataset:
         return add_graph(dataset(tokens, causal=causal))
     if figure in OF_PRUNING:
         return pruning()
+    if figure in OF_CLUSTERS:
+        return clustered(tokens.split(" ")[:7])
     if figure in OF_ABLATIONS:
         return ablation("layer")
     return intervals(tokens) if figure in ONE_ROW else dataset(tokens, causal=causal)

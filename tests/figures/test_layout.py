@@ -12,12 +12,15 @@ from matplotlib.text import Text
 from headscope.core.catalog import figures
 from headscope.plotting import theme
 from headscope.plotting.draw import draw
+from headscope.plotting.head_dots import BEHAVIOURS
 from tests.figures.data import (
     MEASURED,
     OF_ABLATIONS,
+    OF_CLUSTERS,
     OF_PRUNING,
     ablation,
     add_graph,
+    clustered,
     data_for,
     dataset,
     evaluated,
@@ -64,6 +67,8 @@ def make_data(name: str, tokens: int):
         return pruning(seeds=layers)
     if name in OF_ABLATIONS:
         return ablation("heads")
+    if name in OF_CLUSTERS:
+        return clustered((*BEHAVIOURS, "other"), layers=layers, heads=heads, lenses=("raw",))
     if name == "words":
         return importances(make_text(tokens))
     if name == "overlay":

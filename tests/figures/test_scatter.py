@@ -3,8 +3,8 @@ import pytest
 from scipy import stats
 
 from headscope.core.errors import InputError, UnknownName
-from headscope.figures.scatter import select_apart
 from headscope.plotting.draw import draw
+from headscope.plotting.head_dots import select_apart
 from tests.figures.data import measured
 
 

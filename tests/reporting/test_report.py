@@ -12,7 +12,7 @@ from headscope.reporting.report import build_document, report
 from headscope.results.compare import compare
 from headscope.results.stamp import stamp
 from headscope.results.store import save
-from tests.figures.data import dataset, intervals, measured
+from tests.figures.data import clustered, dataset, intervals, measured
 from tests.measuring.data import LENSES, examples
 
 
@@ -82,6 +82,22 @@ def test_numbers_between_two_heads_are_shown_as_means_over_the_other(small):
     frame = parts(document, Table)["head_distance"].frame
     assert frame.loc["0", "raw"] == pytest.approx(float(small["head_distance"].sel(lens="raw", layer=0).mean()))
     assert "shown is its mean over other layer and other head" in paragraph_text(document)
+
+
+def test_clusters_are_reported_with_their_test_pictures_and_tree():
+    data = clustered(layers=3, heads=4)
+    document = build_document({"clusters": data})
+    (section,) = document.sections
+    assert section.title == "Clusters of heads"
+    tables, names = parts(document, Table), {"layer", "behaviour", "tree"}
+    assert tables["clusters_layers"].frame.loc["raw", "p"] == float(data["p"].sel(lens="raw"))
+    assert tables["clusters_by_gap"].frame.loc[1, "raw"] == float(data["by_gap"].sel(lens="raw", gap=1))
+    assert set(parts(document, Picture)) == {
+        f"clusters_{lens}_{name}" for lens in data["lens"].values for name in names
+    }
+    assert (
+        document.lead == "How alike the heads are, seen through `raw` and `effective`, by the distances between them."
+    )
 
 
 def test_named_results_have_separate_sections(tmp_path):

@@ -17,7 +17,18 @@ from headscope.core.errors import DataWarning, HeadscopeError, InputError, Outpu
 from headscope.version import __version__
 
 VERBS = (
-    *("show", "importances", "measure", "merge", "compare", "finetune", "score", "ablate", "head_importance"),
+    *(
+        "show",
+        "importances",
+        "measure",
+        "merge",
+        "compare",
+        "cluster",
+        "finetune",
+        "score",
+        "ablate",
+        "head_importance",
+    ),
     *("pruning_curve", "prune", "draw", "report", "study", "list", "cite"),
 )
 GROUPS = ("patterns",)

@@ -2,20 +2,14 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import xarray as xr
-from matplotlib import patheffects
 from matplotlib.axes import Axes
-from matplotlib.cm import ScalarMappable
-from matplotlib.colors import Colormap, ListedColormap, Normalize
-from matplotlib.lines import Line2D
-from matplotlib.ticker import MaxNLocator
 
 from headscope.core.errors import InputError, unknown_name
 from headscope.core.figure import Figure, Target
-from headscope.plotting import canvas, fonts, scales, selection, series, theme
+from headscope.plotting import canvas, head_dots, scales, selection, series, theme
 from headscope.results.select import (
     check_same_heads,
     further_axes,
@@ -27,9 +21,6 @@ from headscope.results.select import (
 )
 from headscope.results.summarize import format_count, make_title
 from headscope.uncertainty.correlation import spearman
-
-MARKERS = "os^D"  # by layer, so that neighbours differ in grey print
-MAX_LEGEND = 12  # layers in a legend; for more there is a colour bar
 
 
 @dataclass(frozen=True)
@@ -61,7 +52,7 @@ class Scatter(Figure):
         height = min(4.2, max(2.6, width * 0.82))
         ax = target.open_axes(width, height)
         box = (width - 1.15, height - 0.95) if target.is_new else canvas.axes_size(ax)
-        _draw_dots(ax, table, scales.find_colours(self.cmap, theme.weights))
+        head_dots.draw_by_layer(ax, table, scales.find_colours(self.cmap, theme.weights))
         _label_outliers(ax, table, self.labels, box, same=same)
         if same:
             _draw_diagonal(ax)
@@ -111,27 +102,6 @@ class Scatter(Figure):
         return sides[0], sides[1]
 
 
-def _draw_dots(ax: Axes, table: xr.Dataset, colours: Colormap) -> None:
-    """Draw dots that are darker in deeper layers, with alternating markers."""
-    layers = [int(layer) for layer in table["layer"].values]
-    shades = colours(np.linspace(0.22, 0.95, len(layers)))
-    handles = []
-    for index, layer in enumerate(layers):
-        look: dict[str, Any] = {"marker": MARKERS[index % len(MARKERS)], "linestyle": "none", "markersize": 4.2}
-        look |= {"color": shades[index], "markeredgecolor": theme.ink, "markeredgewidth": 0.35}
-        ax.plot(table["x"].values[index], table["y"].values[index], zorder=3, **look)
-        handles.append(Line2D([], [], label=f"L{layer}", **look))
-    if 1 < len(layers) <= MAX_LEGEND:
-        spacing = {"handletextpad": 0.1, "borderaxespad": 0.1, "labelspacing": 0.25, "handlelength": 1.4}
-        ax.legend(handles=handles, loc="upper left", bbox_to_anchor=(1.0, 1.0), **spacing)
-    elif len(layers) > MAX_LEGEND:
-        scale = ScalarMappable(Normalize(min(layers), max(layers)), ListedColormap(shades))
-        bar = ax.figure.colorbar(scale, cax=ax.inset_axes((1.03, 0.0, 0.035, 1.0)), ticks=MaxNLocator(8, integer=True))
-        bar.set_label("layer", fontsize=theme.text_size("note"))
-        bar.ax.tick_params(labelsize=theme.text_size("note"), width=0.5, length=2.5)
-        bar.outline.set_linewidth(0.5)
-
-
 def _draw_diagonal(ax: Axes) -> None:
     """Draw the line of equal values, over the range that both axes share."""
     ends = [float(end) for end in (*ax.get_xlim(), *ax.get_ylim())]
@@ -144,44 +114,9 @@ def _draw_diagonal(ax: Axes) -> None:
 def _label_outliers(ax: Axes, table: xr.Dataset, count: int, box: tuple[float, float], *, same: bool) -> None:
     """Label the heads farthest from the diagonal, or else from the medians in units of the spread."""
     x, y = (table[name].values.ravel() for name in ("x", "y"))
-    if not np.isfinite(x + y).any():
-        return
-    distance = np.abs(y - x) if same else np.hypot(_standardize(x), _standardize(y))
-    order = np.argsort(-np.nan_to_num(distance, nan=-1.0), kind="stable")
-    size = theme.text_size("small")
-    label = (fonts.label_width(["L00H00"]) * size + 0.06, 1.3 * size / 72)  # inches
-    ax.margins(min(0.35, label[0] / box[0]), 0.08)
-    halo = [patheffects.withStroke(linewidth=1.6, foreground="#ffffff")]
-    shares = label[0] / (0.7 * box[0]), label[1] / (0.8 * box[1])  # of the range of the dots, which margins surround
-    for index in select_apart(x, y, order[np.nan_to_num(distance[order]) > 0], count, shares):
-        layer, head = divmod(index, table.sizes["head"])
-        right = x[index] >= np.nanmedian(x)  # outwards, where there are fewer dots
-        ax.annotate(
-            f"L{int(table['layer'][layer])}" + ("" if is_merged(table["x"]) else f"H{int(table['head'][head])}"),
-            (x[index], y[index]),
-            xytext=(4 if right else -4, 2),
-            textcoords="offset points",
-            ha="left" if right else "right",
-            fontsize=size,
-            path_effects=halo,
-            zorder=4,
-        )
-
-
-def select_apart(x: scales.Cells, y: scales.Cells, order: Any, count: int, label: tuple[float, float]) -> list[int]:
-    """Return the first `count` indices in order whose labels would not overlap.
-
-    `label` is the width and height of a label, as shares of the ranges of x and y.
-    """
-    width, height = (float(np.nanmax(values) - np.nanmin(values)) or 1.0 for values in (x, y))
-    chosen: list[int] = []
-    for index in order:
-        near = [
-            abs(x[index] - x[k]) < 2 * label[0] * width and abs(y[index] - y[k]) < label[1] * height for k in chosen
-        ]
-        if len(chosen) < count and not any(near):
-            chosen.append(int(index))
-    return chosen
+    if np.isfinite(x + y).any():
+        distance = np.abs(y - x) if same else np.hypot(_standardize(x), _standardize(y))
+        head_dots.label_farthest(ax, table, distance, count, box, merged=is_merged(table["x"]))
 
 
 def _standardize(values: scales.Cells) -> scales.Cells:

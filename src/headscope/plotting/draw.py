@@ -112,6 +112,7 @@ def choose_figure(data: xr.Dataset, options: Collection[str] = ()) -> str:
         "weights": "typical_maps",
         "least_row": "identifiability",
         "confusion": "confusion",
+        "position": "clusters",
     }
     return next((figure for variable, figure in figures_of.items() if variable in data), "head_grid")
 

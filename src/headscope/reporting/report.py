@@ -17,6 +17,7 @@ from headscope.plotting.draw import DrawableBatch
 from headscope.reporting.entry_summary import collect_citations
 from headscope.reporting.section_parts import SectionContext, make_names_unique, slug, spaced
 from headscope.reporting.sections_of_ablations import ablation_sections
+from headscope.reporting.sections_of_clusters import cluster_sections
 from headscope.reporting.sections_of_comparisons import comparison_sections
 from headscope.reporting.sections_of_importances import importance_sections
 from headscope.reporting.sections_of_maps import map_sections, typical_sections
@@ -134,6 +135,8 @@ def _sections_by_kind(data: xr.Dataset, context: SectionContext) -> list[Section
         sections, shown = map_sections(data, context)
     elif "pruned" in data.dims:
         sections, shown = pruning_sections(data, context)
+    elif _is_clustering(data):
+        sections, shown = cluster_sections(data, context)
     elif _is_ablation(data):
         sections, shown = ablation_sections(data, context)
     elif _is_comparison(data):
@@ -153,6 +156,10 @@ def _is_typical(data: xr.Dataset) -> bool:
 
 def _is_ablation(data: xr.Dataset) -> bool:
     return {"change", "ablated"} <= set(data.data_vars)
+
+
+def _is_clustering(data: xr.Dataset) -> bool:
+    return {"position", "merge"} <= set(data.data_vars)
 
 
 def _is_comparison(data: xr.Dataset) -> bool:
@@ -215,6 +222,8 @@ def _lead(results: Mapping[str, xr.Dataset]) -> str:
         return f"The score of the model without sets of its heads, by the edit `{facts.get('edit')}`, over {texts}."
     if _is_comparison(data):
         return f"How two results differ, head by head, in {join_words(names)}."
+    if _is_clustering(data):
+        return f"How alike the heads are{f', seen through {lenses}' if lenses else ''}, by the distances between them."
     if not names:
         return f"What one result holds: {join_words(map(spaced, main_variables(data)))}."
     n = facts.get("n")

@@ -1,0 +1,64 @@
+"""What a head mainly does, from what was measured of it."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import xarray as xr
+
+from headscope.core.errors import InputError
+from headscope.core.prose import join_words
+
+HALF = 0.5
+BROAD = 0.1  # of Clark et al. (2019): no key has more than this weight
+OFFSETS = {"previous": -1, "itself": 0, "next": 1}
+ROLES = {"[CLS]": "cls", "[SEP]": "sep"}
+BROAD_NAME, OTHER = "broad", "other"
+
+
+def label_behaviour(data: xr.Dataset) -> xr.DataArray | None:
+    """Return a name for each lens, layer and head; None for data without `offsets`, `special_tokens` and `peak`.
+
+    It is where more than half of a head's weight goes: the previous token, itself, the next token, [CLS] or [SEP] (from
+    other tokens); else "broad" where the mean largest weight of a row is at most 0.1; else "other".
+    """
+    shares = {name: share.transpose("lens", "layer", "head") for name, share in _measured_shares(data).items()}
+    if not shares and "peak" not in data:
+        return None
+    known = [*shares.values(), *([data["peak"].transpose("lens", "layer", "head")] if "peak" in data else [])]
+    labels = np.full(known[0].shape, OTHER, dtype=object)
+    if "peak" in data:
+        labels[known[-1].values <= BROAD] = BROAD_NAME
+    if shares:
+        stacked = np.nan_to_num(np.stack([share.values for share in shares.values()]))
+        names = np.array(list(shares), dtype=object)[stacked.argmax(0)]
+        labels = np.where(stacked.max(0) > HALF, names, labels)
+    return xr.DataArray(labels, known[0].coords, known[0].dims).reset_coords(drop=True)
+
+
+def read_behaviour(behaviour: xr.DataArray, distances: xr.DataArray) -> xr.DataArray:
+    """Return a user's names for every lens, layer and head; raise InputError where one is missing."""
+    heads = distances.isel(other_layer=0, other_head=0, drop=True)
+    if not {"layer", "head"} <= set(behaviour.dims) <= set(heads.dims):
+        raise InputError(
+            "behaviour must have the axes layer and head, and may have lens, but it has "
+            f"{join_words(behaviour.dims)}. Name every head."
+        )
+    for axis in behaviour.dims:
+        if lacking := [label for label in heads[axis].values.tolist() if label not in behaviour[axis].values.tolist()]:
+            raise InputError(f"behaviour has no name for {axis} {join_words(lacking, limit=8)}. Name every head.")
+    names = behaviour.astype(object).sel({axis: heads[axis] for axis in behaviour.dims})
+    return names.broadcast_like(heads).transpose("lens", "layer", "head").reset_coords(drop=True)
+
+
+def _measured_shares(data: xr.Dataset) -> Mapping[str, xr.DataArray]:
+    """Return the mean weights on neighbours and special tokens, by the name of the behaviour."""
+    shares: dict[str, xr.DataArray] = {}
+    if "offsets" in data:
+        known = set(data["offset"].values.tolist())
+        shares |= {name: data["offsets"].sel(offset=offset) for name, offset in OFFSETS.items() if offset in known}
+    if "special_tokens" in data and "several" not in data["special_tokens"].dims:
+        table, known = data["special_tokens"], set(data["role"].values.tolist())
+        if "others" in data["source"].values:
+            table = table.sel(source="others")
+            shares |= {name: table.sel(role=role) for name, role in ROLES.items() if role in known}
+    return {name: share.reset_coords(drop=True) for name, share in shares.items()}
