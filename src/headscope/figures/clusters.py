@@ -68,8 +68,11 @@ def _set_limits(ax: Axes, x: scales.Cells, y: scales.Cells, box: tuple[float, fl
     ends = [(float(np.nanmin(values)), float(np.nanmax(values))) for values in (x, y)]
     inner = [max(0.3 * side, side - 2 * margin - 0.1) for side, margin in zip(box, label, strict=True)]
     scale = max((high - low) / side for (low, high), side in zip(ends, inner, strict=True)) or 1.0  # data per inch
-    for set_limits, (low, high), side in zip((ax.set_xlim, ax.set_ylim), ends, box, strict=True):
-        set_limits((low + high - scale * side) / 2, (low + high + scale * side) / 2)
+    limits = [
+        ((low + high - scale * side) / 2, (low + high + scale * side) / 2)
+        for (low, high), side in zip(ends, box, strict=True)
+    ]
+    ax.set(xlim=limits[0], ylim=limits[1])
     ax.set_aspect("equal", adjustable="box", anchor="NW")
     shares = [max((high - low) / (scale * side), 0.1) for (low, high), side in zip(ends, box, strict=True)]
     return shares[0], shares[1]
