@@ -98,7 +98,7 @@ def test_what_kernels_return_counts_unless_they_failed(failed, causal, monkeypat
         project_values=lambda values, unit: (2 * values, flag),
         project_rows=lambda context, values, unit: (2 * context, flag),
     )
-    monkeypatch.setattr(output, "_find_kernels", lambda _: kernels)
+    monkeypatch.setattr(output, "_find_kernels", lambda *_: kernels)
     heads = make_heads(causal=causal)
     expected = literal_output(heads) if failed else 2 * (heads.attention @ heads.values).double()
     torch.testing.assert_close(output.compute_output(heads, "visible").double(), expected, atol=1e-6, rtol=0)
@@ -119,7 +119,7 @@ def test_kernels_that_do_not_compile_are_not_tried_again(monkeypatch):
         raise RuntimeError("Failed to find C compiler")
 
     monkeypatch.setattr(output, "_BROKEN", set())
-    monkeypatch.setattr(output, "_find_kernels", lambda _: SimpleNamespace(project_values=fail))
+    monkeypatch.setattr(output, "_find_kernels", lambda *_: SimpleNamespace(project_values=fail))
     heads = make_heads()
     with pytest.warns(UserWarning, match=r"takes more time; its results are the same. RuntimeError: Failed to find C"):
         assert error_of(heads) < 1e-6
@@ -131,7 +131,7 @@ def test_memory_that_runs_out_is_not_the_fault_of_a_compiler(monkeypatch):
     def fail(values, unit):
         raise torch.OutOfMemoryError("out of memory")
 
-    monkeypatch.setattr(output, "_find_kernels", lambda _: SimpleNamespace(project_values=fail))
+    monkeypatch.setattr(output, "_find_kernels", lambda *_: SimpleNamespace(project_values=fail))
     with pytest.raises(torch.OutOfMemoryError):
         error_of(make_heads())
 
@@ -140,7 +140,7 @@ def test_there_are_no_kernels_on_a_cpu_nor_without_triton(monkeypatch):
     def missing(_):
         raise ImportError("No module named 'triton'")
 
-    assert output._find_kernels(make_heads().values) is None
+    assert output._find_kernels(make_heads().values, "project_values") is None
     output._load_kernels.cache_clear()
     monkeypatch.setattr(output.importlib, "import_module", missing)
     assert output._load_kernels() is None
@@ -154,7 +154,7 @@ LARGE = {
     "80 dimensions": {"tokens": 90, "value": 80},
     "causal, 64 dimensions": {"tokens": 100, "value": 64, "causal": True},
     "causal, 64 dimensions, shared values": {"tokens": 150, "value": 64, "causal": True, "group": 4},
-    "causal, 20 dimensions, padding": {"tokens": 70, "value": 20, "causal": True, "hidden": 9},
+    "causal, 20 dimensions, padding": {"tokens": 84, "value": 20, "causal": True, "hidden": 9},
     "causal, 80 dimensions": {"tokens": 90, "value": 80, "causal": True},
 }
 
@@ -191,3 +191,21 @@ def test_kernels_prove_nothing_of_values_that_are_not_finite(causal):
     heads.values[1, 2, 50, 3] = torch.nan
     with pytest.raises(InputError, match="NaN or infinite"):
         error_of(heads, "cuda")
+
+
+@gpu
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_does_not_wait_for_a_proof(dtype, monkeypatch):
+    pytest.importorskip("triton", reason="no Triton here, which comes with torch for GPUs on Linux")
+    monkeypatch.setattr(output, "compute_layer", None)  # a head without an inverse keeps its values
+    for case in (LARGE["64 dimensions, padding"], CASES["dependent columns"]):
+        assert error_of(make_heads(**case, dtype=dtype), "cuda") < rounding_of(dtype)
+
+
+@gpu
+def test_a_large_batch_has_room_for_kernels():
+    kernels = pytest.importorskip("headscope.effective.kernels", reason="no Triton here", exc_type=ImportError)
+    values = torch.zeros(64, 12, 128, 64, device="cuda")
+    assert output._find_kernels(values, "project_values") is kernels
+    assert kernels.count_bytes(values, causal=False) == 3 * 8 * 64 * 12 * 64**2
+    assert kernels.count_bytes(values, causal=True) == 4 * kernels.count_bytes(values, causal=False)

@@ -1,9 +1,11 @@
 """Catalog entries as short strings: `rollout:residual=0.3,inner=(effective:keys=paper)`."""
 
 import re
+from collections.abc import MutableMapping
 from dataclasses import MISSING, Field, fields, is_dataclass
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from weakref import WeakKeyDictionary
 
 from headscope.core.errors import InputError, unknown_name
 from headscope.core.prose import join_words
@@ -39,7 +41,7 @@ def to_spec(entry: Any) -> str:
 
 def build_entry(kind: type, name: str, parameters: dict[str, Any]) -> Any:
     """Build an entry of class `kind`; parameters given as text are converted to their types."""
-    hints = get_type_hints(kind)
+    hints = _find_hints(kind)
     known = {field.name for field in entry_fields(kind) if field.init}
     for key in parameters:
         if key not in known:
@@ -49,10 +51,21 @@ def build_entry(kind: type, name: str, parameters: dict[str, Any]) -> Any:
 
 def check_choices(entry: Any) -> None:
     """Raise InputError for a value outside a field's `Literal`; for use in `__post_init__`."""
+    hints = _find_hints(type(entry))
     for field in entry_fields(entry):
-        hint = get_type_hints(type(entry))[field.name]
+        hint = hints[field.name]
         if get_origin(hint) is Literal:
             _check_choice(getattr(entry, field.name), hint, entry_name(type(entry)), field.name)
+
+
+def _find_hints(kind: type) -> dict[str, Any]:
+    """Return the types of a class's fields, found once for each class: that takes longer than to build the entry."""
+    if kind not in _HINTS:
+        _HINTS[kind] = get_type_hints(kind)
+    return _HINTS[kind]
+
+
+_HINTS: MutableMapping[type, dict[str, Any]] = WeakKeyDictionary()
 
 
 def canonical_name(name: str) -> str:

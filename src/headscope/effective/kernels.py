@@ -38,7 +38,7 @@ Values = Float[Tensor, "batch value_head key value"]
 
 
 def project_values(values: Values, unit: float) -> tuple[Values, Int[Tensor, " 1"]]:
-    """Return V·(G⁻¹·G), with zeros for hidden keys in V, and whether that failed for any head.
+    """Return V·(G⁻¹·G), with zeros for hidden keys in V, and whether that failed for any head, which keeps its V.
 
     `unit` is the rank rule's tolerance for one key; 0 asks for no proof of full rank.
     """
@@ -62,7 +62,7 @@ def project_rows(
     The first d rows keep A·V: for them A_eff is A, where the values of their keys are independent. `unit` is as above.
     """
     batch, groups, count, value = values.shape
-    group, chunks = context.shape[1] // groups, -(-(count - value) // CHUNK)
+    group, chunks = context.shape[1] // groups, _count_chunks(values)
     number = batch * groups * chunks
     wide, spare, failed = _prepare(values, number)
     size, strides = spare.shape[-1], wide.stride()[:3]
@@ -81,9 +81,24 @@ def project_rows(
     return written, failed
 
 
+def count_bytes(values: Values, *, causal: bool) -> int:
+    """Return the memory that G, G⁻¹ and G⁻¹·G of all problems take."""
+    problems = values.shape[0] * values.shape[1] * (_count_chunks(values) if causal else 1)
+    return 3 * 8 * problems * _padded_size(values) ** 2
+
+
+def _count_chunks(values: Values) -> int:
+    return -(-(values.shape[-2] - values.shape[-1]) // CHUNK)
+
+
+def _padded_size(values: Values) -> int:
+    size: int = triton.next_power_of_2(values.shape[-1])
+    return max(BLOCK, size)
+
+
 def _prepare(values: Values, number: int) -> tuple[Values, Float[Tensor, "problem 3 size size"], Int[Tensor, " 1"]]:
     """Return the values in float32, memory for G, G⁻¹ and G⁻¹·G of each problem, and the flag of failure."""
-    size = max(BLOCK, triton.next_power_of_2(values.shape[-1]))
+    size = _padded_size(values)
     wide = values.float()  # Triton 3.6 cannot multiply 16-bit numbers as float64
     wide = wide if wide.stride(-1) == 1 else wide.contiguous()
     spare = torch.empty(number, 3, size, size, dtype=torch.float64, device=values.device)
@@ -100,19 +115,22 @@ def _project_head(
     values += (head // groups).to(tl.int64) * batch_stride + head % groups * head_stride
     spare += head.to(tl.int64) * 3 * D * D
     proved, rho = _factor(values, blocks, key_stride, count, value, spare, 0.0, tolerance, D, B)
-    tl.store(failed, 1, mask=(proved & (rho < eps)) == 0)
+    exact = proved & (rho < eps)
+    tl.store(failed, 1, mask=exact == 0)
     d, b = tl.arange(0, D), tl.arange(0, B)
     projected += head.to(tl.int64) * count * value
     for start in range(0, count, B):
         rows, there = (start + b)[:, None], (start + b < count)[:, None]
         product = tl.zeros((B, D), tl.float64)
         for k in range(blocks):
-            inside = there & (k * B + b < value)[None, :]
-            part = tl.load(values + rows * key_stride + k * B + b[None, :], mask=inside, other=0.0).to(tl.float64)
+            known = there & (k * B + b < value)[None, :]
+            part = tl.load(values + rows * key_stride + k * B + b[None, :], mask=known, other=0.0).to(tl.float64)
             identity = tl.load(spare + 2 * D * D + k * B * D + b[:, None] * D + d[None, :])
             product = tl.dot(part, identity, product, out_dtype=tl.float64)
-        rounded = product.to(tl.float32).to(projected.dtype.element_ty)
-        tl.store(projected + rows * value + d[None, :], rounded, mask=there & (d < value)[None, :])
+        inside = there & (d < value)[None, :]
+        whole = tl.load(values + rows * key_stride + d[None, :], mask=inside, other=0.0)
+        rounded = tl.where(exact, product.to(tl.float32), whole).to(projected.dtype.element_ty)
+        tl.store(projected + rows * value + d[None, :], rounded, mask=inside)
 
 
 @triton.jit

@@ -36,6 +36,9 @@ NEEDS: dict[Keys, frozenset[str]] = {
     "paper": frozenset({"attention", "values", "pads"}),
 }
 
+TOGETHER_BYTES = 2**27
+"""Size of the attention of all layers up to which a GPU multiplies it at once: launches cost more than a copy."""
+
 STACK_BYTES = 2**30
 """Memory that the float64 copies of the values of layers computed together may take on a GPU."""
 
@@ -135,8 +138,20 @@ def _compute_shared(layers: Sequence[_Layer], structure: Visibility, *, padded: 
     counts = structure.key_counts.to(layers[0].attention.device, non_blocking=True)
     counts = torch.full_like(counts, layers[0].attention.shape[-1]) if padded else counts
     count = counts[:, None].expand(-1, layers[0].attention.shape[1])
-    for layer, basis in zip(layers, _find_bases(layers, structure, padded=padded), strict=True):
-        yield _apply_basis(layer, basis, count)
+    bases = _find_bases(layers, structure, padded=padded)
+    for layer, basis, left in zip(layers, bases, _project_together(layers, bases), strict=True):
+        yield _apply_basis(layer, basis, count, left)
+
+
+def _project_together(layers: Sequence[_Layer], bases: Sequence[Basis]) -> list[Tensor] | list[None]:
+    """Return A·Q of each layer from one product of all; None where a GPU is busy with each, and on a CPU."""
+    rights, first = [basis.right for basis in bases if basis.right is not None], layers[0].attention
+    size = 4 * len(layers) * first.numel()
+    if len(layers) == 1 or not first.is_cuda or size > TOGETHER_BYTES or len(rights) < len(layers):
+        return [None] * len(layers)
+    weights = torch.stack([layer.attention for layer in layers]).view(len(layers), len(rights[0]), -1, first.shape[-1])
+    product = weights.to(rights[0].dtype) @ torch.stack(rights)
+    return list(product.view(len(layers), *first.shape[:3], -1))
 
 
 def _find_bases(layers: Sequence[_Layer], structure: Visibility, *, padded: bool) -> list[Basis]:
@@ -155,23 +170,24 @@ def _stack_values(layers: Sequence[_Layer]) -> Float[Tensor, "layer batch value_
     return at_least_float32(values)
 
 
-def _apply_basis(layer: _Layer, basis: Basis, count: Tensor) -> EffectiveLayer:
+def _apply_basis(layer: _Layer, basis: Basis, count: Tensor, left: Tensor | None) -> EffectiveLayer:
     if basis.right is None:
         ones = torch.ones(count.shape, device=count.device)
         return EffectiveLayer(at_least_float32(layer.attention), describe(count, count, lambda: 0 * ones, lambda: ones))
-    part, rank = _project_heads(layer, basis), _repeat(basis.rank.view(len(count), -1), count.shape[1])
+    part, rank = _project_heads(layer, basis, left), _repeat(basis.rank.view(len(count), -1), count.shape[1])
     return _describe_factored(layer, part, rank, count, part.left)  # ‖B·Qᵀ‖ = ‖B‖: Q is orthonormal
 
 
-def _project_heads(layer: _Layer, basis: Basis) -> Factored:
-    """Return the attention of every head on the basis of its values."""
+def _project_heads(layer: _Layer, basis: Basis, left: Tensor | None = None) -> Factored:
+    """Return the attention of every head on the basis of its values; `left` is A·Q if known."""
     assert basis.right is not None
     batch, heads, queries, keys = layer.attention.shape
     groups, columns = layer.values.shape[1], basis.right.shape[-1]
-    weights, context = layer.attention.reshape(batch * groups, -1, keys), layer.context
-    if context is not None and not context.is_cuda:
-        context = context.reshape(batch * groups, -1, layer.values.shape[-1])
-    left = project_left(weights, basis.inverse, basis.right, context).view(batch, heads, queries, columns)
+    if left is None:
+        weights, context = layer.attention.reshape(batch * groups, -1, keys), layer.context
+        if context is not None and not context.is_cuda:
+            context = context.reshape(batch * groups, -1, layer.values.shape[-1])
+        left = project_left(weights, basis.inverse, basis.right, context).view(batch, heads, queries, columns)
     return Factored(left, _repeat(basis.right.view(batch, groups, keys, columns), heads))
 
 

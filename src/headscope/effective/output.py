@@ -22,7 +22,7 @@ from headscope.effective.layers import Keys, compute_layer
 from headscope.effective.visibility import Visibility, analyze_mask
 
 SPARE_BYTES = 2**31
-"""Memory that the Gram matrices of a layer and what is made of them may take on a GPU."""
+"""Memory that the Gram matrices of a layer, their inverses and the products of both may take on a GPU."""
 
 Attention = Float[Tensor, "batch head query key"]
 Values = Float[Tensor, "batch value_head key value"]
@@ -68,7 +68,7 @@ def _project_values(attention: Attention, values: Values, shared: Tensor | None,
     projected = _run_kernels("project_values", values)
     if projected is not None:
         written = _multiply(attention, projected[0])  # launched before the host waits
-        return None if projected[1].item() else written
+        return None if _proof_unit(values) and projected[1].item() else written
     wider = torch.float64 if values.dtype == torch.float32 else torch.float32
     wide = values.to(wider)
     gram = wide.mT @ wide
@@ -85,7 +85,7 @@ def _project_rows(attention: Attention, values: Values) -> Context | None:
 
     The first d rows keep A·V: for them A_eff is A, where the values of their keys are independent.
     """
-    if values.shape[-2] <= values.shape[-1] or _find_kernels(values) is None:
+    if values.shape[-2] <= values.shape[-1] or _find_kernels(values, "project_rows") is None:
         return None
     written = _run_kernels("project_rows", values, _multiply(attention, values))
     return None if written is None or written[1].item() else written[0]
@@ -93,7 +93,7 @@ def _project_rows(attention: Attention, values: Values) -> Context | None:
 
 def _run_kernels(name: str, values: Values, *inputs: Tensor) -> tuple[Tensor, Tensor] | None:
     """Return what a function of `kernels` returns; None on a CPU, without Triton, and if it cannot be compiled here."""
-    kernels, problem = _find_kernels(values), (name, values.device, values.shape[-1], values.dtype)
+    kernels, problem = _find_kernels(values, name), (name, values.device, values.shape[-1], values.dtype)
     if kernels is None or problem in _BROKEN:
         return None
     try:
@@ -118,19 +118,18 @@ def _proof_unit(values: Values) -> float:
     """Return the rank rule's tolerance for one key, or 0 where full rank need not be proved.
 
     A direction that the rule leaves out writes at most n·eps32 of the largest singular value: in half precision less
-    than a rounding.
+    than a rounding. There V·(G⁺·G) is V to a rounding, whatever its rank, and a head without an inverse keeps its V.
     """
     unit, most = torch.finfo(torch.float32).eps, max(values.shape[-2:])
     return 0.0 if unit * most <= torch.finfo(values.dtype).eps / 4 else unit
 
 
-def _find_kernels(values: Values) -> ModuleType | None:
-    """Return the module `kernels` where there is Triton, and room for all Gram matrices."""
+def _find_kernels(values: Values, name: str) -> ModuleType | None:
+    """Return the module `kernels` where there is Triton, and room for all Gram matrices of one of its functions."""
     kernels = _load_kernels() if values.is_cuda else None
-    batch, heads, keys, value = values.shape
-    if kernels is None or value > kernels.MAX_VALUE or 8 * batch * heads * keys * value**2 > SPARE_BYTES:
+    if kernels is None or values.shape[-1] > kernels.MAX_VALUE:
         return None
-    return kernels
+    return kernels if kernels.count_bytes(values, causal=name == "project_rows") <= SPARE_BYTES else None
 
 
 @cache

@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from itertools import compress
 from typing import Any
 
@@ -283,7 +283,12 @@ def _decoder_start_id(model: Model) -> int:
 
 def _forward_arguments(model: Model, tensors: dict[str, Tensor], *, drop_unknown: bool = False) -> dict[str, Any]:
     """Switch the cache off; drop what the network's forward does not take, such as token types for DistilBERT."""
-    names = inspect.signature(model.network.forward).parameters
+    names = _parameter_names(inspect.unwrap(getattr(model.network.forward, "__func__", model.network.forward)))
     if drop_unknown and "input_ids" in names:
         tensors = {name: tensor for name, tensor in tensors.items() if name in names}
     return {**tensors, "use_cache": False} if "use_cache" in names else tensors
+
+
+@lru_cache(maxsize=64)
+def _parameter_names(function: Callable[..., Any]) -> frozenset[str]:
+    return frozenset(inspect.signature(function).parameters)

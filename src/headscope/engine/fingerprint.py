@@ -67,8 +67,11 @@ class CapturedModel:
 
 def count_changes(modules: Iterable[Any]) -> int:
     """Return how often the weights of these modules were changed in place, which torch counts."""
-    weights = (weight for module in modules for weight in module._parameters.values() if weight is not None)
-    return sum(0 if weight.is_inference() else weight._version for weight in weights)
+    weights = [weight for module in modules for weight in module._parameters.values() if weight is not None]
+    try:
+        return sum([weight._version for weight in weights])
+    except RuntimeError:  # tensors made in inference mode do not count their changes
+        return sum(weight._version for weight in weights if not weight.is_inference())
 
 
 def fingerprint_tokenizer(tokenizer: Any) -> str | None:

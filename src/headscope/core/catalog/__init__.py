@@ -5,6 +5,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from inspect import isabstract
@@ -114,7 +115,6 @@ class Catalog:
                 f"'{name}', and results are found by it. Rename the class."
             )
         _CHECKED[self.folder].add(kind)
-        _CHECKED[self.folder].add(kind)
 
     def _load(self, name: str, entry_point: EntryPoint) -> type:
         """Return the class of an entry point, which has the same name."""
@@ -131,13 +131,18 @@ class Catalog:
             )
         return kind
 
-    def _files(self) -> set[str]:
-        folder = import_module(f"headscope.{self.folder}")
-        return {module.name for module in pkgutil.iter_modules(folder.__path__)}
+    def _files(self) -> frozenset[str]:
+        return _module_names(tuple(import_module(f"headscope.{self.folder}").__path__))
 
     def _entry_points(self) -> dict[str, EntryPoint]:
         points = entry_points(group=f"headscope.{self.folder}")
         return {spec.canonical_name(point.name): point for point in points}
+
+
+@cache
+def _module_names(folders: tuple[str, ...]) -> frozenset[str]:
+    """Return the names of the files in some folders, which are searched once: every view looks up a lens."""
+    return frozenset(module.name for module in pkgutil.iter_modules(folders))
 
 
 def is_built_in(kind: type) -> bool:

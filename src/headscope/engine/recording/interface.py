@@ -160,12 +160,13 @@ def _attend(
     if recorder is not None and recorder.keeps_graph:
         query = start_graph(query)
     output, weights = _eager_function(module)(module, query, key, value, attention_mask, **options)
-    call = AttentionCall("", weights, value, output.transpose(1, 2), attention_mask)
+    name = recorder.names[module] if recorder is not None else ""
+    call = AttentionCall(name, weights, value, output.transpose(1, 2), attention_mask)
     if (kept := find_kept_heads(module)) is not None:
         call = restore_heads(call, kept, keeps_graph=recorder is not None and recorder.keeps_graph)
     context = product = call.context
     if recorder is not None:
-        recorder.record(replace(call, name=recorder.names[module]))
+        recorder.record(call)
     for editor in editors:
         edited = replace(call, name=editor.names[id(module)], context=context)
         context = editor.change(edited, None if context is product else product)
@@ -214,9 +215,15 @@ def _class_calls_interface(kind: Any) -> bool:
 
 def _caller_global(module: Any, name: str) -> Any:
     """Return a global of the code that called us: a subclass may be defined elsewhere than the forward it inherits."""
-    forwards = (base.__dict__["forward"] for base in type(module).__mro__ if "forward" in vars(base))
-    found = (getattr(inspect.unwrap(forward), "__globals__", {}).get(name) for forward in forwards)
-    return next((value for value in found if value is not None), None)
+    values = (variables.get(name) for variables in _forward_globals(type(module)))
+    return next((value for value in values if value is not None), None)
+
+
+@cache
+def _forward_globals(kind: Any) -> list[dict[str, Any]]:
+    """Return the global variables that the forward of a class, and those it inherits, can see."""
+    forwards = (base.__dict__["forward"] for base in kind.__mro__ if "forward" in vars(base))
+    return [getattr(inspect.unwrap(forward), "__globals__", {}) for forward in forwards]
 
 
 def _find_configs(modules: Iterable[Any]) -> list[Any]:

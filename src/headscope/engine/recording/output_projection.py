@@ -2,7 +2,6 @@
 
 import copy
 from collections.abc import Sequence
-from operator import attrgetter
 from typing import Any
 
 import torch
@@ -39,7 +38,7 @@ def _split_heads(
     matrix: Float[Tensor, "input output"], head_count: int, model: Model, module: str
 ) -> Float[Tensor, "head value hidden"]:
     """Return the part of each head; that of a pruned head is zero."""
-    attention = model.network.get_submodule(module)
+    attention = _follow(model.network, module.split("."))
     kept = find_kept_heads(attention)
     if kept is None:
         return matrix.reshape(head_count, -1, matrix.shape[-1])
@@ -59,7 +58,15 @@ def find_projection(model: Model, module: str) -> Any:
     path = module.split(".")
     for part in model.family.projection.split("/"):
         path = path[:-1] if part == ".." else [*path, part]
-    return attrgetter(".".join(path))(model.network)
+    return _follow(model.network, path)
+
+
+def _follow(network: Any, path: Sequence[str]) -> Any:
+    """Return the module, or the bare parameter, at a path; faster than `get_submodule`, for every capture needs it."""
+    part = network
+    for name in path:
+        part = part._modules[name] if name in part._modules else getattr(part, name)
+    return part
 
 
 def _input_by_output(layer: Any, weight: Tensor) -> Float[Tensor, "input output"]:

@@ -97,19 +97,23 @@ class Recorder:
                 "holds one map for each layer. Give a single image, or capture another site."
             )
         self.running = call.name if self.marks_forwards else ""
-        attention, context = call.attention.detach(), call.context.detach()
+        attention, context = _detach(call.attention), _detach(call.context)
         if call.missing:
             attention, context = (
                 part.index_fill(1, torch.tensor(call.missing, device=part.device), torch.nan)
                 for part in (attention, context)
             )
-        values = repeat_value_heads(call.values, attention.shape[1]).detach()
+        values = _detach(repeat_value_heads(call.values, attention.shape[1]))
         group = attention.shape[1] // call.values.shape[1]
         self.calls.append(AttentionCall(call.name, attention, values, context, call.mask, group, call.missing))
         if self.keeps_graph:
             self.graph.append(find_base(call.attention))
         if self.on_call is not None:
             self.on_call(self)
+
+
+def _detach(tensor: Tensor) -> Tensor:
+    return tensor.detach() if tensor.requires_grad else tensor
 
 
 def start_graph(tensor: Tensor) -> Tensor:
