@@ -215,7 +215,8 @@ def _class_calls_interface(kind: Any) -> bool:
 
 def _caller_global(module: Any, name: str) -> Any:
     """Return a global of the code that called us: a subclass may be defined elsewhere than the forward it inherits."""
-    values = (variables.get(name) for variables in _forward_globals(type(module)))
+    kind: Any = type(module)
+    values = (variables.get(name) for variables in _forward_globals(kind))
     return next((value for value in values if value is not None), None)
 
 
