@@ -1,0 +1,92 @@
+"""Probe the coreference of pretrained models, for docs/coreference.md.
+
+One run for each model, which may be parallel; then the results are written as docs/results/coreference_MODEL.nc. The
+files were made on a GPU with these commands, with the default model, all-MiniLM-L6-v2, and with `--model e5-small`:
+
+    python docs/runs/coreference.py run --gum en_gum-dev.conllu --device cuda --out FOUND
+    python docs/runs/coreference.py join FOUND --out docs/results
+
+GAP and Winogender come with the package. Runs write small files of plain arrays into FOUND, and need no HDF5.
+"""
+
+import argparse
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+import headscope as hs
+from headscope.probes.coreference import GROUPS
+from headscope.results.npz import read_npz, write_npz
+from headscope.results.stamp import read_provenance, stamp
+
+DEFAULT = "all-MiniLM-L6-v2"
+LENSES = ("raw", "effective", "norm")
+SOURCES = {
+    "GUM": ("GUM", "coreference"),
+    "GUM without singletons": ("GUM", "coreference:singletons=false"),
+    "GAP": ("gap:development", "coreference"),
+    "Winogender": ("winogender", "coreference"),
+}
+"""The data and the probe, by the name in the result."""
+
+KEPT_FACTS = ("probe", "data", "columns", "n", "n_train", "documents", "documents_train", "split")
+
+
+def run(chosen: argparse.Namespace) -> None:
+    """Probe one model on all data, with raw, effective and norm-based attention."""
+    warnings.simplefilter("ignore", hs.DataWarning)
+    label = Path(chosen.model).name if chosen.model else DEFAULT
+    model = hs.load(chosen.model, device=chosen.device, dtype="float32")
+    results, facts = [], {}
+    for name, (source, probe) in SOURCES.items():
+        data = hs.read(str(chosen.gum) if source == "GUM" else source)
+        options: dict[str, Any] = {"limit": chosen.limit, "random_weights": True, "progress": False}
+        lenses = [hs.probe(model, data, probe, lens=lens, **options) for lens in LENSES]
+        facts[name] = {fact: read_provenance(lenses[0])[fact] for fact in KEPT_FACTS}
+        results.append(xr.concat([each.drop_attrs() for each in lenses], "lens").assign_coords(lens=list(LENSES)))
+    first = read_provenance(lenses[0])
+    kept = {fact: first[fact] for fact in ("weights_hash", "config_hash", "device", "dtype", "query") if fact in first}
+    whole = xr.concat(results, "data", join="outer").assign_coords(data=list(SOURCES))
+    whole = whole.sel(kind=[kind for kind in GROUPS if kind in whole["kind"].values])
+    about = {"command": "docs/runs/coreference.py run", "model": label, "data": facts, "limit": chosen.limit}
+    total = sum(fact["n"] + fact["n_train"] for fact in facts.values())
+    chosen.out.mkdir(parents=True, exist_ok=True)
+    write_npz(stamp(whole, **about, **kept, n=total), chosen.out / f"{label}.coreference.npz")
+
+
+def join(chosen: argparse.Namespace) -> None:
+    """Write the result of each model, single precision."""
+    for path in sorted(chosen.folder.glob("*.coreference.npz")):
+        data = read_npz(path).map(_single, keep_attrs=True)
+        label = path.name.partition(".coreference")[0]
+        hs.save(data, chosen.out / f"coreference_{label}.nc", overwrite=True)
+
+
+def _single(values: xr.DataArray) -> xr.DataArray:
+    return values.astype(np.float32) if values.dtype.kind == "f" else values
+
+
+def main() -> None:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(required=True)
+    one = commands.add_parser("run")
+    one.add_argument("--model", help="a folder or a hub id; by default the model of the package")
+    one.add_argument("--gum", type=Path, required=True, help="en_gum-dev.conllu")
+    one.add_argument("--device", default="cpu")
+    one.add_argument("--limit", type=int, help="passages of each data set, for a try")
+    one.add_argument("--out", type=Path, required=True)
+    one.set_defaults(call=run)
+    joined = commands.add_parser("join")
+    joined.add_argument("folder", type=Path)
+    joined.add_argument("--out", type=Path, required=True)
+    joined.set_defaults(call=join)
+    chosen = parser.parse_args()
+    chosen.call(chosen)
+
+
+if __name__ == "__main__":
+    main()
