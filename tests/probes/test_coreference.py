@@ -9,7 +9,7 @@ import torch
 import headscope as hs
 from headscope.core.errors import InputError
 from headscope.data.coreference.passages import join_sentences
-from headscope.probes.coreference import Coreference, count_answers
+from headscope.probes.coreference import Coreference, count_answers, list_questions, make_questions
 from headscope.results.stamp import read_provenance
 from tests.data.coreference.documents import make_document
 from tests.oracles import coreference as oracle
@@ -142,6 +142,20 @@ def test_a_result_of_a_model_is_stamped_and_has_all_predictors(minilm):
     assert read_provenance(first)["probe"] == "coreference"
     assert (first["accuracy_low"] <= first["accuracy"]).all()
     assert (first["accuracy"] <= first["accuracy_high"]).all()
+
+
+def test_positions_of_a_question_are_those_of_the_words_that_gap_names(minilm):
+    examples = Coreference().prepare(hs.read("gap:validation")[:12])
+    maps = hs.to_words(hs.view(hs.capture(minilm, examples), "raw"))
+    asked, left_out = list_questions(maps)
+    questions = make_questions(maps, asked)
+    assert (len(asked), left_out) == (sum(example.columns["mentions"][0][2] != "neither" for example in examples), 0)
+    for index, (row, anaphor) in enumerate(asked):
+        columns, words = examples[row].columns, maps.keys.text[row]
+        assert words[questions.query[index]] == columns["Pronoun"].lower()
+        spelled = [words[position] for position in questions.candidates[index]]
+        right = columns["A"] if columns["A-coref"] else columns["B"]
+        assert right.lower().startswith(spelled[anaphor.right.index(True)])
 
 
 def test_gap_is_probed_with_both_names_as_candidates(minilm):
