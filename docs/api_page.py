@@ -12,6 +12,7 @@ GROUPS = {
     "Load, read, capture": ("load", "read", "capture", "stream", "by_layer", "generate", "edited", "average_heads"),
     "View": ("view", "to_words", "identifiability", "importances"),
     "Measure, probe and compare": ("measure", "merge", "compare", "cluster", "probe"),
+    "Audit data": ("cues", "add_negated", "balance"),
     "Draw, save, report": ("draw", "show", "save", "open_result", "report"),
     "Train, score, prune, repeat a study": (
         *("finetune", "score", "ablate", "head_importance", "prune", "pruning_curve", "study"),

@@ -21,6 +21,7 @@ NAMES = {
     "InputError", "Lens", "LoadError", "Maps", "MissingExtra", "Model", "NotCaptured", "OutputError", "PerExample",
     "Probe",
     "Statistic", "Study", "Tokens", "Trace", "UnknownName", "__version__", "ablate", "average_heads", "by_layer",
+    "add_negated", "balance",
     "capture", "cluster", "compare", "cues", "draw", "edited", "finetune", "generate", "head_importance",
     "identifiability", "importances",
     "list_edits", "list_families", "list_figures", "list_importance_methods", "list_lenses", "list_probes",

@@ -2,6 +2,8 @@ from headscope.ablation.ablate import ablate as ablate
 from headscope.ablation.average_heads import average_heads as average_heads
 from headscope.ablation.head_importance import head_importance as head_importance
 from headscope.ablation.pruning_curve import pruning_curve as pruning_curve
+from headscope.audit.add_negated import add_negated as add_negated
+from headscope.audit.balance import balance as balance
 from headscope.audit.cues import cues as cues
 from headscope.core.batch import Batch as Batch
 from headscope.core.catalog.listing import list_edits as list_edits

@@ -21,3 +21,7 @@ def test_words_of_pieces_are_those_of_the_whole_text(texts):
 def test_letters_that_look_the_same_are_the_same():
     assert normalize_text("Caf\u00e9") == normalize_text("CAFE\u0301") == "caf\u00e9"
     assert list_words("don\u2019t") == list_words("Don't") == ["do", "n't"]
+
+
+def test_characters_that_no_file_can_hold_are_replaced():
+    assert set(normalize_text("a\0\ud83d")) == {"a", "\ufffd"}

@@ -28,6 +28,9 @@ CALLED = {
     "head-importance": (hs.load, hs.read, hs.head_importance, hs.save),
     "pruning-curve": (hs.load, hs.read, hs.pruning_curve, hs.save),
     "prune": (hs.load, hs.prune, hs.save),
+    "cues": (hs.read, hs.cues, hs.save),
+    "balance": (hs.read, hs.balance, hs.save),
+    "add-negated": (hs.read, hs.add_negated, hs.save),
     "draw": (hs.open_result, hs.draw, hs.save),
     "report": (hs.report,),
 }
@@ -46,6 +49,7 @@ ONLY_PYTHON = {
     "importances": {"choices"},
     "prune": {"model"},  # an argument
     "cluster": {"behaviour"},  # a DataArray
+    "add-negated": {"pair", "words"},  # a claim is part of the text
 }
 ONLY_SHELL = {
     "show": {"layer", "head", "out", "edit"},  # fields of figures; the path of hs.save; hs.edited
@@ -59,10 +63,14 @@ ONLY_SHELL = {
     "ablate": {"limit", "seed", "out"},
     "head-importance": {"limit", "seed", "out"},
     "pruning-curve": {"limit", "seed", "out"},
+    "cues": {"limit", "seed", "out", "top"},  # the number of cues that are printed
+    "balance": {"out"},
+    "add-negated": {"out"},
     "prune": {"heads", "curve", "pruned", "out"},  # heads are an argument of hs.prune
     "finetune": {"model", "config", "tokenizer"},  # the first argument of hs.finetune; the name of a new tokenizer
 }
 FROM_LIBRARY = {("measure", "lens"), ("ablate", "sets"), ("pruning-curve", "by")}
+FROM_LIBRARY |= {(verb, option) for verb in ("cues", "balance") for option in ("ngrams", "patterns")}
 """Options that the shell leaves out where they are not given, so that the function's default holds."""
 
 

@@ -63,6 +63,27 @@ OF_ABLATIONS = {"ablation"}
 """Figures of ablations, without maps."""
 
 
+OF_CUES = {"cues"}
+"""Figures of cues, without maps."""
+
+
+def cues(names=("not", "is not", "can"), *, several=False) -> xr.Dataset:
+    """Return a result like that of `hs.cues`."""
+    size = len(names)
+    rates, covered = np.linspace(0.8, 0.2, size), np.linspace(0.5, 0.05, size)
+    chance = np.linspace(0.4, 0.6, size) if several else np.full(size, 0.5)
+    tables = {"productivity": rates, "productivity_low": rates - 0.1, "productivity_high": rates + 0.1}
+    tables |= {"coverage": covered, "coverage_low": covered / 2, "coverage_high": covered * 1.5, "chance": chance}
+    tables |= {"gain": covered * (rates - chance), "pmi": np.log(rates / chance), "productivity_p": rates / 50}
+    tables |= {"productivity_p_adjusted": rates / 12, "productivity_significant": (rates < 0.6).astype(np.int8)}
+    tables |= {"applicability": (covered * 200).astype(int), "productive": (covered * rates * 200).astype(int)}
+    facts = {"command": "hs.cues", "kind": "choice", "variant": "exclusive", "parts": ["choices"], "n": 200}
+    names = [name.encode(errors="surrogatepass").decode(errors="replace") for name in names]
+    coords = {"cue": np.array(names, object), "words": ("cue", np.ones(size, int))}
+    data = xr.Dataset({name: ("cue", table) for name, table in tables.items()}, coords).assign(n=200)
+    return data.assign_attrs(headscope=json.dumps(facts))
+
+
 def pruning(by="random", *, seeds=3, end=100) -> xr.Dataset:
     """Return a result like that of `hs.pruning_curve`."""
     shares = np.arange(0, end + 1, 10.0)
@@ -145,6 +166,8 @@ def data_for(figure: str, tokens="the cat sat", *, causal=False) -> xr.Dataset:
         return clustered(tokens.split(" ")[:7])
     if figure in OF_ABLATIONS:
         return ablation("layer")
+    if figure in OF_CUES:
+        return cues(tokens.split(" "))
     return intervals(tokens) if figure in ONE_ROW else dataset(tokens, causal=causal)
 
 

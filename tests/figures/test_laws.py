@@ -18,7 +18,17 @@ from headscope.core.spec import to_spec
 from headscope.plotting import theme
 from headscope.plotting.draw import draw
 from headscope.results.store import save
-from tests.figures.data import MEASURED, OF_ABLATIONS, OF_CLUSTERS, OF_PATTERNS, OF_PRUNING, ONE_ROW, ONE_TEXT, data_for
+from tests.figures.data import (
+    MEASURED,
+    OF_ABLATIONS,
+    OF_CLUSTERS,
+    OF_CUES,
+    OF_PATTERNS,
+    OF_PRUNING,
+    ONE_ROW,
+    ONE_TEXT,
+    data_for,
+)
 from tests.figures.layout import record_texts
 
 every_figure = pytest.mark.parametrize("name", figures.names())
@@ -152,7 +162,7 @@ def test_the_title_can_be_set(name, tmp_path):
 def test_an_empty_axis_raises_an_error(name):
     sides = {**dict.fromkeys(ONE_ROW, "key"), **dict.fromkeys(MEASURED, "head"), **dict.fromkeys(ONE_TEXT, "token")}
     sides |= {**OF_PATTERNS, **dict.fromkeys(OF_PRUNING, "pruned"), **dict.fromkeys(OF_ABLATIONS, "layer")}
-    sides |= dict.fromkeys(OF_CLUSTERS, "head")
+    sides |= {**dict.fromkeys(OF_CLUSTERS, "head"), **dict.fromkeys(OF_CUES, "cue")}
     side = sides.get(name, "query")
     with pytest.raises(InputError, match=f"There is nothing to draw: the data has no {side}"):
         draw(data_for(name).isel({side: []}), name)

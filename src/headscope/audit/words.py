@@ -33,12 +33,15 @@ class EncodedTexts:
 def normalize_text(text: str) -> str:
     """Return a text in lower case, in Unicode's composed form (NFC), and with straight apostrophes.
 
+    Characters that no file can hold, lone surrogates and U+0000, become U+FFFD.
+
     >>> normalize_text("DON’T")
     "don't"
     """
     if not text.isascii():
+        text = text.encode(errors="surrogatepass").decode(errors="replace")
         text = unicodedata.normalize("NFC", text).translate(_APOSTROPHES)
-    return text.replace("`", "'").lower()
+    return text.replace("`", "'").replace("\0", "\ufffd").lower()
 
 
 def list_words(text: str) -> list[str]:

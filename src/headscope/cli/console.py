@@ -20,6 +20,15 @@ def load_library(status: str = "Loading") -> Iterator[ModuleType]:
         yield headscope
 
 
+@contextmanager
+def show_status(status: str) -> Iterator[ModuleType]:
+    """Yield headscope, with a status line in the block, for verbs that need no model."""
+    with Console(stderr=True).status(status):
+        import headscope
+
+        yield headscope
+
+
 def make_table(*texts: str, numbers: tuple[str, ...] = ()) -> Table:
     """Return an empty table with columns of texts, then right-aligned columns of numbers."""
     table = Table(box=None, padding=(0, 2, 0, 0))

@@ -58,6 +58,17 @@ Edits = Annotated[
         autocompletion=complete_from("edits"),
     ),
 ]
+Ngrams = Annotated[
+    list[int] | None, typer.Option("--ngrams", help="Number of words of a cue. May be repeated. Default: 1 and 2.")
+]
+Patterns = Annotated[
+    list[str] | None,
+    typer.Option("--patterns", help="A regular expression, or NAME=EXPRESSION, for lower-case text. May be repeated."),
+]
+Parts = Annotated[
+    list[str] | None,
+    typer.Option("--parts", help="Where to look: text, pair, choices or a column. May be repeated."),
+]
 Limit = Annotated[int | None, typer.Option("--limit", help="Number of examples, sampled at random. Default: all.")]
 Seed = Annotated[int, typer.Option("--seed", help="Random seed of --limit.")]
 FigureOut = Annotated[
@@ -99,6 +110,19 @@ def edit_model(model: Any, edits: list[str] | None) -> AbstractContextManager[An
     from headscope.engine.edited import edit_if_any
 
     return edit_if_any(model, edits)
+
+
+def name_patterns(patterns: list[str] | None) -> dict[str, str]:
+    """Return the expressions of --patterns by name; one without a name is called by its own text.
+
+    >>> name_patterns(["negation=not|never", "(?=a)b"])
+    {'negation': 'not|never', '/(?=a)b/': '(?=a)b'}
+    """
+    named = {}
+    for pattern in patterns or []:
+        name, equals, expression = pattern.partition("=")
+        named |= {name: expression} if equals and name.isidentifier() else {f"/{pattern}/": pattern}
+    return named
 
 
 NAMES = ("text", "pair", "label", "words", "id", "choices")

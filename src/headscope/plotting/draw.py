@@ -113,6 +113,7 @@ def choose_figure(data: xr.Dataset, options: Collection[str] = ()) -> str:
         "least_row": "identifiability",
         "confusion": "confusion",
         "position": "clusters",
+        "productivity": "cues",
     }
     return next((figure for variable, figure in figures_of.items() if variable in data), "head_grid")
 

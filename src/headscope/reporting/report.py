@@ -19,6 +19,7 @@ from headscope.reporting.section_parts import SectionContext, make_names_unique,
 from headscope.reporting.sections_of_ablations import ablation_sections
 from headscope.reporting.sections_of_clusters import cluster_sections
 from headscope.reporting.sections_of_comparisons import comparison_sections
+from headscope.reporting.sections_of_cues import cue_sections
 from headscope.reporting.sections_of_importances import importance_sections
 from headscope.reporting.sections_of_maps import map_sections, typical_sections
 from headscope.reporting.sections_of_measurements import measurement_sections
@@ -133,6 +134,8 @@ def _sections_by_kind(data: xr.Dataset, context: SectionContext) -> list[Section
         sections, shown = importance_sections(data, context)
     elif {"query", "key"} <= set(data.dims) and "weights" in data:
         sections, shown = map_sections(data, context)
+    elif _is_cues(data):
+        sections, shown = cue_sections(data, context)
     elif "pruned" in data.dims:
         sections, shown = pruning_sections(data, context)
     elif _is_clustering(data):
@@ -152,6 +155,10 @@ def _sections_by_kind(data: xr.Dataset, context: SectionContext) -> list[Section
 
 def _is_typical(data: xr.Dataset) -> bool:
     return "weights" in data and {"map", "query", "key"} <= set(data["weights"].dims)
+
+
+def _is_cues(data: xr.Dataset) -> bool:
+    return {"productivity", "coverage"} <= set(data.data_vars)
 
 
 def _is_ablation(data: xr.Dataset) -> bool:
@@ -182,6 +189,7 @@ def _entry_specs(data: xr.Dataset) -> list[tuple[str, str]]:
     specs = [("lenses", lens) for lens in _lenses(data, facts)]
     specs += [("statistics", "patterns")] if _is_typical(data) else []
     specs += [("edits", "zero_heads")] if "pruned" in data.dims else []
+    specs += [("figures", "cues")] if _is_cues(data) else []
     specs += [("importance_methods", str(method)) for method in facts.get("methods") or []]
     specs += [("edits", str(facts["edit"]))] if _is_ablation(data) and "edit" in facts else []
     for folder in ("lenses", "statistics", "edits"):
@@ -195,6 +203,8 @@ def _title(results: Mapping[str, xr.Dataset]) -> str:
         return "Typical attention maps"
     if results and all("importance" in data for data in results.values()):
         return f"What matters to {models.pop()}" if len(models) == 1 else "Importances of tokens"
+    if results and all(map(_is_cues, results.values())):
+        return "Cues to the label"
     if results and all(map(_is_ablation, results.values())):
         return f"Ablation of {models.pop()}" if len(models) == 1 else "Ablations"
     return f"Attention of {models.pop()}" if len(models) == 1 else "What was measured"
@@ -217,6 +227,8 @@ def _lead(results: Mapping[str, xr.Dataset]) -> str:
         count = data.sizes.get("example", 1)
         texts = "one text" if count == 1 else count_noun(count, "text")
         return f"Attention maps of {texts}{f', seen through {lenses}' if lenses else ''}."
+    if _is_cues(data):
+        return f"How well single words and n-grams tell the label of {count_noun(int(data['n']), 'example')}."
     if _is_ablation(data):
         texts = count_noun(int(data["n"]), "example")
         return f"The score of the model without sets of its heads, by the edit `{facts.get('edit')}`, over {texts}."

@@ -13,6 +13,7 @@ from headscope.plotting.combine import combine_results
 from headscope.plotting.draw import DrawableBatch
 from headscope.plotting.export import FIXED_METADATA, write_figure, write_page
 from headscope.results.atomic import REPLACE, atomic_path
+from headscope.results.examples_file import is_examples, write_examples
 from headscope.results.stamp import fingerprint_examples, stamp
 from headscope.results.tables import write_csv, write_parquet
 from headscope.results.zarr_folder import is_zarr, read_zarr, write_zarr
@@ -33,7 +34,8 @@ class WritesFolder(Protocol):
 def save(what: Any, path: str | Path, *, overwrite: bool = False) -> Path:
     """Write a Dataset (.nc .zarr .csv .parquet), Maps (.nc .zarr), a figure (.pdf .svg .png .html) or a model (folder).
 
-    Return the path. A model is written to a folder that `hs.load` reads, also one that `hs.prune` made smaller.
+    Return the path. A model is written to a folder that `hs.load` reads, also one that `hs.prune` made smaller. A list
+    of examples is written as .jsonl, which `hs.read` reads.
 
     Maps, or a list of Maps of the same texts, are written as `maps.to_dataset()` with their provenance: the lens, the
     model, the version, and hashes of the weights, the tokenizer, the config and the texts.
@@ -123,6 +125,8 @@ def _choose_writer(what: Any, path: Path) -> Callable[[Path], None]:
     elif isinstance(what, Figure):
         writers = {f".{kind}": partial(write_figure, what, kind) for kind in FIXED_METADATA}
         writers[".html"] = partial(write_page, what)
+    elif is_examples(what):
+        writers = {".jsonl": partial(write_examples, what)}
     elif maps := _list_maps(what):
         writers = {
             ".nc": lambda part: _write_netcdf(_stamp_maps(maps), part),
@@ -130,7 +134,7 @@ def _choose_writer(what: Any, path: Path) -> Callable[[Path], None]:
         }
     else:
         raise InputError(
-            "Only a Dataset, Maps, Importances, a model or a matplotlib figure can be saved, but got a "
+            "Only a Dataset, Maps, Importances, examples, a model or a matplotlib figure can be saved, but got a "
             f"{type(what).__name__}."
         )
     if path.suffix.lower() not in writers:
@@ -139,6 +143,8 @@ def _choose_writer(what: Any, path: Path) -> Callable[[Path], None]:
             if isinstance(what, xr.Dataset)
             else "A figure is"
             if isinstance(what, Figure)
+            else "Examples are"
+            if is_examples(what)
             else "Maps are"
         )
         problem = f"ends in '{path.suffix}'" if path.suffix else "has no ending"

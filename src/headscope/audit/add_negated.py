@@ -1,0 +1,107 @@
+"""`hs.add_negated`: adversarial copies of a multiple choice, with negated claims (Niven & Kao, 2019)."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any
+
+from headscope.core.errors import InputError
+from headscope.core.example import Example
+from headscope.core.prose import count_noun, join_words
+from headscope.core.reader import Malformed
+from headscope.data.reading.read import find_table, read
+
+COLUMNS = ("original", "negated")
+SUFFIX = "-adversarial"
+
+
+def add_negated(
+    data: Any, negations: Mapping[str, str] | str | os.PathLike[str], *, column: str = "claim"
+) -> list[Example]:
+    """Return the examples and, after each, a copy with the negated claim and the other of its two choices as the label.
+
+    Every cue in the choices is then right in one half of the examples to which it applies, as `hs.cues` of the result
+    shows; a model that needs the claim can still tell the label. `negations` are the negated claims by claim, or a
+    table (.csv .tsv .jsonl) with the columns original and negated. `column` holds the claim, which must be part of the
+    text, too, or "text" if the text is the claim. The column `adversarial` says which examples are copies.
+
+    >>> rows = [{"reason": "It rains.", "claim": "Stay in.", "choices": ["I get wet", "I stay dry"], "label": 0}]
+    >>> rows[0]["text"] = "It rains. Stay in."
+    >>> copies = hs.add_negated(hs.read(rows, choices="choices"), {"Stay in.": "Go out."})
+    >>> [(example.text, example.label) for example in copies]
+    [('It rains. Stay in.', 0), ('It rains. Go out.', 1)]
+    """
+    table = dict(negations) if isinstance(negations, Mapping) else _read_negations(os.fspath(negations))
+    examples = read(data)
+    claims = [_find_claim(example, column) for example in examples]
+    if missing := [claim for claim in dict.fromkeys(claims) if claim not in table]:
+        raise InputError(
+            f"{count_noun(len(missing), 'claim')} of {len(set(claims)):,} {'has' if len(missing) == 1 else 'have'} no "
+            f"negation in the table, the first is {missing[0]!r}. Add a row for each, or leave these examples out."
+        )
+    names = {example.label: example.columns["label_name"] for example in examples if "label_name" in example.columns}
+    both = []
+    for example, claim in zip(examples, claims, strict=True):
+        columns = MappingProxyType({**example.columns, "adversarial": False})
+        copy = _negate(example, claim, table[claim], column)
+        if "label_name" in copy.columns:
+            name = names.get(copy.label, str(copy.label))
+            copy = replace(copy, columns=MappingProxyType({**copy.columns, "label_name": name}))
+        both += [replace(example, columns=columns), copy]
+    return both
+
+
+def _negate(example: Example, claim: str, negated: str, column: str) -> Example:
+    """Return the copy of one example."""
+    choices = example.columns.get("choices", ())
+    if len(choices) != 2 or example.label not in (0, 1):
+        raise InputError(
+            f"A negated claim turns the label to the other of two choices, but example '{example.id}' has "
+            f"{count_noun(len(choices), 'choice')} and the label {example.label}."
+        )
+    before, found, after = example.text.rpartition(claim)
+    if not found:
+        raise InputError(
+            f"The text of example '{example.id}' does not hold its {column}, {claim!r}, so that it cannot be negated "
+            "there. Give a text with the claim in it."
+        )
+    columns = {**example.columns, "adversarial": True, **({} if column == "text" else {column: negated})}
+    return replace(
+        example,
+        id=f"{example.id}{SUFFIX}",
+        text=f"{before}{negated}{after}",
+        words=None,
+        label=1 - int(example.label),
+        columns=MappingProxyType(columns),
+    )
+
+
+def _find_claim(example: Example, column: str) -> str:
+    claim = example.text if column == "text" else example.columns.get(column)
+    if not isinstance(claim, str) or not claim:
+        known = ["text", *(name for name, value in example.columns.items() if isinstance(value, str))]
+        raise InputError(
+            f"Example '{example.id}' has no text in the column '{column}'. Name the column with the claim; it has: "
+            f"{join_words(known)}."
+        )
+    return claim
+
+
+def _read_negations(path: str) -> dict[str, str]:
+    """Return the negated claims of a table."""
+    table = find_table(path)
+    negations: dict[str, str] = {}
+    for row in table.rows:
+        where = f"{table.name}, {table.unit} {row.number}"
+        if isinstance(row, Malformed):
+            raise InputError(f"{where}: {row.problem}.")
+        original, negated = (row.values.get(name) for name in COLUMNS)
+        if not (isinstance(original, str) and isinstance(negated, str) and original and negated):
+            raise InputError(
+                f"{where}: a table of negations has the columns original and negated, each with a text, but this row "
+                f"has {join_words(f'{name}={value!r}' for name, value in row.values.items())}."
+            )
+        if negations.setdefault(original, negated) != negated:
+            raise InputError(f"{where}: {original!r} has another negation already, {negations[original]!r}.")
+    return negations

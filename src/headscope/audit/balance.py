@@ -1,0 +1,156 @@
+"""`hs.balance`: a part of the data in which no cue tells the label."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from headscope.audit.labelled_texts import LabelledTexts, prepare_texts
+from headscope.audit.occurrences import check_patterns, find_occurrences
+from headscope.audit.points import CuePoints, Floats, find_points
+from headscope.audit.words import Integers
+from headscope.core.errors import InputError
+from headscope.core.example import Example
+from headscope.core.prose import count_noun
+from headscope.uncertainty.intervals import CONFIDENCE
+
+Booleans = np.ndarray[Any, np.dtype[np.bool_]]
+
+MARGIN = 1 - 1e-9
+"""Cues stay this far within their intervals, so that rounding does not put one outside."""
+
+
+def balance(
+    data: Any,
+    *,
+    ngrams: Sequence[int] = (1, 2),
+    patterns: Mapping[str, str] | Sequence[str] = (),
+    parts: str | Sequence[str] | None = None,
+    seed: int = 0,
+) -> list[Example]:
+    """Return a part of the examples in which no cue tells the label, and all classes are equally frequent.
+
+    Examples are removed until chance is within the 95 % interval of every cue's productivity, which `hs.cues` of the
+    result shows: first those that agree with most of the cues that are too productive. No example is repeated or
+    changed. Cues, `patterns` and `parts` are those of `hs.cues`; `seed` decides between equals.
+
+    >>> rows = [{"text": f"{'good' if i % 8 < 7 else 'bad'} {i}", "label": int(i % 16 < 8)} for i in range(64)]
+    >>> rows += [{"text": f"great {i}", "label": 1} for i in range(20)]
+    >>> balanced = hs.balance(rows, ngrams=(1,))
+    >>> data = hs.cues(balanced, ngrams=(1,))
+    >>> len(balanced) < len(rows), bool((data["productivity_low"] <= data["chance"]).all())
+    (True, True)
+    """
+    prepared = prepare_texts(data, parts)
+    found = find_occurrences(prepared.texts, prepared.groups, ngrams, check_patterns(patterns))
+    points = find_points(prepared, found, "exclusive")
+    order = np.argsort(points.examples, kind="stable")
+    state = _Balance(prepared, points, order, len(found.names), np.random.default_rng(seed))
+    keep = np.ones(len(prepared.examples), bool)
+    keep = state.equalize(keep, np.zeros(len(keep)))
+    while (excess := state.find_excess(keep)).any():
+        scores = state.score(excess)
+        keep = state.equalize(state.remove(keep, scores, excess), scores)
+        if not keep.any():
+            raise InputError(
+                f"No part of these {count_noun(len(keep), 'example')} is balanced: all would have to be removed. Look "
+                "for fewer cues, with ngrams or parts."
+            )
+    return [example for example, stays in zip(prepared.examples, keep, strict=True) if stays]
+
+
+@dataclass(frozen=True)
+class _Balance:
+    """The cues of the examples, and the steps that remove examples."""
+
+    data: LabelledTexts
+    points: CuePoints
+    order: Integers  # of the points by example
+    cues: int
+    random: np.random.Generator
+
+    @property
+    def outcomes(self) -> int:
+        """The number of classes; of a multiple choice, right and wrong."""
+        return len(self.data.classes) or 2
+
+    def equalize(self, keep: Booleans, scores: Floats) -> Booleans:
+        """Remove examples of the more frequent classes, those with the largest scores first; choices stay."""
+        if self.data.kind == "choice":
+            return keep
+        least = np.bincount(self.data.labels[keep], minlength=self.outcomes).min()
+        keep = keep.copy()
+        for label in range(self.outcomes):
+            own = np.flatnonzero(keep & (self.data.labels == label))
+            own = own[np.lexsort((self.random.random(len(own)), -scores[own]))]
+            keep[own[: len(own) - least]] = False
+        return keep
+
+    def find_excess(self, keep: Booleans) -> Integers:
+        """Return for every cue and outcome how many of its examples must go, `cue outcome`; 0 within the interval."""
+        from scipy.special import ndtri
+
+        kept = keep[self.points.examples]
+        cues, outcomes = self.points.cues[kept], self.points.outcomes[kept]
+        counts = np.bincount(cues * self.outcomes + outcomes, minlength=self.cues * self.outcomes)
+        counts = counts.reshape(self.cues, self.outcomes)
+        total = counts.sum(1, keepdims=True)
+        rates = self._rates(cues, self.points.chances[kept])
+        z = MARGIN * float(ndtri((1 + CONFIDENCE) / 2))
+        over = counts - total * rates - z * np.sqrt(total * rates * (1 - rates))
+        return np.where(over > 0, _count_excess(counts, total, rates, z), 0)
+
+    def _rates(self, cues: Integers, chances: Floats) -> Floats:
+        """Return what the share of each outcome should be, `cue outcome`."""
+        if self.data.kind == "classification":
+            return np.full((self.cues, self.outcomes), 1 / self.outcomes)
+        applicable = np.bincount(cues, minlength=self.cues)
+        chance = np.bincount(cues, chances, self.cues) / np.maximum(applicable, 1)
+        chance = np.where(applicable > 0, chance, 0.5)
+        return np.stack([1 - chance, chance], axis=1)
+
+    def score(self, excess: Integers) -> Floats:
+        """Return for each example how many of its cues gain by its removal, minus those that lose."""
+        gains = excess > 0
+        balance = 2.0 * gains - gains.any(1, keepdims=True)
+        values = balance[self.points.cues, self.points.outcomes]
+        return np.bincount(self.points.examples, values, len(self.data.examples)).astype(np.float64)
+
+    def remove(self, keep: Booleans, scores: Floats, excess: Integers) -> Booleans:
+        """Remove examples in the order of their scores, each only while most of its cues still need it.
+
+        Where no example is good for most of its cues, the first that is good for one of them is removed.
+        """
+        keep, left = keep.copy(), excess.copy()
+        starts = np.searchsorted(self.points.examples[self.order], np.arange(len(keep) + 1))
+        candidates = np.flatnonzero(keep)
+        candidates = candidates[np.lexsort((self.random.random(len(candidates)), -scores[candidates]))]
+        first = None
+        for example in candidates:
+            own = self.order[starts[example] : starts[example + 1]]
+            cues, outcomes = self.points.cues[own], self.points.outcomes[own]
+            needed = left[cues, outcomes] > 0
+            if not needed.any():
+                continue
+            first = example if first is None else first
+            harmed = (left[cues] > 0).any(1) & ~needed
+            if needed.sum() > harmed.sum():
+                keep[example] = False
+                left[cues, outcomes] -= 1
+        if first is not None and keep[candidates].all():
+            keep[first] = False
+        return keep
+
+
+def _count_excess(counts: Integers, total: Integers, rates: Floats, z: float) -> Integers:
+    """Return how many examples of an outcome must go until its rate is within Wilson's interval.
+
+    The interval holds the rate p if count − total · p ≤ z √(total · p q). Without r of the examples this is a quadratic
+    inequality in √(total − r).
+    """
+    others = 1 - rates
+    spread = z * np.sqrt(rates * others)
+    over = counts - total * rates - total * others  # −(total − count)
+    root = (spread + np.sqrt(spread**2 - 4 * others * over)) / (2 * others)
+    return np.ceil(total - root**2 - 1e-9).clip(1).astype(np.int64)

@@ -1,0 +1,99 @@
+"""`headscope cues`: words that tell the label."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from headscope.cli.console import make_table, show_status
+from headscope.cli.options import (
+    Choices,
+    FigureOut,
+    Force,
+    Id,
+    Label,
+    Limit,
+    Malformed,
+    Ngrams,
+    Pair,
+    Parts,
+    Patterns,
+    Seed,
+    Text,
+    Words,
+    check_figure_out,
+    name_patterns,
+    read_examples,
+)
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+def verb(
+    data: Annotated[str, typer.Argument(help="A file (.jsonl .csv .tsv .parquet), arct:train or glue:rte:dev@DIR.")],
+    ngrams: Ngrams = None,
+    patterns: Patterns = None,
+    variant: Annotated[
+        str, typer.Option(help="When a cue applies to choices: exclusive (in one of them) or either (in at least one).")
+    ] = "exclusive",
+    parts: Parts = None,
+    min_count: Annotated[int, typer.Option(help="Leave out cues that apply to fewer examples.")] = 1,
+    smoothing: Annotated[float, typer.Option(help="Added to the counts of PMI.")] = 100.0,
+    top: Annotated[int, typer.Option(help="Number of cues to print.")] = 15,
+    text: Text = None,
+    pair: Pair = None,
+    label: Label = None,
+    words: Words = None,
+    id: Id = None,  # noqa: A002  (the column's name everywhere)
+    choices: Choices = None,
+    malformed: Malformed = "error",
+    limit: Limit = None,
+    seed: Seed = 0,
+    out: FigureOut = None,
+    force: Force = False,
+) -> None:
+    """Count how well every word, n-gram and pattern alone tells the label.
+
+    headscope cues arct:train -o cues.pdf -o cues.nc
+    """
+    columns = dict(locals())
+    check_figure_out(out, overwrite=force)
+    with show_status("Counting") as hs:
+        from headscope.core.example import sample_examples
+
+        examples = sample_examples(read_examples(data, columns), limit, seed)
+        options = {"ngrams": ngrams or (1, 2), "patterns": name_patterns(patterns), "parts": parts}
+        result = hs.cues(examples, **options, variant=variant, min_count=min_count, smoothing=smoothing)
+    console = Console(highlight=False)
+    _print_cues(console, result, top)
+    for path in out or []:
+        hs.save(result if path.suffix.lower() == ".nc" else hs.draw(result), path, overwrite=force)
+        console.print(f"Wrote {path}", soft_wrap=True)
+
+
+def _print_cues(console: Console, data: "xr.Dataset", top: int) -> None:
+    """Print the cues with the largest gain, one a line."""
+    labelled = "label" in data.coords
+    table = make_table(
+        "cue", *(["label"] if labelled else []), numbers=("applies", "productivity", "coverage", "chance", "p")
+    )
+    for index in range(min(top, data.sizes["cue"])):
+        row = data.isel(cue=index)
+        value, low, high = (float(row[f"productivity{end}"]) for end in ("", "_low", "_high"))
+        table.add_row(
+            escape(str(row["cue"].item())),
+            *([escape(str(row["label"].item()))] if labelled else []),
+            f"{int(row['applicability']):,}",
+            f"{value:.3f} [{low:.3f}, {high:.3f}]".replace("[", r"\["),
+            f"{float(row['coverage']):.3f}",
+            f"{float(row['chance']):.3f}",
+            f"{float(row['productivity_p_adjusted']):.2g}",
+        )
+    console.print(table)
+    sure, n = int(data["productivity_significant"].sum()), int(data["n"])
+    console.print(
+        f"{data.sizes['cue']:,} cues in {n:,} examples, sorted by coverage · (productivity − chance); {sure:,} are "
+        "significant. p is corrected for all cues (Holm)."
+    )

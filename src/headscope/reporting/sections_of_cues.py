@@ -1,0 +1,64 @@
+"""Sections of a report about cues."""
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from headscope.core.document import Paragraph, Part, Section, Table
+from headscope.core.prose import count_noun, join_words
+from headscope.reporting.section_parts import SectionContext, try_figure
+from headscope.results.stamp import read_provenance
+
+MAX_ROWS = 20
+
+
+def cue_sections(data: xr.Dataset, context: SectionContext) -> tuple[list[Section], set[str]]:
+    """Return a section with the figure and the most useful cues, and the variables that it shows."""
+    n = int(data["n"])
+    caption = "Productivity and coverage of every cue"
+    parts: list[Part] = [Paragraph(_lead(data)), try_figure(data, "cues", context.name("cues"), caption, n)]
+    order = np.argsort(-data["gain"].values, kind="stable")[:MAX_ROWS]
+    text = (
+        f"The {min(MAX_ROWS, data.sizes['cue'])} cues with the largest gain = coverage · (productivity − chance), of "
+        f"{data.sizes['cue']:,}; brackets: 95 % interval (Wilson); p of an exact binomial test, corrected by Holm"
+    )
+    parts.append(Table(context.name("cues", "ranked"), text, tabulate_cues(data.isel(cue=order)), n))
+    shown = {"applicability", "productive", "productivity", "coverage", "chance", "gain", "pmi", "n"}
+    return [Section(context.title("cues"), parts)], shown
+
+
+def tabulate_cues(data: xr.Dataset) -> pd.DataFrame:
+    """Return a row for each cue."""
+    columns = {"label": data["label"].values} if "label" in data.coords else {}
+    columns["applies to"] = data["applicability"].values.astype(int)
+    for name in ("productivity", "coverage"):
+        columns |= {f"{name}{end}": data[f"{name}{end}"].values for end in ("", "_low", "_high")}
+    columns |= {name: data[name].values for name in ("chance", "gain")}
+    columns |= {"PMI": data["pmi"].values, "p": data["productivity_p_adjusted"].values}
+    return pd.DataFrame(columns, index=pd.Index([str(cue) for cue in data["cue"].values], name="cue"))
+
+
+def count_off_chance(data: xr.Dataset) -> int:
+    """Return the number of cues whose interval of productivity does not hold chance."""
+    return int(((data["productivity_low"] > data["chance"]) | (data["productivity_high"] < data["chance"])).sum())
+
+
+def _lead(data: xr.Dataset) -> str:
+    facts = read_provenance(data)
+    applies = {
+        "exclusive": "A cue applies if it is in exactly one of the choices, and is right if that choice is.",
+        "either": "A cue applies if a choice has it, and is right if the right one has; 1 is added to all counts.",
+    }
+    kind = facts.get("kind", "choice")
+    first = (
+        "A cue applies if it is in the text; it is right if the text has the label that the cue favours."
+        if kind == "classification"
+        else applies.get(str(facts.get("variant")), "")
+    )
+    total, sure = data.sizes["cue"], int(data["productivity_significant"].sum())
+    parts = join_words(f"`{part}`" for part in facts.get("parts", []))
+    return (
+        f"{count_noun(total, 'cue')} in {parts} of {count_noun(int(data['n']), 'example')}. {first} {sure:,} are "
+        f"significant after the correction for all cues; for {count_off_chance(data):,} chance is outside the 95 % "
+        "interval of productivity."
+    )

@@ -1,0 +1,131 @@
+"""Data in which no cue tells the label."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headscope.audit.add_negated import add_negated
+from headscope.audit.balance import balance
+from headscope.audit.cues import cues
+from headscope.core.errors import InputError
+from headscope.core.example import Example
+from headscope.data.reading.read import read
+from headscope.reporting.sections_of_cues import count_off_chance
+from headscope.results.store import save
+from tests.audit.test_cues import choose
+from tests.readers.shared import DATA, real
+
+SPLITS = pytest.mark.parametrize("split", ["train", "dev", "test"])
+
+
+@SPLITS
+def test_no_cue_of_a_balanced_part_of_arct_is_off_chance(split):
+    before = cues(f"arct:{split}")
+    balanced = balance(f"arct:{split}")
+    after = cues(balanced)
+    assert count_off_chance(before) > 0
+    assert count_off_chance(after) == 0
+    assert len(balanced) > 0.6 * int(before["n"])
+    ids = [example.id for example in read(f"arct:{split}")]
+    assert [ids.index(example.id) for example in balanced] == sorted(ids.index(example.id) for example in balanced)
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 1000), st.integers(2, 3))
+def test_no_cue_of_a_balanced_part_of_random_texts_is_off_chance(seed, classes):
+    random = np.random.default_rng(seed)
+    labels = random.integers(0, classes, 120)
+    favoured = random.integers(0, classes, 12)
+    texts = [
+        " ".join(f"w{word}" for word in range(12) if random.random() < (0.5 if favoured[word] == label else 0.2))
+        for label in labels
+    ]
+    examples = [
+        Example(str(i), text or "w", label=int(label))
+        for i, (text, label) in enumerate(zip(texts, labels, strict=True))
+    ]
+    balanced = balance(examples, seed=seed)
+    assert count_off_chance(cues(balanced)) == 0
+    counts = np.bincount([example.label for example in balanced], minlength=classes)
+    assert len(set(counts.tolist())) == 1
+
+
+def test_balancing_is_repeatable_and_depends_on_the_seed():
+    first, again, other = ([example.id for example in balance("arct:dev", seed=seed)] for seed in (0, 0, 1))
+    assert first == again
+    assert first != other
+
+
+def test_data_that_cannot_be_balanced_are_an_error():
+    examples = [choose("not", "yes", label=0, name=str(number)) for number in range(9)]
+    assert len(balance(examples)) == 3  # three of three are within the interval
+    with pytest.raises(InputError, match="All 2 examples have the same label"):
+        balance([Example("0", "a", label=0), Example("1", "b", label=0)])
+
+
+@SPLITS
+def test_every_cue_is_at_chance_with_negated_copies(split):
+    examples = read(f"arct:{split}")
+    negations = {example.columns["claim"]: f"It is wrong that {example.columns['claim']}" for example in examples}
+    both = add_negated(examples, negations)
+    data = cues(both)
+    assert len(both) == 2 * len(examples) == int(data["n"])
+    assert (data["productivity"] == 0.5).all()
+    assert count_off_chance(data) == 0
+    assert data.sizes == cues(examples).sizes
+    np.testing.assert_array_equal(data.sel(cue="not")["coverage"], cues(examples).sel(cue="not")["coverage"])
+
+
+@real
+@SPLITS
+def test_every_cue_is_at_chance_in_the_published_adversarial_sets(split):
+    published = read(f"arct:{split}-adv-negated@{DATA / 'arct'}")
+    assert (cues(published)["productivity"] == 0.5).all()
+    ours = add_negated(f"arct:{split}", DATA / "arct" / "adversarial" / "claim_map.csv")
+    assert {example.id for example in ours} == {example.id for example in published}
+
+
+def test_a_copy_has_the_negated_claim_and_the_other_label(tmp_path):
+    table = tmp_path / "claims.csv"
+    table.write_text('original,negated\n"Stay in, now.","Go out, now."\n')
+    examples = read(
+        [{"id": "a", "text": "Rain. Stay in, now.", "claim": "Stay in, now.", "w": ["x", "y"], "label": 1}], choices="w"
+    )
+    original, copy = add_negated(examples, table)
+    assert (original.id, original.label, original.columns["adversarial"]) == ("a", 1, False)
+    assert (copy.id, copy.text, copy.label) == ("a-adversarial", "Rain. Go out, now.", 0)
+    assert (copy.columns["claim"], copy.columns["choices"]) == ("Go out, now.", ("x", "y"))
+    saved = save([original, copy], tmp_path / "both.jsonl")
+    assert read(saved, choices="choices") == [original, copy]
+
+
+@pytest.mark.parametrize(
+    ("change", "negations", "problem"),
+    [
+        ({}, {}, "1 claim of 1 has no negation in the table, the first is 'Stay in.'"),
+        ({"claim": "Go."}, {"Go.": "Stay."}, "The text of example '0' does not hold its claim, 'Go.'"),
+        ({"claim": None}, {}, "Example '0' has no text in the column 'claim'"),
+        ({"w": ["x", "y", "z"]}, {"Stay in.": "Go out."}, "example '0' has 3 choices and the label 0"),
+        ({"label": None}, {"Stay in.": "Go out."}, "example '0' has 2 choices and the label None"),
+    ],
+)
+def test_examples_that_cannot_be_negated_are_an_error(change, negations, problem):
+    row = {"text": "Rain. Stay in.", "claim": "Stay in.", "w": ["x", "y"], "label": 0} | change
+    with pytest.raises(InputError, match=problem):
+        add_negated(read([row], choices="w"), negations)
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        ("claim,negated\na,b\n", "line 2: a table of negations has the columns original and negated"),
+        ("original,negated\na,b\na,c\n", "line 3: 'a' has another negation already, 'b'"),
+        ("original,negated\na\n", "line 2: it has 1 field, but there are 2 columns"),
+    ],
+)
+def test_a_broken_table_of_negations_is_an_error(content, problem, tmp_path):
+    path = tmp_path / "claims.csv"
+    path.write_text(content)
+    with pytest.raises(InputError, match=problem):
+        add_negated("arct:dev", path)

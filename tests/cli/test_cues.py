@@ -1,0 +1,50 @@
+"""`headscope cues`, `headscope balance` and `headscope add-negated` in the shell."""
+
+import headscope as hs
+from tests.cli.test_importances import run
+
+
+def test_the_best_cues_are_printed_and_all_are_saved(tmp_path):
+    files = [str(tmp_path / name) for name in ("cues.nc", "cues.svg")]
+    out = run("cues", "arct:dev", "--patterns", "negation=not|n't", "--top", "2", "-o", files[0], "-o", files[1])
+    lines = out.splitlines()
+    assert all(len(line) <= 80 for line in lines if not line.startswith("Wrote"))
+    assert lines[0].split() == ["cue", "applies", "productivity", "coverage", "chance", "p"]
+    assert lines[1].startswith("negation ")
+    assert lines[2].startswith("not ")
+    assert "0.692 [0.604, 0.767]" in lines[2]
+    result = hs.open_result(files[0])
+    assert result.sizes["cue"] > 1000
+    assert "exists already" in run("cues", "arct:dev", "-o", files[0], code=2)
+
+
+def test_a_table_of_your_own_is_audited(tmp_path):
+    path = tmp_path / "mine.tsv"
+    path.write_text("a\tb\ty\n" + "good\tx [1]\tyes\nbad\tx\tno\n" * 10)
+    out = run("cues", str(path), "--text", "a", "--pair", "b", "--label", "y", "--ngrams", "1")
+    assert out.splitlines()[0].split()[:3] == ["cue", "label", "applies"]
+    assert any(line.startswith("good") and "yes" in line for line in out.splitlines())
+    assert any(line.startswith("[ ") for line in out.splitlines())
+    assert "good" not in run("cues", str(path), "--text", "a", "--pair", "b", "--label", "y", "--parts", "pair")
+    assert "No part of these examples is called 'c'" in run(
+        "cues", str(path), "--text", "a", "--label", "y", "--parts", "c", code=2
+    )
+
+
+def test_a_balanced_part_is_written_with_its_proof(tmp_path):
+    path = tmp_path / "balanced.jsonl"
+    out = run("balance", "arct:dev", "-o", str(path))
+    assert out.splitlines()[2].split()[3] == "0"
+    balanced = hs.read(path, choices="choices")
+    assert 0 < len(balanced) < 316
+    assert "exists already" in run("balance", "arct:dev", "-o", str(path), code=2)
+
+
+def test_negated_copies_are_written_with_their_proof(tmp_path):
+    claims = {example.columns["claim"] for example in hs.read("arct:dev")}
+    table = tmp_path / "claims.tsv"
+    table.write_text("original\tnegated\n" + "".join(f"{claim}\tNot: {claim}\n" for claim in sorted(claims)))
+    path = tmp_path / "both.jsonl"
+    out = run("add-negated", "arct:dev", str(table), "-o", str(path))
+    assert out.splitlines()[2].split() == ["after", "632", "1,817", "0", "0.0000"]
+    assert len(hs.read(path, choices="choices")) == 632
