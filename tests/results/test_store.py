@@ -212,7 +212,7 @@ def test_an_unknown_ending_raises(tmp_path):
 def test_only_datasets_and_figures_are_saved(tmp_path):
     with pytest.raises(
         InputError,
-        match="Only a Dataset, Maps, Importances, examples, a model or a matplotlib figure can be saved, but got a list",
+        match="Importances, examples, a model or a matplotlib figure can be saved, but got a list",
     ):
         save([1], tmp_path / "a.nc")
 
