@@ -118,7 +118,7 @@ def name_patterns(patterns: list[str] | None) -> dict[str, str]:
     >>> name_patterns(["negation=not|never", "(?=a)b"])
     {'negation': 'not|never', '/(?=a)b/': '(?=a)b'}
     """
-    named = {}
+    named: dict[str, str] = {}
     for pattern in patterns or []:
         name, equals, expression = pattern.partition("=")
         named |= {name: expression} if equals and name.isidentifier() else {f"/{pattern}/": pattern}
