@@ -23,7 +23,7 @@ from torch import Tensor
 
 from benchmarks.timing import show
 from headscope.experiments.analysis.timing import time_interleaved
-from headscope.statistics.head_distance import divergences
+from headscope.maps.divergences import divergences
 
 HEADS, INPUTS, TOKENS, SAMPLE = 72, 1000, 128, 13  # a sample of all pairs of 13 heads
 BATCH = {"cpu": 2, "cuda": 50}

@@ -32,6 +32,15 @@ def test_division_by_zero_is_infinite_as_in_numpy():
     assert compiled(lambda number: 1 / number)(0.0) == np.inf
 
 
+def test_fused_products_differ_in_the_last_bit_at_most():
+    numbers = np.random.default_rng(0).standard_normal(100)
+
+    def polynomial(x: np.ndarray) -> np.ndarray:
+        return (0.3 * x + 0.7) * x - 1.1
+
+    assert np.allclose(compiled(polynomial, fused=True)(numbers), polynomial(numbers), rtol=1e-14, atol=1e-15)
+
+
 def test_what_needs_no_compiler_does_not_load_it():
     code = "import sys, headscope.effective.causal, headscope.lenses.effective; print('numba' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -19,9 +19,9 @@ from headscope.core.catalog import lenses, statistics
 from headscope.core.errors import InputError
 from headscope.core.spec import entry_name, to_spec
 from headscope.core.state import State
+from headscope.maps import divergences
 from headscope.maps.per_example import PerExample, make_state
 from headscope.maps.rows import BLOCK_CELLS
-from headscope.statistics import head_distance
 from tests.batches import build_maps, capture_tiny, pair_words
 from tests.oracles.statistics import oracle
 
@@ -139,7 +139,8 @@ def block_size(cells):
         patch.setattr("headscope.maps.rows.BLOCK_CELLS", cells)
         patch.setattr("headscope.patterns.classify.classify.BLOCK_CELLS", cells)
         patch.setattr("headscope.patterns.classify.profiles.CACHE_CELLS", cells)
-        patch.setitem(head_distance.CELLS, "cpu", cells)
+        patch.setitem(divergences.CELLS, "cpu", cells)
+        patch.setattr(divergences, "_has_compiler", lambda: False)  # compiled code has no blocks
         yield
 
 
