@@ -17,6 +17,7 @@ import ablation_page
 import api_page  # beside this file
 import attention_flow_facts
 import attention_flow_page
+import clusters_page
 import dark_secrets_facts
 import dark_secrets_page
 import effective_attention_page
@@ -53,6 +54,7 @@ def make_pictures() -> Iterator[tuple[Path, bytes]]:
         "padding.svg": padding_page.picture(),
         "flow_saturation.svg": flow_page.picture(),
         **heads_page.pictures(),
+        **clusters_page.pictures(),
         **rollout_page.pictures(),
         **patterns_page.pictures(),
         **effective_attention_page.drawn(facts),
@@ -110,6 +112,8 @@ def make_all() -> Iterator[tuple[Path, bytes]]:
     page = fill_page("rollout_and_flow.md", "cost", rollout_page.table())[1].decode()
     page = fill_text(page, "saturation", flow_page.describe_saturation())
     yield DOCS / "rollout_and_flow.md", fill_text(page, "speed", flow_page.describe_speed()).encode()
+    page = fill_page("clusters.md", "clusters", clusters_page.describe_clusters())[1].decode()
+    yield DOCS / "clusters.md", fill_text(page, "speed", clusters_page.describe_speed()).encode()
     yield fill_page("ablation.md", "cost", ablation_page.table())
     yield fill_page("pruning.md", "cost", pruning_page.table())
     page = fill_page("training.md", "tuned", training_page.table())[1].decode()
