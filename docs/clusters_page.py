@@ -81,12 +81,13 @@ def describe_speed() -> str:
     apart = max(row["apart"] for run in runs for row in run["rows"])
     size = f"{runs[0]['heads']} heads, {runs[0]['inputs']:,} inputs of {runs[0]['tokens']} tokens"
     return (
-        f"All pairs of {size}, float32, against loops over the pairs in numpy, with all rows of an input at once: as the "
-        "formula is written, and with the entropy of each head computed once, which leaves one logarithm for each cell."
+        f"All pairs of {size}, float32, against loops over the pairs in numpy, with all rows of an input at once: as "
+        "the formula is written, and with the entropy of each head computed once, which leaves one logarithm a cell."
         "\n\n"
         + "\n".join(lines)
         + f"\n\n*{sources}; medians of {runs[0]['turns']} turns, numpy on one thread, timed on "
-        f"a sample of pairs and scaled. Largest difference from numpy in float64: {apart:.0e} of the largest distance.*\n"
+        f"a sample of pairs and scaled. Largest difference from numpy in float64: {apart:.0e} of the "
+        "largest distance.*\n"
     )
 
 
