@@ -1,5 +1,7 @@
 """Slow, literal versions of the coreference probe: one mention at a time, with plain Python."""
 
+import torch
+
 TRAITS = {"he": ("3", "singular", "masculine"), "she": ("3", "singular", "feminine"),
           "it": ("3", "singular", "neuter"), "they": ("3", "", ""), "we": ("1", "plural", "")}  # fmt: skip
 
@@ -76,3 +78,19 @@ def answer_by_head(question, weights):
         if weights[mention[2], other[2]] > weights[mention[2], best]:
             best = other[2]
     return best
+
+
+def read_attention(network, tokenizer, example):
+    """Return raw attention between the words of an example, layer head word word, from transformers alone."""
+    encoding = tokenizer(list(example.words), is_split_into_words=True, return_tensors="pt")
+    with torch.no_grad():
+        attentions = network(**encoding, output_attentions=True).attentions
+    numbers, count = encoding.word_ids(), len(example.words)
+    tokens = [[token for token, number in enumerate(numbers) if number == word] for word in range(count)]
+    table = torch.zeros(len(attentions), attentions[0].shape[1], count, count)
+    for layer, attention in enumerate(attentions):
+        for first, queries in enumerate(tokens):
+            for second, keys in enumerate(tokens):
+                rows = [sum(attention[0, :, query, key] for key in keys) for query in queries]
+                table[layer, :, first, second] = sum(rows) / len(rows)
+    return table

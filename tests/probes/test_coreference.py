@@ -9,6 +9,8 @@ import torch
 import headscope as hs
 from headscope.core.errors import InputError
 from headscope.data.coreference.passages import join_sentences
+from headscope.measuring.probe import make_stream_settings
+from headscope.measuring.word_stream import make_stream as make_model_stream
 from headscope.probes.coreference import Coreference, count_answers, list_questions, make_questions
 from headscope.results.stamp import read_provenance
 from tests.data.coreference.documents import make_document
@@ -72,6 +74,19 @@ def test_right_answers_of_heads_and_baselines_equal_the_oracle():
                 right = sum(oracle.answer_by_head(question, weights) in question[2] for question in asked)
                 assert answers.by_head[document, number, layer, head] == right
     assert answers.counts.sum(0)[:4].min() > 0
+
+
+def test_right_answers_of_a_model_equal_those_from_the_attention_that_transformers_returns(minilm):
+    examples = [make_document(seed, words=12) for seed in range(3)]
+    stream = make_model_stream(minilm, examples, make_stream_settings("raw", "mean", None))
+    network = type(minilm.network).from_pretrained(minilm.network.name_or_path, attn_implementation="eager").eval()
+    expected = np.zeros((len(examples), 6, 12), dtype=int)
+    for row, example in enumerate(examples):
+        weights = oracle.read_attention(network, minilm.tokenizer, example)
+        for question in oracle.list_questions(example):
+            right = [oracle.answer_by_head(question, table) in question[2] for table in weights.flatten(0, 1)]
+            expected[row] += np.reshape(right, (6, 12))
+    np.testing.assert_array_equal(count_answers(stream, "test").by_head[:, 0], expected)
 
 
 def test_mentions_of_a_different_word_have_no_antecedent_with_the_same_head_word():
