@@ -110,6 +110,11 @@ def test_singletons_are_counted_in_the_whole_document():
     assert [each.columns["mentions"] for each in drop_singletons(examples)] == [((0, 0, "a", ""),)] * 2
 
 
+def test_the_two_candidates_of_a_pronoun_stay_although_one_is_a_singleton():
+    examples = read("winogender")[:3]
+    assert drop_singletons(examples) == examples
+
+
 def test_the_pronoun_of_gap_has_both_names_as_candidates_also_behind_it():
     text = "When she met Eve Lee, Ann smiled."
     columns = {"Pronoun": "she", "Pronoun-offset": 5, "A": "Eve Lee", "A-offset": 13, "A-coref": False, "B": "Ann",

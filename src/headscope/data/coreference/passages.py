@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import groupby
 from types import MappingProxyType
 from typing import Any
@@ -35,6 +36,8 @@ def join_sentences(examples: Sequence[Example], words: int) -> list[Example]:
 def drop_singletons(examples: Sequence[Example]) -> list[Example]:
     """Return the examples without mentions of entities that their document mentions once.
 
+    Examples that say which mentions are asked, in the column `anaphors`, keep all candidates.
+
     >>> mentions = ((0, 0, "7", ""), (1, 1, "8", ""), (2, 2, "7", ""))
     >>> example = Example("0", "", words=("Ann", "Eve", "she"), columns={"mentions": mentions})
     >>> drop_singletons([example])[0].columns["mentions"]
@@ -45,15 +48,15 @@ def drop_singletons(examples: Sequence[Example]) -> list[Example]:
 
 
 def _select(example: Example, counts: Counter[tuple[str, str]]) -> Example:
+    if "anaphors" in example.columns:
+        return example
     document = _document_or_id(example)
     numbers = [number for number, entity in enumerate(_entities(example)) if counts[document, str(entity)] > 1]
     mentions = list_mentions(example)
-    columns = dict(example.columns)
-    columns["mention_heads"] = tuple(mentions[number].head for number in numbers)
-    columns["mentions"] = tuple(example.columns["mentions"][number] for number in numbers)
-    if "anaphors" in columns:
-        columns["anaphors"] = tuple(numbers.index(number) for number in columns["anaphors"] if number in numbers)
-    return Example(example.id, example.text, example.pair, example.words, example.label, MappingProxyType(columns))
+    heads = tuple(mentions[number].head for number in numbers)
+    repeated = tuple(example.columns["mentions"][number] for number in numbers)
+    columns = {**example.columns, "mentions": repeated, "mention_heads": heads}
+    return replace(example, columns=MappingProxyType(columns))
 
 
 def _entities(example: Example) -> list[Any]:
