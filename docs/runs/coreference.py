@@ -14,8 +14,8 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import xarray as xr
+from commands import add_commands, call_command, make_parser, to_single  # beside this file
 
 import headscope as hs
 from headscope.probes.coreference import GROUPS
@@ -60,33 +60,17 @@ def run(chosen: argparse.Namespace) -> None:
 def join(chosen: argparse.Namespace) -> None:
     """Write the result of each model, single precision."""
     for path in sorted(chosen.folder.glob("*.coreference.npz")):
-        data = read_npz(path).map(_single, keep_attrs=True)
         label = path.name.partition(".coreference")[0]
+        data = read_npz(path).map(to_single, keep_attrs=True)
         hs.save(data, chosen.out / f"coreference_{label}.nc", overwrite=True)
 
 
-def _single(values: xr.DataArray) -> xr.DataArray:
-    return values.astype(np.float32) if values.dtype.kind == "f" else values
-
-
-def main() -> None:
-    """Read the command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    commands = parser.add_subparsers(required=True)
-    one = commands.add_parser("run")
-    one.add_argument("--model", help="a folder or a hub id; by default the model of the package")
-    one.add_argument("--gum", type=Path, required=True, help="en_gum-dev.conllu")
-    one.add_argument("--device", default="cpu")
-    one.add_argument("--limit", type=int, help="passages of each data set, for a try")
-    one.add_argument("--out", type=Path, required=True)
-    one.set_defaults(call=run)
-    joined = commands.add_parser("join")
-    joined.add_argument("folder", type=Path)
-    joined.add_argument("--out", type=Path, required=True)
-    joined.set_defaults(call=join)
-    chosen = parser.parse_args()
-    chosen.call(chosen)
-
-
 if __name__ == "__main__":
-    main()
+    parser = make_parser(__doc__)
+    running, joining = add_commands(parser, run=run, join=join)
+    running.add_argument("--model", help="a folder or a hub id; by default the model of the package")
+    running.add_argument("--gum", type=Path, required=True, help="en_gum-dev.conllu")
+    running.add_argument("--device", default="cpu")
+    running.add_argument("--limit", type=int, help="passages of each data set, for a try")
+    joining.add_argument("folder", type=Path)
+    call_command(parser)
