@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class WordStream(Protocol):
     """The maps between words of many examples, batch by batch.
 
-    It can be iterated any number of times: maps that do not fit in memory are computed again each time.
+    It can be iterated any number of times, with the same batches each time, and holds none of them in memory.
     """
 
     @property
@@ -30,6 +30,9 @@ class WordStream(Protocol):
 
     def __iter__(self) -> "Iterator[Maps]":
         """Yield the maps of one batch after another, as `hs.to_words` returns them."""
+
+    def batches(self, start: int) -> "Iterator[Maps]":
+        """Yield the maps of the batches from number `start` on; those before are not computed."""
 
     def embed(self, words: Sequence[str]) -> Float[Tensor, "word hidden"]:
         """Return the model's input embedding of each word: the mean over its tokens, without positions."""

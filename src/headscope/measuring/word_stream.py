@@ -14,7 +14,6 @@ from headscope.core.errors import DataWarning, InputError
 from headscope.core.example import Example
 from headscope.core.lens import Lens, view
 from headscope.core.maps import Maps
-from headscope.core.maps.factored import Factored
 from headscope.core.spec import to_spec
 from headscope.core.trace.nan_attention import warn_about_nan
 from headscope.engine.batch import make_batches
@@ -23,7 +22,7 @@ from headscope.engine.edited import describe_edits, edit_if_any
 from headscope.engine.model import Model, find_word_embeddings
 from headscope.engine.progress import Advance
 from headscope.maps.words import to_words
-from headscope.measuring.plan import BatchPlan, count_tokens, device_memory, make_plan, max_cells
+from headscope.measuring.plan import BatchPlan, count_tokens, make_plan, max_cells
 
 
 @dataclass(frozen=True)
@@ -45,19 +44,13 @@ class StreamSettings:
 
 @dataclass
 class ModelStream:
-    """The maps of a model between the words of examples.
-
-    Batches are kept in memory up to `max_bytes`; those that do not fit are computed again at every pass.
-    """
+    """The maps of a model between the words of examples; the model runs again at every pass."""
 
     model: Model
     plan: BatchPlan
     settings: StreamSettings
-    max_bytes: int = 0
     advance: Advance | None = None  # is told the number of examples of every batch that is new
-    _kept: dict[int, Maps] = field(default_factory=dict)
     _seen: set[int] = field(default_factory=set)
-    _bytes: int = 0
 
     @property
     def examples(self) -> Sequence[Example]:
@@ -66,19 +59,15 @@ class ModelStream:
 
     def __iter__(self) -> Iterator[Maps]:
         """Yield the maps of one batch after another, in the order of the plan."""
-        for index in range(len(self.plan.batches)):
-            if index in self._kept:
-                yield self._kept[index]
-                continue
-            maps = self._compute(self.plan.batch(index))
+        return self.batches(0)
+
+    def batches(self, start: int) -> Iterator[Maps]:
+        """Yield the maps of the batches from number `start` on."""
+        for index in range(start, len(self.plan.batches)):
+            yield self._compute(self.plan.batch(index))
             if self.advance is not None and index not in self._seen:
-                self.advance(len(maps.examples))
+                self.advance(len(self.plan.batches[index]))
             self._seen.add(index)
-            size = sum(map(_count_bytes, maps.parts))
-            if self._bytes + size <= self.max_bytes:
-                self._kept[index] = maps
-                self._bytes += size
-            yield maps
 
     def embed(self, words: Sequence[str]) -> Float[Tensor, "word hidden"]:
         """Return the mean input embedding of the tokens of each word; zeros for a word without tokens."""
@@ -105,13 +94,8 @@ class ModelStream:
 def make_stream(
     model: Model, examples: Sequence[Example], settings: StreamSettings, advance: Advance | None = None
 ) -> ModelStream:
-    """Plan the batches; a sixteenth of the memory may hold maps for later passes."""
+    """Plan the batches of similar length, longest first."""
     lengths = count_tokens(model, examples, settings.max_length)
     cells, device = max_cells(model, copies=4), model.device.type
     plan = make_plan(examples, lengths, batch_size=settings.batch_size, cells=cells, device=device)
-    return ModelStream(model, plan, settings, device_memory(model) // 16, advance)
-
-
-def _count_bytes(part: Tensor | Factored) -> int:
-    tensors = (part.left, part.right) if isinstance(part, Factored) else (part,)
-    return sum(tensor.numel() * tensor.element_size() for tensor in tensors)
+    return ModelStream(model, plan, settings, advance)
