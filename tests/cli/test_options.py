@@ -13,6 +13,7 @@ from headscope.cli.study import study_options
 from headscope.core.catalog import studies
 from headscope.core.lens import DEFAULT_LENS
 from headscope.measuring.settings import MeasureSettings
+from headscope.measuring.word_stream import StreamSettings
 from headscope.training.finetuning.settings import TrainingSettings
 
 CALLED = {
@@ -20,6 +21,7 @@ CALLED = {
     "measure": (hs.load, hs.read, hs.measure),
     "importances": (hs.load, hs.read, hs.importances, hs.save),
     "merge": (hs.merge, hs.save),
+    "probe": (hs.load, hs.read, hs.probe, hs.save),
     "compare": (hs.open_result, hs.compare, hs.save),
     "cluster": (hs.open_result, hs.cluster, hs.save),
     "finetune": (hs.read, hs.finetune),
@@ -36,7 +38,7 @@ CALLED = {
 }
 """The functions that a verb of the shell calls."""
 
-SETTINGS = {hs.measure: MeasureSettings, hs.finetune: TrainingSettings}
+SETTINGS = {hs.measure: MeasureSettings, hs.probe: StreamSettings, hs.finetune: TrainingSettings}
 """The defaults of functions that take `**options`."""
 
 OBJECTS = {"tokenizer", "processor", "ax", "canvas", "progress"}
@@ -59,6 +61,7 @@ ONLY_SHELL = {
     "merge": {"out"},
     "cluster": {"out"},
     "compare": {"lens", "out"},  # in Python data.sel(lens=…)
+    "probe": {"out"},
     "score": {"out"},
     "ablate": {"limit", "seed", "out"},
     "head-importance": {"limit", "seed", "out"},
@@ -71,6 +74,7 @@ ONLY_SHELL = {
 }
 FROM_LIBRARY = {("measure", "lens"), ("ablate", "sets"), ("pruning-curve", "by")}
 FROM_LIBRARY |= {(verb, option) for verb in ("cues", "balance") for option in ("ngrams", "patterns")}
+FROM_LIBRARY = {("measure", "lens"), ("probe", "lens"), ("ablate", "sets"), ("pruning-curve", "by")}
 """Options that the shell leaves out where they are not given, so that the function's default holds."""
 
 

@@ -59,6 +59,10 @@ OF_PRUNING = {"pruning_curve"}
 """Figures of pruning curves, without maps."""
 
 
+OF_PROBES = {"accuracies"}
+"""Figures of probes, without maps."""
+
+
 OF_ABLATIONS = {"ablation"}
 """Figures of ablations, without maps."""
 
@@ -150,6 +154,26 @@ def clustered(names=("the", "cat", "sat"), **shape) -> xr.Dataset:
     return cluster(data, behaviour=behaviour, count=2, permutations=9)
 
 
+def probed(relations=("all", "nsubj", "obj"), tasks=("dependency", "control")) -> xr.Dataset:
+    """Return a result like that of `hs.probe`; the gain is significant for every second relation."""
+    dims, shape = ("task", "predictor", "relation"), (len(tasks), 3, len(relations))
+    accuracy = np.random.default_rng(0).uniform(0.2, 0.8, shape)
+    gain, sure = accuracy[:, 0] - accuracy[:, 1], np.arange(len(relations)) % 2 == 0
+    tables = {"accuracy": accuracy, "accuracy_low": accuracy - 0.1, "accuracy_high": accuracy + 0.05}
+    tables["accuracy_n"] = np.full(shape, 120)
+    gains = {"gain": np.abs(gain), "gain_low": gain - 0.1, "gain_high": gain + 0.1}
+    gains["gain_p"] = np.where(sure, 0.01, 0.5) * np.ones_like(gain)
+    best = np.arange(gain.size).reshape(gain.shape)
+    gains |= {"best_layer": best, "best_head": best % 3, "best_offset": best - 2}
+    gains["best_direction"] = np.where(best % 2, "dependent to head", "head to dependent").astype(object)
+    variables = {name: (dims, table) for name, table in tables.items()}
+    variables |= {name: (dims[::2], table) for name, table in gains.items()}
+    coords = {"task": list(tasks), "predictor": ["head", "fixed_offset", "right_branching"]}
+    facts = {"probe": "dependency", "lens": "raw", "model": "tuned", "documents_train": 7, "n": 50}
+    data = xr.Dataset(variables, coords, {"headscope": json.dumps(facts)})
+    return data.assign(documents=6).assign_coords(relation=token_labels(list(relations)))
+
+
 def data_for(figure: str, tokens="the cat sat", *, causal=False) -> xr.Dataset:
     """Return data that a figure draws; token types are named like the tokens."""
     if figure in MEASURED:
@@ -166,6 +190,8 @@ def data_for(figure: str, tokens="the cat sat", *, causal=False) -> xr.Dataset:
         return clustered(tokens.split(" ")[:7])
     if figure in OF_ABLATIONS:
         return ablation("layer")
+    if figure in OF_PROBES:
+        return probed(tokens.split(" "))
     if figure in OF_CUES:
         return cues(tokens.split(" "))
     return intervals(tokens) if figure in ONE_ROW else dataset(tokens, causal=causal)

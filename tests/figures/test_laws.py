@@ -24,6 +24,7 @@ from tests.figures.data import (
     OF_CLUSTERS,
     OF_CUES,
     OF_PATTERNS,
+    OF_PROBES,
     OF_PRUNING,
     ONE_ROW,
     ONE_TEXT,
@@ -163,6 +164,7 @@ def test_an_empty_axis_raises_an_error(name):
     sides = {**dict.fromkeys(ONE_ROW, "key"), **dict.fromkeys(MEASURED, "head"), **dict.fromkeys(ONE_TEXT, "token")}
     sides |= {**OF_PATTERNS, **dict.fromkeys(OF_PRUNING, "pruned"), **dict.fromkeys(OF_ABLATIONS, "layer")}
     sides |= {**dict.fromkeys(OF_CLUSTERS, "head"), **dict.fromkeys(OF_CUES, "cue")}
+    sides |= dict.fromkeys(OF_PROBES, "relation")
     side = sides.get(name, "query")
     with pytest.raises(InputError, match=f"There is nothing to draw: the data has no {side}"):
         draw(data_for(name).isel({side: []}), name)

@@ -17,6 +17,7 @@ from tests.figures.data import (
     MEASURED,
     OF_ABLATIONS,
     OF_CLUSTERS,
+    OF_PROBES,
     OF_PRUNING,
     ablation,
     add_graph,
@@ -27,6 +28,7 @@ from tests.figures.data import (
     importances,
     intervals,
     measured,
+    probed,
     pruning,
     typical,
 )
@@ -67,6 +69,8 @@ def make_data(name: str, tokens: int):
         return pruning(seeds=layers)
     if name in OF_ABLATIONS:
         return ablation("heads")
+    if name in OF_PROBES:
+        return probed([f"nmod:{number}" for number in range(min(tokens, 50))])
     if name in OF_CLUSTERS:
         return clustered((*BEHAVIOURS, "other"), layers=layers, heads=heads, lenses=("raw",))
     if name == "words":

@@ -17,7 +17,7 @@ from headscope.core.errors import DataWarning, HeadscopeError, InputError, Outpu
 from headscope.version import __version__
 
 VERBS = (
-    *("show", "importances", "measure", "merge", "compare", "cluster", "finetune", "score", "ablate"),
+    *("show", "importances", "measure", "merge", "compare", "cluster", "probe", "finetune", "score", "ablate"),
     *("head_importance", "pruning_curve", "prune", "cues", "balance", "add_negated", "draw", "report"),
     *("study", "list", "cite"),
 )

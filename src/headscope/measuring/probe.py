@@ -42,7 +42,7 @@ class StreamOptions(TypedDict, total=False):
 def probe(
     model: Model,
     data: Any,
-    probe: Any,
+    probe: Any = "dependency",
     *,
     train: Any = None,
     lens: Any = DEFAULT_LENS,
@@ -70,17 +70,14 @@ def probe(
     """
     check_model(model)
     entry, settings = probes.make(probe), make_stream_settings(lens, query, edit, **options)
-    limit, seed = options.get("limit"), options.get("seed", 0)
-    halves = _read_halves(entry, data, train, limit, seed)
-    models = [model, randomize(model, seed)] if random_weights else [model]
+    halves = _read_halves(entry, data, train, settings)
+    models = [model, randomize(model, settings.seed)] if random_weights else [model]
     with show_progress(len(models) * sum(map(len, halves)), quiet=not progress) as advance:
         streams = ([make_stream(network, half, settings, advance) for half in halves] for network in models)
         first, *others = (entry.fit(*pair) for pair in streams)
     result = _add_predictor(first, others[0], RANDOM_WEIGHTS) if others else first
-    facts = {"command": "hs.probe", "probe": to_spec(entry), "random_weights": random_weights, "seed": seed}
-    return stamp(
-        result, **facts, limit=limit, **_describe(model, settings), **_describe_data(halves, split=train is None)
-    )
+    facts = {"command": "hs.probe", "probe": to_spec(entry), "random_weights": random_weights}
+    return stamp(result, **facts, **_describe(model, settings), **_describe_data(halves, split=train is None))
 
 
 def make_stream_settings(lens: Any, query: str, edit: Any, **options: Any) -> StreamSettings:
@@ -96,8 +93,7 @@ def make_stream_settings(lens: Any, query: str, edit: Any, **options: Any) -> St
             f"The lens '{to_spec(chosen)}' needs the gradient of a prediction, and a probe makes none. Choose another, "
             "such as raw or effective."
         )
-    sizes = {name: options.get(name) for name in ("site", "max_length", "batch_size")}
-    return StreamSettings(chosen, query, edits=make_edits(edit), **sizes)
+    return StreamSettings(chosen, query, make_edits(edit), **options)
 
 
 def split_documents(examples: Sequence[Example], seed: int = 0) -> tuple[list[Example], list[Example]]:
@@ -122,13 +118,11 @@ def split_documents(examples: Sequence[Example], seed: int = 0) -> tuple[list[Ex
     return first, second
 
 
-def _read_halves(
-    entry: Probe, data: Any, train: Any, limit: int | None, seed: int
-) -> tuple[list[Example], list[Example]]:
+def _read_halves(entry: Probe, data: Any, train: Any, settings: StreamSettings) -> tuple[list[Example], list[Example]]:
     """Return the examples to fit and those to report on, as the probe prepares them, with the words of each."""
-    examples = sample_examples(_read_words(entry, data), limit, seed)
+    examples = sample_examples(_read_words(entry, data), settings.limit, settings.seed)
     if train is None:
-        return split_documents(examples, seed)
+        return split_documents(examples, settings.seed)
     others = _read_words(entry, train)
     shared = set(number_documents(others)) & set(number_documents(examples))
     if shared and any("document" in example.columns for example in (*others, *examples)):

@@ -27,19 +27,21 @@ from headscope.measuring.plan import BatchPlan, count_tokens, make_plan, max_cel
 
 @dataclass(frozen=True)
 class StreamSettings:
-    """Which maps a probe reads."""
+    """Which maps a probe reads: the complete options of `hs.probe`."""
 
     lens: Lens
     query: str = "mean"  # of a split word: "mean" of its tokens, or its "first" token
+    edit: tuple[Edit, ...] = ()
     site: str | None = None
-    edits: tuple[Edit, ...] = ()
+    limit: int | None = None
+    seed: int = 0
     max_length: int | None = None
     batch_size: int | None = None
 
     def to_facts(self) -> dict[str, Any]:
         """Return what decides the numbers, as plain data."""
-        facts = {"lens": to_spec(self.lens), "query": self.query, "max_length": self.max_length}
-        return {**facts, **describe_edits(self.edits)}
+        facts = {name: getattr(self, name) for name in ("query", "limit", "seed", "max_length")}
+        return {"lens": to_spec(self.lens), **facts, **describe_edits(self.edit)}
 
 
 @dataclass
@@ -84,7 +86,7 @@ class ModelStream:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DataWarning)  # truncated texts were reported with the plan
             inputs = next(make_batches(self.model, examples, len(examples), max_length=settings.max_length))
-        with edit_if_any(self.model, settings.edits) as model:
+        with edit_if_any(self.model, settings.edit) as model:
             request = make_request(model, settings.site, keep=tuple(settings.lens.needs))
             trace = capture_batch(model, inputs, request)
         warn_about_nan(trace)

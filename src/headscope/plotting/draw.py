@@ -114,6 +114,7 @@ def choose_figure(data: xr.Dataset, options: Collection[str] = ()) -> str:
         "confusion": "confusion",
         "position": "clusters",
         "productivity": "cues",
+        "predictor": "accuracies",
     }
     return next((figure for variable, figure in figures_of.items() if variable in data), "head_grid")
 

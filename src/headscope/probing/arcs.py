@@ -20,6 +20,9 @@ possible head, for the attention to it; 3: as possible head, for its attention t
 leave out those of the possible head.
 """
 
+ArcWeights = Float[np.ndarray, "dim kind head"]
+"""A word's factors are its vector times the weights."""
+
 
 @dataclass(frozen=True)
 class Sentence:
@@ -34,7 +37,8 @@ class Sentence:
     def count_hits(self, predicted: Int[np.ndarray, "*axes word"], task: int) -> Int[np.ndarray, "*axes relation"]:
         """Return how many words of each relation have these heads."""
         heads = self.heads[task]
-        return ((predicted == heads) & (heads >= 0)).astype(int) @ self.groups.astype(int)
+        right = (predicted == heads) & (heads >= 0)
+        return np.asarray(right.astype(int) @ self.groups.astype(int))
 
 
 def score_arcs(attention: Attention, factors: Factors) -> Float[np.ndarray, "word other"]:
@@ -45,7 +49,7 @@ def score_arcs(attention: Attention, factors: Factors) -> Float[np.ndarray, "wor
     rows = attention @ factors[:, 0::3].swapaxes(1, 2)  # kinds 0 and 3: of the word that attends
     columns = attention.swapaxes(0, 1) @ factors[:, 1:3].swapaxes(1, 2)  # kinds 1 and 2: of the word attended to
     scores = rows[..., 0] + columns[..., 0]
-    return scores if factors.shape[1] == 2 else scores + rows[..., 1].T + columns[..., 1].T
+    return np.asarray(scores if factors.shape[1] == 2 else scores + rows[..., 1].T + columns[..., 1].T)
 
 
 def differentiate_arcs(attention: Attention, gradient: Float[np.ndarray, "word other"], kinds: int) -> Factors:
@@ -66,7 +70,7 @@ def predict_heads(scores: Float[np.ndarray, "word other"]) -> Int[np.ndarray, " 
     """Return the best-scored other word of each word; of a sentence of one word, that word."""
     others = scores.copy()
     np.fill_diagonal(others, -np.inf)
-    return others.argmax(-1)
+    return np.asarray(others.argmax(-1))
 
 
 def find_loss(
@@ -97,11 +101,10 @@ def fit_weights(
     kinds: int,
     l2: float,
     iterations: int,
-) -> tuple[Float[np.ndarray, "dim kind head"], bool]:
+) -> tuple[ArcWeights, bool]:
     """Return the weights of the lowest mean loss per word + l2/2 · |weights|², and whether L-BFGS converged.
 
-    A word's factors are its vector times the weights. The loss is convex, so that there is one optimum; every
-    iteration reads all sentences once or twice.
+    The loss is convex, so that there is one optimum; an iteration reads all sentences once, rarely more often.
     """
     from scipy.optimize import minimize
 

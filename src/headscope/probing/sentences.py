@@ -28,6 +28,7 @@ class SentenceStream:
     tasks: Sequence[HeadsOf]
     vocabulary: Mapping[str, int]
     max_bytes: int = MAX_BYTES
+    labels: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())  # layers and heads, once a batch was read
     _kept: list[list[Sentence]] = field(default_factory=list)
     _bytes: int = 0
     _full: bool = False
@@ -46,6 +47,7 @@ class SentenceStream:
             yield from batch
 
     def _convert(self, maps: Maps) -> list[Sentence]:
+        self.labels = maps.layers, maps.heads
         documents = number_documents(self.stream.examples)
         trees = align_trees(maps, self.relations, self.tasks)
         layers = [weights.permute(0, 2, 3, 1).cpu().numpy() for weights, _ in iterate_layers(maps)]

@@ -12,7 +12,7 @@ from headscope.data.reading.files import find_file
 Vectors = Float[np.ndarray, "form dim"]
 
 
-def scale_vectors(vectors: Vectors) -> Vectors:
+def scale_vectors(vectors: Vectors) -> Float[np.ndarray, "form extended"]:
     """Return the vectors with a mean squared length of 1, and a last dimension that is 1 for every word."""
     length = np.sqrt((vectors.astype(np.float64) ** 2).sum(-1).mean())
     return np.concatenate([vectors / (length or 1.0), np.ones((len(vectors), 1))], 1).astype(np.float32)

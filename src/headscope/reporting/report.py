@@ -23,6 +23,7 @@ from headscope.reporting.sections_of_cues import cue_sections
 from headscope.reporting.sections_of_importances import importance_sections
 from headscope.reporting.sections_of_maps import map_sections, typical_sections
 from headscope.reporting.sections_of_measurements import measurement_sections
+from headscope.reporting.sections_of_probes import probe_sections
 from headscope.reporting.sections_of_pruning import pruning_sections
 from headscope.reporting.sections_of_scores import score_sections
 from headscope.reporting.write import check_folder, write_document
@@ -140,6 +141,8 @@ def _sections_by_kind(data: xr.Dataset, context: SectionContext) -> list[Section
         sections, shown = pruning_sections(data, context)
     elif _is_clustering(data):
         sections, shown = cluster_sections(data, context)
+    elif _is_probe(data):
+        sections, shown = probe_sections(data, context)
     elif _is_ablation(data):
         sections, shown = ablation_sections(data, context)
     elif _is_comparison(data):
@@ -169,6 +172,10 @@ def _is_clustering(data: xr.Dataset) -> bool:
     return {"position", "merge"} <= set(data.data_vars)
 
 
+def _is_probe(data: xr.Dataset) -> bool:
+    return "accuracy" in data and {"task", "predictor"} <= set(data["accuracy"].dims)
+
+
 def _is_comparison(data: xr.Dataset) -> bool:
     return any(f"{name}_p_adjusted" in data for name in data.data_vars)
 
@@ -191,6 +198,7 @@ def _entry_specs(data: xr.Dataset) -> list[tuple[str, str]]:
     specs += [("edits", "zero_heads")] if "pruned" in data.dims else []
     specs += [("figures", "cues")] if _is_cues(data) else []
     specs += [("importance_methods", str(method)) for method in facts.get("methods") or []]
+    specs += [("probes", str(facts["probe"]))] if "probe" in facts else []
     specs += [("edits", str(facts["edit"]))] if _is_ablation(data) and "edit" in facts else []
     for folder in ("lenses", "statistics", "edits"):
         specs += [(folder, str(spec)) for side in sides for spec in side.get(folder) or []]
@@ -207,6 +215,8 @@ def _title(results: Mapping[str, xr.Dataset]) -> str:
         return "Cues to the label"
     if results and all(map(_is_ablation, results.values())):
         return f"Ablation of {models.pop()}" if len(models) == 1 else "Ablations"
+    if results and all(map(_is_probe, results.values())):
+        return f"What the attention of {models.pop()} knows" if len(models) == 1 else "Probes of attention"
     return f"Attention of {models.pop()}" if len(models) == 1 else "What was measured"
 
 
@@ -232,6 +242,9 @@ def _lead(results: Mapping[str, xr.Dataset]) -> str:
     if _is_ablation(data):
         texts = count_noun(int(data["n"]), "example")
         return f"The score of the model without sets of its heads, by the edit `{facts.get('edit')}`, over {texts}."
+    if _is_probe(data):
+        kind = f"the probe `{facts['probe']}`" if "probe" in facts else "a probe"
+        return f"What {kind} reads from the attention between words{f', seen through {lenses}' if lenses else ''}."
     if _is_comparison(data):
         return f"How two results differ, head by head, in {join_words(names)}."
     if _is_clustering(data):

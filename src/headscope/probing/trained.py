@@ -1,0 +1,103 @@
+"""Train a probe of syntax on one stream of maps, and report on another."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from jaxtyping import Float, Int
+
+from headscope.core.probe import WordStream
+from headscope.maps.dependencies import NEXT, OFFSETS, ControlHeads, list_relations, read_heads
+from headscope.probing.arcs import ArcWeights, Sentence, fit_weights, predict_heads, score_arcs
+from headscope.probing.sentences import SentenceStream
+from headscope.probing.word_vectors import Vectors
+from headscope.results.accuracies import number_documents, tabulate_accuracies
+
+TASKS = ("dependency", "control")
+PREDICTORS = ("probe", "fixed_offset", "right_branching")
+DIRECTIONS = ("dependent to head", "head to dependent")
+
+
+@dataclass(frozen=True)
+class TrainingOptions:
+    """What decides the weights of a trained probe, beside the data."""
+
+    kinds: int  # of factors, see `probing.arcs`
+    l2: float
+    iterations: int
+    min_count: int
+    seed: int
+
+
+def train_probe(
+    train: WordStream, test: WordStream, embed: Callable[[Sequence[str]], Vectors], options: TrainingOptions
+) -> xr.Dataset:
+    """Train weights on `train` for the trees and for the control task, and count right answers in `test`."""
+    examples = [*train.examples, *test.examples]
+    relations = list_relations(examples, options.min_count)
+    tasks = (read_heads, ControlHeads.draw(examples, options.seed))
+    forms = list(dict.fromkeys(word for example in examples for word in example.words or ()))
+    vocabulary = {form: row for row, form in enumerate(forms)}
+    vectors = embed(forms)
+    seen, new = (SentenceStream(stream, list(relations), tasks, vocabulary) for stream in (train, test))
+    offsets = choose_offsets(seen, len(relations))
+    settings: dict[str, Any] = {"kinds": options.kinds, "l2": options.l2, "iterations": options.iterations}
+    fits = [fit_weights(seen, vectors, task=task, **settings) for task in range(len(TASKS))]
+    hits, counts = count_answers(new, vectors, [weights for weights, _ in fits], offsets)
+    names: dict[str, Any] = {"groups": {"relation": list(relations)}, "seed": options.seed}
+    result = tabulate_accuracies(hits, counts, tasks=TASKS, predictors=PREDICTORS, **names)
+    layers, heads = seen.labels
+    strength = np.stack([weigh_heads(weights).reshape(2, len(layers), len(heads)) for weights, _ in fits])
+    long_name = "weight of the head" if vectors.shape[1] == 1 else "norm of the head's weights"
+    return result.assign(
+        count=("relation", list(relations.values()), {"long_name": "occurrences in all documents"}),
+        head_weight=(("task", "direction", "layer", "head"), strength, {"long_name": long_name, "units": ""}),
+        best_offset=(("task", "relation"), np.array(OFFSETS)[offsets]),
+        converged=("task", [converged for _, converged in fits]),
+    ).assign_coords(layer=list(layers), head=list(heads), direction=list(DIRECTIONS))
+
+
+def choose_offsets(sentences: Iterable[Sentence], relations: int) -> Int[np.ndarray, "task relation"]:
+    """Return the index of the best of OFFSETS for each task and relation."""
+    hits = np.zeros((len(TASKS), len(OFFSETS), relations), dtype=np.int64)
+    for sentence in sentences:
+        for task in range(len(TASKS)):
+            hits[task] += sentence.count_hits(predict_offsets(sentence), task)
+    return np.asarray(hits.argmax(1))
+
+
+def predict_offsets(sentence: Sentence) -> Int[np.ndarray, "offset word"]:
+    """Return the word at each of OFFSETS from every word, or the first or last word of the sentence."""
+    length = len(sentence.forms)
+    return np.asarray(np.clip(np.arange(length) + np.array(OFFSETS)[:, None], 0, length - 1))
+
+
+def count_answers(
+    sentences: SentenceStream,
+    vectors: Vectors,
+    weights: Sequence[ArcWeights],
+    offsets: Int[np.ndarray, "task relation"],
+) -> tuple[Int[np.ndarray, "task predictor document relation"], Int[np.ndarray, "document relation"]]:
+    """Return the right answers of the probe and of the baselines by document, and the numbers of words."""
+    documents, relations = len(number_documents(sentences.stream.examples)), offsets.shape[1]
+    hits = np.zeros((len(TASKS), len(PREDICTORS), documents, relations), dtype=np.int64)
+    counts = np.zeros((documents, relations), dtype=np.int64)
+    factors = [np.einsum("fd,dkh->fkh", vectors, part.astype(vectors.dtype)) for part in weights]
+    for sentence in sentences:
+        counts[sentence.document] += sentence.groups.sum(0)
+        for task, table in enumerate(factors):
+            heads = predict_heads(score_arcs(sentence.attention, table[sentence.forms]))
+            by_offset = sentence.count_hits(predict_offsets(sentence), task)  # offset relation
+            chosen = by_offset[offsets[task], np.arange(relations)]
+            hits[task, :, sentence.document] += [sentence.count_hits(heads, task), chosen, by_offset[NEXT]]
+    return hits, counts
+
+
+def weigh_heads(weights: ArcWeights) -> Float[np.ndarray, "direction head"]:
+    """Return the weight of every head where it is one number, else the norm of its weights."""
+    if weights.shape[:2] == (1, 2):
+        return np.asarray(weights[0])
+    directions = (weights[:, kind::2] for kind in (0, 1))
+    return np.stack([np.sqrt((part**2).sum((0, 1))) for part in directions])

@@ -1,0 +1,62 @@
+"""The result of a probe as a table: a row for each group of words, such as a relation."""
+
+from typing import Any
+
+import pandas as pd
+import xarray as xr
+
+from headscope.core.errors import InputError
+
+ARROWS = {"dependent to head": "→", "head to dependent": "←"}
+
+
+def find_group_axis(data: xr.Dataset) -> str:
+    """Return the axis of `accuracy` along groups of words; raise InputError for what is no result of a probe."""
+    dims = set(map(str, data["accuracy"].dims)) if "accuracy" in data else set()
+    if not {"task", "predictor"} <= dims or len(dims) != 3:
+        raise InputError("This is no result of one probe. Fit one: hs.probe(model, data, 'dependency').")
+    return (dims - {"task", "predictor"}).pop()
+
+
+def select_task(data: xr.Dataset, task: str | None = None) -> xr.Dataset:
+    """Return what a probe found on one task, by default the first, which is no control."""
+    tasks = [str(name) for name in data["task"].values]
+    if task is not None and task not in tasks:
+        raise InputError(f"The probe has no task '{task}'. Its tasks: {', '.join(tasks)}.")
+    return data.sel(task=task or tasks[0])
+
+
+def name_best_heads(data: xr.Dataset) -> list[str]:
+    """Return the attention head that was chosen for each group of one task, with an arrow where it has a direction.
+
+    → is attention from a word to the predicted one, ← the attention of the predicted one to the word.
+    """
+    if "best_head" not in data:
+        return []
+    axis = str(data["best_head"].dims[-1])
+    parts = [data.isel({axis: index}) for index in range(data.sizes[axis])]
+    names = [f"L{int(part['best_layer'])}H{int(part['best_head'])}" for part in parts]
+    if "best_direction" not in data:
+        return names
+    return [f"{name} {ARROWS[str(part['best_direction'].item())]}" for name, part in zip(names, parts, strict=True)]
+
+
+def make_probe_table(data: xr.Dataset, task: str | None = None) -> pd.DataFrame:
+    """Return the accuracies of all predictors and the gain over the second one, with intervals where known.
+
+    Columns: n, the best head and the best offset where these were chosen, each predictor, `gain` and p; intervals are
+    `_low` and `_high`.
+    """
+    axis, chosen = find_group_axis(data), select_task(data, task)
+    first, *baselines = [str(name) for name in data["predictor"].values]
+    columns: dict[str, Any] = {"n": chosen["accuracy_n"].sel(predictor=first).values.astype(int)}
+    columns |= {"best head": names} if (names := name_best_heads(chosen)) else {}
+    for end in ("", "_low", "_high"):
+        columns[f"{first}{end}"] = chosen[f"accuracy{end}"].sel(predictor=first).values
+    columns |= {"offset": chosen["best_offset"].values} if "best_offset" in chosen else {}
+    columns |= {name: chosen["accuracy"].sel(predictor=name).values for name in baselines}
+    if "gain" in chosen:
+        columns |= {f"gain{end}": chosen[f"gain{end}"].values for end in ("", "_low", "_high")}
+        columns["p"] = chosen["gain_p"].values
+    table = pd.DataFrame(columns, index=pd.Index([str(label) for label in data[axis].values], name=axis))
+    return table.rename(columns=lambda name: name.replace("_", " ") if not name.endswith(("_low", "_high")) else name)
