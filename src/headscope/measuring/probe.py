@@ -87,7 +87,7 @@ def make_stream_settings(lens: Any, query: str, edit: Any, **options: Any) -> St
             raise unknown_name("option of hs.probe", name, StreamOptions.__annotations__)
     chosen: Lens = lenses.make(lens)
     if query not in ("mean", "first"):
-        raise InputError(f"query must be 'mean' or 'first', but got {query!r}. Leave it out for the mean.")
+        raise InputError(f"query={query!r} is not known. Give 'mean' or 'first', or leave it out for the mean.")
     if "gradient" in chosen.needs:
         raise InputError(
             f"The lens '{to_spec(chosen)}' needs the gradient of a prediction, and a probe makes none. Choose another, "
