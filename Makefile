@@ -40,6 +40,7 @@ bench: .venv/ready       ## ratios against named peers
 	$(BIN)/python -m benchmarks.flow
 	$(BIN)/python -m benchmarks.long
 	$(BIN)/python -m benchmarks.tagger
+	$(BIN)/python -m benchmarks.cues
 	$(BIN)/python -m benchmarks.measure
 	$(BIN)/python -m benchmarks.head_distance
 	$(BIN)/python -m benchmarks.patterns

@@ -18,6 +18,7 @@ import api_page  # beside this file
 import attention_flow_facts
 import attention_flow_page
 import clusters_page
+import cues_page
 import dark_secrets_facts
 import dark_secrets_page
 import effective_attention_page
@@ -56,6 +57,7 @@ def make_pictures() -> Iterator[tuple[Path, bytes]]:
         **heads_page.pictures(),
         **clusters_page.pictures(),
         **rollout_page.pictures(),
+        **cues_page.pictures(),
         **patterns_page.pictures(),
         **effective_attention_page.drawn(facts),
         **attention_flow_page.drawn(attention_flow_facts.read_facts()),
@@ -118,6 +120,10 @@ def make_all() -> Iterator[tuple[Path, bytes]]:
     yield fill_page("pruning.md", "cost", pruning_page.table())
     page = fill_page("training.md", "tuned", training_page.table())[1].decode()
     yield DOCS / "training.md", fill_text(page, "translation", training_page.translation()).encode()
+    page = (DOCS / "cues.md").read_text(encoding="utf-8")
+    for mark, text in cues_page.parts().items():
+        page = fill_text(page, mark, text)
+    yield DOCS / "cues.md", page.encode()
     yield DOCS / "api.md", api_page.page()
     yield DOCS / "padding.md", padding_page.page()
     yield DOCS / "heads.md", heads_page.page()

@@ -10,6 +10,7 @@ import transformers
 from PIL import Image
 
 from headscope.data.bundled.files import bundled_file
+from headscope.data.reading.read import read
 from headscope.engine.load import load
 from tests.engine.test_images import processor
 from tests.models import network
@@ -65,6 +66,9 @@ def prepare(folder: Path, root: Path) -> None:
     rows = [json.dumps({"text": text, "label": int(row < 3)}) for row, text in enumerate(TEXTS)]
     for name in ("reviews.jsonl", "my.jsonl", "more.jsonl"):
         (folder / name).write_text("\n".join(rows), encoding="utf-8")
+    claims = sorted({example.columns["claim"] for example in read("arct:dev")})
+    table = ["original\tnegated", *(f"{claim}\tNot so: {claim}" for claim in claims)]
+    (folder / "claim_map.tsv").write_text("\n".join(table), encoding="utf-8")
     trees = bundled_file("ewt_sample.conllu").read_text(encoding="utf-8").split("\n\n")
     (folder / "trees.conllu").write_text("\n\n".join(trees[:4]) + "\n\n", encoding="utf-8")
     pairs = ["text\tword_i\tword_j\trelation", *(f"{text}\t0\t1\tfirst" for text in TEXTS)]

@@ -82,3 +82,12 @@ def test_the_benchmark_of_ablation_runs_on_a_few_examples(tmp_path):
     assert row["heads"] == 72
     assert row["flops"] < 48 * row["plain_flops"]
     assert row["predictions_that_differ"] == 0
+
+
+def test_the_benchmark_of_cues_runs_on_a_few_texts(tmp_path):
+    root = Path(__file__).parents[1]
+    command = [sys.executable, "-m", "benchmarks.cues", "--quick", "--out", tmp_path / "cues.json"]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
+    assert "CountVectorizer" in done.stdout
+    assert all(len(line) <= 80 for line in done.stdout.splitlines())
+    assert json.loads((tmp_path / "cues.json").read_text(encoding="utf-8"))["apart"] == 0

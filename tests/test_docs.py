@@ -48,7 +48,9 @@ def test_results_are_stamped(path):
     from headscope.results.store import open_result
 
     stamp = json.loads(open_result(path).attrs["headscope"])
-    assert {"command", "model", "weights_hash", "data", "n", "version"} <= set(stamp)
+    no_model = stamp["command"] in ("hs.cues", "docs/runs/cues.py")  # of texts alone
+    expected = {"command", "data", "n", "version"} | (set() if no_model else {"model", "weights_hash"})
+    assert expected <= set(stamp)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

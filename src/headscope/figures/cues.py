@@ -99,23 +99,20 @@ def _label_cues(ax: Axes, x: Any, y: Any, data: xr.Dataset, count: int) -> None:
     width, height = canvas.axes_size(ax)
     size = theme.text_size("small")
     line = 1.25 * size / 72 / max(height, 1.0)
-    taken: list[tuple[float, float]] = []  # the start and end of labels
-    rows: list[float] = []
+    sure = data["productivity_significant"].values.astype(bool)
+    taken = [(start - 0.006, start + 0.006, row) for start, row in zip(across[sure], up[sure], strict=True)]
+    labelled: set[tuple[float, float]] = set()
     for index in np.argsort(-np.abs(data["gain"].values), kind="stable")[: 4 * count]:
-        text = fonts.to_label(str(data["cue"].values[index]))
+        text, point = fonts.to_label(str(data["cue"].values[index])), (float(across[index]), float(up[index]))
         wide = (fonts.label_width([text]) * size + 0.1) / max(width, 1.0)
         for right in (True, False):
-            start = across[index] if right else across[index] - wide
-            near = [abs(up[index] - row) < line for row in rows]
-            clash = [start < end and first < start + wide for first, end in taken]
-            if start < 0 or any(both for both in map(all, zip(near, clash, strict=True))):
+            start = point[0] + 0.007 if right else point[0] - wide - 0.007
+            clash = [begin < start + wide and start < end and abs(row - point[1]) < line for begin, end, row in taken]
+            if start < 0 or any(clash) or point in labelled or len(labelled) >= count:
                 continue
-            taken.append((start, start + wide))
-            rows.append(float(up[index]))
+            taken.append((start, start + wide, point[1]))
+            labelled.add(point)
             _write(ax, text, (x[index], y[index]), size, right=right)
-            break
-        if len(rows) >= count:
-            return
 
 
 def _write(ax: Axes, text: str, point: tuple[float, float], size: float, *, right: bool) -> None:
