@@ -40,3 +40,14 @@ def find_sentences(text: str, offsets: Sequence[int]) -> tuple[int, int]:
     """
     ends = [0, *(match.end() for match in _SENTENCE_END.finditer(text)), len(text)]
     return max(end for end in ends[:-1] if end <= min(offsets)), min(end for end in ends if end > max(offsets))
+
+
+def halve_at_sentence(text: str) -> tuple[str, str]:
+    """Divide a text between the two sentences nearest to its middle; the second part of one sentence is empty.
+
+    >>> halve_at_sentence("It rained. Ann met Eve. She won. All went home.")
+    ('It rained. Ann met Eve.', 'She won. All went home.')
+    """
+    ends = [match.end() for match in _SENTENCE_END.finditer(text) if match.end() < len(text)]
+    middle = min(ends, key=lambda end: abs(end - len(text) / 2), default=len(text))
+    return text[:middle].strip(), text[middle:].strip()
