@@ -202,6 +202,20 @@ def token_types(statistic, batch):
             values.append(mean(masses))
         return values
 
+    def count(example, layer, head):
+        numbers = []
+        for kind in statistic.types:
+            seen = [
+                sum(has_type(example, key, kind) for key in weights)
+                for query, weights in rows(maps, example, layer, head).items()
+                if statistic.source != "cls" or ROLES[maps.queries.roles[example, query]] == "cls"
+            ]
+            numbers.append(mean([each for each in seen if each or statistic.source == "clark"]))
+        return each_reduction(statistic.several, lambda how: numbers)
+
+    if statistic.counts:
+        ones = {"token_types_count": over_maps(maps, lambda *where: count(*where))}
+        return signed_and_absolute("token_types", maps, one_map) | ones
     return signed_and_absolute("token_types", maps, one_map)
 
 

@@ -29,11 +29,16 @@ REDUCTIONS: tuple[Reduction, ...] = ("max", "mean", "sum")
 
 @dataclass(frozen=True)
 class ColumnWeights:
-    """The weight of every row on each group of keys, signed and of |w|, and which rows see a key of the group."""
+    """The weight of every row on each group of keys, signed and of |w|, and how many of these keys the row sees."""
 
     signed: Float[Tensor, "batch layer head query group several"]
     absolute: Float[Tensor, "batch layer head query group several"]
-    visible: Bool[Tensor, "batch layer query group"]
+    counts: Int[Tensor, "batch layer query group"]
+
+    @property
+    def visible(self) -> Bool[Tensor, "batch layer query group"]:
+        """Which rows see a key of the group."""
+        return self.counts > 0
 
 
 def iterate_layers(maps: Maps) -> Iterator[tuple[Weights, Visible]]:
@@ -155,15 +160,41 @@ def reduce_columns(
     `padded_indices` of some queries, selects these rows first. The last axis has the reductions: one, or all.
     """
     reductions = REDUCTIONS if several == "all" else (several,)
-    signed, absolute, seen = [], [], []
+    reduce = _reduce_picked if "max" in reductions else _reduce_summed
+    signed, absolute, counts = [], [], []
     for weights, visible in iterate_layers(maps):
         if rows:
             weights, visible = gather_rows(weights, visible, *rows)
-        picked, mask = _gather_columns(weights, visible, *columns)
-        signed.append(_reduce(picked, mask[:, None], reductions))
-        absolute.append(_reduce(picked.abs_(), mask[:, None], reductions))
-        seen.append(mask.any(-1))
-    return ColumnWeights(*(torch.stack(layers, dim=1) for layers in (signed, absolute, seen)))
+        tables = reduce(weights, visible, columns, reductions)
+        for layers, table in zip((signed, absolute, counts), tables, strict=True):
+            layers.append(table)
+    return ColumnWeights(*(torch.stack(layers, dim=1) for layers in (signed, absolute, counts)))
+
+
+def _reduce_picked(
+    weights: Weights, visible: Visible, columns: Sequence[Tensor], reductions: Sequence[Reduction]
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return signed and absolute weights and counts from the columns of the groups; no other column is read."""
+    picked, mask = _gather_columns(weights, visible, *columns)
+    signed = _reduce(picked, mask[:, None], reductions)
+    return signed, _reduce(picked.abs_(), mask[:, None], reductions), mask.sum(-1)
+
+
+def _reduce_summed(
+    weights: Weights, visible: Visible, columns: Sequence[Tensor], reductions: Sequence[Reduction]
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return signed and absolute sums and means, and counts, as products with the groups: fast for large groups."""
+    index, valid = columns
+    group = torch.zeros(len(index), visible.shape[-1], index.shape[1], dtype=weights.dtype, device=weights.device)
+    group = group.mT.scatter_add(-1, index, valid.to(weights.dtype)).mT  # batch key group
+    counts = visible.to(weights.dtype) @ group
+    seen = weights * visible[:, None].to(weights.dtype)
+    totals = [table @ group[:, None] for table in (seen, seen.abs())]
+    divisors = {"sum": torch.ones_like(counts), "mean": counts.clamp_min(1)}
+    signed, absolute = (
+        torch.stack([total / divisors[reduction][:, None] for reduction in reductions], dim=-1) for total in totals
+    )
+    return signed, absolute, counts.round().long()
 
 
 def _gather_columns(

@@ -22,7 +22,8 @@ class TokenTypes(PerExample):
     If an example has several tokens of a type: the largest weight (Sun & Marasović, 2021), their sum or their mean;
     `several="all"` gives each of these along an axis. `source="all"` averages over all rows that see one, "clark" over
     all rows, with 0 where a row sees none (the code of Clark et al., 2019). Of a word of several tokens, the first
-    counts, or all. Proper nouns and auxiliaries can count as nouns and verbs. `token_types_absolute` is of |w|.
+    counts, or all. Proper nouns and auxiliaries can count as nouns and verbs. `token_types_absolute` is of |w|; with
+    `counts`, `token_types_count` is the number of tokens of the type that a row sees.
     """
 
     source: Literal["cls", "all", "clark"] = "cls"
@@ -31,11 +32,16 @@ class TokenTypes(PerExample):
     proper_nouns: bool = False
     auxiliaries: bool = False
     subtokens: Literal["first", "all"] = "first"
+    counts: bool = False
 
     needs = frozenset({"maps", "tags"})
     scope = "layer"
     cites = ("sun2021", "clark2019")
-    quantities: ClassVar = {"token_types": "attention weight", "token_types_absolute": "absolute attention weight"}
+    quantities: ClassVar = {
+        "token_types": "attention weight",
+        "token_types_absolute": "absolute attention weight",
+        "token_types_count": "number of tokens",
+    }
 
     def __post_init__(self) -> None:
         check_choices(self)
@@ -64,6 +70,9 @@ class TokenTypes(PerExample):
         weights = reduce_columns(batch.focus, (index, valid), self.several, rows)
         seen = rows_with_keys(batch.focus)[..., None] if self.source == "clark" else weights.visible
         mask = seen[:, :, None, ..., None]
-        means = [masked_mean(table, mask, dim=3) for table in (weights.signed, weights.absolute)]
-        signed, absolute = means if self.several == "all" else (mean[..., 0] for mean in means)
-        return {"token_types": signed, "token_types_absolute": absolute}
+        tables = [weights.signed, weights.absolute]
+        if self.counts:
+            tables.append(weights.counts.to(weights.signed)[:, :, None, ..., None].expand_as(weights.signed))
+        means = [masked_mean(table, mask, dim=3) for table in tables]
+        names = ("token_types", "token_types_absolute", "token_types_count")
+        return {name: mean if self.several == "all" else mean[..., 0] for name, mean in zip(names, means, strict=False)}
