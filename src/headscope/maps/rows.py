@@ -161,14 +161,11 @@ def reduce_columns(
     """
     reductions = REDUCTIONS if several == "all" else (several,)
     reduce = _reduce_picked if "max" in reductions else _reduce_summed
-    signed, absolute, counts = [], [], []
+    layers = []
     for weights, visible in iterate_layers(maps):
-        if rows:
-            weights, visible = gather_rows(weights, visible, *rows)
-        tables = reduce(weights, visible, columns, reductions)
-        for layers, table in zip((signed, absolute, counts), tables, strict=True):
-            layers.append(table)
-    return ColumnWeights(*(torch.stack(layers, dim=1) for layers in (signed, absolute, counts)))
+        selected = gather_rows(weights, visible, *rows) if rows else (weights, visible)
+        layers.append(reduce(*selected, columns, reductions))
+    return ColumnWeights(*(torch.stack(tables, dim=1) for tables in zip(*layers, strict=True)))
 
 
 def _reduce_picked(
