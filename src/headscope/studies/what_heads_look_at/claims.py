@@ -114,7 +114,7 @@ SYNTAX = (
 TREES = (
     Claim("No single head finds the heads of most words.", "head_accuracy", direction="below", threshold=OVERALL,
           percent=True, **SOURCE),
-    Claim("All heads together find heads of words better than right-branching.", "attention_gain", {}, "rises",
+    Claim("All heads together find heads of words better than the best fixed offsets.", "attention_gain", {}, "rises",
           threshold=UAS, percent=True, applies=_require("attention_gain_change"), **SOURCE),
     Claim("With the words, they find more than without.", "words_gain", {}, "rises", threshold=UAS, percent=True,
           applies=_require("words_gain_change"), **SOURCE),
