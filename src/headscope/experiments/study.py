@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from headscope.experiments.tuned import TaskRun
 
 COLUMNS = ("text", "pair", "label")
-SOURCES = ("data", "dev", "train", "tuned", "mlm", "relations", "translation", "parallel")
+SOURCES = ("data", "dev", "train", "tuned", "mlm", "relations", "translation", "parallel", "text", "mlm_text",
+           "treebank", "coreference")  # fmt: skip
 TASKS = "tasks"
 """The folder, in that of a study, with one folder for each task, whatever its name."""
 

@@ -75,7 +75,9 @@ def summarise_surface(rows: xr.Dataset, clark: xr.Dataset) -> xr.Dataset:
         choose_head("least_peak", -peak.isel(layer=slice(None, (peak.sizes["layer"] + 1) // 2)), sign=-1),
     ]  # fmt: skip
     merged = xr.merge([part.drop_attrs() for part in parts], compat="override", join="outer")
-    return merged.merge(_count_as_clark(clark)).assign(n=shares.sizes["example"])
+    tokens = rows["token_types_count_rows"].sel(lens="raw", type=list(WHOLE)).fillna(0.0).sum("type")
+    uniform = float(np.log(tokens).mean())
+    return merged.merge(_count_as_clark(clark)).assign(n=shares.sizes["example"], uniform_entropy=uniform)
 
 
 def _summarise_depth(by_layer: xr.DataArray, sep: xr.DataArray) -> list[xr.Dataset]:

@@ -104,7 +104,7 @@ def read_task(study: "WhatHeadsLookAt") -> TaskData:
 def measure_surface(model: Model, inputs: Sequence[Example], **options: Any) -> xr.Dataset:
     """Return what heads look at on the surface, raw, effective and norm-based, and as the published code counts."""
     options |= {"lens": list(LENSES.values()), "rows": True}
-    rows, clark = (measure(model, list(inputs), statistics=list(names), **options).isel(site=0)
+    rows, clark = (measure(model, list(inputs), statistics=list(names), **options).isel(site=0, drop=True)
                    for names in (surface.STATISTICS, surface.CLARK))  # fmt: skip
     return surface.summarise_surface(*(data.assign_coords(lens=list(LENSES)) for data in (rows, clark)))
 
@@ -118,23 +118,23 @@ def measure_clusters(model: Model, inputs: Sequence[Example], **options: Any) ->
 def measure_tokens(
     study: "WhatHeadsLookAt", base: Model, inputs: Sequence[Example], task: TaskData, steps: Steps, seed: int
 ) -> xr.Dataset:
-    """Return what one token of each group counts beside an ordinary one, along `task`: the model, and two tuned ones."""
+    """Return what one token of each group counts beside an ordinary one, along `task`: the model and two tuned ones."""
     options: dict[str, Any] = {"max_length": study.max_length, "progress": steps.bars, "rows": True}
     dev = sample_examples(task.dev, len(inputs), study.seed)
     plain = _compare(base, inputs, tuple(LENSES), options)
     steps.say(2, f"a masked language model, seed {seed}, and the gradient of its loss")
     masked = tune_masked(study, base, steps, seed)
-    parts = [plain.assign(quality="", data="the inputs")]
+    parts = [plain.assign(quality=np.nan, metric="", data="the inputs")]
     options["target"] = f"loss:seed={seed}"
     perplexity = score(masked, list(inputs), max_length=study.max_length, progress=False)["perplexity"]
-    about = {"quality": f"perplexity {float(perplexity):.0f}", "data": "the inputs, 15 % of the tokens masked"}
+    about = {"quality": float(perplexity), "metric": "perplexity", "data": "the inputs, 15 % of the tokens masked"}
     parts.append(_compare(masked, inputs, tuple(no_op.MEASURES), options).assign(about))
     steps.say(3, f"a classifier of {task.name}, seed {seed}, and the gradient of its loss")
     tuned = tune_classifier(study, base, task, steps, seed)
     options["target"] = "loss"
     scored = score(tuned, dev, max_length=study.max_length, progress=False)
-    quality = f"accuracy {float(scored['accuracy']):.2f}" if "accuracy" in scored else ""
-    about = {"quality": quality, "data": f"{task.name}: {task.kind}"}
+    metric = next(name for name in ("accuracy", "spearman") if name in scored)
+    about = {"quality": float(scored[metric]), "metric": metric, "data": f"{task.name}: {task.kind}"}
     parts.append(_compare(tuned, dev, tuple(no_op.MEASURES), options).assign(about))
     joined = xr.concat(parts, "task", join="outer", coords="minimal", compat="override", data_vars="all")
     joined = joined.sel(measure=list(no_op.MEASURES))
@@ -144,7 +144,7 @@ def measure_tokens(
 def _compare(model: Model, inputs: Sequence[Example], names: Sequence[str], options: dict[str, Any]) -> xr.Dataset:
     lenses = [no_op.MEASURES[name] for name in names]
     rows = measure(model, list(inputs), lens=lenses, statistics=[surface.TOKEN_TYPES], **options)
-    return no_op.compare_tokens(rows.isel(site=0).assign_coords(lens=list(names)))
+    return no_op.compare_tokens(rows.isel(site=0, drop=True).assign_coords(lens=list(names)))
 
 
 def tune_masked(study: "WhatHeadsLookAt", base: Model, steps: Steps, seed: int) -> Model:
@@ -152,9 +152,7 @@ def tune_masked(study: "WhatHeadsLookAt", base: Model, steps: Steps, seed: int) 
     if study.mlm is not None:
         masked = load(study.mlm, device=base.device.type, dtype="float32")
         if not predicts_masked(masked):
-            raise InputError(
-                f"mlm={study.mlm!r} predicts no masked words. Give a masked language model, or leave it out."
-            )
+            raise InputError(f"mlm={study.mlm!r} predicts no masked words. Give one that does, or leave it out.")
         return masked
     texts = read("gap_halves:validation" if study.mlm_text is None else study.mlm_text)
     return _tune(study, base, texts, steps.folder / f"masked_{seed}", seed, MASKED, task="mlm")
