@@ -5,19 +5,16 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import xarray as xr
 
-from headscope.core.errors import InputError
 from headscope.core.example import Example, sample_examples
 from headscope.core.prose import count_noun
 from headscope.core.study import ProgressCallback, Results
 from headscope.data.reading.read import read
 from headscope.engine.fingerprint import fingerprint_model
 from headscope.engine.load import load
-from headscope.engine.loss import predicts_masked
 from headscope.engine.model import Model
-from headscope.experiments.analysis import no_op, surface
+from headscope.experiments.analysis import networks, no_op, surface
 from headscope.experiments.analysis.relation_heads import read_relations
 from headscope.experiments.steps import Steps
 from headscope.experiments.tasks import TaskData, read_bundled, read_files
@@ -26,19 +23,15 @@ from headscope.measuring.measure import measure
 from headscope.measuring.probe import probe
 from headscope.results.cluster import cluster
 from headscope.results.stamp import fingerprint_examples, stamp
-from headscope.training.finetuning.finetune import finetune
-from headscope.training.score import score
 from headscope.version import __version__
 
 if TYPE_CHECKING:
     from headscope.studies.what_heads_look_at import WhatHeadsLookAt
 
 LENSES = {name: no_op.MEASURES[name] for name in no_op.OF_WEIGHTS}
-PRETRAINED, MASKED, CLASSIFIER = "pretrained", "masked language model", "classifier"
 BUNDLED = {"limit": 48, "train_limit": 160, "probe_limit": 100, "min_count": 20}
 """Sizes with the bundled data, which take less than four minutes."""
 
-RATE = {MASKED: 2e-4, CLASSIFIER: 1e-4}
 MIN_COUNT = 100
 """Occurrences that a relation must have to be probed."""
 
@@ -112,72 +105,37 @@ def measure_surface(model: Model, inputs: Sequence[Example], **options: Any) -> 
 def measure_clusters(model: Model, inputs: Sequence[Example], **options: Any) -> xr.Dataset:
     """Return the clusters of heads by the distances between their raw attention."""
     statistics = ["head_distance:reduce=mean", "offsets:reach=1", "special_tokens:roles=cls+sep", "peak"]
-    return cluster(measure(model, list(inputs), statistics=statistics, **options))
+    return cluster(measure(model, list(inputs), lens="raw", statistics=statistics, **options))
 
 
 def measure_tokens(
     study: "WhatHeadsLookAt", base: Model, inputs: Sequence[Example], task: TaskData, steps: Steps, seed: int
 ) -> xr.Dataset:
     """Return what one token of each group counts beside an ordinary one, along `task`: the model and two tuned ones."""
-    options: dict[str, Any] = {"max_length": study.max_length, "progress": steps.bars, "rows": True}
-    dev = sample_examples(task.dev, len(inputs), study.seed)
-    plain = _compare(base, inputs, tuple(LENSES), options)
+    options: dict[str, Any] = {"max_length": study.max_length, "progress": steps.bars}
+    tuning = {"epochs": study.epochs, "max_length": study.max_length, "seed": seed,
+              "limit": study.train_limit or BUNDLED["train_limit"]}  # fmt: skip
     steps.say(2, f"a masked language model, seed {seed}, and the gradient of its loss")
-    masked = tune_masked(study, base, steps, seed)
-    parts = [plain.assign(quality=np.nan, metric="", data="the inputs")]
-    options["target"] = f"loss:seed={seed}"
-    perplexity = score(masked, list(inputs), max_length=study.max_length, progress=False)["perplexity"]
-    about = {"quality": float(perplexity), "metric": "perplexity", "data": "the inputs, 15 % of the tokens masked"}
-    parts.append(_compare(masked, inputs, tuple(no_op.MEASURES), options).assign(about))
-    steps.say(3, f"a classifier of {task.name}, seed {seed}, and the gradient of its loss")
-    tuned = tune_classifier(study, base, task, steps, seed)
-    options["target"] = "loss"
-    scored = score(tuned, dev, max_length=study.max_length, progress=False)
-    metric = next(name for name in ("accuracy", "spearman") if name in scored)
-    about = {"quality": float(scored[metric]), "metric": metric, "data": f"{task.name}: {task.kind}"}
-    parts.append(_compare(tuned, dev, tuple(no_op.MEASURES), options).assign(about))
-    joined = xr.concat(parts, "task", join="outer", coords="minimal", compat="override", data_vars="all")
-    joined = joined.sel(measure=list(no_op.MEASURES))
-    return joined.assign_coords(task=[PRETRAINED, MASKED, CLASSIFIER])
-
-
-def _compare(model: Model, inputs: Sequence[Example], names: Sequence[str], options: dict[str, Any]) -> xr.Dataset:
-    lenses = [no_op.MEASURES[name] for name in names]
-    rows = measure(model, list(inputs), lens=lenses, statistics=[surface.TOKEN_TYPES], **options)
-    return no_op.compare_tokens(rows.isel(site=0, drop=True).assign_coords(lens=list(names)))
-
-
-def tune_masked(study: "WhatHeadsLookAt", base: Model, steps: Steps, seed: int) -> Model:
-    """Return the masked language model, tuned now unless there is one."""
-    if study.mlm is not None:
-        masked = load(study.mlm, device=base.device.type, dtype="float32")
-        if not predicts_masked(masked):
-            raise InputError(f"mlm={study.mlm!r} predicts no masked words. Give one that does, or leave it out.")
-        return masked
     texts = read("gap_halves:validation" if study.mlm_text is None else study.mlm_text)
-    return _tune(study, base, texts, steps.folder / f"masked_{seed}", seed, MASKED, task="mlm")
-
-
-def tune_classifier(study: "WhatHeadsLookAt", base: Model, task: TaskData, steps: Steps, seed: int) -> Model:
-    """Return the classifier, tuned now unless there is one."""
-    if study.tuned is not None:
-        return load(study.tuned, device=base.device.type, dtype="float32")
-    return _tune(study, base, task.train, steps.folder / f"classifier_{seed}", seed, CLASSIFIER)
-
-
-def _tune(
-    study: "WhatHeadsLookAt", base: Model, texts: Sequence[Example], folder: Path, seed: int, kind: str, **more: Any
-) -> Model:
-    options: dict[str, Any] = {"epochs": study.epochs, "batch_size": 8, "max_length": study.max_length, "seed": seed,
-                               "learning_rate": RATE[kind], "device": base.device.type}  # fmt: skip
-    limit = study.train_limit or BUNDLED["train_limit"]
-    return finetune(base, list(texts), out=folder, resume=True, progress=False, limit=limit, **options, **more)
+    masked = networks.tune_masked(base, study.mlm, texts, out=steps.folder / f"masked_{seed}", **tuning)
+    parts = [networks.compare_pretrained(base, inputs, **options)]
+    parts.append(networks.compare_masked(masked, inputs, seed=seed, **options))
+    steps.say(3, f"a classifier of {task.name}, seed {seed}, and the gradient of its loss")
+    out, dev = steps.folder / f"classifier_{seed}", sample_examples(task.dev, len(inputs), study.seed)
+    tuned = networks.tune_classifier(base, study.tuned, task.train, out=out, **tuning)
+    parts.append(networks.compare_classifier(tuned, dev, f"{task.name} ({task.kind.rstrip('?')})", **options))
+    return networks.join_networks(*parts)
 
 
 def measure_syntax(study: "WhatHeadsLookAt", base: Model, trees: Sequence[Example], steps: Steps) -> dict[str, Any]:
     """Return the best head of every relation, and the trained probes where they are asked for."""
     least = BUNDLED["min_count"] if study.treebank is None else MIN_COUNT
-    options: dict[str, Any] = {"seed": study.seed, "max_length": study.max_length, "progress": steps.bars}
+    options: dict[str, Any] = {
+        "lens": "raw",
+        "seed": study.seed,
+        "max_length": study.max_length,
+        "progress": steps.bars,
+    }
     names = ["dependency", *(["attention", "attention_and_words"] if study.trained_probes else [])]
     return {name: steps.keep(name, partial(probe, base, list(trees), f"{name}:min_count={least}", **options))
             for name in names}  # fmt: skip
@@ -188,5 +146,5 @@ def measure_coreference(study: "WhatHeadsLookAt", base: Model, steps: Steps) -> 
     bundled = study.coreference is None
     limit = study.probe_limit or (BUNDLED["probe_limit"] if bundled else None)
     data = "gap:validation" if bundled else study.coreference
-    options: dict[str, Any] = {"limit": limit, "seed": study.seed, "progress": steps.bars}
+    options: dict[str, Any] = {"lens": "raw", "limit": limit, "seed": study.seed, "progress": steps.bars}
     return probe(base, data, "coreference", **options)

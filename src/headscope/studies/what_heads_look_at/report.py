@@ -42,7 +42,7 @@ def document(results: Results) -> Document:
     networks = combine_seeds(results["no_op"])
     values = {
         "model": str(facts["model"]).rstrip("/").rpartition("/")[2], "name": list_tasks(numbers)[0],
-        "inputs": count_noun(int(numbers["n"]), "input"), "layers": numbers.sizes["layer"],
+        "inputs": count_noun(int(numbers["n"].item()), "input"), "layers": numbers.sizes["layer"],
         "heads": numbers.sizes["head"], "claims": sum(len(claim.tasks) for claim in every),
         "counts": count_verdicts(every), "answer": describe_no_ops(networks.isel(task=TUNED)),
         "length": facts["max_length"], "tuning": describe_quality(networks),
@@ -77,7 +77,7 @@ def collect_numbers(results: Results) -> dict[str, xr.Dataset]:
 
 
 def _make_sample(numbers: xr.Dataset) -> Sample:
-    n = int(numbers["n"])
+    n = int(numbers["n"].item())
     reduced = f"{n:,} inputs, where the paper has {paper.INPUTS:,}" if n < paper.INPUTS else None
     return Sample(CAPTIONS, f"{list_tasks(numbers)[0]} {count_noun(n, 'input')}", reduced)
 
