@@ -30,10 +30,22 @@ def place() -> Path:
         (folder / f"{name}.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     pairs = [f"{text(6 + at % 3, seed=at)}\t{at % 5}\t5\t{('subject', 'object')[at % 2]}" for at in range(24)]
     (folder / "pairs.tsv").write_text("\n".join(["text\tword_i\tword_j\trelation", *pairs]), encoding="utf-8")
+    trees = [_tree(at) for at in range(70)]
+    (folder / "trees.conllu").write_text("\n".join(trees), encoding="utf-8")
     for name, many, seed in (("agreement_train", 24, 0), ("agreement_dev", 14, 7)):
         rows = [_sentence(name, at, seed) for at in range(many)]
         (folder / f"{name}.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     return folder
+
+
+def _tree(at: int) -> str:
+    """A sentence of five words in CoNLL-U: the cat sat on it."""
+    nouns, verbs = ("cat", "dog", "man"), ("sat", "ran", "slept", "sang")
+    words = [("the", 2, "det"), (nouns[at % 3], 3, "nsubj"), (verbs[at % 4], 0, "root"), ("the", 5, "det"),
+             (nouns[at % 2], 3, "obj")]  # fmt: skip
+    lines = [f"{number}\t{word}\t{word}\tX\t_\t_\t{head}\t{relation}\t_\t_"
+             for number, (word, head, relation) in enumerate(words, 1)]  # fmt: skip
+    return "\n".join([f"# sent_id = tree-{at}", *lines, ""])
 
 
 def _sentence(name: str, at: int, seed: int) -> dict[str, object]:
@@ -78,6 +90,16 @@ def tiny(name: str, **changes):
             "dev": str(place() / "agreement_dev.jsonl"),
             "train": str(place() / "agreement_train.jsonl"),
             "epochs": 1,
+            "max_length": WIDTH,
+        },
+        "what_heads_look_at": {
+            "text": str(place() / "dev.jsonl"),
+            "mlm_text": str(place() / "train.jsonl"),
+            "dev": str(place() / "dev.jsonl"),
+            "train": str(place() / "train.jsonl"),
+            "treebank": str(place() / "trees.conllu"),
+            "coreference": "winogender",
+            "probe_limit": 24,
             "max_length": WIDTH,
         },
         "sixteen_heads": {

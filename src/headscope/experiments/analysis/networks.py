@@ -25,7 +25,7 @@ MASKED_RATE, CLASSIFIER_RATE = 2e-4, 1e-4
 def tune_masked(base: Model, folder: str | Path | None, texts: Sequence[Example], **options: Any) -> Model:
     """Return the masked language model in a folder; without one, tune it on texts."""
     if folder is None:
-        return _tune(base, texts, task="mlm", learning_rate=MASKED_RATE, **options)
+        return _tune(base, texts, **{"task": "mlm", "learning_rate": MASKED_RATE, **options})
     masked = load(folder, device=base.device.type, dtype="float32")
     if not predicts_masked(masked):
         raise InputError(f"mlm={str(folder)!r} predicts no masked words. Give one that does, or leave it out.")
@@ -35,7 +35,7 @@ def tune_masked(base: Model, folder: str | Path | None, texts: Sequence[Example]
 def tune_classifier(base: Model, folder: str | Path | None, texts: Sequence[Example], **options: Any) -> Model:
     """Return the classifier in a folder; without one, tune it on labelled texts."""
     if folder is None:
-        return _tune(base, texts, learning_rate=CLASSIFIER_RATE, **options)
+        return _tune(base, texts, **{"learning_rate": CLASSIFIER_RATE, **options})
     return load(folder, device=base.device.type, dtype="float32")
 
 

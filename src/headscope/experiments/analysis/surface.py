@@ -83,14 +83,19 @@ def summarise_surface(rows: xr.Dataset, clark: xr.Dataset) -> xr.Dataset:
 def _summarise_depth(by_layer: xr.DataArray, sep: xr.DataArray) -> list[xr.Dataset]:
     """Return how far the share of a target in some layers is above that in others, and the weight in the middle."""
     layers = by_layer.sizes["layer"]
-    early, middle, late = (list(part) for part in np.array_split(np.arange(layers), 3))
+    early, middle, late = (part.tolist() for part in np.array_split(np.arange(layers), 3))
     depth = (np.arange(layers) + 1) / layers
     inner = np.flatnonzero((depth >= MIDDLE[0] - 1e-9) & (depth <= MIDDLE[1] + 1e-9)).tolist()
     position = by_layer.sel(target=["previous", "next"]).sum("target")
     half = layers // 2
 
     def lead(first: list[int], *others: list[int]) -> Callable[[Array], Array]:
-        return lambda means: means[..., first].mean(-1) - np.max([means[..., part].mean(-1) for part in others], 0)
+        def leads(means: Array) -> Array:
+            if not all((first, *others)):  # too few layers
+                return np.full(means.shape[:-1], np.nan)
+            return np.asarray(means[..., first].mean(-1) - np.max([means[..., part].mean(-1) for part in others], 0))
+
+        return leads
 
     def select(target: str) -> xr.DataArray:
         return by_layer.sel(target=target, drop=True)

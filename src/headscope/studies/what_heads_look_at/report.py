@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from headscope.core import catalog
 from headscope.core.document import Document, Paragraph, Part, Section
 from headscope.core.prose import count_noun
 from headscope.core.study import Results
@@ -176,7 +177,7 @@ def report_syntax(results: Results) -> list[Part]:
     """Return the best head of each relation, and the trained probes."""
     relations, facts = probe_numbers.number_relations(results["dependency"]), read_provenance(results["dependency"])
     sample = Sample(CAPTIONS, count_noun(int(facts["n"]), "sentence"))
-    least = int(str(facts["probe"]).rpartition("min_count=")[2])
+    least = catalog.probes.make(facts["probe"]).min_count
     trained = {name: results[name] for name in ("attention", "attention_and_words") if name in results}
     uas = f"The paper's trained probes have {' and '.join(map(str, paper.UAS.values()))} UAS, the second with words."
     parts: list[Part] = [Paragraph(TEXTS["syntax"].format(least=least, uas=uas if trained else ""))]

@@ -1,0 +1,119 @@
+"""The study what-heads-look-at: what it measures, its claims, and what it says."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import headscope
+from headscope.core.document import Picture, Table
+from headscope.core.errors import InputError
+from headscope.engine.load import load
+from headscope.experiments.analysis.networks import CLASSIFIER, MASKED, PRETRAINED
+from headscope.measuring.measure import measure
+from headscope.studies.what_heads_look_at.claims import PARTS, SURFACE, judge_claims
+from tests.studies.data import WIDTH, found, place, tiny
+
+NAME = "what_heads_look_at"
+
+
+def verdict(part, text, data):
+    (judged,) = [claim for claim in judge_claims({"": {part: data}})[""][part] if claim.text.startswith(text)]
+    return judged.verdict
+
+
+def changed(part, **changes):
+    """The numbers of the tiny study, as if of enough inputs, with some set to a value and its interval."""
+    data = found(NAME)["numbers" if part == "surface" else "no_op"].copy(deep=True)
+    data["n"] = data["n"] * 0 + 40
+    for name, ends in changes.items():
+        for end, value in zip(("", "_low", "_high"), ends, strict=True):
+            data[f"{name}{end}"] = xr.full_like(data[f"{name}{end}"], value)
+    return data
+
+
+def test_every_threshold_has_a_reason_and_a_date():
+    for claim in (claim for part in PARTS.values() for claim in part):
+        assert claim.threshold.reason
+        assert claim.threshold.date == "2026-11-16"
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "ends", "expected"),
+    [
+        ("Some head gives more than half of its attention to the prev", "most_previous", (0.7, 0.69, 0.71), "holds"),
+        ("Some head gives more than half of its attention to the next", "most_next", (0.4, 0.3, 0.6), "undecided"),
+        ("[CLS] takes most", "cls_lead", (-0.1, -0.12, -0.08), "not reproduced"),
+        ("In layers 6 to 10", "sep_middle", (0.02, 0.01, 0.03), "not reproduced"),
+        ("In these layers", "sep_to_sep", (0.95, 0.94, 0.96), "holds"),
+        ("Some head in the lower half", "least_peak", (0.05, 0.04, 0.06), "holds"),
+        ("[CLS] attends as broadly", "cls_entropy_gap", (-1.0, -1.1, -0.9), "not reproduced"),
+        ("Heads of one layer", "layer_p", (0.0001, 0.0001, 0.0001), "holds"),
+        ("Heads of one layer", "layer_p", (0.3, 0.3, 0.3), "not reproduced"),
+    ],
+)  # fmt: skip
+def test_claims_on_the_surface_are_judged_by_their_interval(text, name, ends, expected):
+    assert verdict("surface", text, changed("surface", **{name: ends})) == expected
+
+
+def test_no_ops_are_judged_by_the_ratio_to_an_ordinary_token():
+    data = changed("no-op", ratio=(0.5, 0.4, 0.6))
+    assert verdict("no-op", "[SEP] is attended to more", data) == "not reproduced"
+    assert verdict("no-op", "[SEP] counts less than an ordinary token, by effective", data) == "holds"
+    judged = {claim.text: claim for claim in judge_claims({"": {"no-op": found(NAME)["no_op"]}})[""]["no-op"]}
+    (gradient,) = [claim for text, claim in judged.items() if text.startswith("[SEP]") and "gradient of" in text]
+    assert {task.task: task.verdict for task in gradient.tasks}[PRETRAINED] == "does not apply"
+
+
+def test_shares_are_the_weights_of_the_model():
+    numbers, model = found(NAME)["numbers"].isel(task=0), load(place() / "base", dtype="float32")
+    data = measure(model, str(place() / "dev.jsonl"), lens="raw", statistics=["special_tokens:source=clark"],
+                   max_length=WIDTH, progress=False).isel(site=0, lens=0)  # fmt: skip
+    ours, clark = (numbers[name].sel(target="sep") for name in ("share", "clark"))
+    weights = data["special_tokens"].sel(role="sep", source="clark")
+    np.testing.assert_allclose(clark.values, weights.values, rtol=1e-6)
+    np.testing.assert_allclose(ours.sel(lens="raw").values, weights.values, rtol=1e-5)
+
+
+def test_all_networks_have_weights_and_tuned_ones_gradients():
+    data = found(NAME)["no_op"]
+    assert data["task"].values.tolist() == [PRETRAINED, MASKED, CLASSIFIER]
+    known = np.isfinite(data["ratio"].sel(group="sep"))
+    assert known.sel(task=PRETRAINED).values.tolist() == [True, True, True, False, False]
+    assert known.sel(task=[MASKED, CLASSIFIER]).all()
+
+
+def test_the_report_answers_whether_it_is_a_no_op():
+    document = tiny(NAME).document(found(NAME))
+    parts = {part.name: part for section in document.sections for part in section.parts
+             if isinstance(part, Table | Picture)}  # fmt: skip
+    assert {"no_op", "answers", "no_ops", "depth", "lists", "entropy", "clusters", "relations"} <= set(parts)
+    assert "[SEP]" in document.lead
+    assert parts["verdicts"].reduced.endswith("where the paper has 1,000")
+    assert len(parts["verdicts"].frame) == sum(map(len, PARTS.values()))
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"dev": None}, "train=FILE is given, but not dev=FILE"),
+        ({"dev": None, "train": None, "tuned": "folder"}, "dev=FILE, its labelled data, is not given"),
+        ({"limit": 0}, "limit=0 is too small. Give at least 1."),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(options, sentence):
+    with pytest.raises(InputError, match=sentence):
+        tiny(NAME, **options)
+
+
+def test_a_model_without_masked_words_is_refused(tmp_path):
+    study = tiny(NAME, mlm=str(place() / "base"), trained_probes=False)
+    with pytest.raises(InputError, match="predicts no masked words"):
+        study.run(place() / "base", tmp_path / "out", device="cpu")
+
+
+def test_the_study_has_at_most_600_lines():
+    folder = Path(headscope.__file__).parent / "studies" / NAME
+    assert sum(path.read_text(encoding="utf-8").count("\n") for path in folder.glob("*.py")) <= 600
+    assert len(SURFACE) == 13
