@@ -59,6 +59,7 @@ def make_example(row, index):
     """Build an example whose words are the tokens that are not special, tagged by their first letters."""
     words = tuple(token for token in row if token not in ROLE)
     columns = {"tags": tuple(map(tag_from_name, words)), "word_pairs": pair_words(len(words))}
+    columns["marked"] = mark_words(len(words))
     return Example(f"{index:03d}", " ".join(words), words=words, columns=columns)
 
 
@@ -66,6 +67,11 @@ def pair_words(count):
     """Return pairs of words in different relations, forwards and backwards; one names a word that is not there."""
     pairs = [(word, (3 * word + 1) % count, ("det", "nsubj:pass", "case")[word % 3]) for word in range(count)]
     return (*(pair for pair in pairs if pair[0] != pair[1]), (0, count, "det"))
+
+
+def mark_words(count):
+    """Return every third word, none of two, and one that is not there."""
+    return (*range(2, count, 3), count + 1)
 
 
 def tag_from_name(word):

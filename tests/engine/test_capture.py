@@ -4,7 +4,7 @@ import warnings
 
 import pytest
 import torch
-from transformers import AutoConfig, AutoModel
+from transformers import AutoConfig, AutoModel, AutoModelForMultipleChoice
 
 from headscope.core.errors import CaptureError, DataWarning, InputError, NotCaptured
 from headscope.core.example import Example
@@ -247,3 +247,12 @@ def test_a_mask_that_hides_nothing_can_be_changed_cell_by_cell():
     trace.visible[0][0, 2, 3] = False
     assert int((~trace.visible[0]).sum()) == 1
     assert torch.equal(view(trace, "effective").layer(0)[:, :, 0], before[:, :, 0])
+
+
+def test_a_model_with_a_head_for_multiple_choice_attends_as_the_model_without():
+    plain = tiny("bert")
+    choosing = AutoModelForMultipleChoice.from_config(plain.network.config)
+    choosing.bert.load_state_dict(plain.network.state_dict(), strict=False)
+    traces = [capture(model, ["the cat sat", "it slept"]) for model in (plain, load(choosing, tokenizer=tokenizer()))]
+    for first, second in zip(traces[0].attention, traces[1].attention, strict=True):
+        torch.testing.assert_close(first, second)

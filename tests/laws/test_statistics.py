@@ -22,7 +22,7 @@ from headscope.core.state import State
 from headscope.maps import divergences
 from headscope.maps.per_example import PerExample, make_state
 from headscope.maps.rows import BLOCK_CELLS
-from tests.batches import build_maps, capture_tiny, pair_words
+from tests.batches import build_maps, capture_tiny, mark_words, pair_words
 from tests.oracles.statistics import oracle
 
 PLACES = [("bert", "self"), ("llama", "self"), ("modernbert", "self"), ("gpt_oss", "self"), ("t5", "cross")]
@@ -281,11 +281,11 @@ def add_tags(batch):
     """Add a tag for each word of the examples, which tiny models use as tokens, and related pairs of them."""
     tags = itertools.cycle(["NOUN", "VERB", "PRON", "PUNCT", "AUX", "PROPN"])
     counts = [len(each.text.split()) for each in batch.examples]
-    examples = tuple(
-        replace(each, columns={"tags": tuple(itertools.islice(tags, count)), "word_pairs": pair_words(count)})
-        for each, count in zip(batch.examples, counts, strict=True)
-    )
-    return replace(batch, examples=examples)
+    examples = []
+    for each, count in zip(batch.examples, counts, strict=True):
+        columns = {"tags": tuple(itertools.islice(tags, count)), "word_pairs": pair_words(count)}
+        examples.append(replace(each, columns={**columns, "marked": mark_words(count)}))
+    return replace(batch, examples=tuple(examples))
 
 
 def required_lenses(statistic, lens):

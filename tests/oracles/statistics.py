@@ -366,6 +366,34 @@ def patterns(statistic, batch):
     return classify_maps(statistic, batch)
 
 
+def marked_words(_, batch):
+    maps = batch.focus
+
+    def one_map(example, layer, head):
+        numbers, chosen = maps.keys.word[example].tolist(), batch.examples[example].columns["marked"]
+        marked = [key for key, number in enumerate(numbers) if number >= 0 and number in chosen]
+        others = [key for key, number in enumerate(numbers) if number >= 0 and number not in chosen]
+        sources = {"cls": [], "all": []}
+        for query, weights in rows(maps, example, layer, head).items():
+            if not any(key in weights for key in marked):
+                continue
+            sums = [sum(weights.get(key, 0.0) for key in marked), sum(fabs(weights.get(key, 0.0)) for key in marked)]
+            sums.append(sum(weights.get(key, 0.0) for key in others))
+            sources["all"].append(sums)
+            if ROLES[maps.queries.roles[example, query]] == "cls":
+                sources["cls"].append(sums)
+        result = []
+        for values in sources.values():
+            signed, absolute, other = (mean([value[at] for value in values]) for at in range(3))
+            gain = signed - other * len(marked) / len(others) if others else nan
+            result.append([signed, absolute, gain])
+        return result
+
+    table = over_maps(maps, one_map)
+    names = ("marked_words", "marked_words_absolute", "marked_words_gain")
+    return {name: table[..., at] for at, name in enumerate(names)}
+
+
 def relations(statistic, batch):
     maps, related = batch.focus, ("relations", "relations_baseline", "relations_gain")
 

@@ -230,7 +230,7 @@ def record(
 ) -> Recorder:
     """Run one forward pass, and record the attention calls at one site."""
     with torch.no_grad(), record_calls(model, site, on_call) as recorder:
-        recorder.model_output = _drop_attentions(model.network(**tensors))
+        recorder.model_output = _drop_attentions(model.network(**_add_choice_axis(model, tensors)))
     check_recording(model, recorder)
     return recorder
 
@@ -239,11 +239,18 @@ def record_gradient(model: Model, inputs: Inputs, request: Request) -> Recorder:
     """Run one forward and one backward pass, and record attention and the gradient of the target."""
     assert request.target is not None
     with allow_gradients(inputs.tensors) as tensors, record_calls(model, request.site, keeps_graph=True) as recorder:
-        output = model.network(**tensors)
+        output = model.network(**_add_choice_axis(model, tensors))
         check_recording(model, recorder)
         recorder.gradients = compute_gradients(find_readout(model, inputs, output, request.target), output, recorder)
     recorder.model_output = detach_output(_drop_attentions(output))
     return recorder
+
+
+def _add_choice_axis(model: Model, tensors: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return inputs with an axis of one choice for a model with a head for multiple choice, which expects one."""
+    if not type(model.network).__name__.endswith("ForMultipleChoice"):
+        return tensors
+    return {name: tensor[:, None] if isinstance(tensor, torch.Tensor) else tensor for name, tensor in tensors.items()}
 
 
 def _drop_attentions(output: Any) -> Any:
