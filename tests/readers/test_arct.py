@@ -55,3 +55,12 @@ def test_splits_that_are_not_in_the_package_need_a_path():
         read("arct:dev-adv-negated")
     with pytest.raises(InputError, match=r"'arct:dev@' does not say where the data are"):
         read("arct:dev@")
+
+
+def test_an_empty_name_of_the_text_reads_choices_alone(tmp_path):
+    alone = read("arct:dev", text="")[0]
+    assert (alone.text, len(alone.columns["choices"])) == ("", 2)
+    assert read("arct:dev", text="claim")[0].text == "Police is too willing to use force"
+    (tmp_path / "plain.csv").write_text("a,label\nx,1\n")
+    with pytest.raises(InputError, match="text='' reads choices without a text before them, but there are no choices"):
+        read(tmp_path / "plain.csv", text="")

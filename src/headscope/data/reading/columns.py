@@ -29,7 +29,11 @@ def choose_columns(requested: Columns, known: Columns, values: Mapping[str, Any]
         if name not in values:
             raise Unreadable(describe_missing(name, values))
     free = {name.lower(): name for name in reversed(list(values)) if name not in requested.used}
-    if requested.text or requested.words:
+    if requested.text == "":
+        if not (requested.choices or known.choices or "choices" in values):
+            raise Unreadable("text='' reads choices without a text before them, but there are no choices. Name them")
+        texts = replace(requested, text=None)
+    elif requested.text or requested.words:
         texts = requested
     else:
         texts = known if known.text or known.words else _guess_texts(free, values)

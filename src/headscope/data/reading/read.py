@@ -34,9 +34,9 @@ def read(
     """Read examples from a path, from `format:parameters@PATH`, or from a list, a pandas DataFrame or a dataset.
 
     `text`, `pair`, `label`, `words`, `id` and `choices` name columns; if they are not given, common names are tried.
-    All other columns are kept in `Example.columns`. A row that cannot be read raises an error with its file, line and
-    problem; with `malformed="skip"` such rows are skipped, and a warning counts them. "sample" reads a hundred
-    paragraphs that come with the package.
+    `text=""` reads choices without a text before them. All other columns are kept in `Example.columns`. A row that
+    cannot be read raises an error with its file, line and problem; with `malformed="skip"` such rows are skipped, and a
+    warning counts them. "sample" reads a hundred paragraphs that come with the package.
 
     >>> rows = [{"review": "Good.", "stars": 5}, {"review": "Bad.", "stars": 1}]
     >>> [(example.id, example.text, example.label) for example in read(rows, text="review", label="stars")]
