@@ -1,8 +1,7 @@
 """Run a study by name; and what all studies of tasks and fine-tuned models share."""
 
-import os
 from abc import abstractmethod
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -11,8 +10,9 @@ import xarray as xr
 
 from headscope.core.catalog import studies
 from headscope.core.errors import InputError
-from headscope.core.spec import entry_fields, entry_name
+from headscope.core.spec import entry_name
 from headscope.core.study import ProgressCallback, Results, Study, StudyResult, option
+from headscope.experiments.describe import describe_options, describe_study
 from headscope.experiments.seeds import combine_seeds, join_seeds
 from headscope.experiments.steps import FACTS, Steps, check_facts, print_progress, write_facts
 from headscope.experiments.summary import count_inputs, list_tasks
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from headscope.experiments.tuned import TaskRun
 
 COLUMNS = ("text", "pair", "label")
-SOURCES = ("data", "dev", "train", "tuned", "mlm", "relations", "translation", "parallel", "text", "mlm_text",
-           "treebank", "coreference")  # fmt: skip
 TASKS = "tasks"
 """The folder, in that of a study, with one folder for each task, whatever its name."""
 
@@ -64,7 +62,7 @@ def study(
         raise InputError(f"device={device!r} is neither 'cpu' nor 'cuda'. Leave it out for the GPU if there is one.")
     chosen: Study = studies.make(name, **options)
     folder, title = Path(out), entry_name(type(chosen))
-    facts = {"study": title, "model": _describe_model(model), **_describe_options(chosen, chosen.display_options)}
+    facts = {"study": title, "model": _describe_model(model), **describe_options(chosen, chosen.display_options)}
     if not overwrite:
         check_facts(folder, facts)
     refuse_existing(folder / f"{title}.nc", overwrite=overwrite or (folder / FACTS).is_file())
@@ -247,41 +245,9 @@ class TaskStudy(Study):
 
     def describe_run(self, base: "Model", missing: list[str]) -> dict[str, Any]:
         """Return the provenance; of a path only its name, so that a report says nothing of the machine."""
-        values = _describe_options(self)
-        changed = {
-            name: value for name, value in values.items() if _is_changed(getattr(self, name), getattr(type(self), name))
-        }
-        name = entry_name(type(self))
-        return {
-            "command": f"headscope study {name.replace('_', '-')}",
-            "options": changed,
-            "study": name,
-            "model": base.spec,
-            "weights_hash": base.weights_hash,
-            "missing": missing,
-            "max_length": self.max_length,
-            **{name: values[name] for name in self.own_facts},
-            "seed": self.seed,
-            "device": base.device.type,
-            "dtype": str(base.network.dtype).removeprefix("torch."),
-        }
-
-
-def _describe_options(study: Study, ignore: Collection[str] = ()) -> dict[str, Any]:
-    """Return the parameters of a study; of a path only its name, of data in memory their type."""
-    values = {option.name: getattr(study, option.name) for option in entry_fields(study) if option.name not in ignore}
-    return {
-        name: _name_source(value) if name in SOURCES and value is not None else value for name, value in values.items()
-    }
-
-
-def _name_source(source: Any) -> str:
-    return Path(source).name if isinstance(source, str | os.PathLike) else type(source).__name__
-
-
-def _is_changed(value: Any, default: Any) -> bool:
-    """Return whether an option is not its default; data in memory cannot be compared with one."""
-    return value is not default and not (isinstance(value, str | int | float | tuple) and value == default)
+        values = describe_options(self)
+        own = {name: values[name] for name in self.own_facts}
+        return {**describe_study(self, base), "missing": missing, "max_length": self.max_length, **own}
 
 
 def _describe_model(model: Any) -> str | None:

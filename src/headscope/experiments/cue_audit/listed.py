@@ -1,0 +1,48 @@
+"""The strongest cues of the training data, and how they do in every set."""
+
+from collections.abc import Mapping
+
+import xarray as xr
+
+from headscope.audit.cues import cues
+from headscope.experiments.cue_audit.cue import count_cues
+from headscope.experiments.cue_audit.data import AuditData
+from headscope.reporting.frames import ENDS
+
+LISTED = 300
+"""Cues that are listed: those with the largest gain."""
+
+
+def list_cues(data: AuditData, patterns: Mapping[str, str]) -> xr.Dataset:
+    """Return the strongest cues of the training data with their numbers in every set.
+
+    Where there are patterns, also productivity and coverage of these by split and over all, with both variants.
+    """
+    train = count_cues(data.train, data.texts)
+    names = train["cue"].values[:LISTED]
+    tables = [train.reset_coords("words").sel(cue=names).expand_dims(split=["train"])]
+    for name, examples in data.sets.items():
+        table = count_cues(examples, data.texts, min_count=1).reset_coords("words")
+        tables.append(table.reindex(cue=names).expand_dims(split=[name]))
+    listed = xr.concat(tables, "split", join="outer", data_vars="all", combine_attrs="drop")
+    kept = [f"{name}{end}" for name in ("productivity", "coverage") for end in ENDS]
+    listed = listed[
+        [*kept, "applicability", "chance", "gain", "pmi", "productivity_p_adjusted", "productivity_significant", "n"]
+    ]
+    return listed.merge(count_patterns(data, patterns)) if patterns else listed
+
+
+def count_patterns(data: AuditData, patterns: Mapping[str, str]) -> xr.Dataset:
+    """Return productivity and coverage of patterns with both variants, by split and over all."""
+    splits = {"train": data.train, **{name: data.sets[name] for name in ("dev", "test")}}
+    splits["all"] = [example for examples in splits.values() for example in examples]
+    rows = []
+    for split, examples in splits.items():
+        for variant in ("exclusive", "either"):
+            table = cues(list(examples), ngrams=(), patterns=patterns, variant=variant, parts="choices")
+            part = table[["productivity", "coverage"]].sel(cue=list(patterns)).drop_vars(["words"], errors="ignore")
+            rows.append(part.rename(cue="pattern", productivity="pattern_productivity", coverage="pattern_coverage")
+                        .drop_attrs().expand_dims(printed=[split], variant=[variant]))  # fmt: skip
+    combined = xr.combine_by_coords(rows)
+    assert isinstance(combined, xr.Dataset)
+    return combined.sel(printed=list(splits))
