@@ -35,6 +35,9 @@ def place() -> Path:
     for name, many, seed in (("agreement_train", 24, 0), ("agreement_dev", 14, 7)):
         rows = [_sentence(name, at, seed) for at in range(many)]
         (folder / f"{name}.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    for name, many in (("choices_train", 24), ("choices_dev", 40)):
+        rows = ["id\treason\tclaim\tfirst\tsecond\tright", *(_choice(name, at) for at in range(many))]
+        (folder / f"{name}.tsv").write_text("\n".join(rows), encoding="utf-8")
     return folder
 
 
@@ -46,6 +49,14 @@ def _tree(at: int) -> str:
     lines = [f"{number}\t{word}\t{word}\tX\t_\t_\t{head}\t{relation}\t_\t_"
              for number, (word, head, relation) in enumerate(words, 1)]  # fmt: skip
     return "\n".join([f"# sent_id = tree-{at}", *lines, ""])
+
+
+def _choice(name: str, at: int) -> str:
+    """A row with two choices; `dog` is in one of them, most often in the right one."""
+    right = at % 2 if at % 5 else 1 - at % 2
+    choices = [text(2 + at % 3, seed=at + 7), f"{text(1 + at % 2, seed=at)} dog"]
+    ordered = choices if at % 2 else choices[::-1]
+    return "\t".join([f"{name}-{at}", text(3, seed=at), text(2, seed=at + 9), *ordered, str(right)])
 
 
 def _sentence(name: str, at: int, seed: int) -> dict[str, object]:
@@ -100,6 +111,17 @@ def tiny(name: str, **changes):
             "treebank": str(place() / "trees.conllu"),
             "coreference": "winogender",
             "probe_limit": 24,
+            "max_length": WIDTH,
+        },
+        "argument_cues": {
+            "data": str(place() / "choices_train.tsv"),
+            "dev": str(place() / "choices_dev.tsv"),
+            "text": ("reason", "claim"),
+            "choice": ("first", "second"),
+            "label": "right",
+            "cue": "dog",
+            "epochs": 1,
+            "baseline_epochs": 2,
             "max_length": WIDTH,
         },
         "sixteen_heads": {

@@ -24,7 +24,9 @@ def list_cues(data: AuditData, patterns: Mapping[str, str]) -> xr.Dataset:
     for name, examples in data.sets.items():
         table = count_cues(examples, data.texts, min_count=1).reset_coords("words")
         tables.append(table.reindex(cue=names).expand_dims(split=[name]))
-    listed = xr.concat(tables, "split", join="outer", data_vars="all", combine_attrs="drop")
+    listed = xr.concat(
+        tables, "split", join="outer", data_vars="all", coords="minimal", compat="override", combine_attrs="drop"
+    )
     kept = [f"{name}{end}" for name in ("productivity", "coverage") for end in ENDS]
     listed = listed[
         [*kept, "applicability", "chance", "gain", "pmi", "productivity_p_adjusted", "productivity_significant", "n"]
