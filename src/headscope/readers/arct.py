@@ -56,7 +56,7 @@ class Arct(Reader):
 
 
 def _read_file(file: Path) -> RecordTable:
-    columns = Columns(text="text", label=LABEL, id="#id", labels={LABEL: CHOICES})
+    columns = Columns(text="text", label=LABEL, id="#id", choices="choices", labels={LABEL: CHOICES})
     return read_tab_table(file, columns, convert=_convert, required=("#id", *CHOICES, LABEL, "reason", "claim"))
 
 
