@@ -105,7 +105,7 @@ def test_the_planted_head_is_chosen_and_right_on_other_documents():
     result = Coreference().fit(train, test).isel(task=0)
     assert (result["best_layer"] == 1).all()
     assert (result["best_head"] == 2).all()
-    assert (result["accuracy"].sel(predictor=["head", "head_of_kind"]) == 1.0).all()
+    assert (result["accuracy"].sel(predictor=["head", "one_head"]) == 1.0).all()
     assert result["gain_low"].sel(kind="all") > 0.1
     assert (result["gain_over_p"].sel(kind="all") < 0.01).all()
     assert (result["heads_above"] == 1).all()
@@ -119,6 +119,23 @@ def test_a_head_that_is_good_on_the_training_documents_alone_is_reported_as_it_i
     assert accuracy.sel(predictor="head") == pytest.approx(accuracy.sel(predictor="chance").item(), abs=0.12)
     assert result["head_accuracy"].sel(half="train", kind="all", layer=1, head=2) > 0.9
     assert (result["heads_above"].sel(baseline=["rules", "head_match"]) == 0).all()
+
+
+def test_each_kind_has_a_head_of_its_own_and_one_head_is_the_same_for_all():
+    train, test = (make_stream(seeds, apart=True) for seeds in (range(20), range(20, 40)))
+    for stream in (train, test):
+        plant_head(stream, 0, 1, lambda example: [q for q in oracle.list_questions(example) if q[0][4] == "proper"])
+        plant_head(stream, 1, 2, lambda example: [q for q in oracle.list_questions(example) if q[0][4] != "proper"])
+    result = Coreference().fit(train, test).isel(task=0)
+    heads = {str(kind): (int(result["best_layer"].sel(kind=kind)), int(result["best_head"].sel(kind=kind)))
+             for kind in result["kind"].values}  # fmt: skip
+    assert (heads["proper"], heads["pronoun"], heads["nominal"], heads["all"]) == ((0, 1), (1, 2), (1, 2), (1, 2))
+    kinds = ["pronoun", "proper", "nominal"]
+    assert (result["accuracy"].sel(predictor="head", kind=kinds) == 1.0).all()
+    one = result["accuracy"].sel(predictor="one_head")
+    assert (one.sel(kind="pronoun"), one.sel(kind="nominal")) == (1.0, 1.0)
+    np.testing.assert_array_equal(one, result["head_accuracy"].sel(half="test", layer=1, head=2))
+    assert one.sel(kind="proper") < 0.9
 
 
 def test_equal_weights_are_the_nearest_mention():
@@ -150,7 +167,7 @@ def test_mentions_with_truncated_words_are_left_out_and_counted(minilm):
 def test_a_result_of_a_model_is_stamped_and_has_all_predictors(minilm):
     first = hs.probe(minilm, "winogender", "coreference", limit=12, random_weights=True, progress=False)
     assert list(first["predictor"].values) == [
-        "head", "rules", "head_match", "nearest", "chance", "head_of_kind", "random_weights",
+        "head", "rules", "head_match", "nearest", "chance", "one_head", "random_weights",
     ]  # fmt: skip
     assert list(first["kind"].values) == ["all", "pronoun", "different_word"]
     assert (first["accuracy"].sel(predictor="chance") == 0.5).all()

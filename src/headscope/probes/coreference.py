@@ -26,7 +26,7 @@ from headscope.uncertainty.paired import permutation_test
 TASK = "coreference"
 DIFFERENT = "different_word"
 GROUPS = ("all", *KINDS, DIFFERENT)
-PREDICTORS = ("head", *BASELINES, "chance", "head_of_kind")
+PREDICTORS = ("head", *BASELINES, "chance", "one_head")
 HEAD_DIMS = ("task", "kind", "layer", "head")
 LEVEL = 0.05
 
@@ -36,11 +36,11 @@ class Coreference(Probe):
     """One attention head that finds antecedents (Clark et al., 2019).
 
     A mention's predicted antecedent is the mention before it whose head word its own head word attends to most; it is
-    right if both refer to the same entity. Only mentions with an antecedent in the same text are counted. The head with
-    the best accuracy is chosen on the training documents and reported on the others, for all mentions and by the kind
-    of the mention: pronoun, proper noun or other (nominal); `different_word` are those of which no antecedent has the
-    same head word, so that a match of words does not help. `head_of_kind` is chosen for each kind alone. Kinds that one
-    half of the documents has not are left out.
+    right if both refer to the same entity. Only mentions with an antecedent in the same text are counted. The attention
+    head with the best accuracy is chosen on the training documents and reported on the others: for `all` mentions, and
+    for each kind: pronoun, proper noun and other (nominal); `different_word` are those of which no antecedent has the
+    same head word, so that a match of words does not help. `one_head` is the head for all mentions, reported for each
+    kind, as in the paper. Kinds that one half of the documents has not are left out.
 
     Baselines: `rules` (the nearest mention with the same words, else with the same head word, else of the same person,
     number and gender, else the nearest), `head_match` (the same head word, else the nearest), `nearest`, and `chance`,
@@ -70,9 +70,9 @@ class Coreference(Probe):
         kinds = np.flatnonzero(seen.counts.sum(0) * new.counts.sum(0))
         seen, new = seen.select(kinds), new.select(kinds)
         layers, heads = choose_heads(seen.head_accuracy)
+        best = np.stack([new.by_head[:, kind, *head] for kind, head in enumerate(zip(layers, heads, strict=True))], 1)
         one = new.by_head[:, :, layers[0], heads[0]]  # document kind
-        own = np.stack([new.by_head[:, kind, *best] for kind, best in enumerate(zip(layers, heads, strict=True))], 1)
-        hits = np.stack([one, *new.by_baseline, own])[None]  # task predictor document kind
+        hits = np.stack([best, *new.by_baseline, one])[None]  # task predictor document kind
         labels = [GROUPS[kind] for kind in kinds]
         names: dict[str, Any] = {"tasks": [TASK], "groups": {"kind": labels}, "seed": self.seed}
         by_half = np.stack([answers.head_accuracy for answers in (seen, new)])[:, None]
