@@ -5,9 +5,11 @@ import pytest
 import torch
 
 import headscope as hs
+from headscope.ablation.changes import compare_scores
 from headscope.core.errors import InputError
 from headscope.results.stamp import read_provenance
 from headscope.training.find_task import TASKS
+from headscope.training.metrics import make_accuracy
 from headscope.uncertainty.corrections import correct_p_values
 from headscope.uncertainty.paired import mcnemar_test
 from tests.heads import headed_network
@@ -77,7 +79,19 @@ def test_the_interval_of_a_change_is_a_paired_bootstrap(every_head):
     after = after[1, int(cell["head"])]
     index = np.random.default_rng(0).integers(0, 40, (1000, 40))
     draws = after[index].mean(-1) - before[index].mean(-1)
-    assert [float(cell["change_low"]), float(cell["change_high"])] == pytest.approx(np.percentile(draws, [2.5, 97.5]))
+    low, high = np.percentile(draws, [2.5, 97.5])
+    change, least = after.mean() - before.mean(), 1.959964 * np.sqrt(2) / 42  # by Bonett & Price
+    expected = [min(low, change - least), max(high, change + least)]
+    assert [float(cell["change_low"]), float(cell["change_high"])] == pytest.approx(expected, rel=1e-6)
+
+
+def test_no_changed_prediction_is_no_proof_that_none_ever_changes():
+    same, other = make_accuracy(np.ones(48), np.ones(48)), make_accuracy(np.ones(48), np.ones(48))
+    ends = compare_scores(same, [same, other])
+    margin = 1.959964 * np.sqrt(2) / 50
+    np.testing.assert_allclose(ends["change_low"], [0, -margin], rtol=1e-6)  # a run is no comparison of itself
+    np.testing.assert_allclose(ends["change_high"], [0, margin], rtol=1e-6)
+    assert ends["change"].tolist() == [0, 0]
 
 
 @pytest.mark.parametrize("task", DATA)

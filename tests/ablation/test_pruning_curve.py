@@ -50,6 +50,8 @@ def test_heads_go_from_the_least_important_on(bert):
         assert float(step["change"]) == float(literal["accuracy"]) - float(whole["accuracy"])
     assert (curve["change_low"] <= curve["change"]).all()
     assert (curve["change_high"] >= curve["change"]).all()
+    assert [float(curve[f"change{end}"][0]) for end in ("", "_low", "_high")] == [0, 0, 0]  # the whole model itself
+    assert (curve["change_high"] > curve["change_low"])[1:].all()
     assert len(set(curve["score"].values)) > 2  # the test tests something
     facts = read_provenance(curve)
     assert facts["main"] == "accuracy"

@@ -184,3 +184,12 @@ def test_what_one_task_lacks_is_nan_there():
         assert joined["early"].sel(task="SST-2").isnull().all()
         assert joined["trained"].values.tolist() == [50, 100]
         assert joined["x"].notnull().all()
+
+
+def test_a_widened_interval_of_a_correlation_ends_at_one():
+    task = numbers(0.0, half=0.3).isel(task=0)
+    claim = replace(CLAIM, direction="above", limits=(-1.0, 1.2))
+    (interval,) = read_intervals(claim, task, "raw", factor=2.0)
+    assert (interval.value, interval.low, interval.high) == pytest.approx((1.0, 0.4, 1.2))
+    (free,) = read_intervals(replace(claim, limits=CLAIM.limits), task, "raw", factor=2.0)
+    assert free.high == pytest.approx(1.6)

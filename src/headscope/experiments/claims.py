@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import isfinite
+from math import inf, isfinite
 from typing import Literal
 
 import numpy as np
@@ -53,7 +53,8 @@ class Claim:
     threshold. `above` and `below` judge on which side of the threshold it lies. The claim is judged with the lenses
     `exact`, and again with those of the paper's code, `published`; without them the quantity has no lenses. It does not
     apply to the tasks `but_on`, which the paper excepts. `applies` returns why a claim cannot be judged on a task, or
-    nothing; `figures` returns numbers that explain the verdict. It is undecided on fewer than `fewest` inputs.
+    nothing; `figures` returns numbers that explain the verdict. It is undecided on fewer than `fewest` inputs. The
+    quantity cannot lie outside `limits`, such as −1 and 1 for a correlation, and nor do widened intervals of it.
     """
 
     text: str
@@ -67,7 +68,8 @@ class Claim:
     exact: tuple[str, ...] = ()
     published: tuple[str, ...] = ()
     contrast: str = CODE  # what makes the difference between exact and published
-    percent: bool = False
+    percent: bool = False  # a share, between 0 and 1
+    limits: tuple[float, float] = (-inf, inf)
     but_on: tuple[str, ...] = ()
     applies: Callable[[xr.Dataset], str] | None = None
     figures: Callable[[xr.Dataset], str] | None = None
@@ -223,9 +225,10 @@ def read_intervals(
     selected = part if lens is None else part.sel(lens=lens)
     ends = [np.atleast_1d(selected[f"{name}{end}"].values).astype(float) for end in ENDS]
     widened = [Interval(*map(float, seed)).widen(factor) for seed in zip(*ends, strict=True)]
-    if not claim.percent or claim.direction in CHANGES:
+    if claim.direction in CHANGES:
         return tuple(widened)
-    return tuple(interval.clip(0.0, 1.0) for interval in widened)  # no share is below 0 or above 1
+    limits = (0.0, 1.0) if claim.percent else claim.limits
+    return tuple(interval.clip(*limits) if isfinite(limits[0]) else interval for interval in widened)
 
 
 def format_interval(claim: Claim, interval: Interval, *, ends: bool = True) -> str:

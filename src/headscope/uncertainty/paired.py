@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from headscope.uncertainty.bootstrap import CELLS, bootstrap_sums
-from headscope.uncertainty.intervals import Array
+from headscope.uncertainty.intervals import CONFIDENCE, Array
 
 FromSums = Callable[[Array], Array]
 """From sums `… statistic` to scores `…`."""
@@ -32,6 +32,20 @@ def bootstrap_change(
     before = before.reshape(len(before), *(1,) * (after.ndim - 2), -1)
     first, moved = (bootstrap_sums(part, draws=draws, seed=seed) for part in (before, after - before))
     return np.asarray(from_sums(first + moved) - from_sums(first))  # exactly 0 where no example changed
+
+
+def least_margin(n: int, confidence: float = CONFIDENCE) -> float:
+    """Return half the width of the interval of a change of accuracy if no prediction changed, z·√2 / (n + 2).
+
+    By Bonett & Price (2012). A bootstrap of examples of which few or none change is too narrow, and has no width at all
+    where none does.
+
+    >>> round(least_margin(400), 4)
+    0.0069
+    """
+    from scipy.special import ndtri
+
+    return float(ndtri((1 + confidence) / 2)) * 2**0.5 / (n + 2)
 
 
 def mcnemar_test(before: Any, after: Any) -> Array:

@@ -16,15 +16,12 @@ from headscope.results.stamp import read_provenance
 from headscope.training.metrics import DRAWS, SEED, make_accuracy, make_pearson
 from headscope.uncertainty.bootstrap import percentile_interval
 from headscope.uncertainty.corrections import simultaneous_factor
-from headscope.uncertainty.paired import bootstrap_change
+from headscope.uncertainty.paired import bootstrap_change, least_margin
 
 METRICS = {"accuracy": make_accuracy, "pearson": make_pearson}
 
 DISABLED = "uniform_heads"
 """The edit that disables a head: uniform attention over the real keys."""
-
-NORMAL = 1.959964
-"""The 97.5 % quantile of the normal distribution."""
 
 SETS = {"head": "heads", "layer": "layers"}
 DIMS = {"head": ("layer", "head"), "layer": ("layer",)}
@@ -57,12 +54,11 @@ def summarise_changes(ablated: xr.Dataset, kind: str) -> xr.Dataset:
 def find_best(changes: xr.Dataset, kind: str, n: int, metric: str) -> xr.Dataset:
     """Return the best change of all heads or layers, with the interval of the best of all.
 
-    It runs from the largest lower to the largest upper end of intervals that hold for all of them together. A bootstrap
-    of n inputs of which few or none change is too narrow: an interval of a change of accuracy is at least as wide as
-    that of no changed prediction by Bonett & Price (2012), ± z·√2 / (n + 2).
+    It runs from the largest lower to the largest upper end of intervals that hold for all of them together. Those of
+    changes of accuracy are at least as wide as that of no changed prediction (`least_margin`).
     """
     value, low, high = (changes[f"{kind}_change{end}"].values.astype(float) for end in ENDS)
-    least = NORMAL * np.sqrt(2) / (n + 2) if metric == "accuracy" else 0.0
+    least = least_margin(n) if metric == "accuracy" else 0.0
     factor = simultaneous_factor(value.size, n)
     below, above = (factor * np.maximum(margin, least) for margin in (value - low, high - value))
     ends = value.max(), (value - below).max(), (value + above).max()
@@ -97,5 +93,5 @@ def count_significant(task: xr.Dataset) -> tuple[int, int]:
 def name_best(task: xr.Dataset, kind: str) -> str:
     """Return the head or layer without which the score is best, on average over seeds, such as L3H7."""
     changes = task[f"{kind}_change"].transpose(*DIMS[kind])
-    place = np.unravel_index(int(np.nanargmax(changes.values)), changes.shape)
-    return "".join(f"{dim[0].upper()}{int(changes[dim].values[at])}" for dim, at in zip(DIMS[kind], place, strict=True))
+    index = np.unravel_index(int(np.nanargmax(changes.values)), changes.shape)
+    return "".join(f"{dim[0].upper()}{int(changes[dim].values[at])}" for dim, at in zip(DIMS[kind], index, strict=True))

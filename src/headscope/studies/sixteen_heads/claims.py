@@ -1,6 +1,7 @@
 """The claims of Michel et al. (2019) as data. Each threshold was set before any model was measured."""
 
 from dataclasses import replace
+from math import inf
 from typing import Any
 
 import xarray as xr
@@ -23,6 +24,8 @@ THRESHOLDS = {name: Threshold(text, value, unit, why, "2026-11-16") for name, (t
     "early": ("correlation with the final importance", EARLY_CORRELATION, "", "half of the variance of ranks, 0.7²"),
     "related": ("correlation of heads", RELATED, "", "a medium correlation by the usual convention"),
 }.items()}  # fmt: skip
+CORRELATIONS = ("early", "related")
+"""Thresholds of correlations, which are between −1 and 1."""
 
 
 def _claim(
@@ -39,7 +42,8 @@ def _claim(
         return "" if bool(task[quantity].sel(where or {}).notnull().any()) else more.get("missing", "not measured")
 
     return Claim(text, quantity, where or {}, direction, threshold=THRESHOLDS[threshold],
-                 percent=threshold == "most", applies=applies, source="michel2019")  # fmt: skip
+                 percent=threshold == "most", limits=(-1.0, 1.0) if threshold in CORRELATIONS else (-inf, inf),
+                 applies=applies, source="michel2019")  # fmt: skip
 
 
 SHARED = (
