@@ -11,7 +11,7 @@ import torch
 
 import headscope as hs
 from headscope.ablation.head_gradients import SCORE_DRAW
-from headscope.ablation.head_importance import find_site
+from headscope.ablation.head_importance import compute_reductions, find_site
 from headscope.core.edit import Edit
 from headscope.core.errors import InputError
 from headscope.core.example import Example
@@ -196,6 +196,15 @@ def test_absolute_values_of_smaller_parts_add_up_to_more():
     for more, less in pairwise(sums):
         assert (more >= less - 1e-12).all()
         assert (more > 1.01 * less).any()
+
+
+def test_several_reductions_share_their_passes():
+    model, data = model_of("classification"), DATA["classification"]
+    names = ("token", "example", "batch")
+    together = compute_reductions(model, data, names, batch_size=2, max_length=None, **QUIET)
+    for name in names:
+        alone = hs.head_importance(model, data, reduction=name, batch_size=2, **QUIET)["head_importance"]
+        np.testing.assert_array_equal(together.sel(reduction=name), alone)
 
 
 def test_with_one_example_a_batch_the_batch_is_the_example():

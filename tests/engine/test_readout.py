@@ -79,6 +79,18 @@ def test_an_encoder_decoder_classifier_is_refused():
         hs.capture(model, {"input_ids": ids})
 
 
+def test_a_model_of_choices_is_refused_and_its_encoder_is_not():
+    model = headed("bert", "choice")
+    sentence = "BertForMultipleChoice reads several choices at once, but here it is given one text at a time"
+    ids = tokenizer()(["the cat sat"], return_tensors="pt")["input_ids"]
+    for verb in (hs.capture, hs.importances):
+        with pytest.raises(InputError, match=sentence):
+            verb(model, ["the cat sat"])
+    with pytest.raises(InputError, match=sentence):
+        hs.capture(model, {"input_ids": ids})
+    assert hs.capture(hs.load(model.network.base_model, tokenizer=model.tokenizer), "the cat", "a dog").layers
+
+
 def test_a_regression_of_several_numbers_needs_a_function():
     network = headed_network("bert", "classification", num_labels=3, problem_type="regression")
     with pytest.raises(InputError, match="predicts 3 numbers for each text. Give a function of its output"):

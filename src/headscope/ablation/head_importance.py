@@ -9,6 +9,7 @@ import xarray as xr
 from jaxtyping import Float
 
 from headscope.ablation.head_gradients import HeadGradients, compute_head_gradients
+from headscope.core.edit import Edit
 from headscope.core.errors import InputError, unknown_name
 from headscope.core.heads import HeadSelection
 from headscope.core.prose import join_words
@@ -19,7 +20,7 @@ from headscope.engine.pruning.pruned_config import pruned_heads
 from headscope.engine.recording.sites import find_sites
 from headscope.results.stamp import stamp
 from headscope.training.metrics import DRAWS, SEED
-from headscope.training.scoring import prepare_scoring
+from headscope.training.scoring import ScoringJob, prepare_scoring
 from headscope.uncertainty.bootstrap import percentile_interval, resample_counts
 
 Table = Float[np.ndarray, "*draws layer head"]
@@ -67,14 +68,32 @@ def head_importance(
     _check_options(reduction, normalize)
     job = prepare_scoring(model, data, task=task, batch_size=batch_size, max_length=max_length)
     where, edits = find_site(job.model, site), make_edits(edit)
-    batches = list[HeadGradients]()
-    with show_progress(len(job.rows), quiet=not progress) as advance:
-        for batch in compute_head_gradients(job, site=where, edits=edits):
-            batches.append(batch)
-            advance(len(batch.indices))
+    batches = _differentiate(job, where, edits, quiet=not progress)
     facts = {"reduction": reduction, "normalize": normalize, "site": where, **describe_edits(edits)}
     result = _without_pruned(_make_dataset(batches, reduction, normalize), job.model, where)
     return stamp(result, **job.describe("hs.head_importance"), **facts)
+
+
+def compute_reductions(
+    model: Any, data: Any, reductions: Sequence[str], *, site: str | None = None, progress: bool = True, **options: Any
+) -> xr.DataArray:
+    """Return `head_importance` by several reductions, along `reduction`, from the same backward passes."""
+    job = prepare_scoring(model, data, **{"task": "auto", **options})
+    where = find_site(job.model, site)
+    batches = _differentiate(job, where, [], quiet=not progress)
+    tables = [_without_pruned(_make_dataset(batches, name, None), job.model, where) for name in reductions]
+    return xr.concat(
+        [table["head_importance"].drop_attrs() for table in tables], xr.Variable("reduction", list(reductions))
+    )
+
+
+def _differentiate(job: ScoringJob, site: str, edits: Sequence[Edit], *, quiet: bool) -> list[HeadGradients]:
+    batches = []
+    with show_progress(len(job.rows), quiet=quiet) as advance:
+        for batch in compute_head_gradients(job, site=site, edits=edits):
+            batches.append(batch)
+            advance(len(batch.indices))
+    return batches
 
 
 def find_site(model: Model, site: str | None) -> str:

@@ -6,7 +6,15 @@ import xarray as xr
 from scipy.stats import pearsonr, spearmanr
 
 from headscope.core.example import Example
-from headscope.experiments.analysis.head_effects import choose_best, correlate_heads, effects_on, share_of, split_parts
+from headscope.experiments.analysis.head_effects import (
+    choose_best,
+    correlate_heads,
+    effects_on,
+    judge_best,
+    name_all_but,
+    share_of,
+    split_parts,
+)
 from headscope.uncertainty.correlation import pearson
 from headscope.uncertainty.intervals import wilson_interval
 
@@ -56,15 +64,18 @@ def test_effects_on_numbers_are_changes_of_pearsons_correlation():
 
 
 def test_the_best_head_is_chosen_on_one_part_and_judged_on_the_other():
-    dims, layers = ("layer", "head"), {"layer": [0, 1], "head": [0, 1]}
-    chosen = xr.Dataset({"ablated": (dims, [[0.5, 0.7], [np.nan, 0.2]])}, layers)
-    change = np.array([[0.3, -0.1], [0.0, -0.2]])
-    names = {"change": change, "change_low": change - 0.1, "change_high": change + 0.1}
-    judged = xr.Dataset({**{name: (dims, table) for name, table in names.items()},
-                         "change_p": (dims, [[0.9, 0.03], [0.8, 0.04]])}, layers)  # fmt: skip
-    best = choose_best(chosen, judged)
+    scores = [[0.5, 0.7], [np.nan, np.nan], [np.nan, 0.2]]  # a layer without heads
+    chosen = choose_best(xr.Dataset({"ablated": (("layer", "head"), scores)}, {"layer": range(3), "head": [0, 1]}))
+    assert chosen == {0: 1, 2: 1}
+    assert name_all_but(chosen) == ["L0-L0H1", "L2-L2H1"]
+    change = np.array([-0.1, -0.2])
+    numbers = {"change": change, "change_low": change - 0.1, "change_high": change + 0.1, "change_p": [0.03, 0.04]}
+    judged = xr.Dataset({name: ("heads", values) for name, values in numbers.items()}, {"heads": name_all_but(chosen)})
+    best = judge_best(chosen, judged)
+    assert best["layer"].values.tolist() == [0, 2]
     assert best["best_head"].values.tolist() == [1, 1]
     assert best["best_change"].values.tolist() == [-0.1, -0.2]
+    assert best["best_change_low"].values.tolist() == pytest.approx([-0.2, -0.3])
     assert best["best_p"].values.tolist() == [0.06, 0.06]  # Holm
 
 

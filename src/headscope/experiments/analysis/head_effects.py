@@ -62,19 +62,36 @@ def effects_on(ablation: xr.Dataset, examples: Sequence[Example], rows: Bool[np.
     return xr.DataArray(change, coords, ("layer", "head"))
 
 
-def choose_best(chosen: xr.Dataset, judged: xr.Dataset) -> xr.Dataset:
-    """Return the best single head of each layer, chosen on one part of the data, and the change on the other part.
+def choose_best(ablation: xr.Dataset) -> dict[int, int]:
+    """Return the head of each layer that alone scores best, from `hs.ablate` with all heads of a layer but one removed.
 
-    Both are results of `hs.ablate` with all heads of a layer but one removed. P-values are Holm's, over layers.
+    Layers without any head are left out.
     """
-    best = chosen["ablated"].fillna(-np.inf).argmax("head")
-    found = judged[["change", "change_low", "change_high", "change_p"]].isel(head=best)
-    adjusted = correct_p_values(found["change_p"].values.astype(float))
-    table = found.drop_vars(("head", "change_p")).rename(
-        change="best_change", change_low="best_change_low", change_high="best_change_high"
-    )
-    return table.assign(best_head=best.drop_vars("head", errors="ignore").astype(float),
-                        best_p=("layer", adjusted))  # fmt: skip
+    scores = ablation["ablated"].transpose("layer", "head").dropna("layer", how="all")
+    best = scores.fillna(-np.inf).argmax("head")
+    return {int(layer): int(scores["head"][index]) for layer, index in zip(scores["layer"], best, strict=True)}
+
+
+def name_all_but(best: Mapping[int, int]) -> list[str]:
+    """Return the sets of heads that leave one head in a layer, such as L3-L3H7.
+
+    >>> name_all_but({0: 2, 1: 0})
+    ['L0-L0H2', 'L1-L1H0']
+    """
+    return [f"L{layer}-L{layer}H{head}" for layer, head in best.items()]
+
+
+def judge_best(best: Mapping[int, int], judged: xr.Dataset) -> xr.Dataset:
+    """Return the change of the score with the best head of each layer alone, with Holm's p-values over layers.
+
+    `judged` is the result of `hs.ablate` with the sets of `name_all_but`, on other examples than the heads were chosen.
+    """
+    names = {f"change{end}": f"best_change{end}" for end in ("", "_low", "_high")}
+    table = judged[list(names)].drop_vars("heads").rename(names).rename(heads="layer")
+    return table.assign(
+        best_head=("layer", np.array(list(best.values()), float)),
+        best_p=("layer", correct_p_values(judged["change_p"].values.astype(float))),
+    ).assign_coords(layer=list(best))
 
 
 def split_parts(examples: Sequence[Example], group: str) -> dict[str, dict[str, Any]]:

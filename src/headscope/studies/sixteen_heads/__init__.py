@@ -22,7 +22,7 @@ class SixteenHeads(TaskStudy):
     """Remove heads and score what is left; importance, pruning, other data, training (Michel et al., 2019)."""
 
     group: str = option("genre", "Column that divides the inputs into datasets of the same task.")
-    checkpoints: int = option(10, "Number of models during training whose heads' importance is followed.")
+    checkpoints: int = option(5, "Number of models during training whose heads' importance is followed.")
     random_orders: int = option(3, "Number of random orders that pruning by importance is compared with.")
     translation: str | None = option(None, "Folder of an encoder-decoder model that translates, to study its sites.")
     parallel: str | Any | None = option(None, "Parallel text for it: columns text and pair, as for 'measure'.")  # noqa: RUF009
@@ -31,7 +31,7 @@ class SixteenHeads(TaskStudy):
     kinds = KINDS
     steps = 5
     own_facts = ("group", "checkpoints", "random_orders")
-    short = {"limit": 48, "train_limit": 320, "epochs": 1, "learning_rate": 1e-4}  # noqa: RUF012  (as in TaskStudy)
+    short = {"limit": 32, "train_limit": 320, "epochs": 1, "learning_rate": 1e-4}  # noqa: RUF012  (as in TaskStudy)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 
 from headscope.ablation.ablate import ablate
-from headscope.ablation.head_importance import head_importance
+from headscope.ablation.head_importance import compute_reductions, head_importance
 from headscope.ablation.pruning_curve import pruning_curve
 from headscope.core.example import Example
 from headscope.engine.load import load
@@ -27,7 +27,7 @@ REDUCTIONS = ("example", "token", "batch")
 STEP = 10
 """Percent of the heads that are pruned at a time."""
 
-CURVE = [f"{name}{end}" for name in ("score", "change") for end in ("", "_low", "_high")]
+NUMBERS = [f"{name}{end}" for name in ("score", "change") for end in ("", "_low", "_high")]
 BATCH = {"cpu": 32, "cuda": 64}
 
 
@@ -61,8 +61,8 @@ def _measure(run: TaskRun, group: str, orders: int) -> xr.Dataset:
 
 def _remove_one(run: TaskRun, model: Model, options: dict[str, Any]) -> xr.Dataset:
     run.steps.say(2, "removing one head at a time")
-    found = ablate(model, run.examples, batch_size=BATCH[model.device.type], **options)
-    return found.drop_vars([name for name in found.coords if name not in ("layer", "head")])
+    table = ablate(model, run.examples, batch_size=BATCH[model.device.type], **options)
+    return table.drop_vars([name for name in table.coords if name not in ("layer", "head")])
 
 
 def measure_heads(
@@ -78,21 +78,19 @@ def measure_heads(
     """Return what is measured at one site of any model, from the scores without each head and further ones."""
     options |= {"site": site, "batch_size": BATCH[model.device.type]}
     say(3, "removing all heads of a layer but one")
-    first, second = (ablate(model, examples[start::2], sets="all_but_one", **options) for start in (0, 1))
+    chosen = effects.choose_best(ablate(model, examples[::2], sets="all_but_one", **options))
+    alone = ablate(model, examples[1::2], sets=effects.name_all_but(chosen), **options)
     say(4, "estimating importance, and pruning")
-    importance = xr.concat(
-        [head_importance(model, examples, reduction=name, **options)["head_importance"] for name in REDUCTIONS],
-        xr.Variable("reduction", list(REDUCTIONS)),
-    )
+    importance = compute_reductions(model, examples, REDUCTIONS, **options)
     curves = measure_curves(model, examples, orders, options)
-    best, change = effects.choose_best(first, second), ablation["change"]
+    best, change = effects.judge_best(chosen, alone), ablation["change"]
     known, score = change.notnull().values, float(ablation["score"])
     significant = ablation["change_significant"].values.astype(bool)[known]
     numbers: dict[str, Ends] = {
         "significant_share": share_of(significant),
         "worse_share": share_of(significant & (change.values[known] < 0)),
         "small_share": share_of(np.abs(change.values[known]) < SMALL * abs(score)),
-        "enough_share": share_of(enough(best, float(second["score"]), effects.LEVEL)),
+        "enough_share": share_of(enough(best, float(alone["score"]), effects.LEVEL)),
         "gain": _compare_orders(curves),
     }
     agreement = [correlate_heads(importance.sel(reduction=name), np.abs(change)) for name in REDUCTIONS]
@@ -100,17 +98,8 @@ def measure_heads(
     for name, ends in numbers.items():
         variables |= with_interval(name, (), map(np.asarray, ends))
     variables |= with_interval("agreement", ("reduction",), np.array(agreement).T)
-    kept = ["score", "score_low", "score_high", "change", "change_low", "change_high"]
-    alone = second["change"].rename("alone_change").drop_vars("example", errors="ignore")
-    table = ablation[kept].assign(significant=ablation["change_significant"].astype(float))
-    parts = [
-        table,
-        xr.Dataset(variables),
-        best,
-        alone.to_dataset(),
-        importance.to_dataset(),
-        curves,
-    ]
+    table = ablation[NUMBERS].assign(significant=ablation["change_significant"].astype(float))
+    parts = [table, xr.Dataset(variables), best, importance.to_dataset(), curves]
     return xr.merge([part.drop_attrs() for part in parts], join="outer", compat="override")
 
 
@@ -119,22 +108,16 @@ def measure_curves(model: Model, examples: Sequence[Example], orders: int, optio
 
     Random orders are averaged; the ends of the interval are those of all orders.
     """
-    ordered = pruning_curve(model, examples, by="importance", steps=STEP, **options)[CURVE]
-    random = pruning_curve(model, examples, by="random", steps=STEP, seeds=orders, **options)[CURVE]
+    ordered = pruning_curve(model, examples, by="importance", steps=STEP, **options)[NUMBERS]
+    random = pruning_curve(model, examples, by="random", steps=STEP, seeds=orders, **options)[NUMBERS]
     ends = {"low": random.min("seed"), "high": random.max("seed")}
     middle = random.mean("seed").assign({f"{name}_{end}": table[f"{name}_{end}"] for end, table in ends.items()
                                          for name in ("score", "change")})  # fmt: skip
     curves = xr.concat([ordered, middle], xr.Variable("order", ["importance", "random"]), join="outer")
     whole = float(ordered["score"].sel(pruned=0))
     shares = {f"kept{end}": 1 + curves[f"change{end}"] / abs(whole) for end in ("", "_low", "_high")}
-    spread = (
-        random["change"]
-        .rename(
-            "random_change",
-        )
-        .rename(seed="drawn")
-    )
-    names = {name: name.replace("score", "pruned_score").replace("change", "pruned_change") for name in CURVE}
+    spread = random["change"].rename("random_change").rename(seed="drawn")
+    names = {name: name.replace("score", "pruned_score").replace("change", "pruned_change") for name in NUMBERS}
     return curves.rename(names).assign(shares).merge(spread.to_dataset()).drop_attrs()
 
 
@@ -160,8 +143,8 @@ def follow_training(run: TaskRun, final: xr.DataArray, options: dict[str, Any]) 
     tables = []
     for folder in folders:
         model = load(folder, device=run.device, dtype="float32")
-        found = head_importance(model, run.examples, batch_size=BATCH[model.device.type], **options)
-        tables.append(found["head_importance"].drop_attrs())
+        table = head_importance(model, run.examples, batch_size=BATCH[model.device.type], **options)
+        tables.append(table["head_importance"].drop_attrs())
     ends = np.array([correlate_heads(table, final) for table in tables]).T
     trained = [round(100 * (index + 1) / len(folders)) for index in range(len(folders))]
     during = xr.concat(tables, xr.Variable("trained", trained)).rename("head_importance_during")
