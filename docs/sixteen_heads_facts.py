@@ -51,8 +51,8 @@ class HeadFacts(StudyFacts):
 def read_facts(folder: Path = RESULTS) -> HeadFacts:
     """Return the facts of all models in a folder of results."""
     stem = HeadFacts.stem
-    found = {path.stem.removeprefix(stem): open_result(path) for path in sorted(folder.glob(f"{stem}*.nc"))}
-    return HeadFacts({label: data for label, data in found.items() if label != TRANSLATION}, found.get(TRANSLATION))
+    tables = {path.stem.removeprefix(stem): open_result(path) for path in sorted(folder.glob(f"{stem}*.nc"))}
+    return HeadFacts({label: data for label, data in tables.items() if label != TRANSLATION}, tables.get(TRANSLATION))
 
 
 def describe_counts(facts: HeadFacts) -> str:
@@ -146,10 +146,10 @@ def describe_parts(facts: HeadFacts) -> str:
     """Return how effects correlate between groups of the data, and between halves of it."""
     groups = []
     for label, task, data in facts.each:
-        found = data.sel(parts="groups")
-        if bool(found["effect_correlation"].notnull()):
-            ends = [format_signed(float(found[f"effect_correlation{end}"]), ".2f") for end in ("", "_low", "_high")]
-            names = join_words(str(name).partition(" (")[0] for name in np.ravel(found["part_name"].values)[:2])
+        pair = data.sel(parts="groups")
+        if bool(pair["effect_correlation"].notnull()):
+            ends = [format_signed(float(pair[f"effect_correlation{end}"]), ".2f") for end in ("", "_low", "_high")]
+            names = join_words(str(name).partition(" (")[0] for name in np.ravel(pair["part_name"].values)[:2])
             groups.append(f"{ends[0]} [{ends[1]}, {ends[2]}] with {label} on {task} ({names})")
     halves = read_range(facts, "effect_correlation", ".2f", "", parts="halves")
     weights = read_range(facts, "importance_correlation", ".2f", "", parts="halves")

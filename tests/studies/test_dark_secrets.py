@@ -57,13 +57,13 @@ def test_claims_are_judged_by_their_interval(text, name, ends, expected):
     assert verdict(text, numbers(**{name: ends})) == expected
 
 
-def test_a_model_that_came_tuned_has_no_start_from_random_weights():
+def test_a_model_that_was_tuned_before_has_no_start_from_random_weights():
     data = numbers(pretraining_gain_change=(np.nan,) * 3, random_gain_change=(np.nan,) * 3)
     assert verdict("Fine-tuned from pretrained", data) == "does not apply"
     assert verdict("Fine-tuned from random", data) == "does not apply"
     document = tiny("dark_secrets").document({"numbers": data})
     texts = [part.text for section in document.sections for part in section.parts if hasattr(part, "text")]
-    assert any(text.startswith("The model came tuned") for text in texts)
+    assert any(text.startswith("The model was fine-tuned before the study") for text in texts)
 
 
 def test_scores_are_those_of_the_tuned_model_and_of_a_constant_prediction():

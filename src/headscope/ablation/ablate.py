@@ -122,10 +122,10 @@ def _make_dataset(
 ) -> xr.Dataset:
     """Return changes, tests and scores along the dims of the sets, and the answers to every example."""
     name = job.task.main
-    before, *after = (job.task.compute_metrics(found)[name] for found in (baseline, *answers))
+    before, *after = (job.task.compute_metrics(run)[name] for run in (baseline, *answers))
     columns = _compare(before, after)
     if (answer := _find_answer(baseline)) == "prediction" and baseline[answer].dtype.kind != "f":
-        columns["changed"] = np.array([(found[answer] != baseline[answer]).sum() for found in answers])
+        columns["changed"] = np.array([(run[answer] != baseline[answer]).sum() for run in answers])
     variables: dict[str, Any] = {column: (sets.dims, sets.arrange(values)) for column, values in columns.items()}
     variables["change_n"] = (sets.dims, sets.arrange([len(job.examples)] * len(answers)))
     variables["change"] = (*variables["change"], {"long_name": name, "title": title})
@@ -135,7 +135,7 @@ def _make_dataset(
     variables |= {"score_low": ((), low), "score_high": ((), high), "n": ((), len(job.examples))}
     coords: dict[str, Any] = dict(sets.coords)
     if len(answers) * len(job.examples) <= MAX_ANSWERS:
-        variables[answer] = ((*sets.dims, "example"), sets.arrange([found[answer] for found in answers]))
+        variables[answer] = ((*sets.dims, "example"), sets.arrange([run[answer] for run in answers]))
         variables[f"{answer}_whole"] = ("example", baseline[answer])
         variables |= {column: ("example", baseline[column]) for column in ("label", "tokens") if column in baseline}
         fields = tabulate_examples(job.examples)

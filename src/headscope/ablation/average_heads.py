@@ -52,7 +52,7 @@ def average_heads(
 def _add(sums: Sums | None, trace: Trace) -> Sums:
     assert trace.context is not None
     real = trace.queries.real
-    pruned = [[head for place, head in trace.pruned if place == layer] for layer in trace.layers]
+    pruned = [[head for pruned_layer, head in trace.pruned if pruned_layer == layer] for layer in trace.layers]
     contexts = zip(trace.context, pruned, strict=True)
     batch = [_sum_rows(context.index_fill(1, _index(heads, context), 0), real) for context, heads in contexts]
     count = int(real.sum())

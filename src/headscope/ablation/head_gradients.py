@@ -75,9 +75,9 @@ def _differentiate(
     with edited(job.model, *edits, gates) as changed:
         output = run_network(job.task, changed.network, batch)
     losses, terms = compute_losses(job.task, output, batch)
-    kept = [gates.gates[layer] for layer in sorted(gates.gates)]
-    found = iter(torch.autograd.grad((losses / terms).sum(), [gate for layer in kept for gate in layer]))
-    layers = [torch.cat([_by_example(next(found), len(indices)) for _ in layer], -1) for layer in kept]
+    calls = [gates.gates[layer] for layer in sorted(gates.gates)]  # the gates of every call of a layer
+    gradients = iter(torch.autograd.grad((losses / terms).sum(), [gate for layer in calls for gate in layer]))
+    layers = [torch.cat([_by_example(next(gradients), len(indices)) for _ in layer], -1) for layer in calls]
     reads_target = find_sites(job.model).sides_of(site)[0] == "target"
     real = batch["labels"] != IGNORED if reads_target else batch["attention_mask"] != 0
     return HeadGradients(

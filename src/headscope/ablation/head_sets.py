@@ -48,7 +48,7 @@ def make_head_sets(sets: Any, heads: Mapping[str, Sequence[int]], site: str, pru
     if site not in heads:
         raise InputError(f"This model has no attention site '{site}'. Its sites: {join_words(heads)}.")
     if isinstance(sets, str) and sets in KINDS:
-        return _list_sets(sets, _list_kept(heads, site, pruned), heads[site], f"{site}." if len(heads) > 1 else "")
+        return _list_sets(sets, _list_present(heads, site, pruned), heads[site], f"{site}." if len(heads) > 1 else "")
     if isinstance(sets, str):
         raise InputError(
             f"sets={sets!r} is none of {join_words(KINDS, 'or')}. For sets of your own give a list, such as "
@@ -65,23 +65,23 @@ def make_head_sets(sets: Any, heads: Mapping[str, Sequence[int]], site: str, pru
     return HeadSets(selections, ("heads",), {"heads": names}, tuple((index,) for index in range(len(names))))
 
 
-def _list_kept(heads: Mapping[str, Sequence[int]], site: str, pruned: Sequence[str]) -> list[list[int]]:
+def _list_present(heads: Mapping[str, Sequence[int]], site: str, pruned: Sequence[str]) -> list[list[int]]:
     """Return the heads of each layer at a site without those that were pruned."""
     gone = HeadSelection.of(list(pruned)) if pruned else HeadSelection(())
-    kept = [sorted(set(range(n)) - set(gone.select(site, layer, n))) for layer, n in enumerate(heads[site])]
-    if not any(kept):
+    present = [sorted(set(range(n)) - set(gone.select(site, layer, n))) for layer, n in enumerate(heads[site])]
+    if not any(present):
         raise InputError(f"All heads at '{site}' were pruned, so there is none to ablate.")
-    return kept
+    return present
 
 
-def _list_sets(kind: str, kept: Sequence[Sequence[int]], counts: Sequence[int], prefix: str) -> HeadSets:
+def _list_sets(kind: str, present: Sequence[Sequence[int]], counts: Sequence[int], prefix: str) -> HeadSets:
     """Return every head, every layer or all heads of a layer but one, without heads that were pruned."""
     layers = list(range(len(counts)))
     if kind == "layers":
-        left = [layer for layer in layers if kept[layer]]
+        left = [layer for layer in layers if present[layer]]
         names = tuple((f"{prefix}L{layer}",) for layer in left)
         return HeadSets(names, ("layer",), {"layer": layers}, tuple((layer,) for layer in left))
-    cells = tuple((layer, head) for layer in layers for head in kept[layer])
+    cells = tuple((layer, head) for layer in layers for head in present[layer])
     if kind == "all_but_one":
         names = tuple((f"{prefix}L{layer}-L{layer}H{head}",) for layer, head in cells)
     else:

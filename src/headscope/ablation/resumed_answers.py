@@ -52,9 +52,9 @@ def answer_edits(
         edit.check_heads(counts)
     answer = _AnswerBatch(job, edits, counts, find_blocks(job.model))
     sizes: dict[str, Any] = {"batch_size": job.batch_size, "pad_to": job.pad_to}
-    found = predict(job.model.network, job.tokenizer, job.task, job.rows, **sizes, quiet=quiet, answer=answer)
+    predictions = predict(job.model.network, job.tokenizer, job.task, job.rows, **sizes, quiet=quiet, answer=answer)
     tables: dict[str, Answers] = {}
-    for key, values in found.items():
+    for key, values in predictions.items():
         name, _, column = key.partition(" ")
         tables.setdefault(name, {})[column] = values
     return tables[WHOLE], [tables[str(index)] for index in range(len(edits))]
@@ -88,7 +88,7 @@ class _AnswerBatch:
             if not self.checked:
                 self._check_answers(answers[str(indices[0])], self.edits[indices[0]], network, tokenizer, rows, batch)
         self.checked = True
-        return {f"{edit} {name}": values for edit, found in answers.items() for name, values in found.items()}
+        return {f"{edit} {name}": values for edit, columns in answers.items() for name, values in columns.items()}
 
     def _find_read(
         self, network: Any, recorded: RecordedPass, output: Any, batch: Mapping[str, Tensor]
@@ -138,8 +138,8 @@ class _AnswerBatch:
         with edited(self.job.model, edit), resume_at(self.blocks, recorded, block, len(chosen), first):
             answers = task.compute_answers(run_network(task, network, copied), copied)
         return {
-            str(index): {name: values[place * size : (place + 1) * size] for name, values in answers.items()}
-            for place, index in enumerate(chosen)
+            str(index): {name: values[copy * size : (copy + 1) * size] for name, values in answers.items()}
+            for copy, index in enumerate(chosen)
         }
 
     def _check_pass(self, recorded: RecordedPass, batch: Mapping[str, Tensor]) -> None:

@@ -46,5 +46,5 @@ class KeptHeads:
 
 def find_kept_heads(module: Any) -> KeptHeads | None:
     """Return which heads of an attention module are left; None for one that has lost none."""
-    kept: KeptHeads | None = vars(module).get("kept_heads")  # getattr is slow for what a module does not have
-    return kept
+    heads: KeptHeads | None = vars(module).get("kept_heads")  # getattr is slow for what a module does not have
+    return heads

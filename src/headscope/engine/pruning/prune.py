@@ -55,12 +55,12 @@ def prune_network(model: Model, names: Sequence[str]) -> list[str]:
     chosen = _select(HeadSelection.of(names), heads)
     removed = []
     for site, layers in heads.items():
-        for layer, (name, kept) in enumerate(layers.items()):
-            gone = [head for head in chosen[site][layer] if head in kept.heads]
+        for layer, (name, present) in enumerate(layers.items()):
+            gone = [head for head in chosen[site][layer] if head in present.heads]
             if gone:
                 remove_heads(model, name, facts, gone)
                 removed += [name_head(site, layer, head, sites=len(heads)) for head in gone]
-    left = [kept for layers in list_heads(model).values() for kept in layers.values()]
+    left = [module for layers in list_heads(model).values() for module in layers.values()]
     update_config(model.network.config, removed, left, facts)
     return removed
 
@@ -96,15 +96,15 @@ def list_heads(model: Model) -> dict[str, dict[str, KeptHeads]]:
 def _select(selection: HeadSelection, heads: Heads) -> dict[str, list[list[int]]]:
     """Return the chosen heads of each layer at each site; raise InputError for those that there are not."""
     selection.find_sites(list(heads))
-    selection.check({site: [kept.total for kept in layers.values()] for site, layers in heads.items()})
+    selection.check({site: [module.total for module in layers.values()] for site, layers in heads.items()})
     chosen = {
-        site: [selection.select(site, layer, kept.total) for layer, kept in enumerate(layers.values())]
+        site: [selection.select(site, layer, module.total) for layer, module in enumerate(layers.values())]
         for site, layers in heads.items()
     }
     for term in selection.terms:
         for site in heads if term.site is None else [term.site]:
-            kept = list(heads[site].values())
-            if term.base.head is not None and term.base.head not in kept[term.base.layer or 0].heads:
+            modules = list(heads[site].values())
+            if term.base.head is not None and term.base.head not in modules[term.base.layer or 0].heads:
                 raise InputError(f"'{term.text}' is pruned already.")
     return chosen
 

@@ -26,7 +26,7 @@ def update_config(config: Any, removed: Sequence[str], heads: Sequence[KeptHeads
     listed = dict.fromkeys([*pruned_heads(config), *removed])  # a config that is loaded lists them already
     setattr(config, PRUNED, list(listed))
     restore_config(config)
-    users = {tuple(kept.count_users().values()) for kept in heads}
+    users = {tuple(module.count_users().values()) for module in heads}
     if facts.config is None or len(users) > 1 or not (counts := users.pop()) or len(set(counts)) > 1:
         return
     if config.hidden_size % sum(counts) == 0:  # which Llama's config demands

@@ -23,9 +23,8 @@ from headscope.engine.recording.output_projection import find_projection
 def count_heads(model: Model, name: str, facts: HeadWeights) -> KeptHeads:
     """Return the heads of an attention module, as they are now."""
     module = model.network.get_submodule(name)
-    kept = find_kept_heads(module)
-    if kept is not None:
-        return kept
+    if (pruned := find_kept_heads(module)) is not None:
+        return pruned
     size = getattr(module, facts.size)
     heads = _input_width(find_projection(model, name)) // size
     widths = [_output_width(layer) for layer in _find_projections(module, facts)]
@@ -35,14 +34,14 @@ def count_heads(model: Model, name: str, facts: HeadWeights) -> KeptHeads:
 def remove_heads(model: Model, name: str, facts: HeadWeights, heads: Sequence[int]) -> None:
     """Remove heads of one attention module in place."""
     module, before = model.network.get_submodule(name), count_heads(model, name, facts)
-    kept = replace(before, heads=tuple(head for head in before.heads if head not in heads))
+    after = replace(before, heads=tuple(head for head in before.heads if head not in heads))
     size, width = before.size, len(before.heads) * before.size
-    positions = [before.heads.index(head) for head in kept.heads]
+    positions = [before.heads.index(head) for head in after.heads]
     output = find_projection(model, name)
     shares = before.group > 1
     for layer in _find_projections(module, facts):
         if shares and layer is not module.get_submodule(facts.projections[0]):
-            _cut_shared(layer, before, kept, size)
+            _cut_shared(layer, before, after, size)
         else:
             parts = _output_width(layer) // width
             rows = [part * len(before.heads) + position for part in range(parts) for position in positions]
@@ -53,24 +52,24 @@ def remove_heads(model: Model, name: str, facts: HeadWeights, heads: Sequence[in
     for attribute in facts.widths:
         setattr(module, attribute, len(positions) * size)
     if facts.group is not None:
-        setattr(module, facts.group, _group_size(kept))
-    _change_class(module, model.family.projection, facts, kept)
+        setattr(module, facts.group, _group_size(after))
+    _change_class(module, model.family.projection, facts, after)
 
 
-def _change_class(module: Any, projection: str | None, facts: HeadWeights, kept: KeptHeads) -> None:
+def _change_class(module: Any, projection: str | None, facts: HeadWeights, heads: KeptHeads) -> None:
     """Give a module its kept heads, and another class where its own forward needs all heads, or at least one."""
     original: Any = getattr(module, "original", type(module))
-    if not kept.heads or facts.bias is not None:
-        mixin = SharedBias if kept.heads else EmptyAttention
+    if not heads.heads or facts.bias is not None:
+        mixin = SharedBias if heads.heads else EmptyAttention
         module.__class__ = derive_class(mixin, original, facts, projection)
-    module.kept_heads = kept
+    module.kept_heads = heads
 
 
-def _cut_shared(layer: Any, before: KeptHeads, kept: KeptHeads, size: int) -> None:
+def _cut_shared(layer: Any, before: KeptHeads, after: KeptHeads, size: int) -> None:
     """Remove key-value heads that no query head uses; repeat the others where the groups differ in size."""
-    old, counts = sorted({head // kept.group for head in before.heads}), kept.count_users()
+    old, counts = sorted({head // after.group for head in before.heads}), after.count_users()
     _cut(layer, _expand_rows([old.index(head) for head in counts], size), inputs=False)
-    group = _group_size(kept)
+    group = _group_size(after)
     repeats = [index for index, users in enumerate(counts.values()) for _ in range(users // max(1, group))]
     uneven = len(repeats) > len(counts)
     layer.__class__ = RepeatedHeads if uneven else nn.Linear
@@ -78,9 +77,9 @@ def _cut_shared(layer: Any, before: KeptHeads, kept: KeptHeads, size: int) -> No
         layer.repeats, layer.head_size = repeats, size
 
 
-def _group_size(kept: KeptHeads) -> int:
+def _group_size(heads: KeptHeads) -> int:
     """Return the number of query heads for each key-value head, after those of larger groups are repeated."""
-    return gcd(*kept.count_users().values())
+    return gcd(*heads.count_users().values())
 
 
 def _find_projections(module: Any, facts: HeadWeights) -> list[Any]:

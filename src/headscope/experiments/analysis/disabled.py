@@ -85,8 +85,8 @@ def count_significant(task: xr.Dataset) -> tuple[int, int]:
     change, significant = task["head_change"], task["head_change_p_adjusted"] < LEVEL
     counts = []
     for sign in (-1, 1):
-        found = significant & (sign * change > 0)
-        counts.append(int((found.all("seed") if "seed" in found.dims else found).sum()))
+        mask = significant & (sign * change > 0)
+        counts.append(int((mask.all("seed") if "seed" in mask.dims else mask).sum()))
     return counts[0], counts[1]
 
 

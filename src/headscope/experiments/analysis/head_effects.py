@@ -110,7 +110,7 @@ def compare_parts(
     model: Model, examples: Sequence[Example], ablation: xr.Dataset, pairs: Mapping[str, Any], **options: Any
 ) -> xr.Dataset:
     """Return effects and importance of every head on both parts of each pair, and their correlations over heads."""
-    tables, texts, found = [], [], []
+    tables, texts, correlations = [], [], []
     for parts in PARTS:
         masks = pairs.get(parts, {})
         effects = [effects_on(ablation, examples, mask) for mask in masks.values()]
@@ -119,9 +119,9 @@ def compare_parts(
         empty = xr.full_like(ablation["change"], np.nan).drop_attrs()
         tables.append(xr.concat(effects or [empty, empty], "side"))
         texts.append([f"{name} (n = {int(mask.sum())})" for name, mask in masks.items()] or ["", ""])
-        found.append([correlate_heads(effects[0], effects[1], pearson) if effects else (np.nan,) * 3,
-                      correlate_heads(weights[0], weights[1]) if weights else (np.nan,) * 3])  # fmt: skip
-    ends = np.array(found)  # parts quantity end
+        correlations.append([correlate_heads(effects[0], effects[1], pearson) if effects else (np.nan,) * 3,
+                             correlate_heads(weights[0], weights[1]) if weights else (np.nan,) * 3])  # fmt: skip
+    ends = np.array(correlations)  # parts quantity end
     variables = with_interval("effect_correlation", ("parts",), ends[:, 0].T)
     variables |= with_interval("importance_correlation", ("parts",), ends[:, 1].T)
     effect = xr.concat(tables, xr.Variable("parts", list(PARTS))).rename("effect").drop_attrs()

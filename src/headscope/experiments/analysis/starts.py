@@ -30,7 +30,7 @@ def score_starts(run: TaskRun, step: int) -> xr.Dataset:
 
     `start_score` is along `start`, beside the share of the most common label. `pretraining_gain_change` is the score of
     the fine-tuned model minus that from random weights, `random_gain_change` the latter minus the most common label,
-    with paired bootstrap intervals. Where the model came tuned there is nothing to train: these are NaN.
+    with paired bootstrap intervals. Where the model was fine-tuned before, nothing is trained, and these are NaN.
     """
     models = {TUNED: run.tuned}
     if run.task.train:

@@ -35,12 +35,14 @@ def draw_relation(relations: xr.Dataset, maps: xr.Dataset) -> Figure:
     colours = value_scale(gain.values.astype(float), signed=True)
     heatmap.draw_image(middle, gain.values.astype(float), colours, aspect="auto")
     small = theme.text_size("small")
-    middle.set_yticks(range(gain.sizes["layer"]), labels=[f"L{each}" for each in gain["layer"].values], fontsize=small)
-    middle.set_xticks(range(gain.sizes["head"]), labels=[f"H{each}" for each in gain["head"].values], fontsize=small)
+    middle.set_yticks(
+        range(gain.sizes["layer"]), labels=[f"L{index}" for index in gain["layer"].values], fontsize=small
+    )
+    middle.set_xticks(range(gain.sizes["head"]), labels=[f"H{index}" for index in gain["head"].values], fontsize=small)
     middle.tick_params(length=0, pad=2)
     middle.set_title(f"{name}: weight above that at the same distance", fontsize=theme.text_size("note"))
-    place = (list(gain["head"].values).index(head), list(gain["layer"].values).index(layer))
-    middle.add_patch(Rectangle((place[0] - 0.5, place[1] - 0.5), 1, 1, **MARK))
+    column, row = list(gain["head"].values).index(head), list(gain["layer"].values).index(layer)
+    middle.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, **MARK))
     scales.draw_colour_bar(bars[0], weights, "weight", (1.7, 2.0), below=True)
     scales.draw_colour_bar(bars[1], colours, "weight above", (2.2, 2.5), below=True)
     bars[2].set_axis_off()

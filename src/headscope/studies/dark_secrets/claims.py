@@ -57,10 +57,11 @@ CLAIMS = (
     Claim("Some whole layer can be disabled without loss.", "best_layer_change", {}, "above", threshold=UNHURT,
           figures=lambda task: name_best(task, "layer"), source="kovaleva2019"),
     Claim("Fine-tuned from pretrained weights, the model is better than from random ones.", "pretraining_gain", {},
-          "rises", threshold=PRETRAINED, applies=_unknown("pretraining_gain", "the model came tuned"), **OURS),
+          "rises", threshold=PRETRAINED,
+          applies=_unknown("pretraining_gain", "the model was fine-tuned before the study"), **OURS),
     Claim("Fine-tuned from random weights, the model still learns the task, on all tasks but STS-B.", "random_gain", {},
           "rises", threshold=LEARNED, but_on=("STS-B",), theirs={"SST-2": f"accuracy {paper.SST_FROM_RANDOM:.2f}"},
-          applies=_unknown("random_gain", "there is no most common label, or the model came tuned"), **OURS),
+          applies=_unknown("random_gain", "there is no most common label, or the model was fine-tuned before"), **OURS),
 )  # fmt: skip
 RELATION_CLAIMS = (
     Claim("Some head attends to the words of a relation more than their distance explains.", "best_gain", {}, "rises",

@@ -142,7 +142,7 @@ def report_starts(numbers: xr.Dataset, inputs: Sample) -> list[Part]:
     """Return the scores from every start, and on which tasks the tuned model learned something."""
     values = report.study_values(numbers)
     known = bool(np.isfinite(numbers["pretraining_gain_change"].values).any())
-    text = TEXTS["starts"] if known else TEXTS["came tuned"]
+    text = TEXTS["starts"] if known else TEXTS["tuned before"]
     columns = [Quantity("metric", "metric")]
     columns += [
         Quantity(name, "start_score", {"start": name}, interval=name != starts.MAJORITY) for name in starts.STARTS
