@@ -18,6 +18,11 @@ def test_the_best_cues_are_printed_and_all_are_saved(tmp_path):
     assert "exists already" in run("cues", "arct:dev", "-o", files[0], code=2)
 
 
+def test_cues_of_wrong_choices_are_named():
+    out = " ".join(run("cues", "arct:train", "--ngrams", "1", "--top", "1").split())
+    assert "4 are significant. Of these, can is right less often than by chance. p is corrected" in out
+
+
 def test_a_table_of_your_own_is_audited(tmp_path):
     path = tmp_path / "mine.tsv"
     path.write_text("a\tb\ty\n" + "good\tx [1]\tyes\nbad\tx\tno\n" * 10)

@@ -92,8 +92,11 @@ def _print_cues(console: Console, data: "xr.Dataset", top: int) -> None:
             f"{float(row['productivity_p_adjusted']):.2g}",
         )
     console.print(table)
+    from headscope.reporting.sections_of_cues import describe_harmful
+
     sure, n = int(data["productivity_significant"].sum()), int(data["n"])
-    console.print(
+    text = (
         f"{data.sizes['cue']:,} cues in {n:,} examples, sorted by coverage · (productivity − chance); {sure:,} are "
-        "significant. p is corrected for all cues (Holm)."
+        f"significant.{describe_harmful(data).replace('`', '')} p is corrected for all cues (Holm)."
     )
+    console.print(escape(text))

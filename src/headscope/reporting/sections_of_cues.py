@@ -38,6 +38,16 @@ def tabulate_cues(data: xr.Dataset) -> pd.DataFrame:
     return pd.DataFrame(columns, index=pd.Index([str(cue) for cue in data["cue"].values], name="cue"))
 
 
+def describe_harmful(data: xr.Dataset) -> str:
+    """Return a sentence about significant cues that are right less often than by chance, or nothing."""
+    below = data["productivity_significant"].astype(bool) & (data["gain"] < 0)
+    if not int(below.sum()):
+        return ""
+    names = data["cue"].values[below.values][np.argsort(data["gain"].values[below.values], kind="stable")]
+    verb = "is" if len(names) == 1 else "are"
+    return f" Of these, {join_words((f'`{name}`' for name in names), limit=5)} {verb} right less often than by chance."
+
+
 def count_off_chance(data: xr.Dataset) -> int:
     """Return the number of cues whose interval of productivity does not hold chance."""
     return int(((data["productivity_low"] > data["chance"]) | (data["productivity_high"] < data["chance"])).sum())
@@ -59,6 +69,6 @@ def _lead(data: xr.Dataset) -> str:
     parts = join_words(f"`{part}`" for part in facts.get("parts", []))
     return (
         f"{count_noun(total, 'cue')} in {parts} of {count_noun(int(data['n']), 'example')}. {first} {sure:,} are "
-        f"significant after the correction for all cues; for {count_off_chance(data):,} chance is outside the 95 % "
-        "interval of productivity."
+        f"significant after the correction for all cues.{describe_harmful(data)} For {count_off_chance(data):,} chance "
+        "is outside the 95 % interval of productivity."
     )
