@@ -33,6 +33,9 @@ class RandomStream:
             tokens = replace(maps.keys, word=numbers)
             yield replace(maps, queries=tokens, keys=tokens, examples=(example,))
 
+    def batches(self, start):
+        raise AssertionError("the probe reads all batches, once")
+
     def embed(self, words):
         raise AssertionError("the probe reads no embeddings")
 
