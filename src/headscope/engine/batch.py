@@ -75,7 +75,7 @@ def make_batches(
 ) -> Iterator[Inputs]:
     """Tokenise all examples at once, so that truncation is reported once, and split them into batches."""
     is_encoder_decoder = model.network.config.is_encoder_decoder
-    _check_head(model)
+    _check_decoder(model)
     longest = check_max_length(model, examples, max_length)
     sources = encode(model.tokenizer, examples, max_length=longest, use_pair=not is_encoder_decoder)
     targets = _encode_targets(model, examples, longest) if is_encoder_decoder else None
@@ -107,9 +107,8 @@ def inputs_from_tensors(model: Model, batch: Mapping[str, Any], image_names: Seq
     if 0 in main.shape or (main.ndim != 2 and "input_ids" in tensors):
         raise InputError(f"input_ids must have shape [batch, token] with at least one token, not {list(main.shape)}.")
     is_encoder_decoder = model.network.config.is_encoder_decoder
-    if "decoder_input_ids" not in tensors:
-        _check_head(model)
     if is_encoder_decoder and "decoder_input_ids" not in tensors:
+        _check_decoder(model)
         tensors["decoder_input_ids"] = torch.full((len(main), 1), _decoder_start_id(model))
     on_device = {name: tensor.to(model.device, non_blocking=True) for name, tensor in tensors.items()}
     arguments = _forward_arguments(model, on_device)
@@ -263,14 +262,9 @@ def _shift_right(start: Encoded, row: Encoded, first_word: int) -> Encoded:
     )
 
 
-def _check_head(model: Model) -> None:
-    """Raise InputError for heads that read more than a text: several choices, or the text again in a decoder."""
+def _check_decoder(model: Model) -> None:
+    """Raise InputError for an encoder-decoder classifier, whose decoder reads the whole text again."""
     kind = type(model.network).__name__
-    if kind.endswith("ForMultipleChoice"):
-        raise InputError(
-            f"{kind} reads several choices at once, but here it is given one text at a time. Load its encoder alone: "
-            "hs.load(model.network.base_model, tokenizer=model.tokenizer), and give text and choice as a pair."
-        )
     if model.network.config.is_encoder_decoder and kind.endswith("ForSequenceClassification"):
         raise InputError(
             f"{kind} reads each text in its encoder and again in its decoder, but headscope gives its decoder a second "

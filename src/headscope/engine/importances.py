@@ -79,6 +79,12 @@ def _check_request(model: Model, data: Any, target: PredictionTarget, batch_size
             "target='loss' is the loss of a whole task, but importances explain one prediction. Give 'label' or "
             "'mask:word=WORD', or see the gradient of the loss: hs.capture(model, text, target='loss')."
         )
+    kind = type(model.network).__name__
+    if kind.endswith("ForMultipleChoice"):
+        raise InputError(
+            f"{kind} compares several choices, but importances explain what a model says of one text. What its heads "
+            "attend to shows hs.capture(model, text, choice); how much they matter, hs.head_importance."
+        )
     if isinstance(data, Mapping) or model.network.main_input_name != "input_ids":
         raise InputError("Importances are of the tokens of texts. Give texts to a model that reads texts.")
     if batch_size < 1:
