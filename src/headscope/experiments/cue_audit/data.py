@@ -89,9 +89,7 @@ def read_audit_data(
     else:
         sets = {DEV: _read_named(dev, columns, text, options)[0]}
         source = "train to learn from, dev to answer"
-    named = isinstance(data, str | Path)
-    name = Path(str(data).rpartition("@")[2] or str(data)).stem if named else "data"
-    return AuditData(name, train, sets, texts, "choice" if "choices" in train[0].columns else "", source)
+    return AuditData(_name_source(data), train, sets, texts, "choice" if "choices" in train[0].columns else "", source)
 
 
 def add_balanced(data: AuditData, *, train: bool = False, seed: int = 0) -> AuditData:
@@ -107,6 +105,18 @@ def add_balanced(data: AuditData, *, train: bool = False, seed: int = 0) -> Audi
         return replace(data, source=f"{data.source}; no balanced set: {error}")
     source = f"{data.source}; the balanced set has {len(fair):,} of {len(data.sets[data.judged]):,} points"
     return replace(data, balanced=learned, sets={**data.sets, BALANCED: fair}, source=source)
+
+
+def _name_source(data: Any) -> str:
+    """Return the name of a file, or of the task in a source such as glue:rte:train@GLUE.
+
+    >>> _name_source("texts/my.tsv"), _name_source("glue:rte:train@GLUE"), _name_source([])
+    ('my', 'rte', 'data')
+    """
+    if not isinstance(data, str | Path):
+        return "data"
+    spec, _, path = str(data).rpartition("@")
+    return (spec.split(":")[1:] or [Path(path).stem])[0] or "data"
 
 
 def _name_columns(text: Sequence[str], choice: Sequence[str], label: str | None) -> dict[str, Any]:
