@@ -13,6 +13,7 @@ from headscope.experiments.cue_audit.answers import describe_points, join_answer
 from headscope.experiments.cue_audit.cue import Cue, choose_cue
 from headscope.experiments.cue_audit.data import AuditData, read_audit_data
 from headscope.experiments.cue_audit.heads import compare_groups, mark_cue, summarise_heads
+from headscope.experiments.cue_audit.listed import list_cues
 from headscope.experiments.cue_audit.parts import Part, list_parts, select_part
 from headscope.experiments.cue_audit.summary import find_failed, summarise_answers
 
@@ -148,3 +149,13 @@ def test_your_own_table_is_divided_and_its_texts_are_named(tmp_path):
     assert data.train[0].columns["a"].startswith("premise")
     with pytest.raises(InputError, match="choice='a' is one column"):
         read_audit_data(str(file), text=(), choice=("a",), label="y")
+
+
+def test_cues_of_other_sets_have_the_label_that_they_favour_in_training():
+    train = [Example(str(at), "", label=at % 2, columns={"review": ("fine", "bad")[at % 2]}) for at in range(20)]
+    dev = [Example(str(at), "", label=int(at % 3 != 0), columns={"review": "fine"}) for at in range(9)]
+    data = AuditData("toy", train, {"dev": dev}, ("review",), "", "by hand")
+    fine = list_cues(data, {}).sel(cue="fine")
+    assert fine["productivity"].sel(split=["train", "dev"]).values.tolist() == pytest.approx([1.0, 1 / 3])
+    assert str(fine["label"].item()) == "0"
+    assert float(fine["gain"].sel(split="dev")) == pytest.approx(0.0)  # chance there is the share of the label

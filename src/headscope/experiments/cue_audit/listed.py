@@ -22,8 +22,8 @@ def list_cues(data: AuditData, patterns: Mapping[str, str]) -> xr.Dataset:
     names = train["cue"].values[:LISTED]
     tables = [train.reset_coords("words").sel(cue=names).expand_dims(split=["train"])]
     for name, examples in data.sets.items():
-        table = count_cues(examples, data.texts, min_count=1).reset_coords("words")
-        tables.append(table.reindex(cue=names).expand_dims(split=[name]))
+        table = count_cues(examples, data.texts, min_count=1).reset_coords("words").reindex(cue=names)
+        tables.append(_follow_train(table, tables[0]).expand_dims(split=[name]))
     listed = xr.concat(
         tables, "split", join="outer", data_vars="all", coords="minimal", compat="override", combine_attrs="drop"
     )
@@ -32,6 +32,24 @@ def list_cues(data: AuditData, patterns: Mapping[str, str]) -> xr.Dataset:
         [*kept, "applicability", "chance", "gain", "pmi", "productivity_p_adjusted", "productivity_significant", "n"]
     ]
     return listed.merge(count_patterns(data, patterns)) if patterns else listed
+
+
+def _follow_train(table: xr.Dataset, train: xr.Dataset) -> xr.Dataset:
+    """Return the cues of another set with the label that they favour in training, which may not be the one here.
+
+    Of two classes productivity is turned around where it is that of the other; of more it is not known there.
+    """
+    if "label" not in table.coords:
+        return table
+    known = [str(label) for label in table["label"].values if isinstance(label, str)]
+    same = table["label"].reset_coords(drop=True) == train["label"].reset_coords(drop=True)
+    turn = 1.0 if len({*known, *train["label"].values.tolist()}) == 2 else float("nan")
+    names = {"productivity": "productivity", "productivity_low": "productivity_high",
+             "productivity_high": "productivity_low", "chance": "chance"}  # fmt: skip
+    turned = {name: table[name].where(same, turn - table[other]) for name, other in names.items()}
+    table = table.assign(turned)
+    own = {"gain": table["coverage"] * (table["productivity"] - table["chance"]), "pmi": table["pmi"].where(same)}
+    return table.assign(own).drop_vars("label")
 
 
 def count_patterns(data: AuditData, patterns: Mapping[str, str]) -> xr.Dataset:
