@@ -88,7 +88,7 @@ def test_the_report_answers_whether_it_is_a_no_op():
     document = tiny(NAME).document(found(NAME))
     parts = {part.name: part for section in document.sections for part in section.parts
              if isinstance(part, Table | Picture)}  # fmt: skip
-    assert {"no_op", "answers", "no_ops", "depth", "lists", "entropy", "clusters", "relations"} <= set(parts)
+    assert {"no_op", "answers", "no_ops", "depth", "lists", "entropy", "clusters", "relations", "uas"} <= set(parts)
     assert "[SEP]" in document.lead
     assert parts["verdicts"].reduced.endswith("where the paper has 1,000")
     assert len(parts["verdicts"].frame) == sum(map(len, PARTS.values()))

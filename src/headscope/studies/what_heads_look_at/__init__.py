@@ -27,7 +27,7 @@ class WhatHeadsLookAt(Study):
     treebank: str | Any | None = option(None, "Treebank (.conllu); the bundled sample of EWT by default.")  # noqa: RUF009
     coreference: str | Any | None = option(None, "Data with coreference; the bundled GAP by default.")  # noqa: RUF009
     probe_limit: int | None = option(None, "Number of texts for coreference; 100 bundled ones by default.")
-    trained_probes: bool = option(False, "Train probes on the attention of all heads.")
+    trained_probes: bool = option(True, "Train probes on the attention of all heads.")
     max_length: int = option(128, "Truncate inputs to this number of tokens.")
     seed: int = option(0, "Seed of sampling, masks and tuning.")
     seeds: int = option(1, "Tune this many times, each with another seed; verdicts need all to agree.")
