@@ -33,6 +33,8 @@ import rollout_page
 import sixteen_heads_facts
 import sixteen_heads_page
 import training_page
+import what_heads_look_at_facts
+import what_heads_look_at_page
 import words_page
 from effective_attention_facts import read_facts
 
@@ -63,6 +65,7 @@ def make_pictures() -> Iterator[tuple[Path, bytes]]:
         **attention_flow_page.drawn(attention_flow_facts.read_facts()),
         **dark_secrets_page.drawn(dark_secrets_facts.read_facts()),
         **sixteen_heads_page.drawn(sixteen_heads_facts.read_facts()),
+        **what_heads_look_at_page.drawn(what_heads_look_at_facts.read_facts()),
     }
     with tempfile.TemporaryDirectory() as folder:
         for name, figure in figures.items():
@@ -135,6 +138,7 @@ def make_all() -> Iterator[tuple[Path, bytes]]:
     yield from attention_flow_page.made(attention_flow_facts.read_facts())
     yield from dark_secrets_page.made(dark_secrets_facts.read_facts())
     yield from sixteen_heads_page.made(sixteen_heads_facts.read_facts())
+    yield from what_heads_look_at_page.made(what_heads_look_at_facts.read_facts())
 
 
 def main() -> None:

@@ -30,6 +30,7 @@ from headscope.studies.what_heads_look_at import WhatHeadsLookAt, claims, paper
 
 TEXTS, CAPTIONS = report.read_prose(__package__)
 TITLE = "What heads look at: surface, no-ops, syntax, coreference"
+MEASURED = ("Is it a no-op?", "Neighbours, special tokens, punctuation", "Clusters of heads")
 TUNED = 1
 """The masked language model in the list of networks: its loss is the paper's."""
 
@@ -50,12 +51,12 @@ def document(results: Results) -> Document:
     }  # fmt: skip
     sections = [
         report_verdicts(sample, judged, describe_seeds(results["no_op"])),
-        Section("Is it a no-op?", report_no_ops(networks, sample)),
-        Section("Neighbours, special tokens, punctuation", report_surface(numbers, sample)),
+        Section(MEASURED[0], report_no_ops(networks, sample)),
+        Section(MEASURED[1], report_surface(numbers, sample)),
         Section("Entropy", report_entropy(numbers, sample)),
-        Section("Clusters of heads", report_clusters(results["clusters"], sample)),
-        Section("Syntax", report_syntax(results)),
-        Section("Coreference", report_coreference(results["coreference"])),
+        Section(MEASURED[2], report_clusters(results["clusters"], sample)),
+        *([Section("Syntax", report_syntax(results))] if "dependency" in results else []),
+        *([Section("Coreference", report_coreference(results["coreference"]))] if "coreference" in results else []),
         report.report_thresholds(sample, every),
         Section("How it was measured, and what differs from the paper",
                 [sample.table("verdict_numbers", verdict_numbers(every)),

@@ -1,0 +1,216 @@
+"""The results of what heads look at, of all models: verdicts, and what they say in words."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import pandas as pd
+import xarray as xr
+from study_facts import RESULTS  # beside this file
+
+from headscope.core.prose import join_words
+from headscope.experiments.analysis import probe_numbers, surface
+from headscope.experiments.analysis.no_op import GROUPS
+from headscope.experiments.claims import HOLDS, MOOT, NOT_REPRODUCED, UNDECIDED, JudgedClaim, TaskVerdict
+from headscope.experiments.seeds import combine_seeds
+from headscope.experiments.summary import list_tasks
+from headscope.results.stamp import read_provenance
+from headscope.results.store import open_result
+from headscope.studies.what_heads_look_at.claims import NO_OP, judge_claims
+
+STEM = "what_heads_look_at_"
+TREEBANKS = ("EWT", "GUM")
+PROBES = ("dependency", "attention", "attention_and_words")
+SHOWN = ("cls", "sep", "period_comma")
+
+
+@dataclass(frozen=True)
+class HeadFacts:
+    """The parts of every model, and of every model and treebank; no model without results."""
+
+    surface: Mapping[str, xr.Dataset]
+    no_op: Mapping[str, xr.Dataset]
+    clusters: Mapping[str, xr.Dataset]
+    probes: Mapping[str, xr.Dataset]  # by probe, along model and treebank
+    coreference: Mapping[str, xr.Dataset]  # by model, along data
+
+    @property
+    def models(self) -> list[str]:
+        """The names of the models."""
+        return list(self.surface)
+
+    @cached_property
+    def networks(self) -> dict[str, xr.Dataset]:
+        """What tokens count in each model and those that were tuned from it, seeds combined."""
+        return {label: combine_seeds(data) for label, data in self.no_op.items()}
+
+    def trees(self, label: str, treebank: str) -> dict[str, xr.Dataset]:
+        """Return the results of the probes of syntax of one model on one treebank, with raw attention and seed 0."""
+        parts = {}
+        for name, data in self.probes.items():
+            part = data.sel(model=label, treebank=treebank, attention="raw")
+            part = part.sel(seed=0) if "seed" in part.dims else part
+            parts[name] = part.dropna("relation", how="all", subset=["accuracy"]).drop_vars(
+                ["model", "treebank", "attention", "seed"], errors="ignore"
+            )
+        return parts
+
+    @cached_property
+    def judged(self) -> dict[str, dict[str, list[JudgedClaim]]]:
+        """All verdicts by model, or by model and treebank, and part; corrected for the number of all of them."""
+        groups: dict[str, dict[str, xr.Dataset]] = {}
+        for label in self.models:
+            groups[label] = {"surface": self.surface[label], "no-op": self.no_op[label]}
+            trees = []
+            for treebank in TREEBANKS if self.probes else ():
+                parts = self.trees(label, treebank)
+                relations = probe_numbers.number_relations(parts["dependency"])
+                groups[f"{label}, {treebank}"] = {"syntax": relations}
+                trained = parts.get("attention"), parts.get("attention_and_words")
+                trees.append(probe_numbers.number_trees(parts["dependency"], *trained, treebank))
+            if trees:
+                groups[label]["trees"] = xr.concat(trees, "task")
+            if label in self.coreference:
+                data = self.coreference[label]
+                sets = {str(name): data.sel(data=name) for name in data["data"].values}
+                groups[label]["coreference"] = probe_numbers.number_coreference(sets)
+        return judge_claims(groups)
+
+    @property
+    def every(self) -> list[JudgedClaim]:
+        """All verdicts in one list."""
+        return [claim for parts in self.judged.values() for claims in parts.values() for claim in claims]
+
+
+def read_facts(folder: Path = RESULTS) -> HeadFacts:
+    """Read the result files of a folder; without them there are no models."""
+    paths = sorted(folder.glob(f"{STEM}*.nc"))
+    parts: dict[str, dict[str, xr.Dataset]] = {"": {}, "no_op": {}, "clusters": {}}
+    for path in paths:
+        label = path.stem.removeprefix(STEM)
+        part = next((name for name in ("no_op", "clusters") if label.endswith(f"_{name}")), "")
+        parts[part][label.removesuffix(f"_{part}") if part else label] = open_result(path)
+    probes = {name: folder / f"probes_{name}.nc" for name in PROBES}
+    known = {name: open_result(path) for name, path in probes.items() if path.is_file()}
+    coreference = {path.stem.removeprefix("coreference_"): open_result(path)
+                   for path in sorted(folder.glob("coreference_*.nc"))}  # fmt: skip
+    return HeadFacts(parts[""], parts["no_op"], parts["clusters"], known if parts[""] else {}, coreference)
+
+
+def find_answer(facts: HeadFacts, label: str, network: str, group: str, measure: str) -> tuple[str, TaskVerdict]:
+    """Return whether attention to a group is a no-op by a measure, from both verdicts, and that on the measure.
+
+    "no-op": attended to more than an ordinary token, and counts less; "counts": counts more; "not attended to more":
+    raw attention is not above that to an ordinary token; "undecided".
+    """
+    cells = {}
+    for claim, judged in zip(NO_OP, facts.judged[label]["no-op"], strict=True):
+        if claim.where["group"] == group:
+            (cells[claim.where["measure"]],) = [task for task in judged.tasks if task.task == network]
+    raw, other = cells["raw"], cells[measure]
+    if raw.verdict != HOLDS or measure == "raw":
+        names = {HOLDS: "attended to more", NOT_REPRODUCED: "not attended to more"}
+        return names.get(raw.verdict, raw.verdict), other
+    names = {HOLDS: "no-op", NOT_REPRODUCED: "counts", UNDECIDED: "undecided", MOOT: MOOT}
+    return names[other.verdict], other
+
+
+def answer_frame(facts: HeadFacts) -> pd.DataFrame:
+    """Return the headline: ratios and answers by model, network, group and measure."""
+    rows = []
+    for label, networks in facts.networks.items():
+        for network in list_tasks(networks):
+            for group in SHOWN:
+                row = {"model": f"{label}, {network}", "token": GROUPS[group]}
+                for measure in map(str, networks["measure"].values):
+                    answer, verdict = find_answer(facts, label, network, group, measure)
+                    value = float(networks["ratio"].sel(task=network, group=group, measure=measure))
+                    row[measure] = "–" if verdict.verdict == MOOT else f"{value:.2g} × {answer}"
+                rows.append(row)
+    return pd.DataFrame(rows).set_index(["model", "token"])
+
+
+def describe_answer(facts: HeadFacts) -> str:
+    """Return the answer in one paragraph: for each group by which measures attention to it is a no-op, and where not.
+
+    Counted over models and networks in which the group is attended to more than an ordinary token.
+    """
+    sentences = []
+    for group in SHOWN:
+        pairs = [(label, network) for label, data in facts.networks.items() for network in list_tasks(data)]
+        attended = [pair for pair in pairs if find_answer(facts, *pair, group, "raw")[0] == "attended to more"]
+        parts = []
+        for measure in ("effective", "norm", "gradient", "attention × gradient"):
+            answers = [find_answer(facts, *pair, group, measure)[0] for pair in attended]
+            known = [answer for answer in answers if answer != MOOT]
+            if known:
+                parts.append(f"{known.count('no-op')} of {len(known)} by {measure}")
+        text = f"{GROUPS[group]} is attended to more than an ordinary token in {len(attended)} of {len(pairs)} networks"
+        sentences.append(f"{text}, and a no-op in {join_words(parts)}." if parts else f"{text}.")
+    return " ".join(sentences)
+
+
+def is_no_op_by_all(facts: HeadFacts) -> str:
+    """Return the plain answer: by every measure, by some, or by none."""
+    by: dict[str, set[str]] = {}
+    for label, data in facts.networks.items():
+        for network in list_tasks(data):
+            for group in SHOWN:
+                for measure in ("effective", "norm", "gradient", "attention × gradient"):
+                    by.setdefault(measure, set()).add(find_answer(facts, label, network, group, measure)[0])
+    always = [name for name, answers in by.items() if "no-op" in answers and "counts" not in answers]
+    some = [name for name, answers in by.items() if {"no-op", "counts"} <= answers]
+    never = [name for name, answers in by.items() if "no-op" not in answers and "counts" in answers]
+    parts = [f"always by {join_words(always)}" if always else "", f"sometimes by {join_words(some)}" if some else "",
+             f"never by {join_words(never)}" if never else ""]  # fmt: skip
+    return "; ".join(part for part in parts if part)
+
+
+def describe_claims(facts: HeadFacts) -> str:
+    """Return how many verdicts are of which kind."""
+    verdicts = [task.verdict for claim in facts.every for task in claim.tasks]
+    kinds = [HOLDS, NOT_REPRODUCED, UNDECIDED, MOOT]
+    counts = join_words(f"{verdicts.count(kind)} {kind}" for kind in kinds if verdicts.count(kind))
+    return f"Of {len(verdicts)} verdicts: {counts}."
+
+
+def verdict_frame(facts: HeadFacts, part: str) -> pd.DataFrame:
+    """Return the verdicts on the claims of one part, with their numbers, a column for each model and task."""
+    rows: dict[str, dict[str, str]] = {}
+    for label, parts in facts.judged.items():
+        for claim in parts.get(part, ()):
+            for task in claim.tasks:
+                column = label if part == "surface" else f"{label}, {task.task}"
+                rows.setdefault(claim.text.rstrip("."), {})[column] = f"{task.verdict}: {task.figures}"
+    return pd.DataFrame.from_dict(rows, "index").rename_axis("claim").fillna("–")
+
+
+def describe_heads(facts: HeadFacts) -> str:
+    """Return how many heads look at their neighbours and how many are broad, for each model."""
+    sentences = []
+    for label, data in facts.surface.items():
+        share, peak = data["share"].isel(task=0).sel(lens="raw"), data["peak"].isel(task=0).sel(lens="raw")
+        count = share.sizes["layer"] * share.sizes["head"]
+        names = {target: surface.list_heads(share.sel(target=target), above=surface.HALF)
+                 for target in ("previous", "next", "cls", "sep")}  # fmt: skip
+        broad = surface.list_heads(peak, at_most=surface.BROAD)
+        sentences.append(
+            f"{label}: of {count} heads, more than half of the weight goes to the previous token in "
+            f"{surface.describe_heads(names['previous'], 4)}, to the next in "
+            f"{surface.describe_heads(names['next'], 4)}, "
+            f"to [CLS] in {len(names['cls'])}, to [SEP] in {len(names['sep'])}; {len(broad)} are broad."
+        )
+    return " ".join(sentences)
+
+
+def describe_quality(facts: HeadFacts) -> str:
+    """Return how the tuned models were made, and how good they are."""
+    texts = []
+    for label, data in facts.networks.items():
+        parts = [f"{name} {row['metric'].values} {float(row['quality']):.3g}"
+                 for name in list_tasks(data)[1:] for row in [data.sel(task=name)]]  # fmt: skip
+        texts.append(f"{label}: {', '.join(parts)}")
+    tuning = read_provenance(next(iter(facts.no_op.values()))).get("tuning", {})
+    made = "; ".join(f"the {name} on {text}" for name, text in tuning.items())
+    return f"Tuned: {made}. {'; '.join(texts)} (mean of seeds)."
