@@ -73,8 +73,8 @@ def drawn(facts: HeadFacts) -> dict[str, Figure]:
 
 def _describe_run(label: str, data: xr.Dataset) -> str:
     facts = read_provenance(data)
-    return (f"**{label}**: `{facts['command']}`, headscope {facts['version']}, weights {facts['weights_hash'][:12]}, data "
-            f"{facts['data']}, n = {facts['n']:,}, {facts['dtype']} on {facts['device']}.")  # fmt: skip
+    made = f"`{facts['command']}`, headscope {facts['version']}, weights {facts['weights_hash'][:12]}"
+    return f"**{label}**: {made}, data {facts['data']}, n = {facts['n']:,}, {facts['dtype']} on {facts['device']}."
 
 
 def describe_clusters(facts: HeadFacts) -> str:
@@ -97,15 +97,13 @@ def report_syntax(facts: HeadFacts) -> str:
     """Return the section on syntax, or nothing without results."""
     if not facts.probes:
         return ""
-    text = ("\n## Syntax\n\nThe most attended word of a head as the other word of a relation: the head and the direction "
-            "chosen on one half of the documents, accuracy on the other, beside the best fixed offset, chosen alike "
-            f"([how](probes.md)). {describe_syntax(facts)}\n\n{to_grid(relation_frame(facts))}\n\n*Accuracy of the best "
-            "head in % with its 95 % interval over documents, in parentheses that of the best fixed offset; only "
-            "relations with at least 100 occurrences. Bold where the verdict is that a head is better by 5 points or "
-            f"more. The paper's column is BERT-base on the Penn Treebank.*\n\n{to_grid(uas_frame(facts))}\n\n*Unlabelled "
-            "attachment score in %; the paper has "
-            f"{paper.UAS['attention']} and {paper.UAS['attention_and_words']}.*\n")  # fmt: skip
-    return text
+    return read_template("what_heads_look_at_syntax").format(
+        sentence=describe_syntax(facts),
+        relations=to_grid(relation_frame(facts)),
+        uas=to_grid(uas_frame(facts)),
+        attention=paper.UAS["attention"],
+        words=paper.UAS["attention_and_words"],
+    )
 
 
 def _list_groups(facts: HeadFacts) -> list[tuple[str, str]]:
@@ -161,17 +159,17 @@ def describe_syntax(facts: HeadFacts) -> str:
         parts.append(f"{verdicts.count(HOLDS)} of {len(verdicts)} ({label}, {treebank})")
         whole = facts.trees(label, treebank)["dependency"].sel(task="dependency", relation=probe_numbers.ALL)
         best.append(100 * float(whole["accuracy"].sel(predictor="head")))
-    return (f"Some head finds a relation better than the best fixed offset, by 5 points or more, for {join_words(parts)} "
-            f"relations; no head knows syntax as a whole: the best one finds {min(best):.0f} to {max(best):.0f} % of all "
-            "words.")  # fmt: skip
+    return (
+        f"Some head finds a relation better than the best fixed offset, by 5 points or more, for {join_words(parts)} "
+        f"relations. No head knows syntax as a whole: the best one finds {min(best):.0f} to {max(best):.0f} % of all "
+        "other words."
+    )
 
 
 def report_coreference(facts: HeadFacts) -> str:
     """Return the section on coreference, or nothing without results."""
     if not facts.coreference:
         return ""
-    frame = said.verdict_frame(facts, "coreference")
-    return ("\n## Coreference\n\nThe antecedent of a mention is the most attended of the previous mentions' head words; "
-            "the head is chosen on one half of the documents and judged on the other ([tables](coreference.md)). The "
-            "paper's head has 65 %, rules 69 %, a match of head words 52 %, the nearest mention 27 %, on CoNLL-2012.\n\n"
-            f"{to_grid(frame)}\n")  # fmt: skip
+    theirs = paper.table_of_coreference()["all"].to_dict()
+    verdicts = to_grid(said.verdict_frame(facts, "coreference"))
+    return read_template("what_heads_look_at_coreference").format(verdicts=verdicts, **theirs)
