@@ -20,6 +20,9 @@ possible head, for the attention to it; 3: as possible head, for its attention t
 leave out those of the possible head.
 """
 
+TOLERANCE = 1e-6
+"""Relative change of the loss below which L-BFGS has converged."""
+
 ArcWeights = Float[np.ndarray, "dim kind head"]
 """A word's factors are its vector times the weights."""
 
@@ -122,7 +125,7 @@ def fit_weights(
         whole = (vectors.T @ gradient.reshape(len(vectors), -1)).astype(np.float64).ravel() / count
         return loss / count + l2 / 2 * float(flat @ flat), whole + l2 * flat
 
-    options = {"maxiter": iterations, "maxcor": 20}
+    options = {"maxiter": iterations, "maxcor": 20, "ftol": TOLERANCE}
     result = minimize(evaluate, np.zeros(int(np.prod(shape))), jac=True, method="L-BFGS-B", options=options)
     if not np.isfinite(result.fun):
         raise InputError("The loss of the probe is not finite: its attention or its vectors hold NaN or infinity.")
