@@ -53,6 +53,7 @@ def run(chosen: argparse.Namespace) -> None:
     for name in chosen.attention or (VARIANTS[chosen.probe] if chosen.seed == 0 else RAW):
         options = VARIANTS[chosen.probe][name]
         whole = {"random_weights": chosen.seed == 0 and name == "raw", "seed": chosen.seed, "limit": chosen.limit}
+        whole["batch_size"] = 32
         result = hs.probe(model, data, f"{chosen.probe}:seed={chosen.seed}", **options, **whole, progress=False)
         results[name] = result.drop_vars(LARGE, errors="ignore").drop_dims(["layer", "head"], errors="ignore")
     facts = read_provenance(result)
@@ -61,6 +62,7 @@ def run(chosen: argparse.Namespace) -> None:
     )
     joined = joined.expand_dims(model=[label], treebank=[treebank])
     kept = {name: facts[name] for name in (*SHARED, *PER_RUN)} | {"probe": chosen.probe, "limit": chosen.limit}
+        whole["batch_size"] = 32
     chosen.out.mkdir(parents=True, exist_ok=True)
     path = chosen.out / f"{chosen.probe}.{label}.{treebank}.{chosen.seed}.{'-'.join(results)}.probe.npz"
     write_npz(stamp(joined.expand_dims(seed=[chosen.seed]), command="docs/runs/probes.py run", **kept), path)
