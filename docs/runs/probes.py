@@ -62,7 +62,6 @@ def run(chosen: argparse.Namespace) -> None:
     )
     joined = joined.expand_dims(model=[label], treebank=[treebank])
     kept = {name: facts[name] for name in (*SHARED, *PER_RUN)} | {"probe": chosen.probe, "limit": chosen.limit}
-        whole["batch_size"] = 32
     chosen.out.mkdir(parents=True, exist_ok=True)
     path = chosen.out / f"{chosen.probe}.{label}.{treebank}.{chosen.seed}.{'-'.join(results)}.probe.npz"
     write_npz(stamp(joined.expand_dims(seed=[chosen.seed]), command="docs/runs/probes.py run", **kept), path)
