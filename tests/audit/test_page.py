@@ -6,6 +6,7 @@ import pytest
 
 from headscope.audit.cues import cues
 from headscope.results.store import open_result
+from headscope.studies.argument_cues.paper import NOT, PATTERNS
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -21,6 +22,13 @@ def test_the_committed_rates_are_those_of_the_bundled_data(variant, results):
     committed = results.sel(variant=variant, split="dev", word="not")
     for name in ("productivity", "productivity_low", "coverage", "applicability"):
         assert float(row[name]) == pytest.approx(float(committed[f"known_{name}"]), abs=1e-12)
+
+
+def test_the_pattern_of_the_study_is_the_word():
+    data = cues("arct:dev", ngrams=(1,), patterns={f"study: {name}": pattern for name, pattern in PATTERNS.items()})
+    pattern, word = (data.sel(cue=name) for name in (f"study: {NOT}", "not"))
+    assert int(pattern["productive"]) == int(word["productive"])
+    assert int(pattern["applicability"]) == int(word["applicability"])
 
 
 def test_no_cue_of_an_adversarial_or_balanced_set_is_off_chance(results):
