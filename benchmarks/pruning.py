@@ -84,14 +84,15 @@ def compare(name: str, model: Model, shapes: list[tuple[int, int]], turns: int) 
         for share, pruned in models.items():
             if not share:
                 continue
-            found, error = ratio(runs["0"], runs[str(share)]), _error(model, pruned, draw_heads(model, share), inputs)
+            gain = ratio(runs["0"], runs[str(share)])
+            error, scale = _error(model, pruned, draw_heads(model, share), inputs)
             whole, sizes = 1e3 * median(runs["0"]), (files[share], files[0])
             size = " of ".join(f"{size / 1e6:.0f}" for size in sizes if size is not None)
-            cells.append([f"{batch} × {tokens}", f"{share} %", f"{whole:.1f} ms", f"{found:.2f}", size])
+            cells.append([f"{batch} × {tokens}", f"{share} %", f"{whole:.1f} ms", f"{gain:.2f}", size])
             rows.append(
                 {"model": name, "batch": batch, "tokens": tokens, "pruned": share, "whole_ms": whole,
-                 "speedup": found.median, "speedup_least": found.least, "file": files[share], "whole_file": files[0],
-                 "error": error}
+                 "speedup": gain.median, "speedup_least": gain.least, "file": files[share], "whole_file": files[0],
+                 "error": error, "largest_output": scale}
             )  # fmt: skip
     show(f"{name}: whole over pruned, least / median", ["shape", "pruned", "whole", "speed-up", "file (MB)"], cells)
     return rows
@@ -99,7 +100,7 @@ def compare(name: str, model: Model, shapes: list[tuple[int, int]], turns: int) 
 
 def draw_heads(model: Model, share: int) -> list[str]:
     """Return the names of a share of all heads, in percent."""
-    layers = [kept.total for site in list_heads(model).values() for kept in site.values()]
+    layers = [module.total for site in list_heads(model).values() for module in site.values()]
     names = [f"L{layer}H{head}" for layer, heads in enumerate(layers) for head in range(heads)]
     return random.Random(share).sample(names, round(share * len(names) / 100))
 
@@ -113,12 +114,13 @@ def _steps(models: Mapping[int, Model], inputs: Mapping[str, Any]) -> dict[str, 
 
 
 @torch.no_grad()
-def _error(model: Model, pruned: Model, heads: list[str], inputs: Mapping[str, Any]) -> float:
-    """Return the largest difference between the pruned model and the one whose heads write zeros, both eager."""
+def _error(model: Model, pruned: Model, heads: list[str], inputs: Mapping[str, Any]) -> tuple[float, float]:
+    """Return the largest difference from the model whose heads write zeros, both eager, and its largest output."""
     with edited(model, f"zero_heads:heads={'+'.join(heads)}") as changed:
         expected = changed.network(**inputs).last_hidden_state
     with edited(pruned, "gate_heads:gate=1.0") as eager:
-        return float((eager.network(**inputs).last_hidden_state - expected).abs().max())
+        difference = eager.network(**inputs).last_hidden_state - expected
+    return float(difference.abs().max()), float(expected.abs().max())
 
 
 def _file_size(model: Model) -> int:

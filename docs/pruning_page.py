@@ -18,7 +18,11 @@ def table() -> str:
 
 
 def _describe(run: dict[str, Any]) -> str:
-    error = max(row["error"] for row in run["rows"] if "bfloat16" not in row["model"])
+    exact = [row for row in run["rows"] if "bfloat16" not in row["model"]]
+    error = f"{max(row['error'] for row in exact):.0e} in float32"
+    if all("largest_output" in row for row in exact):
+        share = max(row["error"] / row["largest_output"] for row in exact)
+        error += f", and at most {share:.0e} of the largest output"
     files = all(row["file"] for row in run["rows"])
     header = "| model | batch × tokens | whole | 25 % | 50 % | 75 % |"
     lines = [header, "|---|---|---|---|---|---|"]
@@ -30,7 +34,7 @@ def _describe(run: dict[str, Any]) -> str:
         "Time of the forward pass of the whole model over that of the model without some of its heads, drawn at random"
         f"{size}: `{run['command']}` on {run['device']}, torch {run['torch']}, medians of {run['turns']} turns. The "
         "largest difference between the outputs of a pruned model and those of the whole one under `zero_heads` is "
-        f"{error:.0e} in float32.{_count_slower(run['rows'])}"
+        f"{error}.{_count_slower(run['rows'])}"
     )
     return f"{text}\n\n" + "\n".join(lines) + "\n"
 

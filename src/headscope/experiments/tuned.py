@@ -31,6 +31,9 @@ from headscope.training.finetuning.settings import TrainingOptions, make_trainin
 from headscope.version import __version__
 
 WEIGHTS = (".safetensors", ".bin")
+ABLATION_BATCH = {"cpu": 8, "cuda": 64}
+"""Number of examples per batch, by device. Small batches of similar lengths have less padding."""
+
 PADDED_BATCH = 32
 """Inputs measured at once where all are padded: several lenses of every layer are in memory together."""
 

@@ -16,7 +16,7 @@ from headscope.experiments.analysis.pattern_shares import COUNTS, summarise_patt
 from headscope.experiments.analysis.relation_heads import measure_relations, show_relation
 from headscope.experiments.analysis.starts import score_starts
 from headscope.experiments.steps import Steps
-from headscope.experiments.tuned import TaskRun, ignore_truncation
+from headscope.experiments.tuned import ABLATION_BATCH, TaskRun, ignore_truncation
 from headscope.maps.word_pairs import list_word_pairs
 from headscope.results.stamp import fingerprint, fingerprint_examples, read_provenance, stamp
 from headscope.version import __version__
@@ -43,7 +43,8 @@ def measure_numbers(run: TaskRun, classifier: str) -> xr.Dataset:
 def measure_disabled(run: TaskRun) -> xr.Dataset:
     """Return the scores with each head and each layer disabled."""
     run.steps.say(4, "scores with each head, then each layer disabled")
-    return disable(run.tuned, run.examples, max_length=run.max_length, progress=run.steps.bars)
+    options: dict[str, Any] = {"max_length": run.max_length, "progress": run.steps.bars}
+    return disable(run.tuned, run.examples, batch_size=ABLATION_BATCH[run.tuned.device.type], **options)
 
 
 def measure_related(

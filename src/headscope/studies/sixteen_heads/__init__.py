@@ -31,7 +31,7 @@ class SixteenHeads(TaskStudy):
     kinds = KINDS
     steps = 5
     own_facts = ("group", "checkpoints", "random_orders")
-    short = {"limit": 32, "train_limit": 320, "epochs": 1, "learning_rate": 1e-4}  # noqa: RUF012  (as in TaskStudy)
+    short = {"limit": 40, "train_limit": 320, "epochs": 1, "learning_rate": 1e-4}  # noqa: RUF012  (as in TaskStudy)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -17,7 +17,7 @@ from headscope.engine.model import Model
 from headscope.experiments.analysis import head_effects as effects
 from headscope.experiments.analysis.head_effects import Ends, correlate_heads, share_of
 from headscope.experiments.summary import with_interval
-from headscope.experiments.tuned import TaskRun, ignore_truncation
+from headscope.experiments.tuned import ABLATION_BATCH, TaskRun, ignore_truncation
 from headscope.results.stamp import read_provenance
 from headscope.studies.sixteen_heads.claims import COMPARED, SMALL, enough
 from headscope.training.labels import find_majority
@@ -28,7 +28,6 @@ STEP = 10
 """Percent of the heads that are pruned at a time."""
 
 NUMBERS = [f"{name}{end}" for name in ("score", "change") for end in ("", "_low", "_high")]
-BATCH = {"cpu": 32, "cuda": 64}
 
 
 def measure_task(run: TaskRun, *, group: str, orders: int) -> dict[str, xr.Dataset]:
@@ -47,7 +46,7 @@ def _measure(run: TaskRun, group: str, orders: int) -> xr.Dataset:
     ablation = run.steps.keep("ablation", partial(_remove_one, run, model, options))
     heads = measure_heads(model, examples, ablation, orders=orders, say=run.steps.say, **options)
     run.steps.say(5, "comparing parts of the data, and models during training")
-    size = BATCH[model.device.type]
+    size = ABLATION_BATCH[model.device.type]
     parts = effects.compare_parts(
         model, examples, ablation, effects.split_parts(examples, group), batch_size=size, **options
     )
@@ -61,7 +60,7 @@ def _measure(run: TaskRun, group: str, orders: int) -> xr.Dataset:
 
 def _remove_one(run: TaskRun, model: Model, options: dict[str, Any]) -> xr.Dataset:
     run.steps.say(2, "removing one head at a time")
-    table = ablate(model, run.examples, batch_size=BATCH[model.device.type], **options)
+    table = ablate(model, run.examples, batch_size=ABLATION_BATCH[model.device.type], **options)
     return table.drop_vars([name for name in table.coords if name not in ("layer", "head")])
 
 
@@ -76,7 +75,7 @@ def measure_heads(
     **options: Any,
 ) -> xr.Dataset:
     """Return what is measured at one site of any model, from the scores without each head and further ones."""
-    options |= {"site": site, "batch_size": BATCH[model.device.type]}
+    options |= {"site": site, "batch_size": ABLATION_BATCH[model.device.type]}
     say(3, "removing all heads of a layer but one")
     chosen = effects.choose_best(ablate(model, examples[::2], sets="all_but_one", **options))
     alone = ablate(model, examples[1::2], sets=effects.name_all_but(chosen), **options)
@@ -143,7 +142,7 @@ def follow_training(run: TaskRun, final: xr.DataArray, options: dict[str, Any]) 
     tables = []
     for folder in folders:
         model = load(folder, device=run.device, dtype="float32")
-        table = head_importance(model, run.examples, batch_size=BATCH[model.device.type], **options)
+        table = head_importance(model, run.examples, batch_size=ABLATION_BATCH[model.device.type], **options)
         tables.append(table["head_importance"].drop_attrs())
     ends = np.array([correlate_heads(table, final) for table in tables]).T
     trained = [round(100 * (index + 1) / len(folders)) for index in range(len(folders))]

@@ -13,9 +13,9 @@ from headscope.data.reading.read import read
 from headscope.engine.load import load
 from headscope.engine.model import Model
 from headscope.experiments.steps import Steps
-from headscope.experiments.tuned import hash_model_files, ignore_truncation
+from headscope.experiments.tuned import ABLATION_BATCH, hash_model_files, ignore_truncation
 from headscope.results.stamp import fingerprint_examples, stamp
-from headscope.studies.sixteen_heads.measure import BATCH, measure_curves, measure_heads
+from headscope.studies.sixteen_heads.measure import measure_curves, measure_heads
 from headscope.training.find_task import find_task_of_head
 
 SITES = ("encoder", "decoder", "cross")
@@ -52,7 +52,7 @@ def _measure_site(model: Model, examples: Any, site: str, orders: int, steps: St
     steps.say(2, "pruning heads of all sites" if site == ALL else f"removing one head at a time, {site}")
     with ignore_truncation():
         options: dict[str, Any] = {"site": site, "progress": steps.bars}
-        size = BATCH[model.device.type]
+        size = ABLATION_BATCH[model.device.type]
         if site == ALL:
             heads = measure_curves(model, examples, orders, {"batch_size": size, **options})
         else:
