@@ -25,12 +25,15 @@ def draw_no_ops(networks: xr.Dataset, width: float = theme.PAGE[0]) -> Figure:
     """
     names = list_tasks(networks)
     measures = [str(name) for name in networks["measure"].values]
+    values = np.concatenate([networks[f"ratio{end}"].values.ravel() for end in ("", "_low", "_high")])
+    finite = np.append(values[np.isfinite(values) & (values > 0)], 1.0)
+    limits = (float(finite.min()) / 1.6, float(finite.max()) * 1.6)
     across = min(len(names), 3)
     down = -(-len(names) // across)
     figure = canvas.new_figure((width, 0.9 + down * (0.55 + 0.42 * len(measures))))
     panels = figure.subplots(down, across, sharex=True, sharey=True, squeeze=False).ravel()
     for panel, name in zip(panels, names, strict=False):
-        _draw_network(panel, networks.sel(task=name), measures)
+        _draw_network(panel, networks.sel(task=name), measures, limits)
         panel.set_title(canvas.wrap_text(name, (width - 1.2) / across - 0.1, theme.text_size("note")),
                         fontsize=theme.text_size("note"))  # fmt: skip
     for panel in panels[len(names) :]:
@@ -43,11 +46,9 @@ def draw_no_ops(networks: xr.Dataset, width: float = theme.PAGE[0]) -> Figure:
     return figure
 
 
-def _draw_network(panel: Axes, network: xr.Dataset, measures: list[str]) -> None:
-    values = network["ratio"].values
-    finite = values[np.isfinite(values) & (values > 0)]
+def _draw_network(panel: Axes, network: xr.Dataset, measures: list[str], limits: tuple[float, float]) -> None:
     panel.set_xscale("log")
-    panel.axvspan(min(0.02, float(finite.min(initial=1.0)) / 2), 1, color=theme.faint, alpha=0.5, linewidth=0)
+    panel.axvspan(limits[0], 1, color=theme.faint, alpha=0.5, linewidth=0)
     panel.axvline(1, color=theme.quiet, linewidth=0.8)
     for at, (group, style) in enumerate(zip(GROUPS, series.styles(GROUPS, "groups"), strict=True)):
         part = network.sel(group=group)
@@ -56,7 +57,7 @@ def _draw_network(panel: Axes, network: xr.Dataset, measures: list[str]) -> None
         look: dict[str, Any] = {"color": style.colour, "marker": style.mark, "markersize": 4, "linestyle": "none"}
         heights = np.arange(len(measures)) + 0.16 * (at - (len(GROUPS) - 1) / 2)
         panel.errorbar(value, heights, xerr=ends, label=GROUPS[group], elinewidth=0.9, **look)
-    panel.set_ylim(len(measures) - 0.5, -0.5)
+    panel.set(xlim=limits, ylim=(len(measures) - 0.5, -0.5))
     panel.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
     series.style_axes(panel, "x")
     panel.tick_params(axis="y", length=0)
