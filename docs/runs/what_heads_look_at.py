@@ -97,7 +97,7 @@ def _prepare(chosen: argparse.Namespace) -> tuple[Model, list[hs.Example], str, 
 
 
 def join(chosen: argparse.Namespace) -> None:
-    """Save the parts of each model, in single precision; of tuned models all seeds in one file."""
+    """Save the parts of each model, weights in single precision; of tuned models all seeds in one file."""
     for label in sorted({path.name.partition(".")[0] for path in chosen.folder.glob("*.what_heads_look_at.*.npz")}):
         for part, ending in PARTS.items():
             paths = sorted(chosen.folder.glob(f"{label}.*what_heads_look_at.{part}.npz"))
@@ -109,7 +109,8 @@ def join(chosen: argparse.Namespace) -> None:
             data = plain[0] if part != "no_op" else xr.concat(plain, "seed", coords="minimal", compat="override")
             facts |= {"seed": data["seed"].values.tolist()} if part == "no_op" else {}
             path = chosen.out / f"what_heads_look_at_{label}{ending}.nc"
-            hs.save(stamp(data.map(to_single, keep_attrs=True), **facts), path, overwrite=True)
+            data = data if part == "clusters" else data.map(to_single, keep_attrs=True)
+            hs.save(stamp(data, **facts), path, overwrite=True)
 
 
 def main() -> None:
