@@ -1,6 +1,7 @@
 """Attention flow by searching for augmenting paths in a dictionary of edges, token by token, without padding."""
 
 from collections import deque
+from functools import cache
 from importlib import import_module
 
 import torch
@@ -36,19 +37,32 @@ def flow_of_heads(stack, seen, lens):
     hidden = [[_hide(head, mask, lens) for head in heads] for heads, mask in zip(stack, seen, strict=True)]
     layers = [merge(heads, lens, summed=False) for heads in hidden]
     tops = [layers[-1]] if lens.heads == "mean" else [add_residual(head, 0.0, lens) for head in hidden[-1]]
-    tokens = range(len(layers[0]))
-    return [[[max_flow([*layers[:-1], top], source, sink) for sink in tokens] for source in tokens] for top in tops]
+    graphs = [tuple(tuple(map(tuple, layer)) for layer in (*layers[:-1], top)) for top in tops]
+    return [all_flows(graph) for graph in graphs]
 
 
-def max_flow(layers, source, sink):
-    """The maximum flow from a node above the last layer to a node below the first, by shortest augmenting paths."""
-    left = {}
+@cache
+def all_flows(layers):
+    """The maximum flow of every pair; variants of the lens that share a graph share its flows."""
+    tokens, edges = range(len(layers[0])), make_edges(layers)
+    return [[max_flow(layers, source, sink, edges) for sink in tokens] for source in tokens]
+
+
+def make_edges(layers):
+    """The capacity of every edge, from (level, position) to the one below it, and 0 for the way back."""
+    edges = {}
     for level, layer in enumerate(layers):
         for query, row in enumerate(layer):
             for key, capacity in enumerate(row):
                 if capacity > 0:
-                    left.setdefault((level + 1, query), {})[level, key] = capacity
-                    left.setdefault((level, key), {}).setdefault((level + 1, query), 0.0)
+                    edges.setdefault((level + 1, query), {})[level, key] = capacity
+                    edges.setdefault((level, key), {}).setdefault((level + 1, query), 0.0)
+    return edges
+
+
+def max_flow(layers, source, sink, edges=None):
+    """The maximum flow from a node above the last layer to a node below the first, by shortest augmenting paths."""
+    left = {node: dict(others) for node, others in (edges or make_edges(layers)).items()}
     start, end, total = (len(layers), source), (0, sink), 0.0
     while path := _find_path(left, start, end):
         sent = min(left[one][other] for one, other in path)
