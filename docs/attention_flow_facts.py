@@ -2,18 +2,19 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
 import xarray as xr
 from study_facts import RESULTS, StudyFacts, format_range  # beside this file
 
+from headscope.core.document import Document
 from headscope.core.prose import join_words
 from headscope.experiments.claims import MOOT, UNDECIDED, JudgedClaim, answer_seeds
 from headscope.experiments.summary import list_tasks
 from headscope.experiments.thresholds import count_scaled
 from headscope.results.store import open_result
-from headscope.studies.attention_flow import paper
+from headscope.studies.attention_flow import paper, report
 from headscope.studies.attention_flow.claims import CLAIMS, OF, judge_models
 
 PAPER, AGREEMENT = "paper", "agreement"
@@ -35,6 +36,11 @@ class FlowFacts(StudyFacts):
     def judge(self, measured: Mapping[str, xr.Dataset], subset: str = "all") -> dict[str, list[JudgedClaim]]:
         """Return the verdicts on every model, by all inputs or by those that are predicted correctly."""
         return judge_models(measured, subset)
+
+    @cached_property
+    def reports(self) -> dict[str, Document]:
+        """The study's own report on every model."""
+        return {label: report.document({"numbers": data, **self.more[label]}) for label, data in self.measured.items()}
 
     @property
     def every_pair(self) -> dict[str, xr.Dataset]:

@@ -9,11 +9,8 @@ from study_facts import read_template
 from study_tables import verdict_values
 
 from headscope.core.document import Document, Paragraph, Part, Picture, Section, Table
-from headscope.core.study import Results
-from headscope.experiments.claims import JudgedClaim
 from headscope.experiments.rendering.report import describe_learned, describe_unlearned
 from headscope.experiments.rendering.sentences import describe_verdicts
-from headscope.experiments.seeds import combine_seeds
 from headscope.reporting.frames import Quantity, to_frame
 from headscope.reporting.markdown import to_markdown
 from headscope.studies.attention_flow import report
@@ -33,7 +30,7 @@ CAPTION = "Share of texts in which the masked pronoun gives its referent more we
 
 def page(facts: FlowFacts) -> bytes:
     """Return the page."""
-    bodies = {label: _body(label, results_of(facts, label), facts.judged[label]) for label in facts.models}
+    bodies = {label: _body(facts, label) for label in facts.models}
     method = (report.JUDGED, report.TEXTS["saturation"], *report.TEXTS["method"].split("\n\n"))
     text = read_template("attention_flow_tables").format(
         **verdict_values(facts),
@@ -49,32 +46,27 @@ def drawn(facts: FlowFacts) -> dict[str, Figure]:
     figures = {}
     for label in facts.models:
         names = _pictures(label)
-        figures |= {Path(names[part.name]).name: part.figure for part in _parts(results_of(facts, label)).values()
+        figures |= {Path(names[part.name]).name: part.figure for part in _parts(facts.reports[label]).values()
                     if isinstance(part, Picture) and part.name in names}  # fmt: skip
     return figures
-
-
-def results_of(facts: FlowFacts, label: str) -> Results:
-    """Return the results of one model as its report takes them."""
-    return {"numbers": facts.measured[label], **facts.more[label]}
 
 
 def _pictures(label: str) -> dict[str, str]:
     return {name: f"pictures/{FlowFacts.stem}{label}_{name}.svg" for name in DRAWN}
 
 
-def _parts(data: Results) -> dict[str, Part]:
-    whole = report.document(data)
+def _parts(whole: Document) -> dict[str, Part]:
     return {part.name: part for section in whole.sections for part in section.parts if not isinstance(part, Paragraph)}
 
 
-def _body(label: str, data: Results, judged: list[JudgedClaim]) -> Document:
+def _body(facts: FlowFacts, label: str) -> Document:
     """Return the part of the page on one model, from the parts of the study's own report."""
-    numbers, parts = combine_seeds(data["numbers"]), _parts(data)
+    whole, data, judged = facts.reports[label], facts.more[label], facts.judged[label]
+    numbers, parts = facts.models[label], _parts(whole)
     lead = " ".join(filter(None, (describe_learned(numbers), describe_unlearned(numbers))))
     sentences = "\n".join(f"- {claim.text} {describe_verdicts(claim)}" for claim in judged)
     tables = [parts[name] for name in ("table_1", "table_2", "table_3") if name in parts]
-    replaced = [part for section in report.document(data).sections if section.title == "Examples"
+    replaced = [part for section in whole.sections if section.title == "Examples"
                 for part in section.parts if isinstance(part, Paragraph) or part.name != "figure_1"]  # fmt: skip
     sections: dict[str, list[Part]] = {
         "Verdicts in words": [Paragraph(sentences)],

@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
 import numpy as np
 import xarray as xr
 from study_facts import RESULTS, StudyFacts, count_kinds, describe_holding, format_range  # beside this file
 
+from headscope.core.document import Document
 from headscope.core.prose import join_words
 from headscope.experiments.analysis.disabled import count_significant
 from headscope.experiments.analysis.relation_heads import find_best_head
@@ -19,6 +20,7 @@ from headscope.experiments.summary import list_tasks
 from headscope.experiments.thresholds import count_scaled
 from headscope.results.stamp import read_provenance
 from headscope.results.store import open_result
+from headscope.studies.dark_secrets import report
 from headscope.studies.dark_secrets.claims import CLAIMS, judge_models, name_relations
 from headscope.studies.dark_secrets.paper import SST_FROM_RANDOM
 
@@ -38,6 +40,11 @@ class DarkFacts(StudyFacts):
     def judge(self, measured: Mapping[str, xr.Dataset]) -> dict[str, list[JudgedClaim]]:
         """Return the verdicts on every model, and those on its relations."""
         return judge_models(measured, self.relations)
+
+    @cached_property
+    def reports(self) -> dict[str, Document]:
+        """The study's own report on every model."""
+        return {label: report.document({"numbers": data, **self.more[label]}) for label, data in self.measured.items()}
 
     @property
     def relations(self) -> dict[str, xr.Dataset]:

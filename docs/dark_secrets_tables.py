@@ -9,7 +9,6 @@ from study_facts import read_template
 from study_tables import find_letters, format_intervals, to_grid, verdict_values
 
 from headscope.core.document import Document, Paragraph, Part, Picture, Section
-from headscope.core.study import Results
 from headscope.experiments.analysis.starts import MAJORITY, STARTS
 from headscope.experiments.claims import JudgedClaim, format_interval
 from headscope.experiments.rendering.sentences import describe_verdicts
@@ -53,18 +52,13 @@ def drawn(facts: DarkFacts) -> dict[str, Figure]:
     figures = {}
     for label in facts.models:
         names = _pictures(label)
-        parts = (part for section in report.document(results_of(facts, label)).sections for part in section.parts)
+        parts = (part for section in facts.reports[label].sections for part in section.parts)
         figures |= {
             Path(names[part.name]).name: part.figure
             for part in parts
             if isinstance(part, Picture) and part.name in names
         }
     return figures
-
-
-def results_of(facts: DarkFacts, label: str) -> Results:
-    """Return the results of one model as its report takes them."""
-    return {"numbers": facts.measured[label], **facts.more[label]}
 
 
 def _pictures(label: str) -> dict[str, str]:
@@ -83,7 +77,7 @@ def _relation_verdicts(facts: DarkFacts, label: str) -> str:
 
 def _body(facts: DarkFacts, label: str) -> Document:
     """Return the part of the page on one model, from the parts of the study's own report."""
-    whole, judged = report.document(results_of(facts, label)), facts.judged[label]
+    whole, judged = facts.reports[label], facts.judged[label]
     known = {section.title: section for section in whole.sections}
     sentences = "\n".join(f"- {claim.text} {describe_verdicts(claim)}" for claim in judged)
     shown = ("Patterns", "What fine-tuning changes", "Heads and layers disabled", "Pretrained and random weights",

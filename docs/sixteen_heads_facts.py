@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 import xarray as xr
 from study_facts import RESULTS, StudyFacts, count_kinds, format_range  # beside this file
 
+from headscope.core.document import Document
 from headscope.core.prose import count_noun, format_signed, join_words
 from headscope.experiments.claims import JudgedClaim
 from headscope.experiments.judging import judge_all, judge_together
@@ -19,6 +20,7 @@ from headscope.experiments.seeds import combine_seeds
 from headscope.experiments.summary import list_tasks
 from headscope.experiments.thresholds import count_scaled
 from headscope.results.store import open_result
+from headscope.studies.sixteen_heads import report
 from headscope.studies.sixteen_heads.claims import CLAIMS, EARLY, TRANSLATION_CLAIMS
 from headscope.studies.sixteen_heads.paper import COLLAPSE, PRUNED, PRUNED_TRANSLATION
 from headscope.studies.sixteen_heads.translation import ALL, SITES
@@ -40,6 +42,12 @@ class HeadFacts(StudyFacts):
         groups: dict[str, Any] = {label: (CLAIMS, data) for label, data in measured.items()}
         groups |= {} if self.sites is None else {TRANSLATION: (TRANSLATION_CLAIMS, self.sites)}
         return judge_together(groups)
+
+    @cached_property
+    def reports(self) -> dict[str, Document]:
+        """The study's own report on every model."""
+        more = {} if self.sites is None else {TRANSLATION: self.sites}
+        return {label: report.document({"numbers": data, **more}) for label, data in self.measured.items()}
 
     @property
     def each(self) -> list[tuple[str, str, xr.Dataset]]:

@@ -9,7 +9,6 @@ from study_facts import read_template
 from study_tables import find_letters, to_grid, verdict_values
 
 from headscope.core.document import Document, Paragraph, Part, Picture, Section
-from headscope.core.study import Results
 from headscope.experiments.claims import MOOT, format_interval
 from headscope.experiments.rendering.sentences import describe_verdicts
 from headscope.reporting.markdown import to_markdown
@@ -53,14 +52,8 @@ def drawn(facts: HeadFacts) -> dict[str, Figure]:
     return figures
 
 
-def _results(facts: HeadFacts, label: str) -> Results:
-    """Return the results of one model, and of translation, as the report takes them."""
-    more = {} if facts.sites is None else {TRANSLATION: facts.sites}
-    return {"numbers": facts.measured[label], **more}
-
-
 def _read_parts(facts: HeadFacts, label: str) -> list[Part]:
-    return [part for section in report.document(_results(facts, label)).sections for part in section.parts]
+    return [part for section in facts.reports[label].sections for part in section.parts]
 
 
 def _pictures(label: str) -> dict[str, str]:
@@ -82,7 +75,7 @@ def _translation_verdicts(facts: HeadFacts) -> str:
 
 def _body(facts: HeadFacts, label: str) -> Document:
     """Return the part of the page on one model, from the parts of the study's own report."""
-    known = {section.title: section for section in report.document(_results(facts, label)).sections}
+    known = {section.title: section for section in facts.reports[label].sections}
     sentences = "\n".join(f"- {claim.text} {describe_verdicts(claim)}" for claim in facts.judged[label])
     sections = [Section("Verdicts in words", [Paragraph(sentences)])]
     sections += [Section(title, _select(known[title].parts)) for title in SHOWN]
@@ -91,7 +84,7 @@ def _body(facts: HeadFacts, label: str) -> Document:
 
 def _translation(facts: HeadFacts) -> Document:
     """Return the part of the page on the sites of a model that translates."""
-    known = {section.title: section for section in report.document(_results(facts, next(iter(facts.models)))).sections}
+    known = {section.title: section for section in facts.reports[next(iter(facts.models))].sections}
     return Document("Translation", "", [Section("Sites", _select(known["Translation"].parts))])
 
 

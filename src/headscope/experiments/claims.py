@@ -123,18 +123,28 @@ class JudgedClaim:
         return kinds[0] if len(kinds) == 1 else "differs by task" if kinds else MOOT
 
 
-def judge(claim: Claim, numbers: xr.Dataset, tests: int = 1, *, combined: xr.Dataset | None = None) -> JudgedClaim:
+Task = tuple[xr.Dataset, xr.Dataset]
+"""The numbers of one task, as they were measured and with their seeds combined."""
+
+
+def split_tasks(numbers: xr.Dataset) -> list[Task]:
+    """Return the numbers of each task, once for all claims: to select them takes longer than to judge them."""
+    combined = combine_seeds(numbers)
+    return [(numbers.sel(task=task), combined.sel(task=task)) for task in list_tasks(numbers)]
+
+
+def judge(claim: Claim, numbers: xr.Dataset, tests: int = 1) -> JudgedClaim:
     """Judge a claim on every task by intervals that are simultaneous for a number of tests.
 
     With a dimension `seed`, each seed has its own interval and answer, and the seeds must agree.
-    `combined` are the same numbers with their seeds combined, where these are known already.
     """
-    whole = combine_seeds(numbers) if combined is None else combined
-    tasks = [
-        refuse(claim, whole.sel(task=task)) or _judge_task(claim, numbers.sel(task=task), whole.sel(task=task), tests)
-        for task in list_tasks(numbers)
-    ]
-    return JudgedClaim(claim, tuple(tasks), tests)
+    return judge_tasks(claim, split_tasks(numbers), tests)
+
+
+def judge_tasks(claim: Claim, tasks: Sequence[Task], tests: int = 1) -> JudgedClaim:
+    """Judge a claim on tasks that are split already."""
+    verdicts = [refuse(claim, whole) or _judge_task(claim, task, whole, tests) for task, whole in tasks]
+    return JudgedClaim(claim, tuple(verdicts), tests)
 
 
 def refuse(claim: Claim, task: xr.Dataset) -> TaskVerdict | None:

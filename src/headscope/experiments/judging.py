@@ -5,8 +5,7 @@ from dataclasses import replace
 
 import xarray as xr
 
-from headscope.experiments.claims import Claim, JudgedClaim, judge, refuse
-from headscope.experiments.seeds import combine_seeds
+from headscope.experiments.claims import Claim, JudgedClaim, judge_tasks, refuse, split_tasks
 from headscope.experiments.summary import list_tasks
 
 
@@ -15,24 +14,24 @@ def judge_all(claims: Sequence[Claim], numbers: xr.Dataset, tests: int | None = 
 
     Numbers may have a dimension `seed`: each is judged by itself, and a verdict needs all of them to agree.
     """
-    combined = combine_seeds(numbers)
-    count = count_tests(claims, combined) if tests is None else tests
-    return [judge(claim, numbers, count, combined=combined) for claim in claims]
+    tasks = split_tasks(numbers)
+    count = _count_tests(claims, [whole for _, whole in tasks]) if tests is None else tests
+    return [judge_tasks(claim, tasks, count) for claim in claims]
 
 
 def judge_together(groups: Mapping[str, tuple[Sequence[Claim], xr.Dataset]]) -> dict[str, list[JudgedClaim]]:
     """Judge the claims of every group, such as a model, on its numbers, corrected for the verdicts of all groups."""
-    combined = {label: combine_seeds(numbers) for label, (_, numbers) in groups.items()}
-    tests = sum(count_tests(claims, combined[label]) for label, (claims, _) in groups.items())
-    return {
-        label: [judge(claim, numbers, tests, combined=combined[label]) for claim in claims]
-        for label, (claims, numbers) in groups.items()
-    }
+    split = {label: (claims, split_tasks(numbers)) for label, (claims, numbers) in groups.items()}
+    tests = sum(_count_tests(claims, [whole for _, whole in tasks]) for claims, tasks in split.values())
+    return {label: [judge_tasks(claim, tasks, tests) for claim in claims] for label, (claims, tasks) in split.items()}
 
 
 def count_tests(claims: Sequence[Claim], numbers: xr.Dataset) -> int:
     """Return how many verdicts rest on an interval: those of claims that apply, on tasks with enough inputs."""
-    tasks = [numbers.sel(task=task) for task in list_tasks(numbers)]
+    return _count_tests(claims, [numbers.sel(task=task) for task in list_tasks(numbers)])
+
+
+def _count_tests(claims: Sequence[Claim], tasks: Sequence[xr.Dataset]) -> int:
     return sum(refuse(claim, task) is None for claim in claims for task in tasks)
 
 
