@@ -40,7 +40,7 @@ def test_the_probe_equals_its_literal_version(visible):
     train, test = make_streams(visible=visible)
     result = Dependency(min_count=1).fit(train, test)
     control = ControlHeads.draw([*train.examples, *test.examples], 0)
-    assert list(result["relation"].values) == list(list_relations([*train.examples, *test.examples], 1))
+    assert list(result["relation"].values) == list(list_relations(train.examples, test.examples, 1))
     for task, heads_of in (("dependency", read_heads), ("control", control)):
         for relation in ("all", *RELATIONS):
             cell = result.sel(task=task, relation=relation)
@@ -151,3 +151,13 @@ def test_rare_relations_and_missing_trees_are_explained():
         read_heads(hs.Example("0", "No tree."))
     with pytest.raises(InputError, match="min_count=0 of 'dependency' must be at least 1"):
         Dependency(min_count=0)
+
+
+def test_a_relation_of_one_half_is_left_out():
+    train, test = make_streams(6)
+    columns = {**test.examples[0].columns, "relations": ("rare",) * len(test.examples[0].words)}
+    test.examples[0] = replace(test.examples[0], columns=columns)
+    result = Dependency(min_count=1).fit(train, test)
+    assert "rare" not in result["relation"].values
+    heads = [head for example in (*train.examples, *test.examples) for head in read_heads(example)]
+    assert int(result["count"].sel(relation="all")) == sum(head >= 0 for head in heads)

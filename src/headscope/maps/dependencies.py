@@ -36,25 +36,34 @@ def read_heads(example: Example) -> Sequence[int]:
     return tuple(map(int, example.columns["heads"]))
 
 
-def list_relations(examples: Iterable[Example], min_count: int) -> dict[str, int]:
+def list_relations(train: Iterable[Example], test: Iterable[Example], min_count: int) -> dict[str, int]:
     """Return the relations that occur at least `min_count` times with their counts, most frequent first; `all` leads.
 
+    A relation that does not occur in both parts is left out: there would be nothing to choose by, or to report.
+
     >>> tree = Example("0", "Cats sleep", words=("Cats", "sleep"), columns={"heads": (1, -1), "relations": "sr"})
-    >>> list_relations([tree], 1)
-    {'all': 1, 's': 1}
+    >>> list_relations([tree], [tree], 2)
+    {'all': 2, 's': 2}
     """
-    counts: Counter[str] = Counter()
-    for example in examples:
-        heads = read_heads(example)
-        counts.update(name for name, head in zip(example.columns["relations"], heads, strict=True) if head >= 0)
-    frequent = {name: count for name, count in counts.most_common() if count >= min_count}
+    parts = [_count_relations(part) for part in (train, test)]
+    counts = parts[0] + parts[1]
+    shared = parts[0].keys() & parts[1].keys()
+    frequent = {name: count for name, count in counts.most_common() if count >= min_count and name in shared}
     if not frequent:
-        most = join_words((f"{name} ({count})" for name, count in counts.most_common(3)), limit=3) or "none"
+        most = join_words((f"{name} ({count})" for name, count in counts.most_common(3)), limit=3)
         raise InputError(
             f"No relation occurs at least {min_count} times; the most frequent: {most}. Give more sentences, or a "
             "smaller min_count."
         )
     return {ALL: counts.total(), **frequent}
+
+
+def _count_relations(examples: Iterable[Example]) -> Counter[str]:
+    counts: Counter[str] = Counter()
+    for example in examples:
+        heads = read_heads(example)
+        counts.update(name for name, head in zip(example.columns["relations"], heads, strict=True) if head >= 0)
+    return counts
 
 
 @dataclass(frozen=True)

@@ -88,6 +88,10 @@ def make_stream_settings(lens: Any, query: str, edit: Any, **options: Any) -> St
     chosen: Lens = lenses.make(lens)
     if query not in ("mean", "first"):
         raise InputError(f"query={query!r} is not known. Give 'mean' or 'first', or leave it out for the mean.")
+    if str(options.get("site")).endswith("cross"):
+        raise InputError(
+            "A probe reads attention between the words of one text, and cross attention has two. Leave out site."
+        )
     if "gradient" in chosen.needs:
         raise InputError(
             f"The lens '{to_spec(chosen)}' needs the gradient of a prediction, and a probe makes none. Choose another, "

@@ -55,7 +55,7 @@ class Dependency(Probe):
     def fit(self, train: WordStream, test: WordStream) -> xr.Dataset:
         """Choose heads and offsets on `train`, and count right answers in `test`."""
         examples = [*train.examples, *test.examples]
-        relations = list_relations(examples, self.min_count)
+        relations = list_relations(train.examples, test.examples, self.min_count)
         tasks = (read_heads, ControlHeads.draw(examples, self.seed))
         seen = _add_up(train, list(relations), tasks, None)
         choice = _choose(seen)

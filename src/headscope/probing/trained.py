@@ -36,7 +36,7 @@ def train_probe(
 ) -> xr.Dataset:
     """Train weights on `train` for the trees and for the control task, and count right answers in `test`."""
     examples = [*train.examples, *test.examples]
-    relations = list_relations(examples, options.min_count)
+    relations = list_relations(train.examples, test.examples, options.min_count)
     tasks = (read_heads, ControlHeads.draw(examples, options.seed))
     forms = list(dict.fromkeys(word for example in examples for word in example.words or ()))
     vocabulary = {form: row for row, form in enumerate(forms)}

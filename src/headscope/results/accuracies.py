@@ -1,5 +1,6 @@
 """Accuracies of predictors on groups of words, with intervals and tests over documents."""
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -71,7 +72,9 @@ def divide(part: Any, whole: Any) -> Array:
 
 
 def _with_interval(name: str, dims: tuple[str, ...], value: Any, draws: Any, long_name: str) -> dict[str, Any]:
-    low, high = percentile_interval(draws, ignore_nan=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # of groups without a question, whose draws are all NaN
+        low, high = percentile_interval(draws, ignore_nan=True)
     known = ~np.isnan(value)
     return {
         name: (dims, value, {"long_name": long_name, "units": "", "interval": INTERVAL}),
