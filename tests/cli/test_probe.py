@@ -28,12 +28,12 @@ def test_relations_are_printed_and_the_result_is_saved_and_drawn(folder, treeban
     options = ["--probe", "dependency:min_count=5", "--random-weights", "--lens", "raw"]
     out = run("probe", treebank, "--model", folder, *options, "-o", wanted[0], "-o", wanted[1])
     header, first, *_ = out.splitlines()
-    assert header.split() == [*"relation best head n head 95 % interval fixed offset gain p".split()]
+    assert header.split() == [*"relation best n head 95 % baseline gain p".split()]
     assert first.startswith("all")
-    assert "On 4 documents. All words: right branching 0." in out
+    assert "Baseline: fixed offset. On 4 documents. All words: right branching 0." in out
     assert "random weights 0." in out
     assert "control: 0." in out
-    assert all(len(line) <= 80 for line in out.splitlines() if not line.startswith(("Wrote", "On 4")))
+    assert all(len(line) <= 80 for line in out.splitlines() if not line.startswith(("Wrote", "Baseline")))
     assert "random_weights" in open_result(wanted[0])["predictor"].values
     assert "exists already" in run("probe", treebank, "--model", folder, "-o", wanted[0], code=2)
 

@@ -98,13 +98,20 @@ def _print(console: Console, result: "xr.Dataset") -> None:
     frame = make_probe_table(result)
     first, second = (str(name).replace("_", " ") for name in result["predictor"].values[:2])
     heads = ("best head",) if "best head" in frame else ()
-    table = make_table(str(frame.index.name), *heads, numbers=("n", first, "95 % interval", second, "gain", "p"))
+    table = make_table(
+        str(frame.index.name), *("best" for _ in heads), numbers=("n", first, "95 %", "baseline", "gain", "p")
+    )
     for name, row in frame.iterrows():
-        interval = f"{row[f'{first}_low']:.3f} … {row[f'{first}_high']:.3f}"
+        interval = f"{row[f'{first}_low']:.3f}–{row[f'{first}_high']:.3f}"
         numbers = [f"{row['n']:,}", f"{row[first]:.3f}", interval, f"{row[second]:.3f}"]
-        table.add_row(str(name), *(row[list(heads)]), *numbers, format_signed(row["gain"], "+.3f"), f"{row['p']:.3f}")
+        table.add_row(str(name), *(row[list(heads)]), *numbers, format_signed(row["gain"], "+.3f"), _format_p(row["p"]))
     console.print(table)
-    console.print(f"On {count_noun(int(result['documents']), 'document')}. {_describe_others(result)}", soft_wrap=True)
+    documents = count_noun(int(result["documents"]), "document")
+    console.print(f"Baseline: {second}. On {documents}. {_describe_others(result)}", soft_wrap=True)
+
+
+def _format_p(p: float) -> str:
+    return "<0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def _describe_others(result: "xr.Dataset") -> str:
