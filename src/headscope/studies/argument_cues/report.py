@@ -173,7 +173,10 @@ def report_follow(one: xr.Dataset, inputs: Sample, values: dict[str, Any]) -> li
     columns = [Quantity("follows the cue", "follow", scale=100),
                *(Quantity(f"right where the cue is {case}", "where", {"case": case}, scale=100)
                  for case in one["case"].values.tolist())]  # fmt: skip
-    table = inputs.table("follow_table", to_frame(data, {"network": "network"}, columns), judged=values["judged"])
+    frame = to_frame(data, {"network": "network"}, columns)
+    if frame.empty:
+        return [Paragraph(TEXTS["nothing learned"])]
+    table = inputs.table("follow_table", frame, judged=values["judged"])
     return [Paragraph(TEXTS["follow"]), table, inputs.picture("follow_drawn", draw_follow(one))]
 
 

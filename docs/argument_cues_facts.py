@@ -1,0 +1,239 @@
+"""What the results of the study argument-cues come to: numbers and sentences of its page."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import xarray as xr
+from study_facts import RESULTS, StudyFacts, format_range  # beside this file
+
+from headscope.core.prose import count_noun, join_words
+from headscope.experiments.claims import JudgedClaim
+from headscope.experiments.cue_audit.answers import TUNED
+from headscope.experiments.cue_audit.parts import ALL, BALANCED
+from headscope.experiments.thresholds import count_scaled
+from headscope.reporting.frames import ENDS
+from headscope.results.store import open_result
+from headscope.studies.argument_cues import paper
+from headscope.studies.argument_cues.claims import CLAIMS, judge_models
+from headscope.studies.argument_cues.report import describe_not, name_network
+
+PARTS = ("answers", "heads", "cues")
+AUDIT = "audit_"
+
+
+@dataclass(frozen=True)
+class CueFacts(StudyFacts):
+    """The numbers of every model on ARCT with its answers, heads and cues; and audits of other data by name."""
+
+    more: Mapping[str, Mapping[str, xr.Dataset]] = field(default_factory=dict)
+    audits: Mapping[str, Mapping[str, xr.Dataset]] = field(default_factory=dict)
+
+    stem = "argument_cues_"
+    claims = CLAIMS
+
+    def judge(self, measured: Mapping[str, xr.Dataset]) -> dict[str, list[JudgedClaim]]:
+        """Return the verdicts on every model."""
+        return judge_models(measured)
+
+    @property
+    def each(self) -> list[tuple[str, xr.Dataset]]:
+        """The numbers of every model, without the dimension of the one dataset."""
+        return [(label, data.isel(task=0)) for label, data in self.measured.items()]
+
+    @property
+    def cues(self) -> xr.Dataset:
+        """The cues of ARCT, which are the same whatever the model."""
+        return next(iter(self.more.values()))["cues"]
+
+
+@cache
+def read_facts(folder: Path = RESULTS) -> CueFacts:
+    """Return the facts of all models in a folder of results."""
+    stem, ends = CueFacts.stem, tuple(f"_{part}" for part in PARTS)
+    paths = {path.stem.removeprefix(stem): path for path in sorted(folder.glob(f"{stem}*.nc"))}
+    audits: dict[str, dict[str, xr.Dataset]] = {}
+    for name, path in paths.items():
+        if name.startswith(AUDIT):
+            data, _, part = name.removeprefix(AUDIT).rpartition("_")
+            audits.setdefault(data, {})[part] = open_result(path)
+    labels = [name for name in paths if not name.endswith(ends) and not name.startswith(AUDIT)]
+    more = {label: {part: open_result(paths[f"{label}_{part}"]) for part in PARTS if f"{label}_{part}" in paths}
+            for label in labels}  # fmt: skip
+    return CueFacts({label: open_result(paths[label]) for label in labels}, more, audits)
+
+
+def format_interval(data: xr.Dataset, name: str, form: str = ".0f", scale: float = 100) -> str:
+    """Return a number with its interval, such as 66 [62, 70]; a sentence's part where every training failed."""
+    if not np.isfinite(data[name]):
+        return "(every training failed)"
+    value, low, high = (format_range([scale * float(data[f"{name}{end}"])], form, "") for end in ENDS)
+    return f"{value} [{low}, {high}]"
+
+
+def describe_seeds(facts: CueFacts) -> str:
+    """Return how many seeds every network was trained with, and how many trainings failed."""
+    seeds = count_noun(max(data.sizes["run"] for _, data in facts.each), "seed")
+    parts = []
+    for label, data in facts.each:
+        for network in data["network"].values.tolist():
+            row = data.sel(network=network)
+            name = label if network == TUNED else f"{name_network(network)} on its embeddings"
+            parts.append((int(row["failed"].sum()), int(row["seeds"].sum()), name))
+    failed = [f"{count} of {total} of {name}" for count, total, name in parts if count]
+    total = sum(count for _, count, _ in parts)
+    said = f"of {total:,} trainings failed: {join_words(failed)}" if failed else f"none of {total:,} trainings failed"
+    return f"Every network was trained with {seeds} on each part; {said}."
+
+
+def describe_not_printed(facts: CueFacts) -> str:
+    """Return what comes out for "not", what the paper prints, and what comes nearest."""
+    printed = join_words(f"{split} {right:.2f}/{share:.2f}" for split, (right, share) in paper.PRINTED.items())
+    return (
+        f"For “not”, `exclusive`, productivity/coverage are {describe_not(facts.cues, paper.NOT, 'exclusive')}. The "
+        f"paper prints {printed}, which does not come out of the data; the nearest is “not” or “n't”: "
+        f"{describe_not(facts.cues, paper.NOT_OR, 'exclusive')}."
+    )
+
+
+def describe_strongest(facts: CueFacts) -> str:
+    """Return the strongest cues of the training data, and what they are worth in the test set."""
+    cues = facts.cues
+    names = cues["cue"].values[:4].tolist()
+    parts = []
+    for name in names:
+        right = [float(cues["productivity"].sel(cue=name, split=split)) for split in ("train", "test")]
+        parts.append(f"“{name}” ({right[0]:.2f} in train, {right[1]:.2f} in test)")
+    return f"The cues with the largest gain in training are {join_words(parts)}, productivity in brackets."
+
+
+def describe_accuracy(facts: CueFacts) -> str:
+    """Return the accuracy of the tuned models by part of the input, on test and on dev."""
+    parts = []
+    for label, data in facts.each:
+        test, dev = (data.sel(network=TUNED, set=name) for name in ("test", "dev"))
+        rows = [f"{format_interval(test.sel(part=part), 'accuracy')} % with {part}" for part in _list_parts(data)]
+        alone = _list_parts(data)[0]
+        best = 100 * float(test["accuracy_max"].sel(part=ALL))
+        parts.append(
+            f"{label} is right on test in {join_words(rows)}; its best seed with the whole input is at {best:.0f} %, "
+            f"and with {alone} alone it is right on dev in {format_interval(dev.sel(part=alone), 'accuracy')} %."
+        )
+    theirs = join_words(f"{100 * value:.0f} with {part}" for part, value in paper.BERT_BEST.items())
+    return f"{' '.join(parts)} The best of the paper's BERT-large on test: {theirs}."
+
+
+def describe_baselines(facts: CueFacts) -> str:
+    """Return the accuracy of the baselines with warrants alone and with the whole input, over models."""
+    networks = [name for name in facts.each[0][1]["network"].values.tolist() if name != TUNED]
+    parts = []
+    for network in networks:
+        values = {part: [100 * float(data["accuracy_mean"].sel(network=network, part=part, set="test"))
+                         for _, data in facts.each] for part in ("warrant", ALL)}  # fmt: skip
+        ranges = [f"{format_range(numbers)} with {part}" for part, numbers in values.items()]
+        parts.append(f"{name_network(network)} {join_words(ranges)}")
+    return f"On test, mean over seeds: {join_words(parts)}."
+
+
+def describe_follow(facts: CueFacts) -> str:
+    """Return how often the tuned models follow the cue, and how right they are by where it points."""
+    parts = []
+    for label, data in facts.each:
+        for name in ("dev", "test"):
+            row = data.sel(network=TUNED, part=ALL, set=name)
+            where = {case: format_interval(row.sel(case=case), "where") for case in ("right", "wrong", "absent")}
+            parts.append(
+                f"On {name}, {label} follows it in {format_interval(row, 'follow')} % of the points with the cue, and "
+                f"is right in {where['right']} % where it points right, {where['wrong']} % where it points wrong and "
+                f"{where['absent']} % where it is absent."
+            )
+    return " ".join(parts)
+
+
+def describe_fair(facts: CueFacts) -> str:
+    """Return the accuracy on the adversarial set, trained on the original and on the adversarial data."""
+    parts = []
+    for label, data in facts.each:
+        row = data.sel(network=TUNED, set="adversarial")
+        said = f"{label} is right in {format_interval(row.sel(part=ALL), 'accuracy')} %"
+        if BALANCED in data["part"].values and np.isfinite(row["accuracy"].sel(part=BALANCED)):
+            fair = format_interval(row.sel(part=BALANCED), "accuracy")
+            best = 100 * float(row["accuracy_max"].sel(part=BALANCED))
+            said += f", trained on adversarial data in {fair} % (largest of all seeds {best:.0f})"
+        elif BALANCED in data["part"].values:
+            mean = 100 * float(row["accuracy_mean"].sel(part=BALANCED))
+            said += f", trained on adversarial data in {mean:.0f} %, but there every training failed"
+        parts.append(said)
+    first = facts.each[0][1].sel(set="adversarial")
+    low, high = (float(first[f"cue_productivity_{end}"]) for end in ("low", "high"))
+    return (f"On the adversarial set, where the cue has a productivity of {float(first['cue_productivity']):.2f} "
+            f"[{low:.2f}, {high:.2f}], {join_words(parts)}.")  # fmt: skip
+
+
+def describe_heads(facts: CueFacts) -> str:
+    """Return where attention to the cue differs between points got by the cue and the others."""
+    parts = []
+    for label, data in facts.each:
+        if "head_difference_change" not in data:
+            continue
+        rows = []
+        for lens in data["lens"].values.tolist():
+            row = data.sel(lens=lens, query="cls")
+            count = facts.more[label]["heads"].sizes["layer"] * facts.more[label]["heads"].sizes["head"]
+            rows.append(f"{lens} L{int(row['best_layer'])}H{int(row['best_head'])} "
+                        f"({format_interval(row, 'head_difference_change', '.3f', 1)}; {int(row['significant'])} of "
+                        f"{count} heads are significant in most seeds, some head in {int(row['significant_seeds'])} "
+                        f"of {data.sizes['run']} seeds)")  # fmt: skip
+        parts.append(
+            f"With {label}, {float(data['by_cue']):.0f} points are got by the cue and {float(data['others']):.0f} are "
+            "not (mean of seeds). The largest difference of the weight from [CLS], without its sign: "
+            f"{join_words(rows)}."
+        )
+    return " ".join(parts)
+
+
+def describe_audits(facts: CueFacts) -> str:
+    """Return what the same audit says of other data."""
+    parts = []
+    for name, tables in facts.audits.items():
+        data = tables["numbers"].isel(task=0)
+        judged = str(data["judged"].item())
+        cue, sets = str(data["cue_text"].item()), data["set"].values.tolist()
+        rows = [f"{format_interval(data.sel(network=TUNED, part=part, set=judged), 'accuracy')} % with {part}"
+                for part in data["part"].values.tolist()]  # fmt: skip
+        said = (f"**{name}** (chance {100 * float(data['chance'].sel(set=judged)):.0f} %): right in "
+                f"{join_words(rows)}; ")  # fmt: skip
+        if cue:
+            row = data.sel(network=TUNED, part=ALL, set=judged)
+            share = 100 * float(data["cue_coverage"].sel(set=judged))
+            said += (f"the strongest cue is “{cue}”, in {share:.1f} % of {judged} with a productivity of "
+                     f"{float(data['cue_productivity'].sel(set=judged)):.2f}, and it is followed in "
+                     f"{format_interval(row, 'follow')} %")  # fmt: skip
+        else:
+            said += "no word and no pair of words tells the label significantly, corrected for all of them"
+        if "balanced" in sets:
+            row = data.sel(network=TUNED, part=ALL, set="balanced")
+            chance = 100 * float(data["chance"].sel(set="balanced"))
+            said += (f"; on a balanced part of it, where chance is {chance:.0f} %, the model is right in "
+                     f"{format_interval(row, 'accuracy')} %")  # fmt: skip
+        parts.append(f"{said}.")
+    return " ".join(parts) or "No other data were audited."
+
+
+def describe_scaled(facts: CueFacts) -> str:
+    """Return how many claims hold with thresholds as they are, halved and doubled."""
+    counts = {factor: count_scaled(facts.every, factor) for factor in (1.0, 0.5, 2.0)}
+    held = [sum(counts[factor][kind] for kind in facts.exact) for factor in counts]
+    return f"{held[1]} verdicts hold with all of them halved and {held[2]} with all doubled, instead of {held[0]}"
+
+
+def describe_claims(facts: CueFacts) -> str:
+    """Return for how many models each claim holds, and which is not reproduced."""
+    parts = [f"“{claim.text.rstrip('.')}” for {facts.count(claim, *facts.exact)}" for claim in CLAIMS]
+    return f"Of the models to which they apply, these claims hold: {join_words(parts)}."
+
+
+def _list_parts(data: xr.Dataset) -> Sequence[str]:
+    return [part for part in data["part"].values.tolist() if part != BALANCED]

@@ -1,0 +1,92 @@
+"""The pages docs/argument_cues.md and docs/argument_cues_tables.md with their pictures."""
+
+from pathlib import Path
+
+import argument_cues_facts as said  # beside this file
+import argument_cues_tables
+import study_facts
+import xarray as xr
+from argument_cues_facts import CueFacts
+from matplotlib.figure import Figure
+from study_facts import read_template
+from study_tables import draw_scaled, draw_verdicts
+
+from headscope.experiments.cue_audit.parts import ALL
+from headscope.experiments.rendering.report import select_interval
+from headscope.plotting.facets import interval_facets
+from headscope.studies.argument_cues import report
+
+DOCS = Path(__file__).parent
+SETS = ("dev", "test", "adversarial")
+
+
+def page(facts: CueFacts) -> bytes:
+    """Return the page."""
+    first = facts.each[0][1]
+    values = {
+        "models": " and ".join(
+            f"{label} ({parts['heads'].sizes['layer']} layers × {parts['heads'].sizes['head']} heads)"
+            for label, parts in facts.more.items()
+        ),
+        "tuning": str(first["tuning"].item()),
+        "train": int(first["train"]),
+        "points": int(first["n"]),
+        "seeds": said.describe_seeds(facts),
+        "counts": study_facts.describe_counts(facts),
+        "claims": said.describe_claims(facts),
+        "tests": facts.tests,
+        "printed": said.describe_not_printed(facts),
+        "strongest": said.describe_strongest(facts),
+        "accuracy_said": said.describe_accuracy(facts),
+        "baselines": said.describe_baselines(facts),
+        "follow_said": said.describe_follow(facts),
+        "fair": said.describe_fair(facts),
+        "heads_said": said.describe_heads(facts),
+        "audits": said.describe_audits(facts),
+        "scaled": said.describe_scaled(facts),
+        **{name: f"pictures/{facts.stem}{name}.svg" for name in PICTURES},
+    }
+    return read_template("argument_cues").format(**values).encode()
+
+
+def draw_accuracy(facts: CueFacts) -> Figure:
+    """Draw the accuracy by part of the input: a row for each model, a panel for each set."""
+    rows = {}
+    for label, data in facts.each:
+        part = select_interval(data, "accuracy", 100).rename(network="lens").reset_coords(drop=True)
+        rows[f"{label}: accuracy (%)"] = {name: part.sel(set=name, drop=True) for name in SETS if name in data["set"]}
+    return interval_facets(rows, x="part")
+
+
+def draw_follow(facts: CueFacts) -> Figure:
+    """Draw the accuracy by where the cue points: a row for each model, a panel for each set."""
+    rows = {}
+    for label, data in facts.each:
+        part = select_interval(data.sel(part=ALL), "where", 100).rename(network="lens").reset_coords(drop=True)
+        rows[f"{label}: accuracy (%)"] = {name: part.sel(set=name, drop=True) for name in SETS[:2]}
+    return interval_facets(rows, x="case", label="the cue points")
+
+
+def draw_heads(facts: CueFacts) -> Figure:
+    """Draw the difference of attention to the cue of every head of the last model."""
+    heads: xr.Dataset = list(facts.more.values())[-1]["heads"]
+    return report.draw_heads(heads)
+
+
+PICTURES = {"verdicts": draw_verdicts, "accuracy": draw_accuracy, "follow": draw_follow, "heads": draw_heads}
+
+
+def drawn(facts: CueFacts) -> dict[str, Figure]:
+    """Return the pictures of both pages by file name; none without results."""
+    if not facts.measured:
+        return {}
+    figures = {f"{facts.stem}{name}.svg": make(facts) for name, make in PICTURES.items()}
+    return {**figures, **draw_scaled(facts), **argument_cues_tables.drawn(facts)}
+
+
+def made(facts: CueFacts) -> list[tuple[Path, bytes]]:
+    """Return both pages with their paths; none without results."""
+    if not facts.measured:
+        return []
+    tables = argument_cues_tables.page(facts)
+    return [(DOCS / "argument_cues.md", page(facts)), (DOCS / "argument_cues_tables.md", tables)]
