@@ -15,6 +15,8 @@ from pathlib import Path
 
 import ablation_page
 import api_page  # beside this file
+import argument_cues_facts
+import argument_cues_page
 import attention_flow_facts
 import attention_flow_page
 import clusters_page
@@ -65,6 +67,7 @@ def make_pictures() -> Iterator[tuple[Path, bytes]]:
         **attention_flow_page.drawn(attention_flow_facts.read_facts()),
         **dark_secrets_page.drawn(dark_secrets_facts.read_facts()),
         **sixteen_heads_page.drawn(sixteen_heads_facts.read_facts()),
+        **argument_cues_page.drawn(argument_cues_facts.read_facts()),
         **what_heads_look_at_page.drawn(what_heads_look_at_facts.read_facts()),
     }
     with tempfile.TemporaryDirectory() as folder:
@@ -138,6 +141,7 @@ def make_all() -> Iterator[tuple[Path, bytes]]:
     yield from attention_flow_page.made(attention_flow_facts.read_facts())
     yield from dark_secrets_page.made(dark_secrets_facts.read_facts())
     yield from sixteen_heads_page.made(sixteen_heads_facts.read_facts())
+    yield from argument_cues_page.made(argument_cues_facts.read_facts())
     yield from what_heads_look_at_page.made(what_heads_look_at_facts.read_facts())
 
 

@@ -9,7 +9,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import attention_flow_facts  # beside this file
+import argument_cues_facts  # beside this file
+import attention_flow_facts
 import dark_secrets_facts
 import sixteen_heads_facts
 from effective_attention_facts import STEM, read_facts
@@ -19,6 +20,7 @@ from headscope.core.document import Document
 from headscope.core.study import Results
 from headscope.reporting.write import write_document
 from headscope.results.store import open_result
+from headscope.studies.argument_cues import report as argument_cues
 from headscope.studies.attention_flow import report as attention_flow
 from headscope.studies.dark_secrets import report as dark_secrets
 from headscope.studies.effective_attention import report as effective_attention
@@ -44,6 +46,10 @@ def make_reports(folder: Path = RESULTS) -> Iterator[tuple[str, Document]]:
     more: Results = {} if heads.sites is None else {"translation": heads.sites}
     for label, numbers in heads.measured.items():
         yield f"{heads.stem}{label}", sixteen_heads.document({"numbers": numbers, **more})
+
+    arguments = argument_cues_facts.read_facts(folder)
+    for label, numbers in arguments.measured.items():
+        yield f"{arguments.stem}{label}", argument_cues.document({"numbers": numbers, **arguments.more[label]})
 
 
 def main() -> None:

@@ -42,7 +42,7 @@ class ArgumentCues(Study):
 
     cites = ("niven2019", "habernal2018")
 
-    short: ClassVar[dict[str, int]] = {"limit": 80, "train_limit": 300, "epochs": 1, "baseline_epochs": 5}
+    short: ClassVar[dict[str, int]] = {"limit": 80, "train_limit": 240, "epochs": 1, "baseline_epochs": 5}
     """Defaults for the bundled data, which take about three minutes with them."""
 
     def __post_init__(self) -> None:

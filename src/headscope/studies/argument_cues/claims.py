@@ -15,16 +15,13 @@ from headscope.studies.argument_cues.paper import BERT_BEST
 DATE = "2026-11-16"
 ABOVE = Threshold("accuracy above chance", 0.03, "points", "what 444 points can show of a share near one half with one "
                   "seed is 4.7 points, with ten seeds about 3", DATE)  # fmt: skip
-GAIN = Threshold(
-    "gain by another text", 0.02, "points", "half of the smallest gain in the paper's text, 75 over 71", DATE
-)
+GAIN = Threshold("gain by another text", 0.02, "points", "half of the paper's gain by the reason, 75 over 71", DATE)
 WHOLE = Threshold("accuracy beyond the gains of single texts", 0.03, "points", "as for accuracy above chance", DATE)
 FOLLOWS = Threshold("share that follows the cue, above chance", 0.05, "points", "a twentieth of the points with "
                     "the cue; the paper gives no number", DATE)  # fmt: skip
 EFFECT = Threshold("accuracy where the cue points right, less where it points wrong", 0.1, "points", "twice the "
                    "threshold of following, because both sides move", DATE)  # fmt: skip
-CHANCE = Threshold("accuracy on the adversarial set, from chance", 0.03, "points", "the largest of the paper's runs is "
-                   "3 points above chance", DATE)  # fmt: skip
+CHANCE = Threshold("accuracy on the adversarial set, from chance", 0.03, "points", ABOVE.reason, DATE)
 HEAD = Threshold("difference of attention to the cue", 0.02, "", "two hundredths of all attention of a row, about what "
                  "one of 50 tokens gets", DATE)  # fmt: skip
 OURS: dict[str, Any] = {"percent": True, "source": "niven2019"}

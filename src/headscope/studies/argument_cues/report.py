@@ -87,7 +87,7 @@ def name_network(network: str) -> str:
 def report_cues(results: Results, inputs: Sample, values: dict[str, Any]) -> list[Part]:
     """Return the cue in every set, the strongest cues, and those of the paper where the data are ARCT."""
     one, cues = results["numbers"].isel(task=0), results["cues"]
-    cue = values["cue"]
+    cue, train = values["cue"], Sample(CAPTIONS, f"{int(one['whole_train']):,} training examples")
     favours = "" if int(one["cue_label"]) < 0 else f", which points to class {int(one['cue_label'])}"
     said = f"The cue that is followed is “{cue}”{favours}." if cue else "No cue is significant in the training data."
     columns = [Quantity("points", "points", whole=True), Quantity("cue applies", "applicability", whole=True),
@@ -95,13 +95,13 @@ def report_cues(results: Results, inputs: Sample, values: dict[str, Any]) -> lis
                Quantity("chance", "chance")]  # fmt: skip
     parts: list[Part] = [Paragraph(TEXTS["cues"].format(cue=said)),
                          inputs.table("sets", to_frame(one, {"set": "set"}, columns), cue=cue),
-                         inputs.table("listed", cue_table(cues, values["judged"])),
-                         inputs.picture("cues_drawn", draw_cues(cues))]  # fmt: skip
+                         train.table("listed", cue_table(cues, values["judged"])),
+                         train.picture("cues_drawn", draw_cues(cues))]  # fmt: skip
     if "pattern_productivity" in cues:
         exclusive = describe_not(cues, paper.NOT, "exclusive")
         nearest = f"“{paper.NOT_OR}” in exactly one warrant: {describe_not(cues, paper.NOT_OR, 'exclusive')}"
         parts.append(Paragraph(TEXTS["not"].format(exclusive=exclusive, nearest=nearest)))
-        parts.append(inputs.table("not_table", not_table(cues), paper.table_of_not()))
+        parts.append(Sample(CAPTIONS, "all of ARCT").table("not_table", not_table(cues), paper.table_of_not()))
     return parts
 
 
@@ -120,7 +120,7 @@ def cue_table(cues: xr.Dataset, judged: str) -> pd.DataFrame:
 
 def draw_cues(cues: xr.Dataset) -> Figure:
     """Draw productivity over coverage of the strongest cues of the training data."""
-    return draw(cues.sel(split="train", drop=True), "cues", title="")
+    return draw(cues.sel(split="train", drop=True).astype(float), "cues", title="")  # files are in single precision
 
 
 def not_table(cues: xr.Dataset) -> pd.DataFrame:
@@ -223,6 +223,4 @@ def draw_heads(heads: xr.Dataset) -> Figure:
     """Draw the mean difference of every head, by kind of attention and by source."""
     look: dict[str, Any] = {"rows": "lens", "columns": "query", "y": "layer", "signed": True, "scale": "row"}
     names = {"cls": "from [CLS]", "all": "from all tokens"}
-    return heat_facets(
-        heads["difference"].mean("seed"), label="difference of attention to the cue", names=names, **look
-    )
+    return heat_facets(heads["difference"].mean("seed"), label="difference", names=names, **look)
