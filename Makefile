@@ -18,7 +18,7 @@ reports: .venv/ready     ## the HTML reports of all studies from the results in 
 	$(BIN)/python docs/reports.py
 
 test: check browser      ## everything that must hold
-	$(BIN)/python -m pytest -n 2 --durations=8
+	$(BIN)/python -m pytest -n 2 --dist worksteal --durations=8
 
 check: .venv/ready       ## static and quick
 	$(BIN)/ruff format --check .

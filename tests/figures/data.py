@@ -1,6 +1,7 @@
 """Small Datasets of every kind that figures draw."""
 
 import json
+from functools import cache
 
 import numpy as np
 import xarray as xr
@@ -148,7 +149,12 @@ def head_distances(*, layers=2, heads=3, lenses=("raw", "effective")) -> xr.Data
 
 def clustered(names=("the", "cat", "sat"), **shape) -> xr.Dataset:
     """Return a result of `hs.cluster`, whose heads are named in turn."""
-    data = head_distances(**shape)
+    return _cluster_heads(tuple(names), tuple(shape.items())).copy(deep=True)
+
+
+@cache
+def _cluster_heads(names, shape):
+    data = head_distances(**dict(shape))
     labels = np.resize(np.array(token_labels(list(names)), dtype=object), (data.sizes["layer"], data.sizes["head"]))
     behaviour = xr.DataArray(labels, {axis: data[axis] for axis in ("layer", "head")}, ("layer", "head"))
     return cluster(data, behaviour=behaviour, count=2, permutations=9)
