@@ -201,7 +201,7 @@ def test_absolute_values_of_smaller_parts_add_up_to_more():
 def test_several_reductions_share_their_passes():
     model, data = model_of("classification"), DATA["classification"]
     names = ("token", "example", "batch")
-    together = compute_reductions(model, data, names, batch_size=2, max_length=None, **QUIET)
+    together = compute_reductions(model, data, names, batch_size=2, **QUIET)
     for name in names:
         alone = hs.head_importance(model, data, reduction=name, batch_size=2, **QUIET)["head_importance"]
         np.testing.assert_array_equal(together.sel(reduction=name), alone)

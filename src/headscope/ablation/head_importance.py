@@ -75,10 +75,17 @@ def head_importance(
 
 
 def compute_reductions(
-    model: Any, data: Any, reductions: Sequence[str], *, site: str | None = None, progress: bool = True, **options: Any
+    model: Any,
+    data: Any,
+    reductions: Sequence[str],
+    *,
+    site: str | None = None,
+    batch_size: int = 32,
+    max_length: int | None = None,
+    progress: bool = True,
 ) -> xr.DataArray:
     """Return `head_importance` by several reductions, along `reduction`, from the same backward passes."""
-    job = prepare_scoring(model, data, **{"task": "auto", **options})
+    job = prepare_scoring(model, data, task="auto", batch_size=batch_size, max_length=max_length)
     where = find_site(job.model, site)
     batches = _differentiate(job, where, [], quiet=not progress)
     tables = [_without_pruned(_make_dataset(batches, name, None), job.model, where) for name in reductions]
