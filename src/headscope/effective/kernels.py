@@ -44,8 +44,7 @@ def project_values(values: Values, unit: float) -> tuple[Values, Int[Tensor, " 1
     """
     batch, groups, count, value = values.shape
     wide, spare, failed = _prepare(values, batch * groups)
-    projected = torch.empty(values.shape, dtype=values.dtype, device=values.device)
-    size = spare.shape[-1]
+    projected, size = torch.empty(values.shape, dtype=values.dtype, device=values.device), spare.shape[-1]
     with torch.cuda.device(values.device):
         _project_head[batch * groups,](
             wide, projected, failed, spare, groups, count, value, size // BLOCK, *wide.stride()[:3],
@@ -92,8 +91,7 @@ def _count_chunks(values: Values) -> int:
 
 
 def _padded_size(values: Values) -> int:
-    size: int = triton.next_power_of_2(values.shape[-1])
-    return max(BLOCK, size)
+    return max(BLOCK, int(triton.next_power_of_2(values.shape[-1])))
 
 
 def _prepare(values: Values, number: int) -> tuple[Values, Float[Tensor, "problem 3 size size"], Int[Tensor, " 1"]]:
