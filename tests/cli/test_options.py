@@ -72,9 +72,8 @@ ONLY_SHELL = {
     "prune": {"heads", "curve", "pruned", "out"},  # heads are an argument of hs.prune
     "finetune": {"model", "config", "tokenizer"},  # the first argument of hs.finetune; the name of a new tokenizer
 }
-FROM_LIBRARY = {("measure", "lens"), ("ablate", "sets"), ("pruning-curve", "by")}
-FROM_LIBRARY |= {(verb, option) for verb in ("cues", "balance") for option in ("ngrams", "patterns")}
 FROM_LIBRARY = {("measure", "lens"), ("probe", "lens"), ("ablate", "sets"), ("pruning-curve", "by")}
+FROM_LIBRARY |= {(verb, option) for verb in ("cues", "balance") for option in ("ngrams", "patterns")}
 """Options that the shell leaves out where they are not given, so that the function's default holds."""
 
 

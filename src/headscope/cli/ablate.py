@@ -6,8 +6,8 @@ import typer
 from rich.console import Console
 
 from headscope.cli.console import make_table
-from headscope.cli.options import Site, complete_from, write_result
-from headscope.cli.scored_model import add_shared_options, load_inputs, scoring_options
+from headscope.cli.options import Site, add_options, complete_from, write_result
+from headscope.cli.scored_model import load_inputs, scoring_options, scoring_template
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -30,7 +30,7 @@ Sets = Annotated[
 ]
 
 
-@add_shared_options()
+@add_options(scoring_template)
 def verb(edit: HeadEdit = "zero_heads", sets: Sets = None, site: Site = None, **shared: Any) -> None:
     """Score a model without each of its heads, with paired tests.
 

@@ -1,7 +1,7 @@
 """`headscope balance`: a part of the data in which no cue tells the label."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -9,22 +9,19 @@ from rich.console import Console
 from headscope.cli.audit_summary import print_before_and_after
 from headscope.cli.console import show_status
 from headscope.cli.options import (
-    Choices,
     Force,
-    Id,
-    Label,
-    Malformed,
     Ngrams,
-    Pair,
     Parts,
     Patterns,
-    Text,
-    Words,
+    add_options,
+    column_options,
     name_patterns,
+    print_path,
     read_examples,
 )
 
 
+@add_options(column_options)
 def verb(
     data: Annotated[str, typer.Argument(help="A file (.jsonl .csv .tsv .parquet), arct:train or glue:rte:dev@DIR.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="Output file: .jsonl.")],
@@ -32,20 +29,13 @@ def verb(
     patterns: Patterns = None,
     parts: Parts = None,
     seed: Annotated[int, typer.Option("--seed", help="Random seed that decides between equals.")] = 0,
-    text: Text = None,
-    pair: Pair = None,
-    label: Label = None,
-    words: Words = None,
-    id: Id = None,  # noqa: A002  (the column's name everywhere)
-    choices: Choices = None,
-    malformed: Malformed = "error",
     force: Force = False,
+    **columns: Any,
 ) -> None:
     """Write a part of the examples in which no cue tells the label.
 
     headscope balance glue:rte:train@GLUE -o balanced.jsonl
     """
-    columns = dict(locals())
     with show_status("Balancing") as hs:
         from headscope.results.store import refuse_existing
 
@@ -55,6 +45,5 @@ def verb(
         balanced = hs.balance(examples, **looked_for, seed=seed)
         hs.save(balanced, out, overwrite=force)
         results = [hs.cues(part, **looked_for) for part in (examples, balanced)]
-    console = Console(highlight=False)
-    print_before_and_after(console, *results)
-    console.print(f"Wrote {out}", soft_wrap=True)
+    print_before_and_after(Console(highlight=False), *results)
+    print_path(out)

@@ -1,6 +1,6 @@
 """`headscope cues`: words that tell the label."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -8,29 +8,26 @@ from rich.markup import escape
 
 from headscope.cli.console import make_table, show_status
 from headscope.cli.options import (
-    Choices,
     FigureOut,
     Force,
-    Id,
-    Label,
     Limit,
-    Malformed,
     Ngrams,
-    Pair,
     Parts,
     Patterns,
     Seed,
-    Text,
-    Words,
+    add_options,
     check_figure_out,
+    column_options,
     name_patterns,
     read_examples,
+    write_result,
 )
 
 if TYPE_CHECKING:
     import xarray as xr
 
 
+@add_options(column_options)
 def verb(
     data: Annotated[str, typer.Argument(help="A file (.jsonl .csv .tsv .parquet), arct:train or glue:rte:dev@DIR.")],
     ngrams: Ngrams = None,
@@ -42,23 +39,16 @@ def verb(
     min_count: Annotated[int, typer.Option(help="Leave out cues that apply to fewer examples.")] = 1,
     smoothing: Annotated[float, typer.Option(help="Added to the counts of PMI.")] = 100.0,
     top: Annotated[int, typer.Option(help="Number of cues to print.")] = 15,
-    text: Text = None,
-    pair: Pair = None,
-    label: Label = None,
-    words: Words = None,
-    id: Id = None,  # noqa: A002  (the column's name everywhere)
-    choices: Choices = None,
-    malformed: Malformed = "error",
     limit: Limit = None,
     seed: Seed = 0,
     out: FigureOut = None,
     force: Force = False,
+    **columns: Any,
 ) -> None:
     """Count how well every word, n-gram and pattern alone tells the label.
 
     headscope cues arct:train -o cues.pdf -o cues.nc
     """
-    columns = dict(locals())
     check_figure_out(out, overwrite=force)
     with show_status("Counting") as hs:
         from headscope.core.example import sample_examples
@@ -68,9 +58,7 @@ def verb(
         result = hs.cues(examples, **options, variant=variant, min_count=min_count, smoothing=smoothing)
     console = Console(highlight=False)
     _print_cues(console, result, top)
-    for path in out or []:
-        hs.save(result if path.suffix.lower() == ".nc" else hs.draw(result), path, overwrite=force)
-        console.print(f"Wrote {path}", soft_wrap=True)
+    write_result(result, lambda: hs.draw(result), out, overwrite=force)
 
 
 def _print_cues(console: Console, data: "xr.Dataset", top: int) -> None:

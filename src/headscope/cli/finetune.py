@@ -9,16 +9,11 @@ from rich.console import Console
 
 from headscope.cli.console import load_library, make_table
 from headscope.cli.options import (
-    Choices,
     Device,
     Force,
-    Id,
-    Label,
-    Malformed,
     Model,
-    Pair,
-    Text,
-    Words,
+    add_options,
+    column_options,
     read_examples,
 )
 from headscope.core.errors import InputError
@@ -39,6 +34,7 @@ Tokenizer = Annotated[
 ]
 
 
+@add_options(column_options)
 def verb(
     train: Annotated[str, typer.Argument(help="A file (.jsonl .csv .tsv .txt .parquet) or glue:mrpc:train@DIR.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="Output folder of the model.")],
@@ -47,13 +43,6 @@ def verb(
     task: Annotated[
         str, typer.Option(help="classification, regression, choice, translation, mlm or causal. auto: from the labels.")
     ] = "auto",
-    text: Text = None,
-    pair: Pair = None,
-    label: Label = None,
-    words: Words = None,
-    id: Id = None,  # noqa: A002  (the column's name everywhere)
-    choices: Choices = None,
-    malformed: Malformed = "error",
     epochs: Annotated[int, typer.Option(help="Number of training epochs.")] = 3,
     batch_size: Annotated[int, typer.Option(help="Number of examples per step.")] = 8,
     max_length: Annotated[int, typer.Option(help="Truncate texts to this number of tokens.")] = 128,
@@ -74,12 +63,13 @@ def verb(
     device: Device = None,
     resume: Annotated[bool, typer.Option("--resume", help="Resume an interrupted run.")] = False,
     force: Force = False,
+    **columns: Any,
 ) -> None:
     """Fine-tune a model for a task.
 
     headscope finetune glue:mrpc:train@GLUE --dev glue:mrpc:dev@GLUE -o tuned
     """
-    options = dict(locals())
+    options = {**locals(), **columns}
     with load_library() as hs:
         examples = {
             name: read_examples(options[name], options) for name in ("train", "dev") if options[name] is not None

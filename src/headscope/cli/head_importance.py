@@ -6,8 +6,8 @@ import typer
 from rich.console import Console
 
 from headscope.cli.console import make_table
-from headscope.cli.options import Edits, Site, write_result
-from headscope.cli.scored_model import add_shared_options, load_inputs, scoring_options
+from headscope.cli.options import Edits, Site, add_options, write_result
+from headscope.cli.scored_model import load_inputs, scoring_options, scoring_template
 from headscope.core.prose import count_noun
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ MAX_SHOWN = 10
 """Heads that are printed."""
 
 
-@add_shared_options()
+@add_options(scoring_template)
 def verb(
     reduction: Annotated[
         str, typer.Option(help="Where absolute values are taken: example, token or batch.")

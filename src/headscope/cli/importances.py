@@ -13,17 +13,13 @@ from headscope.cli.options import (
     Edits,
     FigureOut,
     Force,
-    Id,
-    Label,
     Limit,
-    Malformed,
     MaxLength,
     Model,
-    Pair,
     Seed,
-    Text,
-    Words,
+    add_options,
     check_figure_out,
+    column_options,
     complete_from,
     edit_model,
     read_examples,
@@ -37,6 +33,7 @@ MAX_SHOWN = 10
 """Texts that are printed."""
 
 
+@add_options(column_options, without=("choices",))
 def verb(
     data: Annotated[str, typer.Argument(help="A text, a file (.jsonl .csv .tsv .txt) or glue:sst2:dev@DIR.")],
     model: Model = None,
@@ -50,12 +47,6 @@ def verb(
     target: Annotated[
         str, typer.Option(help="What is explained: predicted, label, class=NAME, mask:word=his or next:word=mat.")
     ] = "predicted",
-    text: Text = None,
-    pair: Pair = None,
-    label: Label = None,
-    words: Words = None,
-    id: Id = None,  # noqa: A002  (the column's name everywhere)
-    malformed: Malformed = "error",
     limit: Limit = None,
     seed: Seed = 0,
     batch_size: Annotated[int, typer.Option(help="Number of texts per batch.")] = 16,
@@ -65,12 +56,13 @@ def verb(
     dtype: Dtype = None,
     out: FigureOut = None,
     force: Force = False,
+    **columns: Any,
 ) -> None:
     """Show how much each word of a text matters for a model's prediction.
 
     headscope importances "A tender, funny film." --model tuned --method blank_out -o words.pdf
     """
-    _explain(dict(locals()))
+    _explain({**locals(), **columns})
 
 
 def _explain(options: dict[str, Any]) -> None:

@@ -13,20 +13,16 @@ from headscope.cli.options import (
     Edits,
     Force,
     Heads,
-    Id,
-    Label,
     Layers,
     Limit,
-    Malformed,
     MaxLength,
     Model,
     PadTo,
-    Pair,
     Seed,
     Site,
     Target,
-    Text,
-    Words,
+    add_options,
+    column_options,
     complete_from,
     read_examples,
 )
@@ -56,6 +52,7 @@ Lenses = Annotated[
 ]
 
 
+@add_options(column_options, without=("choices",))
 def verb(
     data: Annotated[str, typer.Argument(help="A file (.jsonl .csv .tsv .txt .parquet .conllu) or glue:rte:dev@DIR.")],
     statistics: Statistics,
@@ -66,12 +63,6 @@ def verb(
     lens: Lenses = None,
     against: Annotated[str | None, typer.Option(help="A second model, for statistics that compare two.")] = None,
     edit: Edits = None,
-    text: Text = None,
-    pair: Pair = None,
-    label: Label = None,
-    words: Words = None,
-    id: Id = None,  # noqa: A002  (the column's name everywhere)
-    malformed: Malformed = "error",
     limit: Limit = None,
     seed: Seed = 0,
     shard: Annotated[str | None, typer.Option(help="Measure one part of the examples, such as 3/16.")] = None,
@@ -92,12 +83,13 @@ def verb(
     resume: Annotated[bool, typer.Option("--resume", help="Resume an interrupted run.")] = False,
     force: Force = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Estimate time, memory and disk, and exit.")] = False,
+    **columns: Any,
 ) -> None:
     """Measure statistics of every head over a dataset.
 
     headscope measure reviews.jsonl --statistics entropy -o heads.nc
     """
-    _measure(dict(locals()))
+    _measure({**locals(), **columns})
 
 
 LOAD_OPTIONS = ("device", "dtype")

@@ -1,7 +1,9 @@
 """Shell options that several verbs share: the columns of a data file, the model and its device; completion."""
 
-from collections.abc import Callable, Iterable, Mapping
+import inspect
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import AbstractContextManager
+from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -136,3 +138,36 @@ def read_examples(source: str, options: Mapping[str, Any]) -> Any:
     if len(columns.get("choices", ())) == 1:
         (columns["choices"],) = columns["choices"]  # a column of lists
     return hs.read(source, malformed=options.get("malformed", "error"), **columns)
+
+
+def column_options(
+    text: Text = None,
+    pair: Pair = None,
+    label: Label = None,
+    words: Words = None,
+    id: Id = None,  # noqa: A002  (the column's name everywhere)
+    choices: Choices = None,
+    malformed: Malformed = "error",
+) -> None:
+    """Declare the options that name columns: `add_options` reads the signature."""
+
+
+def add_options(
+    template: Callable[..., None], *, without: Collection[str] = ()
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Add the options of a template to a verb, which takes them as `**shared`; its own options come before them."""
+
+    def add(verb: Callable[..., None]) -> Callable[..., None]:
+        @wraps(verb)
+        def extended(**options: Any) -> None:
+            verb(**options)
+
+        own = [part for part in inspect.signature(verb).parameters.values() if part.kind is not part.VAR_KEYWORD]
+        shared = [part for name, part in inspect.signature(template).parameters.items() if name not in without]
+        every = [part.replace(kind=part.KEYWORD_ONLY) for part in (*own, *shared)]
+        parameters = sorted(every, key=lambda part: part.default is not part.empty)  # required ones first
+        extended.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # typer reads it
+        extended.__annotations__ = {part.name: part.annotation for part in parameters}
+        return extended
+
+    return add

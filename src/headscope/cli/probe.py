@@ -7,23 +7,18 @@ from rich.console import Console
 
 from headscope.cli.console import load_library, make_table
 from headscope.cli.options import (
-    Choices,
     Device,
     Dtype,
     Edits,
     FigureOut,
     Force,
-    Id,
-    Label,
     Limit,
-    Malformed,
     MaxLength,
     Model,
-    Pair,
     Site,
-    Text,
-    Words,
+    add_options,
     check_figure_out,
+    column_options,
     complete_from,
     read_examples,
     write_result,
@@ -34,6 +29,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
+@add_options(column_options)
 def verb(
     data: Annotated[str, typer.Argument(help="A treebank (.conllu) or another file with what the probe needs.")],
     probe: Annotated[
@@ -53,13 +49,6 @@ def verb(
     ] = False,
     edit: Edits = None,
     site: Site = None,
-    text: Text = None,
-    pair: Pair = None,
-    label: Label = None,
-    words: Words = None,
-    id: Id = None,  # noqa: A002  (the column's name everywhere)
-    choices: Choices = None,
-    malformed: Malformed = "error",
     limit: Limit = None,
     seed: Annotated[int, typer.Option(help="Random seed of --limit, the halves and --random-weights.")] = 0,
     batch_size: Annotated[int | None, typer.Option(help="Number of texts per batch. Default: 4,096 tokens.")] = None,
@@ -68,12 +57,13 @@ def verb(
     dtype: Dtype = None,
     out: FigureOut = None,
     force: Force = False,
+    **columns: Any,
 ) -> None:
     """Fit a probe to the attention between words, on half of the documents, and report on the others.
 
     headscope probe trees.conllu --probe dependency -o relations.nc -o relations.pdf
     """
-    _probe(dict(locals()))
+    _probe({**locals(), **columns})
 
 
 def _probe(options: dict[str, Any]) -> None:

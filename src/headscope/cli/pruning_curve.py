@@ -6,8 +6,8 @@ import typer
 from rich.console import Console
 
 from headscope.cli.console import make_table
-from headscope.cli.options import read_examples, write_result
-from headscope.cli.scored_model import add_shared_options, load_inputs, scoring_options
+from headscope.cli.options import add_options, read_examples, write_result
+from headscope.cli.scored_model import load_inputs, scoring_options, scoring_template
 from headscope.core.errors import InputError
 from headscope.core.prose import count_noun
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
-@add_shared_options()
+@add_options(scoring_template)
 def verb(
     by: Annotated[list[str] | None, typer.Option(help="importance (default) or random. May be repeated.")] = None,
     steps: Annotated[float, typer.Option(help="Heads per step, in percent of all.")] = 10,

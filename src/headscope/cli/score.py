@@ -7,14 +7,14 @@ import typer
 from rich.console import Console
 
 from headscope.cli.console import make_table
-from headscope.cli.options import Edits, PadTo, print_path
-from headscope.cli.scored_model import add_shared_options, load_inputs, scoring_options
+from headscope.cli.options import Edits, PadTo, add_options, print_path
+from headscope.cli.scored_model import load_inputs, scoring_options, scoring_template
 
 if TYPE_CHECKING:
     import xarray as xr
 
 
-@add_shared_options(without=("limit", "seed", "out"))
+@add_options(scoring_template, without=("limit", "seed", "out"))
 def verb(
     edit: Edits = None,
     pad_to: PadTo = None,
