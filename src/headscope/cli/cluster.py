@@ -9,7 +9,6 @@ from rich.table import Table
 
 from headscope.cli.console import make_table
 from headscope.cli.options import Force
-from headscope.uncertainty.paired import PERMUTATIONS
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -20,7 +19,7 @@ def verb(
     count: Annotated[
         int | None, typer.Option(help="Number of clusters. Default: that with the largest mean silhouette.")
     ] = None,
-    permutations: Annotated[int, typer.Option(help="Permutations of the test of layers.")] = PERMUTATIONS,
+    permutations: Annotated[int, typer.Option(help="Permutations of the test of layers.")] = 9_999,
     seed: Annotated[int, typer.Option(help="Seed of the permutations.")] = 0,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Output file: .nc or .zarr.")] = None,
     force: Force = False,
