@@ -38,8 +38,8 @@ Generated from the docstrings by `docs/make.py`. The examples run as tests, afte
 {preamble}
 ```
 
-Lenses, statistics, figures and edits: [lenses](lenses.md), [statistics](statistics.md), [figures](figures.md),
-[edits](edits.md), and [how to write your own](extending.md). `hs.__version__` is the version.
+Lenses, statistics, probes, figures and edits: [lenses](lenses.md), [statistics](statistics.md), [probes](probes.md),
+[figures](figures.md), [edits](edits.md), and [how to write your own](extending.md). `hs.__version__` is the version.
 """
 
 

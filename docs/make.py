@@ -30,6 +30,7 @@ import note_page
 import padding_page
 import patterns_page
 import performance_page
+import probes_page
 import pruning_page
 import rollout_page
 import sixteen_heads_facts
@@ -63,6 +64,7 @@ def make_pictures() -> Iterator[tuple[Path, bytes]]:
         **rollout_page.pictures(),
         **cues_page.pictures(),
         **patterns_page.pictures(),
+        **probes_page.pictures(),
         **effective_attention_page.drawn(facts),
         **attention_flow_page.drawn(attention_flow_facts.read_facts()),
         **dark_secrets_page.drawn(dark_secrets_facts.read_facts()),
@@ -130,6 +132,8 @@ def make_all() -> Iterator[tuple[Path, bytes]]:
     for mark, text in cues_page.parts().items():
         page = fill_text(page, mark, text)
     yield DOCS / "cues.md", page.encode()
+    yield fill_page("probes.md", "measured", probes_page.describe_measured())
+    yield from probes_page.made()
     yield DOCS / "api.md", api_page.page()
     yield DOCS / "padding.md", padding_page.page()
     yield DOCS / "heads.md", heads_page.page()

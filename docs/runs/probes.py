@@ -1,14 +1,15 @@
 """Probe the syntax of pretrained models, for docs/probes.md.
 
 One run for each model, treebank, probe and seed, which may be parallel; then the results are joined to one file for
-each probe. The files were made on a GPU with these commands, for both treebanks, all three probes, the seeds 0, 1 and
-2, with the default model, all-MiniLM-L6-v2, and with `--model e5-small`:
+each probe, whose stamp lists its runs. For both treebanks, all three probes and the seeds 0, 1 and 2, with the default
+model, all-MiniLM-L6-v2, or with `--model e5-small`:
 
     python docs/runs/probes.py run dependency --treebank en_ewt-dev.conllu --seed 0 --device cuda --out FOUND
     python docs/runs/probes.py join FOUND --out docs/results
 
-Runs write small files of plain arrays into FOUND, and need no HDF5. Seed 0 has all kinds of attention, and the model
-with random weights; the other seeds draw other halves of the documents and other control tasks.
+Runs write small files of plain arrays into FOUND, and need no HDF5. Seed 0 has all kinds of attention, or those that
+`--attention` names, and the model with random weights; other seeds draw other halves of the documents and other control
+tasks. A part of the runs can be joined, too.
 """
 
 import argparse
@@ -72,24 +73,30 @@ def join(chosen: argparse.Namespace) -> None:
     paths = sorted(chosen.folder.glob("*.probe.npz"))
     for probe, group in groupby(paths, key=lambda path: path.name.partition(".")[0]):
         runs = [read_npz(path) for path in group]
-        facts = [read_provenance(one) for one in runs]
         whole = _combine([one.drop_attrs() for one in runs], ["model", "treebank", "seed", "attention"])
-        about = {
-            "command": "docs/runs/probes.py, one run for each model, treebank and seed, joined",
-            **{name: facts[0][name] for name in ("probe", "device", "dtype", "limit")},
-            "model": list(map(str, whole["model"].values)),
-            "weights_hash": {
-                str(one["model"].item()): fact["weights_hash"] for one, fact in zip(runs, facts, strict=True)
-            },
-            "runs": [
-                {"treebank": str(one["treebank"].item()), **{name: fact[name] for name in PER_RUN}}
-                for one, fact in zip(runs, facts, strict=True)
-                if str(one["model"].item()) == str(runs[0]["model"].item())
-            ],
-        }
-        hs.save(
-            stamp(whole.map(to_single, keep_attrs=True), **about), chosen.out / f"probes_{probe}.nc", overwrite=True
-        )
+        data = stamp(whole.map(to_single, keep_attrs=True), **_describe_runs(runs))
+        hs.save(data, chosen.out / f"probes_{probe}.nc", overwrite=True)
+
+
+def _describe_runs(runs: list[xr.Dataset]) -> dict[str, Any]:
+    """Return the provenance of joined runs."""
+    facts = [read_provenance(one) for one in runs]
+    pairs = [(str(one["model"].item()), str(one["treebank"].item())) for one in runs]
+    named = list(zip(pairs, runs, facts, strict=True))
+    sizes = {bank: fact["n"] + fact["n_train"] for (_, bank), _, fact in named}
+    return {
+        "command": "docs/runs/probes.py, one run for each model, treebank and seed, joined",
+        **{name: facts[0][name] for name in ("probe", "device", "dtype", "limit")},
+        "model": sorted({model for model, _ in pairs}),
+        "weights_hash": {model: fact["weights_hash"] for (model, _), _, fact in named},
+        "data": {bank: fact["data"] for (_, bank), _, fact in named},
+        "n": sum(sizes.values()),
+        "runs": [
+            {"model": model, "treebank": bank, "attention": list(map(str, one["attention"].values))}
+            | {name: fact[name] for name in PER_RUN}
+            for (model, bank), one, fact in named
+        ],
+    }
 
 
 def _combine(runs: list[xr.Dataset], axes: list[str]) -> xr.Dataset:

@@ -107,7 +107,7 @@ def test_weights_are_at_the_optimum_that_scipy_finds_of_the_literal_loss():
 
 def test_words_say_which_head_to_follow():
     """Words of the first half of the vocabulary follow one head, the others another: attention alone cannot know."""
-    streams = make_streams(120)
+    streams = make_streams(60)
     for stream in streams:
         for example in stream.examples:
             for word, (form, head) in enumerate(zip(example.words, read_heads(example), strict=True)):
