@@ -40,7 +40,7 @@ SAMPLE = 128
 def main() -> None:
     """Print and write the costs."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="a few examples, to see that it runs")
+    parser.add_argument("--quick", action="store_true", help="a few short examples, to see that it runs")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--data", type=Path, help="the folder of GLUE")
     parser.add_argument("--model", help="the folder of a model that is tuned for SST-2")
@@ -50,7 +50,7 @@ def main() -> None:
     if options.device == "cpu":
         torch.set_num_threads(1)
     title, examples = _read(options.data, 4 if options.quick else SAMPLE if options.device == "cpu" else None)
-    job = _prepare(options.model, options.device, examples)
+    job = _prepare(options.model, options.device, examples, max_length=32 if options.quick else 128)
     row = {
         "data": title,
         "examples": len(examples),
@@ -71,7 +71,7 @@ def _read(glue: Path | None, limit: int | None) -> tuple[str, list[Example]]:
     return title, sample_examples(read(data), limit, seed=0)
 
 
-def _prepare(folder: str | None, device: str, examples: list[Example]) -> ScoringJob:
+def _prepare(folder: str | None, device: str, examples: list[Example], *, max_length: int) -> ScoringJob:
     import transformers
 
     if folder is not None:
@@ -81,7 +81,7 @@ def _prepare(folder: str | None, device: str, examples: list[Example]) -> Scorin
         transformers.utils.logging.set_verbosity_error()
         network = transformers.AutoModelForSequenceClassification.from_pretrained(default_folder()).to(device)
         model = load(network.eval(), tokenizer=transformers.AutoTokenizer.from_pretrained(default_folder()))
-    return prepare_scoring(model, examples, task="auto", batch_size=32, max_length=128)
+    return prepare_scoring(model, examples, task="auto", batch_size=32, max_length=max_length)
 
 
 def measure(job: ScoringJob, turns: int) -> dict[str, Any]:
