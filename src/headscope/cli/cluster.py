@@ -26,7 +26,7 @@ def verb(
 ) -> None:
     """Cluster heads by the distances between their attention, and compare layers.
 
-    headscope measure texts.txt --statistics head_distance -o heads.nc
+    headscope measure reviews.jsonl --statistics head_distance -o heads.nc
     headscope cluster heads.nc -o clusters.nc
     headscope draw clusters.nc dendrogram -o tree.pdf
     """
