@@ -73,19 +73,31 @@ def format_interval(data: xr.Dataset, name: str, form: str = ".0f", scale: float
     return f"{value} [{low}, {high}]"
 
 
-def describe_seeds(facts: CueFacts) -> str:
-    """Return how many seeds every network was trained with, and how many trainings failed."""
-    seeds = count_noun(max(data.sizes["run"] for _, data in facts.each), "seed")
-    parts = []
+def describe_runs(facts: CueFacts) -> str:
+    """Return which parts every network was trained on, with how many seeds, and how many trainings failed."""
+    rows, failed, total = {}, [], 0
     for label, data in facts.each:
         for network in data["network"].values.tolist():
             row = data.sel(network=network)
-            name = label if network == TUNED else f"{name_network(network)} on its embeddings"
-            parts.append((int(row["failed"].sum()), int(row["seeds"].sum()), name))
-    failed = [f"{count} of {total} of {name}" for count, total, name in parts if count]
-    total = sum(count for _, count, _ in parts)
-    said = f"of {total:,} trainings failed: {join_words(failed)}" if failed else f"none of {total:,} trainings failed"
-    return f"Every network was trained with {seeds} on each part; {said}."
+            name = label if network == TUNED else f"{name_network(network)} on the embeddings of {label}"
+            counts = {part: int(row["seeds"].sel(part=part)) for part in data["part"].values.tolist()}
+            rows[name] = {part: count for part, count in counts.items() if count}
+            total += sum(counts.values())
+            count = int(row["failed"].sum())
+            failed += [f"{count} of {sum(counts.values())} of {name}"] if count else []
+    same = {tuple(parts.items()) for parts in rows.values()}
+    if len(same) == 1 and len(set(next(iter(rows.values())).values())) == 1:
+        parts = next(iter(rows.values()))
+        said = (
+            f"Every network was trained on {join_words(parts)}, with {count_noun(next(iter(parts.values())), 'seed')}"
+        )
+    else:
+        listed = {name: join_words(f"{part} ({count_noun(count, 'seed')})" for part, count in parts.items())
+                  for name, parts in rows.items()}  # fmt: skip
+        parts_run = "; ".join(f"{name} on {parts}" for name, parts in listed.items())
+        said = f"Not every network was trained on every part: {parts_run}"
+    fate = f"{join_words(failed)} failed" if failed else f"none of {total:,} trainings failed"
+    return f"{said}; {fate}."
 
 
 def describe_not_printed(facts: CueFacts) -> str:
@@ -106,35 +118,41 @@ def describe_strongest(facts: CueFacts) -> str:
     for name in names:
         right = [float(cues["productivity"].sel(cue=name, split=split)) for split in ("train", "test")]
         parts.append(f"“{name}” ({right[0]:.2f} in train, {right[1]:.2f} in test)")
-    return f"The cues with the largest gain in training are {join_words(parts)}, productivity in brackets."
+    low, high = (float(cues[f"productivity_{end}"].sel(cue=names[0], split="test")) for end in ("low", "high"))
+    worth = "no more than chance" if low <= 0.5 <= high else "more than chance" if low > 0.5 else "less than chance"
+    return (
+        f"The cues with the largest gain in training are {join_words(parts)}, productivity in brackets. In test "
+        f"“{names[0]}” is worth {worth} [{low:.2f}, {high:.2f}]."
+    )
 
 
 def describe_accuracy(facts: CueFacts) -> str:
     """Return the accuracy of the tuned models by part of the input, on test and on dev."""
     parts = []
     for label, data in facts.each:
-        test, dev = (data.sel(network=TUNED, set=name) for name in ("test", "dev"))
-        rows = [f"{format_interval(test.sel(part=part), 'accuracy')} % with {part}" for part in _list_parts(data)]
-        alone = _list_parts(data)[0]
-        best = 100 * float(test["accuracy_max"].sel(part=ALL))
-        parts.append(
-            f"{label} is right on test in {join_words(rows)}; its best seed with the whole input is at {best:.0f} %, "
-            f"and with {alone} alone it is right on dev in {format_interval(dev.sel(part=alone), 'accuracy')} %."
-        )
+        for name in ("test", "dev"):
+            row = data.sel(network=TUNED, set=name)
+            rows = [f"{format_interval(row.sel(part=part), 'accuracy')} % with {part}" for part in _list_parts(data)]
+            parts.append(f"On {name}, {label} is right in {join_words(rows)}.")
+        best = 100 * float(data["accuracy_max"].sel(network=TUNED, part=ALL, set="test"))
+        parts.append(f"Its best seed with the whole input is right on test in {best:.0f} %.")
     theirs = join_words(f"{100 * value:.0f} with {part}" for part, value in paper.BERT_BEST.items())
     return f"{' '.join(parts)} The best of the paper's BERT-large on test: {theirs}."
 
 
 def describe_baselines(facts: CueFacts) -> str:
-    """Return the accuracy of the baselines with warrants alone and with the whole input, over models."""
+    """Return the accuracy of the baselines with each part of the input, mean over seeds, over models."""
     networks = [name for name in facts.each[0][1]["network"].values.tolist() if name != TUNED]
     parts = []
     for network in networks:
-        values = {part: [100 * float(data["accuracy_mean"].sel(network=network, part=part, set="test"))
-                         for _, data in facts.each] for part in ("warrant", ALL)}  # fmt: skip
-        ranges = [f"{format_range(numbers)} with {part}" for part, numbers in values.items()]
-        parts.append(f"{name_network(network)} {join_words(ranges)}")
-    return f"On test, mean over seeds: {join_words(parts)}."
+        for name in ("test", "dev"):
+            rows = []
+            for part in _list_parts(facts.each[0][1], network):
+                values = [100 * float(data["accuracy_mean"].sel(network=network, part=part, set=name))
+                          for _, data in facts.each if part in _list_parts(data, network)]  # fmt: skip
+                rows.append(f"{format_range(values)} with {part}")
+            parts += [f"{name_network(network)} on {name} {join_words(rows)}"] if rows else []
+    return f"Baselines, mean over seeds: {'; '.join(parts)}." if parts else ""
 
 
 def describe_follow(facts: CueFacts) -> str:
@@ -158,11 +176,12 @@ def describe_fair(facts: CueFacts) -> str:
     for label, data in facts.each:
         row = data.sel(network=TUNED, set="adversarial")
         said = f"{label} is right in {format_interval(row.sel(part=ALL), 'accuracy')} %"
-        if BALANCED in data["part"].values and np.isfinite(row["accuracy"].sel(part=BALANCED)):
+        trained = BALANCED in data["part"].values and int(row["seeds"].sel(part=BALANCED)) > 0
+        if trained and np.isfinite(row["accuracy"].sel(part=BALANCED)):
             fair = format_interval(row.sel(part=BALANCED), "accuracy")
             best = 100 * float(row["accuracy_max"].sel(part=BALANCED))
             said += f", trained on adversarial data in {fair} % (largest of all seeds {best:.0f})"
-        elif BALANCED in data["part"].values:
+        elif trained:
             mean = 100 * float(row["accuracy_mean"].sel(part=BALANCED))
             said += f", trained on adversarial data in {mean:.0f} %, but there every training failed"
         parts.append(said)
@@ -185,7 +204,7 @@ def describe_heads(facts: CueFacts) -> str:
             rows.append(f"{lens} L{int(row['best_layer'])}H{int(row['best_head'])} "
                         f"({format_interval(row, 'head_difference_change', '.3f', 1)}; {int(row['significant'])} of "
                         f"{count} heads are significant in most seeds, some head in {int(row['significant_seeds'])} "
-                        f"of {data.sizes['run']} seeds)")  # fmt: skip
+                        f"of {facts.more[label]['heads'].sizes['seed']} seeds)")  # fmt: skip
         parts.append(
             f"With {label}, {float(data['by_cue']):.0f} points are got by the cue and {float(data['others']):.0f} are "
             "not (mean of seeds). The largest difference of the weight from [CLS], without its sign: "
@@ -235,5 +254,7 @@ def describe_claims(facts: CueFacts) -> str:
     return f"Of the models to which they apply, these claims hold: {join_words(parts)}."
 
 
-def _list_parts(data: xr.Dataset) -> Sequence[str]:
-    return [part for part in data["part"].values.tolist() if part != BALANCED]
+def _list_parts(data: xr.Dataset, network: str = TUNED) -> Sequence[str]:
+    """Return the parts that a network was trained on, in their order."""
+    seeds = data["seeds"].sel(network=network)
+    return [part for part in data["part"].values.tolist() if part != BALANCED and int(seeds.sel(part=part))]

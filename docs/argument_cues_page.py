@@ -14,7 +14,7 @@ from study_tables import draw_scaled, draw_verdicts
 from headscope.experiments.cue_audit.parts import ALL
 from headscope.experiments.rendering.report import select_interval
 from headscope.plotting.facets import interval_facets
-from headscope.studies.argument_cues import report
+from headscope.studies.argument_cues import paper, report
 
 DOCS = Path(__file__).parent
 SETS = ("dev", "test", "adversarial")
@@ -31,7 +31,8 @@ def page(facts: CueFacts) -> bytes:
         "tuning": str(first["tuning"].item()),
         "train": int(first["train"]),
         "points": int(first["n"]),
-        "seeds": said.describe_seeds(facts),
+        "runs": said.describe_runs(facts),
+        "best": f"{100 * max(paper.BERT_BEST.values()):.0f} %",
         "counts": study_facts.describe_counts(facts),
         "claims": said.describe_claims(facts),
         "tests": facts.tests,

@@ -49,7 +49,7 @@ from headscope.studies.argument_cues.paper import PATTERNS
 DEFAULT = "all-MiniLM-L6-v2"
 SEEDS, AUDIT_SEEDS = 10, 3
 PART = "argument_cues"  # the runs of other studies may be in the same folder
-SHARED = ("version", "weights_hash", "data", "device", "dtype")
+SHARED = ("version", "weights_hash", "data", "dtype")
 """Facts that all runs of one model must have in common."""
 
 
@@ -137,7 +137,8 @@ def shared_facts(runs: list[xr.Dataset]) -> dict[str, Any]:
         if len(values := {str(fact[name]) for fact in facts}) > 1:
             raise SystemExit(f"These runs of one model differ in {name}: {', '.join(sorted(values))}.")
     command = "docs/runs/argument_cues.py over ARCT, one process for each network and part, joined"
-    return {**{name: value for name, value in facts[0].items() if name != "seed"}, "command": command}
+    own = {name: value for name, value in facts[0].items() if name != "seed"}
+    return {**own, "command": command, "device": ", ".join(sorted({str(fact["device"]) for fact in facts}))}
 
 
 def _rank(each: xr.Dataset, parts: list[str]) -> tuple[int, int, int]:

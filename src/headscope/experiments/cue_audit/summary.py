@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from headscope.core.prose import count_noun
 from headscope.experiments.cue_audit.parts import ALL, BALANCED
 from headscope.reporting.frames import ENDS
 from headscope.uncertainty.bootstrap import percentile_interval
@@ -58,6 +59,12 @@ def summarise_answers(answers: xr.Dataset) -> xr.Dataset:
     known = answers["checked"] > 0
     counts = {"failed": (failed & known).sum("seed"), "seeds": known.sum("seed"), "chance": answers["chance"]}
     return numbers.assign(counts).merge(_summarise_seeds(answers)).merge(_summarise_cue(answers))
+
+
+def count_seeds(numbers: xr.Dataset) -> str:
+    """Return the number of seeds in words, such as 10 seeds, or 2 to 10 seeds where it is not the same for all."""
+    counts = sorted({int(count) for count in numbers["seeds"].values.ravel() if count > 0})
+    return count_noun(counts[0], "seed") if len(counts) == 1 else f"{counts[0]} to {counts[-1]} seeds"
 
 
 def _summarise_set(answers: xr.Dataset, failed: xr.DataArray, network: str, name: str) -> xr.Dataset:

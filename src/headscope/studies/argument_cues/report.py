@@ -12,6 +12,7 @@ from headscope.core.prose import count_noun, join_words
 from headscope.core.study import Results
 from headscope.experiments.cue_audit.answers import TUNED
 from headscope.experiments.cue_audit.parts import ALL
+from headscope.experiments.cue_audit.summary import count_seeds
 from headscope.experiments.rendering import report
 from headscope.experiments.rendering.report import Sample, paragraphs, sample_inputs, select_interval
 from headscope.experiments.rendering.sentences import count_verdicts, verdict_numbers
@@ -64,7 +65,7 @@ def describe_values(numbers: xr.Dataset) -> dict[str, Any]:
                              zip(one["set"].values, one["points"].values, strict=True)),
         "networks": one.sizes["network"],
         "parts": count_noun(one.sizes["part"], "part"),
-        "seeds": count_noun(one.sizes["run"], "seed"),
+        "seeds": count_seeds(one),
         "judged": str(one["judged"].item()),
         "tuning": str(one["tuning"].item()),
         "baseline_epochs": count_noun(int(one["baseline_epochs"]), "epoch"),
