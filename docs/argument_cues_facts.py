@@ -238,7 +238,7 @@ def describe_audits(facts: CueFacts) -> str:
             said += (f"; on a balanced part of it, where chance is {chance:.0f} %, the model is right in "
                      f"{format_interval(row, 'accuracy')} %")  # fmt: skip
         parts.append(f"{said}.")
-    return " ".join(parts) or "No other data were audited."
+    return " ".join(parts) or "No other data were audited in these runs; one command each does it (below)."
 
 
 def describe_scaled(facts: CueFacts) -> str:
@@ -249,9 +249,14 @@ def describe_scaled(facts: CueFacts) -> str:
 
 
 def describe_claims(facts: CueFacts) -> str:
-    """Return for how many models each claim holds, and which is not reproduced."""
-    parts = [f"“{claim.text.rstrip('.')}” for {facts.count(claim, *facts.exact)}" for claim in CLAIMS]
-    return f"Of the models to which they apply, these claims hold: {join_words(parts)}."
+    """Return for how many models each claim holds, and how many claims could be judged on none."""
+    known = [claim for claim in CLAIMS if facts.verdicts(claim)]
+    parts = [f"“{claim.text.rstrip('.')}” for {facts.count(claim, *facts.exact)}" for claim in known]
+    lacking = len(CLAIMS) - len(known)
+    also = (
+        f" {lacking} of {len(CLAIMS)} claims are on networks that were not trained, or that failed." if lacking else ""
+    )
+    return f"Of the models to which they apply, these claims hold: {join_words(parts)}.{also}"
 
 
 def _list_parts(data: xr.Dataset, network: str = TUNED) -> Sequence[str]:
