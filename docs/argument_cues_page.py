@@ -4,16 +4,19 @@ from pathlib import Path
 
 import argument_cues_facts as said  # beside this file
 import argument_cues_tables
+import pandas as pd
 import study_facts
 import xarray as xr
 from argument_cues_facts import CueFacts
 from matplotlib.figure import Figure
 from study_facts import read_template
-from study_tables import draw_scaled, draw_verdicts
+from study_tables import draw_scaled
 
+from headscope.experiments.cue_audit.data import ARCT
 from headscope.experiments.cue_audit.parts import ALL
 from headscope.experiments.rendering.report import select_interval
 from headscope.plotting.facets import interval_facets
+from headscope.plotting.verdict_grid import verdict_grid
 from headscope.studies.argument_cues import paper, report
 
 DOCS = Path(__file__).parent
@@ -48,6 +51,14 @@ def page(facts: CueFacts) -> bytes:
         **{name: f"pictures/{facts.stem}{name}.svg" for name in PICTURES},
     }
     return read_template("argument_cues").format(**values).encode()
+
+
+def draw_verdicts(facts: CueFacts) -> Figure:
+    """Draw the verdict on every claim for every model; there is one dataset, so that models are its columns."""
+    cells = [facts.cells(claim) for claim in facts.claims]
+    columns = {(ARCT, label): [row[label, ARCT].verdict for row in cells] for label in facts.measured}
+    texts = [claim.text.rstrip(".") for claim in facts.claims]
+    return verdict_grid(pd.DataFrame(columns, index=texts), facts.kinds)
 
 
 def draw_accuracy(facts: CueFacts) -> Figure:
