@@ -95,7 +95,7 @@ def describe_runs(facts: CueFacts) -> str:
         listed = {name: join_words(f"{part} ({count_noun(count, 'seed')})" for part, count in parts.items())
                   for name, parts in rows.items()}  # fmt: skip
         parts_run = "; ".join(f"{name} on {parts}" for name, parts in listed.items())
-        said = f"Not every network was trained on every part: {parts_run}"
+        said = f"**Reduced**: not every network was trained on every part with as many seeds: {parts_run}"
     fate = f"{join_words(failed)} failed" if failed else f"none of {total:,} trainings failed"
     return f"{said}; {fate}."
 

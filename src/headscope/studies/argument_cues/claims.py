@@ -9,6 +9,7 @@ import xarray as xr
 from headscope.experiments import judging
 from headscope.experiments.claims import Claim, JudgedClaim, Threshold
 from headscope.experiments.cue_audit.answers import TUNED
+from headscope.experiments.cue_audit.data import ARCT
 from headscope.experiments.cue_audit.parts import ALL, BALANCED
 from headscope.studies.argument_cues.paper import BERT_BEST
 
@@ -78,10 +79,12 @@ def name_head(task: xr.Dataset) -> str:
 
 def find_claims(numbers: xr.Dataset) -> tuple[Claim, ...]:
     """Return the claims on the parts and sets of these numbers; texts of a classification are no additions."""
+    if numbers["task"].values.tolist() == [ARCT]:
+        return CLAIMS  # whatever parts were run
     parts = [part for part in numbers["part"].values.tolist() if part not in (ALL, BALANCED)]
     choice = bool(numbers["choices"].max() > 0)
     alone, *texts = parts or [ALL]
-    return make_claims(alone, tuple(texts) if choice else (), str(numbers["judged"].values.ravel()[0]))
+    return make_claims(alone, tuple(texts) if choice else (), str(numbers["judged"].values[0]))
 
 
 CLAIMS = make_claims("warrant", ("reason + warrant", "claim + warrant"), "test")

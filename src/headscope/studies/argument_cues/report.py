@@ -108,8 +108,7 @@ def report_cues(results: Results, inputs: Sample, values: dict[str, Any]) -> lis
 
 def cue_table(cues: xr.Dataset, judged: str) -> pd.DataFrame:
     """Return the strongest cues of the training data."""
-    first = cues.isel(cue=slice(LISTED))
-    return to_frame(first, {"cue": "cue"}, [
+    return to_frame(cues.isel(cue=slice(LISTED)), {"cue": "cue"}, [
         Quantity("applies to", "applicability", {"split": "train"}, whole=True),
         Quantity("productivity", "productivity", {"split": "train"}),
         Quantity("coverage", "coverage", {"split": "train"}, interval=False),
@@ -126,11 +125,10 @@ def draw_cues(cues: xr.Dataset) -> Figure:
 
 def not_table(cues: xr.Dataset) -> pd.DataFrame:
     """Return productivity and coverage of "not", and of "not" or "n't", by variant and split."""
-    rows = {"printed": "split"}
     columns = [Quantity(f"{negation}, {variant}: {name}", f"pattern_{name}", {"pattern": negation, "variant": variant})
                for negation in cues["pattern"].values.tolist() for variant in cues["variant"].values.tolist()
                for name in ("productivity", "coverage")]  # fmt: skip
-    return to_frame(cues, rows, columns)
+    return to_frame(cues, {"printed": "split"}, columns)
 
 
 def describe_not(cues: xr.Dataset, negation: str, variant: str) -> str:
@@ -211,10 +209,10 @@ def report_heads(results: Results, inputs: Sample) -> list[Part]:
     text = TEXTS["heads"].format(by_cue=float(one["by_cue"]), others=float(one["others"]))
     if not np.isfinite(heads["difference"].values).any():
         return [Paragraph(text), Paragraph("One of the groups has too few points to compare.")]
-    columns = [Quantity("largest difference", "head_difference_change"),
-               Quantity("layer", "best_layer", whole=True), Quantity("head", "best_head", whole=True),
-               Quantity("significant heads", "significant", whole=True),
-               Quantity("seeds with any", "significant_seeds", whole=True)]  # fmt: skip
+    whole = {"layer": "best_layer", "head": "best_head", "significant heads": "significant",
+             "seeds with any": "significant_seeds"}  # fmt: skip
+    columns = [Quantity("largest difference", "head_difference_change")]
+    columns += [Quantity(title, name, whole=True) for title, name in whole.items()]
     frame = to_frame(one, {"lens": "attention", "query": "from"}, columns)
     figure = inputs.picture("heads_drawn", draw_heads(heads))
     return [Paragraph(text), figure, inputs.table("heads_table", frame)]
