@@ -73,6 +73,8 @@ def prepare(folder: Path, root: Path) -> None:
     (folder / "trees.conllu").write_text("\n\n".join(trees[:4]) + "\n\n", encoding="utf-8")
     pairs = ["text\tword_i\tword_j\trelation", *(f"{text}\t0\t1\tfirst" for text in TEXTS)]
     (folder / "pairs.tsv").write_text("\n".join(pairs), encoding="utf-8")
+    table = ["a\tb\ty", *(f"text {row}\tanother\t{row % 2}" for row in range(8))]
+    (folder / "my.tsv").write_text("\n".join(table), encoding="utf-8")
     translations = ["text\tpair", *(f"{text}\t{text.lower()}" for text in TEXTS)]
     for part in ("train", "dev", "test"):
         (folder / f"{part}.tsv").write_text("\n".join(translations), encoding="utf-8")
