@@ -20,6 +20,7 @@ import argument_cues_page
 import attention_flow_facts
 import attention_flow_page
 import clusters_page
+import coreference_page
 import cues_page
 import dark_secrets_facts
 import dark_secrets_page
@@ -60,6 +61,7 @@ def make_pictures() -> Iterator[tuple[Path, bytes]]:
         "padding.svg": padding_page.picture(),
         "flow_saturation.svg": flow_page.picture(),
         **heads_page.pictures(),
+        **coreference_page.pictures(),
         **clusters_page.pictures(),
         **rollout_page.pictures(),
         **cues_page.pictures(),
@@ -125,6 +127,10 @@ def make_all() -> Iterator[tuple[Path, bytes]]:
     page = fill_page("clusters.md", "clusters", clusters_page.describe_clusters())[1].decode()
     yield DOCS / "clusters.md", fill_text(page, "speed", clusters_page.describe_speed()).encode()
     yield fill_page("ablation.md", "cost", ablation_page.table())
+    page = (DOCS / "coreference.md").read_text(encoding="utf-8")
+    for mark, text in coreference_page.parts().items():
+        page = fill_text(page, mark, text)
+    yield DOCS / "coreference.md", page.encode()
     yield fill_page("pruning.md", "cost", pruning_page.table())
     page = fill_page("training.md", "tuned", training_page.table())[1].decode()
     yield DOCS / "training.md", fill_text(page, "translation", training_page.translation()).encode()
