@@ -9,8 +9,9 @@ import pandas as pd
 import xarray as xr
 from study_facts import RESULTS  # beside this file
 
-from headscope.core.prose import join_words
+from headscope.core.prose import count_noun, join_words
 from headscope.experiments.analysis import probe_numbers, surface
+from headscope.experiments.analysis.networks import PRETRAINED
 from headscope.experiments.analysis.no_op import GROUPS
 from headscope.experiments.claims import HOLDS, MOOT, NOT_REPRODUCED, UNDECIDED, JudgedClaim, TaskVerdict
 from headscope.experiments.seeds import combine_seeds
@@ -49,21 +50,29 @@ class HeadFacts:
         """Return the results of the probes of syntax of one model on one treebank, with raw attention and seed 0."""
         parts = {}
         for name, data in self.probes.items():
-            part = data.sel(model=label, treebank=treebank, attention="raw")
-            part = part.sel(seed=0) if "seed" in part.dims else part
-            parts[name] = part.dropna("relation", how="all", subset=["accuracy"]).drop_vars(
-                ["model", "treebank", "attention", "seed"], errors="ignore"
-            )
+            where = {"model": label, "treebank": treebank, "attention": "raw", "seed": 0}
+            where = {axis: value for axis, value in where.items() if axis in data.dims}
+            if any(value not in data[axis].values for axis, value in where.items()):
+                continue
+            part = data.sel(where, drop=True).dropna("relation", how="all", subset=["accuracy"])
+            if part.sizes["relation"]:
+                parts[name] = part
         return parts
+
+    @property
+    def treebanks(self) -> list[tuple[str, str]]:
+        """The models and treebanks whose syntax was probed."""
+        return [(label, bank) for label in self.models for bank in TREEBANKS if "dependency" in self.trees(label, bank)]
 
     @cached_property
     def judged(self) -> dict[str, dict[str, list[JudgedClaim]]]:
         """All verdicts by model, or by model and treebank, and part; corrected for the number of all of them."""
         groups: dict[str, dict[str, xr.Dataset]] = {}
         for label in self.models:
-            groups[label] = {"surface": self.surface[label], "no-op": self.no_op[label]}
+            groups[label] = {"surface": self.surface[label]}
+            groups[label] |= {"no-op": self.no_op[label]} if label in self.no_op else {}
             trees = []
-            for treebank in TREEBANKS if self.probes else ():
+            for treebank in [bank for name, bank in self.treebanks if name == label]:
                 parts = self.trees(label, treebank)
                 relations = probe_numbers.number_relations(parts["dependency"])
                 groups[f"{label}, {treebank}"] = {"syntax": relations}
@@ -162,8 +171,11 @@ def is_no_op_by_all(facts: HeadFacts) -> str:
     always = [name for name, answers in by.items() if "no-op" in answers and "counts" not in answers]
     some = [name for name, answers in by.items() if {"no-op", "counts"} <= answers]
     never = [name for name, answers in by.items() if "no-op" not in answers and "counts" in answers]
-    parts = [f"always by {join_words(always)}" if always else "", f"sometimes by {join_words(some)}" if some else "",
-             f"never by {join_words(never)}" if never else ""]  # fmt: skip
+    parts = [
+        f"by {join_words(always)} wherever it is decided" if always else "",
+        f"by {join_words(some)} for some tokens and networks, and not for others" if some else "",
+        f"never by {join_words(never)}" if never else "",
+    ]
     return "; ".join(part for part in parts if part)
 
 
@@ -204,13 +216,18 @@ def describe_heads(facts: HeadFacts) -> str:
     return " ".join(sentences)
 
 
-def describe_quality(facts: HeadFacts) -> str:
-    """Return how the tuned models were made, and how good they are."""
-    texts = []
+def describe_tuned(facts: HeadFacts) -> str:
+    """Return on how many inputs tokens are compared, which models were tuned, how and with how many seeds."""
+    sentences = []
     for label, data in facts.networks.items():
-        parts = [f"{name} {row['metric'].values} {float(row['quality']):.3g}"
-                 for name in list_tasks(data)[1:] for row in [data.sel(task=name)]]  # fmt: skip
-        texts.append(f"{label}: {', '.join(parts)}")
-    tuning = read_provenance(next(iter(facts.no_op.values()))).get("tuning", {})
-    made = "; ".join(f"the {name} on {text}" for name, text in tuning.items())
-    return f"Tuned: {made}. {'; '.join(texts)} (mean of seeds)."
+        n = int(data["n"].sel(task=PRETRAINED))
+        names = list_tasks(data)[1:]
+        if not names:
+            sentences.append(f"{label} was not tuned: its tokens are compared on {n:,} inputs, without a loss.")
+            continue
+        tuning = read_provenance(facts.no_op[label])["tuning"]
+        seeds = count_noun(facts.no_op[label].sizes.get("seed", 1), "seed")
+        parts = [f"a {name} ({tuning[name]}; {row['metric'].values} {float(row['quality']):.3g} on {int(row['n']):,} "
+                 "inputs)" for name in names for row in [data.sel(task=name)]]  # fmt: skip
+        sentences.append(f"{label} was tuned with {seeds} to {join_words(parts)}; tokens are compared on {n:,} inputs.")
+    return " ".join(sentences)

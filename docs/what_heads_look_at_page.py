@@ -27,14 +27,13 @@ DEPTH = ("previous", "next", "cls", "sep", "period_comma")
 def page(facts: HeadFacts) -> bytes:
     """Return the page."""
     data = next(iter(facts.surface.values()))
-    seeds = {networks.sizes.get("seed", 1) for networks in facts.no_op.values()}
     apart = max(float(abs(one["share"].sel(lens="raw") - one["clark"]).max()) for one in facts.surface.values())
     values = {
         "models": join_words(f"{label} ({one.sizes['layer']} layers × {one.sizes['head']} heads)"
                              for label, one in facts.surface.items()),
         "inputs": count_noun(int(data["n"].values.ravel()[0]), "input"), "corpus": list_tasks(data)[0],
-        "length": read_provenance(data)["max_length"], "seeds": count_noun(max(seeds), "seed"),
-        "quality": said.describe_quality(facts), "plain": _answer_plainly(facts),
+        "length": read_provenance(data)["max_length"], "tuned": said.describe_tuned(facts),
+        "plain": _answer_plainly(facts),
         "answer": said.describe_answer(facts), "answers": to_grid(said.answer_frame(facts)),
         "tests": max(claim.tests for claim in facts.every), "counts": said.describe_claims(facts),
         "surface": to_grid(said.verdict_frame(facts, "surface")), "heads": said.describe_heads(facts),
@@ -48,7 +47,7 @@ def page(facts: HeadFacts) -> bytes:
 
 def _answer_plainly(facts: HeadFacts) -> str:
     text = said.is_no_op_by_all(facts)
-    return f"Among tokens that are attended to more than an ordinary one, it is: {text}." if text else "Undecided."
+    return f"Not by every measure the same: {text}." if ";" in text else f"A no-op {text}." if text else "Undecided."
 
 
 def draw_no_op(facts: HeadFacts) -> Figure:

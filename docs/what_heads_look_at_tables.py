@@ -9,7 +9,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 from study_facts import read_template
 from study_tables import to_grid
-from what_heads_look_at_facts import STEM, TREEBANKS, HeadFacts
+from what_heads_look_at_facts import STEM, HeadFacts
 
 from headscope.core.document import Document, Picture
 from headscope.core.prose import join_words
@@ -45,15 +45,15 @@ def page(facts: HeadFacts) -> bytes:
 
 def _body(facts: HeadFacts, label: str) -> Document:
     """Return the tables of one model: what its tokens count, lists of heads, and the published way to count."""
-    results = {"numbers": facts.surface[label], "no_op": facts.no_op[label], "clusters": facts.clusters[label]}
-    whole = report.document(results)
+    parts = {"numbers": facts.surface, "no_op": facts.no_op, "clusters": facts.clusters}
+    whole = report.document({name: part[label] for name, part in parts.items() if label in part})
     chosen = [section for section in whole.sections if section.title in report.MEASURED]
-    parts = [
+    sections = [
         type(section)(section.title, [part for part in section.parts
                                       if not isinstance(part, Picture) or part.name in DRAWN])
         for section in chosen
     ]  # fmt: skip
-    return Document(label, "", parts, ())
+    return Document(label, "", sections, ())
 
 
 def _pictures(label: str) -> dict[str, str]:
@@ -88,14 +88,15 @@ def describe_clusters(facts: HeadFacts) -> str:
 
 
 def describe_perplexity(facts: HeadFacts) -> str:
-    """Return the perplexity of the masked language models."""
-    parts = [f"{label} {float(data['quality'].sel(task=MASKED)):.0f}" for label, data in facts.networks.items()]
-    return f"Their perplexity on the inputs is {join_words(parts)}."
+    """Return the perplexity of the masked language models; nothing without them."""
+    parts = [f"{float(data['quality'].sel(task=MASKED)):.0f} ({label})" for label, data in facts.networks.items()
+             if MASKED in data["task"].values]  # fmt: skip
+    return f"Their perplexity on the inputs is {join_words(parts)}." if parts else ""
 
 
 def report_syntax(facts: HeadFacts) -> str:
     """Return the section on syntax, or nothing without results."""
-    if not facts.probes:
+    if not facts.treebanks:
         return ""
     return read_template("what_heads_look_at_syntax").format(
         sentence=describe_syntax(facts),
@@ -106,14 +107,10 @@ def report_syntax(facts: HeadFacts) -> str:
     )
 
 
-def _list_groups(facts: HeadFacts) -> list[tuple[str, str]]:
-    return [(label, treebank) for label in facts.models for treebank in TREEBANKS]
-
-
 def relation_frame(facts: HeadFacts) -> pd.DataFrame:
     """Return for every relation the best head beside the best offset, a column for each model and treebank."""
     rows: dict[str, dict[str, str]] = {}
-    for label, treebank in _list_groups(facts):
+    for label, treebank in facts.treebanks:
         (judged,) = facts.judged[f"{label}, {treebank}"]["syntax"]
         holds = {task.task: task.verdict == HOLDS for task in judged.tasks}
         numbers = probe_numbers.number_relations(facts.trees(label, treebank)["dependency"])
@@ -131,7 +128,7 @@ def relation_frame(facts: HeadFacts) -> pd.DataFrame:
 def uas_frame(facts: HeadFacts) -> pd.DataFrame:
     """Return the UAS of the best head, the trained probes and their baselines, and of the control task."""
     rows: dict[str, dict[str, str]] = {}
-    for label, treebank in _list_groups(facts):
+    for label, treebank in facts.treebanks:
         column = f"{label}, {treebank}"
         for name, data in facts.trees(label, treebank).items():
             whole = data.sel(relation=probe_numbers.ALL)
@@ -153,7 +150,7 @@ def uas_frame(facts: HeadFacts) -> pd.DataFrame:
 def describe_syntax(facts: HeadFacts) -> str:
     """Return the honest sentence: for how many relations some head is better than the best offset, and overall."""
     parts, best = [], []
-    for label, treebank in _list_groups(facts):
+    for label, treebank in facts.treebanks:
         (judged,) = facts.judged[f"{label}, {treebank}"]["syntax"]
         verdicts = [task.verdict for task in judged.tasks if task.verdict != MOOT]
         parts.append(f"{verdicts.count(HOLDS)} of {len(verdicts)} ({label}, {treebank})")

@@ -65,24 +65,36 @@ def surface(chosen: argparse.Namespace) -> None:
 def losses(chosen: argparse.Namespace) -> None:
     """Tune a masked language model and a classifier with one seed, and measure the gradients of their losses."""
     model, inputs, label, facts = _prepare(chosen)
-    (task,), _ = read_glue(str(chosen.place), (TASK,), KINDS)
     options: dict[str, Any] = {"max_length": LENGTH, "progress": False, "batch_size": BATCH}
+    parts = [networks.compare_pretrained(model, inputs, **options)]
+    if not chosen.pretrained:
+        facts["tuning"], tuned = _compare_tuned(chosen, model, inputs, chosen.work / f"{label}-{chosen.seed}", options)
+        parts += tuned
+    numbers = networks.join_networks(*parts).expand_dims(seed=[chosen.seed], axis=1)
+    facts |= {"seed": chosen.seed}
+    write_npz(stamp(numbers, **facts), chosen.out / f"{label}.{chosen.seed}.what_heads_look_at.no_op.npz")
+
+
+def _compare_tuned(
+    chosen: argparse.Namespace, model: Model, inputs: list[hs.Example], folder: Path, options: dict[str, Any]
+) -> tuple[dict[str, str], list[xr.Dataset]]:
+    """Return how the two models were tuned, and what their tokens count."""
+    (task,), _ = read_glue(str(chosen.place), (TASK,), KINDS)
     snippets = [*hs.read("gap_halves:development"), *hs.read("gap_halves:validation")]
-    settings = {"seed": chosen.seed, "limit": chosen.train_limit, "max_length": LENGTH}
-    folder = chosen.work / f"{label}-{chosen.seed}"
-    masked = networks.tune_masked(model, None, snippets, out=folder / "masked", **{**MASKED, **settings})
-    tuned = networks.tune_classifier(model, None, task.train, out=folder / "tuned", **{**CLASSIFIER, **settings})
+    given = {"epochs": chosen.epochs, "batch_size": chosen.tuning_batch, "limit": chosen.train_limit}
+    more = {name: value for name, value in given.items() if value is not None}
+    masking, classifying = ({**settings, **more, "seed": chosen.seed, "max_length": LENGTH}
+                            for settings in (MASKED, CLASSIFIER))  # fmt: skip
+    masked = networks.tune_masked(model, None, snippets, out=folder / "masked", **masking)
+    tuned = networks.tune_classifier(model, None, task.train, out=folder / "tuned", **classifying)
     dev = sample_examples(task.dev, chosen.limit, 0)
-    numbers = networks.join_networks(
-        networks.compare_pretrained(model, inputs, **options),
+    sizes = [min(len(texts), chosen.train_limit or len(texts)) for texts in (snippets, task.train)]
+    tuning = {networks.MASKED: f"{sizes[0]:,} snippets of GAP, {describe_tuning(masking)}",
+              networks.CLASSIFIER: f"{sizes[1]:,} pairs of {task.name}, {describe_tuning(classifying)}"}  # fmt: skip
+    return tuning, [
         networks.compare_masked(masked, inputs, seed=chosen.seed, **options),
         networks.compare_classifier(tuned, dev, f"{task.name} dev ({task.kind})", **options),
-    )
-    tuning = {networks.MASKED: f"{len(snippets):,} snippets of GAP, {describe_tuning({**MASKED, **settings})}",
-              networks.CLASSIFIER: f"{task.name}, {describe_tuning({**CLASSIFIER, **settings})}"}  # fmt: skip
-    numbers = numbers.expand_dims(seed=[chosen.seed], axis=1)
-    facts |= {"tuning": tuning, "seed": chosen.seed}
-    write_npz(stamp(numbers, **facts), chosen.out / f"{label}.{chosen.seed}.what_heads_look_at.no_op.npz")
+    ]
 
 
 def _prepare(chosen: argparse.Namespace) -> tuple[Model, list[hs.Example], str, dict[str, Any]]:
@@ -126,10 +138,13 @@ def main() -> None:
         command.add_argument("--device", choices=("cpu", "cuda"))
         command.add_argument("--out", type=Path, required=True, help="where the small results go")
         command.set_defaults(what=function)
-    command.add_argument("--place", type=Path, required=True, help="the folder of GLUE")
+    command.add_argument("--place", type=Path, help="the folder of GLUE")
     command.add_argument("--seed", type=int, default=0, help="seed of tuning and of masks")
+    command.add_argument("--pretrained", action="store_true", help="measure the model itself alone, without a loss")
+    command.add_argument("--epochs", type=int, help="of both tunings; 20 and 3 by default")
+    command.add_argument("--tuning-batch", type=int, help="of both tunings; 32 and 16 by default")
     command.add_argument("--train-limit", type=int, help="number of texts to tune on; all by default")
-    command.add_argument("--work", type=Path, required=True, help="where tuned models are kept")
+    command.add_argument("--work", type=Path, help="where tuned models are kept")
     add_join(commands, join)
     chosen = parser.parse_args()
     chosen.what(chosen)

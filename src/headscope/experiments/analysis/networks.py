@@ -69,7 +69,7 @@ def compare_classifier(model: Model, labelled: Sequence[Example], data: str, **o
 def join_networks(*parts: xr.Dataset) -> xr.Dataset:
     """Return the numbers of several networks along `task`; measures without a loss are NaN where there is none."""
     joined = xr.concat(parts, "task", join="outer", coords="minimal", compat="override", data_vars="all")
-    return joined.sel(measure=list(no_op.MEASURES), group=list(no_op.GROUPS))
+    return joined.reindex(measure=list(no_op.MEASURES), group=list(no_op.GROUPS))
 
 
 def _compare(model: Model, inputs: Sequence[Example], names: Sequence[str], options: dict[str, Any]) -> xr.Dataset:

@@ -42,16 +42,17 @@ def document(results: Results) -> Document:
     every = [claim for part in judged.values() for claim in part]
     sample, facts = _make_sample(numbers), read_provenance(numbers)
     networks = combine_seeds(results["no_op"])
+    tuned = list_tasks(networks)[TUNED:]
     values = {
         "model": str(facts["model"]).rstrip("/").rpartition("/")[2], "name": list_tasks(numbers)[0],
         "inputs": count_noun(int(numbers["n"].item()), "input"), "layers": numbers.sizes["layer"],
         "heads": numbers.sizes["head"], "claims": sum(len(claim.tasks) for claim in every),
-        "counts": count_verdicts(every), "answer": describe_no_ops(networks.isel(task=TUNED)),
+        "counts": count_verdicts(every), "answer": describe_no_ops(networks.isel(task=[0, TUNED][len(tuned) > 0])),
         "length": facts["max_length"], "tuning": describe_quality(networks),
     }  # fmt: skip
     sections = [
         report_verdicts(sample, judged, describe_seeds(results["no_op"])),
-        Section(MEASURED[0], report_no_ops(networks, sample)),
+        Section(MEASURED[0], report_no_ops(networks)),
         Section(MEASURED[1], report_surface(numbers, sample)),
         Section("Entropy", report_entropy(numbers, sample)),
         Section(MEASURED[2], report_clusters(results["clusters"], sample)),
@@ -100,8 +101,11 @@ def describe_quality(networks: xr.Dataset) -> str:
     return "; ".join(parts)
 
 
-def report_no_ops(networks: xr.Dataset, sample: Sample) -> list[Part]:
+def report_no_ops(networks: xr.Dataset) -> list[Part]:
     """Return the headline: the figure, by which measures attention is a no-op, and all ratios."""
+    sizes = dict(zip(list_tasks(networks), networks["n"].values.astype(int).tolist(), strict=True))
+    fewer = f"fewer than the paper's {paper.INPUTS:,} inputs" if min(sizes.values()) < paper.INPUTS else None
+    sample = Sample(CAPTIONS, ", ".join(f"{name} {n:,}" for name, n in sizes.items()) + " inputs", fewer)
     text = TEXTS["no_op"].format(quality=f"The tuned models: {describe_quality(networks)}.")
     rows = {}
     for group in ("cls", "sep", "period_comma"):
