@@ -47,7 +47,7 @@ def page(facts: HeadFacts) -> bytes:
 
 def _answer_plainly(facts: HeadFacts) -> str:
     text = said.is_no_op_by_all(facts)
-    return f"Not by every measure the same: {text}." if ";" in text else f"A no-op {text}." if text else "Undecided."
+    return f"A no-op: {text}." if text else "Undecided."
 
 
 def draw_no_op(facts: HeadFacts) -> Figure:
