@@ -172,9 +172,9 @@ def is_no_op_by_all(facts: HeadFacts) -> str:
     some = [name for name, answers in by.items() if {"no-op", "counts"} <= answers]
     never = [name for name, answers in by.items() if "no-op" not in answers and "counts" in answers]
     parts = [
-        f"by {join_words(always)} wherever it is decided" if always else "",
+        f"by {join_words(always)} where it is decided" if always else "",
         f"by {join_words(some)} for some tokens and networks, and not for others" if some else "",
-        f"never by {join_words(never)}" if never else "",
+        f"never by {join_words(never)}, where it is decided" if never else "",
     ]
     return "; ".join(part for part in parts if part)
 
