@@ -75,6 +75,7 @@ def prepare(folder: Path, root: Path) -> None:
     (folder / "pairs.tsv").write_text("\n".join(pairs), encoding="utf-8")
     table = ["a\tb\ty", *(f"text {row}\tanother\t{row % 2}" for row in range(8))]
     (folder / "my.tsv").write_text("\n".join(table), encoding="utf-8")
+    (folder / "ARCT").mkdir()  # commands of studies are parsed, and not run
     translations = ["text\tpair", *(f"{text}\t{text.lower()}" for text in TEXTS)]
     for part in ("train", "dev", "test"):
         (folder / f"{part}.tsv").write_text("\n".join(translations), encoding="utf-8")

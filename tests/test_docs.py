@@ -115,8 +115,9 @@ def write_nothing(figure, kind, path):
 def check_study(name, model=None, *, out, device=None, progress=True, overwrite=False, **options):
     """Check the parameters of a study, which takes minutes to run."""
     chosen = studies.make(name, **options)
-    paths = (getattr(chosen, option, None) for option in ("data", "dev", "train"))  # not every study has all of them
-    assert all((ROOT / path).exists() or Path(path).exists() for path in paths if path)
+    sources = (getattr(chosen, option, None) for option in ("data", "dev", "train"))  # not every study has all of them
+    paths = [str(source).rpartition("@")[2] for source in sources if source]
+    assert all((ROOT / path).exists() or Path(path).exists() for path in paths), paths
     document = Document("Study", "Not run.", [Section("None", [Paragraph("Nothing.")])])
     return StudyResult({"numbers": xr.Dataset()}, document)
 
