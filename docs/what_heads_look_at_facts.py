@@ -14,6 +14,7 @@ from headscope.experiments.analysis import probe_numbers, surface
 from headscope.experiments.analysis.networks import PRETRAINED
 from headscope.experiments.analysis.no_op import GROUPS
 from headscope.experiments.claims import HOLDS, MOOT, NOT_REPRODUCED, UNDECIDED, JudgedClaim, TaskVerdict
+from headscope.experiments.rendering.sentences import conjugate
 from headscope.experiments.seeds import combine_seeds
 from headscope.experiments.summary import list_tasks
 from headscope.results.stamp import read_provenance
@@ -82,6 +83,7 @@ class HeadFacts:
                 groups[label]["trees"] = xr.concat(trees, "task")
             if label in self.coreference:
                 data = self.coreference[label]
+                data = data.sel(lens="raw", drop=True) if "lens" in data.dims else data
                 sets = {str(name): data.sel(data=name) for name in data["data"].values}
                 groups[label]["coreference"] = probe_numbers.number_coreference(sets)
         return judge_claims(groups)
@@ -183,7 +185,9 @@ def describe_claims(facts: HeadFacts) -> str:
     """Return how many verdicts are of which kind."""
     verdicts = [task.verdict for claim in facts.every for task in claim.tasks]
     kinds = [HOLDS, NOT_REPRODUCED, UNDECIDED, MOOT]
-    counts = join_words(f"{verdicts.count(kind)} {kind}" for kind in kinds if verdicts.count(kind))
+    counts = join_words(
+        f"{verdicts.count(kind)} {conjugate(kind, verdicts.count(kind))}" for kind in kinds if verdicts.count(kind)
+    )
     return f"Of {len(verdicts)} verdicts: {counts}."
 
 

@@ -3,6 +3,7 @@
 import pytest
 import xarray as xr
 
+from headscope.experiments.analysis.networks import CLASSIFIER, MASKED
 from headscope.results.npz import write_npz
 from headscope.results.stamp import read_provenance, stamp
 from headscope.results.store import open_result, save
@@ -23,7 +24,12 @@ def joined(tmp_path_factory):
     """Two seeds of a tiny study, joined as the docs' own results are."""
     folder = tmp_path_factory.mktemp("joined")
     results = found(NAME)
-    facts = {**read_provenance(results["numbers"]), "dtype": "float32", "data": "0123", "tuning": {"model": "how"}}
+    facts = {
+        **read_provenance(results["numbers"]),
+        "dtype": "float32",
+        "data": "0123",
+        "tuning": {MASKED: "how", CLASSIFIER: "how"},
+    }
     for part, name in (("surface", "numbers"), ("clusters", "clusters")):
         data = results[name].assign(n=0 * results[name]["n"] + 40) if part == "surface" else results[name]
         write_npz(stamp(data.drop_attrs(), **facts), folder / "found" / f"tiny.{NAME}.{part}.npz")
@@ -48,7 +54,10 @@ def facts(joined, maker):
                            for bank in ("EWT", "GUM")], "treebank")  # fmt: skip
         save(stamp(whole.drop_attrs(), **read_provenance(data)), folder / f"probes_{name}.nc")
     data = found(NAME)["coreference"]
-    save(stamp(data.expand_dims(data=["Winogender"]), **read_provenance(data)), folder / "coreference_tiny.nc")
+    save(
+        stamp(data.expand_dims(data=["Winogender"], lens=["raw"]), **read_provenance(data)),
+        folder / "coreference_tiny.nc",
+    )
     return maker.said.read_facts(folder)
 
 
