@@ -38,6 +38,8 @@ def draw_no_ops(networks: xr.Dataset, width: float = theme.PAGE[0]) -> Figure:
                         fontsize=theme.text_size("note"))  # fmt: skip
     for panel in panels[len(names) :]:
         panel.set_visible(False)
+    for panel in panels[max(0, len(names) - across) : len(names)]:
+        panel.tick_params(axis="x", labelbottom=True)  # also above panels that are left out
     for panel in panels[::across]:
         panel.set_yticks(range(len(measures)), labels=measures, fontsize=theme.text_size("note"))
     handles, labels = panels[0].get_legend_handles_labels()
