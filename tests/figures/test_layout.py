@@ -17,11 +17,13 @@ from tests.figures.data import (
     MEASURED,
     OF_ABLATIONS,
     OF_CLUSTERS,
+    OF_CUES,
     OF_PROBES,
     OF_PRUNING,
     ablation,
     add_graph,
     clustered,
+    cues,
     data_for,
     dataset,
     evaluated,
@@ -73,6 +75,8 @@ def make_data(name: str, tokens: int):
         return probed([f"nmod:{number}" for number in range(min(tokens, 50))])
     if name in OF_CLUSTERS:
         return clustered((*BEHAVIOURS, "other"), layers=layers, heads=heads, lenses=("raw",))
+    if name in OF_CUES:
+        return cues([f"{WORDS[index % len(WORDS)]} {index}" for index in range(tokens)])
     if name == "words":
         return importances(make_text(tokens))
     if name == "overlay":

@@ -22,6 +22,9 @@ LOOKS: dict[bool, dict[str, Any]] = {
 }
 """Markers of cues that are significant, and of others."""
 
+OFFSET = 3.5
+"""Points between a dot and its label."""
+
 
 @dataclass(frozen=True)
 class Cues(Figure):
@@ -98,15 +101,16 @@ def _label_cues(ax: Axes, x: Any, y: Any, data: xr.Dataset, count: int) -> None:
     across, up = np.log(x / low) / np.log(high / low), (y - ax.get_ylim()[0]) / np.ptp(ax.get_ylim())
     width, height = canvas.axes_size(ax)
     size = theme.text_size("small")
-    line = 1.25 * size / 72 / max(height, 1.0)
+    height = 0.6 * height  # title, legend and note are added later
+    line, gap = 1.25 * size / 72 / max(height, 1.0), OFFSET / 72 / max(width, 1.0)
     sure = data["productivity_significant"].values.astype(bool)
     taken = [(start - 0.006, start + 0.006, row) for start, row in zip(across[sure], up[sure], strict=True)]
     labelled: set[tuple[float, float]] = set()
     for index in np.argsort(-np.abs(data["gain"].values), kind="stable")[: 4 * count]:
         text, point = fonts.to_label(str(data["cue"].values[index])), (float(across[index]), float(up[index]))
-        wide = (fonts.label_width([text]) * size + 0.1) / max(width, 1.0)
+        wide = (1.1 * fonts.label_width([text]) * size + 0.1) / max(width, 1.0)  # axes lose some width to their labels
         for right in (True, False):
-            start = point[0] + 0.007 if right else point[0] - wide - 0.007
+            start = point[0] + gap if right else point[0] - wide - gap
             clash = [begin < start + wide and start < end and abs(row - point[1]) < line for begin, end, row in taken]
             if start < 0 or any(clash) or point in labelled or len(labelled) >= count:
                 continue
@@ -119,7 +123,7 @@ def _write(ax: Axes, text: str, point: tuple[float, float], size: float, *, righ
     ax.annotate(
         text,
         point,
-        xytext=(3.5 if right else -3.5, 1.5),
+        xytext=(OFFSET if right else -OFFSET, 1.5),
         textcoords="offset points",
         ha="left" if right else "right",
         fontsize=size,
