@@ -25,7 +25,7 @@ check: .venv/ready       ## static and quick
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
-	$(BIN)/python -m pytest -q --doctest-modules src tests/test_sizes.py
+	$(BIN)/python -m pytest -q -n 2 --doctest-modules src tests/test_sizes.py
 
 browser:                 ## Chromium for the tests of pages, where it may be installed; without it they are skipped
 	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \

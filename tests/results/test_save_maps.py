@@ -89,7 +89,8 @@ def test_maps_are_not_saved_as_tables(trace, tmp_path):
         hs.save(hs.view(trace, "raw"), tmp_path / "maps.csv")
     with pytest.raises(
         InputError,
-        match="Only a Dataset, Maps, Importances, a model or a matplotlib figure can be saved, but got a list",
+        match="Only a Dataset, Maps, Importances, examples, a model or a matplotlib figure can be saved, but got "
+        "a list",
     ):
         hs.save([hs.view(trace, "raw"), 1], tmp_path / "maps.nc")
 

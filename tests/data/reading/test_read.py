@@ -138,7 +138,8 @@ def test_the_error_for_an_unknown_ending_lists_the_known_ones(tmp_path):
         read(path)
     assert str(error.value) == (
         f"The format of {path} is not known from its ending '.xlsx'. Known: .conll, .conllu, .csv, .jsonl, .mo, "
-        f".ndjson, .parquet, .po, .tab, .text, .tsv and .txt. Or name the format: 'jsonl@{path}'."
+        ".ndjson, .parquet, .po, .tab, .text, .tsv, .txt, .v4_auto_conll, .v4_gold_conll, .v9_auto_conll and "
+        f".v9_gold_conll. Or name the format: 'jsonl@{path}'."
     )
 
 
