@@ -84,6 +84,16 @@ def test_every_series_has_a_point_with_its_interval_in_every_panel(lines):
     assert figure.get_supxlabel() == "tokens"
 
 
+def test_labels_are_left_out_only_above_the_same_labels():
+    table = {"same": {"a": points()}, "above": {"a": points()}, "fewer": {"a": points().isel(length=[0])}}
+    figure = facets.interval_facets(table, x="length")
+    labels = [[label.get_text() for label in panel.get_xticklabels()] for panel in figure.axes]
+    named = [str(length) for length in points()["length"].values]
+    assert len(named) > 1
+    assert not any(labels[0])
+    assert labels[1:] == [named, named[:1]]
+
+
 @pytest.mark.parametrize("tasks", [1, 2])
 def test_shares_are_stacked_by_task_or_all_in_one_panel(tasks):
     shares = xr.DataArray(

@@ -92,19 +92,21 @@ def interval_facets(
     """Draw values with their intervals along `x`, one series for each lens.
 
     `table` are rows of panels with their titles, each a mapping from the titles of its columns to a Dataset with
-    `value`, `low` and `high`. Points of different series stand beside each other, or are joined by lines.
+    `value`, `low` and `high`. Points of different series stand beside each other, or are joined by lines. A panel has
+    no labels below it where those of the panel underneath are the same.
     """
     titles = list(next(iter(table.values())))
     figure, note = canvas.new_figure((width, 1.0 + 1.6 * len(table))), theme.text_size("note")
     panels = figure.subplots(len(table), len(titles), squeeze=False, sharey="row")
+    rows_below: list[Mapping[str, xr.Dataset]] = [*list(table.values())[1:], {}]
     for row, (name, columns) in enumerate(table.items()):
         for column, (title, data) in enumerate(columns.items()):
-            panel = panels[row, column]
+            panel, below = panels[row, column], rows_below[row].get(title)
             _draw_series(panel, data, x, lines=lines)
             if row == 0:
                 size = theme.text_size("label") if lines else note
                 panel.set_title(canvas.wrap_text(title, (width - 0.6) / len(titles) - 0.1, size), fontsize=size)
-            if row < len(table) - 1:
+            if below is not None and np.array_equal(data[x].values, below[x].values):
                 panel.set_xticklabels([])
         panels[row, 0].set_ylabel(canvas.wrap_text(name, 1.4, note), fontsize=note)
     handles, names = panels[0, 0].get_legend_handles_labels()
