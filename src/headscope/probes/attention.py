@@ -5,9 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 
-from headscope.core.errors import InputError
 from headscope.core.probe import Probe, WordStream
-from headscope.probing.trained import TrainingOptions, train_probe
+from headscope.probing.trained import TrainingOptions, check_training, train_probe
 
 
 @dataclass(frozen=True)
@@ -32,11 +31,7 @@ class Attention(Probe):
     cites = ("clark2019", "hewitt2019")
 
     def __post_init__(self) -> None:
-        if self.l2 < 0 or self.iterations < 1 or self.min_count < 1:
-            raise InputError(
-                f"l2={self.l2} of 'attention' must be at least 0, and iterations={self.iterations} and "
-                f"min_count={self.min_count} at least 1."
-            )
+        check_training("attention", self.l2, self.iterations, self.min_count)
 
     def fit(self, train: WordStream, test: WordStream) -> xr.Dataset:
         """Train on `train`, and count right answers in `test`."""

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 
 import xarray as xr
 
-from headscope.core.errors import InputError
 from headscope.core.probe import Probe, WordStream
-from headscope.probing.trained import TrainingOptions, train_probe
+from headscope.probing.trained import TrainingOptions, check_training, train_probe
 from headscope.probing.word_vectors import Vectors, read_vectors, scale_vectors
 
 MODEL = "model"
@@ -33,11 +32,7 @@ class AttentionAndWords(Probe):
     cites = ("clark2019", "hewitt2019")
 
     def __post_init__(self) -> None:
-        if self.l2 < 0 or self.iterations < 1 or self.min_count < 1:
-            raise InputError(
-                f"l2={self.l2} of 'attention_and_words' must be at least 0, and iterations={self.iterations} and "
-                f"min_count={self.min_count} at least 1."
-            )
+        check_training("attention_and_words", self.l2, self.iterations, self.min_count)
 
     def fit(self, train: WordStream, test: WordStream) -> xr.Dataset:
         """Train on `train`, and count right answers in `test`."""

@@ -8,6 +8,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float, Int
 
+from headscope.core.errors import InputError
 from headscope.core.probe import WordStream
 from headscope.maps.dependencies import NEXT, OFFSETS, ControlHeads, list_relations, read_heads
 from headscope.probing.arcs import ArcWeights, Sentence, fit_weights, predict_heads, score_arcs
@@ -29,6 +30,15 @@ class TrainingOptions:
     iterations: int
     min_count: int
     seed: int
+
+
+def check_training(probe: str, l2: float, iterations: int, min_count: int) -> None:
+    """Raise InputError for parameters with which a probe of this name cannot be trained."""
+    if l2 < 0 or iterations < 1 or min_count < 1:
+        raise InputError(
+            f"l2={l2} of '{probe}' must be at least 0, and iterations={iterations} and min_count={min_count} "
+            "at least 1."
+        )
 
 
 def train_probe(
