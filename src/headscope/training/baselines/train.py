@@ -84,5 +84,5 @@ def _step(network: Baseline, batch: dict[str, Tensor], optimizer: torch.optim.Op
     labels = batch.pop("labels")
     optimizer.zero_grad()
     loss = torch.nn.functional.cross_entropy(network(**batch).logits, labels)
-    loss.backward()  # type: ignore[no-untyped-call]
+    loss.backward()  # type: ignore[no-untyped-call]  # torch gives it no types
     optimizer.step()
