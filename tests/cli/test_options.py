@@ -8,7 +8,7 @@ import typer
 
 import headscope as hs
 from headscope.cli.main import app
-from headscope.cli.shell_words import ALIASES
+from headscope.cli.shared.shell_words import ALIASES
 from headscope.cli.study import study_options
 from headscope.core.catalog import studies
 from headscope.core.lens import DEFAULT_LENS

@@ -6,9 +6,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from headscope.cli.audit_summary import print_before_and_after
-from headscope.cli.console import show_status
-from headscope.cli.options import Choices, Force, Id, Label, Malformed, Text, read_examples
+from headscope.cli.shared.console import print_before_and_after, show_status
+from headscope.cli.shared.options import Choices, Force, Id, Label, Malformed, Text, read_examples
 
 
 def verb(

@@ -6,9 +6,8 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from headscope.cli.audit_summary import print_before_and_after
-from headscope.cli.console import show_status
-from headscope.cli.options import (
+from headscope.cli.shared.console import print_before_and_after, show_status
+from headscope.cli.shared.options import (
     Force,
     Ngrams,
     Parts,
@@ -16,9 +15,9 @@ from headscope.cli.options import (
     add_options,
     column_options,
     name_patterns,
-    print_path,
     read_examples,
 )
+from headscope.cli.shared.output import print_path
 
 
 @add_options(column_options)

@@ -6,8 +6,8 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from headscope.cli.console import make_table, show_status
-from headscope.cli.options import (
+from headscope.cli.shared.console import make_table, show_status
+from headscope.cli.shared.options import (
     FigureOut,
     Force,
     Limit,
@@ -16,12 +16,11 @@ from headscope.cli.options import (
     Patterns,
     Seed,
     add_options,
-    check_figure_out,
     column_options,
     name_patterns,
     read_examples,
-    write_result,
 )
+from headscope.cli.shared.output import check_figure_out, write_result
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from headscope.cli.console import make_table
-from headscope.cli.options import Edits, Site, add_options, write_result
-from headscope.cli.scored_model import load_inputs, scoring_options, scoring_template
+from headscope.cli.shared.console import make_table
+from headscope.cli.shared.options import Edits, Site, add_options
+from headscope.cli.shared.output import write_result
+from headscope.cli.shared.scored_model import load_inputs, scoring_options, scoring_template
 from headscope.core.prose import count_noun
 
 if TYPE_CHECKING:

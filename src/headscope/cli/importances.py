@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from headscope.cli.console import load_library
-from headscope.cli.options import (
+from headscope.cli.shared.console import load_library
+from headscope.cli.shared.options import (
     NAMES,
     Device,
     Dtype,
@@ -18,13 +18,12 @@ from headscope.cli.options import (
     Model,
     Seed,
     add_options,
-    check_figure_out,
     column_options,
     complete_from,
     edit_model,
     read_examples,
-    write_result,
 )
+from headscope.cli.shared.output import check_figure_out, write_result
 
 if TYPE_CHECKING:
     import headscope as hs

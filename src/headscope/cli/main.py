@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from headscope.cli.shell_words import option_flags, to_shell_words
+from headscope.cli.shared.shell_words import option_flags, to_shell_words
 from headscope.core.errors import DataWarning, HeadscopeError, InputError, OutputError
 from headscope.version import __version__
 

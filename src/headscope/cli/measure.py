@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from headscope.cli.console import load_library, make_table
-from headscope.cli.options import (
+from headscope.cli.shared.console import load_library, make_table
+from headscope.cli.shared.options import (
     Device,
     Dtype,
     Edits,

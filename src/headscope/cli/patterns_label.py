@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from headscope.cli.console import load_library
-from headscope.cli.options import Model, Pair, Text, read_examples
+from headscope.cli.shared.console import load_library
+from headscope.cli.shared.options import Model, Pair, Text, read_examples
 
 KEYS = {"v": "vertical", "d": "diagonal", "m": "vertical_diagonal", "b": "block", "h": "heterogeneous"}
 MAX_TOKENS = 128  # more make cells too small to see

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from headscope.cli.console import load_library, make_table
-from headscope.cli.options import (
+from headscope.cli.shared.console import load_library, make_table
+from headscope.cli.shared.options import (
     Device,
     Dtype,
     Edits,
@@ -17,12 +17,11 @@ from headscope.cli.options import (
     Model,
     Site,
     add_options,
-    check_figure_out,
     column_options,
     complete_from,
     read_examples,
-    write_result,
 )
+from headscope.cli.shared.output import check_figure_out, write_result
 from headscope.core.prose import count_noun, format_signed
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from headscope.cli.console import load_library
-from headscope.cli.options import Device, Dtype, Force
+from headscope.cli.shared.console import load_library
+from headscope.cli.shared.options import Device, Dtype, Force
 from headscope.core.errors import InputError
 from headscope.core.prose import count_noun, join_words
 

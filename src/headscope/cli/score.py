@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from headscope.cli.console import make_table
-from headscope.cli.options import Edits, PadTo, add_options, print_path
-from headscope.cli.scored_model import load_inputs, scoring_options, scoring_template
+from headscope.cli.shared.console import make_table
+from headscope.cli.shared.options import Edits, PadTo, add_options
+from headscope.cli.shared.output import print_path
+from headscope.cli.shared.scored_model import load_inputs, scoring_options, scoring_template
 
 if TYPE_CHECKING:
     import xarray as xr

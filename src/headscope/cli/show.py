@@ -7,8 +7,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from headscope.cli.console import load_library, make_table
-from headscope.cli.options import (
+from headscope.cli.shared.console import load_library, make_table
+from headscope.cli.shared.options import (
     Device,
     Dtype,
     Edits,
@@ -19,11 +19,10 @@ from headscope.cli.options import (
     PadTo,
     Site,
     Target,
-    check_figure_out,
     complete_from,
     edit_model,
-    write_result,
 )
+from headscope.cli.shared.output import check_figure_out, write_result
 from headscope.core.catalog import figures, lenses
 from headscope.core.errors import InputError
 from headscope.core.lens import DEFAULT_LENS

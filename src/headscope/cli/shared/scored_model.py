@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
-from headscope.cli.console import load_library
-from headscope.cli.options import (
+from headscope.cli.shared.console import load_library
+from headscope.cli.shared.options import (
     Device,
     Dtype,
     FigureOut,
@@ -15,10 +15,10 @@ from headscope.cli.options import (
     Limit,
     Seed,
     add_options,
-    check_figure_out,
     column_options,
     read_examples,
 )
+from headscope.cli.shared.output import check_figure_out
 
 
 @add_options(column_options)

@@ -1,17 +1,15 @@
 """Shell options that several verbs share: the columns of a data file, the model and its device; completion."""
 
 import inspect
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 from headscope.core.catalog import catalogs
-from headscope.core.errors import InputError
 
 
 def complete_from(catalog: str) -> Callable[[str], list[str]]:
@@ -79,32 +77,7 @@ FigureOut = Annotated[
         "--out", "-o", help="Output file: a figure (.pdf .svg .png .html) or the numbers (.nc). May be repeated."
     ),
 ]
-FIGURE_SUFFIXES = (".pdf", ".svg", ".png", ".html", ".nc")
 Force = Annotated[bool, typer.Option("--force", help="Replace what exists at the path of --out.")]
-
-
-def check_figure_out(out: Iterable[Path] | None, *, overwrite: bool) -> None:
-    """Raise an error for an unknown file ending, or a file that exists, before the model is loaded."""
-    from headscope.results.store import refuse_existing
-
-    for path in out or ():
-        if path.suffix.lower() not in FIGURE_SUFFIXES:
-            raise InputError(f"Cannot write '{path.name}': its ending must be one of {' '.join(FIGURE_SUFFIXES)}.")
-        refuse_existing(path, overwrite=overwrite)
-
-
-def write_result(result: Any, draw: Callable[[], Any], out: Iterable[Path] | None, *, overwrite: bool) -> None:
-    """Write the result to every .nc file of --out, and what `draw` returns to the others; say so."""
-    from headscope.results.store import save
-
-    for path in out or ():
-        save(result if path.suffix.lower() == ".nc" else draw(), path, overwrite=overwrite)
-        print_path(path)
-
-
-def print_path(path: Path) -> None:
-    """Say that a file was written."""
-    Console(highlight=False).print(f"Wrote {path}", soft_wrap=True)
 
 
 def edit_model(model: Any, edits: list[str] | None) -> AbstractContextManager[Any]:

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from headscope.cli import compare, draw, finetune, main, measure, merge, report, score, show, study
 from headscope.cli.main import VERBS, app, exit_code
-from headscope.cli.shell_words import option_flags, to_shell_words
+from headscope.cli.shared.shell_words import option_flags, to_shell_words
 from headscope.core.errors import CaptureError, HeadscopeError, InputError, MissingExtra, OutputError
 
 FLAGS = option_flags(measure.verb)
