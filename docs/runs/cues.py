@@ -23,7 +23,7 @@ import headscope as hs
 from headscope.audit.add_negated import SUFFIX
 from headscope.audit.words import list_words
 from headscope.core.example import Example
-from headscope.reporting.sections_of_cues import count_off_chance
+from headscope.reporting.sections.cues import count_off_chance
 from headscope.results.stamp import fingerprint_examples, stamp
 from headscope.uncertainty.intervals import wilson_interval
 

@@ -79,7 +79,7 @@ def _print_cues(console: Console, data: "xr.Dataset", top: int) -> None:
             f"{float(row['productivity_p_adjusted']):.2g}",
         )
     console.print(table)
-    from headscope.reporting.sections_of_cues import describe_harmful
+    from headscope.reporting.sections.cues import describe_harmful
 
     sure, n = int(data["productivity_significant"].sum()), int(data["n"])
     text = (

@@ -15,17 +15,17 @@ from headscope.core.prose import count_noun, join_words
 from headscope.plotting.combine import combine_results
 from headscope.plotting.draw import DrawableBatch
 from headscope.reporting.entry_summary import collect_citations
-from headscope.reporting.section_parts import SectionContext, make_names_unique, slug, spaced
-from headscope.reporting.sections_of_ablations import ablation_sections
-from headscope.reporting.sections_of_clusters import cluster_sections
-from headscope.reporting.sections_of_comparisons import comparison_sections
-from headscope.reporting.sections_of_cues import cue_sections
-from headscope.reporting.sections_of_importances import importance_sections
-from headscope.reporting.sections_of_maps import map_sections, typical_sections
-from headscope.reporting.sections_of_measurements import measurement_sections
-from headscope.reporting.sections_of_probes import probe_sections
-from headscope.reporting.sections_of_pruning import pruning_sections
-from headscope.reporting.sections_of_scores import score_sections
+from headscope.reporting.sections.parts import SectionContext, make_names_unique, slug, spaced
+from headscope.reporting.sections.ablations import ablation_sections
+from headscope.reporting.sections.clusters import cluster_sections
+from headscope.reporting.sections.comparisons import comparison_sections
+from headscope.reporting.sections.cues import cue_sections
+from headscope.reporting.sections.importances import importance_sections
+from headscope.reporting.sections.maps import map_sections, typical_sections
+from headscope.reporting.sections.measurements import measurement_sections
+from headscope.reporting.sections.probes import probe_sections
+from headscope.reporting.sections.pruning import pruning_sections
+from headscope.reporting.sections.scores import score_sections
 from headscope.reporting.write import check_folder, write_document
 from headscope.results.select import AXES, head_variables, main_variables
 from headscope.results.stamp import read_provenance

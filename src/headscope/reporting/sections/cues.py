@@ -6,7 +6,7 @@ import xarray as xr
 
 from headscope.core.document import Paragraph, Part, Section, Table
 from headscope.core.prose import count_noun, join_words
-from headscope.reporting.section_parts import SectionContext, try_figure
+from headscope.reporting.sections.parts import SectionContext, try_figure
 from headscope.results.stamp import read_provenance
 
 MAX_ROWS = 20

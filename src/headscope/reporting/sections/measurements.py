@@ -10,7 +10,7 @@ from headscope.core.document import Paragraph, Part, Section, Table
 from headscope.core.errors import InputError
 from headscope.core.prose import join_words
 from headscope.reporting.entry_summary import describe_entry
-from headscope.reporting.section_parts import (
+from headscope.reporting.sections.parts import (
     SectionContext,
     capitalize,
     counts_differ,

@@ -4,7 +4,7 @@ import xarray as xr
 
 from headscope.core.document import Paragraph, Section, Table
 from headscope.core.prose import count_noun
-from headscope.reporting.section_parts import SectionContext, spaced, try_figure
+from headscope.reporting.sections.parts import SectionContext, spaced, try_figure
 from headscope.results.probe_table import find_group_axis, make_probe_table
 from headscope.results.stamp import read_provenance
 

@@ -8,7 +8,7 @@ import xarray as xr
 
 from headscope.core.document import Part, Section, Table
 from headscope.core.prose import join_words
-from headscope.reporting.section_parts import (
+from headscope.reporting.sections.parts import (
     SectionContext,
     capitalize,
     example_count,
@@ -16,7 +16,7 @@ from headscope.reporting.section_parts import (
     spaced,
     try_figure,
 )
-from headscope.reporting.sections_of_measurements import MAX_ROWS
+from headscope.reporting.sections.measurements import MAX_ROWS
 from headscope.results.select import main_variables
 from headscope.results.stamp import read_provenance
 

@@ -5,7 +5,7 @@ import pandas as pd
 import xarray as xr
 
 from headscope.core.document import Paragraph, Part, Section, Table
-from headscope.reporting.section_parts import SectionContext, try_figure
+from headscope.reporting.sections.parts import SectionContext, try_figure
 from headscope.results.stamp import read_provenance
 
 COLUMNS = ("within", "between", "difference", "p", "clusters", "silhouette", "stress")
