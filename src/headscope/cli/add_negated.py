@@ -7,7 +7,8 @@ import typer
 from rich.console import Console
 
 from headscope.cli.shared.console import print_before_and_after, show_status
-from headscope.cli.shared.options import Choices, Force, Id, Label, Malformed, Text, read_examples
+from headscope.cli.shared.options import Choices, Id, Label, Malformed, Text, read_examples
+from headscope.cli.shared.output import Force
 
 
 def verb(

@@ -8,7 +8,6 @@ from rich.console import Console
 
 from headscope.cli.shared.console import print_before_and_after, show_status
 from headscope.cli.shared.options import (
-    Force,
     Ngrams,
     Parts,
     Patterns,
@@ -17,7 +16,7 @@ from headscope.cli.shared.options import (
     name_patterns,
     read_examples,
 )
-from headscope.cli.shared.output import print_path
+from headscope.cli.shared.output import Force, print_path
 
 
 @add_options(column_options)

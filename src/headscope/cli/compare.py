@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from headscope.cli.shared.console import make_table
-from headscope.cli.shared.options import Force
+from headscope.cli.shared.output import Force
 from headscope.core.errors import InputError
 
 if TYPE_CHECKING:

@@ -8,8 +8,6 @@ from rich.markup import escape
 
 from headscope.cli.shared.console import make_table, show_status
 from headscope.cli.shared.options import (
-    FigureOut,
-    Force,
     Limit,
     Ngrams,
     Parts,
@@ -20,7 +18,7 @@ from headscope.cli.shared.options import (
     name_patterns,
     read_examples,
 )
-from headscope.cli.shared.output import check_figure_out, write_result
+from headscope.cli.shared.output import FigureOut, Force, check_figure_out, write_result
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -5,7 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
-from headscope.cli.shared.options import Force, complete_from
+from headscope.cli.shared.options import complete_from
+from headscope.cli.shared.output import Force
 from headscope.core.errors import InputError
 
 SETTINGS = {"context_settings": {"ignore_unknown_options": True}}

@@ -8,14 +8,8 @@ import typer
 from rich.console import Console
 
 from headscope.cli.shared.console import load_library, make_table
-from headscope.cli.shared.options import (
-    Device,
-    Force,
-    Model,
-    add_options,
-    column_options,
-    read_examples,
-)
+from headscope.cli.shared.options import Device, Model, add_options, column_options, read_examples
+from headscope.cli.shared.output import Force
 from headscope.core.errors import InputError
 
 OPTIONS = (

@@ -11,8 +11,6 @@ from headscope.cli.shared.options import (
     Device,
     Dtype,
     Edits,
-    FigureOut,
-    Force,
     Limit,
     MaxLength,
     Model,
@@ -23,7 +21,7 @@ from headscope.cli.shared.options import (
     edit_model,
     read_examples,
 )
-from headscope.cli.shared.output import check_figure_out, write_result
+from headscope.cli.shared.output import FigureOut, Force, check_figure_out, write_result
 
 if TYPE_CHECKING:
     import headscope as hs

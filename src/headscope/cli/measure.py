@@ -11,7 +11,6 @@ from headscope.cli.shared.options import (
     Device,
     Dtype,
     Edits,
-    Force,
     Heads,
     Layers,
     Limit,
@@ -26,6 +25,7 @@ from headscope.cli.shared.options import (
     complete_from,
     read_examples,
 )
+from headscope.cli.shared.output import Force
 from headscope.core.lens import DEFAULT_LENS
 from headscope.core.prose import count_noun
 from headscope.engine.progress import format_duration

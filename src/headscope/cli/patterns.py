@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from headscope.cli.shared.options import Force
+from headscope.cli.shared.output import Force
 from headscope.cli.patterns_label import label, sheet
 
 Folder = Annotated[

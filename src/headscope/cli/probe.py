@@ -10,8 +10,6 @@ from headscope.cli.shared.options import (
     Device,
     Dtype,
     Edits,
-    FigureOut,
-    Force,
     Limit,
     MaxLength,
     Model,
@@ -21,7 +19,7 @@ from headscope.cli.shared.options import (
     complete_from,
     read_examples,
 )
-from headscope.cli.shared.output import check_figure_out, write_result
+from headscope.cli.shared.output import FigureOut, Force, check_figure_out, write_result
 from headscope.core.prose import count_noun, format_signed
 
 if TYPE_CHECKING:

@@ -7,7 +7,8 @@ import typer
 from rich.console import Console
 
 from headscope.cli.shared.console import load_library
-from headscope.cli.shared.options import Device, Dtype, Force
+from headscope.cli.shared.options import Device, Dtype
+from headscope.cli.shared.output import Force
 from headscope.core.errors import InputError
 from headscope.core.prose import count_noun, join_words
 

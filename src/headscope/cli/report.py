@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from headscope.cli.shared.options import Force
+from headscope.cli.shared.output import Force
 
 
 def verb(

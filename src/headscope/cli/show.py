@@ -12,8 +12,6 @@ from headscope.cli.shared.options import (
     Device,
     Dtype,
     Edits,
-    FigureOut,
-    Force,
     MaxLength,
     Model,
     PadTo,
@@ -22,7 +20,7 @@ from headscope.cli.shared.options import (
     complete_from,
     edit_model,
 )
-from headscope.cli.shared.output import check_figure_out, write_result
+from headscope.cli.shared.output import FigureOut, Force, check_figure_out, write_result
 from headscope.core.catalog import figures, lenses
 from headscope.core.errors import InputError
 from headscope.core.lens import DEFAULT_LENS

@@ -11,7 +11,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Column, Table
 
-from headscope.cli.shared.options import Device, Force, Model, complete_from
+from headscope.cli.shared.options import Device, Model, complete_from
+from headscope.cli.shared.output import Force
 from headscope.core.catalog import studies
 from headscope.core.spec import canonical_name, parse_spec
 

@@ -4,7 +4,6 @@ import inspect
 from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager
 from functools import wraps
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -71,13 +70,6 @@ Parts = Annotated[
 ]
 Limit = Annotated[int | None, typer.Option("--limit", help="Number of examples, sampled at random. Default: all.")]
 Seed = Annotated[int, typer.Option("--seed", help="Random seed of --limit.")]
-FigureOut = Annotated[
-    list[Path] | None,
-    typer.Option(
-        "--out", "-o", help="Output file: a figure (.pdf .svg .png .html) or the numbers (.nc). May be repeated."
-    ),
-]
-Force = Annotated[bool, typer.Option("--force", help="Replace what exists at the path of --out.")]
 
 
 def edit_model(model: Any, edits: list[str] | None) -> AbstractContextManager[Any]:

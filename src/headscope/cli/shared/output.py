@@ -1,12 +1,21 @@
-"""Output files of the verbs: checked before a model is loaded, and written at the end."""
+"""Output files of the verbs: their options, checks before a model is loaded, and writing them."""
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import typer
 from rich.console import Console
 
 from headscope.core.errors import InputError
+
+FigureOut = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--out", "-o", help="Output file: a figure (.pdf .svg .png .html) or the numbers (.nc). May be repeated."
+    ),
+]
+Force = Annotated[bool, typer.Option("--force", help="Replace what exists at the path of --out.")]
 
 FIGURE_SUFFIXES = (".pdf", ".svg", ".png", ".html", ".nc")
 

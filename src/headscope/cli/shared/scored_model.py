@@ -7,18 +7,8 @@ from typing import Annotated, Any
 import typer
 
 from headscope.cli.shared.console import load_library
-from headscope.cli.shared.options import (
-    Device,
-    Dtype,
-    FigureOut,
-    Force,
-    Limit,
-    Seed,
-    add_options,
-    column_options,
-    read_examples,
-)
-from headscope.cli.shared.output import check_figure_out
+from headscope.cli.shared.options import Device, Dtype, Limit, Seed, add_options, column_options, read_examples
+from headscope.cli.shared.output import FigureOut, Force, check_figure_out
 
 
 @add_options(column_options)
