@@ -29,7 +29,7 @@ from headscope.core.example import Example, sample_examples
 from headscope.data.reading.read import read
 from headscope.edits.zero_heads import ZeroHeads
 from headscope.engine.load import default_folder, load
-from headscope.experiments.analysis.timing import Variant, gpu_clock, time_interleaved
+from headscope.experiments.timing import Variant, gpu_clock, time_interleaved
 from headscope.training.scoring import ScoringJob, prepare_scoring
 
 BAR, DREAM = 48, 32

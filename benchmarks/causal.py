@@ -18,7 +18,7 @@ from benchmarks.timing import ratio, show
 from headscope.effective.causal import project_rows
 from headscope.effective.projection import project
 from headscope.effective.visibility import analyze_mask
-from headscope.experiments.analysis.timing import time_interleaved
+from headscope.experiments.timing import time_interleaved
 
 HEADS = 12
 BARS = {128: 8, 256: 8, 512: 8, 1024: 5}

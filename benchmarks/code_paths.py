@@ -28,7 +28,7 @@ from headscope.effective import cholesky, layers, output, projection
 from headscope.effective.visibility import Visibility, analyze_mask
 from headscope.engine.capture import capture
 from headscope.engine.model import Model
-from headscope.experiments.analysis.timing import Variant, time_interleaved
+from headscope.experiments.timing import Variant, time_interleaved
 
 
 def main() -> None:

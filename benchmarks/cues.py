@@ -27,7 +27,7 @@ from headscope.audit.cues import cues
 from headscope.audit.words import list_words
 from headscope.core.example import Example
 from headscope.data.reading.read import read
-from headscope.experiments.analysis.timing import time_interleaved
+from headscope.experiments.timing import time_interleaved
 
 BAR = 20_000  # texts a second
 

@@ -20,7 +20,7 @@ from torch import Tensor
 from benchmarks.peers import load_bert, load_llama, steps
 from benchmarks.timing import Ratio, ratio, show
 from headscope.effective.projection import project
-from headscope.experiments.analysis.timing import time_interleaved
+from headscope.experiments.timing import time_interleaved
 
 HEADS = 12
 BARS_OVER_FORWARD = {"factored": 1.20, "materialised": 1.25}

@@ -25,7 +25,7 @@ from headscope.effective.causal import project_rows
 from headscope.effective.projection import project
 from headscope.effective.visibility import analyze_mask
 from headscope.engine.model import Model
-from headscope.experiments.analysis.timing import Variant, time_interleaved
+from headscope.experiments.timing import Variant, time_interleaved
 
 EPS = torch.finfo(torch.float32).eps
 BERT_BARS = {(8, 128): 1.50, (64, 128): 1.30, (32, 512): 1.20}

@@ -22,7 +22,7 @@ import torch
 from torch import Tensor
 
 from benchmarks.timing import show
-from headscope.experiments.analysis.timing import time_interleaved
+from headscope.experiments.timing import time_interleaved
 from headscope.maps.divergences import divergences
 
 HEADS, INPUTS, TOKENS, SAMPLE = 72, 1000, 128, 13  # a sample of all pairs of 13 heads

@@ -19,7 +19,7 @@ from scipy.optimize import linprog
 
 from benchmarks.timing import ratio, show
 from headscope.effective.identifiability import interval
-from headscope.experiments.analysis.timing import time_interleaved
+from headscope.experiments.timing import time_interleaved
 
 BAR = 10  # times the speed of HiGHS, warm-started
 SHAPES = ((128, 64), (128, 32))

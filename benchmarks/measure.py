@@ -24,7 +24,7 @@ from headscope.data.tagging.tag import tag_examples
 from headscope.engine.batch import Inputs
 from headscope.engine.load import load
 from headscope.engine.model import Model
-from headscope.experiments.analysis.timing import time_interleaved
+from headscope.experiments.timing import time_interleaved
 from headscope.measuring.job import make_inputs
 from headscope.measuring.observe import Observer
 from headscope.measuring.settings import make_measure_settings

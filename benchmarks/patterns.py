@@ -15,7 +15,7 @@ from statistics import median
 import torch
 
 from benchmarks.timing import show
-from headscope.experiments.analysis.timing import time_interleaved
+from headscope.experiments.timing import time_interleaved
 from headscope.patterns.classify.classify import classify
 from headscope.patterns.classify.normalize import normalize_maps
 from headscope.patterns.classify.resize import resize_maps

@@ -10,7 +10,7 @@ from headscope.engine.capture import capture
 from headscope.engine.edited import edited
 from headscope.engine.load import load
 from headscope.engine.model import Model
-from headscope.experiments.analysis.timing import Variant
+from headscope.experiments.timing import Variant
 
 WARMUP = 3
 

@@ -25,7 +25,7 @@ from benchmarks.timing import ratio, show
 from headscope.engine.edited import edited
 from headscope.engine.model import Model
 from headscope.engine.pruning.prune import list_heads, prune
-from headscope.experiments.analysis.timing import Variant, gpu_clock, time_interleaved
+from headscope.experiments.timing import Variant, gpu_clock, time_interleaved
 from headscope.results.store import save
 
 SHARES = (25, 50, 75)

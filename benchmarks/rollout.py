@@ -19,7 +19,7 @@ from benchmarks.timing import ratio, show
 from headscope.core.lens import view
 from headscope.engine.capture import capture
 from headscope.engine.model import Model
-from headscope.experiments.analysis.timing import time_interleaved
+from headscope.experiments.timing import time_interleaved
 
 LENSES = {"rollout": "rollout", "receptive field": "rollout:receptive_field=true"}
 

@@ -11,9 +11,9 @@ from study_facts import RESULTS, StudyFacts, count_kinds, describe_holding, form
 
 from headscope.core.document import Document
 from headscope.core.prose import join_words
-from headscope.experiments.analysis.disabled import count_significant
-from headscope.experiments.analysis.relation_heads import find_best_head
-from headscope.experiments.analysis.starts import PRETRAINED, RANDOM, TUNED
+from headscope.experiments.analysis.heads.disabled import count_significant
+from headscope.experiments.analysis.heads.relation_heads import find_best_head
+from headscope.experiments.analysis.models.starts import PRETRAINED, RANDOM, TUNED
 from headscope.experiments.claims import JudgedClaim
 from headscope.experiments.rendering.sentences import conjugate
 from headscope.experiments.summary import list_tasks

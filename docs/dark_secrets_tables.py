@@ -9,7 +9,7 @@ from study_facts import read_template
 from study_tables import find_letters, format_intervals, to_grid, verdict_values
 
 from headscope.core.document import Document, Paragraph, Part, Picture, Section
-from headscope.experiments.analysis.starts import MAJORITY, STARTS
+from headscope.experiments.analysis.models.starts import MAJORITY, STARTS
 from headscope.experiments.claims import JudgedClaim, format_interval
 from headscope.experiments.rendering.sentences import describe_verdicts
 from headscope.reporting.frames import Quantity, to_frame

@@ -10,9 +10,9 @@ import xarray as xr
 from study_facts import RESULTS  # beside this file
 
 from headscope.core.prose import count_noun, join_words
-from headscope.experiments.analysis import probe_numbers, surface
-from headscope.experiments.analysis.networks import PRETRAINED
-from headscope.experiments.analysis.no_op import GROUPS
+from headscope.experiments.analysis.heads import probe_numbers, surface
+from headscope.experiments.analysis.models.networks import PRETRAINED
+from headscope.experiments.analysis.tokens.no_op import GROUPS
 from headscope.experiments.claims import HOLDS, MOOT, NOT_REPRODUCED, UNDECIDED, JudgedClaim, TaskVerdict
 from headscope.experiments.rendering.sentences import conjugate
 from headscope.experiments.seeds import combine_seeds

@@ -13,8 +13,8 @@ from what_heads_look_at_facts import STEM, HeadFacts
 
 from headscope.core.document import Document, Picture
 from headscope.core.prose import join_words
-from headscope.experiments.analysis import probe_numbers
-from headscope.experiments.analysis.networks import MASKED
+from headscope.experiments.analysis.heads import probe_numbers
+from headscope.experiments.analysis.models.networks import MASKED
 from headscope.experiments.claims import HOLDS, MOOT
 from headscope.experiments.rendering.sentences import describe_tests
 from headscope.experiments.thresholds import threshold_table

@@ -39,7 +39,7 @@ from headscope.core.maps import Maps
 from headscope.core.tokens import ROLES
 from headscope.core.trace import Trace
 from headscope.engine.batch import check_max_length
-from headscope.experiments.analysis.masked_words import MASK, measure_masked, measure_sentences
+from headscope.experiments.analysis.tokens.masked_words import MASK, measure_masked, measure_sentences
 from headscope.experiments.seeds import join_seeds
 from headscope.experiments.steps import print_progress
 from headscope.experiments.study import stamp_tasks

@@ -28,8 +28,8 @@ from commands import add_join, merge_facts, to_single  # beside this file
 from sixteen_heads import TUNING, TUNING_BY_TASK  # beside this file
 
 import headscope as hs
-from headscope.experiments.analysis.disabled import find_best
-from headscope.experiments.analysis.relation_heads import measure_relations, read_relations, show_relation
+from headscope.experiments.analysis.heads.disabled import find_best
+from headscope.experiments.analysis.heads.relation_heads import measure_relations, read_relations, show_relation
 from headscope.experiments.seeds import join_seeds
 from headscope.experiments.steps import print_progress
 from headscope.experiments.study import stamp_tasks

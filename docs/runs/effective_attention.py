@@ -30,7 +30,7 @@ import xarray as xr
 from commands import merge_facts, to_single  # beside this file
 
 import headscope as hs
-from headscope.experiments.analysis.pattern_shares import COUNTS, correct_patterns
+from headscope.experiments.analysis.heads.pattern_shares import COUNTS, correct_patterns
 from headscope.experiments.seeds import join_seeds
 from headscope.experiments.steps import print_progress
 from headscope.experiments.study import stamp_tasks

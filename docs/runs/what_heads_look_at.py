@@ -25,7 +25,7 @@ from commands import add_join, make_parser, merge_facts, to_single  # beside thi
 import headscope as hs
 from headscope.core.example import sample_examples
 from headscope.engine.model import Model
-from headscope.experiments.analysis import networks
+from headscope.experiments.analysis.models import networks
 from headscope.experiments.tasks import read_glue
 from headscope.experiments.tuned import describe_tuning
 from headscope.results.npz import read_npz, write_npz

@@ -6,7 +6,7 @@ import torch
 import xarray as xr
 
 import headscope as hs
-from headscope.experiments.analysis.published import average_all_rows
+from headscope.experiments.analysis.models.published import average_all_rows
 from headscope.experiments.summary import (
     summarise_distance_by_tokens,
     summarise_sink,

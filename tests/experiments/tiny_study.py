@@ -6,7 +6,7 @@ import pandas as pd
 import xarray as xr
 
 from headscope.core.document import Document, Section
-from headscope.experiments.analysis.scores import score_edits
+from headscope.experiments.analysis.models.scores import score_edits
 from headscope.experiments.claims import Claim, Threshold, judge
 from headscope.experiments.rendering.report import report_verdicts, sample_inputs, score_table, select_interval
 from headscope.experiments.study import TaskStudy, option

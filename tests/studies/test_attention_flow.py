@@ -14,7 +14,7 @@ from headscope.core.errors import InputError
 from headscope.core.lens import view
 from headscope.engine.capture import capture
 from headscope.engine.importances import importances
-from headscope.experiments.analysis.prediction_rows import RowComparison
+from headscope.experiments.analysis.tokens.prediction_rows import RowComparison
 from headscope.reporting.html_page import table_to_html
 from headscope.reporting.latex_table import table_to_latex
 from headscope.reporting.markdown import table_to_markdown

@@ -7,7 +7,7 @@ import pytest
 
 from headscope.core.document import Table
 from headscope.core.errors import InputError
-from headscope.experiments.analysis.starts import MAJORITY, RANDOM, TUNED
+from headscope.experiments.analysis.models.starts import MAJORITY, RANDOM, TUNED
 from headscope.results.stamp import read_provenance
 from headscope.studies.dark_secrets.claims import CLAIMS, RELATION_CLAIMS, judge_claims
 from headscope.training.score import score

@@ -15,9 +15,9 @@ from headscope.core.document import Picture, Table
 from headscope.core.errors import InputError
 from headscope.core.lens import view
 from headscope.engine.capture import capture
-from headscope.experiments.analysis import scores
-from headscope.experiments.analysis.example import choose_example
-from headscope.experiments.analysis.published import effective_by_svd
+from headscope.experiments.analysis.heads.one_head import choose_example
+from headscope.experiments.analysis.models import scores
+from headscope.experiments.analysis.models.published import effective_by_svd
 from headscope.experiments.summary import summarise_similarity
 from headscope.experiments.tasks import read_files, read_glue
 from headscope.experiments.tuned import check_example, check_runs, find_example, find_tuned_folder, hash_model_files

@@ -10,7 +10,7 @@ import headscope
 from headscope.core.document import Picture, Table
 from headscope.core.errors import InputError
 from headscope.engine.load import load
-from headscope.experiments.analysis.networks import CLASSIFIER, MASKED, PRETRAINED
+from headscope.experiments.analysis.models.networks import CLASSIFIER, MASKED, PRETRAINED
 from headscope.measuring.measure import measure
 from headscope.studies.what_heads_look_at.claims import PARTS, SURFACE, judge_claims
 from tests.studies.data import WIDTH, found, place, tiny

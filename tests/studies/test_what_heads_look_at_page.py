@@ -3,7 +3,7 @@
 import pytest
 import xarray as xr
 
-from headscope.experiments.analysis.networks import CLASSIFIER, MASKED
+from headscope.experiments.analysis.models.networks import CLASSIFIER, MASKED
 from headscope.results.npz import write_npz
 from headscope.results.stamp import read_provenance, stamp
 from headscope.results.store import open_result, save

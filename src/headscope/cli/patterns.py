@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from headscope.cli.shared.output import Force
 from headscope.cli.patterns_label import label, sheet
+from headscope.cli.shared.output import Force
 
 Folder = Annotated[
     Path | None, typer.Option("--labels", help="A folder of labelled maps; by default those bundled with headscope.")

@@ -15,7 +15,6 @@ from headscope.core.prose import count_noun, join_words
 from headscope.plotting.combine import combine_results
 from headscope.plotting.draw import DrawableBatch
 from headscope.reporting.entry_summary import collect_citations
-from headscope.reporting.sections.parts import SectionContext, make_names_unique, slug, spaced
 from headscope.reporting.sections.ablations import ablation_sections
 from headscope.reporting.sections.clusters import cluster_sections
 from headscope.reporting.sections.comparisons import comparison_sections
@@ -23,6 +22,7 @@ from headscope.reporting.sections.cues import cue_sections
 from headscope.reporting.sections.importances import importance_sections
 from headscope.reporting.sections.maps import map_sections, typical_sections
 from headscope.reporting.sections.measurements import measurement_sections
+from headscope.reporting.sections.parts import SectionContext, make_names_unique, slug, spaced
 from headscope.reporting.sections.probes import probe_sections
 from headscope.reporting.sections.pruning import pruning_sections
 from headscope.reporting.sections.scores import score_sections

@@ -3,7 +3,7 @@
 import xarray as xr
 from matplotlib.figure import Figure
 
-from headscope.experiments.analysis.head_effects import LEVEL
+from headscope.experiments.analysis.heads.head_effects import LEVEL
 from headscope.experiments.summary import list_tasks
 from headscope.plotting.draw import draw
 from headscope.results.stamp import stamp

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from headscope.core.prose import join_words
-from headscope.experiments.analysis.no_op import GROUPS, name_no_ops
+from headscope.experiments.analysis.tokens.no_op import GROUPS, name_no_ops
 from headscope.experiments.summary import list_tasks
 from headscope.plotting import canvas, series, theme
 from headscope.reporting.frames import Quantity, to_frame

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pandas as pd
 import xarray as xr
 
-from headscope.experiments.analysis import probe_numbers
+from headscope.experiments.analysis.heads import probe_numbers
 from headscope.reporting.frames import ENDS, Quantity, to_frame
 
 

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from headscope.experiments.analysis.relation_heads import LARGER
+from headscope.experiments.analysis.heads.relation_heads import LARGER
 from headscope.plotting import canvas, fonts, heatmap, scales, theme
 from headscope.plotting.head_cells import value_scale
 

@@ -3,8 +3,8 @@
 import pandas as pd
 import xarray as xr
 
-from headscope.experiments.analysis import surface
-from headscope.experiments.analysis.no_op import GROUPS
+from headscope.experiments.analysis.heads import surface
+from headscope.experiments.analysis.tokens.no_op import GROUPS
 
 TITLES = {"previous": "previous", "itself": "itself", "next": "next", **GROUPS}
 """Readable names of what heads look at."""

@@ -9,6 +9,7 @@ import xarray as xr
 
 from headscope.core.document import Paragraph, Part, Section, Table
 from headscope.core.prose import join_words
+from headscope.reporting.sections.measurements import MAX_PANELS, Sections
 from headscope.reporting.sections.parts import (
     SectionContext,
     describe_means,
@@ -19,7 +20,6 @@ from headscope.reporting.sections.parts import (
     spaced,
     try_figure,
 )
-from headscope.reporting.sections.measurements import MAX_PANELS, Sections
 from headscope.results.compare import LEVEL
 from headscope.results.select import further_axes, head_variables, select_variable
 from headscope.results.stamp import read_provenance

@@ -7,9 +7,9 @@ import xarray as xr
 from headscope.core.document import Paragraph, Part, Section, Table
 from headscope.plotting.running_text import ShadedText, read_texts
 from headscope.plotting.selection import select_example
-from headscope.reporting.sections.parts import SectionContext, try_figure
 from headscope.reporting.sections.maps import MAX_EXAMPLES
 from headscope.reporting.sections.measurements import Sections
+from headscope.reporting.sections.parts import SectionContext, try_figure
 
 MAX_TOKENS = 10
 """Tokens of a text in its table."""

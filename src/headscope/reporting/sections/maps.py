@@ -7,8 +7,8 @@ import xarray as xr
 
 from headscope.core.document import Paragraph, Part, Section, Table
 from headscope.plotting.selection import DIAGNOSTICS, select_example
-from headscope.reporting.sections.parts import SectionContext, try_figure
 from headscope.reporting.sections.measurements import MAX_ROWS, Sections
+from headscope.reporting.sections.parts import SectionContext, try_figure
 from headscope.results.select import head_variables, restore_axes
 
 MAX_EXAMPLES, MAX_LETTERS = 12, 400

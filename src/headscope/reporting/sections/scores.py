@@ -8,6 +8,7 @@ import xarray as xr
 
 from headscope.core.document import Part, Section, Table
 from headscope.core.prose import join_words
+from headscope.reporting.sections.measurements import MAX_ROWS
 from headscope.reporting.sections.parts import (
     SectionContext,
     capitalize,
@@ -16,7 +17,6 @@ from headscope.reporting.sections.parts import (
     spaced,
     try_figure,
 )
-from headscope.reporting.sections.measurements import MAX_ROWS
 from headscope.results.select import main_variables
 from headscope.results.stamp import read_provenance
 

@@ -30,7 +30,7 @@ class AttentionFlow(TaskStudy):
 
     def run(self, model: Any, out: Path, **options: Any) -> Results:
         """Measure every task, and the pronouns of Figure 4 where there is a masked language model."""
-        from headscope.experiments.analysis.masked_words import measure_sentences
+        from headscope.experiments.analysis.tokens.masked_words import measure_sentences
 
         lenses = {name: name for name in SHOWN}
         masked = measure_sentences(self.mlm or model, PRONOUNS, lenses, device=options.get("device"))

@@ -10,9 +10,9 @@ from headscope.core.example import Example
 from headscope.core.lens import view
 from headscope.engine.capture import capture
 from headscope.experiments import summary
-from headscope.experiments.analysis.prediction_rows import KEPT, RowComparison
-from headscope.experiments.analysis.replaced_word import choose_kinds, show_replaced
-from headscope.experiments.analysis.token_scores import measure_token_scores, split_token_scores
+from headscope.experiments.analysis.tokens.prediction_rows import KEPT, RowComparison
+from headscope.experiments.analysis.tokens.replaced_word import choose_kinds, show_replaced
+from headscope.experiments.analysis.tokens.token_scores import measure_token_scores, split_token_scores
 from headscope.experiments.summary import summarise, with_interval
 from headscope.experiments.tuned import TaskRun, find_example, ignore_truncation
 from headscope.results.stamp import fingerprint

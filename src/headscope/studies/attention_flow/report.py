@@ -8,8 +8,8 @@ import xarray as xr
 from headscope.core.document import Document, Paragraph, Part, Section
 from headscope.core.prose import join_words
 from headscope.core.study import Results
-from headscope.experiments.analysis.masked_words import describe_agreement, draw_masked, masked_table
-from headscope.experiments.analysis.replaced_word import choose_shown, describe_replaced, draw_replaced
+from headscope.experiments.analysis.tokens.masked_words import describe_agreement, draw_masked, masked_table
+from headscope.experiments.analysis.tokens.replaced_word import choose_shown, describe_replaced, draw_replaced
 from headscope.experiments.rendering import layers, report
 from headscope.experiments.rendering.report import Sample, paragraphs, sample_inputs
 from headscope.experiments.rendering.sentences import verdict_numbers

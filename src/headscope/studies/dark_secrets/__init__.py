@@ -42,7 +42,7 @@ class DarkSecrets(TaskStudy):
         """Measure every task, and the heads of the model before tuning on related words."""
         from headscope.engine.load import load
         from headscope.engine.model import Model
-        from headscope.experiments.analysis.relation_heads import choose_relations, read_relations
+        from headscope.experiments.analysis.heads.relation_heads import choose_relations, read_relations
         from headscope.studies.dark_secrets.measure import measure_related
 
         examples = read_relations(self.relations)

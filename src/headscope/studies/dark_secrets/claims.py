@@ -7,8 +7,8 @@ import numpy as np
 import xarray as xr
 
 from headscope.experiments import judging
-from headscope.experiments.analysis.disabled import name_best
-from headscope.experiments.analysis.relation_heads import ENCODED, name_best_head
+from headscope.experiments.analysis.heads.disabled import name_best
+from headscope.experiments.analysis.heads.relation_heads import ENCODED, name_best_head
 from headscope.experiments.claims import Claim, JudgedClaim, Threshold
 from headscope.experiments.rendering.layers import name_least
 from headscope.studies.dark_secrets import paper

@@ -11,10 +11,10 @@ from headscope.core.example import Example
 from headscope.engine.fingerprint import fingerprint_model
 from headscope.engine.model import Model
 from headscope.experiments import summary
-from headscope.experiments.analysis.disabled import disable
-from headscope.experiments.analysis.pattern_shares import COUNTS, summarise_patterns
-from headscope.experiments.analysis.relation_heads import measure_relations, show_relation
-from headscope.experiments.analysis.starts import score_starts
+from headscope.experiments.analysis.heads.disabled import disable
+from headscope.experiments.analysis.heads.pattern_shares import COUNTS, summarise_patterns
+from headscope.experiments.analysis.heads.relation_heads import measure_relations, show_relation
+from headscope.experiments.analysis.models.starts import score_starts
 from headscope.experiments.steps import Steps
 from headscope.experiments.tuned import ABLATION_BATCH, TaskRun, ignore_truncation
 from headscope.maps.word_pairs import list_word_pairs

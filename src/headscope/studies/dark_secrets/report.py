@@ -9,9 +9,9 @@ import xarray as xr
 
 from headscope.core.document import Document, Paragraph, Part, Section
 from headscope.core.study import Results
-from headscope.experiments.analysis import starts
-from headscope.experiments.analysis.disabled import count_significant, name_best
-from headscope.experiments.analysis.relation_heads import ENCODED, LARGER, find_best_head
+from headscope.experiments.analysis.heads.disabled import count_significant, name_best
+from headscope.experiments.analysis.heads.relation_heads import ENCODED, LARGER, find_best_head
+from headscope.experiments.analysis.models import starts
 from headscope.experiments.claims import JudgedClaim
 from headscope.experiments.rendering import report
 from headscope.experiments.rendering.layers import name_layers, name_least

@@ -9,12 +9,12 @@ import xarray as xr
 from headscope.core.example import Example
 from headscope.engine.model import Model
 from headscope.experiments import summary
-from headscope.experiments.analysis.example import choose_example, map_head
-from headscope.experiments.analysis.pattern_shares import summarise_patterns
-from headscope.experiments.analysis.published import average_all_rows, effective_by_svd
-from headscope.experiments.analysis.scores import score_edits
-from headscope.experiments.analysis.timing import time_evaluation
+from headscope.experiments.analysis.heads.one_head import choose_example, map_head
+from headscope.experiments.analysis.heads.pattern_shares import summarise_patterns
+from headscope.experiments.analysis.models.published import average_all_rows, effective_by_svd
+from headscope.experiments.analysis.models.scores import score_edits
 from headscope.experiments.summary import select_special
+from headscope.experiments.timing import time_evaluation
 from headscope.experiments.tuned import TaskRun, find_example, ignore_truncation
 from headscope.results.stamp import fingerprint
 

@@ -8,7 +8,7 @@ import xarray as xr
 from headscope.core.document import Document, Paragraph, Part, Section
 from headscope.core.prose import join_words
 from headscope.core.study import Results
-from headscope.experiments.analysis.example import show_head
+from headscope.experiments.analysis.heads.one_head import show_head
 from headscope.experiments.claims import JudgedClaim
 from headscope.experiments.rendering import report, sentences
 from headscope.experiments.rendering.layers import draw_by_layer, name_layers

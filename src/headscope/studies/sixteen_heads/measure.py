@@ -14,8 +14,8 @@ from headscope.ablation.pruning_curve import pruning_curve
 from headscope.core.example import Example
 from headscope.engine.load import load
 from headscope.engine.model import Model
-from headscope.experiments.analysis import head_effects as effects
-from headscope.experiments.analysis.head_effects import Ends, correlate_heads, share_of
+from headscope.experiments.analysis.heads import head_effects as effects
+from headscope.experiments.analysis.heads.head_effects import Ends, correlate_heads, share_of
 from headscope.experiments.summary import with_interval
 from headscope.experiments.tuned import ABLATION_BATCH, TaskRun, ignore_truncation
 from headscope.results.stamp import read_provenance

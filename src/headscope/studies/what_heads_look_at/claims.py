@@ -7,8 +7,8 @@ import numpy as np
 import xarray as xr
 
 from headscope.experiments import judging
-from headscope.experiments.analysis.no_op import GROUPS
-from headscope.experiments.analysis.surface import BROAD, HALF
+from headscope.experiments.analysis.heads.surface import BROAD, HALF
+from headscope.experiments.analysis.tokens.no_op import GROUPS
 from headscope.experiments.claims import Claim, JudgedClaim, Threshold
 from headscope.studies.what_heads_look_at import paper
 

@@ -14,8 +14,10 @@ from headscope.data.reading.read import read
 from headscope.engine.fingerprint import fingerprint_model
 from headscope.engine.load import load
 from headscope.engine.model import Model
-from headscope.experiments.analysis import networks, no_op, surface
-from headscope.experiments.analysis.relation_heads import read_relations
+from headscope.experiments.analysis.heads import surface
+from headscope.experiments.analysis.heads.relation_heads import read_relations
+from headscope.experiments.analysis.models import networks
+from headscope.experiments.analysis.tokens import no_op
 from headscope.experiments.steps import Steps
 from headscope.experiments.tasks import TaskData, read_bundled, read_files
 from headscope.experiments.tuned import ignore_truncation

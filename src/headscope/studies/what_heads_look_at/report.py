@@ -8,7 +8,8 @@ from headscope.core import catalog
 from headscope.core.document import Document, Paragraph, Part, Section
 from headscope.core.prose import count_noun
 from headscope.core.study import Results
-from headscope.experiments.analysis import no_op, probe_numbers, surface
+from headscope.experiments.analysis.heads import probe_numbers, surface
+from headscope.experiments.analysis.tokens import no_op
 from headscope.experiments.claims import JudgedClaim
 from headscope.experiments.rendering import report
 from headscope.experiments.rendering.no_op_figures import answer_table, describe_no_ops, draw_no_ops, no_op_table

@@ -10,7 +10,7 @@ import xarray as xr
 from headscope.ablation.changes import compare_scores
 from headscope.engine.load import load, silence_transformers
 from headscope.engine.model import Model
-from headscope.experiments.analysis.disabled import METRICS
+from headscope.experiments.analysis.heads.disabled import METRICS
 from headscope.experiments.summary import with_interval
 from headscope.experiments.tuned import TaskRun
 from headscope.reporting.frames import ENDS

@@ -4,7 +4,7 @@ from contextlib import contextmanager
 from functools import partial
 from itertools import count
 
-from headscope.experiments.analysis.timing import Variant, time_interleaved
+from headscope.experiments.timing import Variant, time_interleaved
 
 
 def test_variants_take_turns_and_each_comes_first_once():

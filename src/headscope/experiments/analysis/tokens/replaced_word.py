@@ -12,7 +12,7 @@ from headscope.core.example import Example
 from headscope.core.lens import view
 from headscope.engine.capture import capture
 from headscope.engine.model import Model
-from headscope.experiments.analysis.prediction_rows import KEPT, select_rows
+from headscope.experiments.analysis.tokens.prediction_rows import KEPT, select_rows
 from headscope.plotting.facets import row_facets
 from headscope.training.score import score
 

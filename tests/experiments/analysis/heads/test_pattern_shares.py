@@ -2,7 +2,12 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from headscope.experiments.analysis.pattern_shares import COUNTS, correct_patterns, count_patterns, summarise_patterns
+from headscope.experiments.analysis.heads.pattern_shares import (
+    COUNTS,
+    correct_patterns,
+    count_patterns,
+    summarise_patterns,
+)
 from headscope.patterns import CLASSES
 from headscope.patterns.shares import read_errors
 

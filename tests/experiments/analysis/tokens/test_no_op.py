@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from headscope.experiments.analysis.no_op import GROUPS, LATE, MEASURES, ORDINARY, compare_tokens, name_no_ops
-from headscope.experiments.analysis.surface import TYPES, choose_head, describe_heads, list_heads
+from headscope.experiments.analysis.heads.surface import TYPES, choose_head, describe_heads, list_heads
+from headscope.experiments.analysis.tokens.no_op import GROUPS, LATE, MEASURES, ORDINARY, compare_tokens, name_no_ops
 from headscope.experiments.rendering.no_op_figures import answer_table, describe_no_ops
 
 DIMS = ("example", "lens", "layer", "head", "type")

@@ -8,7 +8,7 @@ import transformers
 from headscope.core.errors import InputError
 from headscope.core.example import Example
 from headscope.engine.load import load
-from headscope.experiments.analysis.masked_words import (
+from headscope.experiments.analysis.tokens.masked_words import (
     describe_agreement,
     draw_masked,
     has_masked_head,

@@ -6,7 +6,7 @@ import xarray as xr
 from scipy.stats import pearsonr, spearmanr
 
 from headscope.core.example import Example
-from headscope.experiments.analysis.head_effects import (
+from headscope.experiments.analysis.heads.head_effects import (
     choose_best,
     correlate_heads,
     effects_on,

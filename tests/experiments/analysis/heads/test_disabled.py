@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from headscope.experiments.analysis.disabled import (
+from headscope.experiments.analysis.heads.disabled import (
     average_changes,
     count_significant,
     find_best,

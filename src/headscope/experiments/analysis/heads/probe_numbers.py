@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from headscope.experiments.analysis.surface import name_head
+from headscope.experiments.analysis.heads.surface import name_head
 from headscope.reporting.frames import ENDS
 
 ALL = "all"

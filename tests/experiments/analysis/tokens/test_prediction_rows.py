@@ -6,7 +6,7 @@ import torch
 from scipy.stats import spearmanr
 
 from headscope.core.tokens import Tokens
-from headscope.experiments.analysis.prediction_rows import correlate, find_prediction_tokens
+from headscope.experiments.analysis.tokens.prediction_rows import correlate, find_prediction_tokens
 from headscope.uncertainty.correlation import dense_rank_correlation, spearman
 
 

@@ -7,7 +7,7 @@ import xarray as xr
 import headscope as hs
 from headscope.core.errors import InputError
 from headscope.core.example import Example
-from headscope.experiments.analysis.relation_heads import (
+from headscope.experiments.analysis.heads.relation_heads import (
     choose_relations,
     measure_relations,
     name_best_head,

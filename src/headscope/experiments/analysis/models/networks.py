@@ -12,7 +12,8 @@ from headscope.core.example import Example
 from headscope.engine.load import load
 from headscope.engine.loss import predicts_masked
 from headscope.engine.model import Model
-from headscope.experiments.analysis import no_op, surface
+from headscope.experiments.analysis.heads import surface
+from headscope.experiments.analysis.tokens import no_op
 from headscope.measuring.measure import measure
 from headscope.training.finetuning.finetune import finetune
 from headscope.training.score import score

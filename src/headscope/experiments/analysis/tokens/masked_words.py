@@ -19,7 +19,7 @@ from headscope.core.trace import Trace
 from headscope.engine.capture import stream
 from headscope.engine.load import load
 from headscope.engine.model import Model
-from headscope.experiments.analysis.prediction_rows import KEPT, average_heads
+from headscope.experiments.analysis.tokens.prediction_rows import KEPT, average_heads
 from headscope.plotting.facets import interval_facets
 from headscope.results.stamp import fingerprint_examples, stamp
 from headscope.training.find_task import find_task_of_head

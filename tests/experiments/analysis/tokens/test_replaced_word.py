@@ -8,7 +8,7 @@ import xarray as xr
 
 from headscope.core.example import Example
 from headscope.engine.load import load
-from headscope.experiments.analysis.replaced_word import (
+from headscope.experiments.analysis.tokens.replaced_word import (
     choose_kinds,
     choose_shown,
     draw_replaced,
