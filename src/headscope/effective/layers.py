@@ -166,8 +166,7 @@ def _find_bases(layers: Sequence[_Layer], structure: Visibility, *, padded: bool
 
 
 def _stack_values(layers: Sequence[_Layer]) -> Float[Tensor, "layer batch value_head key value"]:
-    values = torch.stack([layer.values for layer in layers]) if len(layers) > 1 else layers[0].values[None]
-    return at_least_float32(values)
+    return torch.stack([layer.values for layer in layers]) if len(layers) > 1 else layers[0].values[None]
 
 
 def _apply_basis(layer: _Layer, basis: Basis, count: Tensor, left: Tensor | None) -> EffectiveLayer:
@@ -194,7 +193,7 @@ def _project_heads(layer: _Layer, basis: Basis, left: Tensor | None = None) -> F
 def _compute_rows(layers: Sequence[_Layer], structure: Visibility) -> Iterator[EffectiveLayer]:
     """Project where queries differ in the keys they see; n and rank are those of the query that sees most."""
     visible, heads = layers[0].visible, layers[0].attention.shape[1]
-    values = _stack_values(layers)
+    values = at_least_float32(_stack_values(layers))
     rows = project_rows([layer.attention for layer in layers], values, visible, structure)
     widest = structure.counts.argmax(-1).to(visible.device)
     count = structure.key_counts.to(visible.device)[:, None].expand(-1, heads)

@@ -19,6 +19,8 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from headscope.core.errors import InputError
+from headscope.core.trace import at_least_float32
+from headscope.core.transfer import copy_to_host_async
 from headscope.effective.cholesky import GRAM_ERROR, cholesky_inverse, orthonormalize, proves_rank
 
 WELL_CONDITIONED = 64.0
@@ -89,7 +91,7 @@ def column_bases(
 ) -> list[Basis]:
     """Return the bases of each layer. The host waits for a GPU once, or twice where only some examples are short.
 
-    `counts` is the number of visible keys of each problem, on the CPU.
+    `counts` is the number of visible keys of each problem, on the CPU. Bases of values in half precision are float32.
     """
     least, most = (int(bound) for bound in counts.aminmax())
     visible = values if least == keys.shape[-1] else values * keys[..., None]
@@ -97,10 +99,11 @@ def column_bases(
         check_finite(values)
         tolerance = rank_tolerance(counts, values.shape[-1], torch.float64)
         return [Basis(*_svd_basis(layer, keys, tolerance)) for layer in visible]
-    if most <= values.shape[-1]:
-        return _short_bases(visible, keys, counts)
     if least > values.shape[-1]:
         return _tall_bases(visible, keys, counts)
+    visible = at_least_float32(visible)
+    if most <= values.shape[-1]:
+        return _short_bases(visible, keys, counts)
     short = counts <= values.shape[-1]
     few, more = (mask.nonzero()[:, 0].to(values.device) for mask in (short, ~short))
     parts = (
@@ -129,6 +132,7 @@ def _tall_bases(values: Tensor, keys: Tensor, counts: Tensor) -> list[Basis]:
     bases, inverse, condition = prove_bases(values, counts)
     if bases is not None:
         return bases
+    values = at_least_float32(values)
     right = orthonormalize(values.double() @ inverse.mT.nan_to_num()).to(values.dtype)
     rank = torch.full(keys.shape[:1], values.shape[-1], device=values.device)
     lost = ~proves_rank(condition, rank_tolerance(counts, values.shape[-1]).to(values.device))
@@ -141,18 +145,20 @@ def prove_bases(
     """Return the bases of each layer if all problems are proved to have full rank, R⁻ᵀ, and the condition bounds."""
     value, wide = values.shape[-1], values.double()
     inverse, norm, condition = cholesky_inverse(wide.mT @ wide)
-    right = wide @ inverse.mT if values.is_cuda else None  # a GPU computes this while the host waits for the bounds
-    worst, limit = condition.amax(-1).tolist(), float(rank_tolerance(counts, value).max())  # the one synchronisation
+    bounds = copy_to_host_async([condition.amax(-1)])
+    right = wide @ inverse.mT if values.is_cuda else None  # a GPU computes this while the host reads the bounds
+    worst, limit = bounds()[0].tolist(), float(rank_tolerance(counts, value).max())  # the one synchronisation
     rank = torch.full(values.shape[1:2], value, device=values.device)
     if not all(bound * limit * (1 + GRAM_ERROR * bound**2) < 1 for bound in worst):  # NaN: not proved
         return None, inverse, condition
     well = WELL_CONDITIONED * min(1.0, value / 64) ** 0.75
     if right is None and max(worst) <= well and float(norm.amax()) < torch.finfo(torch.float32).max:
-        thin = inverse.mT.to(values.dtype)
-        return [Basis(right, rank, part) for right, part in zip(values @ thin, thin, strict=True)], inverse, condition
+        thin = inverse.mT.float()
+        rights = values.float() @ thin
+        return [Basis(right, rank, part) for right, part in zip(rights, thin, strict=True)], inverse, condition
     right = wide @ inverse.mT if right is None else right
     right = right if max(worst) <= NEARLY_ORTHONORMAL else orthonormalize(right)
-    return [Basis(part, rank) for part in right.to(values.dtype)], inverse, condition
+    return [Basis(part, rank) for part in right.float()], inverse, condition
 
 
 def _short_bases(values: Tensor, keys: Tensor, counts: Tensor) -> list[Basis]:

@@ -49,9 +49,11 @@ def analyze_mask(visible: Visible) -> Visibility:
     """Return the structure of a mask; computed once for a tensor, since layers often share one."""
     if visible.is_inference() or torch.is_inference_mode_enabled():  # inference tensors do not count their changes
         return _analyze(visible)
-    if visible not in _CACHE or _CACHE[visible][0] != visible._version:
-        _CACHE[visible] = visible._version, _analyze(visible)
-    return _CACHE[visible][1]
+    version, structure = _CACHE.get(visible, (None, None))
+    if structure is None or version != visible._version:
+        structure = _analyze(visible)
+        _CACHE[visible] = visible._version, structure
+    return structure
 
 
 _CACHE: MutableMapping[Tensor, tuple[int, Visibility]] = WeakIdKeyDictionary()

@@ -130,7 +130,8 @@ class _Pass(threading.local):
         self.heads: dict[str, list[int]] = {}  # the number of heads of each layer so far, at each site
         self.own: Visible | None = None  # which keys the queries of the last self-attention saw
         self.began = True  # whether no attention was computed since a module was called
-        self.masks: dict[Any, tuple[Any, Visible]] = {}  # masks of this pass, kept alive so that no id is reused
+        # masks of this pass, kept alive so that no id is reused, what they let be seen, and by which rows, None for all
+        self.masks: dict[Any, tuple[Any, Visible, Tensor | None]] = {}
 
 
 @dataclass(eq=False)
@@ -161,19 +162,21 @@ class _Editor:
             return call.context
         values = repeat_value_heads(call.values, call.attention.shape[1])
         group = values.shape[1] // call.values.shape[1]
-        visible = self._visible(call, site)
+        visible, seeing = self._visible(call, site)
         own = self._own_visible(visible, site)
         heads = LayerHeads(site, layer, call.attention, values, call.context, visible, product, group, own)
         for edit in edits:
-            heads = _apply(edit, heads, padded=call.mask is not None)
+            heads = _apply(edit, heads, seeing)
         return heads.context
 
-    def _visible(self, call: AttentionCall, site: str) -> Visible:
-        """Return which keys each query sees; layers with the same mask share one tensor."""
+    def _visible(self, call: AttentionCall, site: str) -> tuple[Visible, Bool[Tensor, "batch 1 query 1"] | None]:
+        """Return which keys each query sees, and which queries see any; layers with the same mask share the tensors."""
         key = site, id(call.mask), call.attention.shape, call.attention.device
         if key not in self.current.masks:
-            self.current.masks[key] = call.mask, _visible(call, site)
-        return self.current.masks[key][1]
+            visible = _visible(call, site)
+            seeing = None if call.mask is None else visible.any(-1)[:, None, :, None]
+            self.current.masks[key] = call.mask, visible, seeing
+        return self.current.masks[key][1:]
 
     def _own_visible(self, visible: Visible, site: str) -> Bool[Tensor, "batch query _"] | None:
         """Return what the queries of cross-attention saw in the self-attention before: there padding sees nothing."""
@@ -224,8 +227,8 @@ class _Editor:
             edit.check_heads(self.current.heads)
 
 
-def _apply(edit: Edit, heads: LayerHeads, *, padded: bool) -> LayerHeads:
-    """Return the heads with the context that an edit gives them; rows of padding keep theirs."""
+def _apply(edit: Edit, heads: LayerHeads, seeing: Bool[Tensor, "batch 1 query 1"] | None) -> LayerHeads:
+    """Return the heads with the context that an edit gives them; rows that see nothing, of padding, keep theirs."""
     context = edit(heads)
     if context is None:
         return heads
@@ -235,8 +238,8 @@ def _apply(edit: Edit, heads: LayerHeads, *, padded: bool) -> LayerHeads:
             f"value), but gave {list(context.shape)}."
         )
     context = context.to(heads.context.dtype)
-    if padded:
-        context = torch.where(heads.visible.any(-1)[:, None, :, None], context, heads.context)
+    if seeing is not None:
+        context = torch.where(seeing, context, heads.context)
     return replace(heads, context=context, product=heads.context if heads.product is None else heads.product)
 
 

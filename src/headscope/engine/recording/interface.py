@@ -232,7 +232,8 @@ def _find_configs(modules: Iterable[Any]) -> list[Any]:
     from transformers import PreTrainedConfig
 
     configs: dict[int, Any] = {}
-    stack = [module.__dict__.get("config") for module in modules]
+    own = (module.__dict__.get("config") for module in modules)
+    stack = list({id(config): config for config in own if config is not None}.values())
     while stack:
         config = stack.pop()
         if id(config) not in configs and isinstance(config, PreTrainedConfig):
