@@ -11,8 +11,8 @@ from study_facts import RESULTS  # beside this file
 
 from headscope.core.prose import count_noun, join_words
 from headscope.experiments.analysis.heads import probe_numbers, surface
-from headscope.experiments.analysis.models.networks import PRETRAINED
-from headscope.experiments.analysis.tokens.no_op import GROUPS
+from headscope.experiments.analysis.models.networks import PRETRAINED, describe_quality
+from headscope.experiments.analysis.tokens.no_op import GROUPS, begin_sentence
 from headscope.experiments.claims import HOLDS, MOOT, NOT_REPRODUCED, UNDECIDED, JudgedClaim, TaskVerdict
 from headscope.experiments.rendering.sentences import conjugate
 from headscope.experiments.seeds import combine_seeds
@@ -25,6 +25,9 @@ STEM = "what_heads_look_at_"
 TREEBANKS = ("EWT", "GUM")
 PROBES = ("dependency", "attention", "attention_and_words")
 SHOWN = ("cls", "sep", "period_comma")
+KINDS = (HOLDS, NOT_REPRODUCED, UNDECIDED, MOOT)
+PARTS = {"surface": "surface and clusters", "no-op": "no-ops", "syntax": "single relations",
+         "trees": "syntax as a whole", "coreference": "coreference"}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -47,11 +50,11 @@ class HeadFacts:
         """What tokens count in each model and those that were tuned from it, seeds combined."""
         return {label: combine_seeds(data) for label, data in self.no_op.items()}
 
-    def trees(self, label: str, treebank: str) -> dict[str, xr.Dataset]:
-        """Return the results of the probes of syntax of one model on one treebank, with raw attention and seed 0."""
+    def trees(self, label: str, treebank: str, attention: str = "raw", seed: int = 0) -> dict[str, xr.Dataset]:
+        """Return the results of the probes of syntax of one model on one treebank, with one kind of attention."""
         parts = {}
         for name, data in self.probes.items():
-            where = {"model": label, "treebank": treebank, "attention": "raw", "seed": 0}
+            where = {"model": label, "treebank": treebank, "attention": attention, "seed": seed}
             where = {axis: value for axis, value in where.items() if axis in data.dims}
             if any(value not in data[axis].values for axis, value in where.items()):
                 continue
@@ -102,6 +105,8 @@ def read_facts(folder: Path = RESULTS) -> HeadFacts:
         label = path.stem.removeprefix(STEM)
         part = next((name for name in ("no_op", "clusters") if label.endswith(f"_{name}")), "")
         parts[part][label.removesuffix(f"_{part}") if part else label] = open_result(path)
+    for label, clusters in parts["clusters"].items():
+        parts[""][label] = surface.add_layer_test(parts[""][label], clusters)
     probes = {name: folder / f"probes_{name}.nc" for name in PROBES}
     known = {name: open_result(path) for name, path in probes.items() if path.is_file()}
     coreference = {path.stem.removeprefix("coreference_"): open_result(path)
@@ -156,8 +161,11 @@ def describe_answer(facts: HeadFacts) -> str:
             answers = [find_answer(facts, *pair, group, measure)[0] for pair in attended]
             known = [answer for answer in answers if answer != MOOT]
             if known:
-                parts.append(f"{known.count('no-op')} of {len(known)} by {measure}")
-        text = f"{GROUPS[group]} is attended to more than an ordinary token in {len(attended)} of {len(pairs)} networks"
+                open_ones = known.count(UNDECIDED)
+                parts.append(f"{known.count('no-op')} of {len(known)} by {measure}"
+                             + (f" ({open_ones} undecided)" if open_ones else ""))  # fmt: skip
+        subject = begin_sentence(group, "is attended to", "are attended to")
+        text = f"{subject} more than an ordinary token in {len(attended)} of {len(pairs)} networks"
         sentences.append(f"{text}, and a no-op in {join_words(parts)}." if parts else f"{text}.")
     return " ".join(sentences)
 
@@ -184,22 +192,37 @@ def is_no_op_by_all(facts: HeadFacts) -> str:
 def describe_claims(facts: HeadFacts) -> str:
     """Return how many verdicts are of which kind."""
     verdicts = [task.verdict for claim in facts.every for task in claim.tasks]
-    kinds = [HOLDS, NOT_REPRODUCED, UNDECIDED, MOOT]
     counts = join_words(
-        f"{verdicts.count(kind)} {conjugate(kind, verdicts.count(kind))}" for kind in kinds if verdicts.count(kind)
+        f"{verdicts.count(kind)} {conjugate(kind, verdicts.count(kind))}" for kind in KINDS if verdicts.count(kind)
     )
     return f"Of {len(verdicts)} verdicts: {counts}."
 
 
+def count_frame(facts: HeadFacts) -> pd.DataFrame:
+    """Return the number of each verdict by part, all models together."""
+    rows = {}
+    for part, title in PARTS.items():
+        verdicts = [task.verdict for parts in facts.judged.values() for claim in parts.get(part, ())
+                    for task in claim.tasks]  # fmt: skip
+        if verdicts:
+            rows[title] = {kind: verdicts.count(kind) for kind in KINDS}
+    return pd.DataFrame.from_dict(rows, "index").rename_axis("verdicts on")
+
+
 def verdict_frame(facts: HeadFacts, part: str) -> pd.DataFrame:
-    """Return the verdicts on the claims of one part, with their numbers, a column for each model and task."""
+    """Return the verdicts on the claims of one part, with their numbers, a column for each model and task.
+
+    Each relation has a row in place of a column.
+    """
     rows: dict[str, dict[str, str]] = {}
     for label, parts in facts.judged.items():
         for claim in parts.get(part, ()):
             for task in claim.tasks:
-                column = label if part == "surface" else f"{label}, {task.task}"
-                rows.setdefault(claim.text.rstrip("."), {})[column] = f"{task.verdict}: {task.figures}"
-    return pd.DataFrame.from_dict(rows, "index").rename_axis("claim").fillna("–")
+                column = label if part in ("surface", "syntax") else f"{label}, {task.task}"
+                row = task.task if part == "syntax" else claim.text.rstrip(".")
+                rows.setdefault(row, {})[column] = f"{task.verdict}: {task.figures}"
+    title = "relation" if part == "syntax" else "claim"
+    return pd.DataFrame.from_dict(rows, "index").rename_axis(title).fillna("–")
 
 
 def describe_heads(facts: HeadFacts) -> str:
@@ -231,7 +254,7 @@ def describe_tuned(facts: HeadFacts) -> str:
             continue
         tuning = read_provenance(facts.no_op[label])["tuning"]
         seeds = count_noun(facts.no_op[label].sizes.get("seed", 1), "seed")
-        parts = [f"a {name} ({tuning[name]}; {row['metric'].values} {float(row['quality']):.3g} on {int(row['n']):,} "
-                 "inputs)" for name in names for row in [data.sel(task=name)]]  # fmt: skip
+        parts = [f"a {name} ({tuning[name]}; {describe_quality(row)} on {int(row['n']):,} inputs)"
+                 for name in names for row in [data.sel(task=name)]]  # fmt: skip
         sentences.append(f"{label} was tuned with {seeds} to {join_words(parts)}; tokens are compared on {n:,} inputs.")
     return " ".join(sentences)

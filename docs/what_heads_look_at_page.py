@@ -36,6 +36,7 @@ def page(facts: HeadFacts) -> bytes:
         "plain": _answer_plainly(facts),
         "answer": said.describe_answer(facts), "answers": to_grid(said.answer_frame(facts)),
         "tests": max(claim.tests for claim in facts.every), "counts": said.describe_claims(facts),
+        "parts": to_grid(said.count_frame(facts)), "documents": tables.count_documents(facts),
         "surface": to_grid(said.verdict_frame(facts, "surface")), "heads": said.describe_heads(facts),
         "alike": tables.describe_clusters(facts), "syntax": tables.report_syntax(facts),
         "coreference": tables.report_coreference(facts), "perplexity": tables.describe_perplexity(facts),
@@ -62,7 +63,7 @@ def draw_depth(facts: HeadFacts) -> Figure:
     """Draw shares by layer: a row for each model, a column for each lens."""
     rows: dict[str, dict[str, xr.Dataset]] = {}
     for label, data in facts.surface.items():
-        lines = select_interval(_number_layers(data), "share_layer", 100).sel(target=list(DEPTH))
+        lines = select_interval(data.isel(task=0, drop=True), "share_layer", 100).sel(target=list(DEPTH))
         lines = lines.assign_coords(target=[TITLES[name] for name in DEPTH])
         rows[f"{label} (%)"] = {str(lens): lines.sel(lens=lens, drop=True).rename(target="lens")
                                 for lens in data["lens"].values}  # fmt: skip
@@ -72,14 +73,10 @@ def draw_depth(facts: HeadFacts) -> Figure:
 def draw_entropy(facts: HeadFacts) -> Figure:
     """Draw the entropy of all rows and of the row of [CLS] by layer, a row for each model."""
     names = {"all tokens": "entropy_layer", "[CLS]": "cls_entropy_layer"}
-    rows = {f"{label} (nats)": {title: select_interval(_number_layers(data), name) for title, name in names.items()}
+    rows = {f"{label} (nats)": {title: select_interval(data.isel(task=0, drop=True), name)
+                                for title, name in names.items()}
             for label, data in facts.surface.items()}  # fmt: skip
     return interval_facets(rows, x="layer", label="layer", lines=True)
-
-
-def _number_layers(data: xr.Dataset) -> xr.Dataset:
-    """Return the first task, with layers from 1."""
-    return data.isel(task=0, drop=True).assign_coords(layer=[int(layer) + 1 for layer in data["layer"].values])
 
 
 def draw_clusters(facts: HeadFacts) -> Figure:

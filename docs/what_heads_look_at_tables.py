@@ -15,7 +15,7 @@ from headscope.core.document import Document, Picture
 from headscope.core.prose import join_words
 from headscope.experiments.analysis.heads import probe_numbers
 from headscope.experiments.analysis.models.networks import MASKED
-from headscope.experiments.claims import HOLDS, MOOT
+from headscope.experiments.claims import HOLDS, MOOT, judge
 from headscope.experiments.rendering.sentences import describe_tests
 from headscope.experiments.thresholds import threshold_table
 from headscope.reporting.markdown import to_markdown
@@ -100,7 +100,9 @@ def report_syntax(facts: HeadFacts) -> str:
         return ""
     return read_template("what_heads_look_at_syntax").format(
         sentence=describe_syntax(facts),
+        whole=to_grid(said.verdict_frame(facts, "trees")),
         relations=to_grid(relation_frame(facts)),
+        variants=to_grid(variant_frame(facts)),
         uas=to_grid(uas_frame(facts)),
         attention=paper.UAS["attention"],
         words=paper.UAS["attention_and_words"],
@@ -139,7 +141,8 @@ def uas_frame(facts: HeadFacts) -> pd.DataFrame:
                     own = predictor in ("head", "probe", "random_weights")
                     if not np.isfinite(value) or not (own or (name == "dependency" and task != "control")):
                         continue
-                    title = {"head": "one head", "probe": name, "random_weights": f"{name}, random weights"}
+                    own_name = "one head" if name == "dependency" else name
+                    title = {"head": own_name, "probe": name, "random_weights": f"{own_name}, random weights"}
                     text = title.get(predictor, predictor).replace("_", " ") + (
                         ", control" if task == "control" else ""
                     )
@@ -149,18 +152,77 @@ def uas_frame(facts: HeadFacts) -> pd.DataFrame:
 
 def describe_syntax(facts: HeadFacts) -> str:
     """Return the honest sentence: for how many relations some head is better than the best offset, and overall."""
-    parts, best = [], []
+    parts, best, always = [], [], variant_frame(facts)["in all halves"]
     for label, treebank in facts.treebanks:
         (judged,) = facts.judged[f"{label}, {treebank}"]["syntax"]
         verdicts = [task.verdict for task in judged.tasks if task.verdict != MOOT]
-        parts.append(f"{verdicts.count(HOLDS)} of {len(verdicts)} ({label}, {treebank})")
+        parts.append(f"{verdicts.count(HOLDS)} of {len(verdicts)} ({label}, {treebank}; "
+                     f"{always[f'{label}, {treebank}']} with every division)")  # fmt: skip
         whole = facts.trees(label, treebank)["dependency"].sel(task="dependency", relation=probe_numbers.ALL)
         best.append(100 * float(whole["accuracy"].sel(predictor="head")))
     return (
-        f"Some head finds a relation better than the best fixed offset, by 5 points or more, for {join_words(parts)} "
-        f"relations. No head knows syntax as a whole: the best one finds {min(best):.0f} to {max(best):.0f} % of all "
-        "other words."
+        f"No head of these models knows syntax as a whole: the best one finds the syntactic head of {min(best):.0f} to "
+        f"{max(best):.0f} % of the words. Single relations have heads that find them better than the best fixed "
+        f"offset, by 5 points or more: {join_words(parts)} relations. For the others that is not shown."
     )
+
+
+def variant_frame(facts: HeadFacts) -> pd.DataFrame:
+    """Return how many relations have a better head, with other halves of the documents and other attention."""
+    rows = {}
+    for label, treebank in facts.treebanks:
+        (judged,) = facts.judged[f"{label}, {treebank}"]["syntax"]
+        data, verdicts, row = facts.probes["dependency"], {}, {}
+        kinds = [name for name in map(str, data["attention"].values) if name != "raw"]
+        divisions = [("raw", int(seed)) for seed in data["seed"].values]
+        for attention, seed in [*divisions, *((name, 0) for name in kinds)]:
+            parts = facts.trees(label, treebank, attention, seed)
+            if "dependency" not in parts:
+                continue
+            again = judge(judged.claim, probe_numbers.number_relations(parts["dependency"]), judged.tests)
+            verdicts[attention, seed] = {task.task: task.verdict for task in again.tasks}
+            title = f"raw, halves {seed}" if attention == "raw" else attention
+            row[title] = f"{list(verdicts[attention, seed].values()).count(HOLDS)} of {len(again.tasks)}"
+        same = [verdicts[key] for key in divisions if key in verdicts]
+        row["in all halves"] = str(sum(all(one.get(name) == HOLDS for one in same) for name in same[0]))
+        row["in some, not all"] = str(sum(0 < [one.get(name) for one in same].count(HOLDS) < len(same)
+                                          for name in same[0]))  # fmt: skip
+        rows[f"{label}, {treebank}"] = row
+    return pd.DataFrame.from_dict(rows, "index").rename_axis("model, treebank").fillna("–")
+
+
+def count_documents(facts: HeadFacts) -> str:
+    """Return in a sentence on how few documents of a treebank some intervals rest; nothing without treebanks."""
+    runs = [run for data in facts.probes.values() for run in read_provenance(data).get("runs", ())]
+    least = min(runs, key=lambda run: run["documents"], default=None)
+    if least is None:
+        return ""
+    return (f"\n- Intervals of probes are from a bootstrap of documents, of which {least['treebank']} has as "
+            f"few as {least['documents']} to report on: so few give intervals that are rather too narrow.")  # fmt: skip
+
+
+def describe_coreference(facts: HeadFacts) -> str:
+    """Return the honest sentence: how many antecedents one head and the baselines find in each set."""
+    parts, unbeaten = [], []
+    first = next(iter(facts.coreference.values()))
+    for name in map(str, first["data"].values):
+        heads, scores = [], []
+        for label, data in facts.coreference.items():
+            part = data.sel(data=name, kind="all").isel(task=0)
+            part = part.sel(lens="raw") if "lens" in part.dims else part
+            score = {key: 100 * float(part["accuracy"].sel(predictor=key))
+                     for key in ("head", "rules", "head_match", "nearest")}  # fmt: skip
+            heads.append(f"{score['head']:.0f} % ({label})")
+            scores.append(score["head"])
+        simple = (f"rules find {score['rules']:.0f} %, a match of head words {score['head_match']:.0f} % and the "
+                  f"nearest mention {score['nearest']:.0f} %")  # fmt: skip
+        if score["rules"] == score["head_match"] == score["nearest"]:  # no words to match
+            simple = f"every baseline finds {score['nearest']:.0f} %"
+        elif max(scores) <= score["rules"]:
+            unbeaten.append(name)
+        parts.append(f"{join_words(heads)} on {name}, where {simple}")
+    rules = f" No head is above simple rules on {join_words(unbeaten)}." if unbeaten else ""
+    return f"One head finds the antecedents of {'; '.join(parts)}.{rules}"
 
 
 def report_coreference(facts: HeadFacts) -> str:
@@ -169,4 +231,6 @@ def report_coreference(facts: HeadFacts) -> str:
         return ""
     theirs = paper.table_of_coreference()["all"].to_dict()
     verdicts = to_grid(said.verdict_frame(facts, "coreference"))
-    return read_template("what_heads_look_at_coreference").format(verdicts=verdicts, **theirs)
+    return read_template("what_heads_look_at_coreference").format(
+        verdicts=verdicts, sentence=describe_coreference(facts), **theirs
+    )

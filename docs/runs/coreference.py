@@ -6,8 +6,8 @@ the results are written as docs/results/coreference_MODEL.nc:
     python docs/runs/coreference.py run --gum en_gum-dev.conllu --device cuda --out FOUND
     python docs/runs/coreference.py join FOUND --out docs/results
 
-The files in docs/results are of reduced runs on a CPU: `--sources GUM GAP Winogender --lenses raw --limit 720`, of
-e5-small with `--no-random-weights`. The page shows whatever data, attention and predictors the files have.
+Runs on different data (`--sources`) may be parallel, too: give all their folders to `join`, as for docs/results. The
+page shows whatever data, attention and predictors the files have.
 
 GAP and Winogender come with the package. Runs write small files of plain arrays into FOUND, and need no HDF5.
 """

@@ -56,9 +56,7 @@ def surface(chosen: argparse.Namespace) -> None:
     options: dict[str, Any] = {"max_length": LENGTH, "progress": False, "batch_size": BATCH}
     clusters = measure_clusters(model, inputs, **options)
     numbers = measure_surface(model, inputs, **options)
-    p = float(clusters["p"].sel(lens="raw"))
-    numbers = numbers.assign({f"layer_p{end}": p for end in ("", "_low", "_high")}).expand_dims(task=[NAME])
-    for part, data in (("surface", numbers), ("clusters", clusters.drop_attrs(deep=False))):
+    for part, data in (("surface", numbers.expand_dims(task=[NAME])), ("clusters", clusters.drop_attrs(deep=False))):
         write_npz(stamp(data, **facts), chosen.out / f"{label}.what_heads_look_at.{part}.npz")
 
 

@@ -54,7 +54,8 @@ class Claim:
     `exact`, and again with those of the paper's code, `published`; without them the quantity has no lenses. It does not
     apply to the tasks `but_on`, which the paper excepts. `applies` returns why a claim cannot be judged on a task, or
     nothing; `figures` returns numbers that explain the verdict. It is undecided on fewer than `fewest` inputs. The
-    quantity cannot lie outside `limits`, such as −1 and 1 for a correlation, and nor do widened intervals of it.
+    quantity cannot lie outside `limits`, such as −1 and 1 for a correlation, and nor do widened intervals of it. A
+    `p_value` is shown without an interval: it has none.
     """
 
     text: str
@@ -68,7 +69,8 @@ class Claim:
     exact: tuple[str, ...] = ()
     published: tuple[str, ...] = ()
     contrast: str = CODE  # what makes the difference between exact and published
-    percent: bool = False  # a share, between 0 and 1
+    percent: bool = False  # a share, between 0 and 1; with limits, a difference of shares
+    p_value: bool = False
     limits: tuple[float, float] = (-inf, inf)
     but_on: tuple[str, ...] = ()
     applies: Callable[[xr.Dataset], str] | None = None
@@ -237,15 +239,18 @@ def read_intervals(
     widened = [Interval(*map(float, seed)).widen(factor) for seed in zip(*ends, strict=True)]
     if claim.direction in CHANGES:
         return tuple(widened)
-    limits = (0.0, 1.0) if claim.percent else claim.limits
+    limits = (0.0, 1.0) if claim.percent and not isfinite(claim.limits[0]) else claim.limits
     return tuple(interval.clip(*limits) if isfinite(limits[0]) else interval for interval in widened)
 
 
 def format_interval(claim: Claim, interval: Interval, *, ends: bool = True) -> str:
     """Return a number with its interval and unit, such as −12 % [−15, −9]."""
+    if claim.p_value:
+        return f"p = {interval.value:.2g}"
     scale, form, unit = 1, ".3f", ""
     if claim.percent:
-        scale, form, unit = 100, ".1f", " points" if claim.direction in CHANGES else " %"
+        differs = claim.direction in CHANGES or isfinite(claim.limits[0])
+        scale, form, unit = 100, ".1f", " points" if differs else " %"
     elif claim.relative:
         scale, form, unit = 100, ".0f", " %"
     value, low, high = (format_signed(scale * end, form) for end in (interval.value, interval.low, interval.high))

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from headscope.core.prose import join_words
-from headscope.experiments.analysis.tokens.no_op import GROUPS, name_no_ops
+from headscope.experiments.analysis.tokens.no_op import GROUPS, begin_sentence, name_no_ops
 from headscope.experiments.summary import list_tasks
 from headscope.plotting import canvas, series, theme
 from headscope.reporting.frames import Quantity, to_frame
@@ -93,7 +93,8 @@ def describe_no_ops(network: xr.Dataset) -> str:
         title, answers = GROUPS[group], name_no_ops(network, group)
         raw = float(network["ratio"].sel(group=group, measure="raw"))
         if not answers:
-            sentences.append(f"{title} is not attended to more than an ordinary token ({raw:.2g} ×).")
+            verb = begin_sentence(group, "is not", "are not")
+            sentences.append(f"{verb} attended to more than an ordinary token ({raw:.2g} ×).")
             continue
         kinds = {kind: [name for name, answer in answers.items() if answer == kind] for kind in ("no-op", "counts")}
         means = {name: f"{name} ({float(network['ratio'].sel(group=group, measure=name)):.2g} ×)" for name in answers}
@@ -101,7 +102,8 @@ def describe_no_ops(network: xr.Dataset) -> str:
         if kinds["no-op"]:
             parts.append(f"a no-op by {join_words(means[name] for name in kinds['no-op'])}")
         if kinds["counts"]:
-            parts.append(f"none by {join_words(means[name] for name in kinds['counts'])}")
-        text = ", and ".join(parts) or "open by every other measure"
+            never = "not by" if parts else "not a no-op by"
+            parts.append(f"{never} {join_words(means[name] for name in kinds['counts'])}")
+        text = ", but ".join(parts) or "open by every other measure"
         sentences.append(f"Attention to {title} ({raw:.2g} × that to an ordinary token) is {text}.")
     return " ".join(sentences)

@@ -8,7 +8,7 @@ import xarray as xr
 
 from headscope.experiments import judging
 from headscope.experiments.analysis.heads.surface import BROAD, HALF
-from headscope.experiments.analysis.tokens.no_op import GROUPS
+from headscope.experiments.analysis.tokens.no_op import begin_sentence
 from headscope.experiments.claims import Claim, JudgedClaim, Threshold
 from headscope.studies.what_heads_look_at import paper
 
@@ -53,7 +53,7 @@ def _require(*names: str) -> Any:
 
 
 def _lead(text: str, quantity: str) -> Claim:
-    return Claim(text, quantity, direction="above", threshold=SIGN, **RAW)
+    return Claim(text, quantity, direction="above", threshold=SIGN, percent=True, limits=(-1.0, 1.0), **RAW)
 
 
 SURFACE = (
@@ -78,7 +78,8 @@ SURFACE = (
     Claim("In the last layer, [CLS] attends more broadly than other tokens.", "cls_entropy_last", direction="above",
           threshold=SIGN, **RAW),
     Claim("Heads of one layer attend alike.", "layer_p", direction="below", threshold=ALIKE,
-          applies=_require("layer_p"), **SOURCE),
+          p_value=True, applies=_require("layer_p"), **SOURCE,
+          figures=lambda task: f"{float(task['layer_difference']):.3f} nats further apart between layers"),
 )  # fmt: skip
 """Judged on raw attention of the model as it came."""
 
@@ -96,8 +97,8 @@ def _no_op(group: str, measure: str) -> Claim:
         known = np.isfinite(float(network["ratio"].sel(group=group, measure=measure)))
         return "" if known else "it needs a loss, or a text with such a token"
 
-    verb = "is attended to" if measure == "raw" else "counts"
-    return Claim(f"{GROUPS[group]} {verb} {BY[measure]}.", "ratio", {"group": group, "measure": measure},
+    verbs = ("is attended to", "are attended to") if measure == "raw" else ("counts", "count")
+    return Claim(f"{begin_sentence(group, *verbs)} {BY[measure]}.", "ratio", {"group": group, "measure": measure},
                  "above" if measure == "raw" else "below", threshold=EQUAL, applies=applies,
                  source="clark2019" if measure in ("raw", "gradient") else "")  # fmt: skip
 
@@ -126,7 +127,8 @@ COREFERENCE = (
           percent=True, **SOURCE),
     Claim("One head finds antecedents better than a match of head words.", "match_gain", {}, "rises", threshold=MATCH,
           percent=True, **SOURCE),
-    Claim("One head is close to simple rules.", "rules_gain", direction="above", threshold=RULES, **SOURCE),
+    Claim("One head is close to simple rules.", "rules_gain", direction="above", threshold=RULES,
+          percent=True, limits=(-1.0, 1.0), **SOURCE),
 )  # fmt: skip
 """Judged on sets of coreference in place of tasks."""
 

@@ -70,8 +70,7 @@ def measure_all(
         probes = measure_syntax(study, base, trees, steps)
         steps.say(5, "coreference")
         probes |= {"coreference": steps.keep("coreference", partial(measure_coreference, study, base, steps))}
-    numbers = numbers.assign(layer_p=float(clusters["p"].sel(lens="raw"))).expand_dims(task=[name])
-    numbers = numbers.assign({f"layer_p{end}": numbers["layer_p"] for end in ("_low", "_high")})
+    numbers = surface.add_layer_test(numbers, clusters).expand_dims(task=[name])
     joined = tokens[0] if study.seeds == 1 else xr.concat(tokens, "seed", combine_attrs="drop")
     stamped = {"command": "headscope study what-heads-look-at", "study": "what_heads_look_at", "model": base.spec,
                "weights_hash": base.weights_hash, "data": {name: facts["inputs"]}, "n": len(inputs),

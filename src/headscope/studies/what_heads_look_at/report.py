@@ -9,6 +9,7 @@ from headscope.core.document import Document, Paragraph, Part, Section
 from headscope.core.prose import count_noun
 from headscope.core.study import Results
 from headscope.experiments.analysis.heads import probe_numbers, surface
+from headscope.experiments.analysis.models import networks as models
 from headscope.experiments.analysis.tokens import no_op
 from headscope.experiments.claims import JudgedClaim
 from headscope.experiments.rendering import report
@@ -95,11 +96,8 @@ def report_verdicts(sample: Sample, judged: dict[str, list[JudgedClaim]], seeds:
 
 def describe_quality(networks: xr.Dataset) -> str:
     """Return how good the tuned models are."""
-    parts = []
-    for name in list_tasks(networks)[TUNED:]:
-        row = networks.sel(task=name)
-        parts.append(f"{name}: {row['metric'].values} {float(row['quality']):.3g} on {row['data'].values}")
-    return "; ".join(parts)
+    rows = {name: networks.sel(task=name) for name in list_tasks(networks)[TUNED:]}
+    return "; ".join(f"{name}: {models.describe_quality(row)} on {row['data'].values}" for name, row in rows.items())
 
 
 def report_no_ops(networks: xr.Dataset) -> list[Part]:
@@ -107,10 +105,11 @@ def report_no_ops(networks: xr.Dataset) -> list[Part]:
     sizes = dict(zip(list_tasks(networks), networks["n"].values.astype(int).tolist(), strict=True))
     fewer = f"fewer than the paper's {paper.INPUTS:,} inputs" if min(sizes.values()) < paper.INPUTS else None
     sample = Sample(CAPTIONS, ", ".join(f"{name} {n:,}" for name, n in sizes.items()) + " inputs", fewer)
-    text = TEXTS["no_op"].format(quality=f"The tuned models: {describe_quality(networks)}.")
+    quality = describe_quality(networks)
+    text = TEXTS["no_op"].format(quality=f"The tuned models: {quality}." if quality else "")
     rows = {}
     for group in ("cls", "sep", "period_comma"):
-        part = networks.sel(group=group, drop=True).rename(measure="lens").assign_coords(layer=name_layers(networks))
+        part = networks.sel(group=group, drop=True).rename(measure="lens")
         rows[no_op.GROUPS[group]] = {
             name: report.select_interval(part.sel(task=name, drop=True), "ratio_layer").map(np.log2)
             for name in list_tasks(networks)
@@ -126,15 +125,10 @@ def report_no_ops(networks: xr.Dataset) -> list[Part]:
     ]
 
 
-def name_layers(data: xr.Dataset) -> list[int]:
-    """Return the numbers of layers from 1, as the paper counts."""
-    return [int(layer) + 1 for layer in data["layer"].values]
-
-
 def report_surface(numbers: xr.Dataset, sample: Sample) -> list[Part]:
     """Return shares by layer for every lens, lists of heads, and the published way to count."""
     data = numbers.isel(task=0)
-    lines = report.select_interval(data.assign_coords(layer=name_layers(data)), "share_layer", 100)
+    lines = report.select_interval(data, "share_layer", 100)
     rows = {}
     for title, targets in (("neighbours (%)", surface.TARGETS[:3]), ("special, marks (%)", surface.TARGETS[3:6])):
         part = lines.sel(target=list(targets))
@@ -160,7 +154,7 @@ def _theirs_of_lists() -> pd.DataFrame:
 
 def report_entropy(numbers: xr.Dataset, sample: Sample) -> list[Part]:
     """Return the entropy of all rows and of the row of [CLS], by layer and lens."""
-    data = numbers.isel(task=0).assign_coords(layer=name_layers(numbers))
+    data = numbers.isel(task=0)
     names = {"all tokens": "entropy_layer", "[CLS]": "cls_entropy_layer"}
     columns = {title: report.select_interval(data, name) for title, name in names.items()}
     tokens = float(np.exp(numbers["uniform_entropy"].values[0]))

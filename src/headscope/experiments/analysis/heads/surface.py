@@ -148,6 +148,13 @@ def _count_as_clark(clark: xr.Dataset) -> xr.Dataset:
     return xr.Dataset({"clark": average(table, "example").transpose("layer", "head", "target")})
 
 
+def add_layer_test(numbers: xr.Dataset, clusters: xr.Dataset) -> xr.Dataset:
+    """Return the numbers with how much further heads of different layers are apart, and the p of that difference."""
+    raw = clusters.sel(lens="raw")
+    p = {f"layer_p{end}": float(raw["p"]) for end in ("", "_low", "_high")}
+    return numbers.assign(p).assign(layer_difference=float(raw["difference"]))
+
+
 def list_heads(values: xr.DataArray, *, above: float | None = None, at_most: float | None = None) -> list[str]:
     """Return the names of the heads whose value, `layer head`, is above a number, or at most one; largest first."""
     table = values.transpose("layer", "head")

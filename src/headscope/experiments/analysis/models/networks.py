@@ -67,6 +67,12 @@ def compare_classifier(model: Model, labelled: Sequence[Example], data: str, **o
     return measured.assign(quality=float(scored[metric]), metric=metric, data=data).expand_dims(task=[CLASSIFIER])
 
 
+def describe_quality(network: xr.Dataset) -> str:
+    """Return how good one tuned model is: its perplexity, or another metric with three digits."""
+    metric, value = str(network["metric"].values), float(network["quality"])
+    return f"{metric} {value:,.0f}" if metric == "perplexity" else f"{metric} {value:.3f}"
+
+
 def join_networks(*parts: xr.Dataset) -> xr.Dataset:
     """Return the numbers of several networks along `task`; measures without a loss are NaN where there is none."""
     joined = xr.concat(parts, "task", join="outer", coords="minimal", compat="override", data_vars="all")

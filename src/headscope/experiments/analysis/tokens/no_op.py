@@ -16,7 +16,7 @@ from headscope.reporting.frames import ENDS
 from headscope.uncertainty.bootstrap import bootstrap_means, percentile_interval
 from headscope.uncertainty.intervals import Array, mean_interval
 
-GROUPS = {"cls": "[CLS]", "sep": "[SEP]", "period_comma": ". and ,", "punctuation": "punctuation"}
+GROUPS = {"cls": "[CLS]", "sep": "[SEP]", "period_comma": "periods and commas", "punctuation": "punctuation"}
 ORDINARY = {"cls": "other_text", "sep": "other_text", "period_comma": "other_text", "punctuation": "word"}
 """What a group is compared with: all other text as Clark et al. (2019) count it, words for punctuation by its tag."""
 
@@ -29,9 +29,22 @@ MEASURES: Mapping[str, str] = {
 }
 """Lenses by the names of the measures; the last two need a loss."""
 
+PLURAL = ("period_comma",)
+"""Groups whose name is a plural."""
+
 OF_WEIGHTS = ("raw", "effective", "norm")
 LATE = 5 / 12
 """Clark et al. see small gradients from layer 5 of 12 on."""
+
+
+def begin_sentence(group: str, singular: str, plural: str) -> str:
+    """Return the name of a group as the subject of a sentence, with the verb in its number.
+
+    >>> begin_sentence("sep", "counts", "count"), begin_sentence("period_comma", "counts", "count")
+    ('[SEP] counts', 'Periods and commas count')
+    """
+    title = GROUPS[group]
+    return f"{title[0].upper()}{title[1:]} {plural if group in PLURAL else singular}"
 
 
 def weigh_tokens(rows: xr.Dataset) -> xr.DataArray:
