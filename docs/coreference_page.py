@@ -6,7 +6,7 @@ from typing import Any
 import xarray as xr
 from matplotlib.figure import Figure
 
-from headscope.core.prose import join_words
+from headscope.core.prose import format_signed, join_words
 from headscope.plotting.draw import draw
 from headscope.results.stamp import read_provenance
 from headscope.results.store import open_result
@@ -124,7 +124,7 @@ def provenance() -> str:
     """Return how the results were made, and on how many texts."""
     first = read_provenance(open_results()[MODELS[0]])
     parts = [
-        f"{source}: {fact['n_train']} texts of {fact['documents_train']} documents to choose, {fact['n']} of "
+        f"{source}: {fact['n_train']:,} texts of {fact['documents_train']} documents to choose, {fact['n']:,} of "
         f"{fact['documents']} to report"
         for source, fact in first["data"].items()
     ]
@@ -204,7 +204,8 @@ def _with_interval(part: xr.Dataset, predictor: str, kind: str) -> str:
 
 def _gain(part: xr.Dataset, baseline: str) -> str:
     value, low, high = (100 * float(_of(part, baseline, "all", end)) for end in ("", "_low", "_high"))
-    return f"{value:+.0f} ({low:+.0f} to {high:+.0f}), p = {float(_of(part, baseline, 'all', '_p')):.2g}"
+    value, low, high = (format_signed(number, "+.0f") for number in (value, low, high))
+    return f"{value} ({low} to {high}), p = {float(_of(part, baseline, 'all', '_p')):.2g}"
 
 
 def _compare(part: xr.Dataset, kind: str, baselines: tuple[str, ...] = ("rules", "head_match", "nearest")) -> str:

@@ -221,7 +221,9 @@ def describe_coreference(facts: HeadFacts) -> str:
         elif max(scores) <= score["rules"]:
             unbeaten.append(name)
         parts.append(f"{join_words(heads)} on {name}, where {simple}")
-    rules = f" No head is above simple rules on {join_words(unbeaten)}." if unbeaten else ""
+    rules = (
+        f" For all mentions together, no chosen head is above the rules on {join_words(unbeaten)}." if unbeaten else ""
+    )
     return f"One head finds the antecedents of {'; '.join(parts)}.{rules}"
 
 
