@@ -67,9 +67,7 @@ def test_a_no_op_is_attended_to_more_and_counts_less():
 
 def test_the_answer_is_a_sentence():
     text = describe_no_ops(network(5.0, effective=0.5, norm=2.0))
-    first = (
-        "Attention to [SEP] (5 × that to an ordinary token) is a no-op by effective (0.5 ×), but not by norm (2 ×)."
-    )
+    first = "Attention to [SEP] (5 × that to an ordinary token) is a no-op by effective (0.5 ×), but not by norm (2 ×)."
     assert text.startswith(first)
     table = answer_table(network(5.0, effective=0.5).expand_dims(task=["a model"]))
     assert table.loc[("a model", "[SEP]"), "effective"] == "no-op"
