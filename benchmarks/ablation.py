@@ -22,8 +22,7 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from benchmarks.timing import show
-from headscope.ablation.count_heads import count_heads
-from headscope.ablation.head_sets import make_head_sets
+from headscope.ablation.head_sets import count_heads, make_head_sets
 from headscope.ablation.resumed_answers import answer_edits
 from headscope.core.example import Example, sample_examples
 from headscope.data.reading.read import read

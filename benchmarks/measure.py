@@ -21,11 +21,10 @@ from benchmarks.timing import ratio, show
 from headscope.core.example import Example
 from headscope.data.reading.read import read
 from headscope.data.tagging.tag import tag_examples
-from headscope.engine.batch import Inputs
+from headscope.engine.batch import Inputs, make_batches
 from headscope.engine.load import load
 from headscope.engine.model import Model
 from headscope.experiments.timing import time_interleaved
-from headscope.measuring.job import make_inputs
 from headscope.measuring.observe import Observer
 from headscope.measuring.settings import make_measure_settings
 
@@ -141,7 +140,7 @@ def _inputs(model: Model, count: int, seed: int) -> Inputs:
     texts = [example.text for example in read("sample")]
     pairs = [f"{texts[(seed * count + index) % 100]} {texts[(seed + index + 50) % 100]}" for index in range(count)]
     examples = tag_examples([Example(str(index), text) for index, text in enumerate(pairs)])
-    return make_inputs(model, tuple(examples), LENGTH)
+    return next(make_batches(model, examples, count, max_length=LENGTH))
 
 
 @torch.no_grad()

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from study_facts import read_template
 from study_tables import draw_scaled, draw_verdicts
 
-from headscope.experiments.rendering.relation_figures import draw_heterogeneous, draw_relation
+from headscope.experiments.rendering.head_figures import draw_heterogeneous, draw_relation
 from headscope.experiments.rendering.report import select_interval
 from headscope.experiments.summary import list_tasks
 from headscope.plotting.facets import interval_facets

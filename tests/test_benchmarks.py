@@ -5,79 +5,65 @@ import subprocess
 import sys
 from pathlib import Path
 
+ROOT = Path(__file__).parents[1]
+
+
+def run_quickly(name, *options):
+    """Run a benchmark on tiny shapes, and return what it prints, in lines of at most 80 characters."""
+    command = [sys.executable, "-m", f"benchmarks.{name}", "--quick", *options]
+    printed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert all(len(line) <= 80 for line in printed.splitlines())
+    return printed
+
 
 def test_the_benchmark_of_effective_attention_runs_on_tiny_shapes():
-    root = Path(__file__).parents[1]
-    command = [sys.executable, "-m", "benchmarks.effective", "--quick"]
-    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
-    assert "over the forward pass with attentions" in done.stdout
-    assert "full SVD, by head" in done.stdout
-    assert all(len(line) <= 80 for line in done.stdout.splitlines())
+    printed = run_quickly("effective")
+    assert "over the forward pass with attentions" in printed
+    assert "full SVD, by head" in printed
 
 
 def test_the_benchmark_of_identifiability_runs_on_a_tiny_shape():
-    root = Path(__file__).parents[1]
-    command = [sys.executable, "-m", "benchmarks.identifiability", "--quick"]
-    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
-    assert "HiGHS, warm" in done.stdout
-    assert "(scaled)" in done.stdout
-    assert all(len(line) <= 80 for line in done.stdout.splitlines())
+    printed = run_quickly("identifiability")
+    assert "HiGHS, warm" in printed
+    assert "(scaled)" in printed
 
 
 def test_the_benchmark_of_patterns_runs_on_a_few_maps():
-    root = Path(__file__).parents[1]
-    command = [sys.executable, "-m", "benchmarks.patterns", "--quick"]
-    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
-    assert "nearest neighbour" in done.stdout
-    assert all(len(line) <= 80 for line in done.stdout.splitlines())
+    printed = run_quickly("patterns")
+    assert "nearest neighbour" in printed
 
 
 def test_the_benchmark_of_rollout_runs_on_a_tiny_shape():
-    root = Path(__file__).parents[1]
-    command = [sys.executable, "-m", "benchmarks.rollout", "--quick"]
-    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
-    assert "view over the forward pass" in done.stdout
-    assert all(len(line) <= 80 for line in done.stdout.splitlines())
+    printed = run_quickly("rollout")
+    assert "view over the forward pass" in printed
 
 
 def test_the_benchmark_of_attention_flow_runs_on_a_tiny_graph(tmp_path):
-    root = Path(__file__).parents[1]
-    command = [sys.executable, "-m", "benchmarks.flow", "--quick", "--out", tmp_path / "flow.json"]
-    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
-    assert "Attention flow, causal: peers over headscope" in done.stdout
-    assert "(scaled)" in done.stdout
-    assert all(len(line) <= 80 for line in done.stdout.splitlines())
+    printed = run_quickly("flow", "--out", tmp_path / "flow.json")
+    assert "Attention flow, causal: peers over headscope" in printed
+    assert "(scaled)" in printed
     rows = json.loads((tmp_path / "flow.json").read_text(encoding="utf-8"))["rows"]
     assert all(row["apart"] < 1e-9 for row in rows)
 
 
 def test_the_benchmark_of_distances_between_heads_runs_on_a_tiny_shape(tmp_path):
-    root = Path(__file__).parents[1]
-    command = [sys.executable, "-m", "benchmarks.head_distance", "--quick", "--out", tmp_path / "distances.json"]
-    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
-    assert "peers over headscope" in done.stdout
-    assert all(len(line) <= 80 for line in done.stdout.splitlines())
+    printed = run_quickly("head_distance", "--out", tmp_path / "distances.json")
+    assert "peers over headscope" in printed
     rows = json.loads((tmp_path / "distances.json").read_text(encoding="utf-8"))["rows"]
     assert len(rows) == 2
     assert all(row["apart"] < 1e-5 for row in rows)
 
 
 def test_the_benchmark_of_pruning_runs_on_a_tiny_shape(tmp_path):
-    root = Path(__file__).parents[1]
-    command = [sys.executable, "-m", "benchmarks.pruning", "--quick", "--out", tmp_path / "pruning.json"]
-    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
-    assert "whole over pruned, least / median" in done.stdout
-    assert all(len(line) <= 80 for line in done.stdout.splitlines())
+    printed = run_quickly("pruning", "--out", tmp_path / "pruning.json")
+    assert "whole over pruned, least / median" in printed
     rows = json.loads((tmp_path / "pruning.json").read_text(encoding="utf-8"))["rows"]
     assert all(row["error"] < 1e-5 and row["file"] < row["whole_file"] for row in rows)
 
 
 def test_the_benchmark_of_ablation_runs_on_a_few_examples(tmp_path):
-    root = Path(__file__).parents[1]
-    command = [sys.executable, "-m", "benchmarks.ablation", "--quick", "--out", tmp_path / "ablation.json"]
-    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
-    assert "naive (scaled)" in done.stdout
-    assert all(len(line) <= 80 for line in done.stdout.splitlines())
+    printed = run_quickly("ablation", "--out", tmp_path / "ablation.json")
+    assert "naive (scaled)" in printed
     (row,) = json.loads((tmp_path / "ablation.json").read_text(encoding="utf-8"))["rows"]
     assert row["heads"] == 72
     assert row["flops"] < 48 * row["plain_flops"]
@@ -85,9 +71,6 @@ def test_the_benchmark_of_ablation_runs_on_a_few_examples(tmp_path):
 
 
 def test_the_benchmark_of_cues_runs_on_a_few_texts(tmp_path):
-    root = Path(__file__).parents[1]
-    command = [sys.executable, "-m", "benchmarks.cues", "--quick", "--out", tmp_path / "cues.json"]
-    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
-    assert "CountVectorizer" in done.stdout
-    assert all(len(line) <= 80 for line in done.stdout.splitlines())
+    printed = run_quickly("cues", "--out", tmp_path / "cues.json")
+    assert "CountVectorizer" in printed
     assert json.loads((tmp_path / "cues.json").read_text(encoding="utf-8"))["apart"] == 0

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tomllib
 import venv
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ import headscope
 from tests.pip import pip
 
 ROOT = Path(__file__).parents[1]
+SCRIPTS = [path for folder in ("benchmarks", "docs", "examples") for path in sorted((ROOT / folder).rglob("*.py"))]
 NAMES = {
     "Batch", "CaptureError", "DataWarning", "Edit", "Example", "Figure", "HeadscopeError", "Importance", "Importances",
     "InputError", "Lens", "LoadError", "Maps", "MissingExtra", "Model", "NotCaptured", "OutputError", "PerExample",
@@ -40,6 +42,15 @@ def test_the_public_names_are_unchanged():
 def test_no_public_name_is_also_a_module():
     """Importing a module sets it on its package, where it would hide the function of that name."""
     assert not NAMES & {module.name for module in pkgutil.iter_modules(headscope.__path__)}
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_scripts_import_only_names_that_exist(path):
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("headscope"):
+            module = import_module(node.module)
+            for name in (alias.name for alias in node.names):
+                assert hasattr(module, name) or import_module(f"{node.module}.{name}")
 
 
 def test_an_unknown_name_is_an_attribute_error():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import headscope as hs
-from headscope.ablation.count_heads import count_heads
+from headscope.ablation.head_sets import count_heads
 from headscope.ablation.resume import ResumeError, find_blocks
 from headscope.ablation.resumed_answers import answer_edits
 from headscope.core.catalog import edits as catalog

@@ -6,7 +6,7 @@ import pytest
 from headscope.core.errors import InputError
 from headscope.plotting.draw import choose_figure, draw
 from headscope.reporting.report import report
-from headscope.results.stack_sets import stack_sets
+from headscope.results.select import stack_sets
 from tests.figures.data import ablation, dataset
 
 

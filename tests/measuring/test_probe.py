@@ -5,8 +5,7 @@ import pytest
 import torch
 
 import headscope as hs
-from headscope.engine.randomize import randomize
-from headscope.measuring.probe import make_stream_settings, split_documents
+from headscope.measuring.probe import make_stream_settings, randomize, split_documents
 from headscope.measuring.word_stream import make_stream
 from headscope.results.accuracies import document_name
 from headscope.results.stamp import read_provenance

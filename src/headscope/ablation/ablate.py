@@ -8,8 +8,7 @@ import numpy as np
 import xarray as xr
 
 from headscope.ablation.changes import compare_scores
-from headscope.ablation.count_heads import count_heads
-from headscope.ablation.head_sets import HeadSets, make_head_sets
+from headscope.ablation.head_sets import HeadSets, count_heads, make_head_sets
 from headscope.ablation.resume import ResumeError
 from headscope.ablation.resumed_answers import answer_edits
 from headscope.core.edit import Edit

@@ -1,15 +1,18 @@
 """Sets of heads that are edited one after the other: every head, every layer, all heads of a layer but one."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from jaxtyping import Shaped
 
+from headscope.core.edit import Edit, LayerHeads
 from headscope.core.errors import InputError
 from headscope.core.heads import HeadSelection, check_heads_argument
 from headscope.core.prose import join_words
+from headscope.engine.edited import edited
+from headscope.engine.model import Model
 
 KINDS = ("heads", "layers", "all_but_one")
 
@@ -100,3 +103,22 @@ def _add_site(selection: Any, heads: Mapping[str, Sequence[int]], site: str, pru
         if term.base.head is not None and term.text in pruned:
             raise InputError(f"'{term.text}' was pruned, so it cannot be ablated. Leave it out.")
     return named
+
+
+class _HeadCounter(Edit):
+    """Counts the heads of each layer, and changes nothing."""
+
+    counts: dict[str, dict[int, int]]
+
+    def __call__(self, heads: LayerHeads) -> None:
+        """Keep the number of heads of a layer."""
+        self.counts.setdefault(heads.site, {})[heads.layer] = heads.context.shape[1]
+
+
+def count_heads(model: Model, run: Callable[[], Any]) -> dict[str, list[int]]:
+    """Return the number of heads of each layer, by attention site; `run` runs the model on any input."""
+    counter = _HeadCounter()
+    counter.counts = {}
+    with edited(model, counter):
+        run()
+    return {site: [counts[layer] for layer in sorted(counts)] for site, counts in counter.counts.items()}

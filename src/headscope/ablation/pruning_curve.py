@@ -8,8 +8,8 @@ import numpy as np
 import xarray as xr
 
 from headscope.ablation.changes import compare_scores
-from headscope.ablation.count_heads import count_heads
 from headscope.ablation.head_importance import find_site, head_importance
+from headscope.ablation.head_sets import count_heads
 from headscope.ablation.pruning_order import Head, extend_pruned, list_heads, plan_steps, rank_heads, shuffle_heads
 from headscope.core.errors import InputError, unknown_name
 from headscope.core.example import Example

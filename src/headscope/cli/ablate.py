@@ -56,7 +56,7 @@ def _print_summary(console: Console, data: "xr.Dataset") -> None:
     """Print the sets with the largest changes, and how many changes are significant."""
     import numpy as np
 
-    from headscope.results.stack_sets import stack_sets
+    from headscope.results.select import stack_sets
 
     name, number = data["score"].attrs["long_name"], f"{int(data['n']):,}"
     flat = stack_sets(data)

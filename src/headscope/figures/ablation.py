@@ -9,7 +9,7 @@ from matplotlib.ticker import MaxNLocator
 from headscope.core.errors import InputError
 from headscope.core.figure import Figure, Target
 from headscope.plotting import canvas, series, theme
-from headscope.results.stack_sets import stack_sets
+from headscope.results.select import stack_sets
 from headscope.results.stamp import read_provenance
 
 ROW = 0.2  # inches

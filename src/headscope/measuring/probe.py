@@ -3,8 +3,10 @@
 import random
 from collections import Counter
 from collections.abc import Sequence
+from copy import deepcopy
 from typing import Any, TypedDict, Unpack
 
+import torch
 import xarray as xr
 
 from headscope.core.catalog import lenses, probes
@@ -17,9 +19,10 @@ from headscope.data.reading.read import read
 from headscope.data.tagging.tag import tag_examples
 from headscope.engine.edited import make_edits
 from headscope.engine.fingerprint import fingerprint_model
+from headscope.engine.load import load, silence_transformers
 from headscope.engine.model import Model, check_model
 from headscope.engine.progress import show_progress
-from headscope.engine.randomize import randomize
+from headscope.engine.pruning.pruned_config import pruned_heads
 from headscope.engine.recording.sites import find_sites
 from headscope.measuring.word_stream import StreamSettings, make_stream
 from headscope.results.accuracies import document_name, number_documents
@@ -172,3 +175,14 @@ def _describe_data(halves: tuple[Sequence[Example], Sequence[Example]], *, split
         "documents": len(number_documents(halves[1])),
         "documents_train": len(number_documents(halves[0])),
     }
+
+
+def randomize(model: Model, seed: int = 0) -> Model:
+    """Return a model of the same config and tokenizer with new weights, as before any training."""
+    if pruned_heads(model.network.config):
+        raise InputError("Random weights are drawn for whole models, but some heads of this one were pruned.")
+    with torch.random.fork_rng(), silence_transformers():
+        torch.manual_seed(seed)
+        network = type(model.network)(deepcopy(model.network.config))
+    network = network.to(device=model.device, dtype=model.network.dtype).eval()
+    return load(network, tokenizer=model.tokenizer)

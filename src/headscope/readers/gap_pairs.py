@@ -2,11 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
-from headscope.core.reader import Columns, Reader, Record, RecordTable
-from headscope.core.spec import check_choices
-from headscope.data.bundled.gap import crop_to_sentences, gap_file, read_gap_rows
+from headscope.core.reader import Columns
+from headscope.data.bundled.gap import GapTask, crop_to_sentences
 
 CLASSES = ("no", "yes")
 CONTEXT = 3
@@ -14,7 +13,7 @@ CONTEXT = 3
 
 
 @dataclass(frozen=True)
-class GapPairs(Reader):
+class GapPairs(GapTask):
     """The bundled development or validation set of GAP (Webster et al., 2018) as pairs of texts.
 
     Each paragraph gives two pairs. The text is the sentences from the first to the last of the pronoun and both names;
@@ -22,22 +21,13 @@ class GapPairs(Reader):
     true. GAP is licensed under Apache-2.0, see GAP_LICENSE beside the data.
     """
 
-    split: Literal["development", "validation"] = "development"
-
-    needs_path: ClassVar[bool] = False
     cites: ClassVar[tuple[str, ...]] = ("webster2018",)
+    columns: ClassVar[Columns] = Columns(text="Text", pair="claim", label="truth", id="ID", labels={"truth": CLASSES})
+    header: ClassVar[tuple[str, ...]] = ("ID", "Text", "claim", "truth", "Pronoun", "name", "URL")
 
-    def __post_init__(self) -> None:
-        check_choices(self)
-
-    def __call__(self, path: str) -> RecordTable:  # noqa: ARG002  (the data are in the package)
+    def make_rows(self, paragraph: Mapping[str, str]) -> list[dict[str, Any]]:
         """Return two rows for each paragraph."""
-        columns = Columns(text="Text", pair="claim", label="truth", id="ID", labels={"truth": CLASSES})
-        header = ("ID", "Text", "claim", "truth", "Pronoun", "name", "URL")
-        rows = (
-            Record(number, _make_pair(row, name)) for number, row in read_gap_rows(self.split) for name in ("A", "B")
-        )
-        return RecordTable(gap_file(self.split), rows, columns, header)
+        return [_make_pair(paragraph, name) for name in ("A", "B")]
 
 
 def _make_pair(row: Mapping[str, str], name: str) -> dict[str, Any]:

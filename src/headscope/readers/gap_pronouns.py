@@ -2,11 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
-from headscope.core.reader import Columns, Reader, Record, RecordTable
-from headscope.core.spec import check_choices
-from headscope.data.bundled.gap import find_sentences, gap_file, read_gap_rows
+from headscope.core.reader import Columns
+from headscope.data.bundled.gap import GapTask, find_sentences
 
 CLASSES = ("feminine", "masculine")
 FEMININE = {"she", "her", "hers", "herself"}
@@ -16,7 +15,7 @@ SHORT = 22
 
 
 @dataclass(frozen=True)
-class GapPronouns(Reader):
+class GapPronouns(GapTask):
     """The bundled development or validation set of GAP (Webster et al., 2018) with its pronoun left out.
 
     Each paragraph gives one text, in which "_" is in place of the pronoun; the label says whether the pronoun is
@@ -25,19 +24,13 @@ class GapPronouns(Reader):
     Apache-2.0, see GAP_LICENSE beside the data.
     """
 
-    split: Literal["development", "validation"] = "development"
-
-    needs_path: ClassVar[bool] = False
     cites: ClassVar[tuple[str, ...]] = ("webster2018",)
+    columns: ClassVar[Columns] = Columns(text="gapped", label="gender", id="ID", labels={"gender": CLASSES})
+    header: ClassVar[tuple[str, ...]] = ("ID", "gapped", "gender", "Pronoun", "URL")
 
-    def __post_init__(self) -> None:
-        check_choices(self)
-
-    def __call__(self, path: str) -> RecordTable:  # noqa: ARG002  (the data are in the package)
+    def make_rows(self, paragraph: Mapping[str, str]) -> list[dict[str, Any]]:
         """Return one row for each paragraph."""
-        columns = Columns(text="gapped", label="gender", id="ID", labels={"gender": CLASSES})
-        rows = (Record(number, _leave_out(row)) for number, row in read_gap_rows(self.split))
-        return RecordTable(gap_file(self.split), rows, columns, ("ID", "gapped", "gender", "Pronoun", "URL"))
+        return [_leave_out(paragraph)]
 
 
 def _leave_out(row: Mapping[str, str]) -> dict[str, Any]:

@@ -2,11 +2,41 @@
 
 import bz2
 import re
-from collections.abc import Iterator, Sequence
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
 
+from headscope.core.reader import Columns, Reader, Record, RecordTable
+from headscope.core.spec import check_choices
 from headscope.data.bundled.files import bundled_file
 
 _SENTENCE_END = re.compile(r"[.!?][\"”')]*\s+(?=[\"“'(]?[A-Z0-9])")
+
+
+@dataclass(frozen=True)
+class GapTask(Reader):
+    """The bundled paragraphs of GAP as the examples of a task; a subclass makes rows from each paragraph."""
+
+    split: Literal["development", "validation"] = "development"
+
+    needs_path: ClassVar[bool] = False
+    columns: ClassVar[Columns]
+    header: ClassVar[tuple[str, ...]]
+
+    def __post_init__(self) -> None:
+        check_choices(self)
+
+    def __call__(self, path: str) -> RecordTable:  # noqa: ARG002  (the data are in the package)
+        """Return the rows of all paragraphs of the split."""
+        rows = (
+            Record(number, row) for number, paragraph in read_gap_rows(self.split) for row in self.make_rows(paragraph)
+        )
+        return RecordTable(gap_file(self.split), rows, self.columns, self.header)
+
+    @abstractmethod
+    def make_rows(self, paragraph: Mapping[str, str]) -> list[dict[str, Any]]:
+        """Return the examples of one paragraph, which has the columns of GAP."""
 
 
 def gap_file(split: str) -> str:

@@ -1,12 +1,22 @@
-"""Figures of what removing heads changes."""
+"""Figures of heads: what removing them changes, and words in a relation that they attend to."""
 
+from typing import Any
+
+import numpy as np
 import xarray as xr
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 
 from headscope.experiments.analysis.heads.head_effects import LEVEL
+from headscope.experiments.analysis.heads.relation_heads import LARGER
 from headscope.experiments.summary import list_tasks
+from headscope.plotting import canvas, fonts, heatmap, scales, theme
 from headscope.plotting.draw import draw
+from headscope.plotting.head_cells import value_scale
 from headscope.results.stamp import stamp
+
+MARK: dict[str, Any] = {"fill": False, "edgecolor": "#c8102e", "linewidth": 1.4, "zorder": 4}
 
 
 def draw_effects(numbers: xr.Dataset) -> Figure:
@@ -32,3 +42,71 @@ def draw_parts(numbers: xr.Dataset, task: str, parts: str) -> Figure:
         effect = part["effect"].isel(side=side).drop_vars(("task", "parts")).astype(float)
         data[variable] = effect.assign_attrs(long_name=f"change of the score, {name}")
     return draw(data, "scatter", x="first", y="second", title=task)
+
+
+@theme.apply()
+def draw_relation(relations: xr.Dataset, maps: xr.Dataset) -> Figure:
+    """Draw the gain of every head for one relation between the maps of its best head on two texts.
+
+    Frames mark the head, and the two related words.
+    """
+    name, layer, head = str(maps.attrs["relation"]), int(maps["layer"]), int(maps["head"])
+    figure = canvas.new_figure((theme.PAGE[0], 3.3))
+    (left, middle, right), bars = figure.subplots(2, 3, width_ratios=(1, 1.25, 1), height_ratios=(1, 0.04))
+    weights = scales.weight_scale(maps["weights"].values.astype(float), signed=False, spacing="root")
+    for panel, example in ((left, 0), (right, 1)):
+        if example < maps.sizes["example"]:
+            _draw_words(panel, maps.isel(example=example), weights)
+            panel.set_title(f"L{layer}H{head} on text {example + 1}", fontsize=theme.text_size("note"))
+        else:
+            panel.set_axis_off()
+    gain = relations["gain"].sel(task=name, direction=LARGER).transpose("layer", "head")
+    colours = value_scale(gain.values.astype(float), signed=True)
+    heatmap.draw_image(middle, gain.values.astype(float), colours, aspect="auto")
+    small = theme.text_size("small")
+    middle.set_yticks(
+        range(gain.sizes["layer"]), labels=[f"L{index}" for index in gain["layer"].values], fontsize=small
+    )
+    middle.set_xticks(range(gain.sizes["head"]), labels=[f"H{index}" for index in gain["head"].values], fontsize=small)
+    middle.tick_params(length=0, pad=2)
+    middle.set_title(f"{name}: weight above that at the same distance", fontsize=theme.text_size("note"))
+    column, row = list(gain["head"].values).index(head), list(gain["layer"].values).index(layer)
+    middle.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, **MARK))
+    scales.draw_colour_bar(bars[0], weights, "weight", (1.7, 2.0), below=True)
+    scales.draw_colour_bar(bars[1], colours, "weight above", (2.2, 2.5), below=True)
+    bars[2].set_axis_off()
+    return figure
+
+
+def _draw_words(panel: Axes, text: xr.Dataset, scale: scales.ColourScale) -> None:
+    count = int((text["word"].values != "").sum())
+    heatmap.draw_cells(panel, text["weights"].values[:count, :count].astype(float), scale)
+    labels = [fonts.to_label(str(word)) for word in text["word"].values[:count]]
+    size = theme.text_size("small")
+    panel.set_xticks(range(count), labels=labels, fontsize=size, rotation=90)
+    panel.set_yticks(range(count), labels=labels, fontsize=size)
+    panel.xaxis.tick_top()
+    panel.tick_params(length=0, pad=2)
+    i, j = text["pair"].values.tolist()
+    for row, column in ((i, j), (j, i)):
+        panel.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, **MARK))
+
+
+@theme.apply()
+def draw_heterogeneous(numbers: xr.Dataset, bounds: tuple[float, float]) -> Figure:
+    """Draw the share of heterogeneous maps of every task with its interval, over the range that the paper gives."""
+    part = numbers.sel(pattern="heterogeneous", lens="raw")
+    value, low, high = (100 * part[f"share{end}"].values.astype(float) for end in ("", "_low", "_high"))
+    figure = canvas.new_figure((theme.PAGE[0], 0.9 + 0.27 * len(value)))
+    panel, places = figure.subplots(), np.arange(len(value))
+    panel.axvspan(*(100 * bound for bound in bounds), color=theme.faint, linewidth=0, zorder=0)
+    panel.errorbar(
+        value, places, xerr=np.maximum([value - low, high - value], 0), fmt="o", color=theme.ink, markersize=4
+    )
+    panel.set_yticks(places, labels=[str(task) for task in part["task"].values], fontsize=theme.text_size("label"))
+    panel.set_ylim(len(value) - 0.5, -0.5)
+    panel.set_xlim(0, 100)
+    text = "heterogeneous maps (%); grey: the paper's range, {:.0f} to {:.0f} %"
+    panel.set_xlabel(text.format(*(100 * bound for bound in bounds)), fontsize=theme.text_size("note"))
+    panel.grid(axis="x", color=theme.faint, linewidth=0.4)
+    return figure

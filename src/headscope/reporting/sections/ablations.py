@@ -6,7 +6,7 @@ import xarray as xr
 
 from headscope.core.document import Paragraph, Part, Section, Table
 from headscope.reporting.sections.parts import SectionContext, try_figure
-from headscope.results.stack_sets import stack_sets
+from headscope.results.select import stack_sets
 from headscope.results.stamp import read_provenance
 
 MAX_ROWS = 15

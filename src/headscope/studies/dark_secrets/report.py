@@ -14,8 +14,8 @@ from headscope.experiments.analysis.heads.relation_heads import ENCODED, LARGER,
 from headscope.experiments.analysis.models import starts
 from headscope.experiments.claims import JudgedClaim
 from headscope.experiments.rendering import report
+from headscope.experiments.rendering.head_figures import draw_heterogeneous, draw_relation
 from headscope.experiments.rendering.layers import name_layers, name_least
-from headscope.experiments.rendering.relation_figures import draw_heterogeneous, draw_relation
 from headscope.experiments.rendering.report import Sample, paragraphs, sample_inputs, sample_maps
 from headscope.experiments.rendering.sentences import describe_tests, verdict_numbers, verdict_table, verdicts_by_task
 from headscope.experiments.seeds import combine_seeds, describe_seeds

@@ -15,7 +15,7 @@ from headscope.experiments.analysis.heads.relation_heads import (
     show_relation,
     summarise_best,
 )
-from headscope.experiments.rendering.relation_figures import draw_relation
+from headscope.experiments.rendering.head_figures import draw_relation
 from headscope.maps.word_pairs import list_word_pairs
 from headscope.uncertainty.corrections import correct_p_values, simultaneous_factor
 from tests.models import WORDS, text, tiny
