@@ -25,8 +25,8 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import xarray as xr
+from commands import merge_facts, to_single  # beside this file
 
 import headscope as hs
 from headscope.experiments.cue_audit.answers import NETWORKS, TUNED
@@ -46,6 +46,7 @@ from headscope.studies.argument_cues.measure import (
 )
 from headscope.studies.argument_cues.paper import PATTERNS
 
+COMMAND = "docs/runs/argument_cues.py over ARCT, one process for each network and part, joined"
 DEFAULT = "all-MiniLM-L6-v2"
 SEEDS, AUDIT_SEEDS = 10, 3
 PART = "argument_cues"  # the runs of other studies may be in the same folder
@@ -103,8 +104,8 @@ def join(chosen: argparse.Namespace) -> None:
     study, whole, base = _prepare(chosen)
     training, cue = plan_training(study, base, whole, chosen.folder)
     order = [part.name for part in list_parts(whole.texts, whole.choice, balanced=True)]
-    runs = sorted((read_npz(path) for path in paths), key=lambda each: _rank(each, order))
-    facts = shared_facts(runs)
+    runs = sorted((read_npz(path) for path in paths), key=lambda run: _rank(run, order))
+    facts = join_facts(runs)
     if facts["data"] != fingerprint_examples(list_points(training.data), labels=True):
         raise SystemExit("These runs answered other points than those in the folder of ARCT.")
     results = join_runs(runs, training.data, cue)
@@ -117,11 +118,11 @@ def join(chosen: argparse.Namespace) -> None:
         "_cues": list_cues(whole, PATTERNS),
     }
     for name, table in tables.items():
-        hs.save(stamp(table.map(_single), **facts), chosen.out / f"{PART}_{label}{name}.nc", overwrite=True)
+        hs.save(stamp(table.map(to_single), **facts), chosen.out / f"{PART}_{label}{name}.nc", overwrite=True)
     for path in sorted(chosen.folder.glob(f"audit.*.{PART}.npz")):
         _, name, kind, *_ = path.name.split(".")
         data = read_npz(path)
-        hs.save(data.map(_single).assign_attrs(data.attrs), chosen.out / f"{PART}_audit_{name}_{kind}.nc",
+        hs.save(data.map(to_single).assign_attrs(data.attrs), chosen.out / f"{PART}_audit_{name}_{kind}.nc",
                 overwrite=True)  # fmt: skip
 
 
@@ -130,24 +131,16 @@ def name_model(model: str | None) -> str:
     return Path(model or DEFAULT).name
 
 
-def shared_facts(runs: list[xr.Dataset]) -> dict[str, Any]:
-    """Return the provenance that all runs of one model share, and an error where they differ in what must be equal."""
-    facts = [read_provenance(each) for each in runs]
-    for name in SHARED:
-        if len(values := {str(fact[name]) for fact in facts}) > 1:
-            raise SystemExit(f"These runs of one model differ in {name}: {', '.join(sorted(values))}.")
-    command = "docs/runs/argument_cues.py over ARCT, one process for each network and part, joined"
-    own = {name: value for name, value in facts[0].items() if name != "seed"}
-    return {**own, "command": command, "device": ", ".join(sorted({str(fact["device"]) for fact in facts}))}
+def join_facts(runs: list[xr.Dataset]) -> dict[str, Any]:
+    """Return the provenance of runs of one model, with the devices of all of them."""
+    first = {name: value for name, value in read_provenance(runs[0]).items() if name != "seed"}
+    shared = {name: value for name, value in merge_facts(runs, SHARED, COMMAND).items() if name != "seed"}
+    return {**first, **shared, "device": ", ".join(sorted({str(read_provenance(run)["device"]) for run in runs}))}
 
 
-def _rank(each: xr.Dataset, parts: list[str]) -> tuple[int, int, int]:
-    network, part = (str(each[name].item()) for name in ("network", "part"))
-    return NETWORKS.index(network), parts.index(part), int(each["seed"].item())
-
-
-def _single(each: xr.DataArray) -> xr.DataArray:
-    return each.astype(np.float32) if each.dtype == np.float64 else each
+def _rank(run: xr.Dataset, parts: list[str]) -> tuple[int, int, int]:
+    network, part = (str(run[name].item()) for name in ("network", "part"))
+    return NETWORKS.index(network), parts.index(part), int(run["seed"].item())
 
 
 def main() -> None:

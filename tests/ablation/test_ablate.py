@@ -27,13 +27,18 @@ def with_head(kind, task, **changes):
     return hs.load(headed_network(kind, head, **changes).double(), tokenizer=tokenizer())  # little rounding
 
 
-@pytest.fixture(scope="module")
-def bert():
+def balanced_bert():
+    """A tiny classifier that gives half of the examples each class."""
     model = with_head("bert", "classification")
     logits = hs.score(model, labelled(40), **QUIET)["logits"].values
-    with torch.no_grad():  # half of the examples in each class
+    with torch.no_grad():
         model.network.classifier.bias[0] += float(np.median(logits[:, 1] - logits[:, 0]))
     return model
+
+
+@pytest.fixture(scope="module")
+def bert():
+    return balanced_bert()
 
 
 @pytest.fixture(scope="module")

@@ -2,14 +2,13 @@
 
 import numpy as np
 import pytest
-import torch
 
 import headscope as hs
 from headscope.ablation.pruning_curve import _read_seeds
 from headscope.ablation.pruning_order import Head, extend_pruned, list_heads, plan_steps, rank_heads
 from headscope.core.errors import InputError, UnknownName
 from headscope.results.stamp import read_provenance
-from tests.ablation.test_ablate import with_head
+from tests.ablation.test_ablate import balanced_bert, with_head
 from tests.training.data import labelled, plain
 
 QUIET = {"progress": False}
@@ -18,11 +17,7 @@ NAMES = [f"L{layer}H{head}" for layer in range(2) for head in range(4)]
 
 @pytest.fixture(scope="module")
 def bert():
-    model = with_head("bert", "classification")
-    logits = hs.score(model, labelled(40), **QUIET)["logits"].values
-    with torch.no_grad():  # half of the examples in each class
-        model.network.classifier.bias[0] += float(np.median(logits[:, 1] - logits[:, 0]))
-    return model
+    return balanced_bert()
 
 
 def literal_order(model, data, edit=None):

@@ -19,6 +19,22 @@ Signed = Literal["absolute", "clip", "signed"]
 """How a negative weight becomes that of an edge: its absolute value, 0, or itself (then rows are not normalised)."""
 
 
+class ThroughLayers(Lens):
+    """A lens that follows the weights of an `inner` lens through the layers, down to the input."""
+
+    inner: Lens
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """What the inner lens needs."""
+        return self.inner.needs
+
+    @property
+    def breaks(self) -> frozenset[str]:
+        """Cross-attention is no path to the input; keys that a query cannot see have no weight, whatever `inner` is."""
+        return self.inner.breaks - {"visibility", "output"} | {"cross"}
+
+
 def view_inner(trace: Trace, inner: Lens) -> Maps:
     """Return the maps of an inner lens; raise InputError if they are those of rollout or flow."""
     spec = to_spec(inner)

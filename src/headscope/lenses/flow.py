@@ -15,7 +15,14 @@ from headscope.core.maps import Graph, Maps
 from headscope.core.prose import count_noun
 from headscope.core.spec import to_spec
 from headscope.core.trace import Trace
-from headscope.flow.graph import divide_by_receptive_field, residual_graph, result_dtype, spread_uniformly, view_inner
+from headscope.flow.graph import (
+    ThroughLayers,
+    divide_by_receptive_field,
+    residual_graph,
+    result_dtype,
+    spread_uniformly,
+    view_inner,
+)
 from headscope.flow.rollout import find_reachable
 from headscope.flow.saturation import share_at_bound, share_same_for_sources
 from headscope.flow.solver import flow_map, flow_maps
@@ -24,7 +31,7 @@ Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
 @dataclass(frozen=True)
-class Flow(Lens):
+class Flow(ThroughLayers):
     """Attention flow (Abnar & Zuidema, 2020): the maximum flow from each position down to each input token.
 
     Edges between layers have the capacities that `rollout` multiplies: the attention averaged over `heads`, with the
@@ -52,16 +59,6 @@ class Flow(Lens):
         "{at_bound:.0%} of flows as large as the edges at their ends allow, "
         "{same_for_sources:.0%} of tokens with the same flow from every source"
     )
-
-    @property
-    def needs(self) -> frozenset[str]:
-        """What the inner lens needs."""
-        return self.inner.needs
-
-    @property
-    def breaks(self) -> frozenset[str]:
-        """Cross-attention has no flow; keys that a query cannot see have no weight, whatever the inner lens."""
-        return self.inner.breaks - {"visibility", "output"} | {"cross"}
 
     def __call__(self, trace: Trace) -> Maps:
         """Return the flow of every layer, or of the last."""

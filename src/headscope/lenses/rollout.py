@@ -11,12 +11,12 @@ from headscope.core.maps import Graph, Maps
 from headscope.core.prose import count_noun
 from headscope.core.spec import to_spec
 from headscope.core.trace import Trace
-from headscope.flow.graph import Signed, divide_by_receptive_field, spread_uniformly, view_inner
+from headscope.flow.graph import Signed, ThroughLayers, divide_by_receptive_field, spread_uniformly, view_inner
 from headscope.flow.rollout import Heads, build_graph, find_reachable, roll_out
 
 
 @dataclass(frozen=True)
-class Rollout(Lens):
+class Rollout(ThroughLayers):
     """Attention rollout (Abnar & Zuidema, 2020): the product of the attention of all layers, down to the input.
 
     The map of layer i says how much of each input token is in each position above layer i, if every layer mixes
@@ -38,16 +38,6 @@ class Rollout(Lens):
 
     cites = ("abnar2020",)
     quantity = "attention rollout"
-
-    @property
-    def needs(self) -> frozenset[str]:
-        """What the inner lens needs."""
-        return self.inner.needs
-
-    @property
-    def breaks(self) -> frozenset[str]:
-        """Cross-attention has no rollout; keys that a query cannot see have no weight, whatever the inner lens."""
-        return self.inner.breaks - {"visibility", "output"} | {"cross"}
 
     def __call__(self, trace: Trace) -> Maps:
         """Return the rollout of every layer from `start` on."""
