@@ -1,5 +1,6 @@
 """Fill in docs/coreference.md from docs/results/coreference_*.nc."""
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ PAPER = {"head": "one head of BERT-base", **{name: BASELINES[name] for name in (
 """Titles of the rows of Table 2 of Clark et al. (2019), on CoNLL-2012."""
 
 
+@cache
 def open_results() -> dict[str, xr.Dataset]:
     """Return the results of the models that were probed, by model."""
     paths = {name: DOCS / "results" / f"coreference_{name}.nc" for name in MODELS}

@@ -1,7 +1,7 @@
 """What the results of the effective-attention study come to: numbers and sentences of its page, note and objections."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
@@ -75,13 +75,16 @@ class Facts(StudyFacts):
         """Return for how many pairs a claim has one of these verdicts, such as 3 of 15 pairs; pairs it applies to."""
         return count_pairs(self.cells(claim), *kinds)
 
-    def judge_length(self, claim: Claim, length: str, tests: int) -> dict[tuple[str, str], TaskVerdict]:
-        """Return the verdicts on a claim for inputs of one length, by model and task."""
-        found = {}
-        for label, data in self.measured.items():
-            (judged,) = judge_all([claim], data.sel(role="tuned", length=length), tests)
-            found |= {(label, task.task): task for task in judged.tasks}
-        return found
+    def judge_length(
+        self, claims: Sequence[Claim], length: str, tests: int
+    ) -> list[dict[tuple[str, str], TaskVerdict]]:
+        """Return the verdicts on each claim for inputs of one length, by model and task."""
+        models = {label: judge_all(claims, data.sel(role="tuned", length=length), tests)
+                  for label, data in self.measured.items()}  # fmt: skip
+        return [
+            {(label, task.task): task for label, judged in models.items() for task in judged[at].tasks}
+            for at in range(len(claims))
+        ]
 
     def change(self, name: str, lens: str, length: str = "all", **where: str) -> np.ndarray:
         """Return the changes of a weight in per cent of the raw one, of all pairs with such inputs."""
@@ -150,7 +153,8 @@ def count_pairs(cells: Mapping[tuple[str, str], TaskVerdict], *kinds: str) -> st
 
 def count_losses(facts: Facts, name: str) -> str:
     """Return for how many pairs a token loses weight exactly, corrected as the verdicts are."""
-    return count_pairs(facts.judge_length(LOSES[name], "all", facts.tests), *facts.exact)
+    (cells,) = facts.judge_length([LOSES[name]], "all", facts.tests)
+    return count_pairs(cells, *facts.exact)
 
 
 def describe_by_size(facts: Facts) -> str:
@@ -159,7 +163,7 @@ def describe_by_size(facts: Facts) -> str:
     claims = [LOSES[name] for name in names]
     tests = sum(count_tests(claims, data.sel(role="tuned", length=length))
                 for data in facts.models.values() for length in lengths)  # fmt: skip
-    short, long = ({name: facts.judge_length(LOSES[name], length, tests) for name in names} for length in lengths)
+    short, long = (dict(zip(names, facts.judge_length(claims, length, tests), strict=True)) for length in lengths)
     refuted = join_words(f"{name} ({count_pairs(cells, REFUTED)})" for name, cells in short.items())
     holding = join_words(f"{name} ({count_pairs(cells, *facts.exact)})" for name, cells in long.items())
     return (

@@ -19,8 +19,8 @@ from study_tables import (
     verdict_values,
 )
 
-from headscope.experiments.claims import FEWEST, judge
-from headscope.experiments.judging import count_tests
+from headscope.experiments.claims import FEWEST
+from headscope.experiments.judging import count_tests, judge_all
 from headscope.experiments.rendering.norms import describe_norms
 from headscope.experiments.rendering.report import describe_unlearned, score_table, time_table
 from headscope.experiments.rendering.sentences import list_ranges
@@ -142,8 +142,8 @@ def length_table(facts: Facts, label: str) -> pd.DataFrame:
     tests = count_length_tests(numbers)
     for length in list_lengths(numbers):
         part = facts.measured[label].sel(role="tuned", length=length)
-        for name, claim in LOSES.items():
-            for task in judge(claim, part, tests).tasks:
+        for name, judged in zip(LOSES, judge_all(list(LOSES.values()), part, tests), strict=True):
+            for task in judged.tasks:
                 n = int(numbers["n"].sel(task=task.task, length=length))
                 word = (letters[task.verdict] if n else "–") + (f" ({n:,})" if name == next(iter(LOSES)) else "")
                 rows[task.task, name][f"{length} tokens" if length[0].isdigit() else length] = word

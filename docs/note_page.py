@@ -25,19 +25,10 @@ DOCS = Path(__file__).parent
 SIGNED = {"size": "signed", "several": "max"}
 
 
-def note(facts: Facts) -> bytes:
-    """Return the note to the authors."""
-    return read_template("note").format(**_values(facts)).encode()
-
-
-def objections(facts: Facts) -> bytes:
-    """Return the objections with their answers."""
-    return read_template("objections").format(**_values(facts)).encode()
-
-
 def made(facts: Facts) -> list[tuple[Path, bytes]]:
-    """Return both pages with their paths."""
-    return [(DOCS / "note.md", note(facts)), (DOCS / "objections.md", objections(facts))]
+    """Return the note to the authors and the objections with their answers, with their paths."""
+    values = _values(facts)
+    return [(DOCS / f"{name}.md", read_template(name).format(**values).encode()) for name in ("note", "objections")]
 
 
 def _values(facts: Facts) -> dict[str, object]:

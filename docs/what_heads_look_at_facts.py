@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
 import pandas as pd
@@ -97,6 +97,7 @@ class HeadFacts:
         return [claim for parts in self.judged.values() for claims in parts.values() for claim in claims]
 
 
+@cache
 def read_facts(folder: Path = RESULTS) -> HeadFacts:
     """Read the result files of a folder; without them there are no models."""
     paths = sorted(folder.glob(f"{STEM}*.nc"))
