@@ -93,7 +93,7 @@ def test_the_page_answers_in_words_and_numbers_with_four_figures(facts, maker):
     check_page(
         maker,
         facts,
-        f"those on {len(CLAIMS)} claims for 1 pairs of a model and a task",
+        f"those on {len(CLAIMS)} claims for 1 pair of a model and a task",
         "none of 30 trainings failed",
         "On test, base is right in ",
         "Every network was trained on warrant, ",

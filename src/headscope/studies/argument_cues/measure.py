@@ -37,8 +37,7 @@ if TYPE_CHECKING:
 
 def measure_audit(study: "ArgumentCues", model: Any, out: Path, **options: Any) -> dict[str, xr.Dataset]:
     """Return `numbers`, the answers of every network, the heads, and the cues of the data."""
-    device = options.get("device")
-    base = model if isinstance(model, Model) else load(model, device=device, dtype="float32")
+    base = model if isinstance(model, Model) else load(model, device=options.get("device"), dtype="float32")
     whole = study.read_data()
     training, cue = plan_training(study, base, whole, out, **options)
     parts = list_parts(whole.texts, whole.choice, balanced=study.balanced and bool(whole.balanced))
@@ -107,7 +106,8 @@ def join_runs(runs: Sequence[xr.Dataset], data: AuditData, cue: Cue | None) -> d
                            describe_points(data, cue))  # fmt: skip
     numbers, results = summarise_answers(answers), {"answers": answers}
     parts = [run.drop_vars(own).squeeze(drop=True).expand_dims(seed=run["seed"].values)
-             for run in runs if "difference" in run]  # fmt: skip
+             for run in runs if "difference" in run
+             and not numbers["run_failed"].sel(network=TUNED, part=ALL, run=int(run["seed"].item()))]  # fmt: skip
     if parts:
         results["heads"] = xr.concat(parts, "seed")
         numbers = numbers.merge(summarise_heads(results["heads"]))

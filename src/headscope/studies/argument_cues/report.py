@@ -11,6 +11,7 @@ from headscope.core.document import Document, Paragraph, Part, Section
 from headscope.core.prose import count_noun, join_words
 from headscope.core.study import Results
 from headscope.experiments.cue_audit.answers import TUNED
+from headscope.experiments.cue_audit.cue import MIN_COUNT
 from headscope.experiments.cue_audit.parts import ALL
 from headscope.experiments.cue_audit.summary import count_seeds
 from headscope.experiments.rendering import report
@@ -34,8 +35,7 @@ def document(results: Results) -> Document:
     one, values = numbers.isel(task=0), describe_values(numbers)
     values |= {"claims": len(judged), "counts": count_verdicts(judged)}
     inputs = sample_inputs(CAPTIONS, numbers)
-    how = TEXTS["judged"].format(**values)
-    failed = TEXTS["failed"].format(failed=describe_failed(one))
+    failed, how = TEXTS["failed"].format(failed=describe_failed(one)), TEXTS["judged"].format(**values)
     sections = [
         report.report_verdicts(inputs, judged, (failed,), how),
         Section("Cues of the data", report_cues(results, inputs, values)),
@@ -75,9 +75,10 @@ def describe_values(numbers: xr.Dataset) -> dict[str, Any]:
 
 def describe_failed(one: xr.Dataset) -> str:
     """Return how many trainings of each network failed."""
-    rows = [(name, one.sel(network=name)) for name in one["network"].values.tolist()]
-    parts = [f"{int(row['failed'].sum())} of {int(row['seeds'].sum())} of {name_network(name)}" for name, row in rows]
-    return f"Failed trainings: {join_words(parts)}."
+    counts = [(name, *(int(one[kind].sel(network=name).sum()) for kind in ("failed", "seeds")))
+              for name in one["network"].values.tolist()]  # fmt: skip
+    parts = (f"{failed} of {count_noun(seeds, 'training')} of {name_network(name)}" for name, failed, seeds in counts)
+    return f"Failed: {join_words(parts)}."
 
 
 def name_network(network: str) -> str:
@@ -96,7 +97,7 @@ def report_cues(results: Results, inputs: Sample, values: dict[str, Any]) -> lis
                Quantity("chance", "chance")]  # fmt: skip
     parts: list[Part] = [Paragraph(TEXTS["cues"].format(cue=said)),
                          inputs.table("sets", to_frame(one, {"set": "set"}, columns), cue=cue),
-                         train.table("listed", cue_table(cues, values["judged"])),
+                         train.table("listed", cue_table(cues, values["judged"]), fewest=MIN_COUNT),
                          train.picture("cues_drawn", draw_cues(cues))]  # fmt: skip
     if "pattern_productivity" in cues:
         exclusive = describe_not(cues, paper.NOT, "exclusive")
@@ -198,21 +199,21 @@ def report_fair(one: xr.Dataset, inputs: Sample) -> list[Part]:
                      Quantity("mean, all seeds", "accuracy_mean", scale=100),
                      Quantity("median", "accuracy_median", scale=100),
                      Quantity("largest", "accuracy_max", scale=100)])  # fmt: skip
-    return [Paragraph(TEXTS["fair"].format(fair=said)), inputs.table("fair_table", frame)]
+    points = Sample(CAPTIONS, f"{int(one['points'].sel(set=name)):,} points of “{name}”", inputs.reduced)
+    return [Paragraph(TEXTS["fair"].format(fair=said)), points.table("fair_table", frame)]
 
 
 def report_heads(results: Results, inputs: Sample) -> list[Part]:
     """Return where attention to the cue differs between points got by the cue and the others."""
-    if "heads" not in results:
-        return [Paragraph(TEXTS["no heads"])]
-    one, heads = results["numbers"].isel(task=0), results["heads"]
+    one, heads = results["numbers"].isel(task=0), results.get("heads")
+    if heads is None:
+        return [Paragraph(TEXTS["nothing learned" if one["cue_text"].item() else "no heads"])]
     text = TEXTS["heads"].format(by_cue=float(one["by_cue"]), others=float(one["others"]))
     if not np.isfinite(heads["difference"].values).any():
         return [Paragraph(text), Paragraph("One of the groups has too few points to compare.")]
-    whole = {"layer": "best_layer", "head": "best_head", "significant heads": "significant",
-             "seeds with any": "significant_seeds"}  # fmt: skip
-    columns = [Quantity("largest difference", "head_difference_change")]
-    columns += [Quantity(title, name, whole=True) for title, name in whole.items()]
+    columns = [Quantity("largest difference", "head_difference_change"), Quantity("layer", "best_layer", whole=True),
+               Quantity("head", "best_head", whole=True), Quantity("significant heads", "significant", whole=True),
+               Quantity("seeds with any", "significant_seeds", whole=True)]  # fmt: skip
     frame = to_frame(one, {"lens": "attention", "query": "from"}, columns)
     figure = inputs.picture("heads_drawn", draw_heads(heads))
     return [Paragraph(text), figure, inputs.table("heads_table", frame)]
@@ -220,6 +221,5 @@ def report_heads(results: Results, inputs: Sample) -> list[Part]:
 
 def draw_heads(heads: xr.Dataset) -> Figure:
     """Draw the mean difference of every head, by kind of attention and by source."""
-    look: dict[str, Any] = {"rows": "lens", "columns": "query", "y": "layer", "signed": True, "scale": "row"}
-    names = {"cls": "from [CLS]", "all": "from all tokens"}
-    return heat_facets(heads["difference"].mean("seed"), label="difference", names=names, **look)
+    return heat_facets(heads["difference"].mean("seed"), rows="lens", columns="query", y="layer", signed=True,
+                       scale="row", label="difference", names={"cls": "from [CLS]", "all": "from all tokens"})  # fmt: skip
