@@ -10,7 +10,7 @@ import xarray as xr
 from study_facts import RESULTS, StudyFacts, format_range  # beside this file
 
 from headscope.core.prose import count_noun, join_words
-from headscope.experiments.claims import JudgedClaim
+from headscope.experiments.claims import Claim, JudgedClaim
 from headscope.experiments.cue_audit.answers import TUNED
 from headscope.experiments.cue_audit.parts import ALL, BALANCED
 from headscope.experiments.thresholds import count_scaled
@@ -74,30 +74,40 @@ def format_interval(data: xr.Dataset, name: str, form: str = ".0f", scale: float
 
 
 def describe_runs(facts: CueFacts) -> str:
-    """Return which parts every network was trained on, with how many seeds, and how many trainings failed."""
-    rows, failed, total = {}, [], 0
-    for label, data in facts.each:
-        for network in data["network"].values.tolist():
-            row = data.sel(network=network)
-            name = label if network == TUNED else f"{name_network(network)} on the embeddings of {label}"
-            counts = {part: int(row["seeds"].sel(part=part)) for part in data["part"].values.tolist()}
-            rows[name] = {part: count for part, count in counts.items() if count}
-            total += sum(counts.values())
-            count = int(row["failed"].sum())
-            failed += [f"{count} of {sum(counts.values())} of {name}"] if count else []
-    same = {tuple(parts.items()) for parts in rows.values()}
-    if len(same) == 1 and len(set(next(iter(rows.values())).values())) == 1:
-        parts = next(iter(rows.values()))
-        said = (
-            f"Every network was trained on {join_words(parts)}, with {count_noun(next(iter(parts.values())), 'seed')}"
-        )
+    """Return which parts every network was trained on, with how many seeds, and which trainings failed."""
+    seeds, failed = (_count_trainings(facts, kind) for kind in ("seeds", "failed"))
+    counts = [tuple(parts.items()) for parts in seeds.values()]
+    if len(set(counts)) == 1 and len({count for _, count in counts[0]}) == 1:
+        number = count_noun(counts[0][0][1], "seed")
+        said = f"Every network was trained on {join_words(_quote(part) for part, _ in counts[0])}, with {number}"
     else:
-        listed = {name: join_words(f"{part} ({count_noun(count, 'seed')})" for part, count in parts.items())
-                  for name, parts in rows.items()}  # fmt: skip
+        listed = {name: join_words(f"{_quote(part)} ({count_noun(count, 'seed')})" for part, count in parts.items())
+                  for name, parts in seeds.items()}  # fmt: skip
         parts_run = "; ".join(f"{name} on {parts}" for name, parts in listed.items())
         said = f"**Reduced**: not every network was trained on every part with as many seeds: {parts_run}"
-    fate = f"{join_words(failed)} failed" if failed else f"none of {total:,} trainings failed"
-    return f"{said}; {fate}."
+    total, lost = (sum(sum(parts.values()) for parts in table.values()) for table in (seeds, failed))
+    if not lost:
+        return f"{said}; none of {total:,} trainings failed."
+    rows = {name: join_words(f"{count} of {seeds[name][part]} with {_quote(part)}" for part, count in parts.items())
+            for name, parts in failed.items() if parts}  # fmt: skip
+    return f"{said}. {lost:,} of {total:,} trainings failed: {'; '.join(f'{name}, {row}' for name, row in rows.items())}."
+
+
+def _count_trainings(facts: CueFacts, kind: str) -> dict[str, dict[str, int]]:
+    """Return the number of trainings, `seeds` or `failed`, by network and part, without those that are 0."""
+    tables = {}
+    for label, data in facts.each:
+        for network in data["network"].values.tolist():
+            name = label if network == TUNED else f"{name_network(network)} on the embeddings of {label}"
+            row = data[kind].sel(network=network)
+            counts = {part: int(row.sel(part=part)) for part in data["part"].values.tolist()}
+            tables[name] = {part: count for part, count in counts.items() if count}
+    return tables
+
+
+def _quote(part: str) -> str:
+    """Return the name of a part, in quotes where it has a comma."""
+    return f"“{part}”" if "," in part else part
 
 
 def describe_not_printed(facts: CueFacts) -> str:
@@ -126,18 +136,24 @@ def describe_strongest(facts: CueFacts) -> str:
     )
 
 
-def describe_accuracy(facts: CueFacts) -> str:
-    """Return the accuracy of the tuned models by part of the input, on test and on dev."""
+def describe_order(facts: CueFacts) -> str:
+    """Return whether the whole input does better on test than the first part alone, which the paper finds."""
     parts = []
+    first, whole = (f"{100 * paper.BERT_BEST[part]:.0f}" for part in ("warrant", ALL))
     for label, data in facts.each:
-        for name in ("test", "dev"):
-            row = data.sel(network=TUNED, set=name)
-            rows = [f"{format_interval(row.sel(part=part), 'accuracy')} % with {part}" for part in _list_parts(data)]
-            parts.append(f"On {name}, {label} is right in {join_words(rows)}.")
-        best = 100 * float(data["accuracy_max"].sel(network=TUNED, part=ALL, set="test"))
-        parts.append(f"Its best seed with the whole input is right on test in {best:.0f} %.")
-    theirs = join_words(f"{100 * value:.0f} with {part}" for part, value in paper.BERT_BEST.items())
-    return f"{' '.join(parts)} The best of the paper's BERT-large on test: {theirs}."
+        row = data.sel(network=TUNED, part=ALL, set="test")
+        low, value, high = (100 * float(row[f"gain_change{end}"]) for end in ("_low", "", "_high"))
+        if not np.isfinite(value):
+            continue
+        if high < 0:
+            size = f"{-value:.1f} points [{-high:.1f}, {-low:.1f}]"
+            parts.append(f"**With warrants alone {label} does better than with the whole input**, by {size}: the "
+                         "opposite of the paper's order.")  # fmt: skip
+        else:
+            shown = "does better" if low > 0 else "is not shown to do better"
+            size = format_interval(row, "gain_change", ".1f")
+            parts.append(f"With the whole input {label} {shown} than with warrants alone: the gain is {size} points.")
+    return f"{' '.join(parts)} The paper's best are {first} % with warrants alone and {whole} % with the whole input."
 
 
 def describe_baselines(facts: CueFacts) -> str:
@@ -249,14 +265,27 @@ def describe_scaled(facts: CueFacts) -> str:
 
 
 def describe_claims(facts: CueFacts) -> str:
-    """Return for how many models each claim holds, and how many claims could be judged on none."""
+    """Return for how many models each claim holds, which rest on one seed, and how many could be judged on none."""
     known = [claim for claim in CLAIMS if facts.verdicts(claim)]
-    parts = [f"“{claim.text.rstrip('.')}” for {facts.count(claim, *facts.exact)}" for claim in known]
+    parts = []
+    for claim in known:
+        single = [label for label, data in facts.each if count_seeds_behind(claim, data) == 1]
+        note = f" (one seed of {join_words(single)}, so that the interval is over points alone)" if single else ""
+        parts.append(f"“{claim.text.rstrip('.')}” for {facts.count(claim, *facts.exact)}{note}")
     lacking = len(CLAIMS) - len(known)
     also = (
         f" {lacking} of {len(CLAIMS)} claims are on networks that were not trained, or that failed." if lacking else ""
     )
     return f"Of the models to which they apply, these claims hold: {join_words(parts)}.{also}"
+
+
+def count_seeds_behind(claim: Claim, data: xr.Dataset) -> int:
+    """Return the number of trainings behind a claim that did not fail: the fewest of the parts that it compares."""
+    first, *others = _list_parts(data)
+    own = str(claim.where.get("part", BALANCED if claim.where.get("trained") == "balanced" else ALL))
+    compared = {"gain": {first, own}, "unexplained": {first, *others}}.get(claim.quantity, {own})
+    worked = (data["seeds"] - data["failed"]).sel(network=TUNED)
+    return min(int(worked.sel(part=part)) if part in worked["part"] else 0 for part in compared)
 
 
 def _list_parts(data: xr.Dataset, network: str = TUNED) -> Sequence[str]:
