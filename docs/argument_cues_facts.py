@@ -5,16 +5,14 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-import numpy as np
 import xarray as xr
-from study_facts import RESULTS, StudyFacts, format_range  # beside this file
+from study_facts import RESULTS, StudyFacts  # beside this file
 
 from headscope.core.prose import count_noun, join_words
 from headscope.experiments.claims import Claim, JudgedClaim
 from headscope.experiments.cue_audit.answers import TUNED
 from headscope.experiments.cue_audit.parts import ALL, BALANCED
 from headscope.experiments.thresholds import count_scaled
-from headscope.reporting.frames import ENDS
 from headscope.results.store import open_result
 from headscope.studies.argument_cues import paper
 from headscope.studies.argument_cues.claims import CLAIMS, judge_models
@@ -65,14 +63,6 @@ def read_facts(folder: Path = RESULTS) -> CueFacts:
     return CueFacts({label: open_result(paths[label]) for label in labels}, more, audits)
 
 
-def format_interval(data: xr.Dataset, name: str, form: str = ".0f", scale: float = 100) -> str:
-    """Return a number with its interval, such as 66 [62, 70]; a sentence's part where every training failed."""
-    if not np.isfinite(data[name]):
-        return "(every training failed)"
-    value, low, high = (format_range([scale * float(data[f"{name}{end}"])], form, "") for end in ENDS)
-    return f"{value} [{low}, {high}]"
-
-
 def describe_runs(facts: CueFacts) -> str:
     """Return which parts every network was trained on, with how many seeds, and which trainings failed."""
     seeds, failed = (_count_trainings(facts, kind) for kind in ("seeds", "failed"))
@@ -90,7 +80,8 @@ def describe_runs(facts: CueFacts) -> str:
         return f"{said}; none of {total:,} trainings failed."
     rows = {name: join_words(f"{count} of {seeds[name][part]} with {_quote(part)}" for part, count in parts.items())
             for name, parts in failed.items() if parts}  # fmt: skip
-    return f"{said}. {lost:,} of {total:,} trainings failed: {'; '.join(f'{name}, {row}' for name, row in rows.items())}."
+    listed_failed = "; ".join(f"{name}, {row}" for name, row in rows.items())
+    return f"{said}. {lost:,} of {total:,} trainings failed: {listed_failed}."
 
 
 def _count_trainings(facts: CueFacts, kind: str) -> dict[str, dict[str, int]]:
@@ -136,127 +127,6 @@ def describe_strongest(facts: CueFacts) -> str:
     )
 
 
-def describe_order(facts: CueFacts) -> str:
-    """Return whether the whole input does better on test than the first part alone, which the paper finds."""
-    parts = []
-    first, whole = (f"{100 * paper.BERT_BEST[part]:.0f}" for part in ("warrant", ALL))
-    for label, data in facts.each:
-        row = data.sel(network=TUNED, part=ALL, set="test")
-        low, value, high = (100 * float(row[f"gain_change{end}"]) for end in ("_low", "", "_high"))
-        if not np.isfinite(value):
-            continue
-        if high < 0:
-            size = f"{-value:.1f} points [{-high:.1f}, {-low:.1f}]"
-            parts.append(f"**With warrants alone {label} does better than with the whole input**, by {size}: the "
-                         "opposite of the paper's order.")  # fmt: skip
-        else:
-            shown = "does better" if low > 0 else "is not shown to do better"
-            size = format_interval(row, "gain_change", ".1f")
-            parts.append(f"With the whole input {label} {shown} than with warrants alone: the gain is {size} points.")
-    return f"{' '.join(parts)} The paper's best are {first} % with warrants alone and {whole} % with the whole input."
-
-
-def describe_baselines(facts: CueFacts) -> str:
-    """Return the accuracy of the baselines with each part of the input, mean over seeds, over models."""
-    networks = [name for name in facts.each[0][1]["network"].values.tolist() if name != TUNED]
-    parts = []
-    for network in networks:
-        for name in ("test", "dev"):
-            rows = []
-            for part in _list_parts(facts.each[0][1], network):
-                values = [100 * float(data["accuracy_mean"].sel(network=network, part=part, set=name))
-                          for _, data in facts.each if part in _list_parts(data, network)]  # fmt: skip
-                rows.append(f"{format_range(values)} with {part}")
-            parts += [f"{name_network(network)} on {name} {join_words(rows)}"] if rows else []
-    return f"Baselines, mean over seeds: {'; '.join(parts)}." if parts else ""
-
-
-def describe_follow(facts: CueFacts) -> str:
-    """Return how often the tuned models follow the cue, and how right they are by where it points."""
-    parts = []
-    for label, data in facts.each:
-        for name in ("dev", "test"):
-            row = data.sel(network=TUNED, part=ALL, set=name)
-            where = {case: format_interval(row.sel(case=case), "where") for case in ("right", "wrong", "absent")}
-            parts.append(
-                f"On {name}, {label} follows it in {format_interval(row, 'follow')} % of the points with the cue, and "
-                f"is right in {where['right']} % where it points right, {where['wrong']} % where it points wrong and "
-                f"{where['absent']} % where it is absent."
-            )
-    return " ".join(parts)
-
-
-def describe_fair(facts: CueFacts) -> str:
-    """Return the accuracy on the adversarial set, trained on the original and on the adversarial data."""
-    parts = []
-    for label, data in facts.each:
-        row = data.sel(network=TUNED, set="adversarial")
-        said = f"{label} is right in {format_interval(row.sel(part=ALL), 'accuracy')} %"
-        trained = BALANCED in data["part"].values and int(row["seeds"].sel(part=BALANCED)) > 0
-        if trained and np.isfinite(row["accuracy"].sel(part=BALANCED)):
-            fair = format_interval(row.sel(part=BALANCED), "accuracy")
-            best = 100 * float(row["accuracy_max"].sel(part=BALANCED))
-            said += f", trained on adversarial data in {fair} % (largest of all seeds {best:.0f})"
-        elif trained:
-            mean = 100 * float(row["accuracy_mean"].sel(part=BALANCED))
-            said += f", trained on adversarial data in {mean:.0f} %, but there every training failed"
-        parts.append(said)
-    first = facts.each[0][1].sel(set="adversarial")
-    low, high = (float(first[f"cue_productivity_{end}"]) for end in ("low", "high"))
-    return (f"On the adversarial set, where the cue has a productivity of {float(first['cue_productivity']):.2f} "
-            f"[{low:.2f}, {high:.2f}], {join_words(parts)}.")  # fmt: skip
-
-
-def describe_heads(facts: CueFacts) -> str:
-    """Return where attention to the cue differs between points got by the cue and the others."""
-    parts = []
-    for label, data in facts.each:
-        if "head_difference_change" not in data:
-            continue
-        rows = []
-        for lens in data["lens"].values.tolist():
-            row = data.sel(lens=lens, query="cls")
-            count = facts.more[label]["heads"].sizes["layer"] * facts.more[label]["heads"].sizes["head"]
-            rows.append(f"{lens} L{int(row['best_layer'])}H{int(row['best_head'])} "
-                        f"({format_interval(row, 'head_difference_change', '.3f', 1)}; {int(row['significant'])} of "
-                        f"{count} heads are significant in most seeds, some head in {int(row['significant_seeds'])} "
-                        f"of {facts.more[label]['heads'].sizes['seed']} seeds)")  # fmt: skip
-        parts.append(
-            f"With {label}, {float(data['by_cue']):.0f} points are got by the cue and {float(data['others']):.0f} are "
-            "not (mean of seeds). The largest difference of the weight from [CLS], without its sign: "
-            f"{join_words(rows)}."
-        )
-    return " ".join(parts)
-
-
-def describe_audits(facts: CueFacts) -> str:
-    """Return what the same audit says of other data."""
-    parts = []
-    for name, tables in facts.audits.items():
-        data = tables["numbers"].isel(task=0)
-        judged = str(data["judged"].item())
-        cue, sets = str(data["cue_text"].item()), data["set"].values.tolist()
-        rows = [f"{format_interval(data.sel(network=TUNED, part=part, set=judged), 'accuracy')} % with {part}"
-                for part in data["part"].values.tolist()]  # fmt: skip
-        said = (f"**{name}** (chance {100 * float(data['chance'].sel(set=judged)):.0f} %): right in "
-                f"{join_words(rows)}; ")  # fmt: skip
-        if cue:
-            row = data.sel(network=TUNED, part=ALL, set=judged)
-            share = 100 * float(data["cue_coverage"].sel(set=judged))
-            said += (f"the strongest cue is “{cue}”, in {share:.1f} % of {judged} with a productivity of "
-                     f"{float(data['cue_productivity'].sel(set=judged)):.2f}, and it is followed in "
-                     f"{format_interval(row, 'follow')} %")  # fmt: skip
-        else:
-            said += "no word and no pair of words tells the label significantly, corrected for all of them"
-        if "balanced" in sets:
-            row = data.sel(network=TUNED, part=ALL, set="balanced")
-            chance = 100 * float(data["chance"].sel(set="balanced"))
-            said += (f"; on a balanced part of it, where chance is {chance:.0f} %, the model is right in "
-                     f"{format_interval(row, 'accuracy')} %")  # fmt: skip
-        parts.append(f"{said}.")
-    return " ".join(parts) or "No other data were audited in these runs; one command each does it (below)."
-
-
 def describe_scaled(facts: CueFacts) -> str:
     """Return how many claims hold with thresholds as they are, halved and doubled."""
     counts = {factor: count_scaled(facts.every, factor) for factor in (1.0, 0.5, 2.0)}
@@ -281,14 +151,14 @@ def describe_claims(facts: CueFacts) -> str:
 
 def count_seeds_behind(claim: Claim, data: xr.Dataset) -> int:
     """Return the number of trainings behind a claim that did not fail: the fewest of the parts that it compares."""
-    first, *others = _list_parts(data)
+    first, *others = list_parts(data)
     own = str(claim.where.get("part", BALANCED if claim.where.get("trained") == "balanced" else ALL))
     compared = {"gain": {first, own}, "unexplained": {first, *others}}.get(claim.quantity, {own})
     worked = (data["seeds"] - data["failed"]).sel(network=TUNED)
     return min(int(worked.sel(part=part)) if part in worked["part"] else 0 for part in compared)
 
 
-def _list_parts(data: xr.Dataset, network: str = TUNED) -> Sequence[str]:
+def list_parts(data: xr.Dataset, network: str = TUNED) -> Sequence[str]:
     """Return the parts that a network was trained on, in their order."""
     seeds = data["seeds"].sel(network=network)
     return [part for part in data["part"].values.tolist() if part != BALANCED and int(seeds.sel(part=part))]

@@ -25,10 +25,12 @@ def page(facts: CueFacts) -> bytes:
     bodies = [to_markdown(_body(facts, label), _pictures(label), level=2) for label in facts.measured]
     bodies += [to_markdown(_audit(name, tables), {}, level=2) for name, tables in facts.audits.items()]
     label = next(iter(facts.measured))
-    cues = _sections(_results(facts, label))["Cues of the data"]
+    lead, sets, listed, *printed = _tables(_sections(_results(facts, label))["Cues of the data"].parts)
+    assert isinstance(lead, Paragraph)
+    sections = [Section("The strongest cues", [sets, listed]), Section("What the paper prints", printed)]
     text = read_template("argument_cues_tables").format(
         **verdict_values(facts),
-        cues=to_markdown(Document("Cues of ARCT", "", [Section("", _tables(cues.parts))]), {}, level=2),
+        cues=to_markdown(Document("Cues of ARCT", lead.text, sections), {}, level=2),
         bodies="\n".join(bodies),
         judged=report.TEXTS["judged"].format(judged="test"),
     )

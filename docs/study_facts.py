@@ -182,8 +182,8 @@ def describe_counts(facts: StudyFacts) -> str:
     parts = join_words(f"{counts[kind]} {conjugate(kind, counts[kind])}" for kind in facts.kinds)
     others = "".join(f" and {len(claims)} on {label}" for label, claims in facts.others.items())
     return (
-        f"Of {total} verdicts, those on {len(facts.claims)} claims for {count_noun(facts.pairs, 'pair')} of a model and a "
-        f"task{others}, {parts}."
+        f"Of {total} verdicts, those on {len(facts.claims)} claims for {count_noun(facts.pairs, 'pair')} of a model "
+        f"and a task{others}, {parts}."
     )
 
 

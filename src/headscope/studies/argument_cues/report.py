@@ -221,5 +221,5 @@ def report_heads(results: Results, inputs: Sample) -> list[Part]:
 
 def draw_heads(heads: xr.Dataset) -> Figure:
     """Draw the mean difference of every head, by kind of attention and by source."""
-    return heat_facets(heads["difference"].mean("seed"), rows="lens", columns="query", y="layer", signed=True,
-                       scale="row", label="difference", names={"cls": "from [CLS]", "all": "from all tokens"})  # fmt: skip
+    return heat_facets(heads["difference"].mean("seed"), label="difference", rows="lens", columns="query", y="layer",
+                       signed=True, scale="row", names={"cls": "from [CLS]", "all": "from all tokens"})  # fmt: skip

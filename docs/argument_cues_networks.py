@@ -1,0 +1,165 @@
+"""What networks do in the study argument-cues: sentences of its page on accuracy, cues, heads and other data."""
+
+import numpy as np
+import xarray as xr
+from argument_cues_facts import CueFacts, list_parts  # beside this file
+from study_facts import format_range
+
+from headscope.core.prose import count_noun, join_words
+from headscope.experiments.cue_audit.answers import TUNED
+from headscope.experiments.cue_audit.cue import MIN_COUNT
+from headscope.experiments.cue_audit.parts import ALL, BALANCED
+from headscope.reporting.frames import ENDS
+from headscope.studies.argument_cues import paper
+from headscope.studies.argument_cues.report import name_network
+
+
+def describe_order(facts: CueFacts) -> str:
+    """Return whether the whole input does better on test than the first part alone, which the paper finds."""
+    parts = []
+    first, whole = (f"{100 * paper.BERT_BEST[part]:.0f}" for part in ("warrant", ALL))
+    for label, data in facts.each:
+        row = data.sel(network=TUNED, part=ALL, set="test")
+        low, value, high = (100 * float(row[f"gain_change{end}"]) for end in ("_low", "", "_high"))
+        if not np.isfinite(value):
+            continue
+        if high < 0:
+            size = f"{-value:.1f} points [{-high:.1f}, {-low:.1f}]"
+            parts.append(f"**With warrants alone {label} does better than with the whole input**, by {size}: the "
+                         "opposite of the paper's order.")  # fmt: skip
+        else:
+            shown = "does better" if low > 0 else "is not shown to do better"
+            size = format_interval(row, "gain_change", ".1f")
+            parts.append(f"With the whole input {label} {shown} than with warrants alone: the gain is {size} points.")
+    return f"{' '.join(parts)} The paper's best are {first} % with warrants alone and {whole} % with the whole input."
+
+
+def describe_baselines(facts: CueFacts) -> str:
+    """Return the accuracy of the baselines with each part of the input, mean over seeds, over models."""
+    networks = [name for name in facts.each[0][1]["network"].values.tolist() if name != TUNED]
+    parts = []
+    for network in networks:
+        for name in ("test", "dev"):
+            rows = []
+            for part in list_parts(facts.each[0][1], network):
+                values = [100 * float(data["accuracy_mean"].sel(network=network, part=part, set=name))
+                          for _, data in facts.each if part in list_parts(data, network)]  # fmt: skip
+                rows.append(f"{format_range(values)} with {part}")
+            parts += [f"{name_network(network)} on {name} {join_words(rows)}"] if rows else []
+    return f"Baselines, mean over seeds: {'; '.join(parts)}." if parts else ""
+
+
+def describe_follow(facts: CueFacts) -> str:
+    """Return how often the tuned models follow the cue, and how right they are by where it points."""
+    parts = []
+    for label, data in facts.each:
+        for name in ("dev", "test"):
+            row, points = data.sel(network=TUNED, part=ALL, set=name), int(data["applicability"].sel(set=name))
+            if not np.isfinite(row["follow"]):
+                parts.append(f"On {name} there is nothing to say of {label}: every training failed.")
+                continue
+            where = {case: format_interval(row.sel(case=case), "where") for case in ("right", "wrong", "absent")}
+            parts.append(
+                f"On {name}, {label} follows it in {format_interval(row, 'follow')} % of the {points:,} points with "
+                f"the cue, and is right in {where['right']} % where it points right, {where['wrong']} % where it "
+                f"points wrong and {where['absent']} % where it is absent."
+            )
+    return " ".join(parts)
+
+
+def describe_fair(facts: CueFacts) -> str:
+    """Return the accuracy on the adversarial set, trained on the original and on the adversarial data."""
+    parts = []
+    for label, data in facts.each:
+        row = data.sel(network=TUNED, set="adversarial")
+        said = f"{label} is right in {_describe_part(row, ALL)}"
+        if BALANCED in data["part"].values and int(row["seeds"].sel(part=BALANCED)):
+            said += f", and trained on adversarial data in {_describe_part(row, BALANCED)}"
+        parts.append(said)
+    first = facts.each[0][1].sel(set="adversarial")
+    low, high = (float(first[f"cue_productivity_{end}"]) for end in ("low", "high"))
+    return (
+        f"On the adversarial set ({int(first['points']):,} points), where the cue has a productivity of "
+        f"{float(first['cue_productivity']):.2f} [{low:.2f}, {high:.2f}], {'; '.join(parts)}."
+    )
+
+
+def _describe_part(row: xr.Dataset, part: str) -> str:
+    """Return the accuracy with one part, the largest of all seeds, and how many trainings failed."""
+    row = row.sel(part=part)
+    failed, seeds, best = int(row["failed"]), int(row["seeds"]), 100 * float(row["accuracy_max"])
+    if failed == seeds:
+        return (
+            f"{100 * float(row['accuracy_mean']):.0f} %, but there every training failed ({count_noun(seeds, 'seed')})"
+        )
+    fate = f", {failed} of {count_noun(seeds, 'training')} failed" if failed else ""
+    return f"{format_interval(row, 'accuracy')} % ({count_noun(seeds, 'seed')}, the best {best:.0f}{fate})"
+
+
+def describe_heads(facts: CueFacts) -> str:
+    """Return where attention to the cue differs between points got by the cue and the others."""
+    parts = []
+    for label, data in facts.each:
+        if "heads" not in facts.more[label] or not np.isfinite(data["head_difference_change"]).any():
+            parts.append(f"Nothing is known of {label}: every training failed, or one of the groups is too small.")
+            continue
+        sizes, rows = facts.more[label]["heads"].sizes, []
+        for lens in data["lens"].values.tolist():
+            row = data.sel(lens=lens, query="cls")
+            rows.append(f"{lens} L{int(row['best_layer'])}H{int(row['best_head'])} "
+                        f"({format_interval(row, 'head_difference_change', '.3f', 1)}; {int(row['significant'])} of "
+                        f"{sizes['layer'] * sizes['head']} heads are significant in most seeds, some head in "
+                        f"{int(row['significant_seeds'])} of {count_noun(sizes['seed'], 'seed')})")  # fmt: skip
+        parts.append(
+            f"With {label}, {float(data['by_cue']):.0f} points are got by the cue and {float(data['others']):.0f} are "
+            "not (mean of seeds). The largest difference of the weight from [CLS], without its sign: "
+            f"{join_words(rows)}."
+        )
+    return " ".join(parts)
+
+
+def describe_audits(facts: CueFacts) -> str:
+    """Return what the same audit says of other data."""
+    parts = [_describe_audit(name, tables["numbers"].isel(task=0)) for name, tables in facts.audits.items()]
+    return "\n\n".join(parts) or "No other data were audited in these runs; one command each does it (below)."
+
+
+def _describe_audit(name: str, data: xr.Dataset) -> str:
+    """Return what the audit says of one dataset."""
+    judged, cue = str(data["judged"].item()), str(data["cue_text"].item())
+    here = data.sel(network=TUNED, set=judged)
+    rows = [f"{format_interval(here.sel(part=part), 'accuracy')} % with {part}" for part in list_parts(data)]
+    lost, total = (int(here[kind].sum()) for kind in ("failed", "seeds"))
+    said = [f"**{name}** ({int(data['train']):,} training examples, {int(here['points']):,} points of {judged}, "
+            f"{count_noun(int(here['seeds'].max()), 'seed')}, chance {100 * float(here['chance']):.0f} %): right in "
+            f"{join_words(rows)}; {lost} of {total} trainings failed."]  # fmt: skip
+    said.append(_describe_cue(here, cue, judged) if cue else
+                "No word and no pair of words tells the label significantly, corrected for all that apply to at least "
+                f"{MIN_COUNT} training examples, so there is no cue to follow.")  # fmt: skip
+    if fair := str(data["fair_set"].item()):
+        row = data.sel(network=TUNED, part=ALL, set=fair)
+        said.append(f"On a {fair} part of {judged}, {int(row['points']):,} points in which no cue is worth anything "
+                    f"and chance is {100 * float(row['chance']):.0f} %, the model is right in "
+                    f"{format_interval(row, 'accuracy')} %.")  # fmt: skip
+    return " ".join(said)
+
+
+def _describe_cue(here: xr.Dataset, cue: str, judged: str) -> str:
+    """Return the strongest cue, and how often the model answers with its class."""
+    row = here.sel(part=ALL)
+    return (
+        f"The strongest cue of the training data is “{cue}”, for class {int(here['cue_label'])}: it is in "
+        f"{format_interval(here, 'cue_coverage')} % of {judged}, with a productivity of "
+        f"{format_interval(here, 'cue_productivity', '.2f', 1)}. With it the model answers that class in "
+        f"{format_interval(row, 'follow')} %, {format_interval(row, 'follow_change')} points more often than without; "
+        f"it is right in {format_interval(row.sel(case='right'), 'where')} % where the cue is right and "
+        f"{format_interval(row.sel(case='wrong'), 'where')} % where it is wrong."
+    )
+
+
+def format_interval(data: xr.Dataset, name: str, form: str = ".0f", scale: float = 100) -> str:
+    """Return a number with its interval, such as 66 [62, 70]; a dash where every training failed."""
+    if not np.isfinite(data[name]):
+        return "–"
+    value, low, high = (format_range([scale * float(data[f"{name}{end}"])], form, "") for end in ENDS)
+    return f"{value} [{low}, {high}]"
