@@ -20,6 +20,8 @@ from headscope.studies.argument_cues.report import describe_not, name_network
 
 PARTS = ("answers", "heads", "cues")
 AUDIT = "audit_"
+FEW = 5
+"""Verdicts on fewer seeds say so: a bootstrap of so few is too narrow, and of one it is over points alone."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +108,8 @@ def describe_not_printed(facts: CueFacts) -> str:
     printed = join_words(f"{split} {right:.2f}/{share:.2f}" for split, (right, share) in paper.PRINTED.items())
     return (
         f"For “not”, `exclusive`, productivity/coverage are {describe_not(facts.cues, paper.NOT, 'exclusive')}. The "
-        f"paper prints {printed}, which does not come out of the data; the nearest is “not” or “n't”: "
+        f"paper prints {printed}, which does not come out of the data; the nearest, by the mean difference of these "
+        f"figures ([cues](cues.md)), is “not” or “n't”, which is another cue: "
         f"{describe_not(facts.cues, paper.NOT_OR, 'exclusive')}."
     )
 
@@ -120,10 +123,11 @@ def describe_strongest(facts: CueFacts) -> str:
         right = [float(cues["productivity"].sel(cue=name, split=split)) for split in ("train", "test")]
         parts.append(f"“{name}” ({right[0]:.2f} in train, {right[1]:.2f} in test)")
     low, high = (float(cues[f"productivity_{end}"].sel(cue=names[0], split="test")) for end in ("low", "high"))
+    points = int(cues["applicability"].sel(cue=names[0], split="test"))
     worth = "no more than chance" if low <= 0.5 <= high else "more than chance" if low > 0.5 else "less than chance"
     return (
         f"The cues with the largest gain in training are {join_words(parts)}, productivity in brackets. In test "
-        f"“{names[0]}” is worth {worth} [{low:.2f}, {high:.2f}]."
+        f"“{names[0]}” is worth {worth} ({points} points, [{low:.2f}, {high:.2f}])."
     )
 
 
@@ -135,12 +139,13 @@ def describe_scaled(facts: CueFacts) -> str:
 
 
 def describe_claims(facts: CueFacts) -> str:
-    """Return for how many models each claim holds, which rest on one seed, and how many could be judged on none."""
+    """Return for how many models each claim holds, which rest on few seeds, and how many could be judged on none."""
     known = [claim for claim in CLAIMS if facts.verdicts(claim)]
     parts = []
     for claim in known:
-        single = [label for label, data in facts.each if count_seeds_behind(claim, data) == 1]
-        note = f" (one seed of {join_words(single)}, so that the interval is over points alone)" if single else ""
+        counts = {label: count_seeds_behind(claim, data) for label, data in facts.each}
+        few = [f"{count_noun(count, 'seed')} of {label}" for label, count in counts.items() if 0 < count < FEW]
+        note = f" (on only {join_words(few)})" if few else ""
         parts.append(f"“{claim.text.rstrip('.')}” for {facts.count(claim, *facts.exact)}{note}")
     lacking = len(CLAIMS) - len(known)
     also = (

@@ -35,18 +35,19 @@ def describe_order(facts: CueFacts) -> str:
 
 
 def describe_baselines(facts: CueFacts) -> str:
-    """Return the accuracy of the baselines with each part of the input, mean over seeds, over models."""
+    """Return the accuracy of the baselines with the first part and the whole input, mean over seeds, over models."""
     networks = [name for name in facts.each[0][1]["network"].values.tolist() if name != TUNED]
     parts = []
     for network in networks:
         for name in ("test", "dev"):
             rows = []
-            for part in list_parts(facts.each[0][1], network):
+            for part in (part for part in list_parts(facts.each[0][1], network) if part in ("warrant", ALL)):
                 values = [100 * float(data["accuracy_mean"].sel(network=network, part=part, set=name))
                           for _, data in facts.each if part in list_parts(data, network)]  # fmt: skip
                 rows.append(f"{format_range(values)} with {part}")
             parts += [f"{name_network(network)} on {name} {join_words(rows)}"] if rows else []
-    return f"Baselines, mean over seeds: {'; '.join(parts)}." if parts else ""
+    said = "Baselines, mean over seeds and range over models (the tables have other parts, and intervals)"
+    return f"{said}: {'; '.join(parts)}." if parts else ""
 
 
 def describe_follow(facts: CueFacts) -> str:
@@ -64,7 +65,18 @@ def describe_follow(facts: CueFacts) -> str:
                 f"the cue, and is right in {where['right']} % where it points right, {where['wrong']} % where it "
                 f"points wrong and {where['absent']} % where it is absent."
             )
-    return " ".join(parts)
+    return " ".join([*parts, *_describe_elsewhere(facts)])
+
+
+def _describe_elsewhere(facts: CueFacts) -> list[str]:
+    """Return where accuracy above chance comes from if the cue is worth nothing in the test set."""
+    first = facts.each[0][1].sel(set="test")
+    if not float(first["cue_productivity_low"]) <= float(first["chance"]) <= float(first["cue_productivity_high"]):
+        return []
+    above = {label: data.sel(network=TUNED, part=ALL, set="test", case="absent") for label, data in facts.each}
+    rows = [f"{format_interval(row, 'where')} % with {label}" for label, row in above.items()]
+    said = "As the cue is worth no more than chance in test, to follow it gains nothing there: what is above chance is "
+    return [f"{said}at the points without it ({join_words(rows)}), by other words of the input or by more than words."]
 
 
 def describe_fair(facts: CueFacts) -> str:
@@ -108,7 +120,7 @@ def describe_heads(facts: CueFacts) -> str:
             row = data.sel(lens=lens, query="cls")
             rows.append(f"{lens} L{int(row['best_layer'])}H{int(row['best_head'])} "
                         f"({format_interval(row, 'head_difference_change', '.3f', 1)}; {int(row['significant'])} of "
-                        f"{sizes['layer'] * sizes['head']} heads are significant in most seeds, some head in "
+                        f"{sizes['layer'] * sizes['head']} heads significant in most seeds, some head in "
                         f"{int(row['significant_seeds'])} of {count_noun(sizes['seed'], 'seed')})")  # fmt: skip
         parts.append(
             f"With {label}, {float(data['by_cue']):.0f} points are got by the cue and {float(data['others']):.0f} are "
@@ -128,11 +140,15 @@ def _describe_audit(name: str, data: xr.Dataset) -> str:
     """Return what the audit says of one dataset."""
     judged, cue = str(data["judged"].item()), str(data["cue_text"].item())
     here = data.sel(network=TUNED, set=judged)
-    rows = [f"{format_interval(here.sel(part=part), 'accuracy')} % with {part}" for part in list_parts(data)]
+    parts = list_parts(data)
+    names = {"text": "the first text alone", "pair": "the second text alone", ALL: "the whole input"}
+    rows = [f"{format_interval(here.sel(part=part), 'accuracy')} % with {names.get(part, part)}" for part in parts]
+    shown = [names.get(part, part) for part in parts if float(here["above_chance_change_low"].sel(part=part)) > 0]
     lost, total = (int(here[kind].sum()) for kind in ("failed", "seeds"))
     said = [f"**{name}** ({int(data['train']):,} training examples, {int(here['points']):,} points of {judged}, "
             f"{count_noun(int(here['seeds'].max()), 'seed')}, chance {100 * float(here['chance']):.0f} %): right in "
-            f"{join_words(rows)}; {lost} of {total} trainings failed."]  # fmt: skip
+            f"{join_words(rows)}, which is above chance with {join_words(shown, empty='none of them')}; {lost} of "
+            f"{total} trainings failed."]  # fmt: skip
     said.append(_describe_cue(here, cue, judged) if cue else
                 "No word and no pair of words tells the label significantly, corrected for all that apply to at least "
                 f"{MIN_COUNT} training examples, so there is no cue to follow.")  # fmt: skip

@@ -42,8 +42,8 @@ def summarise_answers(answers: xr.Dataset) -> xr.Dataset:
     Means are over the seeds that did not fail; intervals are of a bootstrap that draws seeds and points, and all copies
     of a point together. `accuracy_mean`, `_median`, `_max` and `_min` are over all seeds, failed ones included.
     `above_chance_change` is accuracy less chance, `gain_change` that less the accuracy with the first part,
-    `unexplained` what the whole input gains beyond the gains of its single texts. `follow` is the share of points with
-    the cue where the answer is the one it points to; `follow_change` is that less its share by chance, of a
+    `unexplained_change` what the whole input gains beyond the gains of its single texts. `follow` is the share of
+    points with the cue where the answer is the one it points to; `follow_change` is that less its share by chance, of a
     classification less its share without the cue. `where` is the accuracy where the cue points right, wrong or nowhere,
     and `cue_effect_change` right less wrong.
     """
@@ -92,7 +92,7 @@ def _list_sums(part: str, parts: list[str], chance: float, *, choice: bool) -> d
         "accuracy": ({own: 1.0}, 0.0),
         "above_chance_change": ({own: 1.0}, chance),
         "gain_change": ({own: 1.0, first: -1.0} if part != parts[0] else {}, 0.0),
-        "unexplained": (beyond if part == ALL and choice and len(texts) > 1 else {}, 0.0),
+        "unexplained_change": (beyond if part == ALL and choice and len(texts) > 1 else {}, 0.0),
         "follow": ({(part, "follow"): 1.0}, 0.0),
         "follow_change": ({(part, "follow"): 1.0, **elsewhere}, chance if choice else 0.0),
         "cue_effect_change": ({(part, "right"): 1.0, (part, "wrong"): -1.0}, 0.0),
