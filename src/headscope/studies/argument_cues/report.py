@@ -19,7 +19,7 @@ from headscope.experiments.rendering.report import Sample, paragraphs, sample_in
 from headscope.experiments.rendering.sentences import count_verdicts, verdict_numbers
 from headscope.plotting.draw import draw
 from headscope.plotting.facets import heat_facets, interval_facets
-from headscope.reporting.frames import Quantity, to_frame
+from headscope.reporting.frames import ENDS, Quantity, to_frame
 from headscope.results.stamp import read_provenance
 from headscope.studies.argument_cues import ArgumentCues, paper
 from headscope.studies.argument_cues.claims import judge_models
@@ -95,8 +95,9 @@ def report_cues(results: Results, inputs: Sample, values: dict[str, Any]) -> lis
     columns = [Quantity("points", "points", whole=True), Quantity("cue applies", "applicability", whole=True),
                Quantity("productivity", "cue_productivity"), Quantity("coverage", "cue_coverage"),
                Quantity("chance", "chance")]  # fmt: skip
+    columns = columns if cue else [columns[0], columns[-1]]
     parts: list[Part] = [Paragraph(TEXTS["cues"].format(cue=said)),
-                         inputs.table("sets", to_frame(one, {"set": "set"}, columns), cue=cue),
+                         inputs.table("sets" if cue else "sets_alone", to_frame(one, {"set": "set"}, columns), cue=cue),
                          train.table("listed", cue_table(cues, values["judged"]), fewest=MIN_COUNT),
                          train.picture("cues_drawn", draw_cues(cues))]  # fmt: skip
     if "pattern_productivity" in cues:
@@ -142,8 +143,8 @@ def describe_not(cues: xr.Dataset, negation: str, variant: str) -> str:
 
 def report_parts(one: xr.Dataset, inputs: Sample, values: dict[str, Any]) -> list[Part]:
     """Return the accuracy of every network with every part of the input."""
-    theirs = paper.table_of_best() if values["data"] == "ARCT" else None
-    table = inputs.table("accuracy", accuracy_table(one), theirs, judged=values["judged"])
+    name, theirs = ("accuracy", paper.table_of_best()) if values["data"] == "ARCT" else ("accuracy_alone", None)
+    table = inputs.table(name, accuracy_table(one), theirs, judged=values["judged"])
     return [Paragraph(TEXTS["parts"]), table, inputs.picture("accuracy_drawn", draw_accuracy(one))]
 
 
@@ -192,15 +193,14 @@ def report_fair(one: xr.Dataset, inputs: Sample) -> list[Part]:
     name = str(one["fair_set"].item())
     if not name:
         return [Paragraph(TEXTS["no fair"])]
-    low, high = (float(one[f"cue_productivity_{end}"].sel(set=name)) for end in ("low", "high"))
-    said = (f"In the set “{name}” the productivity of the cue is {float(one['cue_productivity'].sel(set=name)):.2f} "
-            f"[{low:.2f}, {high:.2f}].")  # fmt: skip
+    ends = [float(one[f"cue_productivity{end}"].sel(set=name)) for end in ENDS]
+    said = TEXTS["fair" if one["cue_text"].item() else "no heads"].format(name, *ends)
     frame = to_frame(one.sel(set=name), ROWS, [Quantity("accuracy", "accuracy", scale=100),
                      Quantity("mean, all seeds", "accuracy_mean", scale=100),
                      Quantity("median", "accuracy_median", scale=100),
                      Quantity("largest", "accuracy_max", scale=100)])  # fmt: skip
     points = Sample(CAPTIONS, f"{int(one['points'].sel(set=name)):,} points of “{name}”", inputs.reduced)
-    return [Paragraph(TEXTS["fair"].format(fair=said)), points.table("fair_table", frame)]
+    return [Paragraph(said), points.table("fair_table", frame)]
 
 
 def report_heads(results: Results, inputs: Sample) -> list[Part]:
