@@ -141,17 +141,23 @@ def describe_scaled(facts: CueFacts) -> str:
 def describe_claims(facts: CueFacts) -> str:
     """Return for how many models each claim holds, which rest on few seeds, and how many could be judged on none."""
     known = [claim for claim in CLAIMS if facts.verdicts(claim)]
-    parts = []
-    for claim in known:
-        counts = {label: count_seeds_behind(claim, data) for label, data in facts.each}
-        few = [f"{count_noun(count, 'seed')} of {label}" for label, count in counts.items() if 0 < count < FEW]
-        note = f" (on only {join_words(few)})" if few else ""
-        parts.append(f"“{claim.text.rstrip('.')}” for {facts.count(claim, *facts.exact)}{note}")
+    notes = [_note_seeds(facts, claim) for claim in known]
+    same = len(set(notes)) == 1  # then it is said once
+    parts = [f"“{claim.text.rstrip('.')}” for {facts.count(claim, *facts.exact)}" + ("" if same else note)
+             for claim, note in zip(known, notes, strict=True)]  # fmt: skip
     lacking = len(CLAIMS) - len(known)
     also = (
         f" {lacking} of {len(CLAIMS)} claims are on networks that were not trained, or that failed." if lacking else ""
     )
-    return f"Of the models to which they apply, these claims hold: {join_words(parts)}.{also}"
+    every = notes[0] if same else ""
+    return f"Of the models to which they apply, these claims hold{every}: {join_words(parts)}.{also}"
+
+
+def _note_seeds(facts: CueFacts, claim: Claim) -> str:
+    """Return the models in which a claim rests on few seeds, in brackets."""
+    counts = {label: count_seeds_behind(claim, data) for label, data in facts.each}
+    few = [f"{count_noun(count, 'seed')} of {label}" for label, count in counts.items() if 0 < count < FEW]
+    return f" (on only {join_words(few)})" if few else ""
 
 
 def count_seeds_behind(claim: Claim, data: xr.Dataset) -> int:

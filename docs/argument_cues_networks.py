@@ -10,14 +10,12 @@ from headscope.experiments.cue_audit.answers import TUNED
 from headscope.experiments.cue_audit.cue import MIN_COUNT
 from headscope.experiments.cue_audit.parts import ALL, BALANCED
 from headscope.reporting.frames import ENDS
-from headscope.studies.argument_cues import paper
 from headscope.studies.argument_cues.report import name_network
 
 
 def describe_order(facts: CueFacts) -> str:
     """Return whether the whole input does better on test than the first part alone, which the paper finds."""
     parts = []
-    first, whole = (f"{100 * paper.BERT_BEST[part]:.0f}" for part in ("warrant", ALL))
     for label, data in facts.each:
         row = data.sel(network=TUNED, part=ALL, set="test")
         low, value, high = (100 * float(row[f"gain_change{end}"]) for end in ("_low", "", "_high"))
@@ -31,40 +29,38 @@ def describe_order(facts: CueFacts) -> str:
             shown = "does better" if low > 0 else "is not shown to do better"
             size = format_interval(row, "gain_change", ".1f")
             parts.append(f"With the whole input {label} {shown} than with warrants alone: the gain is {size} points.")
-    return f"{' '.join(parts)} The paper's best are {first} % with warrants alone and {whole} % with the whole input."
+    return " ".join(parts)
 
 
 def describe_baselines(facts: CueFacts) -> str:
-    """Return the accuracy of the baselines with the first part and the whole input, mean over seeds, over models."""
-    networks = [name for name in facts.each[0][1]["network"].values.tolist() if name != TUNED]
+    """Return the accuracy of the baselines on test with the first part and the whole input, over models."""
+    first = facts.each[0][1]
     parts = []
-    for network in networks:
-        for name in ("test", "dev"):
-            rows = []
-            for part in (part for part in list_parts(facts.each[0][1], network) if part in ("warrant", ALL)):
-                values = [100 * float(data["accuracy_mean"].sel(network=network, part=part, set=name))
-                          for _, data in facts.each if part in list_parts(data, network)]  # fmt: skip
-                rows.append(f"{format_range(values)} with {part}")
-            parts += [f"{name_network(network)} on {name} {join_words(rows)}"] if rows else []
-    said = "Baselines, mean over seeds and range over models (the tables have other parts, and intervals)"
+    for network in (name for name in first["network"].values.tolist() if name != TUNED):
+        rows = []
+        for part in (part for part in list_parts(first, network) if part in ("warrant", ALL)):
+            values = [100 * float(data["accuracy_mean"].sel(network=network, part=part, set="test"))
+                      for _, data in facts.each if part in list_parts(data, network)]  # fmt: skip
+            rows.append(f"{format_range(values)} with {part}")
+        parts += [f"{name_network(network)} {join_words(rows)}"] if rows else []
+    said = "Baselines on test, mean over seeds (intervals and other parts are in the tables)"
     return f"{said}: {'; '.join(parts)}." if parts else ""
 
 
 def describe_follow(facts: CueFacts) -> str:
-    """Return how often the tuned models follow the cue, and how right they are by where it points."""
+    """Return how often the tuned models follow the cue on test, and how right they are by where it points."""
     parts = []
     for label, data in facts.each:
-        for name in ("dev", "test"):
-            row, points = data.sel(network=TUNED, part=ALL, set=name), int(data["applicability"].sel(set=name))
-            if not np.isfinite(row["follow"]):
-                parts.append(f"On {name} there is nothing to say of {label}: every training failed.")
-                continue
-            where = {case: format_interval(row.sel(case=case), "where") for case in ("right", "wrong", "absent")}
-            parts.append(
-                f"On {name}, {label} follows it in {format_interval(row, 'follow')} % of the {points:,} points with "
-                f"the cue, and is right in {where['right']} % where it points right, {where['wrong']} % where it "
-                f"points wrong and {where['absent']} % where it is absent."
-            )
+        row, points = data.sel(network=TUNED, part=ALL, set="test"), int(data["applicability"].sel(set="test"))
+        if not np.isfinite(row["follow"]):
+            parts.append(f"There is nothing to say of {label}: every training failed.")
+            continue
+        where = {case: format_interval(row.sel(case=case), "where") for case in ("right", "wrong", "absent")}
+        parts.append(
+            f"On test, {label} follows it in {format_interval(row, 'follow')} % of the {points:,} points with the cue; "
+            f"it is right in {where['right']} % where the cue points right, {where['wrong']} % where wrong and "
+            f"{where['absent']} % where absent."
+        )
     return " ".join([*parts, *_describe_worth(facts)])
 
 

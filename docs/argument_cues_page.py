@@ -74,7 +74,6 @@ def accuracy_table(facts: CueFacts) -> str:
             Quantity("median", "accuracy_median", {"set": "test"}, 100),
             Quantity("largest", "accuracy_max", {"set": "test"}, 100),
             Quantity("dev", "accuracy", {"set": "dev"}, 100),
-            Quantity("adversarial", "accuracy", {"set": "adversarial"}, 100),
         ])  # fmt: skip
         lost = zip(row["failed"].values, row["seeds"].values, strict=True)
         best = [100 * paper.BERT_BEST[part] if part in paper.BERT_BEST else None for part in row["part"].values]
