@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import xarray as xr
 from study_facts import RESULTS  # beside this file
@@ -188,6 +189,20 @@ def is_no_op_by_all(facts: HeadFacts) -> str:
         f"never by {join_words(never)}, where it is decided" if never else "",
     ]
     return "; ".join(part for part in parts if part)
+
+
+def describe_equal(facts: HeadFacts) -> str:
+    """Return the layers in which [CLS] and [SEP] have the same raw weight to 1 %, in the models themselves."""
+    sentences = []
+    for label, data in facts.networks.items():
+        raw = data["ratio_layer"].sel(task=PRETRAINED, measure="raw")
+        same = np.abs(raw.sel(group="cls") / raw.sel(group="sep") - 1).values < 0.01
+        layers = [str(layer) for layer, equal in zip(raw["layer"].values, same, strict=True) if equal]
+        if layers:
+            where = "layer" if len(layers) == 1 else "layers"
+            sentences.append(f"In {label}, one [CLS] and one [SEP] have the same weight, to 1 %, in the {where} "
+                             f"{join_words(layers)}, so that their answers are not independent.")  # fmt: skip
+    return " ".join(sentences)
 
 
 def describe_claims(facts: HeadFacts) -> str:
