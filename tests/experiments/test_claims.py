@@ -124,6 +124,9 @@ def test_a_verdict_carries_the_interval_that_decides():
     assert format_interval(replace(share, direction="within"), Interval(0.2, 0.1, 0.3)) == "20.0 % [10.0, 30.0]"
     assert format_interval(CLAIM, Interval(0.2)) == "0.200 without an interval"
     assert format_interval(replace(CLAIM, relative=True), Interval(-0.004, -0.01, -0.002)) == "0 % [−1, 0]"
+    signed = replace(share, direction="above", limits=(-1.0, 1.0))
+    assert format_interval(signed, Interval(-0.2, -0.25, -0.15)) == "−20.0 points [−25.0, −15.0]"
+    assert format_interval(replace(CLAIM, p_value=True), Interval(0.0001, 0.0001, 0.0001)) == "p = 0.0001"
 
 
 def test_more_verdicts_need_more_evidence():

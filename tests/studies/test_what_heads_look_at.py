@@ -10,7 +10,8 @@ import headscope
 from headscope.core.document import Picture, Table
 from headscope.core.errors import InputError
 from headscope.engine.load import load
-from headscope.experiments.analysis.models.networks import CLASSIFIER, MASKED, PRETRAINED
+from headscope.experiments.analysis.heads.surface import add_layer_test
+from headscope.experiments.analysis.models.networks import CLASSIFIER, MASKED, PRETRAINED, describe_quality
 from headscope.measuring.measure import measure
 from headscope.studies.what_heads_look_at.claims import PARTS, SURFACE, judge_claims
 from tests.studies.data import WIDTH, found, place, tiny
@@ -57,6 +58,27 @@ def test_claims_on_the_surface_are_judged_by_their_interval(text, name, ends, ex
     assert verdict("surface", text, changed("surface", **{name: ends})) == expected
 
 
+def test_a_gain_below_zero_is_shown_in_points_and_not_cut_at_zero():
+    ends = dict(zip(("", "_low", "_high"), (-0.02, -0.03, -0.01), strict=True))
+    names = ("nearest_gain_change", "match_gain_change", "rules_gain")
+    data = xr.Dataset({f"{name}{end}": ("task", [value]) for name in names for end, value in ends.items()})
+    data = data.assign_coords(task=["GUM"]).assign(n=("task", [400]))
+    (claim,) = [
+        claim for claim in judge_claims({"": {"coreference": data}})[""]["coreference"] if "rules" in claim.text
+    ]
+    assert claim.verdict == "holds"
+    assert claim.tasks[0].figures.startswith("−2.0 points [−3.2")
+
+
+def test_heads_of_one_layer_are_judged_by_the_stored_clusters():
+    numbers = changed("surface")
+    clusters = xr.Dataset({"p": ("lens", [0.3, 0.0002]), "difference": ("lens", [0.0, 0.0631])},
+                          {"lens": ["effective", "raw"]})  # fmt: skip
+    judged = judge_claims({"": {"surface": add_layer_test(numbers, clusters)}})[""]["surface"]
+    (claim,) = [claim for claim in judged if claim.text.startswith("Heads of one layer")]
+    assert (claim.verdict, claim.tasks[0].figures) == ("holds", "0.063 nats further apart between layers, p = 0.0002")
+
+
 def test_no_ops_are_judged_by_the_ratio_to_an_ordinary_token():
     data = changed("no-op", ratio=(0.5, 0.4, 0.6))
     assert verdict("no-op", "[SEP] is attended to more", data) == "not reproduced"
@@ -64,6 +86,12 @@ def test_no_ops_are_judged_by_the_ratio_to_an_ordinary_token():
     judged = {claim.text: claim for claim in judge_claims({"": {"no-op": found(NAME)["no_op"]}})[""]["no-op"]}
     (gradient,) = [claim for text, claim in judged.items() if text.startswith("[SEP]") and "gradient of" in text]
     assert {task.task: task.verdict for task in gradient.tasks}[PRETRAINED] == "does not apply"
+
+
+def test_quality_is_shown_without_exponents():
+    about = {"metric": "perplexity", "quality": 1753.4}
+    assert describe_quality(xr.Dataset(about)) == "perplexity 1,753"
+    assert describe_quality(xr.Dataset({"metric": "accuracy", "quality": 0.8121})) == "accuracy 0.812"
 
 
 def test_shares_are_the_weights_of_the_model():
