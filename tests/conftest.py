@@ -9,7 +9,7 @@ os.environ["HEADSCOPE_CACHE"] = tempfile.mkdtemp(prefix="headscope-")  # not the
 
 from jaxtyping import install_import_hook
 
-if find_spec("beartype"):  # a development dependency
+if find_spec("beartype") and "HEADSCOPE_TEST_PLAIN" not in os.environ:  # a development dependency
     install_import_hook("headscope", "beartype.beartype")
 
 import pytest
