@@ -23,9 +23,19 @@ def measured(model, **options):
     )
 
 
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return saved_model(tmp_path_factory.mktemp("model"))
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(folder):
+    return measured(hs.load(folder))
+
+
 @pytest.mark.parametrize("kill", range(KILLS))
-def test_a_killed_run_resumes_to_the_same_numbers(tmp_path, kill):
-    folder, out = saved_model(tmp_path / "model"), tmp_path / "heads.nc"
+def test_a_killed_run_resumes_to_the_same_numbers(tmp_path, folder, uninterrupted, kill):
+    out = tmp_path / "heads.nc"
     state = tmp_path / "heads.nc.state"
     process = subprocess.Popen([sys.executable, "-m", "tests.measuring.killed", folder, out])
     while not state.exists():
@@ -35,7 +45,6 @@ def test_a_killed_run_resumes_to_the_same_numbers(tmp_path, kill):
     process.send_signal(signal.SIGKILL)
     process.wait()
     assert 0 <= read_checkpoint(state).done < 60
-    model = hs.load(folder)
-    resumed = measured(model, out=out, resume=True)
-    xr.testing.assert_equal(resumed, measured(model))  # the same plan, threads and device: the same bits
+    resumed = measured(hs.load(folder), out=out, resume=True)
+    xr.testing.assert_equal(resumed, uninterrupted)  # the same plan, threads and device: the same bits
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith("heads")] == ["heads.nc"]
