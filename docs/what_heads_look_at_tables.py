@@ -203,7 +203,7 @@ def count_documents(facts: HeadFacts) -> str:
 
 def describe_coreference(facts: HeadFacts) -> str:
     """Return the honest sentence: how many antecedents one head and the baselines find in each set."""
-    parts, unbeaten = [], []
+    parts, unbeaten, equal = [], [], []
     first = next(iter(facts.coreference.values()))
     for name in map(str, first["data"].values):
         heads, scores = [], []
@@ -218,12 +218,14 @@ def describe_coreference(facts: HeadFacts) -> str:
                   f"nearest mention {score['nearest']:.0f} %")  # fmt: skip
         if score["rules"] == score["head_match"] == score["nearest"]:  # no words to match
             simple = f"every baseline finds {score['nearest']:.0f} %"
+            equal.append(name)
         elif max(scores) <= score["rules"]:
             unbeaten.append(name)
         parts.append(f"{join_words(heads)} on {name}, where {simple}")
     rules = (
         f" For all mentions together, no chosen head is above the rules on {join_words(unbeaten)}." if unbeaten else ""
     )
+    rules += f" On {join_words(equal)} rules know no more than that: to be close to them says little." if equal else ""
     return f"One head finds the antecedents of {'; '.join(parts)}.{rules}"
 
 

@@ -165,6 +165,13 @@ def test_fewer_inputs_widen_more():
     assert by_n[20].factor > 1.1 * by_n[400].factor
 
 
+def test_documents_that_were_drawn_again_widen_whatever_the_number_of_words():
+    data = numbers(half=0.1).assign(n=("task", [1900]), documents=("task", [16]))
+    (task,) = judge(CLAIM, data, tests=260).tasks
+    assert task.factor == pytest.approx(student.ppf(1 - 0.025 / 260, 15) / student.ppf(0.975, 15))
+    assert task.factor > 1.2 * judge(CLAIM, data.drop_vars("documents"), tests=260).tasks[0].factor
+
+
 def test_a_raw_value_of_zero_has_no_relative_change():
     assert judge(replace(CLAIM, relative=True), numbers(raw=0.0)).verdict == "undecided"
 

@@ -14,6 +14,7 @@ from headscope.experiments.analysis.heads.surface import add_layer_test
 from headscope.experiments.analysis.models.networks import CLASSIFIER, MASKED, PRETRAINED, describe_quality
 from headscope.measuring.measure import measure
 from headscope.studies.what_heads_look_at.claims import PARTS, SURFACE, judge_claims
+from headscope.studies.what_heads_look_at.report import collect_numbers
 from tests.studies.data import WIDTH, found, place, tiny
 
 NAME = "what_heads_look_at"
@@ -102,6 +103,16 @@ def test_shares_are_the_weights_of_the_model():
     weights = data["special_tokens"].sel(role="sep", source="clark")
     np.testing.assert_allclose(clark.values, weights.values, rtol=1e-6)
     np.testing.assert_allclose(ours.sel(lens="raw").values, weights.values, rtol=1e-5)
+
+
+def test_probes_are_judged_by_the_number_of_documents():
+    results = found(NAME)
+    numbers = collect_numbers(results)
+    sources = {"syntax": "dependency", "trees": "dependency", "coreference": "coreference"}
+    for part, source in sources.items():
+        documents = int(results[source]["documents"])
+        assert {int(count) for count in np.atleast_1d(numbers[part]["documents"])} == {documents}, part
+        assert numbers[part]["n"].max() > documents, part
 
 
 def test_all_networks_have_weights_and_tuned_ones_gradients():

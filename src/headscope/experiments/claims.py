@@ -155,15 +155,18 @@ def refuse(claim: Claim, task: xr.Dataset) -> TaskVerdict | None:
     moot = EXCEPTED if name in claim.but_on else claim.applies(task) if claim.applies else ""
     if moot:
         return TaskVerdict(name, MOOT, moot)
-    n = count_units(task)
+    n = int(task["n"]) if "n" in task else None
     if n is None or n >= claim.fewest:
         return None
     return TaskVerdict(name, UNDECIDED, f"n = {n}, fewer than {claim.fewest}")
 
 
 def count_units(task: xr.Dataset) -> int | None:
-    """Return the number of inputs behind the intervals of a task; nothing where it is not known."""
-    return int(task["n"]) if "n" in task else None
+    """Return the number of units behind the intervals of a task; nothing where it is not known.
+
+    They are documents where these were drawn again, however many words or mentions they have, and else inputs.
+    """
+    return next((int(task[name]) for name in ("documents", "n") if name in task), None)
 
 
 def scale_thresholds(judged: JudgedClaim, factor: float) -> JudgedClaim:

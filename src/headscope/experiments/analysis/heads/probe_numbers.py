@@ -1,4 +1,7 @@
-"""Results of probes as numbers that claims are judged on: along `task`, with intervals and n."""
+"""Results of probes as numbers that claims are judged on: along `task`, with intervals, n and documents.
+
+`n` counts words or mentions; intervals are those of a bootstrap of documents, and are widened for their number.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -21,7 +24,7 @@ def number_relations(dependency: xr.Dataset) -> xr.Dataset:
     accuracy = {f"{name}{end}": part[f"accuracy{end}"].sel(predictor=predictor, drop=True)
                 for name, predictor in (("head", "head"), ("offset", "fixed_offset")) for end in ENDS}  # fmt: skip
     numbers = xr.Dataset({**gains, **accuracy, "gain_p": part["gain_p"], "best": ("task", np.array(best))})
-    return numbers.assign(n=_count(part)).drop_attrs()
+    return numbers.assign(n=_count(part), documents=part["documents"]).drop_attrs()
 
 
 def describe_best(relation: xr.Dataset) -> str:
@@ -45,7 +48,8 @@ def number_trees(
         numbers[f"attention_gain_change{end}"] = np.nan if first is None else float(first[f"gain{end}"])
     numbers |= dict(zip((f"words_gain_change{end}" for end in ENDS), _subtract(first, second), strict=True))
     plain = {key: float(value) for key, value in numbers.items()}
-    return xr.Dataset(plain).assign(n=int(_count(whole))).expand_dims(task=[name])
+    counts = {"n": int(_count(whole)), "documents": int(whole["documents"])}
+    return xr.Dataset(plain).assign(counts).expand_dims(task=[name])
 
 
 def number_coreference(results: Mapping[str, xr.Dataset]) -> xr.Dataset:
@@ -57,7 +61,8 @@ def number_coreference(results: Mapping[str, xr.Dataset]) -> xr.Dataset:
         values = {f"nearest_gain_change{end}": float(over["nearest"][f"gain_over{end}"]) for end in ENDS}
         values |= {f"match_gain_change{end}": float(over["head_match"][f"gain_over{end}"]) for end in ENDS}
         values |= {f"rules_gain{end}": float(over["rules"][f"gain_over{end}"]) for end in ENDS}
-        parts.append(xr.Dataset(values).assign(n=int(_count(part))).expand_dims(task=[name]))
+        counts = {"n": int(_count(part)), "documents": int(part["documents"])}
+        parts.append(xr.Dataset(values).assign(counts).expand_dims(task=[name]))
     return xr.concat(parts, "task")
 
 
