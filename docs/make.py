@@ -13,34 +13,36 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-import ablation_page
-import api_page  # beside this file
-import argument_cues_facts
-import argument_cues_page
-import attention_flow_facts
-import attention_flow_page
-import clusters_page
-import coreference_page
-import cues_page
-import dark_secrets_facts
-import dark_secrets_page
-import effective_attention_page
-import flow_page
-import heads_page
-import note_page
-import padding_page
-import patterns_page
-import performance_page
-import probes_page
-import pruning_page
-import rollout_page
-import sixteen_heads_facts
-import sixteen_heads_page
-import training_page
-import what_heads_look_at_facts
-import what_heads_look_at_page
-import words_page
-from effective_attention_facts import read_facts
+from pages import (
+    ablation_page,
+    api_page,
+    argument_cues_facts,
+    argument_cues_page,
+    attention_flow_facts,
+    attention_flow_page,
+    clusters_page,
+    coreference_page,
+    cues_page,
+    dark_secrets_facts,
+    dark_secrets_page,
+    effective_attention_page,
+    flow_page,
+    heads_page,
+    note_page,
+    padding_page,
+    patterns_page,
+    performance_page,
+    probes_page,
+    pruning_page,
+    rollout_page,
+    sixteen_heads_facts,
+    sixteen_heads_page,
+    training_page,
+    what_heads_look_at_facts,
+    what_heads_look_at_page,
+    words_page,
+)
+from pages.effective_attention_facts import read_facts
 
 from headscope.core.catalog import families
 from headscope.plotting.draw import draw

@@ -9,12 +9,9 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import argument_cues_facts  # beside this file
-import attention_flow_facts
-import dark_secrets_facts
-import sixteen_heads_facts
-from effective_attention_facts import STEM, read_facts
-from study_facts import RESULTS
+from pages import argument_cues_facts, attention_flow_facts, dark_secrets_facts, sixteen_heads_facts
+from pages.effective_attention_facts import STEM, read_facts
+from pages.study_facts import RESULTS
 
 from headscope.core.document import Document
 from headscope.core.study import Results

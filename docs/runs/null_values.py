@@ -1,6 +1,6 @@
 """Measure what a projection on values that are not the model's would do: a null model for effective attention.
 
-Run over RTE and SST-2 with pretrained weights; `docs/null_values_page.py` says what it shows:
+Run over RTE and SST-2 with pretrained weights; `docs/pages/null_values_page.py` says what it shows:
 
     python docs/runs/null_values.py run --data GLUE --out minilm.nc
     python docs/runs/null_values.py run --data GLUE --model e5-small --out e5.nc

@@ -30,7 +30,7 @@ def read_script(path):
 
 @pytest.fixture
 def page():
-    return read_script(DOCS / "flow_page.py")
+    return read_script(DOCS / "pages" / "flow_page.py")
 
 
 def speed_row(kind, tokens, networkx, igraph, layers=12, every=1.0):

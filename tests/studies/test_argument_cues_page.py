@@ -53,7 +53,7 @@ def make_run(network, part, seed, points):
 
 @pytest.fixture(scope="module")
 def maker():
-    return read_script(DOCS / "argument_cues_page.py")
+    return read_script(DOCS / "pages" / "argument_cues_page.py")
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from tests.studies.pages import DOCS, check_page, check_stamps, check_tables, jo
 
 @pytest.fixture(scope="module")
 def maker():
-    return read_script(DOCS / "attention_flow_page.py")
+    return read_script(DOCS / "pages" / "attention_flow_page.py")
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ PAIRS = len(CLAIMS) * 2
 
 @pytest.fixture(scope="module")
 def maker():
-    return read_script(DOCS / "dark_secrets_page.py")
+    return read_script(DOCS / "pages" / "dark_secrets_page.py")
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ NAMES = ("dispersion", "sink", "sep", "cls", "distance")
 
 @pytest.fixture(scope="module")
 def page():
-    return read_script(DOCS / "null_values_page.py")
+    return read_script(DOCS / "pages" / "null_values_page.py")
 
 
 def made(own, random, margin=0.01):

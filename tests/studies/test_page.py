@@ -39,13 +39,13 @@ def joined(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def maker():
-    return read_script(DOCS / "effective_attention_page.py")
+    return read_script(DOCS / "pages" / "effective_attention_page.py")
 
 
 @pytest.fixture(scope="module")
 def said():
-    read_script(DOCS / "effective_attention_page.py")
-    return sys.modules["effective_attention_facts"]
+    read_script(DOCS / "pages" / "effective_attention_page.py")
+    return sys.modules["pages.effective_attention_facts"]
 
 
 @pytest.fixture(scope="module")
@@ -117,7 +117,7 @@ def test_all_tables_are_on_a_page_of_their_own(facts, maker):
 
 
 def test_the_note_and_the_objections_have_their_numbers(facts):
-    pages = {path.name: content.decode() for path, content in read_script(DOCS / "note_page.py").made(facts)}
+    pages = {path.name: content.decode() for path, content in read_script(DOCS / "pages" / "note_page.py").made(facts)}
     assert re.findall(r"^\*\*(\d+)\.", pages["objections.md"], re.MULTILINE) == [str(number) for number in range(1, 11)]
     distance = facts.tuned["tiny"]["distance"].sel(lens="paper", task="RTE")
     assert f"| tiny, paper | {float(distance):.3f} |" in pages["note.md"]

@@ -14,7 +14,7 @@ from tests.studies.pages import DOCS, check_page, check_stamps, check_tables, jo
 
 @pytest.fixture(scope="module")
 def maker():
-    return read_script(DOCS / "sixteen_heads_page.py")
+    return read_script(DOCS / "pages" / "sixteen_heads_page.py")
 
 
 @pytest.fixture(scope="module")

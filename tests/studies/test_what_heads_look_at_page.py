@@ -16,7 +16,7 @@ PROBES = ("dependency", "attention", "attention_and_words")
 
 @pytest.fixture(scope="module")
 def maker():
-    return read_script(DOCS / f"{NAME}_page.py")
+    return read_script(DOCS / "pages" / f"{NAME}_page.py")
 
 
 @pytest.fixture(scope="module")
