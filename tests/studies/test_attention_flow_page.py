@@ -86,7 +86,7 @@ def test_all_tables_are_on_a_page_of_their_own(facts, maker):
 
 def test_sentences_follow_from_the_numbers(facts, maker):
     """The same results, but as if a model had learned nothing, and flow were saturated or better in every layer."""
-    said, study = maker.said, sys.modules["study_facts"]
+    said, study = maker.said, sys.modules["pages.study_facts"]
     numbers = facts.measured["tiny"].copy(deep=True)
     for name in ("score", "score_low", "score_high"):
         numbers[name] = numbers[name] * 0 + 0.5
@@ -123,7 +123,7 @@ def test_sentences_follow_from_the_numbers(facts, maker):
 
 def test_verdicts_that_change_are_counted(facts, maker):
     """A claim that applies in one version only has changed too."""
-    study, judged = sys.modules["study_facts"], facts.judged
+    study, judged = sys.modules["pages.study_facts"], facts.judged
     assert study.count_changes(judged, judged) == 0
     fewer = {"tiny": judged["tiny"][1:]}
     applies = sum(task.verdict != MOOT for task in judged["tiny"][0].tasks)

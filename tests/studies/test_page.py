@@ -141,7 +141,7 @@ def test_sentences_follow_from_the_numbers(facts, said):
     assert same.count(SINK, REFUTED) == "2 of 2 pairs"
     short = int((numbers["n"].sel(length="at most d").isel(seed=0) > 0).sum())
     assert f"at most d tokens that weight is lost by the sink ({short} of " in said.describe_by_size(same)
-    assert f"“{SINK.text.rstrip('.')}” (2 of 2)" in sys.modules["study_facts"].describe_refuted(same)
+    assert f"“{SINK.text.rstrip('.')}” (2 of 2)" in sys.modules["pages.study_facts"].describe_refuted(same)
     assert said.describe_change(same, "sink_mean", "effective") == "0 %"
     assert said.describe_change(same, "sink_mean", "paper") == "−90 %"
     assert said.describe_specials(said.Facts({}, None, {"mpnet": ("<s>", "</s>"), "tiny": ("[CLS]", "[SEP]")})) == (
