@@ -98,11 +98,12 @@ def report_syntax(facts: HeadFacts) -> str:
     """Return the section on syntax, or nothing without results."""
     if not facts.treebanks:
         return ""
+    variants = variant_frame(facts)
     return read_template("what_heads_look_at_syntax").format(
-        sentence=describe_syntax(facts),
+        sentence=describe_syntax(facts, variants),
         whole=to_grid(said.verdict_frame(facts, "trees")),
         relations=to_grid(relation_frame(facts)),
-        variants=to_grid(variant_frame(facts)),
+        variants=to_grid(variants),
         uas=to_grid(uas_frame(facts)),
         attention=paper.UAS["attention"],
         words=paper.UAS["attention_and_words"],
@@ -150,9 +151,9 @@ def uas_frame(facts: HeadFacts) -> pd.DataFrame:
     return pd.DataFrame.from_dict(rows, "index").rename_axis("probe").fillna("–")
 
 
-def describe_syntax(facts: HeadFacts) -> str:
+def describe_syntax(facts: HeadFacts, variants: pd.DataFrame) -> str:
     """Return the honest sentence: for how many relations some head is better than the best offset, and overall."""
-    parts, best, always = [], [], variant_frame(facts)["in all halves"]
+    parts, best, always = [], [], variants["in all halves"]
     for label, treebank in facts.treebanks:
         (judged,) = facts.judged[f"{label}, {treebank}"]["syntax"]
         verdicts = [task.verdict for task in judged.tasks if task.verdict != MOOT]
