@@ -102,6 +102,7 @@ def test_the_page_answers_in_words_and_numbers_with_four_figures(facts, maker):
         "follows it in",
         "On the adversarial set (120 points), where the cue has a productivity of 0.50",
         "The largest difference of the weight from [CLS]",
+        "**toy** (",
         "chance 50 %): right in",
         "verdicts hold with all of them halved",
         words=1600,
