@@ -1,5 +1,8 @@
 """Data in which no cue tells the label."""
 
+import warnings
+from collections import Counter
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -8,7 +11,7 @@ from hypothesis import strategies as st
 from headscope.audit.add_negated import add_negated
 from headscope.audit.balance import balance
 from headscope.audit.cues import cues
-from headscope.core.errors import InputError
+from headscope.core.errors import DataWarning, InputError
 from headscope.core.example import Example
 from headscope.data.reading.read import read
 from headscope.reporting.sections.cues import count_off_chance
@@ -57,9 +60,13 @@ def test_balancing_is_repeatable_and_depends_on_the_seed():
 
 def test_data_that_cannot_be_balanced_are_an_error():
     examples = [choose("not", "yes", label=0, name=str(number)) for number in range(9)]
-    assert len(balance(examples)) == 3  # three of three are within the interval
+    with pytest.warns(DataWarning, match="3 examples of 9 are left, and the largest gain of a cue is 0.500, no less"):
+        assert len(balance(examples)) == 3  # three of three are within the interval
     with pytest.raises(InputError, match="All 2 examples have the same label"):
         balance([Example("0", "a", label=0), Example("1", "b", label=0)])
+    for ngrams, problem in (((), "nothing to look for"), ((0,), "numbers of words from 1 to 9")):
+        with pytest.raises(InputError, match=problem):
+            balance(examples, ngrams=ngrams)
 
 
 @pytest.mark.parametrize("split", ["train", "dev"])
@@ -80,8 +87,17 @@ def test_every_cue_is_at_chance_with_negated_copies(split):
 def test_every_cue_is_at_chance_in_the_published_adversarial_sets(split):
     published = read(f"arct:{split}-adv-negated@{DATA / 'arct'}")
     assert (cues(published)["productivity"] == 0.5).all()
-    ours = add_negated(f"arct:{split}", DATA / "arct" / "adversarial" / "claim_map.csv")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        ours = add_negated(f"arct:{split}", DATA / "arct" / "adversarial" / "claim_map.csv")
     assert {example.id for example in ours} == {example.id for example in published}
+    same = Counter((example.text, example.columns["choices"]) for example in published)  # claims that are not negated
+    copies = {"train": 24, "dev": 0, "test": 56}[split]
+    assert sum(count for count in same.values() if count > 1) == copies
+    said = [str(warning.message) for warning in caught]
+    assert [text.partition(" have")[0] for text in said] == (
+        [f"{copies // 2} examples of {len(ours) // 2:,}"] if copies else []
+    )
 
 
 def test_a_copy_has_the_negated_claim_and_the_other_label(tmp_path):
@@ -112,6 +128,16 @@ def test_examples_that_cannot_be_negated_are_an_error(change, negations, problem
     row = {"text": "Rain. Stay in.", "claim": "Stay in.", "w": ["x", "y"], "label": 0} | change
     with pytest.raises(InputError, match=problem):
         add_negated(read([row], choices="w"), negations)
+
+
+def test_examples_are_not_negated_twice_and_a_claim_is_not_its_own_negation():
+    row = {"text": "Rain. Stay in.", "claim": "Stay in.", "w": ["x", "y"], "label": 0}
+    examples = read([row], choices="w")
+    both = add_negated(examples, {"Stay in.": "Go out."})
+    with pytest.raises(InputError, match="Example '0-adversarial' is an adversarial copy already"):
+        add_negated(both, {"Stay in.": "Go out.", "Go out.": "Stay in."})
+    with pytest.warns(DataWarning, match="1 example of 1 has a claim whose negation is the same, the first is 'Stay"):
+        add_negated(examples, {"Stay in.": "Stay  in."})
 
 
 @pytest.mark.parametrize(

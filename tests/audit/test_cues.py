@@ -136,9 +136,12 @@ def test_examples_without_a_label_are_left_out_with_a_sentence():
 
 
 def test_empty_texts_are_counted_with_a_sentence():
-    with pytest.warns(DataWarning, match="1 choice of 4 is empty and hold"):
+    with pytest.warns(DataWarning, match="1 choice of 4 is empty and holds no cue"):
         data = cues([choose("a", " ", label=0), choose("a", "b", label=1, name="1")])
     assert int(data.sel(cue="a")["applicability"]) == 2
+    blank = [Example("0", "", label=0), Example("1", " ", label=1)]
+    with pytest.warns(DataWarning, match="2 texts of 2 are empty"), pytest.raises(InputError, match="There is no cue"):
+        cues(blank)
 
 
 def test_equal_choices_are_counted_with_a_sentence():
@@ -184,6 +187,27 @@ def test_options_that_do_not_fit_are_an_error(options, problem):
     examples = [choose("a", "b c", label=0), choose("c b", "a", label=1, name="1")]
     with pytest.raises(InputError, match=problem):
         cues(examples, **{"ngrams": (1,)} | options)
+
+
+def test_an_accent_is_part_of_its_letter_however_it_is_written():
+    examples = [
+        Example("0", "Cafe\u0301 noir", label=0),
+        Example("1", "the CAF\u00c9", label=0),
+        Example("2", "tea", label=1),
+    ]
+    data = cues(examples, ngrams=(1, 2), patterns={"accent": "\u00e9$|\u00e9 "})
+    assert set(data["cue"].values) == {"caf\u00e9", "noir", "the", "tea", "caf\u00e9 noir", "the caf\u00e9", "accent"}
+    assert int(data.sel(cue="caf\u00e9")["applicability"]) == int(data.sel(cue="accent")["applicability"]) == 2
+
+
+@pytest.mark.parametrize("patterns", [{"none": "zzz"}, {"none": "[A-Z]"}, {"none": "a|b"}])
+def test_a_pattern_that_does_not_apply_is_named(patterns):
+    examples = [choose("A", "b c", label=0), choose("c b", "a", label=1, name="1")]
+    with pytest.warns(
+        DataWarning, match="left out the pattern 'none', which applies to fewer than min_count=1 of 2 ex"
+    ):
+        data = cues(examples, patterns=patterns)
+    assert "none" not in data["cue"].values
 
 
 def test_a_result_says_what_was_counted():

@@ -50,6 +50,11 @@ def test_a_cue_may_be_written_as_in_a_text():
     ]  # fmt: skip
 
 
+def test_a_cue_is_marked_however_its_accents_are_written():
+    assert find_cue_spans("a Cafe\u0301 or caf\u00e9", "caf\u00e9") == [(2, 7), (11, 15)]
+    assert find_cue_spans("a caf\u00e9", "cafe\u0301") == [(2, 6)]
+
+
 def test_a_cue_is_looked_for_in_the_parts_that_are_named():
     examples = [Example("0", "yes", pair="no"), Example("1", "no")]
     assert has_cue(examples, "no").tolist() == [True, True]

@@ -1,12 +1,13 @@
 """`hs.add_negated`: adversarial copies of a multiple choice, with negated claims (Niven & Kao, 2019)."""
 
 import os
-from collections.abc import Mapping
+import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
-from headscope.core.errors import InputError
+from headscope.core.errors import DataWarning, InputError
 from headscope.core.example import Example
 from headscope.core.prose import count_noun, join_words
 from headscope.core.reader import Malformed
@@ -40,6 +41,7 @@ def add_negated(
             f"{count_noun(len(missing), 'claim')} of {len(set(claims)):,} {'has' if len(missing) == 1 else 'have'} no "
             f"negation in the table, the first is {missing[0]!r}. Add a row for each, or leave these examples out."
         )
+    _check_copies(examples, claims, table)
     names = {example.label: example.columns["label_name"] for example in examples if "label_name" in example.columns}
     both = []
     for example, claim in zip(examples, claims, strict=True):
@@ -75,6 +77,20 @@ def _negate(example: Example, claim: str, negated: str, column: str) -> Example:
         label=1 - int(example.label),
         columns=MappingProxyType(columns),
     )
+
+
+def _check_copies(examples: Sequence[Example], claims: Sequence[str], table: Mapping[str, str]) -> None:
+    """Raise InputError for data that have copies already, and count claims that are their own negations."""
+    if again := [example.id for example in examples if example.columns.get("adversarial") is True]:
+        raise InputError(f"Example '{again[0]}' is an adversarial copy already. Give the original examples alone.")
+    same = [claim for claim in claims if table[claim].split() == claim.split()]
+    if same:
+        warnings.warn(
+            f"{count_noun(len(same), 'example')} of {len(examples):,} {'has' if len(same) == 1 else 'have'} a claim "
+            f"whose negation is the same, the first is {same[0]!r}: their copies have the same text and the other "
+            "label. Correct the table, or leave these examples out.",
+            DataWarning, stacklevel=3,
+        )  # fmt: skip
 
 
 def _find_claim(example: Example, column: str) -> str:

@@ -1,5 +1,6 @@
-"""`hs.balance`: a part of the data in which no cue tells the label."""
+"""`hs.balance`: a part of the data in which no cue is shown to tell the label."""
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +11,7 @@ from headscope.audit.labelled_texts import LabelledTexts, prepare_texts
 from headscope.audit.occurrences import check_patterns, find_occurrences
 from headscope.audit.points import CuePoints, Floats, find_points
 from headscope.audit.words import Integers
-from headscope.core.errors import InputError
+from headscope.core.errors import DataWarning, InputError
 from headscope.core.example import Example
 from headscope.core.prose import count_noun
 from headscope.uncertainty.intervals import CONFIDENCE
@@ -29,11 +30,12 @@ def balance(
     parts: str | Sequence[str] | None = None,
     seed: int = 0,
 ) -> list[Example]:
-    """Return a part of the examples in which no cue tells the label, and all classes are equally frequent.
+    """Return a part of the examples in which no cue is shown to tell the label, and all classes are equally frequent.
 
     Examples are removed until chance is within the 95 % interval of every cue's productivity, which `hs.cues` of the
     result shows: first those that agree with most of the cues that are too productive. No example is repeated or
-    changed. Cues, `patterns` and `parts` are those of `hs.cues`; `seed` decides between equals.
+    changed. Intervals of few examples are wide: a cue may be right in three of three. Cues, `patterns`
+    and `parts` are those of `hs.cues`; `seed` decides between equals.
 
     >>> rows = [{"text": f"{'good' if i % 8 < 7 else 'bad'} {i}", "label": int(i % 16 < 8)} for i in range(64)]
     >>> rows += [{"text": f"great {i}", "label": 1} for i in range(20)]
@@ -49,6 +51,7 @@ def balance(
     state = _Balance(prepared, points, order, len(found.names), np.random.default_rng(seed))
     keep = np.ones(len(prepared.examples), bool)
     keep = state.equalize(keep, np.zeros(len(keep)))
+    before = state.find_largest_gain(keep)
     while (excess := state.find_excess(keep)).any():
         scores = state.score(excess)
         keep = state.equalize(state.remove(keep, scores, excess), scores)
@@ -57,7 +60,19 @@ def balance(
                 f"No part of these {count_noun(len(keep), 'example')} is balanced: all would have to be removed. Look "
                 "for fewer cues, with ngrams or parts."
             )
+    _warn_wide(keep, before, state.find_largest_gain(keep))
     return [example for example, stays in zip(prepared.examples, keep, strict=True) if stays]
+
+
+def _warn_wide(keep: Booleans, before: float, after: float) -> None:
+    """Say so where cues are within their intervals only because few examples are left."""
+    if 0 < before <= after and not keep.all():
+        warnings.warn(
+            f"{count_noun(int(keep.sum()), 'example')} of {len(keep):,} are left, and the largest gain of a cue is "
+            f"{after:.3f}, no less than before: cues are within their intervals because these are wide. Give more "
+            "examples, or look for fewer cues, with ngrams or parts.",
+            DataWarning, stacklevel=3,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -91,15 +106,23 @@ class _Balance:
         """Return for every cue and outcome how many of its examples must go, `cue outcome`; 0 within the interval."""
         from scipy.special import ndtri
 
+        counts, total, rates = self._count(keep)
+        z = MARGIN * float(ndtri((1 + CONFIDENCE) / 2))
+        over = counts - total * rates - z * np.sqrt(total * rates * (1 - rates))
+        return np.where(over > 0, _count_excess(counts, total, rates, z), 0)
+
+    def find_largest_gain(self, keep: Booleans) -> float:
+        """Return the largest coverage · (productivity − chance) of all cues and outcomes."""
+        counts, total, rates = self._count(keep)
+        return float((counts - total * rates).max(initial=0.0)) / max(int(keep.sum()), 1)
+
+    def _count(self, keep: Booleans) -> tuple[Integers, Integers, Floats]:
+        """Return the examples of every cue and outcome, those of the cue, and the share the outcome should have."""
         kept = keep[self.points.examples]
         cues, outcomes = self.points.cues[kept], self.points.outcomes[kept]
         counts = np.bincount(cues * self.outcomes + outcomes, minlength=self.cues * self.outcomes)
         counts = counts.reshape(self.cues, self.outcomes)
-        total = counts.sum(1, keepdims=True)
-        rates = self._rates(cues, self.points.chances[kept])
-        z = MARGIN * float(ndtri((1 + CONFIDENCE) / 2))
-        over = counts - total * rates - z * np.sqrt(total * rates * (1 - rates))
-        return np.where(over > 0, _count_excess(counts, total, rates, z), 0)
+        return counts, counts.sum(1, keepdims=True), self._rates(cues, self.points.chances[kept])
 
     def _rates(self, cues: Integers, chances: Floats) -> Floats:
         """Return what the share of each outcome should be, `cue outcome`."""

@@ -21,6 +21,10 @@ def count_cues(
 ) -> xr.Dataset:
     """Return the rates of all cues along `cue`, without their provenance."""
     size, n = len(found.names), len(data.examples)
+    if not size:
+        raise InputError(
+            f"There is no cue in these {n:,} examples: their texts have no or too few words. Look at them."
+        )
     applicability = np.bincount(points.cues, minlength=size)
     if data.kind == "classification":
         counts = np.bincount(points.cues * len(data.classes) + points.outcomes, minlength=size * len(data.classes))

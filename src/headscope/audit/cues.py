@@ -1,5 +1,6 @@
 """`hs.cues`: words that tell the label, whatever the rest of the input says (Niven & Kao, 2019)."""
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -8,15 +9,14 @@ import xarray as xr
 
 from headscope.audit.count_cues import count_cues
 from headscope.audit.labelled_texts import LabelledTexts, prepare_texts
-from headscope.audit.occurrences import check_patterns, find_occurrences
+from headscope.audit.occurrences import check_ngrams, check_patterns, find_occurrences
 from headscope.audit.points import check_variant, find_points
-from headscope.core.errors import InputError
+from headscope.core.errors import DataWarning, InputError
+from headscope.core.prose import join_words
 from headscope.results.stamp import fingerprint_examples, stamp
 
 SMOOTHING = 100.0
 """As in the code of the paper."""
-
-MAX_LENGTH = 9
 
 
 def cues(
@@ -52,13 +52,15 @@ def cues(
     [2.0, 0.0]
     """
     checked, named = check_variant(variant), check_patterns(patterns)
-    _check_numbers(ngrams, named, min_count, smoothing)
+    check_ngrams(ngrams, named)
+    _check_numbers(min_count, smoothing)
     prepared = prepare_texts(data, parts)
     if variant != "exclusive" and prepared.kind != "choice":
         raise InputError(f"variant={variant!r} is about choices, but these are labelled texts. Leave it out.")
     found = find_occurrences(prepared.texts, prepared.groups, ngrams, named)
     points = find_points(prepared, found, checked)
     table = count_cues(prepared, found, points, checked, min_count, smoothing)
+    _warn_patterns(named, table, min_count)
     counted = {"cues": table.sizes["cue"], "cues_found": len(found.names)}
     asked = {"variant": variant, "ngrams": sorted(set(ngrams)), "patterns": named, "min_count": min_count}
     return stamp(table, command="hs.cues", **asked, smoothing=smoothing, **counted, **_describe(prepared))
@@ -75,11 +77,19 @@ def _describe(data: LabelledTexts) -> dict[str, Any]:
     }
 
 
-def _check_numbers(ngrams: Sequence[int], patterns: Mapping[str, str], min_count: int, smoothing: float) -> None:
-    if not ngrams and not patterns:
-        raise InputError("There is nothing to look for: ngrams is empty and there are no patterns. Give at least one.")
-    if any(not isinstance(length, int) or not 1 <= length <= MAX_LENGTH for length in ngrams):
-        raise InputError(f"ngrams must be numbers of words from 1 to {MAX_LENGTH}, but got {tuple(ngrams)}.")
+def _warn_patterns(patterns: Mapping[str, str], table: xr.Dataset, min_count: int) -> None:
+    """Name the patterns that are not in the result: the user has asked for them."""
+    if missing := [name for name in patterns if name not in table["cue"].values]:
+        pattern, apply = ("pattern", "applies") if len(missing) == 1 else ("patterns", "apply")
+        names = join_words(f"'{name}'" for name in missing)
+        warnings.warn(
+            f"left out the {pattern} {names}, which {apply} to fewer than min_count={min_count} of {int(table['n']):,} "
+            "examples. Patterns are for texts in lower case.",
+            DataWarning, stacklevel=3,
+        )  # fmt: skip
+
+
+def _check_numbers(min_count: int, smoothing: float) -> None:
     if min_count < 1:
         raise InputError(f"min_count must be at least 1, but got {min_count}.")
     if not (np.isfinite(smoothing) and smoothing >= 0):

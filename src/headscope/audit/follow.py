@@ -7,10 +7,9 @@ import numpy as np
 
 from headscope.audit.labelled_texts import choose_parts, select_texts
 from headscope.audit.occurrences import Text, check_patterns, find_occurrences
-from headscope.audit.words import Integers, list_words, normalize_text
+from headscope.audit.words import Integers, list_words, locate_words, normalize_text
 from headscope.core.errors import InputError
 from headscope.core.example import Example
-from headscope.data.tokenizing.words import split_words
 
 Booleans = np.ndarray[Any, np.dtype[np.bool_]]
 
@@ -58,8 +57,7 @@ def find_cue_spans(text: str, cue: str) -> list[tuple[int, int]]:
     >>> find_cue_spans("It isn't, and it isn't wet.", "is n't")
     [(3, 8), (17, 22)]
     """
-    spans = split_words(text)
-    words = [normalize_text(text[start:end]) for start, end in spans]
+    spans, words = locate_words(text), list_words(text)
     for wanted in _spell(cue):
         size = len(wanted)
         starts = [index for index in range(len(words) - size + 1) if words[index : index + size] == wanted]

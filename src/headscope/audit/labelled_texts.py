@@ -157,7 +157,8 @@ def _class_names(examples: Sequence[Example]) -> dict[Any, str]:
 def _warn_empty(texts: Sequence[Text], noun: str) -> None:
     empty = sum(not text.strip() if isinstance(text, str) else not text for text in texts)
     if empty:
-        _warn(f"{count_noun(empty, noun)} of {len(texts):,} {'is' if empty == 1 else 'are'} empty and hold no cue.")
+        verb = "is empty and holds" if empty == 1 else "are empty and hold"
+        _warn(f"{count_noun(empty, noun)} of {len(texts):,} {verb} no cue.")
 
 
 def _warn_equal(examples: Sequence[Example]) -> None:

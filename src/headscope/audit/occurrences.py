@@ -12,6 +12,9 @@ from headscope.core.errors import InputError
 Text = str | tuple[str, ...]
 """A text, or its words."""
 
+MAX_LENGTH = 9
+"""The most words of a cue."""
+
 
 @dataclass(frozen=True)
 class Occurrences:
@@ -32,8 +35,9 @@ def find_occurrences(
     """Return in which groups of texts every n-gram and every pattern occurs.
 
     Text i belongs to `groups[i]`, such as both texts of a pair to one example; an n-gram does not cross from one text
-    to another. The field `texts` of the result holds groups.
+    to another. The field `texts` of the result holds groups. Raise InputError if there is nothing to look for.
     """
+    check_ngrams(ngrams, patterns)
     encoded = encode_texts(texts)
     parts = [_find_ngrams(encoded, groups, length) for length in sorted(set(ngrams))]
     parts += [_find_pattern(texts, groups, name, regex) for name, regex in patterns.items()]
@@ -48,6 +52,14 @@ def find_occurrences(
         tuple(name for part in parts for name in part.names),
         np.concatenate([part.lengths for part in parts]),
     )
+
+
+def check_ngrams(ngrams: Sequence[int], patterns: Mapping[str, str]) -> None:
+    """Raise InputError for numbers of words that no cue has, and where there is nothing to look for."""
+    if not ngrams and not patterns:
+        raise InputError("There is nothing to look for: ngrams is empty and there are no patterns. Give at least one.")
+    if any(not isinstance(length, int) or not 1 <= length <= MAX_LENGTH for length in ngrams):
+        raise InputError(f"ngrams must be numbers of words from 1 to {MAX_LENGTH}, but got {tuple(ngrams)}.")
 
 
 def check_patterns(patterns: Mapping[str, str] | Iterable[str]) -> dict[str, str]:

@@ -4,7 +4,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -47,10 +47,43 @@ def normalize_text(text: str) -> str:
 def list_words(text: str) -> list[str]:
     """Return the normalized words of a text, split as in `split_words`: n't, 's and punctuation marks are words.
 
+    A letter and its accent are one character before the text is split, however they are written.
+
     >>> list_words("He didn’t pay; she can't either.")
     ['he', 'did', "n't", 'pay', ';', 'she', 'ca', "n't", 'either', '.']
     """
+    text = unicodedata.normalize("NFC", text)
     return [normalize_text(text[start:end]) for start, end in split_words(text)]
+
+
+def locate_words(text: str) -> list[tuple[int, int]]:
+    """Return the start and end in a text of each word of `list_words`.
+
+    >>> locate_words("A cafe\u0301 is shut.")
+    [(0, 1), (2, 7), (8, 10), (11, 15), (15, 16)]
+    """
+    composed = unicodedata.normalize("NFC", text)
+    if composed == text:
+        return split_words(text)
+    starts, ends = zip(*_locate_characters(text), strict=True)
+    return [(starts[start], ends[end - 1]) for start, end in split_words(composed)]
+
+
+def _locate_characters(text: str) -> list[tuple[int, int]]:
+    """Return the start and end in a text of each character of its composed form (NFC)."""
+    starts = [0]
+    for index in range(1, len(text)):
+        before, after = text[starts[-1] : index], text[index]
+        apart = "".join(unicodedata.normalize("NFC", part) for part in (before, after))
+        if not unicodedata.combining(after) and unicodedata.normalize("NFC", before + after) == apart:
+            starts.append(index)
+    spans = []
+    for start, end in pairwise([*starts, len(text)]):
+        part = text[start:end]
+        composed = unicodedata.normalize("NFC", part)
+        changed = [(start, end)] * len(composed)
+        spans += changed if composed != part else [(index, index + 1) for index in range(start, end)]
+    return spans
 
 
 def encode_texts(texts: Iterable[str | tuple[str, ...]]) -> EncodedTexts:
@@ -76,7 +109,7 @@ def encode_texts(texts: Iterable[str | tuple[str, ...]]) -> EncodedTexts:
         if isinstance(text, tuple):
             rows.append(encode(_normalize_word(word) for word in text if word))
             continue
-        pieces = text.split()
+        pieces = unicodedata.normalize("NFC", text).split()
         row = list(chain.from_iterable([known[piece] if piece in known else encode_piece(piece) for piece in pieces]))
         rows.append(row if contextual.isdisjoint(pieces) else encode(list_words(text)))
     starts = np.concatenate([[0], np.cumsum([len(row) for row in rows], dtype=np.int64)]).astype(np.int64)

@@ -1,4 +1,4 @@
-"""`headscope balance`: a part of the data in which no cue tells the label."""
+"""`headscope balance`: a part of the data in which no cue is shown to tell the label."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -30,7 +30,7 @@ def verb(
     force: Force = False,
     **columns: Any,
 ) -> None:
-    """Write a part of the examples in which no cue tells the label.
+    """Write a part of the examples in which no cue is shown to tell the label.
 
     headscope balance glue:rte:train@GLUE -o balanced.jsonl
     """
