@@ -8,6 +8,7 @@ import xarray as xr
 import headscope as hs
 from headscope.experiments.analysis.models.published import average_all_rows
 from headscope.experiments.summary import (
+    average,
     summarise_distance_by_tokens,
     summarise_sink,
     summarise_types,
@@ -25,6 +26,15 @@ def make_types(weights):
     coords = {"lens": ["raw", "effective"], "type": TYPES, "several": ["max", "mean", "sum"]}
     names = ("token_types_rows", "token_types_absolute_rows")
     return xr.Dataset(dict.fromkeys(names, (dims, table)), coords=coords)
+
+
+def test_a_mean_of_no_layers_is_nan_and_keeps_the_other_axes():
+    values = xr.DataArray(np.arange(6.0).reshape(3, 1, 2), dims=("example", "layer", "head"), coords={"head": [4, 5]})
+    empty = average(values.isel(layer=slice(None, -1)), "layer")
+    assert empty.dims == ("example", "head")
+    assert empty["head"].values.tolist() == [4, 5]
+    assert np.isnan(empty).all()
+    assert average(values, "layer", "head").values.tolist() == [0.5, 2.5, 4.5]
 
 
 @pytest.mark.parametrize(

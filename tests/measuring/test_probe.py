@@ -1,5 +1,7 @@
 """`hs.probe`: halves of the documents, training data, words, random weights and options."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -43,6 +45,15 @@ def test_data_to_train_on_replace_the_half_and_share_no_document():
     assert (facts["n"], facts["n_train"], facts["split"]) == (6, 6, "train was given")
     with pytest.raises(hs.InputError, match="The document 'd1' is both in the data and in train"):
         probe(TREES[:6], PROBE, train=TREES[5:])
+
+
+def test_an_example_without_document_may_share_its_id_but_not_its_words_with_train():
+    alone = [hs.Example(tree.id, tree.text, words=tree.words, columns={name: tree.columns[name] for name in
+             ("heads", "relations")}) for tree in TREES]  # fmt: skip
+    others = [replace(tree, id=alone[at].id) for at, tree in enumerate(alone[6:])]
+    assert read_provenance(probe(alone[:6], PROBE, train=others))["n"] == 6
+    with pytest.raises(hs.InputError, match="The document '2' is both in the data and in train"):
+        probe(alone[:6], PROBE, train=[*others[:2], *alone[2:]])
 
 
 def test_maps_of_a_stream_are_those_of_to_words_and_can_be_read_again():

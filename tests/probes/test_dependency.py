@@ -9,6 +9,7 @@ import headscope as hs
 from headscope.core.errors import InputError
 from headscope.core.example import Example
 from headscope.maps.dependencies import OFFSETS, ControlHeads, list_relations, read_heads
+from headscope.probes.attention import Attention
 from headscope.probes.dependency import Dependency
 from tests.oracles import probes as oracle
 from tests.probes.data import HEADS, LAYERS, RELATIONS, make_streams, make_tree, plant_head
@@ -141,6 +142,22 @@ def test_words_that_were_truncated_or_have_no_head_left_are_not_counted():
         if head >= 0 and 1 not in (word, head, drawn)
     ]
     assert (result["accuracy_n"].sel(relation="all") == len(left)).all()
+
+
+@pytest.mark.parametrize("kind", [Dependency(min_count=1), Attention(min_count=1, iterations=2)])
+def test_texts_of_which_too_little_is_left_are_refused(kind):
+    train, test = make_streams(6)
+
+    def cut(start):
+        for maps in type(test).batches(test, start):
+            tokens = replace(maps.keys, word=maps.keys.word.masked_fill(maps.keys.word > 0, -1))
+            yield replace(maps, queries=tokens, keys=tokens)
+
+    shortened = replace(test)
+    shortened.batches = cut
+    for halves, part in (((train, shortened), "test"), ((shortened, train), "training")):
+        with pytest.raises(InputError, match=f"No word of the {part} documents was left with its head"):
+            kind.fit(*halves)
 
 
 def test_rare_relations_and_missing_trees_are_explained():

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import transformers
 import xarray as xr
 
 import headscope
@@ -150,6 +151,15 @@ def test_a_model_without_masked_words_is_refused(tmp_path):
     study = tiny(NAME, mlm=str(place() / "base"), trained_probes=False)
     with pytest.raises(InputError, match="predicts no masked words"):
         study.run(place() / "base", tmp_path / "out", device="cpu")
+
+
+def test_a_model_without_special_tokens_is_refused_before_anything_is_measured(tmp_path):
+    base = load(place() / "base", device="cpu")
+    plain = transformers.PreTrainedTokenizerFast(tokenizer_object=base.tokenizer.backend_tokenizer, pad_token="[PAD]")
+    model = load(base.network, tokenizer=plain)
+    with pytest.raises(InputError, match="has no class token, separator or mask. Give an encoder"):
+        tiny(NAME).run(model, tmp_path / "out", device="cpu")
+    assert not (tmp_path / "out").exists()
 
 
 def test_the_study_has_at_most_600_lines():

@@ -37,7 +37,7 @@ def average(values: xr.DataArray, *dims: str) -> xr.DataArray:
     finite = np.isfinite(table.values)
     with np.errstate(invalid="ignore", divide="ignore"):
         mean = np.where(finite, table.values, 0.0).sum(axes) / finite.sum(axes)
-    return table.isel(dict.fromkeys(dims, 0), drop=True).copy(data=mean)
+    return table.isel(dict.fromkeys(dims, slice(0))).sum(dims, keep_attrs=True).copy(data=mean)  # of no layers, too
 
 
 def with_interval(name: str, dims: tuple[str, ...], ends: Iterable[Array]) -> dict[str, Any]:

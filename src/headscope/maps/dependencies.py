@@ -58,6 +58,15 @@ def list_relations(train: Iterable[Example], test: Iterable[Example], min_count:
     return {ALL: counts.total(), **frequent}
 
 
+def check_counted(words: int, part: str) -> None:
+    """Raise InputError if no word of the training or test documents could be counted."""
+    if not words:
+        raise InputError(
+            f"No word of the {part} documents was left with its head, and with that of the control task, when texts "
+            "were truncated, so there is nothing to probe. Give shorter sentences, or a larger max_length."
+        )
+
+
 def _count_relations(examples: Iterable[Example]) -> Counter[str]:
     counts: Counter[str] = Counter()
     for example in examples:

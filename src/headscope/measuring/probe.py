@@ -131,13 +131,21 @@ def _read_halves(entry: Probe, data: Any, train: Any, settings: StreamSettings) 
     if train is None:
         return split_documents(examples, settings.seed)
     others = _read_words(entry, train)
-    shared = set(number_documents(others)) & set(number_documents(examples))
-    if shared and any("document" in example.columns for example in (*others, *examples)):
+    shared = _find_shared(others, examples)
+    if shared:
         raise InputError(
             f"The document '{min(shared)}' is both in the data and in train, so that the report would be of what was "
             "fitted. Leave it out of one of them."
         )
     return others, examples
+
+
+def _find_shared(first: Sequence[Example], second: Sequence[Example]) -> set[str]:
+    """Return the documents that are in both; of examples without documents, those of the same id and words."""
+    if any("document" in example.columns for example in (*first, *second)):
+        return set(number_documents(first)) & set(number_documents(second))
+    known = {(example.id, example.text, example.words) for example in first}
+    return {example.id for example in second if (example.id, example.text, example.words) in known}
 
 
 def _read_words(entry: Probe, data: Any) -> list[Example]:

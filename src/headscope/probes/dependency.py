@@ -17,6 +17,7 @@ from headscope.maps.dependencies import (
     ControlHeads,
     HeadsOf,
     align_trees,
+    check_counted,
     list_relations,
     read_heads,
 )
@@ -58,8 +59,10 @@ class Dependency(Probe):
         relations = list_relations(train.examples, test.examples, self.min_count)
         tasks = (read_heads, ControlHeads.draw(examples, self.seed))
         seen = _add_up(train, list(relations), tasks, None)
+        check_counted(int(seen.counts.sum()), "training")
         choice = _choose(seen)
         new = _add_up(test, list(relations), tasks, choice)
+        check_counted(int(new.counts.sum()), "test")
         groups = {"relation": list(relations)}
         names: dict[str, Any] = {"tasks": TASKS, "predictors": PREDICTORS, "groups": groups, "seed": self.seed}
         result = tabulate_accuracies(new.picked, new.counts, **names)

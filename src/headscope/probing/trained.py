@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 
 from headscope.core.errors import InputError
 from headscope.core.probe import WordStream
-from headscope.maps.dependencies import NEXT, OFFSETS, ControlHeads, list_relations, read_heads
+from headscope.maps.dependencies import NEXT, OFFSETS, ControlHeads, check_counted, list_relations, read_heads
 from headscope.probing.arcs import ArcWeights, Sentence, fit_weights, predict_heads, score_arcs
 from headscope.probing.sentences import SentenceStream
 from headscope.probing.word_vectors import Vectors
@@ -56,6 +56,7 @@ def train_probe(
     settings: dict[str, Any] = {"kinds": options.kinds, "l2": options.l2, "iterations": options.iterations}
     fits = [fit_weights(seen, vectors, task=task, **settings) for task in range(len(TASKS))]
     hits, counts = count_answers(new, vectors, [weights for weights, _ in fits], offsets)
+    check_counted(int(counts.sum()), "test")
     names: dict[str, Any] = {"groups": {"relation": list(relations)}, "seed": options.seed}
     result = tabulate_accuracies(hits, counts, tasks=TASKS, predictors=PREDICTORS, **names)
     layers, heads = seen.labels
@@ -72,9 +73,12 @@ def train_probe(
 def choose_offsets(sentences: Iterable[Sentence], relations: int) -> Int[np.ndarray, "task relation"]:
     """Return the index of the best of OFFSETS for each task and relation."""
     hits = np.zeros((len(TASKS), len(OFFSETS), relations), dtype=np.int64)
+    words = 0
     for sentence in sentences:
+        words += int(sentence.groups.sum())
         for task in range(len(TASKS)):
             hits[task] += sentence.count_hits(predict_offsets(sentence), task)
+    check_counted(words, "training")
     return np.asarray(hits.argmax(1))
 
 

@@ -49,6 +49,7 @@ def measure_all(
 ) -> Results:
     """Return the results of the study by name; every step is stored in a folder."""
     base = model if isinstance(model, Model) else load(model, device=device, dtype="float32")
+    networks.check_encoder(base)
     name, inputs = read_inputs(study)
     task, trees = read_task(study), read_relations(study.treebank)
     facts = {"version": __version__, **fingerprint_model(base), "max_length": study.max_length, "seed": study.seed,

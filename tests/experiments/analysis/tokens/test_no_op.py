@@ -82,6 +82,9 @@ def test_the_best_head_is_chosen_on_other_examples_than_it_is_reported_on():
     assert chosen["most_head"].item() == "L1H0"
     assert chosen["most"].item() == pytest.approx(0.3)
     assert choose_head("least", -table, sign=-1)["least"].item() == pytest.approx(0.0)
+    unseen = choose_head("most", table * np.nan)  # such as the next token in a causal model
+    assert unseen["most_head"].item() == "no head"
+    assert np.isnan([unseen[f"most{end}"].item() for end in ("", "_low", "_high")]).all()
 
 
 def test_heads_are_listed_from_the_largest_on():

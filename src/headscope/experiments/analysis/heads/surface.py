@@ -125,12 +125,17 @@ def choose_head(name: str, values: xr.DataArray, sign: int = 1) -> xr.Dataset:
     """Choose the head with the largest mean on every other example, and return its mean on the others.
 
     So the number of heads that were tried does not bias it. `<name>_head` is its name; values come back times `sign`.
+    It is NaN where no head has a value, such as on the next token in a causal model.
     """
     table = values.transpose("example", "lens", "layer", "head")
     chosen, reported = average(table[::2], "example"), table[1::2]
     ends, names = [], []
     for lens in table["lens"].values:
         means = chosen.sel(lens=lens).values
+        if np.isnan(means).all():
+            ends.append((np.nan, np.nan, np.nan))
+            names.append("no head")
+            continue
         layer, head = np.unravel_index(int(np.nanargmax(means)), means.shape)
         ends.append(mean_interval(sign * reported.sel(lens=lens).values[:, layer, head]))
         names.append(name_head(int(table["layer"].values[layer]), int(table["head"].values[head])))

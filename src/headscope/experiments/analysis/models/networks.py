@@ -9,6 +9,9 @@ import xarray as xr
 
 from headscope.core.errors import InputError
 from headscope.core.example import Example
+from headscope.core.prose import join_words
+from headscope.core.tokens import ROLES
+from headscope.data.tokenizing.encode import special_roles
 from headscope.engine.load import load
 from headscope.engine.loss import predicts_masked
 from headscope.engine.model import Model
@@ -18,9 +21,21 @@ from headscope.measuring.measure import measure
 from headscope.training.finetuning.finetune import finetune
 from headscope.training.score import score
 
+NEEDED = {"cls": "class token", "sep": "separator", "mask": "mask"}
 PRETRAINED, MASKED, CLASSIFIER = "pretrained", "masked language model", "classifier"
 MASKED_RATE, CLASSIFIER_RATE = 2e-4, 1e-4
 """Learning rates."""
+
+
+def check_encoder(model: Model) -> None:
+    """Raise InputError for a model without the tokens that are compared, or without a mask to tune it with."""
+    roles = {ROLES[role] for role in special_roles(model.tokenizer).values()}
+    missing = [title for role, title in NEEDED.items() if role not in roles]
+    if missing:
+        raise InputError(
+            "Class tokens and separators are compared with other tokens, and masked words are predicted, but the "
+            f"tokenizer of {model.spec} has no {join_words(missing, 'or')}. Give an encoder, such as BERT."
+        )
 
 
 def tune_masked(base: Model, folder: str | Path | None, texts: Sequence[Example], **options: Any) -> Model:
