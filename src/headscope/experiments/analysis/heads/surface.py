@@ -1,6 +1,7 @@
 """What heads look at on the surface: neighbours, special tokens, punctuation; how broad each head is."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -129,7 +130,8 @@ def choose_head(name: str, values: xr.DataArray, sign: int = 1) -> xr.Dataset:
     """
     table = values.transpose("example", "lens", "layer", "head")
     chosen, reported = average(table[::2], "example"), table[1::2]
-    ends, names = [], []
+    ends: list[Sequence[Any]] = []
+    names = []
     for lens in table["lens"].values:
         means = chosen.sel(lens=lens).values
         if np.isnan(means).all():
