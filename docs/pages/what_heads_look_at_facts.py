@@ -205,6 +205,28 @@ def describe_equal(facts: HeadFacts) -> str:
     return " ".join(sentences)
 
 
+def describe_layers(facts: HeadFacts) -> str:
+    """Return in how many single layers the answer is another one, by plain intervals; the headline is a mean of layers.
+
+    Counted are layers that attend to [CLS] or [SEP] more than to an ordinary token, in all networks.
+    """
+    parts = []
+    for measure in ("effective", "norm", "attention × gradient"):
+        attended, less = 0, {}
+        for label, data in facts.networks.items():
+            for network in list_tasks(data):
+                ratio = data.sel(task=network, group=["cls", "sep"])
+                known = np.isfinite(ratio["ratio_layer"].sel(measure=measure))
+                more = (ratio["ratio_layer_low"].sel(measure="raw") > 1) & known
+                attended += int(more.sum())
+                counts = int((more & (ratio["ratio_layer_high"].sel(measure=measure) < 1)).sum())
+                less |= {f"{label}, {network}": counts} if counts else {}
+        most = f" ({max(less.values())} in {max(less, key=lambda name: less[name])})" if less else ""
+        parts.append(f"{sum(less.values())} of {attended} by {measure}{most}")
+    return ("In single layers that attend more to [CLS] or [SEP], the token counts less than an ordinary one in "
+            f"{join_words(parts)}, by plain 95 % intervals.")  # fmt: skip
+
+
 def describe_claims(facts: HeadFacts) -> str:
     """Return how many verdicts are of which kind."""
     verdicts = [task.verdict for claim in facts.every for task in claim.tasks]

@@ -34,7 +34,9 @@ def page(facts: HeadFacts) -> bytes:
         "inputs": count_noun(int(data["n"].values.ravel()[0]), "input"), "corpus": list_tasks(data)[0],
         "length": read_provenance(data)["max_length"], "tuned": said.describe_tuned(facts),
         "plain": _answer_plainly(facts),
-        "answer": f"{said.describe_answer(facts)} {said.describe_equal(facts)}".strip(),
+        "answer": " ".join(
+            filter(None, (said.describe_answer(facts), said.describe_layers(facts), said.describe_equal(facts)))
+        ),
         "answers": to_grid(said.answer_frame(facts)),
         "tests": max(claim.tests for claim in facts.every), "counts": said.describe_claims(facts),
         "parts": to_grid(said.count_frame(facts)), "documents": tables.count_documents(facts),
@@ -49,7 +51,7 @@ def page(facts: HeadFacts) -> bytes:
 
 def _answer_plainly(facts: HeadFacts) -> str:
     text = said.is_no_op_by_all(facts)
-    return f"A no-op: {text}." if text else "Undecided."
+    return f"A no-op, in the mean over layers: {text}." if text else "Undecided."
 
 
 def draw_no_op(facts: HeadFacts) -> Figure:

@@ -87,6 +87,21 @@ def test_answers_follow_from_both_verdicts(facts, maker):
         assert ("–" in row.values) == model.endswith("pretrained")
 
 
+def test_single_layers_that_say_otherwise_are_counted(facts, maker):
+    more = less = 0
+    for data in facts.networks.values():
+        for network in data["task"].values:
+            for layer in data["layer"].values:
+                for group in ("cls", "sep"):
+                    cell = data.sel(task=network, layer=layer, group=group)
+                    attended = float(cell["ratio_layer_low"].sel(measure="raw")) > 1
+                    more += attended
+                    less += attended and float(cell["ratio_layer_high"].sel(measure="norm")) < 1
+    sentence = maker.said.describe_layers(facts)
+    assert f", {less} of {more} by norm" in sentence
+    assert maker.page(facts).decode().count(sentence) == 1
+
+
 def test_without_results_there_are_no_pages(maker, tmp_path):
     nothing = maker.said.read_facts(tmp_path)
     assert maker.made(nothing) == []
