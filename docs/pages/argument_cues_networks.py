@@ -12,6 +12,9 @@ from headscope.experiments.cue_audit.parts import ALL, BALANCED
 from headscope.reporting.frames import ENDS
 from headscope.studies.argument_cues.report import name_network
 
+LEARNED = 60
+"""Networks that are right in a smaller share of their own training examples, in %, have hardly learned any."""
+
 
 def describe_order(facts: CueFacts) -> str:
     """Return whether the whole input does better on test than the first part alone, which the paper finds."""
@@ -24,7 +27,7 @@ def describe_order(facts: CueFacts) -> str:
         if high < 0:
             size = f"{-value:.1f} points [{-high:.1f}, {-low:.1f}]"
             parts.append(f"**With warrants alone {label} does better than with the whole input**, by {size}: the "
-                         "opposite of the paper's order.")  # fmt: skip
+                         "opposite of the order of the paper's best seeds.")  # fmt: skip
         else:
             shown = "does better" if low > 0 else "is not shown to do better"
             size = format_interval(row, "gain_change", ".1f")
@@ -43,7 +46,7 @@ def describe_baselines(facts: CueFacts) -> str:
                       for _, data in facts.each if part in list_parts(data, network)]  # fmt: skip
             rows.append(f"{format_range(values)} with {part}")
         parts += [f"{name_network(network)} {join_words(rows)}"] if rows else []
-    said = "Baselines on test, mean over seeds (intervals and other parts are in the tables)"
+    said = "Baselines on test, mean over seeds (more in the tables)"
     return f"{said}: {'; '.join(parts)}." if parts else ""
 
 
@@ -87,7 +90,26 @@ def describe_fair(facts: CueFacts) -> str:
     return (
         f"On the adversarial set ({int(first['points']):,} points), where the cue has a productivity of "
         f"{float(first['cue_productivity']):.2f} [{low:.2f}, {high:.2f}], {'; '.join(parts)}."
-        f"{''.join(_list_above(facts))}"
+        f"{''.join(_list_above(facts))}{_describe_learned(facts)}"
+    )
+
+
+def _describe_learned(facts: CueFacts) -> str:
+    """Return how much of the adversarial training data was learned by the trainings that did not fail."""
+    shares: list[float] = []
+    for _, data in facts.each:
+        if BALANCED in data["part"].values:
+            runs = data.sel(network=TUNED, part=BALANCED)
+            worked = ~runs["run_failed"].values.astype(bool) & np.isfinite(runs["run_learned"].values)
+            shares += (100 * runs["run_learned"].values[worked]).tolist()
+    if not shares:
+        return ""
+    little = (
+        ": they learned next to nothing, so that being at chance says little of cues" if max(shares) < LEARNED else ""
+    )
+    return (
+        f" Of their adversarial training examples, trainings that did not fail have {format_range(shares)} right"
+        f"{little}."
     )
 
 
@@ -100,15 +122,17 @@ def _list_above(facts: CueFacts) -> list[str]:
 
 
 def _describe_part(row: xr.Dataset, part: str) -> str:
-    """Return the accuracy with one part, the largest of all seeds, and how many trainings failed."""
+    """Return the accuracy with one part, over how many seeds, and the largest of all of them."""
     row = row.sel(part=part)
     failed, seeds, best = int(row["failed"]), int(row["seeds"]), 100 * float(row["accuracy_max"])
     if failed == seeds:
         return (
             f"{100 * float(row['accuracy_mean']):.0f} %, but there every training failed ({count_noun(seeds, 'seed')})"
         )
-    fate = f", {failed} of {count_noun(seeds, 'training')} failed" if failed else ""
-    return f"{format_interval(row, 'accuracy')} % ({count_noun(seeds, 'seed')}, the best {best:.0f}{fate})"
+    if not failed:
+        return f"{format_interval(row, 'accuracy')} % ({count_noun(seeds, 'seed')}, the best {best:.0f})"
+    worked = f"the {seeds - failed} of {count_noun(seeds, 'seed')} that did not fail; the best of all {best:.0f}"
+    return f"{format_interval(row, 'accuracy')} % ({worked})"
 
 
 def describe_heads(facts: CueFacts) -> str:
@@ -159,8 +183,8 @@ def _describe_audit(name: str, data: xr.Dataset) -> str:
                 f"{MIN_COUNT} training examples, so there is no cue to follow.")  # fmt: skip
     if fair := str(data["fair_set"].item()):
         row = data.sel(network=TUNED, part=ALL, set=fair)
-        said.append(f"On a {fair} part of {judged}, {int(row['points']):,} points in which no cue is worth anything "
-                    f"and chance is {100 * float(row['chance']):.0f} %, the model is right in "
+        said.append(f"On a {fair} part of {judged}, {int(row['points']):,} points in which no cue is shown to be worth "
+                    f"anything and chance is {100 * float(row['chance']):.0f} %, the model is right in "
                     f"{format_interval(row, 'accuracy')} %.")  # fmt: skip
     return " ".join(said)
 

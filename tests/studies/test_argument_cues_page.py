@@ -1,6 +1,7 @@
 """The pages of the docs on the study argument-cues are generated from result files only."""
 
 from argparse import Namespace
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -104,9 +105,22 @@ def test_the_page_answers_in_words_and_numbers_with_four_figures(facts, maker):
         "The largest difference of the weight from [CLS]",
         "**toy** (",
         "chance 50 %): right in",
+        "Of their adversarial training examples, trainings that did not fail have 90 % right.",
+        "as all are where the published claim is [not negated]",
         "verdicts hold with all of them halved",
         words=1600,
     )
+
+
+def test_the_page_says_how_few_seeds_did_not_fail_and_how_little_they_learned(facts, maker):
+    label, data = facts.each[0]
+    lost = data["part"] == "all, balanced"
+    first = lost & (data["run"] == 0)
+    few = data.assign(failed=data["failed"].where(~lost, 1), run_failed=data["run_failed"] | first,
+                      run_learned=data["run_learned"].where(~lost, 0.55))  # fmt: skip
+    said = maker.networks.describe_fair(replace(facts, measured={label: few.expand_dims(task=["ARCT"])}))
+    assert "% (the 1 of 2 seeds that did not fail; the best of all " in said
+    assert "have 55 % right: they learned next to nothing" in said
 
 
 def test_all_tables_are_on_a_page_of_their_own(facts, maker):

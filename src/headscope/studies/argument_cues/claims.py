@@ -82,9 +82,8 @@ def find_claims(numbers: xr.Dataset) -> tuple[Claim, ...]:
     if numbers["task"].values.tolist() == [ARCT]:
         return CLAIMS  # whatever parts were run
     parts = [part for part in numbers["part"].values.tolist() if part not in (ALL, BALANCED)]
-    choice = bool(numbers["choices"].max() > 0)
     alone, *texts = parts or [ALL]
-    return make_claims(alone, tuple(texts) if choice else (), str(numbers["judged"].values[0]))
+    return make_claims(alone, tuple(texts) if numbers["choices"].max() > 0 else (), str(numbers["judged"].values[0]))
 
 
 CLAIMS = make_claims("warrant", ("reason + warrant", "claim + warrant"), "test")

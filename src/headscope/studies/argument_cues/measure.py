@@ -63,8 +63,7 @@ def plan_training(
     study: "ArgumentCues", base: Model, whole: AuditData, out: Path, **options: Any
 ) -> tuple[Training, Cue | None]:
     """Return everything that decides the answers; the cue is chosen on all training data."""
-    limit = study.setting("limit")
-    data = whole.limit(lambda examples: sample_examples(examples, limit, study.seed))
+    data = whole.limit(lambda examples: sample_examples(examples, study.setting("limit"), study.seed))
     tuning = TrainingOptions(
         epochs=study.setting("epochs") or 3,
         batch_size=study.batch_size,

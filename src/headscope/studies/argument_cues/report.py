@@ -35,10 +35,11 @@ def document(results: Results) -> Document:
     one, values = numbers.isel(task=0), describe_values(numbers)
     values |= {"claims": len(judged), "counts": count_verdicts(judged)}
     inputs = sample_inputs(CAPTIONS, numbers)
+    values["every"] = Sample(CAPTIONS, values["points"], inputs.reduced)
     failed, how = TEXTS["failed"].format(failed=describe_failed(one)), TEXTS["judged"].format(**values)
     sections = [
         report.report_verdicts(inputs, judged, (failed,), how),
-        Section("Cues of the data", report_cues(results, inputs, values)),
+        Section("Cues of the data", report_cues(results, values)),
         Section("Parts of the input", report_parts(one, inputs, values)),
         Section("Following the cue", report_follow(one, inputs, values)),
         Section("Where no cue is worth anything", report_fair(one, inputs)),
@@ -86,7 +87,7 @@ def name_network(network: str) -> str:
     return {TUNED: "the fine-tuned model", "bag of vectors": "the bag of vectors"}.get(network, f"the {network}")
 
 
-def report_cues(results: Results, inputs: Sample, values: dict[str, Any]) -> list[Part]:
+def report_cues(results: Results, values: dict[str, Any]) -> list[Part]:
     """Return the cue in every set, the strongest cues, and those of the paper where the data are ARCT."""
     one, cues = results["numbers"].isel(task=0), results["cues"]
     cue, train = values["cue"], Sample(CAPTIONS, f"{int(one['whole_train']):,} training examples")
@@ -95,9 +96,9 @@ def report_cues(results: Results, inputs: Sample, values: dict[str, Any]) -> lis
     columns = [Quantity("points", "points", whole=True), Quantity("cue applies", "applicability", whole=True),
                Quantity("productivity", "cue_productivity"), Quantity("coverage", "cue_coverage"),
                Quantity("chance", "chance")]  # fmt: skip
-    columns = columns if cue else [columns[0], columns[-1]]
+    sets = to_frame(one, {"set": "set"}, columns if cue else [columns[0], columns[-1]])
     parts: list[Part] = [Paragraph(TEXTS["cues"].format(cue=said)),
-                         inputs.table("sets" if cue else "sets_alone", to_frame(one, {"set": "set"}, columns), cue=cue),
+                         values["every"].table("sets" if cue else "sets_alone", sets, cue=cue),
                          train.table("listed", cue_table(cues, values["judged"]), fewest=MIN_COUNT),
                          train.picture("cues_drawn", draw_cues(cues))]  # fmt: skip
     if "pattern_productivity" in cues:
@@ -145,7 +146,7 @@ def report_parts(one: xr.Dataset, inputs: Sample, values: dict[str, Any]) -> lis
     """Return the accuracy of every network with every part of the input."""
     name, theirs = ("accuracy", paper.table_of_best()) if values["data"] == "ARCT" else ("accuracy_alone", None)
     table = inputs.table(name, accuracy_table(one), theirs, judged=values["judged"])
-    return [Paragraph(TEXTS["parts"]), table, inputs.picture("accuracy_drawn", draw_accuracy(one))]
+    return [Paragraph(TEXTS["parts"]), table, values["every"].picture("accuracy_drawn", draw_accuracy(one))]
 
 
 def accuracy_table(one: xr.Dataset) -> pd.DataFrame:
@@ -178,7 +179,7 @@ def report_follow(one: xr.Dataset, inputs: Sample, values: dict[str, Any]) -> li
     if frame.empty:
         return [Paragraph(TEXTS["nothing learned"])]
     table = inputs.table("follow_table", frame, judged=values["judged"])
-    return [Paragraph(TEXTS["follow"]), table, inputs.picture("follow_drawn", draw_follow(one))]
+    return [Paragraph(TEXTS["follow"]), table, values["every"].picture("follow_drawn", draw_follow(one))]
 
 
 def draw_follow(one: xr.Dataset) -> Figure:
@@ -195,6 +196,7 @@ def report_fair(one: xr.Dataset, inputs: Sample) -> list[Part]:
         return [Paragraph(TEXTS["no fair"])]
     ends = [float(one[f"cue_productivity{end}"].sel(set=name)) for end in ENDS]
     said = TEXTS["fair" if one["cue_text"].item() else "no heads"].format(name, *ends)
+    said += f" {TEXTS[name].format(judged=one['judged'].item())}" if name in TEXTS else ""
     frame = to_frame(one.sel(set=name), ROWS, [Quantity("accuracy", "accuracy", scale=100),
                      Quantity("mean, all seeds", "accuracy_mean", scale=100),
                      Quantity("median", "accuracy_median", scale=100),
@@ -215,8 +217,8 @@ def report_heads(results: Results, inputs: Sample) -> list[Part]:
                Quantity("head", "best_head", whole=True), Quantity("significant heads", "significant", whole=True),
                Quantity("seeds with any", "significant_seeds", whole=True)]  # fmt: skip
     frame = to_frame(one, {"lens": "attention", "query": "from"}, columns)
-    figure = inputs.picture("heads_drawn", draw_heads(heads))
-    return [Paragraph(text), figure, inputs.table("heads_table", frame)]
+    cued = Sample(CAPTIONS, f"{float(one['by_cue'] + one['others']):.0f} points with the cue", inputs.reduced)
+    return [Paragraph(text), cued.picture("heads_drawn", draw_heads(heads)), cued.table("heads_table", frame)]
 
 
 def draw_heads(heads: xr.Dataset) -> Figure:
