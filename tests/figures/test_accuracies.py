@@ -24,6 +24,8 @@ def test_a_row_has_the_group_its_head_all_predictors_and_an_interval():
     np.testing.assert_allclose(baselines, data["accuracy"].sel(task="dependency").values[:0:-1])
     assert ax.get_title(loc="left") == "dependency · raw"
     assert "n = 120 words in 6 documents" in ax.get_xlabel().replace("\n", " ")
+    mentions = draw(data.rename(relation="kind")).axes[0]
+    assert "n = 120 mentions in 6 documents" in mentions.get_xlabel().replace("\n", " ")
 
 
 def test_the_control_task_is_drawn_by_name():

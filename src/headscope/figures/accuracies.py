@@ -96,8 +96,8 @@ def _label(
     control = " · control task" if str(chosen["task"].item()) == "control" else ""
     note = "Bars: 95 % interval over documents."
     note += f" Filled: better than {predictors[1]}, p < 0.05 after correction." if "gain" in chosen else ""
-    counts = chosen["accuracy_n"].values
-    note += f" n = {int(counts.max()):,} words in {int(chosen['documents']):,} documents." if counts.size else ""
+    counts, unit = chosen["accuracy_n"].values, "mentions" if "kind" in chosen.dims else "words"
+    note += f" n = {int(counts.max()):,} {unit} in {int(chosen['documents']):,} documents." if counts.size else ""
     series.label_series(
         ax, handles, width, title=title if title is not None else f"{name}{control}", x="accuracy", y="", note=note
     )
