@@ -170,6 +170,8 @@ def test_documents_that_were_drawn_again_widen_whatever_the_number_of_words():
     (task,) = judge(CLAIM, data, tests=260).tasks
     assert task.factor == pytest.approx(student.ppf(1 - 0.025 / 260, 15) / student.ppf(0.975, 15))
     assert task.factor > 1.2 * judge(CLAIM, data.drop_vars("documents"), tests=260).tasks[0].factor
+    rare = judge(CLAIM, data.assign(n=("task", [63]), documents=("task", [142])), tests=260).tasks[0]
+    assert rare.factor == pytest.approx(student.ppf(1 - 0.025 / 260, 62) / student.ppf(0.975, 62))  # a word in each
 
 
 def test_a_raw_value_of_zero_has_no_relative_change():

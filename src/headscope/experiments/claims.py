@@ -164,9 +164,9 @@ def refuse(claim: Claim, task: xr.Dataset) -> TaskVerdict | None:
 def count_units(task: xr.Dataset) -> int | None:
     """Return the number of units behind the intervals of a task; nothing where it is not known.
 
-    They are documents where these were drawn again, however many words or mentions they have, and else inputs.
+    They are inputs, or documents where these were drawn again: at most as many as have a word or mention that counts.
     """
-    return next((int(task[name]) for name in ("documents", "n") if name in task), None)
+    return min((int(task[name]) for name in ("documents", "n") if name in task), default=None)
 
 
 def scale_thresholds(judged: JudgedClaim, factor: float) -> JudgedClaim:
