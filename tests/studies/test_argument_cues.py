@@ -59,6 +59,8 @@ def test_your_own_classes_are_audited_in_one_run(tmp_path):
     assert numbers["part"].values.tolist() == ["b", "a", "all"]
     assert (int(numbers["cue_label"]), str(numbers["judged"].item())) == (0, "held out")
     assert float(numbers["cue_productivity"].sel(set="held out")) > 0.7  # some other texts have a dog, too
+    assert numbers["set"].values.tolist() == ["held out"]  # six balanced points are too few to judge by
+    assert "no balanced set: 6 points of 18 would be left, fewer than 20" in str(numbers["source"].item())
     titles = [section.title for section in study.document(results).sections]
     assert "Cues of the data" in titles
 
@@ -74,6 +76,12 @@ def test_your_own_classes_are_audited_in_one_run(tmp_path):
 def test_options_that_do_not_fit_are_an_error(options, problem):
     with pytest.raises(InputError, match=problem):
         ArgumentCues(**options)
+
+
+def test_data_of_one_text_cannot_be_divided(tmp_path):
+    (tmp_path / "my.tsv").write_text("a\ty\n" + "the dog\t0\nthe dog\t1\n" * 5, encoding="utf-8")
+    with pytest.raises(InputError, match="All 10 examples have the same text, so that they cannot be divided"):
+        ArgumentCues(data=str(tmp_path / "my.tsv"), text=("a",), label="y").read_data()
 
 
 def test_defaults_are_short_only_for_bundled_data():

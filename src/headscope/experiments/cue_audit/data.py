@@ -9,8 +9,9 @@ from headscope.audit.add_negated import SUFFIX, add_negated
 from headscope.audit.balance import balance
 from headscope.core.errors import InputError
 from headscope.core.example import Example
-from headscope.core.prose import join_words
+from headscope.core.prose import count_noun, join_words
 from headscope.data.reading.read import read
+from headscope.experiments.claims import FEWEST
 from headscope.experiments.tasks import DEV_SHARE, split_by_text
 
 TEST, DEV, HELD_OUT, ADVERSARIAL, BALANCED = "test", "dev", "held out", "adversarial", "balanced"
@@ -84,6 +85,11 @@ def read_audit_data(
     train, texts = _read_named(data, columns, text, options)
     if dev is None:
         train, held = split_by_text(train, DEV_SHARE, seed)
+        if not train or not held:
+            raise InputError(
+                f"All {count_noun(len(train) + len(held), 'example')} have the same text, so that they cannot be "
+                "divided into some to learn from and others to answer. Give both, data=FILE and dev=FILE."
+            )
         sets = {HELD_OUT: held}
         source = f"divided: {len(train):,} to learn from, {len(held):,} to answer, and no text in both"
     else:
@@ -95,7 +101,7 @@ def read_audit_data(
 def add_balanced(data: AuditData, *, train: bool = False, seed: int = 0) -> AuditData:
     """Return the data with a balanced subset of the judged set, and with `train` also one to learn from.
 
-    Where no such subset exists, `source` says so.
+    Where no such subset exists, or one too small to judge by, `source` says so.
     """
     options: dict[str, Any] = {"parts": None if data.choice else list(data.texts), "seed": seed}
     try:
@@ -103,6 +109,9 @@ def add_balanced(data: AuditData, *, train: bool = False, seed: int = 0) -> Audi
         learned = balance(list(data.train), **options) if train else []
     except InputError as error:
         return replace(data, source=f"{data.source}; no balanced set: {error}")
+    if len(fair) < FEWEST:
+        few = f"{count_noun(len(fair), 'point')} of {len(data.sets[data.judged]):,} would be left, fewer than {FEWEST}"
+        return replace(data, balanced=learned, source=f"{data.source}; no balanced set: {few}")
     source = f"{data.source}; the balanced set has {len(fair):,} of {len(data.sets[data.judged]):,} points"
     return replace(data, balanced=learned, sets={**data.sets, BALANCED: fair}, source=source)
 
