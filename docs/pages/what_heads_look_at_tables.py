@@ -15,7 +15,7 @@ from headscope.core.document import Document, Picture
 from headscope.core.prose import join_words
 from headscope.experiments.analysis.heads import probe_numbers
 from headscope.experiments.analysis.models.networks import MASKED
-from headscope.experiments.claims import HOLDS, MOOT, judge
+from headscope.experiments.claims import FEWEST, HOLDS, MOOT, judge
 from headscope.experiments.rendering.sentences import describe_tests
 from headscope.experiments.thresholds import threshold_table
 from headscope.reporting.markdown import to_markdown
@@ -198,8 +198,11 @@ def count_documents(facts: HeadFacts) -> str:
     least = min(runs, key=lambda run: run["documents"], default=None)
     if least is None:
         return ""
-    return (f"\n- Intervals of probes are from a bootstrap of documents, of which {least['treebank']} has as "
-            f"few as {least['documents']} to report on: so few give intervals that are rather too narrow.")  # fmt: skip
+    bank, few = least["treebank"], least["documents"]
+    rule = (f" The rule that fewer than {FEWEST} inputs decide nothing counts words and mentions; if it counted "
+            f"documents, every verdict on {bank} would be undecided.")  # fmt: skip
+    return (f"\n- Intervals of probes are from a bootstrap of documents, of which {bank} has as few as {few} to report "
+            f"on: so few give intervals that are rather too narrow.{rule if few < FEWEST else ''}")  # fmt: skip
 
 
 def describe_coreference(facts: HeadFacts) -> str:
