@@ -143,15 +143,17 @@ def describe_heads(facts: CueFacts) -> str:
             parts.append(f"Nothing is known of {label}: every training failed, or one of the groups is too small.")
             continue
         sizes, rows = facts.more[label]["heads"].sizes, []
+        means = facts.more[label]["heads"]["difference"].mean("seed").sel(query="cls")
         for lens in data["lens"].values.tolist():
             row = data.sel(lens=lens, query="cls")
-            rows.append(f"{lens} L{int(row['best_layer'])}H{int(row['best_head'])} "
+            signed = means.sel(lens=lens, layer=int(row["best_layer"]), head=int(row["best_head"]))
+            rows.append(f"{lens} L{int(row['best_layer'])}H{int(row['best_head'])}, {'more' if signed > 0 else 'less'} "
                         f"({format_interval(row, 'head_difference_change', '.3f', 1)}; {int(row['significant'])} of "
                         f"{sizes['layer'] * sizes['head']} heads significant in most seeds, some head in "
                         f"{int(row['significant_seeds'])} of {count_noun(sizes['seed'], 'seed')})")  # fmt: skip
         parts.append(
             f"With {label}, {float(data['by_cue']):.0f} points are got by the cue and {float(data['others']):.0f} are "
-            "not (mean of seeds). The largest difference of the weight from [CLS], without its sign: "
+            "not (mean of seeds). The largest difference of the weight from [CLS], more or less at the former: "
             f"{join_words(rows)}."
         )
     return " ".join(parts)

@@ -123,5 +123,13 @@ def test_the_page_says_how_few_seeds_did_not_fail_and_how_little_they_learned(fa
     assert "have 55 % right: they learned next to nothing" in said
 
 
+def test_the_page_says_whether_the_cue_gets_more_or_less_attention(facts, maker):
+    label, _ = facts.each[0]
+    means = facts.more[label]["heads"]["difference"].mean("seed").sel(lens="raw", query="cls")
+    layer, head = np.unravel_index(np.abs(means.values).argmax(), means.shape)
+    word = "more" if means.values[layer, head] > 0 else "less"
+    assert f"raw L{layer}H{head}, {word} (" in maker.networks.describe_heads(facts)
+
+
 def test_all_tables_are_on_a_page_of_their_own(facts, maker):
     check_tables(maker, facts, "argument_cues", "## base", "## Cues of ARCT", "## Audit of toy", "2026-11-16")
