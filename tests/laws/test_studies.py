@@ -1,5 +1,6 @@
 """Laws that hold for every study."""
 
+import re
 from io import BytesIO
 
 import pytest
@@ -29,9 +30,11 @@ def test_a_study_run_again_gives_the_same_numbers(name):
 
 
 @every
-def test_a_study_makes_a_report_in_which_everything_says_its_n(name):
+def test_a_study_makes_a_report_that_counts_its_claims_and_says_its_n(name):
     document = tiny(name).document(found(name))
     assert isinstance(document, Document)
+    claims, counts = re.search(r"(\d+)(?: on these tasks)?: (\d+ [^.:]*)\.", document.lead).groups()
+    assert sum(map(int, re.findall(r"(?:^|, )(\d+) ", counts))) == int(claims), document.lead
     parts = [part for section in document.sections for part in section.parts if isinstance(part, Table | Picture)]
     assert {type(part) for part in parts} == {Table, Picture}
     for part in parts:

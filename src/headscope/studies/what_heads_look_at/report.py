@@ -48,7 +48,7 @@ def document(results: Results) -> Document:
     values = {
         "model": str(facts["model"]).rstrip("/").rpartition("/")[2], "name": list_tasks(numbers)[0],
         "inputs": count_noun(int(numbers["n"].item()), "input"), "layers": numbers.sizes["layer"],
-        "heads": numbers.sizes["head"], "claims": sum(len(claim.tasks) for claim in every),
+        "heads": numbers.sizes["head"], "claims": len(every),
         "counts": count_verdicts(every), "answer": describe_no_ops(networks.isel(task=[0, TUNED][len(tuned) > 0])),
         "length": facts["max_length"], "tuning": describe_quality(networks),
     }  # fmt: skip
