@@ -1,4 +1,4 @@
-"""BERT."""
+"""BERT, and ELECTRA, which has its attention."""
 
 from headscope.core.family import Family, HeadWeights
 
@@ -6,7 +6,7 @@ from headscope.core.family import Family, HeadWeights
 class Bert(Family):
     """The output projection is in a sibling of the attention module."""
 
-    kinds = ("bert",)
+    kinds = ("bert", "electra")
     projection = "../output/dense"
     head_weights = HeadWeights(
         ("query", "key", "value"),
