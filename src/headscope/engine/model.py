@@ -17,7 +17,7 @@ class Model(HasCard):
     """A transformers network with its tokenizer, as loaded by `hs.load`.
 
     >>> model.family.kinds, model.device.type in ("cpu", "cuda")
-    (('bert',), True)
+    (('bert', 'electra'), True)
     """
 
     network: Any
