@@ -52,3 +52,13 @@ def test_without_the_compiler_a_call_says_how_to_install_it(monkeypatch):
     function = compiled(total)
     with pytest.raises(MissingExtra, match=r"needs the package numba, .* pip install 'headscope\[compiled\]'"):
         function(np.zeros(3))
+
+
+def test_an_inlined_function_is_part_of_what_calls_it():
+    part = compiled(total, inline=True)
+
+    def mean(numbers: np.ndarray) -> float:
+        return part(numbers) / len(numbers)
+
+    numbers = np.random.default_rng(0).standard_normal(100)
+    assert compiled(mean)(numbers) == total(numbers) / 100

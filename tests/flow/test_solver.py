@@ -13,8 +13,8 @@ from headscope.core.lens import view
 from headscope.engine.capture import capture
 from headscope.engine.load import load
 from headscope.flow.bounds import mix_flows, sum_minima
-from headscope.flow.dinic import solve_pairs
 from headscope.flow.graph import residual_graph
+from headscope.flow.pairs import solve_pairs
 from headscope.flow.solver import bound_flows, flow_map, flow_maps, prove_by_halves
 from tests.flow.graphs import KINDS, flow_by_networkx, make_graph
 from tests.oracles.flow import max_flow

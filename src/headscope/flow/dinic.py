@@ -7,294 +7,293 @@ meets a known upper bound it is proved maximal; else the search for paths goes o
 The code is compiled: that takes about 10 s at the first call after an install, and less than 1 s to read it from disk.
 """
 
-from typing import Any, NamedTuple
+from functools import partial
 
 import numpy as np
-from jaxtyping import Bool, Float
 
 from headscope.core.compiled import compiled
+from headscope.flow.network import Array, Flags, Flow, Indices, Network, Path, Search, Work
+from headscope.flow.reach import SMALLEST_CAPACITY
 
-Array = np.ndarray[Any, np.dtype[np.float64]]
-Indices = np.ndarray[Any, np.dtype[np.int64]]
-Flags = np.ndarray[Any, np.dtype[np.bool_]]
-
-SMALLEST_CAPACITY = 1e-15  # what is less counts as no capacity
 TOLERANCE = 1e-12  # how close to an upper bound a flow is maximal
 
+inlined = partial(compiled, inline=True)
 
-def solve_pairs(
-    layers: Float[np.ndarray, "layer query key"],
-    bounds: Float[np.ndarray, "query key"],
-    wanted: Bool[np.ndarray, "query key"],
-) -> Float[np.ndarray, "query key"]:
-    """Return the maximum flow from each query of the top level to each input token, where it is `wanted`, else 0.
 
-    `layers` are the capacities of edges, the lowest layer first. `bounds` are upper bounds of the flows; a flow that
-    meets its bound is proved maximal at once, so tight ones save time, and infinite ones are right too.
+@compiled
+def fill_flows(
+    capacity: Array,
+    order: Indices,
+    counts: Indices,
+    into_order: Indices,
+    from_source: Flags,
+    to_sink: Flags,
+    bounds: Array,
+    wanted: Flags,
+    flows: Array,
+) -> None:
+    """Fill the maximum flows from each query of the top level to each input token, where they are wanted.
+
+    For what the arrays hold see `Network`. A flow that meets its bound is proved maximal at once.
     """
-    flows = np.zeros(bounds.shape)
-    if wanted.any():
-        layers = np.ascontiguousarray(layers, dtype=np.float64)
-        order = np.argsort(-layers, axis=2, kind="stable")
-        _solve(_Network(layers, order, find_reachable_nodes(layers)), bounds, wanted, flows, _make_work(layers))
-    return flows
-
-
-def find_reachable_nodes(layers: Float[np.ndarray, "layer query key"]) -> Bool[np.ndarray, "level query key"]:
-    """Return for each level from 0 to the top which of its nodes can be reached from each node of the top level."""
-    reach = np.empty((len(layers) + 1, *layers.shape[1:]), dtype=np.bool_)
-    reach[-1] = np.eye(layers.shape[1], dtype=np.bool_)
-    for level in range(len(layers) - 1, -1, -1):
-        edges = layers[level] > SMALLEST_CAPACITY
-        reach[level] = True if edges.all() else _compose(reach[level + 1], edges)
-    return reach
-
-
-@compiled
-def _compose(upper: Flags, lower: Flags) -> Flags:
-    """Return which nodes are reached in two steps."""
-    reach = np.zeros(upper.shape, np.bool_)
-    for source in range(upper.shape[0]):
-        for node in range(upper.shape[1]):
-            if upper[source, node]:
-                reach[source] |= lower[node]
-    return reach
-
-
-class _Network(NamedTuple):
-    """The graph, as compiled code reads it."""
-
-    capacity: Array  # layer query key
-    order: Indices  # layer query rank: keys by decreasing capacity
-    reach: Flags  # level source node
-
-
-class _Work(NamedTuple):
-    """Arrays that the searches write to, allocated once for all pairs."""
-
-    left: Array  # layer query key: capacity that is left
-    keys: Indices  # layer query rank: keys that lead to the sink, by decreasing capacity
-    counts: Indices  # layer query: how many they are
-    distance: Indices  # level node: length of the shortest path to the sink, -1 without one
-    waiting: Indices  # level rank: nodes that the search has not found yet
-    waiting_count: Indices  # level
-    queue: Indices
-    next_edge: Indices  # level node: the first edge that is not used up
-    levels: Indices  # of the nodes of the path
-    nodes: Indices  # of the path
-    room: Array  # along the path: how much can still be sent as far as this node
-    changed: Indices  # edges whose capacity has changed, by index
-
-
-def _make_work(layers: Array) -> _Work:
-    depth, size, _ = layers.shape
-    nodes = (depth + 1, size)
-
-    def indices(*shape: int) -> Indices:
-        return np.empty(shape, np.int64)
-
-    return _Work(
-        left=layers.copy(),
-        keys=indices(*layers.shape),
-        counts=indices(depth, size),
-        distance=indices(*nodes),
-        waiting=indices(*nodes),
-        waiting_count=indices(depth + 1),
-        queue=indices((depth + 1) * size),
-        next_edge=indices(*nodes),
-        levels=indices((depth + 1) * size),
-        nodes=indices((depth + 1) * size),
-        room=np.empty((depth + 1) * size),
-        changed=indices(layers.size),
-    )
-
-
-@compiled
-def _solve(network: _Network, bounds: Array, wanted: Flags, flows: Array, work: _Work) -> None:
-    """Fill `flows` where it is wanted."""
-    complete = False
-    for sink in range(wanted.shape[1]):
-        if not wanted[:, sink].any():
-            continue
-        complete = _find_edges(network, sink, work, complete)
-        for source in range(wanted.shape[0]):
+    network = Network(capacity, order, counts, into_order, from_source, to_sink)
+    depth, size, _ = capacity.shape
+    by_node, by_rank = np.empty((3, depth + 1, size), np.int64), np.empty((4, (depth + 1) * size), np.int64)
+    amounts, by_edge = np.empty((2, (depth + 1) * size)), np.empty((2, capacity.size), np.int64)
+    carries, first_carrier = np.zeros(capacity.shape, np.bool_), np.full((depth, size), -1, np.int64)
+    count = np.zeros(1, np.int64)
+    flow = Flow(capacity.copy(), np.empty(size), carries, count, by_edge[0], by_edge[1], first_carrier)
+    search = Search(by_node[0], by_node[1], np.zeros(depth + 2, np.int64), by_rank[0], by_rank[1])
+    path = Path(by_rank[2], by_rank[3], amounts[0], amounts[1], by_node[2], np.empty(size, np.int64))
+    work = Work(network, flow, search, path)
+    for sink in range(size):
+        for source in range(size):
             if wanted[source, sink]:
-                flows[source, sink] = _solve_pair(network, source, sink, bounds[source, sink], work)
+                flows[source, sink] = _solve_pair(work, source, sink, bounds[source, sink])
 
 
-@compiled
-def _find_edges(network: _Network, sink: int, work: _Work, complete: bool) -> bool:
-    """Find for each node the edges through which the sink can be reached, by decreasing capacity.
-
-    Return whether it is reached from all nodes above the lowest layer. If that was so for the last sink too
-    (`complete`), the edges of the other layers are the same.
-    """
-    depth, size, _ = network.capacity.shape
-    for query in range(size):
-        work.keys[0, query, 0] = sink
-        work.counts[0, query] = network.capacity[0, query, sink] > SMALLEST_CAPACITY
-    reached: bool = work.counts[0].all()
-    if reached and complete:
-        return True
-    for layer in range(1, depth):
-        for query in range(size):
-            count = 0
-            for rank in range(size):
-                key = network.order[layer, query, rank]
-                if network.capacity[layer, query, key] <= SMALLEST_CAPACITY:
-                    break
-                if work.counts[layer - 1, key] > 0:
-                    work.keys[layer, query, count] = key
-                    count += 1
-            work.counts[layer, query] = count
-    return reached
-
-
-@compiled
-def _solve_pair(network: _Network, source: int, sink: int, bound: float, work: _Work) -> float:
+@inlined
+def _solve_pair(work: Work, source: int, sink: int, bound: float) -> float:
     """Return the maximum flow of one pair; what is left of the capacities is restored."""
-    total, changes = 0.0, 0
-    _label_levels(network, source, sink, work)
+    total = 0.0
+    _label_levels(work, source, sink)
     while True:
-        sent, changes = _send_blocking_flow(network, source, bound - total, work, changes)
-        total += sent
-        if total >= bound - TOLERANCE or not _label_distances(network, source, sink, work):
+        total += _send_blocking_flow(work, source, sink, bound - total)
+        if total >= bound - TOLERANCE or not _label_distances(work, source):
             break
-    if changes > work.changed.size:
-        work.left[:] = network.capacity
-    else:
-        left, capacity = work.left.reshape(-1), network.capacity.reshape(-1)
-        for index in range(changes):
-            edge = work.changed[index]
-            left[edge] = capacity[edge]
+    _restore(work)
     return total
 
 
-@compiled
-def _label_levels(network: _Network, source: int, sink: int, work: _Work) -> None:
+@inlined
+def _label_levels(work: Work, source: int, sink: int) -> None:
     """Label each node with its level: the distance to the sink while nothing flows."""
+    network, flow, search = work.network, work.flow, work.search
     depth, size, _ = network.capacity.shape
-    work.distance[0, :] = -1
-    work.distance[0, sink] = 0
     for level in range(1, depth + 1):
         for node in range(size):
-            on_the_way = network.reach[level, source, node] and work.counts[level - 1, node] > 0
-            work.distance[level, node] = level if on_the_way else -1
+            on_the_way = network.from_source[level, source, node] and network.to_sink[level, sink, node]
+            search.distance[level, node] = level if on_the_way else -1
+    for node in range(size):
+        flow.into_sink[node] = network.capacity[0, node, sink]
 
 
-@compiled
-def _label_distances(network: _Network, source: int, sink: int, work: _Work) -> bool:
-    """Search breadth first from the sink through what is left; return whether the source is found."""
+@inlined
+def _restore(work: Work) -> None:
+    """Set what is left of the edges that have carried flow to their capacity."""
+    network, flow = work.network, work.flow
     depth, size, _ = network.capacity.shape
-    capacity, left, distance = network.capacity, work.left, work.distance
-    for level in range(depth + 1):
+    flow.carrier_count[0] = 0
+    for layer in range(1, depth):
+        for query in range(size):
+            carrier = flow.first_carrier[layer, query]
+            flow.first_carrier[layer, query] = -1
+            while carrier >= 0:
+                key = flow.carrier_key[carrier]
+                flow.left[layer, query, key] = network.capacity[layer, query, key]
+                flow.carries[layer, query, key] = False
+                carrier = flow.next_carrier[carrier]
+
+
+@inlined
+def _label_distances(work: Work, source: int) -> bool:
+    """Search from the sink through what is left; return whether the source is found.
+
+    A path goes up along edges, and down against edges that carry flow; each step down makes it longer by two. Nodes are
+    found in the order of their steps down.
+    """
+    search, depth = work.search, len(work.network.capacity)
+    start, end, detour = 0, _search_upwards(work, source), 0
+    while start < end and search.distance[depth, source] < 0:
+        last, detour = end, detour + 2
+        for index in range(start, last):
+            end = _search_below(work, search.level[index], search.node[index], detour, end)
+        start, index = last, last
+        while index < end:
+            end = _search_above(work, search.level[index], search.node[index], detour, end)
+            index += 1
+    return bool(search.distance[depth, source] >= 0)
+
+
+@inlined
+def _search_upwards(work: Work, source: int) -> int:
+    """Find the nodes with a path to the sink that goes up from it only; return how many there are.
+
+    Distances never decrease, so these are nodes whose distance was their level before.
+    """
+    network, search = work.network, work.search
+    depth, size, _ = network.capacity.shape
+    distance, end = search.distance, 0
+    for level in range(1, depth):
         count = 0
         for node in range(size):
-            distance[level, node] = -1
-            if network.reach[level, source, node]:
-                work.waiting[level, count] = node
+            found = distance[level, node] == level and _has_way_down(work, level, node)
+            distance[level, node] = level if found else -1
+            if found:
+                search.level[end], search.node[end] = level, node
+                end += 1
+            elif network.from_source[level, source, node]:
+                search.waiting[level, count] = node
                 count += 1
-        work.waiting_count[level] = count
-    distance[0, sink] = 0
-    work.queue[0], head, tail = sink, 0, 1
-    while head < tail:
-        level, node = divmod(work.queue[head], size)
-        head += 1
-        for step in (1, -1):  # from above along edges, from below against edges that carry flow
-            other = level + step
-            if (step == -1 and level < 2) or other > depth:
-                continue
-            remaining = 0
-            for rank in range(work.waiting_count[other]):
-                neighbour = work.waiting[other, rank]
-                if step == 1:
-                    room = left[level, neighbour, node]
-                else:
-                    room = capacity[other, node, neighbour] - left[other, node, neighbour]
-                if room > SMALLEST_CAPACITY:
-                    distance[other, neighbour] = distance[level, node] + 1
-                    work.queue[tail] = other * size + neighbour
-                    tail += 1
-                    if other == depth:
-                        return True
-                else:
-                    work.waiting[other, remaining] = neighbour
-                    remaining += 1
-            work.waiting_count[other] = remaining
+        search.waiting_count[level] = count
+    distance[depth, source], search.waiting[depth, 0], search.waiting_count[depth] = -1, source, 1
+    return end
+
+
+@inlined
+def _has_way_down(work: Work, level: int, node: int) -> bool:
+    network, flow, search = work.network, work.flow, work.search
+    if level == 1:
+        return bool(flow.into_sink[node] > SMALLEST_CAPACITY)
+    for rank in range(network.counts[level - 1, node]):
+        key = network.order[level - 1, node, rank]
+        if search.distance[level - 1, key] >= 0 and flow.left[level - 1, node, key] > SMALLEST_CAPACITY:
+            return True
     return False
 
 
-@compiled
-def _send_blocking_flow(network: _Network, source: int, wanted: float, work: _Work, changes: int) -> tuple[float, int]:
-    """Send flow along paths of decreasing distance until none is left or enough has been sent, depth first."""
-    depth, size, _ = network.capacity.shape
-    capacity, left, keys, counts, next_edge = network.capacity, work.left, work.keys, work.counts, work.next_edge
-    distance, levels, nodes, room = work.distance, work.levels, work.nodes, work.room
-    total, last = 0.0, 0
-    next_edge[:] = 0
-    levels[0], nodes[0], room[0] = depth, source, wanted
-    while True:
-        level, node = levels[last], nodes[last]
-        if level == 0:
-            total += room[last]
-            last, changes = _send_along_path(capacity, left, levels, nodes, room, last, work.changed, changes)
-            if wanted - total <= TOLERANCE:
-                return total, changes
+@inlined
+def _search_below(work: Work, level: int, query: int, detour: int, end: int) -> int:
+    """Find the nodes below a node to which it sends flow; return how many were found in all."""
+    network, flow, search, layer = work.network, work.flow, work.search, level - 1
+    carrier = flow.first_carrier[layer, query]
+    while carrier >= 0:
+        key = flow.carrier_key[carrier]
+        if search.distance[layer, key] < 0:
+            carried = network.capacity[layer, query, key] - flow.left[layer, query, key]
+            if carried > SMALLEST_CAPACITY:
+                search.distance[layer, key] = layer + detour
+                search.level[end], search.node[end] = layer, key
+                end += 1
+        carrier = flow.next_carrier[carrier]
+    return end
+
+
+@inlined
+def _search_above(work: Work, level: int, key: int, detour: int, end: int) -> int:
+    """Find the nodes above a node that can send it more; return how many were found in all."""
+    left, search, upper, count = work.flow.left, work.search, level + 1, 0
+    for rank in range(search.waiting_count[upper]):
+        query = search.waiting[upper, rank]
+        if search.distance[upper, query] >= 0:
             continue
-        nearer, edge, down = distance[level, node] - 1, next_edge[level, node], counts[level - 1, node]
-        next_node, width = -1, 0.0
-        while edge < down:
-            key = keys[level - 1, node, edge]
-            if distance[level - 1, key] == nearer:
-                width = left[level - 1, node, key]
-                if width > SMALLEST_CAPACITY:
-                    next_node, levels[last + 1] = key, level - 1
-                    break
+        if left[level, query, key] > SMALLEST_CAPACITY:
+            search.distance[upper, query] = upper + detour
+            search.level[end], search.node[end] = upper, query
+            end += 1
+        else:
+            search.waiting[upper, count] = query
+            count += 1
+    search.waiting_count[upper] = count
+    return end
+
+
+@inlined
+def _send_blocking_flow(work: Work, source: int, sink: int, wanted: float) -> float:
+    """Send flow along paths of decreasing distance, depth first, until enough is sent or no path is left; return it."""
+    network, search, path = work.network, work.search, work.path
+    open_count, last = _find_open_keys(work, sink), 0
+    path.next_edge[:] = 0
+    path.level[0], path.node[0], path.room[0], path.sent[0] = len(network.capacity), source, wanted, 0.0
+    while True:
+        level, node = path.level[last], path.node[last]
+        if search.distance[level, node] == 2:
+            open_count = _send_to_sink(work, node, last, open_count)
+        elif path.room[last] > SMALLEST_CAPACITY:
+            next_node, path.level[last + 1], width = _find_step(work, level, node)
+            if next_node >= 0:
+                last += 1
+                path.node[last], path.room[last], path.sent[last] = next_node, min(path.room[last - 1], width), 0.0
+                continue
+        if last == 0:
+            return float(path.sent[0])
+        if path.room[last] > SMALLEST_CAPACITY:  # no way on from here
+            search.distance[level, node] = -1
+            path.next_edge[path.level[last - 1], path.node[last - 1]] += 1
+        if path.sent[last] > 0:
+            _send_along_edge(work, last)
+        last -= 1
+        if last == 0 and path.room[0] <= TOLERANCE:
+            return float(path.sent[0])
+
+
+@inlined
+def _find_open_keys(work: Work, sink: int) -> int:
+    """List the nodes above the sink that can send something to it, the widest edge first; return how many there are."""
+    network, search, path, count = work.network, work.search, work.path, 0
+    for rank in range(network.into_order.shape[1]):
+        key = network.into_order[sink, rank]
+        if search.distance[1, key] == 1:
+            path.open_keys[count] = key
+            count += 1
+    return count
+
+
+@inlined
+def _find_step(work: Work, level: int, node: int) -> tuple[int, int, float]:
+    """Return the next node of a path, its level, and how much the edge to it can carry; -1 where there is none."""
+    network, flow, search, path = work.network, work.flow, work.search, work.path
+    nearer, edge, layer = search.distance[level, node] - 1, path.next_edge[level, node], level - 1
+    down = network.counts[layer, node] if level > 1 else 0
+    while edge < down:
+        key = network.order[layer, node, edge]
+        if search.distance[layer, key] == nearer and flow.left[layer, node, key] > SMALLEST_CAPACITY:
+            path.next_edge[level, node] = edge
+            return key, layer, flow.left[layer, node, key]
+        edge += 1
+    if nearer > level and level + 1 < len(network.capacity):  # a way on may lead upwards
+        for query in range(edge - down, network.capacity.shape[1]):
+            if search.distance[level + 1, query] == nearer:
+                carried = network.capacity[level, query, node] - flow.left[level, query, node]
+                if carried > SMALLEST_CAPACITY:
+                    path.next_edge[level, node] = edge
+                    return query, level + 1, carried
             edge += 1
-        if next_node < 0 and nearer > level and level + 1 < depth:  # a way on may lead upwards
-            for query in range(edge - down, size):
-                width = capacity[level, query, node] - left[level, query, node]
-                if distance[level + 1, query] == nearer and width > SMALLEST_CAPACITY:
-                    next_node, levels[last + 1] = query, level + 1
-                    break
-                edge += 1
-        next_edge[level, node] = edge
-        if next_node >= 0:
-            last += 1
-            nodes[last], room[last] = next_node, min(room[last - 1], width)
-        elif last == 0:
-            return total, changes
-        else:
-            distance[level, node] = -1  # no way on from here
-            last -= 1
-            next_edge[levels[last], nodes[last]] += 1
+    path.next_edge[level, node] = edge
+    return -1, -1, 0.0
 
 
-@compiled
-def _send_along_path(
-    capacity: Array,
-    left: Array,
-    levels: Indices,
-    nodes: Indices,
-    room: Array,
-    last: int,
-    changed: Indices,
-    changes: int,
-) -> tuple[int, int]:
-    """Send what the path has room for; return up to where the path has room left, and the number of changes."""
-    size, sent, last_open = capacity.shape[1], room[last], 0
-    for step in range(last - 1, -1, -1):
-        level, node, other = levels[step], nodes[step], nodes[step + 1]
-        if levels[step + 1] < level:
-            left[level - 1, node, other] -= sent
-            width = left[level - 1, node, other]
-            if changes < changed.size:
-                changed[changes] = ((level - 1) * size + node) * size + other
-            changes += 1
-        else:
-            left[level, other, node] += sent
-            width = capacity[level, other, node] - left[level, other, node]
-        if width <= SMALLEST_CAPACITY:
-            last_open = step
-        room[step] -= sent
-    return last_open, changes
+@inlined
+def _send_to_sink(work: Work, node: int, last: int, open_count: int) -> int:
+    """Send from the last node of the path, on level 2, what it has room for; return how many keys are open then."""
+    flow, path, index = work.flow, work.path, 0
+    while index < open_count and path.room[last] > SMALLEST_CAPACITY:
+        key = path.open_keys[index]
+        width = flow.left[1, node, key]
+        index += 1
+        if width > SMALLEST_CAPACITY:
+            _mark_carrier(work, 1, node, key)
+            amount = min(width, flow.into_sink[key], path.room[last])
+            flow.left[1, node, key] = width - amount
+            flow.into_sink[key] -= amount
+            path.room[last] -= amount
+            path.sent[last] += amount
+            if flow.into_sink[key] <= SMALLEST_CAPACITY:
+                index, open_count = index - 1, open_count - 1
+                path.open_keys[index] = path.open_keys[open_count]
+    return open_count
+
+
+@inlined
+def _send_along_edge(work: Work, last: int) -> None:
+    """Send along the last edge of the path what was sent from its last node."""
+    left, path, amount = work.flow.left, work.path, work.path.sent[last]
+    level, node, upper, parent = path.level[last], path.node[last], path.level[last - 1], path.node[last - 1]
+    path.room[last - 1] -= amount
+    path.sent[last - 1] += amount
+    if level > upper:
+        left[upper, node, parent] += amount
+    else:
+        left[level, parent, node] -= amount
+        _mark_carrier(work, level, parent, node)
+
+
+@inlined
+def _mark_carrier(work: Work, layer: int, query: int, key: int) -> None:
+    """Add an edge to those that have carried flow, if it is new."""
+    flow = work.flow
+    if not flow.carries[layer, query, key]:
+        carrier = flow.carrier_count[0]
+        flow.carries[layer, query, key], flow.carrier_key[carrier] = True, key
+        flow.next_carrier[carrier], flow.first_carrier[layer, query] = flow.first_carrier[layer, query], carrier
+        flow.carrier_count[0] += 1

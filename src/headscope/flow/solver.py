@@ -21,7 +21,9 @@ from jaxtyping import Bool, Float
 from headscope.core.compiled import require_compiler
 from headscope.core.errors import InputError
 from headscope.flow.bounds import mix_flows, sum_minima
-from headscope.flow.dinic import SMALLEST_CAPACITY, TOLERANCE, find_reachable_nodes, solve_pairs
+from headscope.flow.dinic import TOLERANCE
+from headscope.flow.pairs import solve_pairs
+from headscope.flow.reach import SMALLEST_CAPACITY, find_reachable_nodes
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
