@@ -18,6 +18,12 @@ def test_the_best_cues_are_printed_and_all_are_saved(tmp_path):
     assert "exists already" in run("cues", "arct:dev", "-o", files[0], code=2)
 
 
+def test_a_pattern_that_is_asked_for_is_printed_whatever_its_rank():
+    lines = run("cues", "arct:dev", "--patterns", "zebras=zebra|people", "--top", "1").splitlines()
+    assert lines[1].startswith("not ")
+    assert lines[2].startswith("zebras ")
+
+
 def test_cues_of_wrong_choices_are_named():
     out = " ".join(run("cues", "arct:train", "--ngrams", "1", "--top", "1").split())
     assert "4 are significant. Of these, can is right less often than by chance. p is corrected" in out

@@ -1,5 +1,6 @@
 """`headscope cues`: words that tell the label."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -35,7 +36,7 @@ def verb(
     parts: Parts = None,
     min_count: Annotated[int, typer.Option(help="Leave out cues that apply to fewer examples.")] = 1,
     smoothing: Annotated[float, typer.Option(help="Added to the counts of PMI.")] = 100.0,
-    top: Annotated[int, typer.Option(help="Number of cues to print.")] = 15,
+    top: Annotated[int, typer.Option(help="Number of cues to print, besides patterns.")] = 15,
     limit: Limit = None,
     seed: Seed = 0,
     out: FigureOut = None,
@@ -54,17 +55,18 @@ def verb(
         options = {"ngrams": ngrams or (1, 2), "patterns": name_patterns(patterns), "parts": parts}
         result = hs.cues(examples, **options, variant=variant, min_count=min_count, smoothing=smoothing)
     console = Console(highlight=False)
-    _print_cues(console, result, top)
+    _print_cues(console, result, top, list(name_patterns(patterns)))
     write_result(result, lambda: hs.draw(result), out, overwrite=force)
 
 
-def _print_cues(console: Console, data: "xr.Dataset", top: int) -> None:
-    """Print the cues with the largest gain, one a line."""
+def _print_cues(console: Console, data: "xr.Dataset", top: int, patterns: Sequence[str]) -> None:
+    """Print the cues with the largest gain, one a line, and the patterns that were asked for."""
     labelled = "label" in data.coords
     table = make_table(
         "cue", *(["label"] if labelled else []), numbers=("applies", "productivity", "coverage", "chance", "p")
     )
-    for index in range(min(top, data.sizes["cue"])):
+    asked = [index for index, name in enumerate(data["cue"].values) if index < top or name in patterns]
+    for index in asked:
         row = data.isel(cue=index)
         value, low, high = (float(row[f"productivity{end}"]) for end in ("", "_low", "_high"))
         table.add_row(

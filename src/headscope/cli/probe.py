@@ -13,7 +13,6 @@ from headscope.cli.shared.options import (
     Limit,
     MaxLength,
     Model,
-    Site,
     add_options,
     column_options,
     complete_from,
@@ -45,7 +44,7 @@ def verb(
         bool, typer.Option("--random-weights", help="Fit it also to the model with random weights.")
     ] = False,
     edit: Edits = None,
-    site: Site = None,
+    site: Annotated[str | None, typer.Option(help="encoder or decoder, for encoder-decoder models.")] = None,
     limit: Limit = None,
     seed: Annotated[int, typer.Option(help="Random seed of --limit, the halves and --random-weights.")] = 0,
     batch_size: Annotated[int | None, typer.Option(help="Number of texts per batch. Default: 4,096 tokens.")] = None,
