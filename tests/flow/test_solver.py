@@ -1,5 +1,6 @@
 """The maximum flow is that of networkx, of a literal search for paths, and of the smallest cut."""
 
+from inspect import unwrap
 from itertools import product
 
 import numpy as np
@@ -15,6 +16,7 @@ from headscope.engine.load import load
 from headscope.flow.bounds import mix_flows, sum_minima
 from headscope.flow.graph import residual_graph
 from headscope.flow.pairs import solve_pairs
+from headscope.flow.reach import find_reachable_nodes
 from headscope.flow.solver import bound_flows, flow_map, flow_maps, prove_by_halves
 from tests.flow.graphs import KINDS, flow_by_networkx, make_graph
 from tests.oracles.flow import max_flow
@@ -152,6 +154,8 @@ def test_other_edges_on_top_change_the_last_layer_only():
     [
         (np.full((2, 3, 3), np.nan), "at least 0, but these have NaN"),
         (np.full((2, 3, 3), -0.5), "these have a capacity of -0.5"),
+        (np.full((2, 3, 3), np.inf), "finite numbers that are at least 0, but these have a capacity of inf"),
+        (np.ones((0, 3, 3)), r"of shape \[layer, token, token\], but got \[0, 3, 3\]"),
         (np.ones((2, 3, 4)), r"of shape \[layer, token, token\], but got \[2, 3, 4\]"),
     ],
 )
@@ -160,3 +164,35 @@ def test_capacities_that_no_flow_has_are_refused(graph, message):
         flow_maps(graph)
     with pytest.raises(InputError, match=message):
         flow_map(graph)
+
+
+def test_edges_of_heads_that_are_not_those_of_the_layers_are_refused():
+    graph = make_graph("random", 2, 3, seed=0)  # unwrap: during tests shapes are checked, for users they are not
+    for tops in ([np.ones((1, 4, 4))] * 2, [np.ones((1, 3, 3))]):
+        with pytest.raises(InputError, match=r"each of 2 layers, of shape \[head, 3, 3\], but got \[\[1, "):
+            unwrap(flow_maps)(graph, tops)
+    with pytest.raises(ValueError, match="do not have bounds"):
+        unwrap(solve_pairs)(graph, np.ones((2, 2)), np.ones((2, 2), dtype=bool))
+
+
+@pytest.mark.parametrize("width", [1e6, 1e12, 1e18])
+def test_edges_that_are_much_wider_than_the_flow_lose_nothing(width):
+    random = np.random.default_rng(0)
+    for _ in range(20):
+        graph = random.random((5, 6, 6)) * random.integers(0, 2, (5, 6, 6))
+        graph[1:-1] *= width
+        assert abs(flow_map(graph)[0, 0] - max_flow(np.minimum(graph, 10).tolist(), 0, 0)) <= EXACT
+        np.testing.assert_allclose(flow_maps(graph)[-1][0], flow_map(graph), atol=EXACT, rtol=0)
+
+
+def test_what_is_given_is_left_alone():
+    graph = make_graph("random", 3, 4, seed=0)
+    graph[1, 0, 0] = 1e-16
+    graph.flags.writeable = False
+    flow_map(graph)
+    assert graph[1, 0, 0] == 1e-16
+
+
+def test_a_node_without_edges_reaches_nothing_below():
+    layers = np.array([np.ones((2, 2)), [[0.0, 0.0], [1.0, 1.0]]])
+    np.testing.assert_array_equal(find_reachable_nodes(layers)[0], [[False, False], [True, True]])

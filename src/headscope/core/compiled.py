@@ -23,8 +23,8 @@ def compiled(
     The cache is `__pycache__` beside the file, or the user's cache folder where that is not writable. Global names are
     constants in compiled code. Arithmetic is numpy's: no fast-math, and x / 0 is infinite. Other threads run meanwhile.
     With `fused`, a·b + c is rounded once where the processor can, which is faster, and differs in the last bit.
-    With `inline`, the code becomes part of the compiled functions that call it, and references to arrays are not
-    counted, which takes longer than a short loop: for parts of a function that allocate nothing, in the same file.
+    With `inline`, the code becomes part of the compiled functions that call it, without counting references to arrays,
+    which can take longer than a short loop itself: for parts of a function that allocate nothing, in the same file.
     Without numba, which is an extra, the function can be imported, and a call raises MissingExtra.
     """
     plain = unwrap(function)  # during tests, functions are wrapped to check their shapes

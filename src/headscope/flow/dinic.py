@@ -1,8 +1,9 @@
 """Maximum flow between single nodes of a layered graph, by Dinic's algorithm on dense arrays.
 
 Level 0 holds the input tokens; the edges of layer k lead from level k + 1 down to level k, and sources are on top. All
-paths have the same length, so the first blocking flow needs no search; it goes along the widest edges first. Where it
-meets a known upper bound it is proved maximal; else the search for paths goes on until there is none, which proves it.
+paths have the same length, so the first blocking flow needs no search; above the two lowest layers it takes the widest
+edges first. Where it meets a known upper bound it is proved maximal; else the search for paths goes on until there is
+none, which proves it.
 
 The code is compiled: that takes about 10 s at the first call after an install, and less than 1 s to read it from disk.
 """

@@ -36,9 +36,9 @@ class Flow(NamedTuple):
 
 
 class Search(NamedTuple):
-    """A search for paths from all nodes to the sink."""
+    """A search for paths to the sink, from nodes that the source reaches."""
 
-    distance: Indices  # level node: length of the shortest path to the sink, -1 without one
+    distance: Indices  # level node: length of the shortest path to the sink, -1 where none is known
     waiting: Indices  # level rank: nodes that were not found yet
     waiting_count: Indices  # level: how many; 0 above the top
     node: Indices  # rank: nodes that were found, in this order

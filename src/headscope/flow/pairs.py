@@ -17,10 +17,13 @@ def solve_pairs(
     `layers` are the capacities of edges, the lowest layer first, at least two. `bounds` are upper bounds of the flows;
     a flow that meets its bound is proved maximal at once, so tight ones save time, and infinite ones are right too.
     """
+    if not len(layers) > 1 or not layers.shape[1:] == bounds.shape == wanted.shape:
+        raise ValueError(f"{layers.shape} layers do not have bounds {bounds.shape} of pairs {wanted.shape}.")
     flows = np.zeros(bounds.shape)
     wanted = wanted & (bounds > SMALLEST_CAPACITY)
     if wanted.any():
-        layers = np.ascontiguousarray(layers, dtype=np.float64)
+        most = min(layers[0].sum(0).max(), layers[-1].sum(1).max())  # what flows along a wider edge would be rounded
+        layers = np.minimum(np.ascontiguousarray(layers, dtype=np.float64), most)
         order = np.argsort(-layers, axis=2, kind="stable")
         into_order = np.argsort(-layers[0].T, axis=1, kind="stable")
         counts = np.count_nonzero(layers > SMALLEST_CAPACITY, axis=2)

@@ -9,7 +9,7 @@ from headscope.core.compiled import compiled
 Array = np.ndarray[Any, np.dtype[np.float64]]
 Flags = np.ndarray[Any, np.dtype[np.bool_]]
 
-SMALLEST_CAPACITY = 1e-15  # what is less counts as no capacity
+SMALLEST_CAPACITY = 1e-15  # up to here it counts as none; a constant of compiled code, also in dinic.py
 
 
 @compiled
@@ -28,10 +28,11 @@ def find_reachable_nodes(layers: Array) -> Flags:
         reach[depth, node, node] = True
     for level in range(depth - 1, -1, -1):
         edges = layers[level] > SMALLEST_CAPACITY
-        if edges.all():
-            reach[level] = True
-            continue
+        every = edges.all()
         for source in range(size):
+            if every:
+                reach[level, source] = reach[level + 1, source].any()
+                continue
             for node in range(size):
                 if reach[level + 1, source, node]:
                     for key in range(size):

@@ -4,7 +4,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 SAME = 1e-9
-"""Difference below which two flows count as equal; the solver is exact to 1e-12."""
+"""Difference below which two flows count as equal; the solver is exact to 1e-12 for each token of a level."""
 
 
 def share_at_bound(

@@ -9,7 +9,8 @@ Depth 1 is the matrix of edges itself, and depth 2 a sum of minima. Deeper flows
    no flow exceeds. That takes 2·n problems of half the depth in place of n².
 3. All other pairs: Dinic's algorithm, which stops where it meets the upper bound.
 
-Flows are exact up to 1e-12 per edge matrix, in float64. They are computed on one thread.
+Flows are exact up to 1e-12 for each token of a level, in float64: one that is within 1e-12 of its upper bound counts as
+maximal, and bounds are sums over tokens. Capacities up to 1e-15 count as none. All is computed on one thread.
 """
 
 from collections.abc import Sequence
@@ -41,11 +42,12 @@ def flow_maps(
     [(1, 4, 4), (1, 4, 4), (1, 4, 4)]
     """
     layers = _check(layers)
+    tops = None if tops is None else _check_tops(tops, layers)
     maps: list[Array] = []
     below = _Below()
     for index, layer in enumerate(layers):
         flow, bound = below.solve(layer)
-        heads = [flow] if tops is None else [below.solve(head)[0] for head in _check(tops[index])]
+        heads = [flow] if tops is None else [below.solve(head)[0] for head in tops[index]]
         maps.append(np.stack(heads))
         below.add(layer, flow, bound)
     return maps
@@ -160,17 +162,28 @@ def _check_sources(sources: Sequence[int], size: int) -> np.ndarray[Any, np.dtyp
     return rows
 
 
+def _check_tops(tops: Sequence[Any], layers: Array) -> list[Array]:
+    """Return the edges of heads as float64; raise InputError where they are not those of these layers."""
+    checked = [_check(heads) for heads in tops]
+    if len(checked) != len(layers) or any(heads.shape[1:] != layers.shape[1:] for heads in checked):
+        raise InputError(
+            f"Flow needs edges of heads for each of {len(layers)} layers, of shape [head, {layers.shape[1]}, "
+            f"{layers.shape[2]}], but got {[list(heads.shape) for heads in checked]}."
+        )
+    return checked
+
+
 def _check(layers: Any) -> Array:
     """Return the layers as float64; raise InputError for capacities that no flow has."""
     require_compiler("Attention flow")
-    array = np.ascontiguousarray(layers, dtype=np.float64)
-    if array.ndim != 3 or array.shape[1] != array.shape[2]:
+    array = np.asarray(layers, dtype=np.float64)
+    if array.ndim != 3 or array.shape[1] != array.shape[2] or not array.size:
         raise InputError(f"Flow needs edges of shape [layer, token, token], but got {list(array.shape)}.")
-    if np.isnan(array).any() or (array < 0).any():
-        what = "NaN" if np.isnan(array).any() else f"a capacity of {array.min():.3g}"
+    if not np.isfinite(array).all() or (array < 0).any():
+        wrong = array[~np.isfinite(array) | (array < 0)]
+        what = "NaN" if np.isnan(wrong).any() else f"a capacity of {wrong.flat[0]:.3g}"
         raise InputError(
-            f"The capacities of a flow are numbers that are at least 0, but these have {what}. Take absolute values "
-            "or set negative weights to 0 first."
+            f"The capacities of a flow are finite numbers that are at least 0, but these have {what}. Take absolute "
+            "values or set negative weights to 0 first."
         )
-    array[array <= SMALLEST_CAPACITY] = 0
-    return array
+    return np.where(array > SMALLEST_CAPACITY, array, 0)
