@@ -5,13 +5,10 @@ above to node i. The flow of the source is at most Σ min(a[i], F[i, t]). It is 
 Σ x[i] / F[i, t] ≤ 1, because a mixture of the flows of the nodes, with shares that sum to 1, is a flow.
 """
 
-from typing import Any
-
 import numpy as np
 
 from headscope.core.compiled import compiled
-
-Array = np.ndarray[Any, np.dtype[np.float64]]
+from headscope.flow.network import Array
 
 
 @compiled

@@ -18,7 +18,9 @@ def solve_pairs(
     a flow that meets its bound is proved maximal at once, so tight ones save time, and infinite ones are right too.
     """
     if not len(layers) > 1 or not layers.shape[1:] == bounds.shape == wanted.shape:
-        raise ValueError(f"{layers.shape} layers do not have bounds {bounds.shape} of pairs {wanted.shape}.")
+        raise ValueError(
+            f"{layers.shape} layers do not have bounds {bounds.shape} of pairs {wanted.shape}, or are less than two."
+        )
     flows = np.zeros(bounds.shape)
     wanted = wanted & (bounds > SMALLEST_CAPACITY)
     if wanted.any():

@@ -1,13 +1,9 @@
 """Which nodes of a layered graph can be reached from which."""
 
-from typing import Any
-
 import numpy as np
 
 from headscope.core.compiled import compiled
-
-Array = np.ndarray[Any, np.dtype[np.float64]]
-Flags = np.ndarray[Any, np.dtype[np.bool_]]
+from headscope.flow.network import Array, Flags
 
 SMALLEST_CAPACITY = 1e-15  # up to here it counts as none; a constant of compiled code, also in dinic.py
 

@@ -23,10 +23,9 @@ from headscope.core.compiled import require_compiler
 from headscope.core.errors import InputError
 from headscope.flow.bounds import mix_flows, sum_minima
 from headscope.flow.dinic import TOLERANCE
+from headscope.flow.network import Array, Indices
 from headscope.flow.pairs import solve_pairs
 from headscope.flow.reach import SMALLEST_CAPACITY, find_reachable_nodes
-
-Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
 def flow_maps(
@@ -154,7 +153,7 @@ class _Below:
         return upper, into_first
 
 
-def _check_sources(sources: Sequence[int], size: int) -> np.ndarray[Any, np.dtype[np.int64]]:
+def _check_sources(sources: Sequence[int], size: int) -> Indices:
     """Return the positions of sources as an array; raise InputError for one that there is not."""
     rows = np.asarray(sources)
     if rows.ndim != 1 or not len(rows) or rows.dtype.kind not in "iu" or rows.min() < 0 or rows.max() >= size:
@@ -176,14 +175,15 @@ def _check_tops(tops: Sequence[Any], layers: Array) -> list[Array]:
 def _check(layers: Any) -> Array:
     """Return the layers as float64; raise InputError for capacities that no flow has."""
     require_compiler("Attention flow")
-    array = np.asarray(layers, dtype=np.float64)
+    array = np.ascontiguousarray(layers, dtype=np.float64)
     if array.ndim != 3 or array.shape[1] != array.shape[2] or not array.size:
         raise InputError(f"Flow needs edges of shape [layer, token, token], but got {list(array.shape)}.")
     if not np.isfinite(array).all() or (array < 0).any():
         wrong = array[~np.isfinite(array) | (array < 0)]
-        what = "NaN" if np.isnan(wrong).any() else f"a capacity of {wrong.flat[0]:.3g}"
+        what = "NaN" if np.isnan(wrong).any() else f"a capacity of {wrong[0]:.3g}"
+        signed = np.isfinite(wrong).all()
+        advice = "Take absolute values or set negative weights to 0 first" if signed else "Leave that input out"
         raise InputError(
-            f"The capacities of a flow are finite numbers that are at least 0, but these have {what}. Take absolute "
-            "values or set negative weights to 0 first."
+            f"The capacities of a flow are finite numbers that are at least 0, but these have {what}. {advice}."
         )
     return np.where(array > SMALLEST_CAPACITY, array, 0)
