@@ -30,7 +30,7 @@ static: .venv/ready
 	$(BIN)/lint-imports --no-cache
 
 doctests: .venv/ready
-	$(BIN)/python -m pytest -q -n 2 --doctest-modules src tests/test_sizes.py
+	$(BIN)/python -m pytest -q -n 2 --doctest-modules src
 
 browser:                 ## Chromium for the tests of pages, where it may be installed; without it they are skipped
 	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
@@ -52,7 +52,8 @@ bench: .venv/ready       ## ratios against named peers
 	$(BIN)/python -m benchmarks.pruning
 	$(BIN)/python -m benchmarks.ablation
 
-soak: .venv/ready        ## what takes longer: twenty kills of a measurement
+soak: .venv/ready        ## what takes longer: the tests marked soak, and twenty kills of a measurement
+	$(BIN)/python -m pytest -n 2 --dist worksteal --durations=8 -m soak
 	HEADSCOPE_KILLS=20 $(BIN)/python -m pytest -q tests/measuring/test_kill.py
 
 clean:

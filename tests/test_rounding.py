@@ -29,6 +29,7 @@ ROUNDINGS = {
 }
 
 
+@pytest.mark.soak
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("rounding", ROUNDINGS)
 def test_numerical_tests_pass_under_other_rounding(rounding):
