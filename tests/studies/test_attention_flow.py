@@ -1,7 +1,6 @@
 """The study of Abnar & Zuidema (2020), on a tiny model."""
 
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,7 +18,6 @@ from headscope.reporting.html_page import table_to_html
 from headscope.reporting.latex_table import table_to_latex
 from headscope.reporting.markdown import table_to_markdown
 from headscope.results.stamp import read_provenance
-from headscope.studies import attention_flow
 from headscope.studies.attention_flow import claims, measure, paper
 from headscope.studies.attention_flow.report import CODE, document, report_pronouns
 from tests.studies.data import found, place, tiny
@@ -272,8 +270,3 @@ def test_the_papers_tables_are_no_running_means():
     layers = [0.32, 0.56, 1.22]  # the last is no correlation
     assert [np.mean(layers[:count]) for count in (1, 2, 3)] == pytest.approx(paper.BLANK_OUT["flow"][0][:3])
     assert f"would need a correlation of {layers[2]:.1f})" in CODE
-
-
-def test_the_study_has_at_most_600_lines():
-    folder = Path(attention_flow.__file__).parent
-    assert sum(path.read_text(encoding="utf-8").count("\n") for path in folder.glob("*.py")) <= 600

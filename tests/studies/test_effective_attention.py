@@ -3,7 +3,6 @@
 import re
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -24,7 +23,6 @@ from headscope.experiments.tuned import check_example, check_runs, find_example,
 from headscope.reporting.html_page import table_to_html
 from headscope.reporting.latex_table import table_to_latex
 from headscope.reporting.markdown import table_to_markdown
-from headscope.studies import effective_attention
 from headscope.studies.effective_attention import EffectiveAttention, measure, paper
 from headscope.studies.effective_attention.claims import judge_claims
 from headscope.studies.effective_attention.report import document
@@ -339,8 +337,3 @@ def test_all_examples_are_studied_if_the_model_is_tuned_already():
 def test_parameters_without_meaning_are_refused(given, said):
     with pytest.raises(InputError, match=said):
         EffectiveAttention(**given)
-
-
-def test_the_study_has_at_most_600_lines():
-    folder = Path(effective_attention.__file__).parent
-    assert sum(path.read_text(encoding="utf-8").count("\n") for path in folder.glob("*.py")) <= 600
