@@ -365,3 +365,14 @@ def test_causal_and_encoder_decoder_models_are_measured():
         )  # fmt: skip
         assert (result["entropy_n"] == 2).all()
         assert result["site"].values.tolist() == [site or "self"]
+
+
+def test_an_output_that_another_run_writes_is_refused(tmp_path):
+    owner = {"host": "elsewhere", "pid": 7, "command": "headscope measure", "started": "2026-11-18 05:00:00"}
+    (tmp_path / ".heads.nc.lock").write_text(json.dumps(owner))
+    sentence = r"heads\.nc: it is being written by process 7 on elsewhere \(headscope measure\), which started at 2026"
+    with pytest.raises(OutputError, match=sentence):
+        measured(out=tmp_path / "heads.nc")
+    assert names(tmp_path) == [".heads.nc.lock"]
+    measured(out=tmp_path / "other.nc")
+    assert (tmp_path / "other.nc").is_file()

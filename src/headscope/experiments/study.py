@@ -16,6 +16,7 @@ from headscope.experiments.describe import describe_options, describe_study
 from headscope.experiments.seeds import combine_seeds, join_seeds
 from headscope.experiments.steps import FACTS, Steps, check_facts, print_progress, write_facts
 from headscope.experiments.summary import count_inputs, list_tasks
+from headscope.results.lock import lock_output
 from headscope.results.stamp import hash_file, read_provenance, stamp
 from headscope.results.store import refuse_existing, save
 
@@ -67,15 +68,16 @@ def study(
         check_facts(folder, facts)
     refuse_existing(folder / f"{title}.nc", overwrite=overwrite or (folder / FACTS).is_file())
     callback = progress if callable(progress) else print_progress if progress else None
-    try:
-        results = chosen.run(model, folder, device=device, progress=callback, overwrite=overwrite)
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt(
-            f"Stopped. Finished steps are stored in {folder}: run the same study again to resume it."
-        ) from None
-    for part, data in results.items():
-        save(data, folder / (f"{title}.nc" if part == "numbers" else f"{title}_{part}.nc"), overwrite=True)
-    write_facts(folder, facts)
+    with lock_output(folder):
+        try:
+            results = chosen.run(model, folder, device=device, progress=callback, overwrite=overwrite)
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(
+                f"Stopped. Finished steps are stored in {folder}: run the same study again to resume it."
+            ) from None
+        for part, data in results.items():
+            save(data, folder / (f"{title}.nc" if part == "numbers" else f"{title}_{part}.nc"), overwrite=True)
+        write_facts(folder, facts)
     return StudyResult(results, chosen.document(results))
 
 

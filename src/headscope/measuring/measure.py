@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Unpack
@@ -18,6 +19,7 @@ from headscope.measuring.merge import to_dataset
 from headscope.measuring.observe import States
 from headscope.measuring.settings import MeasureOptions, make_measure_settings
 from headscope.results.atomic import REPLACE
+from headscope.results.lock import lock_output
 from headscope.results.store import refuse_existing, save
 
 ENGINES = ("local", "ray")
@@ -52,7 +54,8 @@ def measure(
     same tokenizer, for statistics that compare two models; `edit` changes the first model while it runs.
     `engine="ray"` distributes the batches over `workers` processes. With `out` (.nc .zarr .csv .parquet, or .state to
     merge with other shards) a checkpoint is written beside it every few seconds, and `resume=True` resumes from it. A
-    file that exists is replaced only with `overwrite=True`, which also discards the checkpoint of another run.
+    file that exists is replaced only with `overwrite=True`, which also discards the checkpoint of another run. One run
+    at a time writes `out`; a second one is refused.
 
     Options: `shard` "3/16", `limit` and `seed`, `rows` (keep the value of every example), `units` ("tokens", "words",
     "words_first"), `site`, `layers`, `heads`, `max_length`, `pad_to`, `batch_size`, `tagger`, `target` (of gradients).
@@ -66,18 +69,19 @@ def measure(
     if workers is not None and engine != "ray":
         raise InputError(f"workers={workers} is for engine='ray'. Leave it out, or add that engine.")
     path = check_out(out, resume=resume, overwrite=overwrite)
-    job = prepare_job(model, data, make_measure_settings(lens, statistics, **options), against=against, edit=edit)
-    batches: Engine = job.observe
-    if engine == "ray":
-        from headscope.measuring.ray import distribute
+    with nullcontext() if path is None else lock_output(path):
+        job = prepare_job(model, data, make_measure_settings(lens, statistics, **options), against=against, edit=edit)
+        batches: Engine = job.observe
+        if engine == "ray":
+            from headscope.measuring.ray import distribute
 
-        batches = distribute(job, workers)
-    saved = None if path is None else _checkpoint_path(path)
-    checkpoint = _run(job, batches, saved, resume=resume, overwrite=overwrite, quiet=not progress)
-    result = _make_result(job, checkpoint)
-    if path is not None and saved is not None and path != saved:
-        save(result, path, overwrite=overwrite)
-        saved.unlink(missing_ok=True)
+            batches = distribute(job, workers)
+        saved = None if path is None else _checkpoint_path(path)
+        checkpoint = _run(job, batches, saved, resume=resume, overwrite=overwrite, quiet=not progress)
+        result = _make_result(job, checkpoint)
+        if path is not None and saved is not None and path != saved:
+            save(result, path, overwrite=overwrite)
+            saved.unlink(missing_ok=True)
     return result
 
 

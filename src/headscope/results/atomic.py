@@ -1,9 +1,10 @@
-"""Write files and folders atomically."""
+"""Write files and folders atomically and durably."""
 
 import errno
+import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from uuid import uuid4
 
@@ -17,18 +18,21 @@ REPLACE = "Give another {}, or replace it with overwrite=True, in the shell --fo
 def atomic_path(path: Path) -> Iterator[Path]:
     """Yield a temporary path that replaces `path` on success, and is removed on failure.
 
-    An existing file or folder is unchanged until then.
+    An existing file or folder is unchanged until then. The new one is on the disk before it takes the name, and the
+    name is on the disk when this returns: a power loss leaves the older content or the new one, never an empty file.
     """
-    part = path.with_name(f".headscope-{uuid4().hex[:12]}")
+    part = temporary_path(path)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folders(path.parent)
         yield part
+        sync_tree(part)
         if part.is_dir() and path.is_dir():
             _swap(part, path)
         else:
             part.replace(path)
+            sync_folder(path.parent)
     except OSError as error:
-        raise OutputError(f"Cannot write {path}: {_reason(error)}.") from error
+        raise OutputError(f"Cannot write {path}: {explain_os_error(error)}.") from error
     finally:
         if part.is_dir():
             shutil.rmtree(part)
@@ -36,19 +40,60 @@ def atomic_path(path: Path) -> Iterator[Path]:
             part.unlink()
 
 
+def temporary_path(path: Path) -> Path:
+    """Return a new hidden name beside a path."""
+    return path.with_name(f".headscope-{uuid4().hex[:12]}")
+
+
+def make_folders(folder: Path) -> None:
+    """Create a folder and those above it that are missing, durably."""
+    missing = [parent for parent in (folder, *folder.parents) if not parent.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    for created in missing:
+        sync_folder(created.parent)
+
+
+def sync_tree(path: Path) -> None:
+    """Force the content of a file, or of all files and folders in a folder, to the disk."""
+    if not path.is_dir():
+        _sync_file(path)
+        return
+    for folder, _, names in os.walk(path):
+        for name in names:
+            _sync_file(Path(folder, name))
+        sync_folder(Path(folder))
+
+
+def sync_folder(folder: Path) -> None:
+    """Force the names in a folder to the disk, on systems that can."""
+    with suppress(OSError):  # Windows opens no folders, and some network file systems do not sync them
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _sync_file(path: Path) -> None:
+    with path.open("rb+") as file:  # Windows syncs only files that are open for writing
+        os.fsync(file.fileno())
+
+
 def _swap(part: Path, path: Path) -> None:
     """Replace a folder by a new one; restore it if that fails."""
-    older = path.with_name(f".headscope-{uuid4().hex[:12]}")
-    path.rename(older)
+    older = temporary_path(path)
+    path.replace(older)
     try:
-        part.rename(path)
+        part.replace(path)
     except OSError:
-        older.rename(path)
+        older.replace(path)
         raise
+    sync_folder(path.parent)
     shutil.rmtree(older)
 
 
-def _reason(error: OSError) -> str:
+def explain_os_error(error: OSError) -> str:
+    """Return why a file cannot be written and what to do, without the last full stop."""
     if error.errno == errno.ENOSPC:
         return "the disk is full. Free some space, or give a path on another disk"
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
