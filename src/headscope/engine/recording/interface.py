@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
@@ -36,18 +36,27 @@ class Editor(Protocol):
         """Return the context to go on with; `product` is A·V if an editor before this one changed the context."""
 
 
+@dataclass
+class _Replaced:
+    """An attribute that is replaced for a while."""
+
+    original: Any
+    users: int = 1  # captures and edits that need it replaced
+
+
 Value = TypeVar("Value")
-_recorder: ContextVar[Recorder | None] = ContextVar("headscope_recorder", default=None)
+_recorders: ContextVar[tuple[Recorder, ...]] = ContextVar("headscope_recorders", default=())
 _editors: ContextVar[tuple[Editor, ...]] = ContextVar("headscope_editors", default=())
-_lock = threading.Lock()
+_active: set[int] = set()  # ids of the recorders and editors whose blocks have not ended, of all contexts
+_lock = threading.RLock()  # a generator that ends an edit may be collected while its thread holds the lock
 _names: dict[str, str] = {}  # our name for each implementation that we replace
-_replaced: dict[tuple[int, str], tuple[Any, int]] = {}  # original value and number of users of an attribute
+_replaced: dict[tuple[int, str], _Replaced] = {}  # by id of the owner and name
 
 
 @contextmanager
 def record_interface(recorder: Recorder) -> Iterator[None]:
     """Record the attention calls of the recorder's modules made in this context, with the model in evaluation mode."""
-    with _set_variable(_recorder, recorder), _replace_implementation(recorder.names, evaluate=True):
+    with _activate(_recorders, recorder), _replace_implementation(recorder.names, evaluate=True):
         yield
 
 
@@ -55,32 +64,49 @@ def record_interface(recorder: Recorder) -> Iterator[None]:
 def edit_interface(network: Any, editor: Editor) -> Iterator[None]:
     """Edit every attention call of `network` made in this context, after the editors that are already active."""
     modules = name_modules(network)
-    with _set_variable(_editors, (*_editors.get(), editor)), _replace_implementation(modules, evaluate=False):
+    with _activate(_editors, editor), _replace_implementation(modules, evaluate=False):
         yield
 
 
 @contextmanager
-def _set_variable(variable: ContextVar[Value], value: Value) -> Iterator[None]:
-    token = variable.set(value)
+def _activate(variable: ContextVar[tuple[Value, ...]], value: Value) -> Iterator[None]:
+    """Activate a recorder or an editor in this context, after the others, until the block ends.
+
+    Blocks need not end in the reverse of the order in which they began, and a generator's block ends in the context
+    that closes the generator. A token of the variable fits neither.
+    """
     try:
+        _active.add(id(value))
+        variable.set((*_find_active(variable), value))
         yield
     finally:
-        variable.reset(token)
+        _active.discard(id(value))  # in every context
+        variable.set(_find_active(variable))
+
+
+def _find_active(variable: ContextVar[tuple[Value, ...]]) -> tuple[Value, ...]:
+    """Return what is active in this context, in order."""
+    return tuple(value for value in variable.get() if id(value) in _active)
+
+
+def _find_recorder() -> Recorder | None:
+    """Return the recorder of this context; of several, the last that began."""
+    return next(reversed(_find_active(_recorders)), None)
 
 
 def is_recording(recorder: Recorder) -> bool:
     """Return True if this context, which another thread does not share, records to `recorder`."""
-    return recorder is _recorder.get()
+    return recorder is _find_recorder()
 
 
 def find_editors(module: Any) -> list[Editor]:
     """Return the editors that are active in this context and edit the module, in order."""
-    return [editor for editor in _editors.get() if id(module) in editor.names]
+    return [editor for editor in _find_active(_editors) if id(module) in editor.names]
 
 
 def is_active(editor: Editor) -> bool:
     """Return True if the editor is active in this context; another thread is another context."""
-    return editor in _editors.get()
+    return editor in _find_active(_editors)
 
 
 @contextmanager
@@ -91,7 +117,7 @@ def _replace_implementation(modules: Collection[Any], *, evaluate: bool) -> Iter
         with _lock:
             for config in _find_configs(modules):
                 stack.enter_context(_replace(config, "_attn_implementation_internal", _register))
-            replaced = {owner for owner, _ in _replaced}
+            replaced = {owner for owner, _ in list(_replaced)}
             for module in modules:
                 if not (module.training or module._compiled_call_impl or id(module) in replaced):
                     continue
@@ -109,16 +135,18 @@ def _replace_implementation(modules: Collection[Any], *, evaluate: bool) -> Iter
 def _replace(owner: Any, attribute: str, change: Callable[[Any], Any]) -> Iterator[None]:
     """Replace an attribute; the last of the captures that share it restores the original."""
     key = (id(owner), attribute)
-    original, users = _replaced.get(key) or (getattr(owner, attribute), 0)
-    if users == 0:
+    replaced = _replaced.get(key)
+    if replaced is None:
+        original = getattr(owner, attribute)
         setattr(owner, attribute, change(original))
-    _replaced[key] = original, users + 1
-    yield
-    original, users = _replaced.pop(key)
-    if users > 1:
-        _replaced[key] = original, users - 1
+        replaced = _replaced[key] = _Replaced(original)
     else:
-        setattr(owner, attribute, original)
+        replaced.users += 1
+    yield
+    replaced.users -= 1
+    if not replaced.users:
+        del _replaced[key]
+        setattr(owner, attribute, replaced.original)
 
 
 def _register(implementation: str | None) -> str:
@@ -149,7 +177,7 @@ def _attend(
 
     The arguments have the names that transformers gives them: some models pass them by name.
     """
-    recorder = _recorder.get()
+    recorder = _find_recorder()
     if recorder is not None and module not in recorder.names:
         recorder = None
     editors = find_editors(module)
@@ -180,7 +208,7 @@ def _make_mask(original: str, *arguments: Any, **options: Any) -> Any:
     """Make the additive mask of eager attention; an implementation that registers no mask function gets no mask."""
     from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS
 
-    name = "eager" if _recorder.get() is not None or _editors.get() else original
+    name = "eager" if _find_recorder() is not None or _find_active(_editors) else original
     if name not in ALL_MASK_ATTENTION_FUNCTIONS:
         return None  # as transformers does
     mask = ALL_MASK_ATTENTION_FUNCTIONS[name](*arguments, **options)
