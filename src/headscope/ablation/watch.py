@@ -4,7 +4,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -87,21 +87,59 @@ def _run_leaf(watcher: BlockWatcher, forward: Callable[..., Any], args: Any, kwa
     return watcher.run_leaf(forward, args, kwargs)
 
 
+Run = Callable[[Callable[..., Any], Any, Any], Any]
+"""Runs a forward with arguments and keyword arguments, or does something else."""
+
+
+@dataclass
+class _ReplacedForward:
+    """The forward of a module before it was replaced, and what takes part in its calls, in each thread."""
+
+    own: Callable[..., Any] | None  # None if the module has that of its class
+    forward: Callable[..., Any]
+    runs: list[tuple[int, Run]] = field(default_factory=list)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        call = self.forward
+        for thread, run in tuple(self.runs):
+            if thread == threading.get_ident():
+                call = partial(_call, run, call)
+        return call(*args, **kwargs)
+
+
+def _call(run: Run, forward: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    return run(forward, args, kwargs)
+
+
+_lock = threading.RLock()
+_replaced: dict[int, _ReplacedForward] = {}  # by id of the module
+
+
 @contextmanager
-def _replace_forward(module: Any, run: Callable[..., Any]) -> Iterator[None]:
-    """Let calls of a module that this thread makes go through `run(forward, args, kwargs)`."""
-    own, forward, thread = module.__dict__.get("forward"), module.forward, threading.get_ident()
+def _replace_forward(module: Any, run: Run) -> Iterator[None]:
+    """Let calls of a module that this thread makes go through `run(forward, args, kwargs)`.
 
-    def replacement(*args: Any, **kwargs: Any) -> Any:
-        if threading.get_ident() != thread:
-            return forward(*args, **kwargs)
-        return run(forward, args, kwargs)
-
-    module.forward = replacement
+    Threads that share a network end in any order: the last one restores the forward.
+    """
+    entry = (threading.get_ident(), run)
+    with _lock:
+        replaced = _replaced.get(id(module))
+        if replaced is None:
+            replaced = _replaced[id(module)] = _ReplacedForward(module.__dict__.get("forward"), module.forward)
+            module.forward = replaced
+        replaced.runs.append(entry)
     try:
         yield
     finally:
-        if own is None:
-            del module.forward
-        else:
-            module.forward = own
+        with _lock:
+            replaced.runs.remove(entry)
+            if not replaced.runs:
+                _restore_forward(module)
+
+
+def _restore_forward(module: Any) -> None:
+    own = _replaced.pop(id(module)).own
+    if own is None:
+        del module.forward
+    else:
+        module.forward = own
