@@ -52,6 +52,51 @@ def test_no_cue_of_a_balanced_part_of_random_texts_is_off_chance(seed, classes):
     assert len(set(counts.tolist())) == 1
 
 
+def count_labels_off_chance(examples, classes):
+    """Return the words and labels whose share is significantly above or below chance (Wilson's test), literally."""
+    words = {word for example in examples for word in example.text.split()}
+    off = set()
+    for word in words:
+        labels = [example.label for example in examples if word in example.text.split()]
+        for label in range(classes):
+            expected = len(labels) / classes
+            spread = 1.959963984540054 * (len(labels) * (classes - 1)) ** 0.5 / classes
+            if abs(labels.count(label) - expected) > spread:
+                off.add((word, label))
+    return off
+
+
+def test_a_word_that_one_of_three_labels_avoids_does_not_tell_the_label_after_balancing():
+    labels = [0] * 2 + [1] * 11 + [2] * 11  # 11 of 24 are no more than chance, 2 of 24 are less
+    examples = [Example(f"a{i}", f"rare a{i}", label=label) for i, label in enumerate(labels)]
+    examples += [Example(f"b{i}", f"other b{i}", label=i % 3) for i in range(60)]
+    examples += [Example(f"c{i}", f"other c{i}", label=0) for i in range(9)]
+    assert count_labels_off_chance(examples, 3) == {("rare", 0)}
+    balanced = balance(examples, ngrams=(1,))
+    assert count_labels_off_chance(balanced, 3) == set()
+    assert len(balanced) > 60
+    assert Counter(example.label for example in balanced)[0] == len(balanced) / 3
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 1000), st.integers(3, 4))
+def test_no_word_tells_for_or_against_any_of_several_labels_after_balancing(seed, classes):
+    random = np.random.default_rng(seed)
+    labels = random.integers(0, classes, 150)
+    avoided = random.integers(0, classes, 10)
+    texts = [
+        " ".join(f"w{word}" for word in range(10) if random.random() < (0.05 if avoided[word] == label else 0.4))
+        for label in labels
+    ]
+    examples = [
+        Example(str(i), text or "w", label=int(label))
+        for i, (text, label) in enumerate(zip(texts, labels, strict=True))
+    ]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)
+        assert count_labels_off_chance(balance(examples, ngrams=(1,), seed=seed), classes) == set()
+
+
 def test_balancing_is_repeatable_and_depends_on_the_seed():
     first, again, other = ([example.id for example in balance("arct:dev", seed=seed)] for seed in (0, 0, 1))
     assert first == again

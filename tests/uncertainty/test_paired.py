@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
+from headscope.core.errors import DataWarning
 from headscope.uncertainty.bootstrap import CELLS
+from headscope.uncertainty.corrections import LEVEL, correct_p_values
 from headscope.uncertainty.correlation import pearson, pearson_from_sums, pearson_statistics
-from headscope.uncertainty.paired import bootstrap_change, mcnemar_test, permutation_test
+from headscope.uncertainty.paired import bootstrap_change, count_permutations, mcnemar_test, permutation_test
 
 
 def mean(sums):
@@ -78,3 +80,32 @@ def test_both_runs_share_the_draws_of_the_bootstrap():
     assert CELLS > 50 * 30  # all draws are one batch
     assert found[:, 0] == pytest.approx((after[index] - before[index]).mean(-1), abs=1e-12)
     assert (found[:, 1] == 0).all()
+
+
+def test_a_change_of_every_example_is_significant_among_600_tests():
+    before = np.zeros(40)
+    after = np.random.default_rng(7).normal(size=(40, 600))
+    after[:, 0] = 1.0  # only the observed signs, and all reversed, are as extreme
+    p = permutation_test(with_ones(before), with_ones(after), mean)
+    assert p[0] < correct_p_values(p)[0] < 0.02
+    assert correct_p_values(p)[1:].min() > 0.05
+
+
+def test_p_values_above_the_level_need_no_more_permutations():
+    random = np.random.default_rng(8)
+    before, after = with_ones(random.normal(size=30)), with_ones(random.normal(size=(30, 4)))
+    few = permutation_test(before, after, mean)
+    many = permutation_test(before, after, mean, tests=1000)
+    assert (few > LEVEL).all()
+    assert many.tolist() == few.tolist()
+
+
+@pytest.mark.parametrize(("tests", "permutations"), [(1, 9_999), (99, 9_999), (600, 59_999), (10**6, 1_000_000)])
+def test_permutations_grow_with_the_number_of_tests_up_to_a_bound(tests, permutations):
+    assert count_permutations(tests) == permutations
+
+
+def test_more_tests_than_permutations_can_tell_are_a_warning():
+    values = with_ones(np.arange(6.0))
+    with pytest.warns(DataWarning, match=r"60,000 tests .* 1,000,000 permutations .* below 0.06, so that none can be"):
+        permutation_test(values, values[:, None], mean, tests=60_000)

@@ -1,4 +1,4 @@
-"""`hs.balance`: a part of the data in which no cue is shown to tell the label."""
+"""`hs.balance`: a part of the data in which no cue is shown to tell for or against any label."""
 
 import warnings
 from collections.abc import Mapping, Sequence
@@ -32,10 +32,11 @@ def balance(
 ) -> list[Example]:
     """Return a part of the examples in which no cue is shown to tell the label, and all classes are equally frequent.
 
-    Examples are removed until chance is within the 95 % interval of every cue's productivity, which `hs.cues` of the
-    result shows: first those that agree with most of the cues that are too productive. No example is repeated or
-    changed. Intervals of few examples are wide: a cue may be right in three of three. Cues, `patterns`
-    and `parts` are those of `hs.cues`; `seed` decides between equals.
+    Examples are removed until chance is within the 95 % interval of the share of every label among the examples of
+    every cue: no label is favored, and of several classes none is avoided. First removed are those that agree with most
+    of the cues that are off chance. No example is repeated or changed. Intervals of few examples are wide: a cue may be
+    right in three of three. Cues, `patterns` and `parts` are those of `hs.cues`, which shows the label that a cue
+    favors; `seed` decides between equals.
 
     >>> rows = [{"text": f"{'good' if i % 8 < 7 else 'bad'} {i}", "label": int(i % 16 < 8)} for i in range(64)]
     >>> rows += [{"text": f"great {i}", "label": 1} for i in range(20)]
@@ -52,9 +53,9 @@ def balance(
     keep = np.ones(len(prepared.examples), bool)
     keep = state.equalize(keep, np.zeros(len(keep)))
     before = state.find_largest_gain(keep)
-    while (excess := state.find_excess(keep)).any():
-        scores = state.score(excess)
-        keep = state.equalize(state.remove(keep, scores, excess), scores)
+    while (surplus := state.find_surplus(keep)).any():
+        scores = state.score(surplus)
+        keep = state.equalize(state.remove(keep, scores, surplus), scores)
         if not keep.any():
             raise InputError(
                 f"No part of these {count_noun(len(keep), 'example')} is balanced: all would have to be removed. Look "
@@ -102,19 +103,22 @@ class _Balance:
             keep[own[: len(own) - least]] = False
         return keep
 
-    def find_excess(self, keep: Booleans) -> Integers:
-        """Return for every cue and outcome how many of its examples must go, `cue outcome`; 0 within the interval."""
+    def find_surplus(self, keep: Booleans) -> "_Surplus":
+        """Return how many examples of every cue must go until chance is within the interval of each outcome."""
         from scipy.special import ndtri
 
         counts, total, rates = self._count(keep)
         z = MARGIN * float(ndtri((1 + CONFIDENCE) / 2))
-        over = counts - total * rates - z * np.sqrt(total * rates * (1 - rates))
-        return np.where(over > 0, _count_excess(counts, total, rates, z), 0)
+        off, spread = counts - total * rates, z * np.sqrt(total * rates * (1 - rates))
+        # an outcome that is too rare is one whose complement is too frequent
+        excess = np.where(off > spread, _count_excess(counts, total, rates, z), 0)
+        lack = np.where(-off > spread, _count_excess(total - counts, total, 1 - rates, z), 0)
+        return _Surplus(excess, lack, off > 0)
 
     def find_largest_gain(self, keep: Booleans) -> float:
-        """Return the largest coverage · (productivity − chance) of all cues and outcomes."""
+        """Return the largest coverage · |share − chance| of all cues and outcomes."""
         counts, total, rates = self._count(keep)
-        return float((counts - total * rates).max(initial=0.0)) / max(int(keep.sum()), 1)
+        return float(np.abs(counts - total * rates).max(initial=0.0)) / max(int(keep.sum()), 1)
 
     def _count(self, keep: Booleans) -> tuple[Integers, Integers, Floats]:
         """Return the examples of every cue and outcome, those of the cue, and the share the outcome should have."""
@@ -133,19 +137,19 @@ class _Balance:
         chance = np.where(applicable > 0, chance, 0.5)
         return np.stack([1 - chance, chance], axis=1)
 
-    def score(self, excess: Integers) -> Floats:
+    def score(self, surplus: "_Surplus") -> Floats:
         """Return for each example how many of its cues gain by its removal, minus those that lose."""
-        gains = excess > 0
+        gains = (surplus.excess > 0) | (surplus.lack > 0).any(1, keepdims=True) & surplus.frequent
         balance = 2.0 * gains - gains.any(1, keepdims=True)
         values = balance[self.points.cues, self.points.outcomes]
         return np.bincount(self.points.examples, values, len(self.data.examples)).astype(np.float64)
 
-    def remove(self, keep: Booleans, scores: Floats, excess: Integers) -> Booleans:
+    def remove(self, keep: Booleans, scores: Floats, surplus: "_Surplus") -> Booleans:
         """Remove examples in the order of their scores, each only while most of its cues still need it.
 
         Where no example is good for most of its cues, the first that is good for one of them is removed.
         """
-        keep, left = keep.copy(), excess.copy()
+        keep, left = keep.copy(), surplus.copy()
         starts = np.searchsorted(self.points.examples[self.order], np.arange(len(keep) + 1))
         candidates = np.flatnonzero(keep)
         candidates = candidates[np.lexsort((self.random.random(len(candidates)), -scores[candidates]))]
@@ -153,17 +157,51 @@ class _Balance:
         for example in candidates:
             own = self.order[starts[example] : starts[example + 1]]
             cues, outcomes = self.points.cues[own], self.points.outcomes[own]
-            needed = left[cues, outcomes] > 0
+            needed = left.find_needed(cues, outcomes)
             if not needed.any():
                 continue
             first = example if first is None else first
-            harmed = (left[cues] > 0).any(1) & ~needed
+            harmed = left.find_off(cues) & ~needed
             if needed.sum() > harmed.sum():
                 keep[example] = False
-                left[cues, outcomes] -= 1
+                left.remove(cues, outcomes)
         if first is not None and keep[candidates].all():
             keep[first] = False
         return keep
+
+
+@dataclass(frozen=True)
+class _Surplus:
+    """How many examples of every cue and outcome must go, `cue outcome`; 0 within the interval.
+
+    `excess` counts those of an outcome that is too frequent, `lack` those of the other outcomes where it is too rare.
+    `frequent` is where an outcome is above chance: others are not removed for the sake of a rare one.
+    """
+
+    excess: Integers
+    lack: Integers
+    frequent: Booleans
+
+    def any(self) -> bool:
+        return bool(self.excess.any() or self.lack.any())
+
+    def copy(self) -> "_Surplus":
+        return _Surplus(self.excess.copy(), self.lack.copy(), self.frequent)
+
+    def find_off(self, cues: Integers) -> Booleans:
+        """Return which cues are still off chance."""
+        return np.asarray((self.excess[cues] > 0).any(-1) | (self.lack[cues] > 0).any(-1))
+
+    def find_needed(self, cues: Integers, outcomes: Integers) -> Booleans:
+        """Return which cues gain by the removal of an example with this outcome."""
+        others_lack = (self.lack[cues] > 0).any(-1) & self.frequent[cues, outcomes]
+        return np.asarray((self.excess[cues, outcomes] > 0) | others_lack)
+
+    def remove(self, cues: Integers, outcomes: Integers) -> None:
+        """Count an example as removed."""
+        self.excess[cues, outcomes] -= 1
+        self.lack[cues] -= 1
+        self.lack[cues, outcomes] += 1
 
 
 def _count_excess(counts: Integers, total: Integers, rates: Floats, z: float) -> Integers:
