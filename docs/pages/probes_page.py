@@ -13,6 +13,7 @@ from pages.study_tables import to_grid
 
 from headscope.core.prose import count_noun, format_signed, join_words
 from headscope.plotting.draw import draw
+from headscope.results.accuracies import select_adjusted_p
 from headscope.results.probe_table import make_probe_table
 from headscope.results.stamp import read_provenance
 from headscope.results.store import open_result
@@ -117,7 +118,7 @@ def _list_pictures() -> list[tuple[str, str]]:
 def count_gains(name: str, model: str, treebank: str, task: str, attention: str = "raw", seed: int = 0) -> list[int]:
     """Return the numbers of relations, and of those whose gain is above, or below, 0 for sure."""
     part = select_run(name, model, treebank, attention, seed).sel(task=task).isel(relation=slice(1, None))
-    sure = part["gain_p"].values < LEVEL
+    sure = select_adjusted_p(part, "gain").values < LEVEL
     return [part.sizes["relation"], *(int((sure & (sign * part["gain"].values > 0)).sum()) for sign in (1, -1))]
 
 
@@ -162,7 +163,8 @@ def _describe_heads() -> str:
 def _name_extremes() -> str:
     """Return the relations with the largest gains that all models and treebanks share."""
     gains = [select_run("dependency", *cell).sel(task="dependency")["gain"].to_series() for cell in list_cells()]
-    sure = [select_run("dependency", *cell).sel(task="dependency")["gain_p"].to_series() for cell in list_cells()]
+    runs = [select_run("dependency", *cell).sel(task="dependency") for cell in list_cells()]
+    sure = [select_adjusted_p(run, "gain").to_series() for run in runs]
     least = pd.concat(gains, axis=1, join="inner").min(axis=1).drop("all")
     worst = pd.concat(sure, axis=1, join="inner").max(axis=1)
     solid = least[(worst.reindex(least.index) < LEVEL) & (least > 0)].sort_values(ascending=False)

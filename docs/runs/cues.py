@@ -33,7 +33,7 @@ VARIANTS = ("exclusive", "either")
 SPLITS = ("train", "dev", "test")
 TOP, FOLDS = 12, 5
 RATES = ("productivity", "productivity_low", "productivity_high", "coverage", "coverage_low", "coverage_high")
-COUNTS = ("applicability", "chance", "gain", "pmi", "productivity_p_adjusted")
+COUNTS = ("applicability", "chance", "gain", "pmi", "productivity_p", "productivity_p_adjusted")
 
 
 def main() -> None:

@@ -66,7 +66,7 @@ def test_the_result_has_accuracies_with_intervals_baselines_and_counts(entry):
     assert len(result["predictor"]) > 2
     assert ((result["accuracy_low"] <= accuracy + 1e-9) & (accuracy <= result["accuracy_high"] + 1e-9)).all()
     assert (result["accuracy_n"] > 0).all()
-    assert result["gain"].dims == result["gain_p"].dims == ("task", group)
+    assert result["gain"].dims == result["gain_p"].dims == result["gain_p_adjusted"].dims == ("task", group)
     facts = read_provenance(result)
     assert facts["probe"] == to_spec(entry)
     assert facts["documents"] + facts["documents_train"] == 4

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from headscope.results.accuracies import tabulate_accuracies
+from headscope.results.accuracies import select_adjusted_p, tabulate_accuracies
 
 NAMES = {"tasks": ["real"], "predictors": ["head", "offset"], "groups": {"relation": ["all", "nsubj", "rare"]}}
 
@@ -24,7 +24,16 @@ def test_accuracies_gains_and_counts_are_those_of_all_documents():
 
 def test_without_a_question_everything_is_nan():
     result = tabulate(np.zeros((2, 5, 3), int), np.tile([3, 1, 0], (5, 1))).sel(relation="rare")
-    for name in ("accuracy", "accuracy_low", "accuracy_high", "gain", "gain_low", "gain_high", "gain_p"):
+    for name in (
+        "accuracy",
+        "accuracy_low",
+        "accuracy_high",
+        "gain",
+        "gain_low",
+        "gain_high",
+        "gain_p",
+        "gain_p_adjusted",
+    ):
         assert np.isnan(result[name]).all(), name
 
 
@@ -42,6 +51,12 @@ def test_intervals_hold_the_accuracy_and_are_wider_where_documents_differ():
 def test_p_values_are_corrected_for_the_groups_behind_the_first():
     counts, better = np.full((5, 3), 10), np.full((5, 3), 8)
     result = tabulate([better, np.full((5, 3), 4)], counts)
-    p = result["gain_p"].values
-    assert p[0] == pytest.approx(2 / 2**5, abs=0.01)  # all documents swapped, or none
-    np.testing.assert_allclose(p[1:], 2 * p[0])
+    p, corrected = result["gain_p"].values, result["gain_p_adjusted"].values
+    assert p == pytest.approx(2 / 2**5, abs=0.01)  # all documents swapped, or none
+    np.testing.assert_allclose(corrected, [p[0], 2 * p[0], 2 * p[0]])
+
+
+def test_corrected_p_values_of_older_files_are_found():
+    new = tabulate(np.zeros((2, 5, 3), int), np.tile([3, 1, 2], (5, 1)))
+    old = new.drop_vars("gain_p").rename(gain_p_adjusted="gain_p")
+    np.testing.assert_array_equal(select_adjusted_p(old, "gain"), select_adjusted_p(new, "gain"))

@@ -20,12 +20,11 @@ from headscope.engine.edited import describe_edits, make_edit
 from headscope.engine.progress import print_status, show_progress
 from headscope.engine.pruning.pruned_config import pruned_heads
 from headscope.engine.recording.sites import find_sites
-from headscope.results.compare import LEVEL
 from headscope.results.stamp import stamp
 from headscope.training.metrics import Metric
 from headscope.training.scoring import ScoringJob, prepare_scoring
 from headscope.training.task import Answers
-from headscope.uncertainty.corrections import correct_p_values
+from headscope.uncertainty.corrections import LEVEL, correct_p_values
 
 TEST = {"paired": True, "correction": "holm", "level": LEVEL}
 """How changes are tested."""

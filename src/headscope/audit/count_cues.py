@@ -10,10 +10,8 @@ from headscope.audit.occurrences import Occurrences
 from headscope.audit.points import CuePoints, Floats, Variant
 from headscope.audit.words import Integers
 from headscope.core.errors import InputError
-from headscope.uncertainty.corrections import correct_p_values
+from headscope.uncertainty.corrections import LEVEL, correct_p_values
 from headscope.uncertainty.intervals import binomial_test, wilson_intervals
-
-LEVEL = 0.05
 
 
 def count_cues(

@@ -10,6 +10,7 @@ from matplotlib.lines import Line2D
 from headscope.core.errors import InputError
 from headscope.core.figure import Figure, Target
 from headscope.plotting import canvas, fonts, series, theme
+from headscope.results.accuracies import select_adjusted_p
 from headscope.results.probe_table import find_group_axis, name_best_heads, select_task
 from headscope.results.stamp import read_provenance
 
@@ -79,7 +80,7 @@ def _draw_rows(ax: Axes, chosen: xr.Dataset) -> None:
 def _is_significant(chosen: xr.Dataset, count: int) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     if "gain" not in chosen:
         return np.zeros(count, bool)
-    return np.asarray((chosen["gain_p"].values < 0.05) & (chosen["gain"].values > 0))
+    return np.asarray((select_adjusted_p(chosen, "gain").values < 0.05) & (chosen["gain"].values > 0))
 
 
 def _label(

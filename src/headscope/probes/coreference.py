@@ -20,7 +20,7 @@ from headscope.data.coreference.mentions import KINDS, add_gap_mentions, read_wo
 from headscope.data.coreference.passages import drop_singletons, join_sentences
 from headscope.maps.rows import iterate_layers
 from headscope.results.accuracies import divide, document_name, number_documents, tabulate_accuracies
-from headscope.uncertainty.corrections import correct_p_values
+from headscope.uncertainty.corrections import LEVEL, correct_p_values
 from headscope.uncertainty.paired import permutation_test
 
 TASK = "coreference"
@@ -28,7 +28,6 @@ DIFFERENT = "different_word"
 GROUPS = ("all", *KINDS, DIFFERENT)
 PREDICTORS = ("head", *BASELINES, "chance", "one_head")
 HEAD_DIMS = ("task", "kind", "layer", "head")
-LEVEL = 0.05
 
 
 @dataclass(frozen=True)
@@ -221,13 +220,13 @@ def compare_baselines(
     counts: Int[np.ndarray, "document kind"],
     names: dict[str, Any],
 ) -> xr.Dataset:
-    """Return the gain of the head over every baseline, `gain_over`, with its interval and p-value."""
+    """Return the gain of the head over every baseline, `gain_over`, with its interval and p-values."""
     gains = []
     for baseline in BASELINES:
         pair = ["head", baseline]
         part = hits[:, [PREDICTORS.index(name) for name in pair]]
         table = tabulate_accuracies(part, counts, predictors=pair, **names)
-        quantities = {f"gain{end}": f"gain_over{end}" for end in ("", "_low", "_high", "_p")}
+        quantities = {f"gain{end}": f"gain_over{end}" for end in ("", "_low", "_high", "_p", "_p_adjusted")}
         gains.append(table[list(quantities)].rename(quantities).expand_dims(baseline=[baseline]))
     return xr.concat(gains, "baseline")
 

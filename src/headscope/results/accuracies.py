@@ -44,8 +44,9 @@ def tabulate_accuracies(
     """Return the accuracy of every predictor, and the gain of the first over the second, with intervals.
 
     `hits` are numbers of right answers, `counts` numbers of questions, by document. Intervals are percentiles of 1,000
-    bootstrap draws of documents. `gain_p` is the p-value of a paired permutation test of documents, corrected by Holm
-    for the number of groups; the first group, `all`, is a test of its own. Without a question, accuracy is NaN.
+    bootstrap draws of documents. `gain_p` is the p-value of a paired permutation test of documents, and
+    `gain_p_adjusted` is corrected by Holm for the number of groups; the first group, `all`, is a test of its own.
+    Without a question, accuracy is NaN.
     """
     (axis, labels), n = *groups.items(), counts.sum(0)
     stacked = np.moveaxis(hits, 2, 0).astype(float)  # document task predictor group
@@ -60,9 +61,16 @@ def tabulate_accuracies(
         gain, drawn_gain = accuracy[:, 0] - accuracy[:, 1], drawn[:, :, 0] - drawn[:, :, 1]
         variables |= _with_interval("gain", dims[::2], gain, drawn_gain, f"gain over {predictors[1]}")
         p = [_test_gains(stacked[:, task], counts, seed) for task in range(len(tasks))]
-        variables["gain_p"] = (dims[::2], np.array(p), {"long_name": "p, corrected by Holm"})
+        variables["gain_p"] = (dims[::2], np.array(p), {"long_name": "p, not corrected"})
+        corrected = np.array([[row[0], *correct_p_values(row[1:])] for row in p])
+        variables["gain_p_adjusted"] = (dims[::2], corrected, {"long_name": "p, corrected by Holm"})
     coords = {"task": list(tasks), "predictor": list(predictors), axis: list(labels)}
     return xr.Dataset(variables, coords).assign(documents=len(counts))
+
+
+def select_adjusted_p(data: xr.Dataset, name: str) -> xr.DataArray:
+    """Return the corrected p-values of a variable; older files have only these, as `_p`."""
+    return data[f"{name}_p_adjusted" if f"{name}_p_adjusted" in data else f"{name}_p"]
 
 
 def divide(part: Any, whole: Any) -> Array:
@@ -86,13 +94,14 @@ def _with_interval(name: str, dims: tuple[str, ...], value: Any, draws: Any, lon
 def _test_gains(
     hits: Num[np.ndarray, "document predictor group"], counts: Num[np.ndarray, "document group"], seed: int
 ) -> Array:
-    """Return a p-value for every group; those behind the first are corrected for their number."""
+    """Return a p-value for every group; those behind the first will be corrected for their number."""
     first, second = (np.stack([hits[:, predictor], counts], -1) for predictor in (0, 1))  # document group statistic
+    groups = counts.shape[1]
     p = [
-        permutation_test(second[:, group], first[:, group, None], _accuracy_from_sums, seed=seed).item()
-        for group in range(counts.shape[1])
+        permutation_test(second[:, group], first[:, group, None], _accuracy_from_sums, tests=groups, seed=seed).item()
+        for group in range(groups)
     ]
-    return np.array([p[0], *correct_p_values(np.array(p[1:]))])
+    return np.array(p)
 
 
 def _accuracy_from_sums(sums: Array) -> Array:

@@ -12,11 +12,8 @@ from headscope.core.prose import join_words
 from headscope.results.select import check_same_heads, restore_axes
 from headscope.results.stamp import read_provenance, stamp
 from headscope.results.summarize import summarize_rows
-from headscope.uncertainty.corrections import CORRECTIONS, correct_p_values
+from headscope.uncertainty.corrections import CORRECTIONS, LEVEL, correct_p_values
 from headscope.uncertainty.intervals import CONFIDENCE, t_quantile, t_test
-
-LEVEL = 0.05
-"""A difference is significant if its corrected p-value is below this level."""
 
 
 def compare(

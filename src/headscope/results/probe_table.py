@@ -6,6 +6,7 @@ import pandas as pd
 import xarray as xr
 
 from headscope.core.errors import InputError
+from headscope.results.accuracies import select_adjusted_p
 
 ARROWS = {"dependent to head": "→", "head to dependent": "←"}
 
@@ -57,6 +58,6 @@ def make_probe_table(data: xr.Dataset, task: str | None = None) -> pd.DataFrame:
     columns |= {name: chosen["accuracy"].sel(predictor=name).values for name in baselines}
     if "gain" in chosen:
         columns |= {f"gain{end}": chosen[f"gain{end}"].values for end in ("", "_low", "_high")}
-        columns["p"] = chosen["gain_p"].values
+        columns["p"] = select_adjusted_p(chosen, "gain").values
     table = pd.DataFrame(columns, index=pd.Index([str(label) for label in data[axis].values], name=axis))
     return table.rename(columns=lambda name: name.replace("_", " ") if not name.endswith(("_low", "_high")) else name)

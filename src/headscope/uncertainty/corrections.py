@@ -4,6 +4,9 @@ import numpy as np
 
 from headscope.uncertainty.intervals import CONFIDENCE, Array, t_quantile
 
+LEVEL = 0.05
+"""What is tested is significant if its corrected p-value is below this level."""
+
 CORRECTIONS = ("holm", "benjamini_hochberg", "none")
 """Holm controls the family-wise error rate, Benjamini–Hochberg the false discovery rate."""
 

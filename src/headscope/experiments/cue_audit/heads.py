@@ -85,9 +85,10 @@ def compare_groups(table: xr.DataArray, by_cue: np.ndarray[Any, np.dtype[np.bool
         p = t_test(difference, error, degrees)
         adjusted = np.stack([[correct_p_values(source.ravel()).reshape(source.shape) for source in lens] for lens in p])
     else:
-        means, difference, margin, adjusted = [empty, empty], empty, empty, empty
+        means, difference, margin, p, adjusted = [empty, empty], empty, empty, empty, empty
     ends = {"difference": difference, "difference_low": difference - margin, "difference_high": difference + margin}
-    variables = {"weight_by_cue": means[0], "weight_others": means[1], **ends, "difference_p_adjusted": adjusted}
+    tests = {"difference_p": p, "difference_p_adjusted": adjusted}
+    variables = {"weight_by_cue": means[0], "weight_others": means[1], **ends, **tests}
     coords = {name: table[name].values for name in dims}
     heads = xr.Dataset({name: (dims, values) for name, values in variables.items()}, coords)
     return heads.assign(by_cue=sizes[0], others=sizes[1])

@@ -28,9 +28,8 @@ def list_cues(data: AuditData, patterns: Mapping[str, str]) -> xr.Dataset:
         tables, "split", join="outer", data_vars="all", coords="minimal", compat="override", combine_attrs="drop"
     )
     kept = [f"{name}{end}" for name in ("productivity", "coverage") for end in ENDS]
-    listed = listed[
-        [*kept, "applicability", "chance", "gain", "pmi", "productivity_p_adjusted", "productivity_significant", "n"]
-    ]
+    kept += [f"productivity_{name}" for name in ("p", "p_adjusted", "significant")]
+    listed = listed[[*kept, "applicability", "chance", "gain", "pmi", "n"]]
     return listed.merge(count_patterns(data, patterns)) if patterns else listed
 
 

@@ -8,13 +8,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from headscope.experiments.analysis.heads.head_effects import LEVEL
 from headscope.experiments.analysis.heads.relation_heads import LARGER
 from headscope.experiments.summary import list_tasks
 from headscope.plotting import canvas, fonts, heatmap, scales, theme
 from headscope.plotting.draw import draw
 from headscope.plotting.head_cells import value_scale
 from headscope.results.stamp import stamp
+from headscope.uncertainty.corrections import LEVEL
 
 MARK: dict[str, Any] = {"fill": False, "edgecolor": "#c8102e", "linewidth": 1.4, "zorder": 4}
 

@@ -7,6 +7,7 @@ import xarray as xr
 
 from headscope.experiments.analysis.heads import probe_numbers
 from headscope.reporting.frames import ENDS, Quantity, to_frame
+from headscope.results.accuracies import select_adjusted_p
 
 
 def relation_table(dependency: xr.Dataset) -> pd.DataFrame:
@@ -16,7 +17,8 @@ def relation_table(dependency: xr.Dataset) -> pd.DataFrame:
                         whole=True)]  # fmt: skip
     columns += [Quantity(str(name).replace("_", " "), "accuracy", {"predictor": name}, scale=100)
                 for name in data["predictor"].values]  # fmt: skip
-    columns += [Quantity("gain", "gain", scale=100), Quantity("p", "gain_p", interval=False)]
+    p = str(select_adjusted_p(data, "gain").name)
+    columns += [Quantity("gain", "gain", scale=100), Quantity("p", p, interval=False)]
     frame = to_frame(data, {"relation": "relation"}, columns)
     frame["best head"] = [probe_numbers.describe_best(data.sel(relation=name)) for name in frame.index]
     return frame

@@ -20,10 +20,10 @@ from headscope.reporting.sections.parts import (
     spaced,
     try_figure,
 )
-from headscope.results.compare import LEVEL
 from headscope.results.select import further_axes, head_variables, select_variable
 from headscope.results.stamp import read_provenance
 from headscope.results.summarize import mean_over
+from headscope.uncertainty.corrections import LEVEL
 
 MAX_LARGEST = 10
 """Rows in the table of the largest differences."""

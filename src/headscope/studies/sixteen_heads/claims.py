@@ -7,6 +7,7 @@ from typing import Any
 import xarray as xr
 
 from headscope.experiments.claims import Claim, Threshold
+from headscope.results.accuracies import select_adjusted_p
 from headscope.studies.sixteen_heads.paper import COLLAPSE, CROSS, PRUNED, PRUNED_TRANSLATION
 
 MOST, NOTABLE, SMALL, HALF = 0.5, 0.05, 0.01, 0.5
@@ -78,5 +79,5 @@ TRANSLATION_CLAIMS = (
 
 def enough(best: xr.Dataset, score: float, level: float) -> xr.DataArray:
     """Return in which layers one head is enough: no significant loss, and no notable one."""
-    lost = (best["best_change"] < 0) & (best["best_p"] < level)
+    lost = (best["best_change"] < 0) & (select_adjusted_p(best, "best") < level)
     return ~lost & (best["best_change"] >= -NOTABLE * abs(score))

@@ -21,6 +21,7 @@ from headscope.experiments.tuned import ABLATION_BATCH, TaskRun, ignore_truncati
 from headscope.results.stamp import read_provenance
 from headscope.studies.sixteen_heads.claims import COMPARED, SMALL, enough
 from headscope.training.labels import find_majority
+from headscope.uncertainty.corrections import LEVEL
 from headscope.uncertainty.intervals import student_margin
 
 REDUCTIONS = ("example", "token", "batch")
@@ -89,7 +90,7 @@ def measure_heads(
         "significant_share": share_of(significant),
         "worse_share": share_of(significant & (change.values[known] < 0)),
         "small_share": share_of(np.abs(change.values[known]) < SMALL * abs(score)),
-        "enough_share": share_of(enough(best, float(alone["score"]), effects.LEVEL)),
+        "enough_share": share_of(enough(best, float(alone["score"]), LEVEL)),
         "gain": _compare_orders(curves),
     }
     agreement = [correlate_heads(importance.sel(reduction=name), np.abs(change)) for name in REDUCTIONS]
@@ -97,7 +98,8 @@ def measure_heads(
     for name, ends in numbers.items():
         variables |= with_interval(name, (), map(np.asarray, ends))
     variables |= with_interval("agreement", ("reduction",), np.array(agreement).T)
-    table = ablation[NUMBERS].assign(significant=ablation["change_significant"].astype(float))
+    table = ablation[[*NUMBERS, "change_p", "change_p_adjusted"]]
+    table = table.assign(significant=ablation["change_significant"].astype(float))
     parts = [table, xr.Dataset(variables), best, importance.to_dataset(), curves]
     return xr.merge([part.drop_attrs() for part in parts], join="outer", compat="override")
 

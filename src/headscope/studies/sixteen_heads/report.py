@@ -20,6 +20,7 @@ from headscope.experiments.summary import list_tasks
 from headscope.plotting.draw import draw
 from headscope.plotting.facets import interval_facets
 from headscope.reporting.frames import Quantity, to_frame
+from headscope.results.accuracies import select_adjusted_p
 from headscope.results.stamp import read_provenance
 from headscope.studies.sixteen_heads import SixteenHeads, claims, paper
 from headscope.studies.sixteen_heads.translation import SITES
@@ -72,7 +73,7 @@ def report_removal(numbers: xr.Dataset, inputs: Sample) -> list[Part]:
     findings = pd.DataFrame({"the paper": [paper.FINDINGS[name] for name in names]}, index=pd.Index(names, name="done"))
     layers = to_frame(numbers, {"task": "task", "layer": "layer"}, [
         Quantity("best head", "best_head", whole=True, interval=False), Quantity("change with it alone", "best_change"),
-        Quantity("p (Holm)", "best_p"),
+        Quantity("p (Holm)", str(select_adjusted_p(numbers, "best").name)),
     ])  # fmt: skip
     table, figure = to_frame(numbers, ROWS, columns), inputs.picture("one_head", draw_effects(numbers))
     return [Paragraph(TEXTS["removal"]), inputs.table("shares", table, findings), figure, inputs.table("best", layers)]

@@ -24,6 +24,7 @@ def ablated(change, margin=0.02, examples=50):
     label, whole = random.integers(0, 2, examples), random.integers(0, 2, examples)
     variables = {
         "change": (dims, change), "change_low": (dims, change - margin), "change_high": (dims, change + 2 * margin),
+        "change_p": (dims, np.where(np.abs(change) > 0.05, 0.001, 0.5)),
         "change_p_adjusted": (dims, np.where(np.abs(change) > 0.05, 0.01, 1.0)),
         "label": ("example", label), "prediction_whole": ("example", whole),
         "prediction": ((*dims, "example"), random.integers(0, 2, (*change.shape, examples))),

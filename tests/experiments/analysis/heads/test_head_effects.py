@@ -76,7 +76,8 @@ def test_the_best_head_is_chosen_on_one_part_and_judged_on_the_other():
     assert best["best_head"].values.tolist() == [1, 1]
     assert best["best_change"].values.tolist() == [-0.1, -0.2]
     assert best["best_change_low"].values.tolist() == pytest.approx([-0.2, -0.3])
-    assert best["best_p"].values.tolist() == [0.06, 0.06]  # Holm
+    assert best["best_p"].values.tolist() == [0.03, 0.04]
+    assert best["best_p_adjusted"].values.tolist() == [0.06, 0.06]  # Holm
 
 
 def test_parts_are_the_two_largest_groups_and_two_halves():

@@ -11,11 +11,10 @@ from headscope.core.example import Example
 from headscope.engine.model import Model
 from headscope.experiments.summary import with_interval
 from headscope.reporting.frames import ENDS
-from headscope.results.compare import LEVEL
 from headscope.results.stamp import read_provenance
 from headscope.training.metrics import DRAWS, SEED, make_accuracy, make_pearson
 from headscope.uncertainty.bootstrap import percentile_interval
-from headscope.uncertainty.corrections import simultaneous_factor
+from headscope.uncertainty.corrections import LEVEL, simultaneous_factor
 from headscope.uncertainty.paired import bootstrap_change, least_margin
 
 METRICS = {"accuracy": make_accuracy, "pearson": make_pearson}
@@ -45,7 +44,7 @@ def disable(model: Model, examples: Sequence[Example], **options: Any) -> xr.Dat
 
 def summarise_changes(ablated: xr.Dataset, kind: str) -> xr.Dataset:
     """Return the changes of the score, and the best of them with its interval."""
-    names = {f"change{end}": f"{kind}_change{end}" for end in (*ENDS, "_p_adjusted")}
+    names = {f"change{end}": f"{kind}_change{end}" for end in (*ENDS, "_p", "_p_adjusted")}
     changes = ablated[list(names)].rename(names).transpose(*DIMS[kind]).reset_coords(drop=True)
     metric = str(read_provenance(ablated)["main"])
     return changes.merge(find_best(changes, kind, int(ablated.sizes["example"]), metric))

@@ -17,7 +17,6 @@ from headscope.uncertainty.correlation import pearson, spearman
 from headscope.uncertainty.intervals import wilson_interval
 
 DRAWS = 1000
-LEVEL = 0.05
 PARTS = ("groups", "halves")
 Ends = tuple[float, float, float]
 """A number and the ends of its 95 % interval."""
@@ -88,9 +87,11 @@ def judge_best(best: Mapping[int, int], judged: xr.Dataset) -> xr.Dataset:
     """
     names = {f"change{end}": f"best_change{end}" for end in ("", "_low", "_high")}
     table = judged[list(names)].drop_vars("heads").rename(names).rename(heads="layer")
+    p = judged["change_p"].values.astype(float)
     return table.assign(
         best_head=("layer", np.array(list(best.values()), float)),
-        best_p=("layer", correct_p_values(judged["change_p"].values.astype(float))),
+        best_p=("layer", p),
+        best_p_adjusted=("layer", correct_p_values(p)),
     ).assign_coords(layer=list(best))
 
 

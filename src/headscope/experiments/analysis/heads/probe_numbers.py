@@ -23,7 +23,8 @@ def number_relations(dependency: xr.Dataset) -> xr.Dataset:
     gains = {f"gain_change{end}": part[f"gain{end}"] for end in ENDS}
     accuracy = {f"{name}{end}": part[f"accuracy{end}"].sel(predictor=predictor, drop=True)
                 for name, predictor in (("head", "head"), ("offset", "fixed_offset")) for end in ENDS}  # fmt: skip
-    numbers = xr.Dataset({**gains, **accuracy, "gain_p": part["gain_p"], "best": ("task", np.array(best))})
+    p = {name: part[name] for name in ("gain_p", "gain_p_adjusted") if name in part}
+    numbers = xr.Dataset({**gains, **accuracy, **p, "best": ("task", np.array(best))})
     return numbers.assign(n=_count(part), documents=part["documents"]).drop_attrs()
 
 

@@ -65,9 +65,9 @@ def measure_relations(
 ) -> xr.Dataset:
     """Return the weights between related words along `task`, which are relations, direction, layer and head.
 
-    `gain` is the mean weight above that of words at the same distance, `gain_p_adjusted` corrected for all heads and
-    relations of a direction (Holm). `best_gain_change` is that of the head with the largest gain, and `encoding` the
-    share of heads whose gain reaches `ENCODED`; their intervals are simultaneous for all heads.
+    `gain` is the mean weight above that of words at the same distance, `gain_p` of a t-test, and `gain_p_adjusted`
+    corrected for all heads and relations of a direction (Holm). `best_gain_change` is that of the head with the largest
+    gain, and `encoding` the share of heads whose gain reaches `ENCODED`; their intervals hold for all heads together.
     """
     chosen = Relations(names=tuple(names) or choose_relations(examples))
     options: dict[str, Any] = {"max_length": max_length, "progress": progress}
@@ -78,7 +78,8 @@ def measure_relations(
     error = data["relations_gain_sd"] / np.sqrt(data["relations_gain_n"])
     p = t_test(data["relations_gain"].values, error.values, np.maximum(data["relations_gain_n"].values - 1, 1))
     adjusted = np.stack([correct_p_values(p[:, at]) for at in range(p.shape[1])], axis=1)
-    table = table.assign(gain_p_adjusted=(table["gain"].dims, adjusted), n=count.astype(int).reset_coords(drop=True))
+    tests = {"gain_p": (table["gain"].dims, p), "gain_p_adjusted": (table["gain"].dims, adjusted)}
+    table = table.assign(tests).assign(n=count.astype(int).reset_coords(drop=True))
     facts = {"command": "relation heads", "model": model.spec, "weights_hash": model.weights_hash}
     data_hash = fingerprint_examples(examples)
     return stamp(table.merge(summarise_best(table)).drop_attrs(), **facts, data=data_hash, n=len(examples))
