@@ -5,9 +5,19 @@ from scipy import stats
 
 from headscope.core.errors import DataWarning, InputError, UnknownName
 from headscope.results.compare import compare
-from headscope.results.stamp import read_provenance
+from headscope.results.stamp import read_provenance, stamp
 from headscope.results.store import open_result, save
-from tests.figures.data import measured
+from tests.figures.data import (
+    ablation,
+    clustered,
+    cues,
+    dataset,
+    evaluated,
+    importances,
+    measured,
+    probed,
+    pruning,
+)
 from tests.oracles import compare as oracle
 
 PARTS = ("entropy", "entropy_low", "entropy_high", "entropy_p")
@@ -124,11 +134,11 @@ def test_pairing_without_rows_or_of_different_data_raises():
 
 
 def test_different_models_on_the_same_data_are_paired_and_both_are_stamped():
-    stamp = read_provenance(compare(measured(), measured(stamp=("texts", "large"), seed=3)))
-    assert stamp["paired"] is True
-    assert (stamp["a"]["model"], stamp["b"]["model"]) == ("tiny", "large")
-    assert stamp["correction"] == "holm"
-    assert "version" in stamp
+    facts = read_provenance(compare(measured(), measured(stamp=("texts", "large"), seed=3)))
+    assert facts["paired"] is True
+    assert (facts["a"]["model"], facts["b"]["model"]) == ("tiny", "large")
+    assert facts["correction"] == "holm"
+    assert "version" in facts
 
 
 @pytest.mark.parametrize("paired", [True, False])
@@ -180,7 +190,7 @@ def test_units_are_preserved():
 def test_results_that_cannot_be_compared_raise():
     a, b = two_results()
     with pytest.raises(InputError, match="one holds 'entropy', the other 'distance', and nothing is in both. Measure"):
-        compare(a[["entropy", "entropy_n"]], b[["distance", "distance_n"]])
+        compare(a[["entropy", "entropy_n", "entropy_sd"]], b[["distance", "distance_n", "distance_sd"]])
     with pytest.raises(UnknownName, match=r"No variable of both results is called 'entropi'. Did you mean 'entropy'"):
         compare(a, b, variable="entropi")
     with pytest.raises(
@@ -191,3 +201,56 @@ def test_results_that_cannot_be_compared_raise():
         compare(a, b.assign_coords(layer=[7, 8]))
     with pytest.raises(InputError, match=r"no example in common"):
         compare(a, b.assign_coords(example=[f"x{each}" for each in range(7)]))
+
+
+def test_statistics_of_only_one_result_are_left_out_by_name():
+    a, b = two_results()
+    fewer = b[[name for name in b.data_vars if not str(name).startswith(("token_types", "distance"))]]
+    for first, second, which in ((a, fewer, "first"), (fewer, a, "second")):
+        with pytest.warns(
+            DataWarning, match=f"is compared. Left out: 'distance' and 'token_types', only in the {which}"
+        ):
+            result = compare(first, second)
+        assert "entropy" in result
+        assert not {"distance", "token_types"} & set(result.data_vars)
+        assert read_provenance(result)["left_out"] == {which: ["distance", "token_types"]}
+    np.testing.assert_allclose(result["entropy"], -compare(a, b)["entropy"])
+
+
+def test_a_variable_that_was_asked_for_leaves_out_nothing():
+    a, b = two_results()
+    fewer = b[["entropy", "entropy_n", "entropy_sd", "entropy_rows"]]
+    assert "left_out" not in read_provenance(compare(a, fewer, variable="entropy"))
+
+
+def test_one_label_of_an_axis_is_not_compared_with_all_of_them():
+    a, b = two_results()
+    with pytest.raises(
+        InputError,
+        match="'token_types' is along lens, site, layer, head and type in the first result and lens, ",
+    ):
+        compare(a, b.sel(type="noun"))
+
+
+@pytest.mark.parametrize(
+    ("other", "kind"),
+    [
+        (ablation("layer", "head"), "holds 'change', 'ablated'"),
+        (probed(), "holds 'accuracy'"),
+        (cues(), "comes from hs.cues"),
+        (pruning(), "holds 'score', 'change'"),
+        (importances(), "holds 'importance'"),
+        (evaluated(), "holds"),
+        (dataset(), "holds 'weights'"),
+        (clustered(), "comes from headscope cluster"),
+        (compare(*two_results()), "comes from headscope compare"),
+        (compare(*two_results(), paired=False), "comes from headscope compare"),
+        (stamp(ablation("layer", "head"), command="hs.ablate"), "comes from hs.ablate"),
+        (stamp(xr.Dataset({"score": 0.5, "score_n": 9}), command="hs.score"), "comes from hs.score"),
+    ],
+)
+def test_results_of_other_kinds_are_refused_with_what_can_be_compared(other, kind):
+    words = "compares statistics that hs.measure has averaged over examples, but the {} result {}"
+    for pair, which in (((other, other), "first"), ((measured(), other), "second")):
+        with pytest.raises(InputError, match=words.format(which, kind)):
+            compare(*pair)

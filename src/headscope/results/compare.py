@@ -1,7 +1,7 @@
 """Compare two measured results: differences with intervals and corrected p-values."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,7 +9,7 @@ import xarray as xr
 
 from headscope.core.errors import DataWarning, InputError, unknown_name
 from headscope.core.prose import join_words
-from headscope.results.select import check_same_heads, restore_axes
+from headscope.results.select import SUFFIXES, check_same_heads, main_variables, restore_axes
 from headscope.results.stamp import read_provenance, stamp
 from headscope.results.summarize import summarize_rows
 from headscope.uncertainty.corrections import CORRECTIONS, LEVEL, correct_p_values
@@ -24,8 +24,9 @@ def compare(
     paired: bool | None = None,
     correction: str = "holm",
 ) -> xr.Dataset:
-    """Return the difference b − a of every variable and cell that both results have.
+    """Return the difference b − a of every statistic and cell that both results of `hs.measure` have.
 
+    What only one of them has is left out, and named in a warning and in the provenance (`left_out`, `compared`).
     For each variable x: x (the difference of the means), x_low and x_high (95 % interval), x_n, x_p, x_p_adjusted
     (corrected for all cells of the variable) and x_significant. If both results have x_rows of the same data, the test
     is paired by example: Student's t of the differences, and x_sd is their standard deviation. Otherwise, or with
@@ -42,14 +43,16 @@ def compare(
     """
     if correction not in CORRECTIONS:
         raise unknown_name("correction", correction, CORRECTIONS)
-    names = _common_variables(a, b, variable)
-    left, right = _match_lenses(restore_axes(a), restore_axes(b))
+    names, left_out = _common_variables(a, b, variable)
+    left, right = _match_lenses(*(_select_variables(restore_axes(data), names) for data in (a, b)))
+    _check_axes(left, right, names)
     reason = _unpaired_reason(left, right, names) if paired is not False else "paired=False"
     if reason and paired:
         raise InputError(f"paired=True compares every example with itself, but {reason}.")
     if reason and paired is None:
         warnings.warn(f"Compared as if they were different examples: {reason}.", DataWarning, stacklevel=2)
     left, right, sizes = _align(left, right, by_example=not reason)
+    _warn_left_out(sizes, left_out)
     _check_heads(left, right, names, a, b)
     variables: dict[str, xr.DataArray] = {}
     for name in names:
@@ -60,6 +63,7 @@ def compare(
         variables |= {f"{name}_p_adjusted": adjusted, f"{name}_significant": (adjusted < LEVEL).astype(np.int8)}
     facts = {"paired": not reason, "correction": correction, "confidence": CONFIDENCE, "level": LEVEL}
     facts |= {"compared": sizes, **({"unpaired_because": reason} if reason else {})}
+    facts |= {"left_out": left_out} if left_out else {}
     data = xr.Dataset(variables)
     return stamp(data, command="headscope compare", a=read_provenance(a), b=read_provenance(b), **facts)
 
@@ -74,19 +78,53 @@ def _check_heads(left: xr.Dataset, right: xr.Dataset, names: Sequence[str], a: x
             check_same_heads(left[name].isel(lens=index), right[name].isel(lens=index), lenses)
 
 
-def _common_variables(a: xr.Dataset, b: xr.Dataset, variable: str | None) -> list[str]:
-    """Return the variables that both results have, with counts."""
-    first, second = ([str(name) for name in data.data_vars if f"{name}_n" in data] for data in (a, b))
+def _common_variables(a: xr.Dataset, b: xr.Dataset, variable: str | None) -> tuple[list[str], dict[str, list[str]]]:
+    """Return the statistics of both results, and those of only one by the name of that result."""
+    first, second = (_find_statistics(data, which) for data, which in ((a, "first"), (b, "second")))
     common = [name for name in first if name in second]
     if not common:
-        lists = [join_words(map(repr, names), empty="no measured variable") for names in (first, second)]
         raise InputError(
-            f"These results cannot be compared: one holds {lists[0]}, the other {lists[1]}, and nothing is in "
-            "both. Measure both with the same statistics."
+            f"These results cannot be compared: one holds {join_words(map(repr, first))}, the other "
+            f"{join_words(map(repr, second))}, and nothing is in both. Measure both with the same statistics."
         )
     if variable is not None and variable not in common:
         raise unknown_name("variable of both results", variable, common)
-    return common if variable is None else [variable]
+    if variable is not None:
+        return [variable], {}
+    only = {which: [name for name in names if name not in common] for which, names in
+            (("first", first), ("second", second))}  # fmt: skip
+    return common, {which: names for which, names in only.items() if names}
+
+
+def _find_statistics(data: xr.Dataset, which: str) -> list[str]:
+    """Return the variables that are means over examples; raise InputError for a result of another kind."""
+    names = [str(name) for name in data.data_vars]
+    known = [name for name in names if {f"{name}_n", f"{name}_sd"} <= set(names) and f"{name}_p" not in names]
+    if not known:
+        command = read_provenance(data).get("command")
+        held = join_words(map(repr, main_variables(data)), empty="nothing", limit=5)
+        source = f"comes from {command}" if command else f"holds {held}"
+        raise InputError(
+            "hs.compare compares statistics that hs.measure has averaged over examples, but the "
+            f"{which} result {source}. Give two results of hs.measure."
+        )
+    return known
+
+
+def _select_variables(data: xr.Dataset, names: Sequence[str]) -> xr.Dataset:
+    """Return these variables with those that accompany them, and no axis of others."""
+    return data[[own for name in names for own in (name, *(f"{name}_{end}" for end in SUFFIXES)) if own in data]]
+
+
+def _check_axes(a: xr.Dataset, b: xr.Dataset, names: Sequence[str]) -> None:
+    """Raise InputError for a variable with an axis in one of the results that the other lacks."""
+    for name in names:
+        first, second = ([str(dim) for dim in data[name].dims] for data in (a, b))
+        if set(first) != set(second):
+            raise InputError(
+                f"'{name}' is along {join_words(first)} in the first result and {join_words(second)} in the second. "
+                "Select the same of both, or compare another variable=…."
+            )
 
 
 def _match_lenses(a: xr.Dataset, b: xr.Dataset) -> tuple[xr.Dataset, xr.Dataset]:
@@ -130,10 +168,17 @@ def _align(a: xr.Dataset, b: xr.Dataset, *, by_example: bool) -> tuple[xr.Datase
                 f"These results have no {dim} in common: one has {join_words(a[dim].values, limit=8)}, the other "
                 f"{join_words(b[dim].values, limit=8)}. Compare results of the same texts and the same axes."
             )
-    if sizes:
-        parts = [f"{n['both']} {dim}s ({n['a']} in the first, {n['b']} in the second)" for dim, n in sizes.items()]
-        warnings.warn(f"Only what both results have is compared: {', '.join(parts)}.", DataWarning, stacklevel=3)
     return left, right, sizes
+
+
+def _warn_left_out(sizes: Mapping[str, Mapping[str, int]], left_out: Mapping[str, Sequence[str]]) -> None:
+    """Name the statistics, and count the cells and examples, that only one of the results has."""
+    parts = [f"{n['both']} {dim}s ({n['a']} in the first, {n['b']} in the second)" for dim, n in sizes.items()]
+    cells = f": {', '.join(parts)}" if parts else ""
+    names = [f"{join_words(map(repr, names))}, only in the {which}" for which, names in left_out.items()]
+    rest = f" Left out: {'; '.join(names)}." if names else ""
+    if cells or rest:
+        warnings.warn(f"Only what both results have is compared{cells}.{rest}", DataWarning, stacklevel=3)
 
 
 def _compare_paired(a: xr.Dataset, b: xr.Dataset, name: str) -> xr.Dataset:
