@@ -1,21 +1,26 @@
-"""Attention that is NaN is reported: which layer, head and example."""
+"""Attention, values and maps that are NaN are reported: which layer, head and example."""
 
 import warnings
+from dataclasses import dataclass
 
 import pandas
 import pytest
 import torch
+import xarray as xr
 from transformers import LlamaForCausalLM
 
 from headscope.cli.measure import _summarise
 from headscope.core.errors import DataWarning
-from headscope.core.lens import view
+from headscope.core.lens import Lens, view
+from headscope.core.maps import make_maps
 from headscope.core.trace.nan_attention import HeadLabels, warn_about_weights
 from headscope.engine.capture import by_layer, capture, stream
 from headscope.engine.generate import generate
 from headscope.engine.load import load
 from headscope.measuring.measure import measure
+from headscope.measuring.merge import merge
 from headscope.reporting.report import report
+from headscope.results.select import main_variables
 from tests.gpu import gpu
 from tests.models import batch, network, text, tiny, tokenizer
 
@@ -40,13 +45,118 @@ def blind_to(word):
 
 
 def test_a_nan_weight_is_a_warning_that_names_layer_head_and_examples():
-    expected = r"^Attention or its values are NaN in 3 of 3 examples: layer 1, head 1 of examples '0', '1' and '2'\. "
+    expected = r"^Attention is NaN or infinite in 3 of 3 examples: layer 1, head 1 of examples '0', '1' and '2'\. "
     with pytest.warns(DataWarning, match=expected):
         capture(broken(), TEXTS)
 
 
+def broken_values(layer=1, row=9, value=NAN):
+    """A BERT with one NaN in the value weights: of head 1. Layer 1 is the last."""
+    built = network("bert")
+    with torch.no_grad():
+        built.encoder.layer[layer].attention.self.value.weight[row, 0] = value
+    return load(built, tokenizer=tokenizer())
+
+
+@pytest.mark.parametrize("value", [NAN, float("inf")])
+def test_nan_values_are_named_and_attention_is_not_blamed(value):
+    expected = (
+        r"^Values are NaN or infinite in 3 of 3 examples: layer 1, head 1 of examples '0', '1' and '2'\. "
+        r"Attention is finite there\. Look for NaN or infinite weights in the model, or load it with another dtype\.$"
+    )
+    with pytest.warns(DataWarning, match=expected):
+        capture(broken_values(value=value), TEXTS)
+
+
+def test_what_follows_from_values_that_were_not_captured_is_said_to_follow():
+    expected = (
+        r"^Attention is NaN or infinite in 3 of 3 examples: layer 1, all heads of examples '0', '1' and '2'\. "
+        r"The values of lower layers were not captured: NaN may begin there\. Look for"
+    )
+    with pytest.warns(DataWarning, match=expected):
+        capture(broken_values(0), TEXTS, keep=("attention",))
+
+
+@pytest.mark.parametrize("options", [{}, {"layers": [0, 1]}], ids=["streaming", "stack"])
+def test_nan_values_change_no_lens_that_reads_no_values(options):
+    options = {"statistics": ["entropy", "offsets"], "progress": False, **options}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        alone = measure(broken_values(), TEXTS, lens="raw", **options)
+    with pytest.warns(DataWarning, match="^Values are NaN or infinite") as caught:
+        both = measure(broken_values(), TEXTS, lens=["raw", "effective"], **options)
+    assert len(caught) == 1
+    for name in ("entropy", "entropy_n", "offsets", "offsets_n"):
+        xr.testing.assert_identical(both[name].sel(lens=["raw"]), alone[name])
+    assert "entropy_nan" not in alone
+    assert both["entropy_nan"].sum("site").sel(lens="raw").values.tolist() == [[0] * 4, [0] * 4]
+    assert both["entropy_nan"].sum("site").sel(lens="effective").values.tolist() == [[0] * 4, [0, 3, 0, 0]]
+    assert both["entropy_n"].sel(lens="effective", layer=1, head=1).item() == 0
+
+
+def test_a_statistic_that_reads_the_effective_lens_too_leaves_nan_values_out():
+    with pytest.warns(DataWarning, match="^Values are NaN or infinite"):
+        data = measure(broken_values(), TEXTS, lens="raw", statistics=["entropy", "effective_share"], progress=False)
+    assert data["effective_share_nan"].sel(lens="raw", layer=1, head=1).item() == 3
+    assert "entropy_nan" not in data
+
+
+@pytest.mark.parametrize("lens", ["flow", "rollout"])
+def test_a_lens_of_all_layers_has_no_value_from_the_layer_with_nan_on(lens):
+    with pytest.warns(DataWarning, match="^Attention is NaN or infinite"):
+        data = measure(broken(), TEXTS, lens=[lens, "raw"], statistics=["entropy"], progress=False)
+    assert data["entropy_n"].sum("site").sel(lens=lens, head=0).values.tolist() == [3, 0]
+    assert data["entropy_n"].sum("site").sel(lens="raw").values.tolist() == [[3] * 4, [3, 0, 3, 3]]
+
+
+@dataclass(frozen=True)
+class WithoutFirst(Lens):
+    """Attention to all keys but the first; NaN in a row that has all its weight there, and in rows of padding."""
+
+    def __call__(self, trace):
+        layers = []
+        for layer in trace.attention:
+            rest = layer.index_fill(-1, torch.tensor([0]), 0)
+            rest[0, 1, 2] = 0
+            layers.append(rest / rest.sum(-1, keepdim=True))
+        return make_maps(trace, layers, self)
+
+
+def test_nan_of_a_lens_of_ones_own_is_counted_and_said():
+    expected = (
+        r"^The lens 'without_first' gives NaN or infinite weights in 1 of 3 examples: layer 0, head 1 of example '0'\. "
+        r"Attention is finite there\. Statistics leave these maps out: x_nan counts them, x_n the others\.$"
+    )
+    with pytest.warns(DataWarning, match=expected) as caught:
+        data = measure(tiny("bert"), TEXTS, lens=["raw", WithoutFirst()], statistics=["entropy", "offsets"],
+                       progress=False)  # fmt: skip
+    assert len(caught) == 1
+    for name in ("entropy", "offsets"):
+        assert data[f"{name}_nan"].sum("site").sel(lens="without_first").values.tolist() == [[0, 1, 0, 0]] * 2
+        counts = data[f"{name}_n"] if name == "entropy" else data[f"{name}_n"].sel(offset=0)
+        assert counts.sum("site").sel(lens="without_first").values.tolist() == [[3, 2, 3, 3]] * 2
+        assert (data[f"{name}_nan"].sel(lens="raw") == 0).all()
+
+
+def test_counts_of_nan_add_up_over_batches_and_shards(tmp_path):
+    def count(**options):
+        with pytest.warns(DataWarning):
+            return measure(blind_to("dog"), TEXTS * 2, statistics="entropy", lens="raw", progress=False, **options)
+
+    whole = count(batch_size=1)
+    for shard in (1, 2):
+        count(shard=f"{shard}/2", out=tmp_path / f"{shard}.state")
+    merged = merge(tmp_path / "1.state", tmp_path / "2.state")
+    assert (whole["entropy_nan"] == 2).all()
+    assert whole["entropy_nan"].dtype == "int64"
+    xr.testing.assert_equal(merged["entropy_nan"], whole["entropy_nan"])
+    assert main_variables(whole) == ["entropy"]
+
+
 def test_only_the_examples_with_nan_are_named():
-    with pytest.warns(DataWarning, match=r"NaN in 1 of 3 examples: layer 0, all heads of example '1'\."):
+    with pytest.warns(
+        DataWarning, match=r"^Attention and values are .* 1 of 3 examples: layer 0, all heads of example '1'\."
+    ):
         capture(blind_to("dog"), TEXTS)
 
 
@@ -96,7 +206,7 @@ def test_float64_with_mixed_lengths_has_no_nan_and_equals_float32(kind):
 @pytest.mark.parametrize("options", [{}, {"layers": [0, 1]}], ids=["streaming", "stack"])
 def test_a_measurement_leaves_nan_out_and_says_so(lens, options):
     with pytest.warns(
-        DataWarning, match=r"example '1'\..*Statistics leave these out, and x_n counts the others"
+        DataWarning, match=r"example '1'\..*Statistics leave these maps out: x_nan counts them, x_n the others\."
     ) as caught:
         data = measure(blind_to("dog"), TEXTS, lens=lens, statistics=["entropy", "peak", "offsets"], batch_size=1,
                        rows=True, progress=False, **options)  # fmt: skip
@@ -139,7 +249,9 @@ def test_lenses_keep_nan_where_it_is():
 def test_fetched_weights_that_are_nan_are_named():
     weights = torch.zeros(2, 3, 4, 4)
     weights[1, 2, 3] = NAN
-    with pytest.warns(DataWarning, match="NaN in 1 of 1 example: layer 5, head 2 of example 'x'"):
+    with pytest.warns(
+        DataWarning, match="^These maps are NaN or infinite in 1 of 1 example: layer 5, head 2 of example 'x'"
+    ):
         warn_about_weights(weights, HeadLabels(["x"], (4, 5), (0, 1, 2)))
 
 

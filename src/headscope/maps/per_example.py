@@ -6,17 +6,20 @@ from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
+import torch
 import xarray as xr
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from headscope.core.batch import Batch
 from headscope.core.errors import InputError
 from headscope.core.example import Example
 from headscope.core.spec import entry_name, to_spec
-from headscope.core.state import Array, Labels, Leaf, Moments, Rows, State
+from headscope.core.state import Array, Labels, Leaf, Moments, Rows, State, Total
 from headscope.core.statistic import Statistic
 from headscope.core.tokens import Tokens
 from headscope.core.transfer import copy_to_device
+from headscope.maps.rows import find_nan_maps
 from headscope.uncertainty.intervals import student_margin
 
 
@@ -69,12 +72,17 @@ class PerExample(Statistic):
         """
 
     def observe(self, batch: Batch) -> State:
-        """Return the moments of every variable over the examples of a batch."""
+        """Return the moments of every variable over the examples of a batch; maps with NaN are left out and counted."""
         values, labels = compute_values(self, batch)
-        return make_state(self, values, [example.id for example in batch.examples], labels)
+        nan = find_nan_maps(batch.focus)
+        values = {name: drop_nan(table, nan.to(table.device)) for name, table in values.items()}
+        return make_state(self, values, [example.id for example in batch.examples], labels, nan=nan)
 
     def finish(self, state: State) -> xr.Dataset:
-        """Return for each variable x its mean x, and x_sd, x_n, x_low, x_high (95 % interval) and any x_rows."""
+        """Return for each variable x its mean x, and x_sd, x_n, x_low, x_high (95 % interval) and any x_rows.
+
+        Where maps with NaN were left out, x_nan counts them.
+        """
         attributes = {"units": self.units} if self.units else {}
         dims = tuple(state.labels)
         variables: dict[str, Any] = {}
@@ -83,6 +91,9 @@ class PerExample(Statistic):
             if isinstance(leaf, Moments):
                 for key, values in _summarize(name, leaf).items():
                     variables[key] = (dims, values, {} if key == f"{name}_n" else attributes)
+            elif isinstance(leaf, Total):
+                if leaf.sum.any():
+                    variables[name] = (dims[: leaf.sum.ndim], leaf.sum)
             elif isinstance(leaf, Rows):
                 coords["example"] = leaf.ids.astype(object)
                 variables[name] = (("example", *dims), leaf.values, attributes)
@@ -119,15 +130,49 @@ def make_state(
     labels: Labels,
     *,
     rows: bool = False,
+    nan: Tensor | None = None,
 ) -> State:
-    """Return the state of a batch: the moments of every variable, and with `rows` the value of every example."""
+    """Return the state of a batch: the moments of every variable, and with `rows` the value of every example.
+
+    `nan` says which maps were left out, `batch layer head`; the state counts them for each variable.
+    """
     leaves: dict[str, Leaf] = {}
+    heads = tuple(map(len, labels.values()))[:2]
+    count = np.zeros(heads, np.int64) if nan is None else _count_nan(nan, heads)
     for name, value in values.items():
         table = np.asarray(value.cpu() if isinstance(value, Tensor) else value, dtype=np.float64)
         leaves[name] = Moments.of(table)
+        leaves[f"{name}_nan"] = Total(count)
         if rows:
             leaves[f"{name}_rows"] = Rows.of(np.array(ids, dtype=np.str_), table)
     return State(to_spec(statistic), leaves, {name: list(axis) for name, axis in labels.items()})
+
+
+def align_heads(nan: Bool[Tensor, "batch _ _"], heads: Sequence[int]) -> Bool[Tensor, "batch _ _"]:
+    """Return a table of maps for values of another number of layers or heads: a value of several is NaN if one is.
+
+    >>> align_heads(torch.tensor([[[False, False], [False, True]]]), (2, 1)).tolist()
+    [[[False], [True]]]
+    """
+    if nan.shape[1] != heads[0] and nan.shape[1] > 1:
+        nan = nan.any(1, keepdim=True)
+    return nan.any(2, keepdim=True) if nan.shape[2] != heads[1] and nan.shape[2] > 1 else nan
+
+
+def drop_nan(values: Float[Tensor, "batch layer *axes"], nan: Bool[Tensor, "batch _ _"]) -> Tensor:
+    """Return a statistic's values with NaN where a map is NaN: some would be numbers that mean nothing.
+
+    >>> drop_nan(torch.ones(1, 2, 2), torch.tensor([[[False, False], [False, True]]])).tolist()
+    [[[1.0, 1.0], [1.0, nan]]]
+    """
+    if not bool(nan.any()):
+        return values
+    nan = align_heads(nan, values.shape[1:3])
+    return values.double().masked_fill(nan.reshape(*nan.shape, *[1] * (values.ndim - 3)), torch.nan)
+
+
+def _count_nan(nan: Tensor, heads: Sequence[int]) -> Array:
+    return np.broadcast_to(align_heads(nan, heads).sum(0).cpu().numpy(), tuple(heads)).copy()
 
 
 def _describe_type(values: Any) -> str:

@@ -76,9 +76,27 @@ def apply_in_blocks(function: Callable[..., Tensor], weights: Weights, *tables: 
     return torch.cat([function(*(table[..., block, :] for table in (weights, *tables))) for block in blocks], dim=-1)
 
 
+def hide_cells(values: Float[Tensor, "*#axes"], mask: Bool[Tensor, "*#axes"]) -> Float[Tensor, "*axes"]:
+    """Return the values where a mask is true, 0 elsewhere, also where they are NaN there."""
+    return torch.where(mask, values, values.new_zeros(()))
+
+
+def find_nan_maps(maps: Maps) -> Bool[Tensor, "batch layer head"]:
+    """Return which maps have NaN or an infinite weight where a query sees a key."""
+    layers = []
+    for label, visible in zip(maps.layers, maps.visible, strict=True):
+        weights = maps.layer(label)
+        dtype = torch.promote_types(weights.dtype, torch.float32)
+        finite = weights.sum(-1, dtype=dtype).isfinite()
+        if weights.is_cuda or not bool(finite.all()):  # a GPU would have to wait for that
+            finite = hide_cells(weights, visible[:, None]).sum(-1, dtype=dtype).isfinite()
+        layers.append(~finite.all(-1))
+    return torch.stack(layers, dim=1)
+
+
 def absolute_weights(weights: Weights, visible: Visible) -> Weights:
     """Return |w| where a query sees a key, 0 elsewhere, as a new tensor."""
-    return (weights * visible[:, None].to(weights.dtype)).abs_()
+    return hide_cells(weights, visible[:, None]).abs_()
 
 
 def normalize_rows(weights: Weights, visible: Visible, smoothing: float = 0.0) -> Weights:
@@ -101,7 +119,7 @@ def x_log_x(sizes: Float[Tensor, "*axes"]) -> Float[Tensor, "*axes"]:
 
 def masked_mean(values: Float[Tensor, "*#axes"], mask: Bool[Tensor, "*#axes"], *, dim: int) -> Tensor:
     """Return the float64 mean along one axis where the mask is true; NaN where it never is."""
-    total = (values * mask).sum(dim, dtype=torch.float64)
+    total = hide_cells(values, mask).sum(dim, dtype=torch.float64)
     return total / mask.sum(dim)
 
 
@@ -185,7 +203,7 @@ def _reduce_summed(
     group = torch.zeros(len(index), visible.shape[-1], index.shape[1], dtype=weights.dtype, device=weights.device)
     group = group.mT.scatter_add(-1, index, valid.to(weights.dtype)).mT  # batch key group
     counts = visible.to(weights.dtype) @ group
-    seen = weights * visible[:, None].to(weights.dtype)
+    seen = hide_cells(weights, visible[:, None])
     totals = [table @ group[:, None] for table in (seen, seen.abs())]
     divisors = {"sum": torch.ones_like(counts), "mean": counts.clamp_min(1)}
     signed, absolute = (
@@ -202,7 +220,7 @@ def _gather_columns(
     flat = index.flatten(1)
     mask = visible.gather(-1, flat[:, None].expand(-1, queries, -1)).view(-1, queries, *shape) & valid[:, None]
     picked = weights.gather(-1, flat[:, None, None].expand(-1, heads, queries, -1)).view(-1, heads, queries, *shape)
-    return picked * mask[:, None], mask
+    return hide_cells(picked, mask[:, None]), mask
 
 
 def _reduce(

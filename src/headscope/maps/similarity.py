@@ -18,8 +18,7 @@ def cosine_similarity(
     left: Float[Tensor, "batch #head query key"], right: Float[Tensor, "batch #head query key"], visible: Visible
 ) -> Float[Tensor, "batch _"]:
     """Return the cosine of the flattened maps of each head; NaN where one of them is 0."""
-    mask = visible[:, None].to(left.dtype)
-    left, right = left * mask, right * mask
+    left, right = (torch.where(visible[:, None], table, table.new_zeros(())) for table in (left, right))
     return (_dot(left, right) / (_dot(left, left) * _dot(right, right)).sqrt_()).clamp_(-1, 1)
 
 

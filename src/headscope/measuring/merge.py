@@ -78,7 +78,7 @@ def to_dataset(
         merged = xr.merge(list(results.values()), join="outer", compat="no_conflicts")
         parts.append(merged.expand_dims({"lens": [lens], "site": [facts["site"]]}))
     data = xr.concat(parts, "lens", join="outer") if len(parts) > 1 else parts[0]
-    counts = [str(name) for name in data.data_vars if str(name).endswith("_n")]
+    counts = [str(name) for name in data.data_vars if str(name).endswith(("_n", "_nan"))]
     data = data.assign({name: data[name].fillna(0).astype(np.int64) for name in counts})  # integers, also after a join
     if examples:
         coords = example_coordinates({name: column for name, column in examples.items() if name != "row"})

@@ -3,9 +3,9 @@
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
@@ -13,19 +13,28 @@ from torch import Tensor
 from headscope.core.batch import Batch
 from headscope.core.edit import Edit
 from headscope.core.errors import DataWarning, InputError
-from headscope.core.lens import view
+from headscope.core.lens import Lens, view
 from headscope.core.maps import Maps
 from headscope.core.prose import join_words
 from headscope.core.spec import parse_spec, to_spec
 from headscope.core.state import State
 from headscope.core.trace import Trace
-from headscope.core.trace.nan_attention import HeadLabels, describe_nan, drop_nan, fill_nan, largest_values
+from headscope.core.trace.nan_attention import (
+    REMEDY,
+    HeadLabels,
+    HeadMask,
+    describe_maps,
+    describe_nan,
+    fill_nan,
+    find_nan,
+)
 from headscope.core.transfer import copy_to_device, copy_to_host_async
 from headscope.engine.batch import Inputs
 from headscope.engine.capture import capture_batch, make_request, map_layers
 from headscope.engine.edited import edit_if_any
 from headscope.engine.model import Model
-from headscope.maps.per_example import PerExample, compute_values, make_state
+from headscope.maps.per_example import PerExample, align_heads, compute_values, drop_nan, make_state
+from headscope.maps.rows import find_nan_maps
 from headscope.maps.words import to_words
 from headscope.measuring.layers import MapsByLens, fold_layers, select_layer
 from headscope.measuring.settings import MeasureSettings
@@ -46,28 +55,70 @@ class _Values:
     labels: Mapping[str, Sequence[Any]]
 
 
+NAN_MAPS = "Statistics leave these maps out: x_nan counts them, x_n the others."
+RoleAndLens = tuple[str, str]
+AnyKey = TypeVar("AnyKey")
+
+
+@dataclass(frozen=True)
+class _NanTables:
+    """Where something is NaN or infinite, `batch layer head`: in the first model's trace, and in maps."""
+
+    sources: Mapping[str, HeadMask]  # "attention", "values"
+    maps: Mapping[RoleAndLens, HeadMask]
+
+    @classmethod
+    def concat(cls, layers: Sequence["_NanTables"]) -> "_NanTables":
+        """Concatenate the tables of single layers."""
+        return cls(_concat_tables([part.sources for part in layers]), _concat_tables([part.maps for part in layers]))
+
+    def find_unexpected(self, labels: HeadLabels) -> "_NanTables":
+        """Return the tables without heads that were pruned."""
+        sources = {name: labels.find_unexpected(nan) for name, nan in self.sources.items()}
+        return _NanTables(sources, {key: labels.find_unexpected(nan) for key, nan in self.maps.items()})
+
+    def describe(self, labels: HeadLabels) -> str:
+        """Return sentences on NaN in the trace, and on lenses that give NaN from what is finite; "" if none does."""
+        unexpected = self.find_unexpected(labels)
+        source = torch.stack(list(unexpected.sources.values())).any(0)
+        texts = [f"{describe_nan(unexpected.sources, labels)} {REMEDY}"] if bool(source.any()) else []
+        follows = _with_layers_above(source)
+        for (role, lens), nan in unexpected.maps.items():
+            own = nan if role == "against" else nan & ~align_heads(follows, nan.shape[1:])
+            texts += [self._describe_lens(role, lens, describe_maps(own, labels))] if bool(own.any()) else []
+        return " ".join(texts)
+
+    def _describe_lens(self, role: str, lens: str, places: str) -> str:
+        if role == "against":
+            return f"The second model's maps through the lens '{lens}' are NaN or infinite in {places}"
+        verb = "are" if len(self.sources) > 1 else "is"
+        finite = f"{' and '.join(self.sources).capitalize()} {verb} finite there."
+        return f"The lens '{lens}' gives NaN or infinite weights in {places} {finite}"
+
+
 @dataclass(frozen=True)
 class _PendingBatch:
     """Values of one batch on their way to the host, and the states that are complete already."""
 
     labels: HeadLabels
     values: Mapping[Key, _Values]
-    fetch: Callable[[], tuple[Tensor, ...]]  # returns the largest values of each head, then all tensors of `values`
+    fetch: Callable[[], tuple[_NanTables, list[Tensor]]]  # returns what is NaN, and all tensors of `values`
     states: States
 
     @classmethod
     def start(
-        cls, labels: HeadLabels, largest: Tensor, values: Mapping[Key, _Values], states: States
+        cls, labels: HeadLabels, nan: _NanTables, values: Mapping[Key, _Values], states: States
     ) -> "_PendingBatch":
-        """Start copying the values to the host; `largest` is the result of `largest_values`."""
+        """Start copying the values to the host."""
         tensors = (tensor for entry in values.values() for tensor in entry.tensors.values())
-        return cls(labels, values, copy_to_host_async([largest, *tensors]), states)
+        copy = copy_to_host_async([*nan.sources.values(), *nan.maps.values(), *tensors])
 
-    def arrive(self) -> tuple[Tensor, list[Tensor]]:
-        """Wait for the values; return where attention is NaN, `batch layer head`, and all tensors without those."""
-        largest, *tables = self.fetch()
-        nan = ~largest.isfinite()
-        return nan, [drop_nan(table, nan) for table in tables] if bool(nan.any()) else tables
+        def fetch() -> tuple[_NanTables, list[Tensor]]:
+            arrived = iter(copy())
+            sources = {name: next(arrived) for name in nan.sources}
+            return _NanTables(sources, {key: next(arrived) for key in nan.maps}), list(arrived)
+
+        return cls(labels, values, fetch, states)
 
 
 @dataclass(frozen=True)
@@ -86,13 +137,11 @@ class Observer:
         """
         warned = False
         for pending in self._launch(batches):
-            nan, tables = pending.arrive()
-            nan = pending.labels.find_unexpected(nan)
-            if not warned and bool(nan.any()):
+            nan, tables = pending.fetch()
+            if not warned and (text := nan.describe(pending.labels)):
                 warned = True
-                text = f"{describe_nan(nan, pending.labels)} Statistics leave these out, and x_n counts the others."
-                warnings.warn(text, DataWarning, stacklevel=2)
-            yield self._make_states(pending, tables)
+                warnings.warn(f"{text} {NAN_MAPS}", DataWarning, stacklevel=2)
+            yield self._make_states(pending, nan, tables)
 
     def _launch(self, batches: Iterable[tuple[Inputs, Inputs | None]]) -> Iterator[_PendingBatch]:
         """Yield the values of every batch; on a GPU when the next batch is launched."""
@@ -121,32 +170,41 @@ class Observer:
         """Compute the statistics from the traces of all layers."""
         tables = self._token_tables(traces["model"])  # a GPU is still computing
         maps = self._view(traces)
+        sources = find_nan(traces["model"])
         if not self._on_cpu() and (folded := fold_layers(maps)) is not None:
             values = self._compute(folded, "layer", tables)
             values = {key: _unfold_layers(folds, maps["model", key[0]]) for key, folds in values.items()}
+            shapes = {key: (-1, len(stack.layers), len(stack.heads)) for key, stack in maps.items()}
+            nan = _NanTables(sources, {key: find_nan_maps(folded[key]).view(shapes[key]) for key in folded})
         else:
-            layers = (select_layer(maps, label) for label in traces["model"].layers)
-            values = _concat_layers([self._compute(layer, "layer", tables) for layer in layers])
+            layers = [self._observe_maps(select_layer(maps, label), tables) for label in traces["model"].layers]
+            values = _concat_layers([layer for layer, _ in layers])
+            nan = _NanTables(sources, _concat_tables([tables_of_layer for _, tables_of_layer in layers]))
         values |= self._compute(maps, "stack", tables)
-        labels = HeadLabels.of(traces["model"])
-        return _PendingBatch.start(labels, largest_values(*traces.values()), values, self._observe_directly(maps))
+        return _PendingBatch.start(HeadLabels.of(traces["model"]), nan, values, self._observe_directly(maps))
 
     def _observe_streaming(self, inputs: Inputs) -> _PendingBatch:
         """Compute the statistics of each layer while the model runs, and free its maps."""
         with self._edited_model() as model:
             layers = map_layers(model, inputs, self._make_request(model), partial(self._observe_layer, {}))
-        labels, largest, values = zip(*layers, strict=True)
-        return _PendingBatch.start(HeadLabels.join(labels), torch.cat(largest, dim=1), _concat_layers(values), {})
+        labels, nan, values = zip(*layers, strict=True)
+        return _PendingBatch.start(HeadLabels.join(labels), _NanTables.concat(nan), _concat_layers(values), {})
 
     def _observe_layer(
         self, tables: dict[str, tuple[Tensor, ...]], trace: Trace
-    ) -> tuple[HeadLabels, Tensor, dict[Key, _Values]]:
+    ) -> tuple[HeadLabels, _NanTables, dict[Key, _Values]]:
         """Compute the statistics of one layer; the first layer fills the token tables."""
         if not tables:
             tables.update(self._token_tables(trace))
         maps = self._view({"model": trace})
-        values = self._compute(select_layer(maps, trace.layers[0]), "layer", tables)
-        return HeadLabels.of(trace), largest_values(trace), values
+        values, nan = self._observe_maps(select_layer(maps, trace.layers[0]), tables)
+        return HeadLabels.of(trace), _NanTables(find_nan(trace), nan), values
+
+    def _observe_maps(
+        self, layer: MapsByLens, tables: TokenTables
+    ) -> tuple[dict[Key, _Values], dict[RoleAndLens, HeadMask]]:
+        """Compute the statistics of the maps of one layer, and which maps are NaN."""
+        return self._compute(layer, "layer", tables), {key: find_nan_maps(maps) for key, maps in layer.items()}
 
     def _edited_model(self) -> AbstractContextManager[Model]:
         return edit_if_any(self.model, self.edits)
@@ -162,12 +220,7 @@ class Observer:
 
     def _view(self, traces: Mapping[str, Trace]) -> dict[tuple[str, str], Maps]:
         """Return every trace through every lens that is needed; values from NaN are dropped when they arrive."""
-        try:
-            maps = self._apply_lenses(traces)
-        except InputError:  # a lens that refuses NaN
-            if bool(largest_values(*traces.values()).isfinite().all()):
-                raise
-            maps = self._apply_lenses({role: fill_nan(trace) for role, trace in traces.items()})
+        maps = self._apply_lenses(traces)
         if self.settings.units == "tokens":
             return maps
         query = "first" if self.settings.units == "words_first" else "mean"
@@ -175,7 +228,11 @@ class Observer:
 
     def _apply_lenses(self, traces: Mapping[str, Trace]) -> dict[tuple[str, str], Maps]:
         lenses = {"model": self.settings.all_lenses, "against": self.settings.lenses}
-        maps = {(role, to_spec(lens)): view(trace, lens) for role, trace in traces.items() for lens in lenses[role]}
+        maps = {
+            (role, to_spec(lens)): _view_with_nan(trace, lens)
+            for role, trace in traces.items()
+            for lens in lenses[role]
+        }
         for (role, lens), stack in maps.items():
             if stack.layers != traces[role].layers:
                 raise InputError(
@@ -207,13 +264,20 @@ class Observer:
                     values[lens, to_spec(statistic)] = _Values(*compute_values(statistic, batch))
         return values
 
-    def _make_states(self, pending: _PendingBatch, tables: Iterable[Tensor]) -> States:
-        """Return the states of a batch from its values, which have arrived."""
+    def _make_states(self, pending: _PendingBatch, nan: _NanTables, tables: Iterable[Tensor]) -> States:
+        """Return the states of a batch from its values, which have arrived; those of maps with NaN are left out."""
         statistics = {to_spec(entry): entry for entry in self.settings.statistics if isinstance(entry, PerExample)}
+        lenses = {to_spec(lens): lens for lens in self.settings.lenses}
         arrived, states, ids = iter(tables), {}, pending.labels.ids
-        for key, values in pending.values.items():
-            tensors = {name: next(arrived) for name in values.tensors}
-            states[key] = make_state(statistics[key[1]], tensors, ids, values.labels, rows=self.settings.rows)
+        unexpected = nan.find_unexpected(pending.labels)
+        for (lens, spec), values in pending.values.items():
+            read = _maps_read(statistics[spec], lenses[lens])
+            heads = [len(axis) for axis in values.labels.values()][:2]
+            wrong, counted = (_unite([found.maps[key] for key in read], heads) for found in (nan, unexpected))
+            tensors = {name: drop_nan(next(arrived), wrong) for name in values.tensors}
+            states[lens, spec] = make_state(
+                statistics[spec], tensors, ids, values.labels, rows=self.settings.rows, nan=counted
+            )
         return states | pending.states
 
     def _observe_directly(self, maps: MapsByLens) -> States:
@@ -224,6 +288,42 @@ class Observer:
             for statistic in self.settings.statistics
             if not isinstance(statistic, PerExample)
         }
+
+
+def _view_with_nan(trace: Trace, lens: Lens) -> Maps:
+    """Return a trace through a lens; the maps of one that refuses NaN are NaN where what it reads is NaN."""
+    try:
+        return view(trace, lens)
+    except InputError:
+        nan = torch.stack([table for source, table in find_nan(trace).items() if source in lens.needs]).any(0)
+        if not bool(nan.any()):
+            raise
+    maps = view(fill_nan(trace), lens)
+    nan = _with_layers_above(nan) if lens.scope == "stack" else nan
+    nan = align_heads(nan, (len(maps.layers), len(maps.heads)))
+    cells = zip(maps.layers, nan.unbind(1), strict=True)
+    return replace(
+        maps, parts=[maps.layer(layer).masked_fill(heads[..., None, None], torch.nan) for layer, heads in cells]
+    )
+
+
+def _with_layers_above(nan: HeadMask) -> HeadMask:
+    """Return where a layer or one below it is NaN: a layer follows from those below."""
+    return nan.int().cumsum(1) > 0
+
+
+def _maps_read(statistic: PerExample, lens: Lens) -> list[RoleAndLens]:
+    """Return the maps that a statistic of a lens is computed from."""
+    read = [("model", to_spec(other)) for other in (lens, *statistic.lenses(lens))]
+    return [*read, ("against", to_spec(lens))] if "against" in statistic.needs else read
+
+
+def _unite(tables: Sequence[HeadMask], heads: Sequence[int]) -> HeadMask:
+    """Return where one of several tables is true, for values of this number of layers and heads."""
+    united = align_heads(tables[0], heads)
+    for table in tables[1:]:
+        united = united | align_heads(table, heads)
+    return united
 
 
 def _advise_layers(lens: str, layers: Sequence[int]) -> str:
@@ -238,6 +338,11 @@ def _unfold_layers(values: _Values, maps: Maps) -> _Values:
     shape = (len(maps.layers), len(maps.heads))
     tensors = {name: table.view(len(table), *shape, *table.shape[3:]) for name, table in values.tensors.items()}
     return _Values(tensors, {**values.labels, "layer": maps.layers, "head": maps.heads})
+
+
+def _concat_tables(layers: Sequence[Mapping[AnyKey, Tensor]]) -> dict[AnyKey, Tensor]:
+    """Concatenate tables of single layers along the layer axis."""
+    return {key: torch.cat([tables[key] for tables in layers], dim=1) for key in layers[0]}
 
 
 def _concat_layers(layers: Sequence[Mapping[Key, _Values]]) -> dict[Key, _Values]:

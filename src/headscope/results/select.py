@@ -10,7 +10,7 @@ from headscope.core.prose import join_words
 from headscope.plotting import selection
 from headscope.results.summarize import axis_label
 
-SUFFIXES = ("sd", "n", "low", "high", "rows", "p", "p_adjusted", "significant")
+SUFFIXES = ("sd", "n", "nan", "low", "high", "rows", "p", "p_adjusted", "significant")
 """Suffixes of the variables that accompany a variable x: x_sd, x_n and so on."""
 
 AXES = ("lens", "layer", "head")

@@ -1,9 +1,8 @@
-"""Find attention that is NaN, and say where: which layer, head and example."""
+"""Find attention, values and maps that are NaN or infinite, and say where: which layer, head and example."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
 from typing import Any
 
 import torch
@@ -14,8 +13,11 @@ from headscope.core.errors import DataWarning
 from headscope.core.prose import count_noun, join_words
 from headscope.core.trace import Trace
 
+HeadMask = Bool[Tensor, "batch layer _"]  # _ is head, or 1 for maps that merge heads
 MAX_NAMED = 4
 """How many places, and how many examples at each, a warning names."""
+
+REMEDY = "Look for NaN or infinite weights in the model, or load it with another dtype."
 
 
 @dataclass(frozen=True)
@@ -41,29 +43,33 @@ class HeadLabels:
         )
         return cls(parts[0].ids, layers, parts[0].heads, pruned)
 
-    def find_unexpected(self, nan: Bool[Tensor, "batch layer head"]) -> Bool[Tensor, "batch layer head"]:
+    def find_unexpected(self, nan: HeadMask) -> HeadMask:
         """Return where attention is NaN for another reason than that the head was pruned."""
-        if not self.pruned:
+        if not self.pruned or nan.shape[1:] != (len(self.layers), len(self.heads)):
             return nan
         pruned = [[(layer, head) in self.pruned for head in self.heads] for layer in self.layers]
         return nan & ~torch.tensor(pruned, device=nan.device)
 
 
-def largest_values(*traces: Trace) -> Float[Tensor, "batch layer head"]:
-    """Return one number for each head, which is not finite if its attention, or its values where held, are not.
+def largest_values(trace: Trace) -> dict[str, Float[Tensor, "batch layer head"]]:
+    """Return for the attention and, where held, the values of each head one number, not finite if one of them is not.
 
-    NaN in one of several traces is NaN in the result. A softmax with NaN in it is NaN everywhere, so that one column
-    of A is enough. On a GPU this launches two kernels for each trace.
+    A softmax with NaN in it is NaN everywhere, so that one column of A is enough. On a GPU this launches two kernels
+    for each table.
     """
-    tables = [_largest_values(trace) for trace in traces]
-    return reduce(torch.maximum, (table for table in tables if table.shape == tables[0].shape))
+    tables = {"attention": _largest([layer[..., :1] for layer in trace.attention])}
+    return tables if trace.values is None else {**tables, "values": _largest(trace.values)}
 
 
-def _largest_values(trace: Trace) -> Float[Tensor, "batch layer head"]:
-    parts = trace.context or [layer[..., :1] for layer in trace.attention]
-    alike = len({part.shape for part in parts}) == 1  # one stacked tensor: a launch costs more than a copy
-    stacks = [torch.stack(list(parts), dim=1)] if alike else [part[:, None] for part in parts]
+def _largest(layers: Sequence[Tensor]) -> Float[Tensor, "batch layer head"]:
+    alike = len({layer.shape for layer in layers}) == 1  # one stacked tensor: a launch costs more than a copy
+    stacks = [torch.stack(list(layers), dim=1)] if alike else [layer[:, None] for layer in layers]
     return torch.cat([torch.linalg.vector_norm(stack, torch.inf, (-1, -2)) for stack in stacks], dim=1)
+
+
+def find_nan(trace: Trace) -> dict[str, HeadMask]:
+    """Return where the attention and, where held, the values of a trace are NaN or infinite."""
+    return {source: ~table.isfinite() for source, table in largest_values(trace).items()}
 
 
 def fill_nan(trace: Trace) -> Trace:
@@ -79,37 +85,59 @@ def fill_nan(trace: Trace) -> Trace:
     return replace(trace, attention=attention, **rest)
 
 
-def drop_nan(values: Float[Tensor, "batch layer *axes"], nan: Bool[Tensor, "batch layer head"]) -> Tensor:
-    """Return a statistic's values with NaN where attention is NaN: some would be numbers that mean nothing.
+def describe_nan(tables: Mapping[str, HeadMask], labels: HeadLabels) -> str:
+    """Return a sentence for attention, for values and for both that names the first layer with NaN in each example.
 
-    A value that is not of one head is NaN if one of its heads is.
-
-    >>> drop_nan(torch.ones(1, 2, 2), torch.tensor([[[False, False], [False, True]]])).tolist()
-    [[[1.0, 1.0], [1.0, nan]]]
+    `tables` is the result of `find_nan`. Layers after the first follow from it.
     """
-    if values.shape[1:3] != nan.shape[1:3]:
-        nan = nan.any(-1, keepdim=True) if values.shape[1] == nan.shape[1] else nan.flatten(1).any(-1)[:, None, None]
-    return values.double().masked_fill(nan.reshape(*nan.shape, *[1] * (values.ndim - 3)), torch.nan)
+    places: dict[tuple[str, ...], dict[str, list[str]]] = {}
+    either = torch.stack(list(tables.values())).any(0)
+    first = 0
+    for row in either.flatten(1).any(-1).nonzero()[:, 0].tolist():
+        layer = int(either[row].any(-1).nonzero()[0])
+        first = max(first, layer)
+        heads: dict[tuple[str, ...], list[int]] = {}
+        for index in either[row, layer].nonzero()[:, 0].tolist():
+            sources = tuple(source for source, nan in tables.items() if bool(nan[row, layer, index]))
+            heads.setdefault(sources, []).append(labels.heads[index])
+        for sources, numbers in heads.items():
+            where = f"layer {labels.layers[layer]}, {_name_heads(numbers, labels)}"
+            places.setdefault(sources, {}).setdefault(where, []).append(f"'{labels.ids[row]}'")
+    texts = [_describe_source(sources, where, len(either)) for sources, where in places.items()]
+    if first > 0 and "values" not in tables:
+        texts.append("The values of lower layers were not captured: NaN may begin there.")
+    return " ".join(texts)
 
 
-def describe_nan(nan: Bool[Tensor, "batch layer head"], labels: HeadLabels) -> str:
-    """Return a sentence that names the first layer with NaN in each example: those after it follow from it."""
+def _describe_source(sources: tuple[str, ...], places: Mapping[str, Sequence[str]], total: int) -> str:
+    verb = "is" if sources == ("attention",) else "are"
+    text = f"{' and '.join(sources).capitalize()} {verb} NaN or infinite in {_describe_places(places, total)}"
+    return f"{text} Attention is finite there." if sources == ("values",) else text
+
+
+def describe_maps(nan: HeadMask, labels: HeadLabels) -> str:
+    """Return where maps are NaN, "3 of 8 examples: layer 1, head 2 of examples …", with the first layer of each."""
     places: dict[str, list[str]] = {}
     for row in nan.flatten(1).any(-1).nonzero()[:, 0].tolist():
         layer = int(nan[row].any(-1).nonzero()[0])
         heads = [labels.heads[index] for index in nan[row, layer].nonzero()[:, 0].tolist()]
-        named = "all heads" if len(heads) == len(labels.heads) > 1 else f"{_plural('head', heads)} {join_words(heads)}"
-        places.setdefault(f"layer {labels.layers[layer]}, {named}", []).append(f"'{labels.ids[row]}'")
+        where = f"layer {labels.layers[layer]}" + (f", {_name_heads(heads, labels)}" if nan.shape[-1] > 1 else "")
+        places.setdefault(where, []).append(f"'{labels.ids[row]}'")
+    return _describe_places(places, len(nan))
+
+
+def _describe_places(places: Mapping[str, Sequence[str]], total: int) -> str:
     texts = [
-        f"{named_heads} of {_plural('example', ids)} {join_words(ids, limit=MAX_NAMED)}"
-        for named_heads, ids in places.items()
+        f"{where} of {_plural('example', ids)} {join_words(ids, limit=MAX_NAMED)}" for where, ids in places.items()
     ]
-    count = sum(map(len, places.values()))
-    return (
-        f"Attention or its values are NaN in {count} of {count_noun(len(nan), 'example')}: "
-        f"{join_words(texts, limit=MAX_NAMED)}. Look for NaN or infinite weights in "
-        "the model, or load it with another dtype."
-    )
+    count = len({name for ids in places.values() for name in ids})
+    return f"{count} of {count_noun(total, 'example')}: {join_words(texts, limit=MAX_NAMED)}."
+
+
+def _name_heads(heads: Sequence[int], labels: HeadLabels) -> str:
+    if len(heads) == len(labels.heads) > 1:
+        return "all heads"
+    return f"{_plural('head', heads)} {join_words(heads)}"
 
 
 def _plural(noun: str, items: Sequence[object]) -> str:
@@ -117,17 +145,17 @@ def _plural(noun: str, items: Sequence[object]) -> str:
 
 
 def warn_about_nan(trace: Trace, *, stacklevel: int = 3) -> bool:
-    """Warn if attention is NaN, and return whether it is.
+    """Warn if attention or values are NaN, and return whether they are.
 
     On a GPU nothing is checked, because the host would wait: `warn_about_weights` does when maps are fetched.
     """
     if trace.attention[0].is_cuda:
         return False
     labels = HeadLabels.of(trace)
-    nan = labels.find_unexpected(~largest_values(trace).isfinite())
-    if not bool(nan.any()):
+    tables = {source: labels.find_unexpected(nan) for source, nan in find_nan(trace).items()}
+    if not any(bool(nan.any()) for nan in tables.values()):
         return False
-    warnings.warn(describe_nan(nan, labels), DataWarning, stacklevel=stacklevel)
+    warnings.warn(f"{describe_nan(tables, labels)} {REMEDY}", DataWarning, stacklevel=stacklevel)
     return True
 
 
@@ -135,4 +163,5 @@ def warn_about_weights(weights: Float[Tensor, "layer head query key"], labels: H
     """Warn if the weights of an example, fetched from a GPU, are NaN."""
     nan = labels.find_unexpected(weights.isnan().flatten(2).any(-1)[None])
     if bool(nan.any()):
-        warnings.warn(describe_nan(nan, labels), DataWarning, stacklevel=4)
+        text = f"These maps are NaN or infinite in {describe_maps(nan, labels)} {REMEDY}"
+        warnings.warn(text, DataWarning, stacklevel=4)
