@@ -1,8 +1,11 @@
 """Check shapes while tests run, and keep tests offline."""
 
 import os
+import sysconfig
 import tempfile
+import time
 from importlib.util import find_spec
+from pathlib import Path
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["HEADSCOPE_CACHE"] = tempfile.mkdtemp(prefix="headscope-")  # not the cache of the user
@@ -15,15 +18,32 @@ if find_spec("beartype") and "HEADSCOPE_TEST_PLAIN" not in os.environ:  # a deve
 import pytest
 import torch
 
+from tests.environment import find_damage
+
 torch.set_num_threads(int(os.environ.get("HEADSCOPE_TEST_THREADS", "1")))  # tests run in two processes on two cores
 
 
-LONG = ("test_generated_figures_and_tables_are_up_to_date", "test_numerical_tests_pass_under_other_rounding")
+LONG = ("test_numerical_tests_pass_under_other_rounding",)
 """Tests that take a minute or more. They run first, so that at the end no process waits for one of them."""
+
+STARTED = time.time()
 
 
 def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: not item.name.startswith(LONG))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session):
+    """Fail where tests damaged the environment that ran them; the process that started all others looks."""
+    if hasattr(session.config, "workerinput"):
+        return
+    damage = find_damage(Path(sysconfig.get_path("purelib")), since=STARTED)
+    if damage:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        reporter = session.config.pluginmanager.getplugin("terminalreporter")
+        reporter.section("The tests damaged their environment", sep="=", red=True)
+        reporter.write_line("\n".join(damage))
 
 
 @pytest.fixture(scope="session")

@@ -1,8 +1,6 @@
 import errno
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import matplotlib
@@ -19,6 +17,7 @@ from headscope.results import store
 from headscope.results.stamp import stamp
 from headscope.results.store import open_result, save
 from tests.figures.data import dataset, measured
+from tests.full_disk import run_python
 
 FOREIGN = "the 中(1/3) 🦊"
 
@@ -154,14 +153,13 @@ def test_a_full_disk_raises(tmp_path, monkeypatch):
 
 
 FULL_DISK = """
-import resource, sys
 import numpy as np
 import xarray as xr
 from headscope.core.errors import OutputError
 from headscope.results.store import save
 
 data = xr.Dataset({"x": (("lens", "layer", "head"), np.arange(600.0).reshape(1, 20, 30) ** 0.5)}, {"lens": ["raw"]})
-resource.setrlimit(resource.RLIMIT_FSIZE, (300, 300))
+fill_disk(300)
 for path in sys.argv[1:]:
     try:
         save(data, path)
@@ -172,7 +170,7 @@ for path in sys.argv[1:]:
 
 def test_python_survives_a_disk_that_takes_no_more_and_nothing_is_left(tmp_path):
     paths = [tmp_path / f"a.{ending}" for ending in ("nc", "zarr", "csv", "parquet")]
-    done = subprocess.run([sys.executable, "-c", FULL_DISK, *paths], capture_output=True, text=True, check=False)
+    done = run_python(FULL_DISK, *paths)
     assert done.returncode == 0, done.stderr
     assert re.fullmatch(r"(Cannot write .*: .*file too large\. Give another path\.\n){4}", done.stdout)
     assert not done.stderr
