@@ -1,7 +1,8 @@
 """Generate the figures and tables of the docs from the result files and the code.
 
-    python docs/make.py            write them
-    python docs/make.py --check    list what would change, and fail if anything would
+    python docs/make.py                   write them all
+    python docs/make.py clusters cues     write those of these pages
+    python docs/make.py --check           list what would change, and fail if anything would
 
 The result files in docs/results are stamped with the command that made them.
 """
@@ -10,9 +11,11 @@ import argparse
 import re
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
+from matplotlib.figure import Figure
 from pages import (
     ablation_page,
     api_page,
@@ -25,6 +28,7 @@ from pages import (
     cues_page,
     dark_secrets_facts,
     dark_secrets_page,
+    effective_attention_facts,
     effective_attention_page,
     flow_page,
     heads_page,
@@ -42,7 +46,6 @@ from pages import (
     what_heads_look_at_page,
     words_page,
 )
-from pages.effective_attention_facts import read_facts
 
 from headscope.core.catalog import families
 from headscope.plotting.draw import draw
@@ -52,39 +55,23 @@ from headscope.results.store import open_result, save
 DOCS = Path(__file__).parent
 
 
-def make_pictures() -> Iterator[tuple[Path, bytes]]:
+Generated = Iterable[tuple[Path, bytes]]
+"""Paths of files with what belongs into them."""
+
+
+def write_pictures(figures: Mapping[str, Figure]) -> Generated:
     """Yield the path and content of each figure."""
-    maps, facts = open_result(DOCS / "results" / "what_reaches.nc"), read_facts()
-    layer, head = int(maps["layer"][0]), int(maps["head"][0])
-    figures = {
-        "compare.svg": draw(maps, "compare"),
-        "column_matrix.svg": draw(maps, "matrix", layer=layer, head=head, size=3.3),
-        "column_compare.svg": draw(maps, "compare", layer=layer, head=head, size=3.3),
-        "padding.svg": padding_page.picture(),
-        "flow_saturation.svg": flow_page.picture(),
-        **heads_page.pictures(),
-        **coreference_page.pictures(),
-        **clusters_page.pictures(),
-        **rollout_page.pictures(),
-        **cues_page.pictures(),
-        **patterns_page.pictures(),
-        **probes_page.pictures(),
-        **effective_attention_page.drawn(facts),
-        **attention_flow_page.drawn(attention_flow_facts.read_facts()),
-        **dark_secrets_page.drawn(dark_secrets_facts.read_facts()),
-        **sixteen_heads_page.drawn(sixteen_heads_facts.read_facts()),
-        **argument_cues_page.drawn(argument_cues_facts.read_facts()),
-        **what_heads_look_at_page.drawn(what_heads_look_at_facts.read_facts()),
-    }
     with tempfile.TemporaryDirectory() as folder:
         for name, figure in figures.items():
             yield DOCS / "pictures" / name, save(figure, Path(folder) / name).read_bytes()
 
 
-def fill_page(name: str, mark: str, text: str) -> tuple[Path, bytes]:
-    """Return a page with this text between its marks."""
-    page = DOCS / name
-    return page, fill_text(page.read_text(encoding="utf-8"), mark, text).encode()
+def fill_page(name: str, texts: Mapping[str, str]) -> Generated:
+    """Yield a page with each text between the marks of its name."""
+    page = (DOCS / name).read_text(encoding="utf-8")
+    for mark, text in texts.items():
+        page = fill_text(page, mark, text)
+    yield DOCS / name, page.encode()
 
 
 def fill_text(page: str, mark: str, text: str) -> str:
@@ -117,58 +104,141 @@ def make_family_table() -> str:
     )
 
 
-def make_all() -> Iterator[tuple[Path, bytes]]:
-    """Yield the path and content of everything that is generated."""
-    yield from make_pictures()
-    yield fill_page("capture.md", "families", make_family_table())
-    yield fill_page("edits.md", "measured", describe_edits())
-    yield fill_page("words.md", "tagger", words_page.table())
-    page = fill_page("rollout_and_flow.md", "cost", rollout_page.table())[1].decode()
-    page = fill_text(page, "saturation", flow_page.describe_saturation())
-    yield DOCS / "rollout_and_flow.md", fill_text(page, "speed", flow_page.describe_speed()).encode()
-    page = fill_page("clusters.md", "clusters", clusters_page.describe_clusters())[1].decode()
-    yield DOCS / "clusters.md", fill_text(page, "speed", clusters_page.describe_speed()).encode()
-    yield fill_page("ablation.md", "cost", ablation_page.table())
-    page = (DOCS / "coreference.md").read_text(encoding="utf-8")
-    for mark, text in coreference_page.parts().items():
-        page = fill_text(page, mark, text)
-    yield DOCS / "coreference.md", page.encode()
-    yield fill_page("pruning.md", "cost", pruning_page.table())
-    page = fill_page("training.md", "tuned", training_page.table())[1].decode()
-    yield DOCS / "training.md", fill_text(page, "translation", training_page.translation()).encode()
-    page = (DOCS / "cues.md").read_text(encoding="utf-8")
-    for mark, text in cues_page.parts().items():
-        page = fill_text(page, mark, text)
-    yield DOCS / "cues.md", page.encode()
-    yield fill_page("probes.md", "measured", probes_page.describe_measured())
+def make_comparison() -> Generated:
+    """Yield the figures of the README."""
+    maps = open_result(DOCS / "results" / "what_reaches.nc")
+    layer, head = int(maps["layer"][0]), int(maps["head"][0])
+    yield from write_pictures(
+        {
+            "compare.svg": draw(maps, "compare"),
+            "column_matrix.svg": draw(maps, "matrix", layer=layer, head=head, size=3.3),
+            "column_compare.svg": draw(maps, "compare", layer=layer, head=head, size=3.3),
+        }
+    )
+
+
+def make_rollout_and_flow() -> Generated:
+    """Yield the page on rollout and flow, and its figures."""
+    yield from write_pictures({"flow_saturation.svg": flow_page.picture(), **rollout_page.pictures()})
+    yield from fill_page(
+        "rollout_and_flow.md",
+        {
+            "cost": rollout_page.table(),
+            "saturation": flow_page.describe_saturation(),
+            "speed": flow_page.describe_speed(),
+        },
+    )
+
+
+def make_clusters() -> Generated:
+    """Yield the page on clusters of heads, and its figures."""
+    yield from write_pictures(clusters_page.pictures())
+    texts = {"clusters": clusters_page.describe_clusters(), "speed": clusters_page.describe_speed()}
+    yield from fill_page("clusters.md", texts)
+
+
+def make_coreference() -> Generated:
+    """Yield the page on coreference, and its figures."""
+    yield from write_pictures(coreference_page.pictures())
+    yield from fill_page("coreference.md", coreference_page.parts())
+
+
+def make_cues() -> Generated:
+    """Yield the page on cues, and its figures."""
+    yield from write_pictures(cues_page.pictures())
+    yield from fill_page("cues.md", cues_page.parts())
+
+
+def make_probes() -> Generated:
+    """Yield the pages on probes, and their figures."""
+    yield from write_pictures(probes_page.pictures())
+    yield from fill_page("probes.md", {"measured": probes_page.describe_measured()})
     yield from probes_page.made()
-    yield DOCS / "api.md", api_page.page()
-    yield DOCS / "padding.md", padding_page.page()
-    yield DOCS / "heads.md", heads_page.page()
-    yield DOCS / "patterns.md", patterns_page.page()
-    yield DOCS / "performance.md", performance_page.page()
-    facts = read_facts()
-    yield from effective_attention_page.made(facts)
-    yield from note_page.made(facts)
-    yield from attention_flow_page.made(attention_flow_facts.read_facts())
-    yield from dark_secrets_page.made(dark_secrets_facts.read_facts())
-    yield from sixteen_heads_page.made(sixteen_heads_facts.read_facts())
-    yield from argument_cues_page.made(argument_cues_facts.read_facts())
-    yield from what_heads_look_at_page.made(what_heads_look_at_facts.read_facts())
+
+
+def make_training() -> Generated:
+    """Yield the page on fine-tuning."""
+    texts = {"tuned": training_page.table(), "translation": training_page.translation()}
+    yield from fill_page("training.md", texts)
+
+
+def make_page(page: Any, pictures: Mapping[str, Figure]) -> Generated:
+    """Yield a page that is generated as a whole, and its figures."""
+    yield from write_pictures(pictures)
+    yield DOCS / f"{page.__name__.rpartition('.')[2].removesuffix('_page')}.md", page.page()
+
+
+def make_study(page: Any, facts: Any) -> Generated:
+    """Yield the pages of a study, and their figures."""
+    values = facts.read_facts()
+    yield from write_pictures(page.drawn(values))
+    yield from page.made(values)
+
+
+GENERATORS: dict[str, Callable[[], Generated]] = {
+    "compare": make_comparison,
+    "capture": lambda: fill_page("capture.md", {"families": make_family_table()}),
+    "edits": lambda: fill_page("edits.md", {"measured": describe_edits()}),
+    "words": lambda: fill_page("words.md", {"tagger": words_page.table()}),
+    "rollout_and_flow": make_rollout_and_flow,
+    "clusters": make_clusters,
+    "ablation": lambda: fill_page("ablation.md", {"cost": ablation_page.table()}),
+    "coreference": make_coreference,
+    "pruning": lambda: fill_page("pruning.md", {"cost": pruning_page.table()}),
+    "training": make_training,
+    "cues": make_cues,
+    "probes": make_probes,
+    "api": lambda: make_page(api_page, {}),
+    "padding": lambda: make_page(padding_page, {"padding.svg": padding_page.picture()}),
+    "heads": lambda: make_page(heads_page, heads_page.pictures()),
+    "patterns": lambda: make_page(patterns_page, patterns_page.pictures()),
+    "performance": lambda: make_page(performance_page, {}),
+    "effective_attention": lambda: make_study(effective_attention_page, effective_attention_facts),
+    "effective_attention_tables": lambda: effective_attention_page.make_tables(effective_attention_facts.read_facts()),
+    "note": lambda: note_page.made(effective_attention_facts.read_facts()),
+    "attention_flow": lambda: make_study(attention_flow_page, attention_flow_facts),
+    "dark_secrets": lambda: make_study(dark_secrets_page, dark_secrets_facts),
+    "sixteen_heads": lambda: make_study(sixteen_heads_page, sixteen_heads_facts),
+    "argument_cues": lambda: make_study(argument_cues_page, argument_cues_facts),
+    "what_heads_look_at": lambda: make_study(what_heads_look_at_page, what_heads_look_at_facts),
+}
+"""What generates each page with its figures. Every file has one generator."""
+
+
+def find_stale(names: Iterable[str]) -> Generated:
+    """Yield the files of these generators that are missing or have other content than they should."""
+    for name in names:
+        for path, content in GENERATORS[name]():
+            if not path.is_file() or number_clips(path.read_bytes()) != number_clips(content):
+                yield path, content
+
+
+def number_clips(content: bytes) -> bytes:
+    """Return a picture with numbers for the ids of its clip paths; other content as it is.
+
+    matplotlib hashes the corners of a clip path into its id, and their last bits depend on the processor.
+    """
+    ids = dict.fromkeys(re.findall(rb'<clipPath id="(p[0-9a-f]{10})">', content))
+    for number, clip in enumerate(ids):
+        content = content.replace(clip, b"clip-%d" % number)
+    return content
 
 
 def main() -> None:
-    """Write or check everything."""
+    """Write or check what is asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("pages", nargs="*", metavar="PAGE", help=f"all by default: {', '.join(GENERATORS)}")
     parser.add_argument("--check", action="store_true", help="list what would change, and fail if anything would")
-    check = parser.parse_args().check
-    stale = [(path, content) for path, content in make_all() if not path.is_file() or path.read_bytes() != content]
+    arguments = parser.parse_args()
+    if unknown := set(arguments.pages) - set(GENERATORS):
+        parser.error(f"no page is called {', '.join(sorted(unknown))}; there are {', '.join(GENERATORS)}")
+    stale = list(find_stale(arguments.pages or GENERATORS))
     for path, content in stale:
-        if not check:
+        if not arguments.check:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
-        sys.stdout.write(f"{'stale' if check else 'wrote'}: {path.relative_to(DOCS.parent)}\n")
-    sys.exit(1 if check and stale else 0)
+        sys.stdout.write(f"{'stale' if arguments.check else 'wrote'}: {path.relative_to(DOCS.parent)}\n")
+    sys.exit(1 if arguments.check and stale else 0)
 
 
 if __name__ == "__main__":

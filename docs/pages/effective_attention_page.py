@@ -161,6 +161,10 @@ def drawn(facts: Facts) -> dict[str, Figure]:
 
 
 def made(facts: Facts) -> list[tuple[Path, bytes]]:
-    """Return both pages with their paths."""
-    tables = effective_attention_tables.page(facts)
-    return [(DOCS / "effective_attention.md", page(facts)), (DOCS / "effective_attention_tables.md", tables)]
+    """Return the page with its path."""
+    return [(DOCS / "effective_attention.md", page(facts))]
+
+
+def make_tables(facts: Facts) -> list[tuple[Path, bytes]]:
+    """Return the page of all tables with its path."""
+    return [(DOCS / "effective_attention_tables.md", effective_attention_tables.page(facts))]

@@ -109,7 +109,7 @@ def _paths(gpu: dict[str, Any], cpu: dict[str, Any]) -> str:
 
 
 def _find_file(part: Any) -> Path:
-    return part if isinstance(part, Path) else Path(inspect.getsourcefile(part) or "")
+    return part if isinstance(part, Path) else Path(inspect.getsourcefile(inspect.unwrap(part)) or "")
 
 
 def _count_lines(part: Any) -> int:

@@ -1,6 +1,5 @@
 """A short study gets everything else from the kit."""
 
-
 import pytest
 import xarray as xr
 from typer.testing import CliRunner

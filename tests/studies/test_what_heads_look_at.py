@@ -1,6 +1,5 @@
 """The study what-heads-look-at: what it measures, its claims, and what it says."""
 
-
 import numpy as np
 import pytest
 import transformers

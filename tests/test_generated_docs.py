@@ -1,0 +1,29 @@
+"""Figures and tables of the docs are those that docs/make.py generates; one test for each page, with its figures."""
+
+import sys
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+
+import pytest
+
+DOCS = Path(__file__).parents[1] / "docs"
+
+
+def import_make():
+    sys.path.insert(0, str(DOCS))  # where it finds its pages
+    try:
+        spec = spec_from_file_location("docs_make", DOCS / "make.py")
+        module = module_from_spec(spec)
+        spec.loader.exec_module(module)
+    finally:
+        sys.path.remove(str(DOCS))
+    return module
+
+
+MAKE = import_make()
+
+
+@pytest.mark.parametrize("page", MAKE.GENERATORS)
+def test_generated_figures_and_tables_are_up_to_date(page):
+    stale = [str(path.relative_to(DOCS)) for path, _ in MAKE.find_stale([page])]
+    assert not stale, f"Run python docs/make.py {page}"
