@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 import torch
 import transformers
+from transformers.modeling_outputs import BaseModelOutputWithPast
 
 from headscope.core.edit import Edit
 from headscope.core.errors import CaptureError, InputError, UnknownName
@@ -584,10 +585,18 @@ def test_mpnet_is_not_edited_twice():
 def test_a_pass_that_no_edit_could_change_is_an_error():
     model = fresh()
     said = r"without the library's attention interface, so their heads cannot be edited"
-    with edited(model, "effective_attention") as changed:
-        model.network.config._attn_implementation_internal = "sdpa"  # as set_attn_implementation does
-        with pytest.raises(CaptureError, match=said):
-            hidden(changed)
+    model.network.encoder.forward = lambda hidden, *_, **__: BaseModelOutputWithPast(hidden)
+    with edited(model, "effective_attention") as changed, pytest.raises(CaptureError, match=said):
+        hidden(changed)
+
+
+@pytest.mark.parametrize("name", ["eager", "sdpa"])
+def test_another_implementation_that_is_set_within_the_block_is_edited_too(name):
+    model = fresh()
+    expected = edited_hidden(model, Scaled(by=0.0))
+    with edited(model, Scaled(by=0.0)) as changed:
+        model.network.set_attn_implementation(name)
+        assert torch.equal(hidden(changed), expected)
 
 
 def test_gradient_checkpointing_is_refused():

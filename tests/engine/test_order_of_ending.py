@@ -243,7 +243,7 @@ def test_models_that_are_edited_by_hooks_end_in_any_order_too():
 
 def test_a_generator_may_be_collected_while_another_edit_begins(monkeypatch):
     model = fresh()
-    find_configs = interface._find_configs
+    find_configs = interface.find_configs
 
     def collect(modules):
         monkeypatch.undo()
@@ -253,7 +253,7 @@ def test_a_generator_may_be_collected_while_another_edit_begins(monkeypatch):
     with unchanged_after(model):
         generators = [suspend(model, EDITS[0])]
         next(generators[0])
-        monkeypatch.setattr(interface, "_find_configs", collect)
+        monkeypatch.setattr(interface, "find_configs", collect)
         with edited(model, EDITS[1]):
             assert torch.equal(run(model), with_edits(fresh(), EDITS[1:2]))
 

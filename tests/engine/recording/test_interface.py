@@ -243,3 +243,62 @@ def test_importing_headscope_registers_nothing():
         "assert not [name for name in AttentionInterface() if 'headscope' in name]"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+OLDER = """
+from transformers.models.bert.modeling_bert import *
+from transformers.models.bert.modeling_bert import ALL_ATTENTION_FUNCTIONS, BertSelfAttention, eager_attention_forward
+
+class Older(BertSelfAttention):
+    def forward(self, hidden_states, attention_mask=None, past_key_values=None, **kwargs):
+        heads = (*hidden_states.shape[:-1], -1, self.attention_head_size)
+        projections = self.query, self.key, self.value
+        query, key, value = (part(hidden_states).view(heads).transpose(1, 2) for part in projections)
+        attend = eager_attention_forward
+        if self.config._attn_implementation != "eager":
+            attend = ALL_ATTENTION_FUNCTIONS[self.config._attn_implementation]
+        output, weights = attend(self, query, key, value, attention_mask, dropout=0.0, scaling=self.scaling, **kwargs)
+        return output.flatten(2), weights
+"""
+
+
+def test_code_that_looks_functions_up_by_name_is_captured():
+    space = {}
+    exec(OLDER, space)  # as transformers did before `get_interface`, and code outside of the library does
+    model, inputs = fresh(), batch("bert")
+    expected = capture(model, inputs)
+    for layer in model.network.encoder.layer:
+        layer.attention.self.__class__ = type("Older", (space["Older"],), {"forward": space["Older"].forward})
+    trace = capture(model, inputs)
+    assert all(torch.equal(ours, plain) for ours, plain in zip(trace.attention, expected.attention, strict=True))
+
+
+def test_classes_of_transformers_are_restored_after_the_last_capture():
+    before = vars(transformers.PreTrainedConfig)["_attn_implementation"], transformers.AttentionInterface.get_interface
+    model = fresh()
+
+    def pause(*_):
+        with torch.no_grad():
+            capture(fresh(), text(4))
+
+    model.network.encoder.layer[0].register_forward_hook(pause)
+    capture(model, text(4))
+    after = vars(transformers.PreTrainedConfig)["_attn_implementation"], transformers.AttentionInterface.get_interface
+    assert after == before
+
+
+def test_another_thread_reads_the_implementation_that_the_config_has():
+    model = fresh()
+    _, during = in_mid_forward(model, lambda: model.network.config._attn_implementation)
+    assert during == "sdpa"
+
+
+def test_another_model_that_runs_meanwhile_in_the_same_context_is_not_recorded():
+    model, other = fresh(), network("gpt2")
+    ids, outputs = torch.tensor([[2, 7, 8, 3]]), []
+    with torch.no_grad():
+        plain = other(ids).last_hidden_state
+
+    model.network.encoder.layer[0].register_forward_hook(lambda *_: outputs.append(other(ids).last_hidden_state))
+    assert len(capture(model, text(4)).attention) == 2
+    assert torch.equal(outputs[0], plain)

@@ -54,8 +54,7 @@ class EmptyAttention(PrunedAttention):
         values = hidden.new_zeros(len(hidden), 0, keys, size)
         crosses = arguments.get("encoder_hidden_states") is not None and "encoder_attention_mask" in arguments
         mask = arguments.get("encoder_attention_mask" if crosses else "attention_mask", arguments.get("mask"))
-        name = self.config._attn_implementation
-        attend = ALL_ATTENTION_FUNCTIONS[name] if name.startswith("headscope") else eager_attention_forward
+        attend = ALL_ATTENTION_FUNCTIONS.get_interface("eager", eager_attention_forward)
         context, weights = attend(self, queries, values, values, mask)
         return context, weights
 
@@ -74,6 +73,6 @@ def eager_attention_forward(
     attention_mask: Tensor | None,  # noqa: ARG001
     **options: Any,  # noqa: ARG001
 ) -> tuple[Tensor, Tensor]:
-    """Return the context and the weights of no heads; captures find this function by its name."""
+    """Return the context and the weights of no heads."""
     batch, _, queries, _ = query.shape
     return value.new_zeros(batch, queries, 0, value.shape[-1]), query.new_zeros(batch, 0, queries, key.shape[-2])

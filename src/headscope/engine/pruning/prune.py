@@ -14,7 +14,7 @@ from headscope.engine.model import Model, check_model, name_modules
 from headscope.engine.pruning.kept_heads import KeptHeads
 from headscope.engine.pruning.pruned_config import restore_config, update_config
 from headscope.engine.pruning.remove_heads import count_heads, remove_heads
-from headscope.engine.recording.interface import calls_interface
+from headscope.engine.recording.interface import calls_interface, is_intercepted
 from headscope.engine.recording.sites import find_sites
 
 Heads = Mapping[str, Mapping[str, KeptHeads]]
@@ -131,7 +131,7 @@ def _check_network(model: Model) -> None:
     """Raise InputError for a network that cannot be pruned."""
     _find_facts(model)
     network = model.network
-    if str(network.config._attn_implementation).startswith("headscope"):
+    if is_intercepted(network):
         raise InputError("A model cannot be pruned while it is edited. Call hs.prune outside of hs.edited.")
     if any(weight.is_meta for weight in network.parameters()):
         raise InputError(

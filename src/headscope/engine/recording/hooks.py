@@ -17,7 +17,14 @@ from torch.nn.functional import linear
 
 from headscope.core.errors import CaptureError
 from headscope.core.family import Hooks, split_heads
-from headscope.engine.recording.interface import Editor, calls_interface, is_active, is_recording, record_interface
+from headscope.engine.recording.interface import (
+    Editor,
+    calls_interface,
+    is_active,
+    is_recording,
+    own_implementation,
+    record_interface,
+)
 from headscope.engine.recording.recorder import AttentionCall, Recorder, start_graph
 
 Take = Callable[[AttentionCall], Tensor | None]
@@ -28,7 +35,7 @@ Take = Callable[[AttentionCall], Tensor | None]
 def record_hooks(network: Any, hooks: Hooks, projection: str | None, recorder: Recorder) -> Iterator[None]:
     """Record every attention call of `network` made in this context, with the model in evaluation mode."""
     active = partial(is_recording, recorder)
-    modules = hooked_modules(network, hooks)  # before the implementation gets a name of ours
+    modules = hooked_modules(network, hooks)
     with record_interface(recorder), ExitStack() as stack:
         for handle in _register(
             network, modules, hooks, projection, active, recorder.record, keeps_graph=recorder.keeps_graph
@@ -50,8 +57,8 @@ def edit_hooks(network: Any, hooks: Hooks, projection: str | None, editor: Edito
 
 def hooked_modules(network: Any, hooks: Hooks) -> dict[str, Any]:
     """Return the attention modules by name, if they compute weights: only eager attention does."""
-    running = network.config._attn_implementation or "eager"  # a headscope name: another capture checked it
-    candidates = network.named_modules() if running.startswith(("eager", "headscope")) else ()
+    running = own_implementation(network.config) or "eager"
+    candidates = network.named_modules() if running.startswith("eager") else ()
     modules = {name: module for name, module in candidates if type(module).__name__ == hooks.module}
     if not modules:
         raise CaptureError(

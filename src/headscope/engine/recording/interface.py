@@ -1,9 +1,11 @@
-"""Record and edit attention through the attention interface of transformers, and restore the model afterwards.
+"""Record and edit attention through the attention interface of transformers, and leave the model as it was.
 
-transformers looks up its attention function by a name in the model's config, at each call. During a capture or an edit
-that name is one of ours. Our function calls the eager attention function of the model's own file, records the result,
-and lets editors change the context. Called from another context, such as another thread, it calls the implementation
-that the model had before.
+At each call, transformers reads the name of an implementation in the model's config and asks
+`AttentionInterface.get_interface` for its function, with the eager function of the model's own file as the default.
+During a capture or an edit two attributes of classes of transformers are replaced: the config says "eager", so that
+masks and all branches of the model are those of eager attention, and `get_interface` returns a function that calls
+the eager one, records the result, and lets editors change the context. Both act only in the context of the capture or
+edit, on the configs of its network. Another thread sees the config and the functions that it saw before.
 """
 
 import inspect
@@ -49,14 +51,14 @@ _recorders: ContextVar[tuple[Recorder, ...]] = ContextVar("headscope_recorders",
 _editors: ContextVar[tuple[Editor, ...]] = ContextVar("headscope_editors", default=())
 _active: set[int] = set()  # ids of the recorders and editors whose blocks have not ended, of all contexts
 _lock = threading.RLock()  # a generator that ends an edit may be collected while its thread holds the lock
-_names: dict[str, str] = {}  # our name for each implementation that we replace
+_implementations: dict[int, dict[int, str]] = {}  # of a recorder or editor: what configs say in its context, by id
 _replaced: dict[tuple[int, str], _Replaced] = {}  # by id of the owner and name
 
 
 @contextmanager
 def record_interface(recorder: Recorder) -> Iterator[None]:
     """Record the attention calls of the recorder's modules made in this context, with the model in evaluation mode."""
-    with _activate(_recorders, recorder), _replace_implementation(recorder.names, evaluate=True):
+    with _activate(_recorders, recorder), _replace_implementation(recorder, recorder.names, evaluate=True):
         yield
 
 
@@ -64,7 +66,7 @@ def record_interface(recorder: Recorder) -> Iterator[None]:
 def edit_interface(network: Any, editor: Editor) -> Iterator[None]:
     """Edit every attention call of `network` made in this context, after the editors that are already active."""
     modules = name_modules(network)
-    with _activate(_editors, editor), _replace_implementation(modules, evaluate=False):
+    with _activate(_editors, editor), _replace_implementation(editor, modules, evaluate=False):
         yield
 
 
@@ -109,14 +111,30 @@ def is_active(editor: Editor) -> bool:
     return editor in _find_active(_editors)
 
 
+def is_intercepted(network: Any) -> bool:
+    """Return True if a capture or an edit of the network is active, in whatever context."""
+    return any(id(network.config) in implementations for implementations in list(_implementations.values()))
+
+
+def own_implementation(config: Any) -> str | None:
+    """Return the name of the implementation that a config has, also where it says "eager" because of a capture."""
+    name: str | None = config._attn_implementation_internal
+    return name
+
+
 @contextmanager
-def _replace_implementation(modules: Collection[Any], *, evaluate: bool) -> Iterator[None]:
-    """Replace the attention function of a network, switch off compiled code, and evaluate if asked to."""
+def _replace_implementation(user: Any, modules: Collection[Any], *, evaluate: bool) -> Iterator[None]:
+    """Let configs say "eager" in the user's context, switch off compiled code, and evaluate if asked to."""
+    from transformers import AttentionInterface
+
     stack = ExitStack()
     try:
         with _lock:
-            for config in _find_configs(modules):
-                stack.enter_context(_replace(config, "_attn_implementation_internal", _register))
+            _implementations[id(user)] = _name_implementations(modules)
+            stack.callback(_implementations.pop, id(user))
+            stack.enter_context(_replace(AttentionInterface, "get_interface", _wrap_lookup))
+            for owner in {_find_owner(type(config)) for config in find_configs(modules)}:
+                stack.enter_context(_replace(owner, "_attn_implementation", _wrap_property))
             replaced = {owner for owner, _ in list(_replaced)}
             for module in modules:
                 if not (module.training or module._compiled_call_impl or id(module) in replaced):
@@ -149,23 +167,69 @@ def _replace(owner: Any, attribute: str, change: Callable[[Any], Any]) -> Iterat
         setattr(owner, attribute, replaced.original)
 
 
-def _register(implementation: str | None) -> str:
-    """Return our name in place of `implementation`; it is registered on first use.
+def _find_owner(kind: type) -> type:
+    """Return the class that defines the property `_attn_implementation` of a config."""
+    return next(base for base in kind.__mro__ if "_attn_implementation" in vars(base))
 
-    The name does not contain the old one: transformers looks for "flash" or "paged" in such names.
+
+def _wrap_property(original: Any) -> property:
+    """Return the property of configs that names the implementation, with what it says in our contexts."""
+
+    def read(config: Any) -> str | None:
+        name: str | None = _find_implementation(config) or original.fget(config)
+        return name
+
+    return property(read, original.fset, original.fdel, original.__doc__)
+
+
+def _find_implementation(config: Any) -> str | None:
+    """Return what a config says in this context; None for its own name."""
+    users: list[Recorder | Editor] = [*_find_active(_recorders), *_find_active(_editors)]
+    names = (_implementations.get(id(user), {}).get(id(config)) for user in users)
+    return next((name for name in names if name is not None), None)
+
+
+def _wrap_lookup(original: Any) -> Any:
+    """Return the method that looks up attention functions, with ours in our contexts."""
+
+    def get_interface(interface: Any, attn_implementation: str, default: Any) -> Any:
+        function = original(interface, attn_implementation, default)
+        active = bool(_find_active(_recorders)) or bool(_find_active(_editors))
+        return partial(_attend, function) if active else function
+
+    return get_interface
+
+
+def _name_implementations(modules: Collection[Any]) -> dict[int, str]:
+    """Return what the configs of a network say while it is recorded or edited, by id.
+
+    Older code, such as that of models outside of the library, looks functions up only under names other than "eager".
+    Configs of such modules say a name of ours.
     """
-    from transformers import AttentionInterface, AttentionMaskInterface
+    kinds: dict[Any, Any] = {module: type(module) for module in modules}
+    older = find_configs(module for module, kind in kinds.items() if _indexes_interface(kind))
+    names = dict.fromkeys(map(id, find_configs(modules)), "eager")
+    return names | dict.fromkeys(map(id, older), _register()) if older else names
 
-    original = implementation or "eager"
-    if original not in _names:
-        _names[original] = f"headscope_{len(_names)}"
-        AttentionInterface.register(_names[original], partial(_attend, original))
-        AttentionMaskInterface.register(_names[original], partial(_make_mask, original))
-    return _names[original]
+
+@cache
+def _register() -> str:
+    """Register eager attention under a name of ours, and return the name."""
+    from transformers import AttentionInterface, AttentionMaskInterface
+    from transformers.masking_utils import eager_mask
+
+    name = "headscope"
+    AttentionInterface.register(name, _attend_by_name)
+    AttentionMaskInterface.register(name, eager_mask)
+    return name
+
+
+def _attend_by_name(module: Any, *args: Any, **options: Any) -> tuple[Tensor, Tensor | None]:
+    return _attend(_eager_function(module), module, *args, **options)
 
 
 def _attend(
-    original: str,
+    eager: Any,
     module: Any,
     query: Tensor,
     key: Tensor,
@@ -182,12 +246,16 @@ def _attend(
         recorder = None
     editors = find_editors(module)
     if recorder is None and not editors:
-        function = _caller_global(module, "ALL_ATTENTION_FUNCTIONS").get_interface(original, _eager_function(module))
-        result: tuple[Tensor, Tensor | None] = function(module, query, key, value, attention_mask, **options)
+        result: tuple[Tensor, Tensor | None] = eager(module, query, key, value, attention_mask, **options)
         return result
     if recorder is not None and recorder.keeps_graph:
         query = start_graph(query)
-    output, weights = _eager_function(module)(module, query, key, value, attention_mask, **options)
+    if attention_mask is not None and attention_mask.dtype == torch.float64:
+        lowest = lowest_score(torch.float64)  # in float32 less is -inf, and the softmax of a row of them NaN
+        attention_mask = attention_mask.clamp(min=lowest)
+    output, weights = eager(module, query, key, value, attention_mask, **options)
+    if weights is None:
+        raise CaptureError(f"The eager attention function of {type(module).__name__} returned no weights to capture.")
     name = recorder.names[module] if recorder is not None else ""
     call = AttentionCall(name, weights, value, output.transpose(1, 2), attention_mask)
     if (kept := find_kept_heads(module)) is not None:
@@ -204,25 +272,14 @@ def _attend(
     return (context.transpose(1, 2).contiguous() if changed else output), weights
 
 
-def _make_mask(original: str, *arguments: Any, **options: Any) -> Any:
-    """Make the additive mask of eager attention; an implementation that registers no mask function gets no mask."""
-    from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS
-
-    name = "eager" if _find_recorder() is not None or _find_active(_editors) else original
-    if name not in ALL_MASK_ATTENTION_FUNCTIONS:
-        return None  # as transformers does
-    mask = ALL_MASK_ATTENTION_FUNCTIONS[name](*arguments, **options)
-    if name == "eager" and mask is not None and mask.dtype == torch.float64:
-        return mask.clamp(min=lowest_score(mask.dtype))  # in float32 less is -inf, and a row of them NaN
-    return mask
-
-
 def _eager_function(module: Any) -> Any:
     """Return the eager attention function of the file that defines the module's forward."""
-    function = _caller_global(module, "eager_attention_forward")
+    kind: Any = type(module)
+    functions = (variables.get("eager_attention_forward") for variables in _forward_globals(kind))
+    function = next((function for function in functions if function is not None), None)
     if function is None:
         raise CaptureError(
-            f"{type(module).__name__} calls the attention interface, but {inspect.getmodule(type(module))} has no "
+            f"{kind.__name__} calls the attention interface, but {inspect.getmodule(kind)} has no "
             "eager_attention_forward to compute the weights with. Add a family file that says how to capture it."
         )
     return function
@@ -235,17 +292,22 @@ def calls_interface(module: Any) -> bool:
 
 
 @cache
+def _indexes_interface(kind: Any) -> bool:
+    """Return True if a class's forward looks up its attention function without `get_interface`."""
+    return "get_interface" not in next(_names_of_lookups(kind), ("get_interface",))
+
+
+@cache
 def _class_calls_interface(kind: Any) -> bool:
+    return any(_names_of_lookups(kind))
+
+
+def _names_of_lookups(kind: Any) -> Iterator[tuple[str, ...]]:
+    """Yield the names that a class's forward, and those it inherits, use, if they look up attention functions."""
     forwards = (inspect.unwrap(base.__dict__["forward"]) for base in kind.__mro__ if "forward" in vars(base))
     codes = (getattr(forward, "__code__", None) for forward in forwards)
-    return any("ALL_ATTENTION_FUNCTIONS" in code.co_names for code in codes if code is not None)
-
-
-def _caller_global(module: Any, name: str) -> Any:
-    """Return a global of the code that called us: a subclass may be defined elsewhere than the forward it inherits."""
-    kind: Any = type(module)
-    values = (variables.get(name) for variables in _forward_globals(kind))
-    return next((value for value in values if value is not None), None)
+    names = (code.co_names for code in codes if code is not None)
+    return (forward_names for forward_names in names if "ALL_ATTENTION_FUNCTIONS" in forward_names)
 
 
 @cache
@@ -255,7 +317,7 @@ def _forward_globals(kind: Any) -> list[dict[str, Any]]:
     return [getattr(inspect.unwrap(forward), "__globals__", {}) for forward in forwards]
 
 
-def _find_configs(modules: Iterable[Any]) -> list[Any]:
+def find_configs(modules: Iterable[Any]) -> list[Any]:
     """Return every config of the modules, and the configs inside those, each once."""
     from transformers import PreTrainedConfig
 
