@@ -241,8 +241,8 @@ def test_labels_under_other_names_are_refused():
         tokenizer=tokenizer(),
     )
     assert capture(model, TEXTS, target="class=good").gradient
-    named = [Example("a", "the cat", label=1, columns={"label_name": "bad"})]
-    with pytest.raises(InputError, match="The label 1 of example 'a' is 'bad', but 'good' for the model"):
+    named = [Example("a", "the cat", label=1, columns={"label_name": "fair"})]
+    with pytest.raises(InputError, match="The labels of the data are names, 'fair', but the classes are called bad an"):
         capture(model, named, target="label")
 
 

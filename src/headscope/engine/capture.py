@@ -50,10 +50,11 @@ def capture(
     Parameters
     ----------
     text, pair
-        A text, or what `hs.read` takes: a list of texts, of pairs, of dicts or of examples, a DataFrame, a dataset, a
-        path. All of it is one batch; `stream` goes batch by batch. `pair` holds a second text for each; for
-        encoder-decoder models (T5, BART) it is what the decoder reads. A mapping with `input_ids` or `pixel_values` is
-        passed to the model unchanged. For vision models (ViT): a path, a PIL image, or a list of either.
+        A text, a pair of texts as a tuple, or what `hs.read` takes: a list of texts, of pairs, of dicts or of examples,
+        a DataFrame, a dataset, a path. All of it is one batch; `stream` goes batch by batch. `pair` holds a second text
+        for each; for encoder-decoder models (T5, BART) it is what the decoder reads. A mapping with `input_ids` or
+        `pixel_values` is passed to the model unchanged. For vision models (ViT): a path, a PIL image, or a list of
+        either.
     site
         "encoder", "decoder" or "cross" for an encoder-decoder model; the encoder by default. In a model with several
         towers (CLIP, LLaVA) the module's name, such as "vision_tower"; by default the one that reads the text.

@@ -150,6 +150,11 @@ def _encode_prompts(model: Model, examples: Sequence[Example], chat: bool) -> li
             "chat=True needs a tokenizer with a chat template, but this one has none. Leave chat out, or set "
             "tokenizer.chat_template."
         )
+    if paired := [example for example in examples if example.pair is not None]:
+        raise InputError(
+            f"chat=True sends one text as the user's message, but example '{paired[0].id}' is a pair of texts. Join "
+            "them, or leave chat out."
+        )
     messages = ([{"role": "user", "content": example.text}] for example in examples)
     options = {"tokenize": False, "add_generation_prompt": True}
     texts = [model.tokenizer.apply_chat_template(message, **options) for message in messages]

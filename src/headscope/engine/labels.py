@@ -4,26 +4,22 @@ from collections.abc import Sequence
 from typing import Any
 
 from headscope.core.errors import InputError
+from headscope.data.labels import match_labels
 from headscope.engine.batch import Inputs
 
 
 def find_labels(inputs: Inputs, names: Sequence[str]) -> list[int]:
     """Return the label of each example, from the examples or from a tokenised batch."""
     label_tensor = inputs.tensors.get("labels")
-    labels: list[Any] = (
-        [example.label for example in inputs.examples] if label_tensor is None else label_tensor.tolist()
-    )
+    if label_tensor is None:
+        labels: list[Any] = [example.label for example in match_labels(inputs.examples, names, "the data")]
+    else:
+        labels = label_tensor.tolist()
     for example, label in zip(inputs.examples, labels, strict=True):
         if isinstance(label, bool) or not isinstance(label, int) or not 0 <= label < len(names):
             raise InputError(
                 f"target='label' needs the label of each example as a number from 0 to {len(names) - 1}, but that of "
                 f"example '{example.id}' is {label!r}. Give labels, or target='predicted'."
-            )
-        called = example.columns.get("label_name")
-        if called not in (None, names[label]) and names[label] != f"LABEL_{label}" and not names[label].isdigit():
-            raise InputError(
-                f"The label {label} of example '{example.id}' is '{called}', but '{names[label]}' for the model. "
-                "Number the classes alike."
             )
     return list(labels)
 

@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -95,6 +95,7 @@ class TaskStudy(Study):
     text: str | None = option(None, "Column of your data that holds the text.")
     pair: str | None = option(None, "Column of your data that holds the second text.")
     label: str | None = option(None, "Column of your data that holds the label.")
+    labels: str | None = option(None, "The class of each label of your data: worst=0,best=1, or the names in order.")
     tuned: str | None = option(None, "Folder of a model that is fine-tuned already, or of such folders by task.")
     limit: int | None = option(None, "Number of inputs to study, sampled at random; all by default.")
     train_limit: int | None = option(None, "Number of training examples, sampled at random; all by default.")
@@ -208,7 +209,7 @@ class TaskStudy(Study):
         if self.data is not None:
             return tasks.read_glue(self.data, self.tasks, self.kinds, **options)
         if self.dev is not None:
-            columns = {name: getattr(self, name) for name in (*COLUMNS, "malformed")}
+            columns = {name: getattr(self, name) for name in (*COLUMNS, "labels", "malformed")}
             return [tasks.read_files(self.dev, self.train, **columns, **options)], []
         return [self.read_bundled()], []
 
@@ -226,7 +227,7 @@ class TaskStudy(Study):
         `seed` is that of fine-tuning; all of them study the same sample.
         """
         from headscope.experiments.tasks import folder_name
-        from headscope.experiments.tuned import TaskRun, find_tuned_folder
+        from headscope.experiments.tuned import TaskRun, find_tuned_folder, number_by_model
         from headscope.training.finetuning.settings import TrainingOptions
 
         title = task.name if self.seeds == 1 else f"{task.name} seed {seed}"
@@ -242,6 +243,8 @@ class TaskStudy(Study):
         )
         steps = Steps(out / TASKS / folder_name(title), title, self.steps, options.get("progress"))
         tuned = find_tuned_folder(self.tuned, title, count)
+        if tuned is not None:
+            task = replace(task, dev=number_by_model(task.dev, tuned, task.name))
         limit = self.limit or short.get("limit")
         return TaskRun(task, base, steps, tuning, self.max_length, self.seed, limit, tuned, options.get("device"))
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from headscope.core.errors import InputError, unknown_name
 from headscope.core.example import Example
+from headscope.data.labels import match_train
 from headscope.data.reading.read import read
 
 DEV_SHARE = 0.3
@@ -152,6 +153,7 @@ def _make_task(
     if tuned:
         return TaskData(name, kind, (), dev, f"all {len(dev):,} examples to study")
     if train is not None:
+        dev = match_train(dev, train, name)
         return TaskData(name, kind, train, dev, "train to learn from, dev to study")
     train, studied = split_by_text(dev, DEV_SHARE, seed)
     source = (

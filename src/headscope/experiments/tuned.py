@@ -175,7 +175,7 @@ def check_runs(runs: Sequence[TaskRun], own: Mapping[str, Any], *, overwrite: bo
             check_facts(run.steps.folder, run.facts(own))
         if run.tuned_folder is None:
             train = sample_examples(run.task.train, run.tuning.get("limit"), run.seed)
-            find_task("auto", train)[0].check(run.examples, run.task.name)
+            find_task("auto", train)[0].prepare(run.examples, run.task.name)
         else:
             _check_tuned(run, run.tuned_folder)
 
@@ -224,6 +224,13 @@ def find_tuned_folder(tuned: str | None, task: str, count: int) -> Path | None:
     )
 
 
+def number_by_model(examples: Sequence[Example], folder: Path, where: str) -> list[Example]:
+    """Return the examples with their labels numbered as a tuned classifier numbers its classes."""
+    network = load(folder, device="cpu").network
+    task = find_task_of_head("auto", network, examples)
+    return task.prepare(examples, where) if task.name == "classification" else list(examples)
+
+
 def hash_model_files(folder: Path) -> dict[str, str]:
     """Return hashes of the files of a tuned model: its weights, its config, and the rest, which is its tokenizer."""
     groups: dict[str, list[Path]] = {"tuned weights": [], "tuned config": [], "tuned tokenizer": []}
@@ -251,7 +258,7 @@ def _check_tuned(run: TaskRun, folder: Path) -> None:
                 f"The tuned model {folder} has {name}={theirs}, but the model it is compared with, {run.base.spec}, "
                 f"has {name}={ours}. Give as model the one that it was tuned from."
             )
-    find_task_of_head("auto", tuned.network, run.examples).check(run.examples, run.task.name)
+    find_task_of_head("auto", tuned.network, run.examples).prepare(run.examples, run.task.name)
 
 
 def describe_tuning(tuning: TrainingOptions) -> str:

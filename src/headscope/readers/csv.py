@@ -10,7 +10,7 @@ from typing import ClassVar, Literal
 from headscope.core.errors import InputError
 from headscope.core.reader import Malformed, Reader, RecordTable
 from headscope.core.spec import check_choices
-from headscope.data.reading.files import find_file, read_lines
+from headscope.data.reading.files import UTF8, find_file, read_lines
 from headscope.data.reading.tab_separated import check_header, parse_row
 
 DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|"}
@@ -25,6 +25,7 @@ class Csv(Reader):
 
     delimiter: Literal["comma", "semicolon", "tab", "pipe"] = "comma"
     header: bool = True
+    encoding: str = UTF8
 
     endings: ClassVar[tuple[str, ...]] = ("csv",)
 
@@ -34,7 +35,7 @@ class Csv(Reader):
     def __call__(self, path: str) -> RecordTable:
         """Read the rows of a file."""
         file = find_file(path)
-        rows = _parse(file, DELIMITERS[self.delimiter])
+        rows = _parse(file, DELIMITERS[self.delimiter], self.encoding)
         first = next(rows, None)
         if first is None:
             raise InputError(f"{file} has only empty lines. Was it written completely?")
@@ -61,12 +62,12 @@ def _check_delimiter(path: Path, names: Sequence[str]) -> None:
             )
 
 
-def _parse(path: Path, delimiter: str) -> Iterator[tuple[int, list[str] | Malformed]]:
+def _parse(path: Path, delimiter: str, encoding: str) -> Iterator[tuple[int, list[str] | Malformed]]:
     """Yield the first line of each row, and its fields or what is wrong."""
     problems: dict[int, str] = {}
 
     def texts() -> Iterator[str]:
-        for number, text, problem in read_lines(path, keep_ends=True):
+        for number, text, problem in read_lines(path, encoding, keep_ends=True):
             if problem:
                 problems[number] = problem
             yield text

@@ -5,13 +5,15 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from headscope.core.reader import Malformed, Reader, Record, RecordTable
-from headscope.data.reading.files import find_file, read_lines
+from headscope.data.reading.files import UTF8, find_file, read_lines
 from headscope.data.reading.values import type_name
 
 
 @dataclass(frozen=True)
 class Jsonl(Reader):
     """JSON Lines: one object per line, whose keys are the columns."""
+
+    encoding: str = UTF8
 
     endings: ClassVar[tuple[str, ...]] = ("jsonl", "ndjson")
 
@@ -20,7 +22,7 @@ class Jsonl(Reader):
         file = find_file(path)
         rows = (
             Malformed(number, problem) if problem else _parse(number, text)
-            for number, text, problem in read_lines(file)
+            for number, text, problem in read_lines(file, self.encoding)
             if problem or text.strip()
         )
         return RecordTable(str(file), rows)

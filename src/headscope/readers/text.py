@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 
 from headscope.core.reader import Columns, Malformed, Reader, Record, RecordTable
 from headscope.core.spec import check_choices
-from headscope.data.reading.files import find_file, read_lines
+from headscope.data.reading.files import UTF8, find_file, read_lines
 
 Line = tuple[int, str, str | None]
 
@@ -21,6 +21,7 @@ class Text(Reader):
     """
 
     unit: Literal["line", "paragraph", "file"] = "line"
+    encoding: str = UTF8
 
     endings: ClassVar[tuple[str, ...]] = ("txt", "text")
 
@@ -30,7 +31,7 @@ class Text(Reader):
     def __call__(self, path: str) -> RecordTable:
         """Read the examples of a text file."""
         file = find_file(path)
-        rows = (_join(lines, self.unit == "file") for lines in self._split(read_lines(file)))
+        rows = (_join(lines, self.unit == "file") for lines in self._split(read_lines(file, self.encoding)))
         return RecordTable(str(file), rows, Columns(text="text"), ("text",))
 
     def _split(self, lines: Iterable[Line]) -> Iterator[list[Line]]:

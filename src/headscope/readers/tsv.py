@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from headscope.core.reader import Reader, RecordTable
-from headscope.data.reading.files import find_file, read_lines
+from headscope.data.reading.files import UTF8, find_file, read_lines
 from headscope.data.reading.tab_separated import read_tab_table
 
 
@@ -16,6 +16,7 @@ class Tsv(Reader):
     """
 
     header: bool = True
+    encoding: str = UTF8
 
     endings: ClassVar[tuple[str, ...]] = ("tsv", "tab")
 
@@ -23,6 +24,7 @@ class Tsv(Reader):
         """Read the rows of a file."""
         file = find_file(path)
         if self.header:
-            return read_tab_table(file)
-        width = next((text.count("\t") + 1 for _, text, _ in read_lines(file) if text), 1)
-        return read_tab_table(file, header=tuple(str(number) for number in range(1, width + 1)))
+            return read_tab_table(file, encoding=self.encoding)
+        width = next((text.count("\t") + 1 for _, text, _ in read_lines(file, self.encoding) if text), 1)
+        names = tuple(str(number) for number in range(1, width + 1))
+        return read_tab_table(file, header=names, encoding=self.encoding)

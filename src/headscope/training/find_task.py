@@ -56,6 +56,16 @@ def find_task_of_head(name: str, network: Any, examples: Sequence[Example]) -> T
     return task
 
 
+def continue_task(task: Task, network: Any) -> Task:
+    """Return the task of a model that goes on learning: with its own order of the classes, if they are the same."""
+    import transformers
+
+    config = network.config
+    if not isinstance(task, Classification) or not isinstance(network, _head_classes(transformers, task.head, config)):
+        return task
+    return task.reorder(_read_class_names(config))
+
+
 def _check_name(name: str) -> None:
     if name not in ("auto", *TASKS):
         raise unknown_name("task", name, ["auto", *TASKS])

@@ -9,6 +9,7 @@ from typing import Any
 from headscope.core.edit import Edit
 from headscope.core.errors import InputError
 from headscope.core.example import Example
+from headscope.data.labels import name_labels
 from headscope.data.tokenizing.encode import EncodedExample
 from headscope.engine.batch import check_max_length
 from headscope.engine.edited import edit_if_any
@@ -36,6 +37,7 @@ class ScoringJob:
     batch_size: int
     max_length: int | None
     pad_to: int | None = None
+    data: str = ""  # a hash of the examples as they were read, before labels were numbered as by the model
 
     def answer(self, edits: Sequence[Edit] = (), *, rows: slice = slice(None), quiet: bool = True) -> Answers:
         """Return the answers of the model under edits of its attention, or as it is."""
@@ -59,7 +61,8 @@ class ScoringJob:
             "main": self.task.main,
             "draws": metrics.DRAWS,
             "seed": metrics.SEED,
-            "data": fingerprint_examples(self.examples, labels=True),
+            "data": self.data,
+            "labels": name_labels(self.examples) if self.task.name == "classification" else None,
             "n": len(self.examples),
             "max_length": self.max_length,
             "batch_size": self.batch_size,
@@ -78,11 +81,12 @@ def prepare_scoring(
     check_model(model)
     examples = read_examples(data, "the data")
     kind = find_task_of_head(task, model.network, examples)
-    kind.check(examples, "the data")
+    read, examples = examples, kind.prepare(examples, "the data")
     longest = _find_max_length(model, examples, max_length)
     tokenizer = require_padding(model.tokenizer, model.network.config, kind.padding_side)
     rows = kind.encode(tokenizer, examples, longest)
-    return ScoringJob(model, kind, examples, tokenizer, rows, batch_size, longest, pad_to)
+    data = fingerprint_examples(read, labels=True)
+    return ScoringJob(model, kind, examples, tokenizer, rows, batch_size, longest, pad_to, data)
 
 
 def _find_max_length(model: Model, examples: Sequence[Example], max_length: int | None) -> int | None:

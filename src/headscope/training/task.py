@@ -42,6 +42,11 @@ class Task(ABC):
     def check(self, examples: Sequence[Example], where: str) -> None:
         """Raise InputError for examples that do not fit the task; `where` names them, such as "dev"."""
 
+    def prepare(self, examples: Sequence[Example], where: str) -> list[Example]:
+        """Return the examples with labels as the task numbers them; raise InputError as `check` does."""
+        self.check(examples, where)
+        return list(examples)
+
     @abstractmethod
     def compute_metrics(self, answers: Answers) -> dict[str, Metric]:
         """Return every metric that applies."""

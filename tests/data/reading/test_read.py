@@ -124,7 +124,7 @@ def test_the_error_for_a_missing_file_lists_its_folder(tmp_path):
         ("jsnol@a.jsonl", "No reader is called 'jsnol'. Did you mean 'jsonl'"),
         ("text:unit=word@a", "The parameter 'unit' of 'text' must be line, paragraph or file, but got 'word'"),
         ("text:units=line@a", "No parameter of 'text' is called 'units'. Did you mean 'unit'"),
-        ("jsonl:x@a", r"The reader 'jsonl' takes no parameters, but got 1 parameter: \['x'\]"),
+        ("parquet:x@a", r"The reader 'parquet' takes no parameters, but got 1 parameter: \['x'\]"),
     ],
 )
 def test_the_error_for_an_unknown_source_says_what_to_write(source, text):
@@ -137,8 +137,8 @@ def test_the_error_for_an_unknown_ending_lists_the_known_ones(tmp_path):
     with pytest.raises(InputError) as error:
         read(path)
     assert str(error.value) == (
-        f"The format of {path} is not known from its ending '.xlsx'. Known: .conll, .conllu, .csv, .jsonl, .mo, "
-        ".ndjson, .parquet, .po, .tab, .text, .tsv, .txt, .v4_auto_conll, .v4_gold_conll, .v9_auto_conll and "
+        f"The format of {path} is not known from its ending '.xlsx'. Known: .conll, .conllu, .csv, .json, .jsonl, "
+        ".mo, .ndjson, .parquet, .po, .tab, .text, .tsv, .txt, .v4_auto_conll, .v4_gold_conll, .v9_auto_conll and "
         f".v9_gold_conll. Or name the format: 'jsonl@{path}'."
     )
 
@@ -261,3 +261,20 @@ def test_ids_are_those_of_a_column_or_row_numbers(tmp_path):
 
 def test_bundled_data_is_read_by_its_name_alone():
     assert len(read("agreement_templates")) == len(read("agreement_templates:train"))
+
+
+def test_a_row_with_an_empty_label_is_unlabeled(tmp_path):
+    (tmp_path / "a.csv").write_text("text,label\nOne.,good\nTwo.,\nThree.,  \n")
+    assert [example.label for example in read(tmp_path / "a.csv")] == [0, None, None]
+    rows = [{"text": "One.", "label": 1}, {"text": "Two.", "label": ""}, {"text": "Three.", "label": None}]
+    assert [example.label for example in read(rows)] == [1, None, None]
+
+
+def test_a_tuple_of_two_texts_is_a_pair_and_a_list_is_two_texts():
+    assert [(example.text, example.pair) for example in read(("One.", "Two."))] == [("One.", "Two.")]
+    assert [(example.text, example.pair) for example in read(["One.", "Two."])] == [("One.", None), ("Two.", None)]
+    assert [(example.text, example.pair) for example in read([("One.", "Two.")])] == [("One.", "Two.")]
+    with pytest.raises(
+        InputError, match=r"A tuple of two texts is a pair, but this one has 3 texts. Give .* as a list"
+    ):
+        read(("One.", "Two.", "Three."))

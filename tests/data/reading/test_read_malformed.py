@@ -10,11 +10,11 @@ from headscope.data.reading.read import read
 GOOD = {"csv": b"id,text,label\na,One.,1\n", "tsv": b"id\ttext\tlabel\na\tOne.\t1\n", "txt": b"One.\n"}
 GOOD["jsonl"] = b'{"id": "a", "text": "One.", "label": 1}\n'
 
+ENCODING = "name the encoding of the file, such as encoding='cp1252', in the shell --encoding cp1252"
 ROWS = [  # ending, the row, what is wrong with it
     ("csv", b"b,Two.", "it has 2 fields, but there are 3 columns"),
     ("tsv", b"b\tTwo.\t1\t1", "it has 4 fields, but there are 3 columns"),
     ("csv", b"b,  ,1", "the text (column 'text') is empty"),
-    ("csv", b"b,Two.,", "the label (column 'label') is empty"),
     ("csv", b"b,Two.,one", "the label 'one' is a name, but that of line 2 is a number"),
     ("csv", b",Two.,1", "the id (column 'id') is empty"),
     ("csv", b"a,Two.,1", "the id 'a' is already that of line 2; to number the rows instead: id='row'"),
@@ -24,9 +24,9 @@ ROWS = [  # ending, the row, what is wrong with it
         b'b,"Two,1',
         "a quotation mark that opens here is never closed, so that the rest of the file is one field",
     ),
-    ("csv", b"b,Tw\xf6.,1", "byte 5 of the line, 0xF6, is not UTF-8"),
-    ("tsv", b"b\tTw\xf6.\t1", "byte 5 of the line, 0xF6, is not UTF-8"),
-    ("txt", b"\xff\xff", "byte 1 of the line, 0xFF, is not UTF-8"),
+    ("csv", b"b,Tw\xf6.,1", f"byte 5 of the line, 0xF6, is not UTF-8; {ENCODING}"),
+    ("tsv", b"b\tTw\xf6.\t1", f"byte 5 of the line, 0xF6, is not UTF-8; {ENCODING}"),
+    ("txt", b"\xff\xff", f"byte 1 of the line, 0xFF, is not UTF-8; {ENCODING}"),
     ("txt", b"Tw\0o", "byte 3 of the line is 0x00, which is no text"),
     ("jsonl", b'{"id": "b", "text": "Tw', "it is not JSON: Unterminated string starting at (character 21)"),
     ("jsonl", b'["b", "Two.", 1]', "it is a list, but an object {…} is expected"),
@@ -150,13 +150,17 @@ def test_the_error_for_an_open_quotation_mark_counts_the_lines(tmp_path):
         ("a.csv", b"\n\n", "{} has only empty lines. Was it written completely?"),
         ("a.csv", b"text,label\n", "There are no examples in {}: it has no rows."),
         ("a.tsv", b"text\ttext\n", "{}, line 1: the header has the column 'text' twice. Rename one of them."),
-        ("a.tsv", b"\ntext\n", "{}, line 1: it is empty. The first line must name the columns, in UTF-8."),
+        ("a.tsv", b"\ntext\n", "{}, line 1: it is empty. The first line must name the columns."),
         (
             "a.csv",
             b"\xff,text\n",
-            "{}, line 1: byte 1 of the line, 0xFF, is not UTF-8. The first row must name the columns.",
+            f"{{}}, line 1: byte 1 of the line, 0xFF, is not UTF-8; {ENCODING}. The first row must name the columns.",
         ),
-        ("a.txt", "One.".encode("utf-16"), "{} is UTF-16, but UTF-8 is expected. Save it as UTF-8."),
+        (
+            "a.txt",
+            "One.".encode("utf-16"),
+            "{} is UTF-16, but UTF-8 is expected. Give encoding='utf-16', in the shell --encoding utf-16.",
+        ),
     ],
 )
 def test_a_file_without_rows_is_an_error_with_either_option(tmp_path, name, content, text):

@@ -28,6 +28,13 @@ Id = Annotated[str | None, typer.Option("--id", help="Column with the id; 'row' 
 Choices = Annotated[
     list[str] | None, typer.Option("--choices", help="Column with a choice, repeated for each; or with lists of them.")
 ]
+Labels = Annotated[
+    str | None,
+    typer.Option("--labels", help="The class of each label: worst=0,best=1, or the names in order: worst,best."),
+]
+Encoding = Annotated[
+    str | None, typer.Option("--encoding", help="Encoding of a text file: latin-1, cp1252, utf-16. Default: UTF-8.")
+]
 Malformed = Annotated[str, typer.Option("--malformed", help="Rows that cannot be read: error, or skip and count.")]
 
 Model = Annotated[str | None, typer.Option("--model", help="A hub id or a folder. Default: a small BERT.")]
@@ -92,11 +99,11 @@ def name_patterns(patterns: list[str] | None) -> dict[str, str]:
     return named
 
 
-NAMES = ("text", "pair", "label", "words", "id", "choices")
+NAMES = ("text", "pair", "label", "words", "id", "choices", "labels", "encoding")
 
 
 def read_examples(source: str, options: Mapping[str, Any]) -> Any:
-    """Read the examples of a source by those of the options that name columns."""
+    """Read the examples of a source by those of the options that say how."""
     import headscope as hs
 
     columns: dict[str, Any] = {name: options[name] for name in NAMES if options.get(name)}
@@ -112,9 +119,11 @@ def column_options(
     words: Words = None,
     id: Id = None,  # noqa: A002  (the column's name everywhere)
     choices: Choices = None,
+    labels: Labels = None,
+    encoding: Encoding = None,
     malformed: Malformed = "error",
 ) -> None:
-    """Declare the options that name columns: `add_options` reads the signature."""
+    """Declare the options of reading: `add_options` reads the signature."""
 
 
 def add_options(

@@ -7,6 +7,7 @@ from typing import Any
 from headscope.core.errors import suggest_name
 from headscope.core.prose import join_words
 from headscope.core.reader import Columns, Unreadable
+from headscope.data.reading.values import type_name
 
 TEXT_PAIRS = (
     ("text", "pair"), ("sentence1", "sentence2"), ("premise", "hypothesis"), ("question1", "question2"),
@@ -23,6 +24,7 @@ IDS = ("id", "idx", "index", "sent_id")
 
 def choose_columns(requested: Columns, known: Columns, values: Mapping[str, Any]) -> Columns:
     """Return the requested columns, otherwise those that the format knows, otherwise those with common names."""
+    values = {**values, **{name: None for name in requested.used if is_nested(name, values)}}
     by_number = requested.id == "row" and "row" not in values
     requested = replace(requested, id=None) if by_number else requested
     for name in requested.used:
@@ -47,6 +49,27 @@ def choose_columns(requested: Columns, known: Columns, values: Mapping[str, Any]
         choices=requested.choices or known.choices,
         labels=known.labels,
     )
+
+
+def is_nested(name: str, values: Mapping[str, Any]) -> bool:
+    """Return whether a name such as data.review.text is that of a field in a column, and not of a column."""
+    return name not in values and "." in name and name.partition(".")[0] in values
+
+
+def read_nested(name: str, values: Mapping[str, Any]) -> Any:
+    """Return a field of an object in a column; a column may have dots in its own name, too.
+
+    >>> read_nested("data.review.text", {"data": {"review": {"text": "Good."}}})
+    'Good.'
+    """
+    if name in values:
+        return values[name]
+    first, _, rest = name.partition(".")
+    if not rest or first not in values:
+        raise Unreadable(describe_missing(name, values))
+    if not isinstance(values[first], Mapping):
+        raise Unreadable(f"'{rest}' should be a field of '{first}', but that is {type_name(values[first])}")
+    return read_nested(rest, values[first])
 
 
 def describe_difference(first: Columns, columns: Columns) -> str:

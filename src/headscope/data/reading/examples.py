@@ -1,30 +1,34 @@
 """Make examples from the rows of a table."""
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
 from headscope.core.errors import DataWarning, InputError
 from headscope.core.example import Example
+from headscope.core.prose import join_words
 from headscope.core.reader import Columns, Malformed, Record, RecordTable, Unreadable
-from headscope.data.reading.columns import choose_columns, describe_difference, describe_missing
+from headscope.data.labels import ALPHABETICAL, GIVEN, LABEL_NAME, LABEL_ORDER
+from headscope.data.reading.columns import choose_columns, describe_difference, describe_missing, is_nested, read_nested
 from headscope.data.reading.values import parse_choices, parse_id, parse_label, parse_rest, parse_text, parse_words
 
 Label = int | float | str | None
 
 
-def make_examples(table: RecordTable, columns: Columns, *, skip: bool = False) -> list[Example]:
+def make_examples(
+    table: RecordTable, columns: Columns, *, skip: bool = False, numbers: Mapping[str, int] | None = None
+) -> list[Example]:
     """Return each row as an example; with `skip`, rows that cannot be read are skipped and counted in a warning.
 
-    `columns` are the columns that the user named.
+    `columns` are the columns that the user named, `numbers` those of the classes of labels.
     """
     if table.header is not None:
         try:
             choose_columns(columns, table.columns, dict.fromkeys(table.header))
         except Unreadable as problem:
             raise InputError(f"{table.name}: {problem}.") from None
-    parser = _RowParser(table, columns)
+    parser = _RowParser(table, columns, numbers)
     drafts: list[dict[str, Any]] = []
     problems: list[str] = []
     for index, row in enumerate(table.rows):
@@ -52,8 +56,8 @@ def make_examples(table: RecordTable, columns: Columns, *, skip: bool = False) -
 class _RowParser:
     """Parses rows, and checks each against those before: the same columns, the same kind of label, a new id."""
 
-    def __init__(self, table: RecordTable, requested: Columns) -> None:
-        self.table, self.requested = table, requested
+    def __init__(self, table: RecordTable, requested: Columns, numbers: Mapping[str, int] | None) -> None:
+        self.table, self.requested, self.numbers = table, requested, numbers
         self.columns: Columns | None = None
         self.headers: set[tuple[str, ...]] = set()
         self.ids: dict[str, int] = {}
@@ -62,6 +66,7 @@ class _RowParser:
     def parse(self, index: int, row: Record | Malformed) -> dict[str, Any]:
         if isinstance(row, Malformed):
             raise Unreadable(row.problem)
+        row = self._add_nested(row)
         columns, values = self._columns(row), row.values
         words = parse_words(values, columns.words) if columns.words else None
         text = parse_text(values, columns.text, "text") if columns.text else " ".join(words or ())
@@ -80,6 +85,13 @@ class _RowParser:
         fields = {"id": name, "text": text, "pair": pair, "words": words, "label": label}
         return fields | {"columns": MappingProxyType(rest)}
 
+    def _add_nested(self, row: Record) -> Record:
+        """Return the row with the requested fields of objects as columns of their own."""
+        names = [name for name in self.requested.used if is_nested(name, row.values)]
+        if not names:
+            return row
+        return Record(row.number, {**row.values, **{name: read_nested(name, row.values) for name in names}})
+
     def _columns(self, row: Record) -> Columns:
         """Return the columns of this row, which must be those of the first row."""
         header = tuple(row.values)
@@ -97,19 +109,38 @@ class _RowParser:
 
     def _label(self, row: Record, columns: Columns, rest: dict[str, Any]) -> Label:
         if columns.label is None:
+            if self.numbers is not None:
+                raise Unreadable("labels numbers the labels, but no column holds them; name it: label=…")
             return None
         classes = columns.labels.get(columns.label)
         label = parse_label(row.values[columns.label], columns.label, classes)
         if label is None:
             return None
-        if name := label if isinstance(label, str) else classes and classes[int(label)]:
-            rest.setdefault("label_name", name)
+        name = label if isinstance(label, str) else classes[int(label)] if classes else None
+        if self.numbers is not None:
+            return self._number(label, name, columns.label, rest)
+        if name is not None:
+            rest.setdefault(LABEL_NAME, name)
+        if isinstance(label, str):
+            rest[LABEL_ORDER] = ALPHABETICAL
         kind = "a name" if isinstance(label, str) else "a number"
         number, first = self.label or (row.number, kind)
         if first != kind:
             raise Unreadable(f"the label {label!r} is {kind}, but that of {self.table.unit} {number} is {first}")
         self.label = number, first
         return label
+
+    def _number(self, label: Label, name: str | None, column: str, rest: dict[str, Any]) -> int:
+        """Return the number that the user gave a label, by its name or as it is in the data."""
+        assert self.numbers is not None
+        known = next((key for key in (name, str(label)) if key in self.numbers), None)
+        if known is None:
+            raise Unreadable(
+                f"the label (column '{column}') is {name or label!r}, but labels has {join_words(self.numbers)}"
+            )
+        rest.setdefault(LABEL_NAME, name or str(label))
+        rest[LABEL_ORDER] = GIVEN
+        return self.numbers[known]
 
 
 def _label_converter(labels: Sequence[Label]) -> Callable[[Label], Any]:

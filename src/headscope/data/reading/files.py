@@ -1,12 +1,16 @@
 """Find data files, and read their lines."""
 
-from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
+import codecs
 from collections.abc import Iterator
 from difflib import get_close_matches
 from pathlib import Path
 
 from headscope.core.errors import InputError
 from headscope.core.prose import join_words
+
+UTF8 = "utf-8"
+WIDE = ("utf-16", "utf-32", "utf-7")
+"""Encodings in which the byte of a line feed may be part of another character."""
 
 
 def find_file(path: str | Path) -> Path:
@@ -40,26 +44,57 @@ def list_folder(folder: Path) -> str:
     return join_words(_names(folder), limit=8, empty="nothing")
 
 
-def read_lines(path: Path, *, keep_ends: bool = False) -> Iterator[tuple[int, str, str | None]]:
-    """Yield the number, the text and the problem (None if there is none) of every line of a UTF-8 file.
+def read_lines(
+    path: Path, encoding: str | None = None, *, keep_ends: bool = False
+) -> Iterator[tuple[int, str, str | None]]:
+    """Yield the number, the text and the problem (None if there is none) of every line of a text file.
 
-    Only a line feed ends a line. `str.splitlines` would also split at characters that occur within texts.
+    Only a line feed ends a line. `str.splitlines` would also split at characters that occur within texts. `encoding` is
+    None for formats that are always UTF-8, and where the user can name it, its name.
     """
+    name = find_encoding(encoding or UTF8)
+    for number, line in enumerate(_split_lines(path, name, advise=encoding is not None), 1):
+        text, problem = line if isinstance(line, tuple) else _decode(line, name, advise=encoding is not None)
+        yield number, text if keep_ends else text.removesuffix("\n").removesuffix("\r"), problem
+
+
+def find_encoding(encoding: str) -> str:
+    """Return the name that Python has for an encoding of texts; raise InputError for an unknown one."""
+    try:
+        found = codecs.lookup(encoding)
+        "a".encode(found.name)  # raises LookupError for what encodes no text, such as base64
+    except (LookupError, ValueError):
+        raise InputError(
+            f"encoding={encoding!r} is not known. Common ones are utf-8, utf-16, latin-1 and cp1252."
+        ) from None
+    return UTF8 if found.name == "utf-8-sig" else found.name
+
+
+def _split_lines(path: Path, encoding: str, *, advise: bool) -> Iterator[bytes | tuple[str, str | None]]:
+    """Yield lines as bytes; as texts where a line feed is no single byte."""
+    if encoding.startswith(WIDE):
+        try:
+            with path.open(encoding=encoding, newline="\n") as file:
+                yield from ((line, None) for line in file)
+        except UnicodeError as error:
+            raise InputError(f"{path} is not {encoding.upper()}: {error}. Give another encoding.") from None
+        return
     with path.open("rb") as file:
         for number, line in enumerate(file, 1):
-            if number == 1:
-                if line.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
-                    raise InputError(f"{path} is UTF-16, but UTF-8 is expected. Save it as UTF-8.")
-                line = line.removeprefix(BOM_UTF8)
-            text, problem = _decode(line)
-            yield number, text if keep_ends else text.removesuffix("\n").removesuffix("\r"), problem
+            if number == 1 and line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+                advice = "Give encoding='utf-16', in the shell --encoding utf-16." if advise else "Save it as UTF-8."
+                raise InputError(f"{path} is UTF-16, but {encoding.upper()} is expected. {advice}")
+            yield line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
 
 
-def _decode(line: bytes) -> tuple[str, str | None]:
+def _decode(line: bytes, encoding: str, *, advise: bool) -> tuple[str, str | None]:
     try:
-        text = line.decode()
+        text = line.decode(encoding)
     except UnicodeDecodeError as error:
-        problem = f"byte {error.start + 1} of the line, 0x{line[error.start]:02X}, is not UTF-8"
+        problem = f"byte {error.start + 1} of the line, 0x{line[error.start]:02X}, is not {encoding.upper()}"
+        if advise:
+            other = "cp1252" if encoding == UTF8 else "latin-1"
+            problem += f"; name the encoding of the file, such as encoding='{other}', in the shell --encoding {other}"
         return line.decode(errors="surrogateescape"), problem
     return text, f"byte {line.index(0) + 1} of the line is 0x00, which is no text" if "\0" in text else None
 

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from importlib.resources import as_file
 from pathlib import Path
@@ -15,6 +15,7 @@ from headscope.core.prose import count_noun, join_words
 from headscope.core.reader import Columns, Reader, RecordTable
 from headscope.core.spec import canonical_name
 from headscope.data.bundled.files import bundled_file
+from headscope.data.labels import parse_labels, renumber_examples
 from headscope.data.reading.examples import make_examples
 from headscope.data.reading.files import find_file
 from headscope.data.reading.in_memory import table_from_object
@@ -29,14 +30,32 @@ def read(
     words: str | None = None,
     id: str | None = None,  # noqa: A002  (the column's name everywhere)
     choices: str | Sequence[str] | None = None,
+    labels: Mapping[Any, int] | Sequence[str] | str | None = None,
+    encoding: str | None = None,
     malformed: Literal["error", "skip"] = "error",
 ) -> list[Example]:
     """Read examples from a path, from `format:parameters@PATH`, or from a list, a pandas DataFrame or a dataset.
 
-    `text`, `pair`, `label`, `words`, `id` and `choices` name columns; if they are not given, common names are tried.
-    `text=""` reads choices without a text before them. All other columns are kept in `Example.columns`. A row that
-    cannot be read raises an error with its file, line and problem; with `malformed="skip"` such rows are skipped, and a
-    warning counts them. "sample" reads a hundred paragraphs that come with the package.
+    A row that cannot be read raises an error with its file, line and problem. All columns that are not named are kept
+    in `Example.columns`.
+
+    Parameters
+    ----------
+    source
+        A path (.csv .tsv .jsonl .json .txt .parquet), `format:parameters@PATH`, "sample" for a hundred paragraphs that
+        come with the package, a DataFrame, a dataset, or a list of texts, of pairs, of dicts or of examples. A tuple of
+        two texts is one pair; a list of two texts is two texts.
+    text, pair, label, words, id, choices
+        The names of columns; if they are not given, common names are tried. `data.review.text` is a field of an object
+        in a column. `text=""` reads choices without a text before them. A row whose label is empty is unlabeled.
+    labels
+        The number of each label's class, as {"worst": 0, "best": 1}, or the names in the order of the classes. Without
+        it, verbs that need labels compare names with those of the model's classes.
+    encoding
+        That of a text file; UTF-8 by default, with a byte order mark or without. Others are "latin-1", "cp1252" or
+        "utf-16".
+    malformed
+        "skip" skips rows that cannot be read, and a warning counts them.
 
     >>> rows = [{"review": "Good.", "stars": 5}, {"review": "Bad.", "stars": 1}]
     >>> [(example.id, example.text, example.label) for example in read(rows, text="review", label="stars")]
@@ -45,22 +64,28 @@ def read(
     if malformed not in ("error", "skip"):
         raise InputError(f"malformed={malformed!r} is neither 'error' nor 'skip'.")
     choices = choices if choices is None or isinstance(choices, str) else tuple(choices)
-    columns, skip = Columns(text, pair, label, words, id, choices), malformed == "skip"
+    columns, numbers = Columns(text, pair, label, words, id, choices), parse_labels(labels)
     if isinstance(source, Iterator):
         source = list(source)
     if isinstance(source, list | tuple) and source and all(isinstance(item, Example) for item in source):
-        return _check_examples(source, columns)
+        return _check_examples(source, columns, numbers)
     if isinstance(source, str) and source == "sample":
         with as_file(bundled_file("gap_sample.tsv")) as path:
-            return make_examples(find_table(f"gap@{path}"), columns, skip=skip)
-    named = isinstance(source, str | os.PathLike)
-    return make_examples(find_table(os.fspath(source)) if named else table_from_object(source), columns, skip=skip)
+            return make_examples(find_table(f"gap@{path}"), columns, skip=malformed == "skip", numbers=numbers)
+    if isinstance(source, str | os.PathLike):
+        table = find_table(os.fspath(source), encoding)
+    elif encoding is None:
+        table = table_from_object(_wrap_pair(source))
+    else:
+        raise InputError(f"encoding={encoding!r} is that of a file, but the texts are in memory. Leave it out.")
+    return make_examples(table, columns, skip=malformed == "skip", numbers=numbers)
 
 
 def read_texts(text: Any, pair: Any = None) -> list[Example]:
     """Return examples from a text, or from anything that `read` takes; `pair` holds a second text for each.
 
-    A string is the text itself, unless it names a data file (reviews.csv) or a format (glue:rte:dev@DIR).
+    A string is the text itself, unless it names a data file (reviews.csv) or a format (glue:rte:dev@DIR). A tuple of
+    two strings is one pair.
 
     >>> [(example.id, example.text, example.pair) for example in read_texts("The cat sat.", "It slept.")]
     [('0', 'The cat sat.', 'It slept.')]
@@ -71,6 +96,10 @@ def read_texts(text: Any, pair: Any = None) -> list[Example]:
     if pair is None:
         return examples
     pairs = read([pair] if _is_text(pair) else pair)
+    if any(second.pair is not None for second in pairs):
+        raise InputError(
+            "pair holds second texts, but pairs of texts were given there. Give one text for each, as a list."
+        )
     if len(pairs) != len(examples):
         raise InputError(f"There are {len(examples)} texts but {len(pairs)} second texts. Give one for each.")
     for example in examples:
@@ -79,11 +108,11 @@ def read_texts(text: Any, pair: Any = None) -> list[Example]:
     return [replace(first, pair=second.text) for first, second in zip(examples, pairs, strict=True)]
 
 
-def find_table(source: str) -> RecordTable:
+def find_table(source: str, encoding: str | None = None) -> RecordTable:
     """Read the table at a path or behind `name:parameters@PATH`; an existing path is always read as a path."""
     if not os.path.exists(source) and (parsed := _parse(source)):  # noqa: PTH110  (False for a text too long for a path)
         reader, path = parsed
-        return reader(path)
+        return _set_encoding(reader, encoding)(path)
     file = find_file(source)
     kinds = {f".{ending}": kind for kind in readers for ending in kind.endings}
     if file.suffix.lower() not in kinds:
@@ -91,8 +120,28 @@ def find_table(source: str) -> RecordTable:
             f"The format of {file} is not known from its ending '{file.suffix}'. Known: {join_words(sorted(kinds))}. "
             f"Or name the format: 'jsonl@{file}'."
         )
-    table: RecordTable = kinds[file.suffix.lower()]()(str(file))
-    return table
+    return _set_encoding(kinds[file.suffix.lower()](), encoding)(str(file))
+
+
+def _set_encoding(reader: Any, encoding: str | None) -> Reader:
+    """Return a reader of files in this encoding; raise InputError for one that knows its own."""
+    if encoding is not None and "encoding" not in {field.name for field in fields(reader)}:
+        name = type(reader).__name__.lower()
+        raise InputError(f"encoding={encoding!r} was given, but the format '{name}' has its own. Leave it out.")
+    chosen: Reader = reader if encoding is None else replace(reader, encoding=encoding)
+    return chosen
+
+
+def _wrap_pair(source: Any) -> Any:
+    """Return a pair of texts as the only item of a list; raise InputError for a tuple of another number of texts."""
+    if not isinstance(source, tuple) or not source or not all(isinstance(item, str) for item in source):
+        return source
+    if len(source) != 2:
+        raise InputError(
+            f"A tuple of two texts is a pair, but this one has {count_noun(len(source), 'text')}. Give several texts "
+            "as a list: [text, text]."
+        )
+    return [source]
 
 
 def _is_text(source: Any) -> bool:
@@ -107,8 +156,8 @@ def _is_text(source: Any) -> bool:
     return Path(source).suffix.lower().removeprefix(".") not in {ending for kind in readers for ending in kind.endings}
 
 
-def _check_examples(examples: Sequence[Example], columns: Columns) -> list[Example]:
-    """Check that the ids of examples are unique, and that no columns are named for them."""
+def _check_examples(examples: Sequence[Example], columns: Columns, numbers: Mapping[str, int] | None) -> list[Example]:
+    """Check that the ids of examples are unique, and that no columns are named for them; renumber their labels."""
     if columns.used:
         raise InputError(f"Columns are named ({', '.join(columns.used)}), but the list holds examples. Leave them out.")
     rows: dict[str, int] = {}
@@ -116,7 +165,7 @@ def _check_examples(examples: Sequence[Example], columns: Columns) -> list[Examp
         if example.id in rows:
             raise InputError(f"The list, row {row}: the id '{example.id}' is already that of row {rows[example.id]}.")
         rows[example.id] = row
-    return list(examples)
+    return list(examples) if numbers is None else renumber_examples(examples, numbers)
 
 
 def _parse(source: str) -> tuple[Reader, str] | None:

@@ -17,12 +17,13 @@ def read_tab_table(
     header: Sequence[str] | None = None,
     convert: Callable[[dict[str, Any]], Mapping[str, Any]] = dict,
     required: Sequence[str | None] = (),
+    encoding: str | None = None,
 ) -> RecordTable:
     """Return the rows of a file, one per line; `header` names the columns of a file without a header line.
 
     `convert` turns the texts of a row into its values, or raises Unreadable. `required` columns must exist.
     """
-    lines = read_lines(path)
+    lines = read_lines(path, encoding)
     names = tuple(header) if header is not None else _read_header(path, lines)
     if missing := [name for name in required if name and name not in names]:
         raise InputError(f"{path} has no column '{missing[0]}'. It has: {join_words(names)}. Is it the right file?")
@@ -61,5 +62,5 @@ def parse_row(
 def _read_header(path: Path, lines: Iterator[tuple[int, str, str | None]]) -> tuple[str, ...]:
     _, text, problem = next(lines, (1, "", None))
     if problem or not text.strip():
-        raise InputError(f"{path}, line 1: {problem or 'it is empty'}. The first line must name the columns, in UTF-8.")
+        raise InputError(f"{path}, line 1: {problem or 'it is empty'}. The first line must name the columns.")
     return check_header(path, text.split("\t"))

@@ -41,12 +41,10 @@ def parse_choices(values: Mapping[str, Any], names: str | tuple[str, ...]) -> tu
 
 
 def parse_label(value: Any, name: str, classes: Sequence[str] | None) -> int | float | str | None:
-    """Return a label as a number, a class name, or None for null; where the classes are known, their index."""
-    if value is None:
+    """Return a label as a number, a class name, or None where it is null or empty; of known classes their index."""
+    if value is None or (isinstance(value, str) and not value.strip()):
         return None
     where = f"the label (column '{name}')"
-    if isinstance(value, str) and not value.strip():
-        raise Unreadable(f"{where} is empty")
     number = _parse_number(value)
     if classes is not None:
         if value in classes:

@@ -10,6 +10,7 @@ from headscope.audit.balance import balance
 from headscope.core.errors import InputError
 from headscope.core.example import Example
 from headscope.core.prose import count_noun, join_words
+from headscope.data.labels import match_train
 from headscope.data.reading.read import read
 from headscope.experiments.claims import FEWEST
 from headscope.experiments.tasks import DEV_SHARE, split_by_text
@@ -93,7 +94,7 @@ def read_audit_data(
         sets = {HELD_OUT: held}
         source = f"divided: {len(train):,} to learn from, {len(held):,} to answer, and no text in both"
     else:
-        sets = {DEV: _read_named(dev, columns, text, options)[0]}
+        sets = {DEV: match_train(_read_named(dev, columns, text, options)[0], train, "dev")}
         source = "train to learn from, dev to answer"
     return AuditData(_name_source(data), train, sets, texts, "choice" if "choices" in train[0].columns else "", source)
 

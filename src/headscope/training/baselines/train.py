@@ -38,8 +38,7 @@ class TrainedBaseline:
 
     def answer(self, examples: Sequence[Example]) -> Answers:
         """Return predictions, labels, logits and margins, in the order of the examples."""
-        self.task.check(examples, "the data")
-        rows = self.task.encode(self.tokenizer, examples, self.max_length)
+        rows = self.task.encode(self.tokenizer, self.task.prepare(examples, "the data"), self.max_length)
         return predict(self.network, self.tokenizer, self.task, rows, batch_size=128)
 
 

@@ -15,7 +15,7 @@ from headscope.engine.load import find_family, load
 from headscope.engine.model import Model
 from headscope.results.stamp import fingerprint_examples
 from headscope.training.encode import require_padding
-from headscope.training.find_task import find_task
+from headscope.training.find_task import continue_task, find_task
 from headscope.training.finetuning.head import build_network, seed_all
 from headscope.training.finetuning.new_model import make_new_model
 from headscope.training.finetuning.settings import TrainingSettings
@@ -46,11 +46,12 @@ def prepare_training(
     dev = [] if dev is None else read_examples(dev, "dev")
     kind, reason = find_task(task, train)
     if dev:
-        kind.check(dev, "dev")
         _warn_overlap(train, dev)
     if isinstance(tokenizer, str):
         model, tokenizer = make_new_model(model, tokenizer, train, task=kind.name)
     base, settings = _load_base(model, tokenizer, settings)
+    kind = continue_task(kind, base.network)
+    train, dev = kind.prepare(train, "train"), kind.prepare(dev, "dev") if dev else []
     check_max_length(base, [*train, *dev], settings.max_length)
     with seed_all(settings.seed):
         network, new = build_network(base, kind, from_scratch=settings.from_scratch)

@@ -7,6 +7,7 @@ from typing import Any
 from headscope.core.errors import InputError
 from headscope.core.example import Example
 from headscope.core.prose import join_words
+from headscope.data.labels import match_labels
 from headscope.training.labels import check_labels, check_several_labels, read_class_names
 from headscope.training.metrics import Metric, count_confusions, f1, make_accuracy, make_count_metric, matthews
 from headscope.training.task import Answers, Task
@@ -14,7 +15,7 @@ from headscope.training.task import Answers, Task
 
 @dataclass(frozen=True)
 class Classification(Task):
-    """Integers from 0 as labels; `classes` are their names."""
+    """Integers from 0 as labels; `classes` are their names, by which labels with names are numbered."""
 
     classes: tuple[str, ...]
 
@@ -37,7 +38,7 @@ class Classification(Task):
         return cls(tuple(names.get(label, str(label)) for label in labels))
 
     def check(self, examples: Sequence[Example], where: str) -> None:
-        """Raise InputError unless every label is a class of the task, under the same name."""
+        """Raise InputError unless every label is the number of a class of the task."""
         check_labels(examples, where, int)
         unknown = [label for label in _distinct_labels(examples) if label not in range(len(self.classes))]
         if unknown:
@@ -46,12 +47,19 @@ class Classification(Task):
                 f"{len(self.classes) - 1} ({', '.join(self.classes)}). Leave such examples out, or train with all "
                 "classes."
             )
-        for label, name in read_class_names(examples, where).items():
-            if name != self.classes[label] and not self.classes[label].isdigit():
-                raise InputError(
-                    f"The label {label} is '{name}' in {where}, but '{self.classes[label]}' for the model. Number the "
-                    "classes alike: labels that are names are numbered in their order in each file."
-                )
+
+    def prepare(self, examples: Sequence[Example], where: str) -> list[Example]:
+        """Return the examples with the numbers of the task's classes, by name; raise InputError for other labels."""
+        check_labels(examples, where, int)
+        matched = match_labels(examples, self.classes, where)
+        self.check(matched, where)
+        return matched
+
+    def reorder(self, classes: Sequence[str]) -> "Classification":
+        """Return the task with its classes in the order of a model that has the same ones, or else as it is."""
+        lowered = [name.lower() for name in classes]
+        same = sorted(lowered) == sorted(name.lower() for name in self.classes) and len(set(lowered)) == len(lowered)
+        return Classification(tuple(classes)) if same else self
 
     def configure(self, config: Any) -> None:
         """Set the number and names of the classes."""
