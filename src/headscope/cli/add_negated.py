@@ -7,7 +7,7 @@ import typer
 from rich.console import Console
 
 from headscope.cli.shared.console import print_before_and_after, show_status
-from headscope.cli.shared.options import Choices, Id, Label, Malformed, Text, read_examples
+from headscope.cli.shared.options import Choices, Encoding, Id, Label, Labels, Malformed, Text, read_examples
 from headscope.cli.shared.output import Force
 
 
@@ -20,6 +20,8 @@ def verb(
     label: Label = None,
     id: Id = None,  # noqa: A002  (the column's name everywhere)
     choices: Choices = None,
+    labels: Labels = None,
+    encoding: Encoding = None,
     malformed: Malformed = "error",
     force: Force = False,
 ) -> None:

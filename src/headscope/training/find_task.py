@@ -5,6 +5,7 @@ from typing import Any
 
 from headscope.core.errors import InputError, unknown_name
 from headscope.core.example import Example
+from headscope.data.labels import GIVEN, LABEL_ORDER
 from headscope.training.task import Task
 from headscope.training.tasks.causal import Causal, check_causal
 from headscope.training.tasks.choice import Choice
@@ -56,11 +57,16 @@ def find_task_of_head(name: str, network: Any, examples: Sequence[Example]) -> T
     return task
 
 
-def continue_task(task: Task, network: Any) -> Task:
-    """Return the task of a model that goes on learning: with its own order of the classes, if they are the same."""
+def continue_task(task: Task, network: Any, train: Sequence[Example]) -> Task:
+    """Return the task of a model that goes on learning: with its own order of the classes, if they are the same.
+
+    Numbers that the user gave hold.
+    """
     import transformers
 
     config = network.config
+    if any(example.columns.get(LABEL_ORDER) == GIVEN for example in train):
+        return task
     if not isinstance(task, Classification) or not isinstance(network, _head_classes(transformers, task.head, config)):
         return task
     return task.reorder(_read_class_names(config))

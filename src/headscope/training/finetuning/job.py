@@ -46,11 +46,12 @@ def prepare_training(
     dev = [] if dev is None else read_examples(dev, "dev")
     kind, reason = find_task(task, train)
     if dev:
+        kind.prepare(dev, "dev")  # before the model is loaded
         _warn_overlap(train, dev)
     if isinstance(tokenizer, str):
         model, tokenizer = make_new_model(model, tokenizer, train, task=kind.name)
     base, settings = _load_base(model, tokenizer, settings)
-    kind = continue_task(kind, base.network)
+    kind = continue_task(kind, base.network, train)
     train, dev = kind.prepare(train, "train"), kind.prepare(dev, "dev") if dev else []
     check_max_length(base, [*train, *dev], settings.max_length)
     with seed_all(settings.seed):
