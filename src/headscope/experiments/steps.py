@@ -1,7 +1,6 @@
 """The steps of a study, stored in a folder and resumed from it."""
 
 import json
-import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +11,8 @@ import xarray as xr
 from headscope.core.errors import InputError
 from headscope.core.study import Progress, ProgressCallback
 from headscope.engine.progress import print_status
-from headscope.results.atomic import atomic_path
+from headscope.results.atomic import REPLACE, atomic_path
+from headscope.results.disk import remove_folder
 from headscope.results.npz import read_npz, write_npz
 from headscope.results.resume import check_resumable
 
@@ -31,8 +31,13 @@ def print_progress(progress: Progress) -> None:
 def check_facts(folder: Path, facts: Mapping[str, Any]) -> None:
     """Raise InputError if a folder holds a study, or steps of one, with other facts."""
     path = folder / FACTS
-    if path.is_file():
-        check_resumable(folder, json.loads(path.read_text(encoding="utf-8")), facts, remedy=REMEDY)
+    if not path.is_file():
+        return
+    try:
+        stored = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise InputError(f"{folder} cannot be resumed: its {FACTS} is damaged. {REPLACE.format('folder')}") from error
+    check_resumable(folder, stored, facts, remedy=REMEDY)
 
 
 def write_facts(folder: Path, facts: Mapping[str, Any]) -> None:
@@ -65,7 +70,7 @@ class Steps:
         except InputError:
             if not overwrite:
                 raise
-            shutil.rmtree(self.folder)
+            remove_folder(self.folder)
         if not (self.folder / FACTS).is_file():
             write_facts(self.folder, facts)
 

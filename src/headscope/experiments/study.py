@@ -75,9 +75,9 @@ def study(
             raise KeyboardInterrupt(
                 f"Stopped. Finished steps are stored in {folder}: run the same study again to resume it."
             ) from None
+        write_facts(folder, facts)  # first: results without facts are not resumed, nor replaced
         for part, data in results.items():
             save(data, folder / (f"{title}.nc" if part == "numbers" else f"{title}_{part}.nc"), overwrite=True)
-        write_facts(folder, facts)
     return StudyResult(results, chosen.document(results))
 
 
