@@ -27,7 +27,7 @@ from headscope.cli.shared.options import (
 )
 from headscope.cli.shared.output import Force
 from headscope.core.lens import DEFAULT_LENS
-from headscope.core.prose import count_noun
+from headscope.core.prose import count_noun, format_bytes
 from headscope.engine.progress import format_duration
 
 if TYPE_CHECKING:
@@ -141,8 +141,8 @@ def _print_estimate(
         )
     size = f"{count_noun(cost.examples, 'example')} in {count_noun(cost.batches, 'batch', 'batches')}"
     console.print(f"{size}: about {format_duration(cost.seconds)}")
-    console.print(f"memory: about {_format_bytes(cost.memory)} ({_format_bytes(cost.free_memory)} free now)")
-    console.print(f"disk: about {_format_bytes(cost.disk)} for the result and checkpoints")
+    console.print(f"memory: about {format_bytes(cost.memory)} ({format_bytes(cost.free_memory)} free now)")
+    console.print(f"disk: about {format_bytes(cost.disk)} for the result and checkpoints")
 
 
 def _print_summary(console: Console, data: "xr.Dataset") -> None:
@@ -171,9 +171,3 @@ def _summarise(data: "xr.Dataset", name: str, lens: str) -> list[str]:
     ends = (flat.idxmin().item(), flat.idxmax().item())
     cells = [f"{float(values.sel(layer=layer, head=head)):.3g} (L{layer}H{head})" for layer, head in ends]
     return [name, lens, f"{float(values.mean()):.3g}", *cells, format_range(n)]
-
-
-def _format_bytes(count: int) -> str:
-    units = ["bytes", "kB", "MB", "GB", "TB"]
-    power = min(len(units) - 1, (len(str(max(count, 1))) - 1) // 3)
-    return f"{count / 1000**power:.3g} {units[power]}"

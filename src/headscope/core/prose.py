@@ -29,6 +29,17 @@ def count_noun(count: int, noun: str, plural: str | None = None) -> str:
     return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
 
 
+def format_bytes(count: int) -> str:
+    """Return a number of bytes with its unit.
+
+    >>> format_bytes(512), format_bytes(1_234_567)
+    ('512 bytes', '1.23 MB')
+    """
+    units = ["bytes", "kB", "MB", "GB", "TB"]
+    power = min(len(units) - 1, (len(str(max(count, 1))) - 1) // 3)
+    return f"{count / 1000**power:.3g} {units[power]}"
+
+
 def format_signed(value: Any, form: str) -> str:
     """Return a number with a typographic minus, and without one where all its digits are 0.
 

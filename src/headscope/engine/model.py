@@ -10,6 +10,7 @@ import torch
 from headscope.core.catalog import HasCard
 from headscope.core.errors import InputError
 from headscope.core.family import Family
+from headscope.results.disk import raise_os_errors
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class Model(HasCard):
         """Write network, tokenizer and image processor to a folder that `hs.load` reads; for `hs.save`."""
         from headscope.engine.load import silence_transformers
 
-        with silence_transformers():
+        with silence_transformers(), raise_os_errors():
             for part in (self.network, self.tokenizer, self.processor):
                 if part is not None:
                     part.save_pretrained(folder)

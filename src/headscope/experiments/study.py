@@ -9,16 +9,18 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import xarray as xr
 
 from headscope.core.catalog import studies
-from headscope.core.errors import InputError
+from headscope.core.errors import InputError, OutputError
 from headscope.core.spec import entry_name
 from headscope.core.study import ProgressCallback, Results, Study, StudyResult, option
 from headscope.experiments.describe import describe_options, describe_study
 from headscope.experiments.seeds import combine_seeds, join_seeds
 from headscope.experiments.steps import FACTS, Steps, check_facts, print_progress, write_facts
 from headscope.experiments.summary import count_inputs, list_tasks
+from headscope.results.disk import describe_room
 from headscope.results.lock import lock_output
 from headscope.results.stamp import hash_file, read_provenance, stamp
 from headscope.results.store import refuse_existing, save
+from headscope.training.finetuning.folder import TrainingWriteError
 
 if TYPE_CHECKING:
     from headscope.engine.model import Model
@@ -71,13 +73,17 @@ def study(
     with lock_output(folder):
         try:
             results = chosen.run(model, folder, device=device, progress=callback, overwrite=overwrite)
+            write_facts(folder, facts)  # first: results without facts are not resumed, nor replaced
+            for part, data in results.items():
+                save(data, folder / (f"{title}.nc" if part == "numbers" else f"{title}_{part}.nc"), overwrite=True)
         except KeyboardInterrupt:
             raise KeyboardInterrupt(
                 f"Stopped. Finished steps are stored in {folder}: run the same study again to resume it."
             ) from None
-        write_facts(folder, facts)  # first: results without facts are not resumed, nor replaced
-        for part, data in results.items():
-            save(data, folder / (f"{title}.nc" if part == "numbers" else f"{title}_{part}.nc"), overwrite=True)
+        except OutputError as error:
+            if isinstance(error.__cause__, OSError):
+                raise OutputError(_explain_resuming(error, folder)) from error
+            raise
     return StudyResult(results, chosen.document(results))
 
 
@@ -259,6 +265,14 @@ def _describe_model(model: Any) -> str | None:
     if model is None or isinstance(model, str | Path):
         return None if model is None else str(model)
     return str(getattr(model, "spec", type(model).__name__))
+
+
+def _explain_resuming(error: OutputError, folder: Path) -> str:
+    """Return the message of a failed write with what is left, and how to resume the study."""
+    if isinstance(error, TrainingWriteError):  # of a fine-tuning, which alone would be resumed in another way
+        return f"{error.problem}, then run the same study again to resume it: finished steps are stored in {folder}."
+    kept = f"Finished steps are stored in {folder}: run the same study again to resume it."
+    return f"{error} {describe_room(folder)}. {kept}"
 
 
 def stamp_tasks(numbers: xr.Dataset, **facts: Any) -> xr.Dataset:

@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 import headscope as hs
-from headscope.core.errors import InputError, OutputError
+from headscope.core.errors import DataWarning, InputError, OutputError
 from headscope.engine.load import load
 from headscope.training.finetuning import trainer
 from headscope.training.finetuning.folder import list_steps
@@ -75,7 +75,10 @@ def test_an_incomplete_checkpoint_is_ignored(stopped_after, tmp_path):
     shutil.copytree(good, good.with_name("checkpoint-10"))
     state = good.with_name("checkpoint-10") / "trainer_state.json"
     state.write_text(state.read_text()[:100])
-    hs.finetune(tiny("bert"), labelled(14), out=tmp_path / "m", resume=True, **FAST)
+    with pytest.warns(
+        DataWarning, match=r"checkpoint-10 \(trainer_state.json is damaged\). Training goes on after step 3"
+    ):
+        hs.finetune(tiny("bert"), labelled(14), out=tmp_path / "m", resume=True, **FAST)
     assert json.loads((tmp_path / "m" / "finetune.json").read_text())["loss"][-1][0] == 12
 
 

@@ -147,8 +147,8 @@ def _make_stamp(
 
 
 def _describe_stop(folder: TrainingFolder, steps: int) -> str:
-    checkpoint, done = folder.find_checkpoint()
-    if checkpoint is None:
+    done = folder.find_last_step()
+    if not done:
         return f"Stopped before the first checkpoint. {folder.path} holds no model: start again with resume=True."
     return (
         f"Stopped. The first {done:,} of {steps:,} steps are saved in {folder.checkpoints}: resume with resume=True, "

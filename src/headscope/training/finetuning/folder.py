@@ -2,21 +2,43 @@
 
 import json
 import shutil
-from collections.abc import Mapping
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from headscope.core.errors import InputError, OutputError
-from headscope.results.atomic import atomic_path
+from headscope.core.errors import DataWarning, InputError, OutputError
+from headscope.core.prose import join_words
+from headscope.results.atomic import atomic_path, sync_folder, sync_tree
+from headscope.results.disk import explain_failed_write, raise_os_errors, remove_folder
 from headscope.results.resume import check_resumable, to_plain
+from headscope.training.finetuning.checkpoint import (
+    MANIFEST,
+    TRAINER_FILES,
+    find_defect,
+    find_step,
+    is_sealed,
+    list_checkpoints,
+    seal_checkpoint,
+)
 
 STAMP = "finetune.json"
-TRAINER_FILES = ("optimizer.pt", "scheduler.pt", "rng_state.pth", "trainer_state.json", "training_args.bin")
-"""Files of a checkpoint that only resuming needs."""
-
 UNCOMPARED = frozenset({"guessed"})
 """Facts that may differ between two parts of one run."""
+
+
+KEPT = 2
+"""How many checkpoints are kept while a model is trained: if the last one is damaged, there is another."""
+
+
+class TrainingWriteError(OutputError):
+    """A fine-tuning could not write what it has to; `problem` is what happened, without how to resume."""
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(f"{problem}, then resume with resume=True, in the shell --resume.")
+        self.problem = problem
 
 
 @dataclass(frozen=True)
@@ -57,7 +79,7 @@ class TrainingFolder:
         """
         stamp = read_stamp(self.path)
         if stamp is not None and overwrite and not resume:
-            shutil.rmtree(self.path)
+            remove_folder(self.path)
             stamp = None
         if stamp is None:
             if resume and self._has_files():
@@ -77,30 +99,79 @@ class TrainingFolder:
             lines = (f"{json.dumps(name)}: {json.dumps(value, ensure_ascii=False)}" for name, value in stamp.items())
             part.write_text("{\n " + ",\n ".join(lines) + "\n}\n", encoding="utf-8")
 
-    def find_checkpoint(self) -> tuple[Path | None, int]:
-        """Return the last complete checkpoint and its step, (None, 0) without one; delete incomplete ones."""
-        for path in sorted(self.checkpoints.glob("checkpoint-*"), key=_step, reverse=True):
-            try:
-                json.loads((path / "trainer_state.json").read_text(encoding="utf-8"))  # the trainer writes it last
-            except (OSError, ValueError):
-                shutil.rmtree(path)
-            else:
-                return path, _step(path)
-        return None, 0
+    def write_checkpoint(self, step: int, write: Callable[[], None], *, keep: bool) -> None:
+        """Let the trainer write a checkpoint and seal it; then delete all but the last two, unless all are kept."""
+        path = self.checkpoints / f"checkpoint-{step}"
+        with self._explain_failure(f"the checkpoint of step {step:,}", path):
+            write()
+            seal_checkpoint(path)
+        for older in [] if keep else list_checkpoints(self.checkpoints)[KEPT:]:
+            remove_folder(older)
 
-    def finish(self, network: Any, tokenizer: Any, stamp: Mapping[str, Any]) -> None:
-        """Write the model; the config, which makes a folder a model, and the stamp come last."""
-        write_model(network, tokenizer, self.path)
-        self.write_stamp(stamp)
-        shutil.rmtree(self.checkpoints, ignore_errors=True)
+    def find_checkpoint(self) -> tuple[Path | None, int]:
+        """Return the last complete checkpoint and its step, (None, 0) without one; delete damaged ones with a warning.
+
+        A damaged one would count as newer than those that the resumed run writes.
+        """
+        defects = {}
+        for path in list_checkpoints(self.checkpoints):
+            if (defect := find_defect(path)) is None:
+                break
+            defects[path] = defect
+            remove_folder(path)
+        last = next(iter(list_checkpoints(self.checkpoints)), None)
+        if defects:
+            resumed = f"after step {find_step(last):,}" if last else "from the beginning"
+            problems = join_words(f"{path.name} ({defect})" for path, defect in defects.items())
+            warnings.warn(
+                f"{self.checkpoints} holds what cannot be resumed: {problems}. Training goes on {resumed}.",
+                DataWarning,
+                stacklevel=4,
+            )
+        return last, find_step(last) if last else 0
+
+    def find_last_step(self) -> int:
+        """Return the step of the last checkpoint that was written to its end; 0 without one."""
+        return next((find_step(path) for path in list_checkpoints(self.checkpoints) if is_sealed(path)), 0)
+
+    def keep_step(self, network: Any, tokenizer: Any, step: int) -> None:
+        """Write the model of one step to `step-N`."""
+        path = self.path / f"step-{step}"
+        with self._explain_failure(f"the model of step {step:,}", path):
+            write_model(network, tokenizer, path)
 
     def keep_epochs(self, steps: int) -> None:
         """Copy the model of each epoch to `epoch-N`; the checkpoints stay, so that the run can still be resumed."""
-        for path in self.checkpoints.glob("checkpoint-*"):
-            epoch, rest = divmod(_step(path), steps)
+        for path in list_checkpoints(self.checkpoints):
+            epoch, rest = divmod(find_step(path), steps)
             if rest == 0:
-                ignore = shutil.ignore_patterns(*TRAINER_FILES)
-                shutil.copytree(path, self.path / f"epoch-{epoch}", ignore=ignore, dirs_exist_ok=True)
+                copy, ignore = self.path / f"epoch-{epoch}", shutil.ignore_patterns(MANIFEST, *TRAINER_FILES)
+                with self._explain_failure(f"the model of epoch {epoch}", copy):
+                    shutil.copytree(path, copy, ignore=ignore, dirs_exist_ok=True)
+
+    def finish(self, network: Any, tokenizer: Any, stamp: Mapping[str, Any]) -> None:
+        """Write the model; the config, which makes a folder a model, and the stamp come last."""
+        with self._explain_failure("the tuned model"):
+            write_model(network, tokenizer, self.path)
+            self.write_stamp(stamp)
+        shutil.rmtree(self.checkpoints, ignore_errors=True)
+
+    @contextmanager
+    def _explain_failure(self, what: str, incomplete: Path | None = None) -> Iterator[None]:
+        """Raise TrainingWriteError where a write in this block fails, and delete the incomplete folder."""
+        try:
+            with raise_os_errors():
+                yield
+        except (OSError, OutputError) as error:
+            if incomplete is not None:
+                shutil.rmtree(incomplete, ignore_errors=True)
+            cause = error if isinstance(error, OSError) else error.__cause__
+            if not isinstance(cause, OSError):
+                raise
+            reason, remedy = explain_failed_write(cause, self.path)
+            step = self.find_last_step()
+            valid = f"The checkpoint of step {step:,} is complete" if step else "There is no earlier checkpoint"
+            raise TrainingWriteError(f"Cannot write {what} to {self.path}: {reason}. {valid}. {remedy}") from error
 
     def _has_files(self) -> bool:
         return self.path.is_dir() and any(self.path.iterdir())
@@ -108,7 +179,7 @@ class TrainingFolder:
 
 def list_steps(path: Path) -> dict[int, Path]:
     """Return the folders of the models that were kept during a fine-tuning, by step."""
-    return {_step(folder): folder for folder in sorted(path.glob("step-*"), key=_step)}
+    return {find_step(folder): folder for folder in sorted(path.glob("step-*"), key=find_step)}
 
 
 def write_model(network: Any, tokenizer: Any, folder: Path) -> None:
@@ -117,11 +188,12 @@ def write_model(network: Any, tokenizer: Any, folder: Path) -> None:
     try:
         network.save_pretrained(part)
         tokenizer.save_pretrained(part)
+        sync_tree(part)
         for file in sorted(part.iterdir(), key=lambda file: file.name == "config.json"):
             file.replace(folder / file.name)
-        part.rmdir()
-    except OSError as error:
-        raise OutputError(f"Cannot write the model to {folder}: {error.strerror or error}.") from error
+        sync_folder(folder)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
 
 
 def read_stamp(path: Path) -> dict[str, Any] | None:
@@ -134,7 +206,3 @@ def read_stamp(path: Path) -> dict[str, Any] | None:
     except ValueError as error:
         raise InputError(f"{file} is damaged. Delete the folder, or give another.") from error
     return stamp
-
-
-def _step(path: Path) -> int:
-    return int(path.name.partition("-")[2])

@@ -11,7 +11,7 @@ from torch import Tensor
 from headscope.core.errors import HeadscopeError
 from headscope.data.tokenizing.encode import EncodedExample
 from headscope.engine.progress import Advance
-from headscope.training.finetuning.folder import TrainingFolder, write_model
+from headscope.training.finetuning.folder import TrainingFolder
 from headscope.training.finetuning.job import TrainingJob
 from headscope.training.predict import predict
 
@@ -45,7 +45,6 @@ def make_trainer(
         optim="adamw_torch_fused",
         use_cpu=device == "cpu",
         save_strategy="epoch",
-        save_total_limit=None if keep else 1,
         logging_steps=max(1, steps // LOSS_POINTS),
         logging_nan_inf_filter=False,
         report_to="none",
@@ -67,6 +66,10 @@ def make_trainer(
         callbacks=[hooks],
     )
     trainer.remove_callback(transformers.PrinterCallback)
+    write = trainer._save_checkpoint  # no callback is called when it fails, nor before older ones are deleted
+    trainer._save_checkpoint = lambda *inputs: folder.write_checkpoint(
+        trainer.state.global_step, lambda: write(*inputs), keep=keep
+    )
     return trainer
 
 
@@ -97,7 +100,7 @@ class Callbacks:
         step, size = (state.global_step - 1) % count_steps(self.job), self.job.settings.batch_size
         self.advance(min(size, len(self.job.train) - step * size))
         if self.folder is not None and state.global_step in self.chosen:
-            write_model(self.job.network, self.job.tokenizer, self.folder.path / f"step-{state.global_step}")
+            self.folder.keep_step(self.job.network, self.job.tokenizer, state.global_step)
         if self.saves and time.monotonic() - self.saved >= self.interval:
             self.save_started, control.should_save = time.monotonic(), True
 
