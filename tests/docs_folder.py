@@ -62,7 +62,9 @@ def prepare(folder: Path, root: Path) -> None:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).symlink_to(saved / kind, target_is_directory=True)
     pixels = np.random.default_rng(0).integers(0, 256, (24, 24, 3), dtype=np.uint8)
-    Image.fromarray(pixels).save(folder / "cat.jpg")
+    (folder / "photos").mkdir()
+    for name in ("cat.jpg", "photos/cat.jpg", "photos/dog.png"):
+        Image.fromarray(pixels).save(folder / name)
     rows = [json.dumps({"text": text, "label": int(row < 3)}) for row, text in enumerate(TEXTS)]
     for name in ("reviews.jsonl", "my.jsonl", "more.jsonl"):
         (folder / name).write_text("\n".join(rows), encoding="utf-8")

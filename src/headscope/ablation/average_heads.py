@@ -10,7 +10,7 @@ import xarray as xr
 from torch import Tensor
 
 from headscope.core.trace import Trace
-from headscope.data.reading.read import read
+from headscope.engine.batch import read_inputs
 from headscope.engine.capture import stream
 from headscope.engine.model import Model
 from headscope.engine.recording.sites import find_sites
@@ -36,7 +36,7 @@ def average_heads(
     >>> with hs.edited(model, MeanHeads("L3H7", means=means)) as changed:
     ...     trace = hs.capture(changed, "The cat sat down.")
     """
-    examples = list(read(data))
+    examples = read_inputs(model, data)
     sizes: dict[str, Any] = {"batch_size": batch_size, "max_length": max_length, "pad_to": pad_to}
     tables: dict[str, Sums] = {}
     source = None

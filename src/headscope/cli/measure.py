@@ -110,7 +110,7 @@ def _measure(options: dict[str, Any]) -> None:
         loading = {name: options[name] for name in LOAD_OPTIONS}
         model = hs.load(options["model"], **loading)
         against = None if options["against"] is None else hs.load(options["against"], **loading)
-        examples = read_examples(options["data"], options)
+        examples = _read(model, options)
     models = {"against": against, "edit": options["edit"]}
     settings = {name: options[name] for name in MEASURE_OPTIONS if options[name] not in (None, [])}
     if options["dry_run"]:
@@ -119,6 +119,13 @@ def _measure(options: dict[str, Any]) -> None:
     result = hs.measure(model, examples, **models, **settings, **{name: options[name] for name in RUN_OPTIONS})
     _print_summary(console, result)
     console.print(f"Wrote {options['out']}", soft_wrap=True)
+
+
+def _read(model: Any, options: dict[str, Any]) -> Any:
+    """Read the examples, or for a model of images an image or a folder of them."""
+    from headscope.engine.images import read_images, reads_images
+
+    return read_images(options["data"]) if reads_images(model) else read_examples(options["data"], options)
 
 
 def _check_out(options: dict[str, Any]) -> None:

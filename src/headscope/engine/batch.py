@@ -16,9 +16,17 @@ from headscope.core.example import Example
 from headscope.core.prose import count_noun, join_words
 from headscope.core.tokens import ROLES, Tokens
 from headscope.core.transfer import copy_to_host_async
+from headscope.data.reading.read import read
 from headscope.data.tokenizing.encode import Encoded, encode, pad_sequences, special_roles
 from headscope.data.tokenizing.readable import make_readable
-from headscope.engine.images import image_examples, patch_grid, patch_tokens
+from headscope.engine.images import (
+    image_examples,
+    patch_grid,
+    patch_tokens,
+    process_images,
+    read_images,
+    reads_images,
+)
 from headscope.engine.model import Model
 
 
@@ -70,10 +78,20 @@ class Inputs:
         return replace(tokens, text=text, real=real, special=tokens.special & real, segment=torch.where(real, 0, -1))
 
 
+def read_inputs(model: Model, data: Any) -> list[Example]:
+    """Return what `hs.read` reads; for a model of images an example for each image."""
+    return read_images(data) if reads_images(model) else read(data)
+
+
 def make_batches(
     model: Model, examples: Sequence[Example], size: int, *, max_length: int | None = None, pad_to: int | None = None
 ) -> Iterator[Inputs]:
     """Tokenise all examples at once, so that truncation is reported once, and split them into batches."""
+    if reads_images(model):
+        if max_length is not None or pad_to is not None:
+            raise InputError("A picture goes in whole: leave out max_length and pad_to.")
+        return _make_image_batches(model, read_images(examples), size)
+    _check_towers(model)
     is_encoder_decoder = model.network.config.is_encoder_decoder
     _check_decoder(model)
     longest = check_max_length(model, examples, max_length)
@@ -93,6 +111,15 @@ def make_batches(
             yield Inputs(arguments, tuple(examples[rows]), source, target)
 
     return batches()
+
+
+def _make_image_batches(model: Model, examples: Sequence[Example], size: int) -> Iterator[Inputs]:
+    for start in range(0, len(examples), size):
+        rows = examples[start : start + size]
+        tensors, names = process_images(model, rows)
+        inputs = inputs_from_tensors(model, tensors)
+        ids = [example.id for example in rows]
+        yield replace(inputs, examples=image_examples(model, tensors["pixel_values"], names, ids))
 
 
 def inputs_from_tensors(model: Model, batch: Mapping[str, Any], image_names: Sequence[str] = ()) -> Inputs:
@@ -260,6 +287,16 @@ def _shift_right(start: Encoded, row: Encoded, first_word: int) -> Encoded:
         word=[-1, *(word + first_word if word >= 0 else -1 for word in row.word[:end])],
         role=[*start.role, *row.role[:end]],
     )
+
+
+def _check_towers(model: Model) -> None:
+    """Raise InputError for a model of texts and images together (CLIP); a SmolVLM reads texts alone, too."""
+    towers = all(hasattr(model.network, name) for name in ("text_model", "vision_model"))
+    if towers and hasattr(model.network.config, "projection_dim"):
+        raise InputError(
+            f"A {type(model.network).__name__} reads texts and images together. Give both as a tokenised batch, as its "
+            "processor makes it: hs.capture(model, {'input_ids': …, 'pixel_values': …})."
+        )
 
 
 def _check_decoder(model: Model) -> None:

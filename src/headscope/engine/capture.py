@@ -11,10 +11,10 @@ from headscope.core.errors import InputError
 from headscope.core.target import parse_target
 from headscope.core.trace import Trace
 from headscope.core.trace.nan_attention import warn_about_nan
-from headscope.data.reading.read import read, read_texts
-from headscope.engine.batch import Inputs, inputs_from_tensors, make_batches
+from headscope.data.reading.read import read_texts
+from headscope.engine.batch import Inputs, inputs_from_tensors, make_batches, read_inputs
 from headscope.engine.gradient import allow_gradients, compute_gradients, detach_output
-from headscope.engine.images import process_images
+from headscope.engine.images import process_images, reads_images
 from headscope.engine.loss import mask_inputs
 from headscope.engine.model import Model, check_model, name_modules
 from headscope.engine.readout import find_readout
@@ -97,7 +97,8 @@ def stream(
 ) -> Iterator[Trace]:
     """Capture batch after batch, in order; only one batch is in memory at a time.
 
-    `data` is anything that `hs.read` reads, as for `measure`; the rest is as for `capture`.
+    `data` is anything that `hs.read` reads, as for `measure`, or for vision models a list of images or a folder; the
+    rest is as for `capture`.
 
     >>> [len(trace.examples) for trace in hs.stream(model, ["One.", "Two.", "Three."], batch_size=2)]
     [2, 1]
@@ -105,7 +106,7 @@ def stream(
     request = make_request(model, site, layers, heads, keep, KEEPABLE, target)
     if batch_size < 1:
         raise InputError(f"batch_size must be at least 1, but got {batch_size}.")
-    batches = make_batches(model, read(data), batch_size, max_length=max_length, pad_to=pad_to)
+    batches = make_batches(model, read_inputs(model, data), batch_size, max_length=max_length, pad_to=pad_to)
 
     def traces() -> Iterator[Trace]:
         for inputs in batches:
@@ -156,16 +157,10 @@ def prepare_inputs(model: Model, text: Any, pair: Any, *, max_length: int | None
         if has_options:
             raise InputError("A tokenised batch goes in as it is: leave out pair, max_length and pad_to.")
         return inputs_from_tensors(model, text)
-    if model.network.main_input_name == "pixel_values":
+    if reads_images(model):
         if has_options:
             raise InputError("A picture goes in whole and alone: leave out pair, max_length and pad_to.")
         return inputs_from_tensors(model, *process_images(model, text))
-    towers = all(hasattr(model.network, name) for name in ("text_model", "vision_model"))
-    if towers and hasattr(model.network.config, "projection_dim"):  # CLIP; a SmolVLM reads texts alone, too
-        raise InputError(
-            f"A {type(model.network).__name__} reads texts and images together. Give both as a tokenised batch, as its "
-            "processor makes it: hs.capture(model, {'input_ids': …, 'pixel_values': …})."
-        )
     examples = read_texts(text, pair)
     (inputs,) = make_batches(model, examples, len(examples), max_length=max_length, pad_to=pad_to)
     return inputs

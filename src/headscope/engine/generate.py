@@ -19,6 +19,7 @@ from headscope.data.reading.read import read_texts
 from headscope.data.tokenizing.encode import Encoded, encode, pad_sequences
 from headscope.engine.batch import Inputs, copy_ids_to_host, max_input_length, tokens_from_ids
 from headscope.engine.capture import make_request, record_calls
+from headscope.engine.images import check_reads_texts
 from headscope.engine.model import Model
 from headscope.engine.recording.make_trace import make_trace
 from headscope.engine.recording.recorder import AttentionCall, Recorder, check_recording
@@ -61,6 +62,7 @@ def generate(
     8
     """
     request = make_request(model, site, layers, heads, keep)
+    check_reads_texts(model, "hs.generate continues texts")
     plan = _plan(model, max_new_tokens, generate_options)
     examples = read_texts(text)
     encoded, fill = _encode_prompts(model, examples, chat), {"input_ids": plan.settings.pad_token_id}

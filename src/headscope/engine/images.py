@@ -1,9 +1,12 @@
 """Images for vision models: pixel values, patches as tokens, and the image as the model saw it."""
 
+import hashlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -14,20 +17,69 @@ from headscope.core.errors import InputError
 from headscope.core.example import Example
 from headscope.core.tokens import Tokens
 from headscope.engine.model import Model
+from headscope.results.stamp import fingerprint, hash_file
+
+IMAGE_COLUMN = "image"
+"""The column of an example that is an image."""
+
+ENDINGS = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp")
+"""Files of a folder that are read as images."""
+
+
+@dataclass(frozen=True)
+class ImageSource:
+    """A path or a PIL image, with a hash of its content, which is its text in fingerprints of data."""
+
+    source: Any
+    digest: str
+
+    def __str__(self) -> str:
+        return self.digest
+
+
+def reads_images(model: Model) -> bool:
+    """Whether images are what a model reads, and not texts."""
+    return bool(model.network.main_input_name == "pixel_values")
+
+
+def check_reads_texts(model: Model, what: str) -> None:
+    """Raise InputError for a model of images; `what` says what is done with texts, such as "scores are of texts"."""
+    if reads_images(model):
+        raise InputError(
+            f"{type(model.network).__name__} reads images, but {what}. Attention to images can be captured and "
+            "measured: hs.capture(model, 'a.png'), hs.measure(model, ['a.png', 'b.png'], statistics='entropy')."
+        )
+
+
+def read_images(images: Any) -> list[Example]:
+    """Return an example for each image: a path, a folder, a PIL image, or a list of paths and images."""
+    sources = _list_sources(images)
+    if sources and all(isinstance(source, Example) for source in sources):
+        for example in sources:
+            if not isinstance(example.columns.get(IMAGE_COLUMN), ImageSource):
+                raise InputError(
+                    f"The model reads images, but example '{example.id}' is a text. Give paths of images, PIL images, "
+                    "or a list of them."
+                )
+        return sources
+    examples = []
+    for row, source in enumerate(sources):
+        _check_source(source, row)
+        columns = MappingProxyType({IMAGE_COLUMN: ImageSource(source, _hash_image(source))})
+        examples.append(Example(str(row), _name_image(source), columns=columns))
+    return examples
 
 
 def process_images(model: Model, images: Any) -> tuple[Mapping[str, Any], list[str]]:
-    """Return the pixel values of a path, a PIL image or a list of either, and a name for each image."""
-    sources = [images] if isinstance(images, str | os.PathLike) or _is_image(images) else list(images)
-    if not sources:
-        raise InputError("There is no picture: the list is empty. Give at least one.")
+    """Return the pixel values of what `read_images` reads, and a name for each image."""
+    sources = [_find_source(item) for item in _list_sources(images)]
     if model.processor is None:
         raise InputError(
             "This model has no image processor. Give one to hs.load(…, processor=…), or pass what yours makes: "
             "{'pixel_values': …}."
         )
     opened = [_open_image(source, index) for index, source in enumerate(sources)]
-    names = ["image" if _is_image(source) else Path(source).name for source in sources]
+    names = [_name_image(source) for source in sources]
     pixels = model.processor(opened, return_tensors="pt")["pixel_values"]
     return {"pixel_values": pixels.to(model.network.dtype)}, names
 
@@ -61,7 +113,16 @@ def patch_tokens(batch: int, width: int, grid: tuple[int, int] | None) -> Tokens
     return Tokens([names] * batch, torch.ones(shape, dtype=torch.bool), special, segment, word)
 
 
-def image_examples(model: Model, pixels: Tensor, names: Sequence[str] = ()) -> tuple[Example, ...]:
+def count_patches(model: Model, example: Example) -> int:
+    """Return about how many tokens the model makes of an image."""
+    pixels = process_images(model, [example])[0]["pixel_values"]
+    rows, columns = patch_grid(model, pixels) or (16, 16)
+    return rows * columns + 1
+
+
+def image_examples(
+    model: Model, pixels: Tensor, names: Sequence[str] = (), ids: Sequence[str] | None = None
+) -> tuple[Example, ...]:
     """Return an example for each image, with the image as the model saw it and its patch grid as columns.
 
     The columns are computed on first access, and empty without an image processor, which says how pixel values were
@@ -72,8 +133,9 @@ def image_examples(model: Model, pixels: Tensor, names: Sequence[str] = ()) -> t
     if model.processor is not None and grid is not None:
         pixels = pixels.detach().clone()  # the caller may change the tensor before anyone looks
         columns = [partial(_image_column, model.processor, image, grid) for image in pixels]
-    images = enumerate(zip(names or ["image"] * len(pixels), columns, strict=True))
-    return tuple(Example.lazy(id=str(row), text=name, columns=column) for row, (name, column) in images)
+    ids = [str(row) for row in range(len(pixels))] if ids is None else ids
+    images = zip(ids, names or ["image"] * len(pixels), columns, strict=True)
+    return tuple(Example.lazy(id=name, text=text, columns=column) for name, text, column in images)
 
 
 def _image_column(
@@ -92,15 +154,51 @@ def _is_image(source: Any) -> bool:
     return hasattr(source, "convert") and hasattr(source, "getbands")  # a PIL image, recognised without importing PIL
 
 
-def _open_image(source: Any, index: int) -> Any:
-    from transformers.image_utils import load_image
+def _list_sources(images: Any) -> list[Any]:
+    """Return what was given as a list; of a folder the files that are images, by name."""
+    if isinstance(images, str | os.PathLike) and Path(images).is_dir():
+        files = sorted(path for path in Path(images).iterdir() if path.suffix.lower() in ENDINGS)
+        if not files:
+            raise InputError(f"There is no picture in the folder {images}. Known endings: {' '.join(ENDINGS)}.")
+        return files
+    single = isinstance(images, str | os.PathLike | Example) or _is_image(images)
+    sources = [images] if single else list(images) if isinstance(images, Iterable) else [images]
+    if not sources:
+        raise InputError("There is no picture: the list is empty. Give at least one.")
+    return sources
 
+
+def _find_source(item: Any) -> Any:
+    source = item.columns.get(IMAGE_COLUMN) if isinstance(item, Example) else None
+    return source.source if isinstance(source, ImageSource) else item
+
+
+def _name_image(source: Any) -> str:
+    return "image" if _is_image(source) else Path(source).name
+
+
+def _hash_image(source: Any) -> str:
+    """Return a hash of a file, or of the pixels of an image in memory."""
+    if not _is_image(source):
+        return hash_file(Path(source))
+    return fingerprint([source.mode, str(source.size), hashlib.sha256(source.tobytes()).hexdigest()])
+
+
+def _check_source(source: Any, index: int) -> None:
     if _is_image(source):
-        return source.convert("RGB")
+        return
     if not isinstance(source, str | os.PathLike):
         raise InputError(f"Cannot read item {index}, a {type(source).__name__}: it must be a path or a PIL image.")
     if not Path(source).is_file():
         raise InputError(f"There is no picture {source}. Give the path of a file here.")
+
+
+def _open_image(source: Any, index: int) -> Any:
+    from transformers.image_utils import load_image
+
+    _check_source(source, index)
+    if _is_image(source):
+        return source.convert("RGB")
     try:
         return load_image(str(source))
     except Exception as error:

@@ -9,6 +9,7 @@ from headscope.core.lens import view
 from headscope.core.maps import Maps
 from headscope.data.reading.read import read
 from headscope.engine.capture import capture
+from headscope.engine.images import check_reads_texts
 from headscope.engine.model import Model
 from headscope.patterns.labels.labelled_maps import PatternMap, Source
 
@@ -23,6 +24,7 @@ def sample_maps(
     max_length: int | None = None,
 ) -> Iterator[PatternMap]:
     """Sample maps without replacement, uniformly over texts, lenses, layers and heads."""
+    check_reads_texts(model, "the labelled maps are of texts")
     examples = read(data)
     first = capture(model, [examples[0]], keep="attention", max_length=max_length)
     heads = [(layer, head) for layer in first.layers for head in first.heads]

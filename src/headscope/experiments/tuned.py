@@ -14,6 +14,7 @@ import xarray as xr
 from headscope.core.errors import DataWarning, InputError, suggest_name
 from headscope.core.example import Example, sample_examples
 from headscope.core.prose import count_noun
+from headscope.data.labels import LABEL_NAME
 from headscope.engine.batch import check_max_length
 from headscope.engine.capture import capture
 from headscope.engine.fingerprint import fingerprint_model
@@ -225,7 +226,9 @@ def find_tuned_folder(tuned: str | None, task: str, count: int) -> Path | None:
 
 
 def number_by_model(examples: Sequence[Example], folder: Path, where: str) -> list[Example]:
-    """Return the examples with their labels numbered as a tuned classifier numbers its classes."""
+    """Return the examples with labels that have names numbered as a tuned classifier numbers its classes."""
+    if not any(LABEL_NAME in example.columns for example in examples):
+        return list(examples)
     network = load(folder, device="cpu").network
     task = find_task_of_head("auto", network, examples)
     return task.prepare(examples, where) if task.name == "classification" else list(examples)

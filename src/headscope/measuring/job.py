@@ -10,11 +10,11 @@ import torch
 from headscope.core.errors import DataWarning, InputError
 from headscope.core.example import Example, sample_examples, tabulate_examples
 from headscope.core.spec import to_spec
-from headscope.data.reading.read import read
 from headscope.data.tagging.tag import tag_examples
-from headscope.engine.batch import Inputs, make_batches
+from headscope.engine.batch import Inputs, make_batches, read_inputs
 from headscope.engine.edited import describe_edits, make_edits
 from headscope.engine.fingerprint import fingerprint_model
+from headscope.engine.images import check_reads_texts
 from headscope.engine.model import Model, check_model
 from headscope.engine.recording.sites import find_sites
 from headscope.measuring.observe import Observer, States
@@ -51,7 +51,7 @@ def prepare_job(
     """Select the examples, tag them where needed, and plan the batches."""
     _check_models(model, against, settings)
     part, parts = parse_shard(settings.shard)
-    examples = sample_examples(read(data), settings.limit, settings.seed)
+    examples = sample_examples(read_inputs(model, data), settings.limit, settings.seed)
     data_facts = {
         "data": fingerprint_examples(examples),
         "labels": fingerprint_labels(examples),
@@ -61,6 +61,7 @@ def prepare_job(
     if not examples:
         raise InputError(f"Shard {part}/{parts} is empty: there are fewer examples than shards. Use fewer shards.")
     if settings.uses_words:
+        check_reads_texts(model, "words are parts of texts, and one of the statistics or units needs them")
         examples = tag_examples(examples, settings.tagger)
     elif settings.tagger != "auto":
         raise InputError(f"tagger={settings.tagger!r} was given, but no statistic needs tags. Leave it out.")
@@ -96,7 +97,8 @@ def _make_inputs(observer: Observer, examples: tuple[Example, ...]) -> tuple[Inp
     if not rest:
         return inputs, None
     (second,) = rest
-    if not torch.equal(inputs.tensors["input_ids"].cpu(), second.tensors["input_ids"].cpu()):
+    name = observer.model.network.main_input_name
+    if name not in second.tensors or not torch.equal(inputs.tensors[name].cpu(), second.tensors[name].cpu()):
         raise InputError(
             f"The two models read different tokens, for instance in example '{inputs.examples[0].id}': their "
             "tokenizers differ. Compare models that share a tokenizer."

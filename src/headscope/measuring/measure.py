@@ -49,8 +49,9 @@ def measure(
 ) -> xr.Dataset:
     """Measure statistics of every head over a dataset, through one lens or several.
 
-    `data` is anything that `hs.read` reads: a path, "glue:rte:dev@DIR", examples, texts or pairs. `statistics` and
-    `lens` are names, specs such as "offsets:reach=4", entries, or lists of them. `against` is a second model with the
+    `data` is anything that `hs.read` reads: a path, "glue:rte:dev@DIR", examples, texts or pairs; for vision models
+    (ViT) a list of paths and PIL images, or a folder. `statistics` and `lens` are names, specs such as
+    "offsets:reach=4", entries, or lists of them. `against` is a second model with the
     same tokenizer, for statistics that compare two models; `edit` changes the first model while it runs.
     `engine="ray"` distributes the batches over `workers` processes. With `out` (.nc .zarr .csv .parquet, or .state to
     merge with other shards) a checkpoint is written beside it every few seconds, and `resume=True` resumes from it. A

@@ -15,6 +15,7 @@ from headscope.core.errors import InputError
 from headscope.core.example import Example
 from headscope.data.tokenizing.encode import tokenise, warn_truncated
 from headscope.engine.batch import check_max_length
+from headscope.engine.images import count_patches, reads_images
 from headscope.engine.model import Model
 from headscope.results import stamp
 
@@ -107,6 +108,8 @@ def parse_shard(shard: str | tuple[int, int] | None) -> tuple[int, int]:
 
 def count_tokens(model: Model, examples: Sequence[Example], max_length: int | None) -> list[int]:
     """Return the number of tokens of each example as the model reads it; warn about texts that will be truncated."""
+    if reads_images(model):
+        return [count_patches(model, examples[0])] * len(examples)
     if model.tokenizer is None:
         raise InputError("This model has no tokenizer, so no text can be measured. Give one: hs.load(…, tokenizer=…).")
     longest = check_max_length(model, examples, max_length)

@@ -19,6 +19,7 @@ from headscope.data.reading.read import read
 from headscope.data.tagging.tag import tag_examples
 from headscope.engine.edited import make_edits
 from headscope.engine.fingerprint import fingerprint_model
+from headscope.engine.images import check_reads_texts
 from headscope.engine.load import load, silence_transformers
 from headscope.engine.model import Model, check_model
 from headscope.engine.progress import show_progress
@@ -72,6 +73,7 @@ def probe(
     1.0
     """
     check_model(model)
+    check_reads_texts(model, "probes are of the words of texts")
     entry, settings = probes.make(probe), make_stream_settings(lens, query, edit, **options)
     halves = _read_halves(entry, data, train, settings)
     models = [model, randomize(model, settings.seed)] if random_weights else [model]

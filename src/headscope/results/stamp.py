@@ -96,11 +96,12 @@ def fingerprint_code(kind: type) -> str:
 
 
 def fingerprint_examples(examples: Iterable[Example], *, labels: bool = False) -> str:
-    """Return a hash of ids, texts and words, and of the tags or, with `labels`, of the labels and choices."""
+    """Return a hash of ids, texts, words and images, and of the tags or, with `labels`, of the labels and choices."""
 
     def parts(example: Example) -> Iterator[str]:
         yield from (example.id, example.text, example.pair or "", "\x01".join(example.words or ()))
         columns = example.columns
+        yield from (columns["image"].digest,) if hasattr(columns.get("image"), "digest") else ()
         yield from (repr(example.label), *map(str, columns.get("choices", ()))) if labels else columns.get("tags", ())
 
     return fingerprint(part for example in examples for part in parts(example))

@@ -13,6 +13,7 @@ from headscope.data.labels import name_labels
 from headscope.data.tokenizing.encode import EncodedExample
 from headscope.engine.batch import check_max_length
 from headscope.engine.edited import edit_if_any
+from headscope.engine.images import check_reads_texts
 from headscope.engine.load import load
 from headscope.engine.model import Model, check_model
 from headscope.results.stamp import fingerprint_examples
@@ -79,6 +80,7 @@ def prepare_scoring(
     if model is None or isinstance(model, str | Path):
         model = load(model)
     check_model(model)
+    check_reads_texts(model, "scores are those of texts")
     examples = read_examples(data, "the data")
     kind = find_task_of_head(task, model.network, examples)
     read, examples = examples, kind.prepare(examples, "the data")

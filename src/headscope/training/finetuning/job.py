@@ -11,6 +11,7 @@ from headscope.data.reading.read import read
 from headscope.data.tokenizing.encode import EncodedExample
 from headscope.engine.batch import check_max_length
 from headscope.engine.fingerprint import fingerprint_model
+from headscope.engine.images import check_reads_texts
 from headscope.engine.load import find_family, load
 from headscope.engine.model import Model
 from headscope.results.stamp import fingerprint_examples
@@ -51,6 +52,7 @@ def prepare_training(
     if isinstance(tokenizer, str):
         model, tokenizer = make_new_model(model, tokenizer, train, task=kind.name)
     base, settings = _load_base(model, tokenizer, settings)
+    check_reads_texts(base, "hs.finetune trains on texts")
     kind = continue_task(kind, base.network, train)
     train, dev = kind.prepare(train, "train"), kind.prepare(dev, "dev") if dev else []
     check_max_length(base, [*train, *dev], settings.max_length)
