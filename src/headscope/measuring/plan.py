@@ -14,6 +14,7 @@ import torch
 from headscope.core.errors import InputError
 from headscope.core.example import Example
 from headscope.data.tokenizing.encode import tokenise, warn_truncated
+from headscope.data.tokenizing.shorten import COUNTED, shorten_examples
 from headscope.engine.batch import check_max_length
 from headscope.engine.images import count_patches, reads_images
 from headscope.engine.model import Model
@@ -115,10 +116,11 @@ def count_tokens(model: Model, examples: Sequence[Example], max_length: int | No
     longest = check_max_length(model, examples, max_length)
     paired = not model.network.config.is_encoder_decoder
     lengths = []
+    short = shorten_examples(model.tokenizer, examples, longest, use_pair=paired, longer_than=COUNTED)
     for start in range(0, len(examples), CHUNK):
-        chunk = examples[start : start + CHUNK]
+        chunk = short[start : start + CHUNK]
         texts = [list(example.words) if example.words is not None else example.text for example in chunk]
         rows = tokenise(model.tokenizer, texts, [example.pair if paired else None for example in chunk])
         lengths += [len(row["input_ids"]) for row in rows]
-    warn_truncated(examples, lengths, longest, "will be truncated", stacklevel=4)
+    warn_truncated(examples, lengths, longest, "will be truncated", shortened=short, stacklevel=4)
     return [min(length, longest) if longest else length for length in lengths]

@@ -16,6 +16,7 @@ from headscope.core.lazy import LazyFields
 from headscope.core.prose import join_words
 from headscope.core.tokens import ROLES, Tokens
 from headscope.data.tokenizing.readable import make_readable
+from headscope.data.tokenizing.shorten import COUNTED, shorten_examples
 from headscope.data.tokenizing.words import Span
 
 EncodedExample = Mapping[str, Any]
@@ -49,10 +50,12 @@ def encode(
     """
     if tokenizer is None:
         raise InputError("This model has no tokenizer. Give one to hs.load(…, tokenizer=…), or pass a tokenised batch.")
-    rows = [_encode(tokenizer, example, None, use_pair, add_special) for example in examples]
+    short = shorten_examples(tokenizer, examples, max_length, use_pair=use_pair, longer_than=COUNTED)
+    rows = [_encode(tokenizer, example, None, use_pair, add_special) for example in short]
     lengths = [len(row.special) for row in rows]
-    for index in warn_truncated(examples, lengths, max_length, "were truncated", stacklevel=5):
-        rows[index] = _encode(tokenizer, examples[index], max_length, use_pair, add_special)
+    for index in warn_truncated(examples, lengths, max_length, "were truncated", shortened=short, stacklevel=5):
+        (example,) = shorten_examples(tokenizer, [short[index]], max_length, use_pair=use_pair)
+        rows[index] = _encode(tokenizer, example, max_length, use_pair, add_special)
     _check(tokenizer, examples, rows)
     return rows
 
@@ -90,12 +93,23 @@ def tokenise(
 
 
 def warn_truncated(
-    examples: Sequence[Example], lengths: Sequence[int], max_length: int | None, verb: str, *, stacklevel: int
+    examples: Sequence[Example],
+    lengths: Sequence[int],
+    max_length: int | None,
+    verb: str,
+    *,
+    shortened: Sequence[Example] | None = None,
+    stacklevel: int,
 ) -> list[int]:
-    """Warn of texts with more than `max_length` tokens, and return their indices."""
+    """Warn of texts with more than `max_length` tokens, and return their indices.
+
+    Of those that were tokenised `shortened`, the number of characters is given, because that of tokens is not known.
+    """
     long = [index for index, length in enumerate(lengths) if max_length and length > max_length]
     if long:
-        names = join_words((f"'{examples[index].id}' ({lengths[index]})" for index in long), limit=3)
+        short = {index for index in long if shortened is not None and shortened[index] is not examples[index]}
+        sizes = {index: _describe_size(examples[index]) if index in short else lengths[index] for index in long}
+        names = join_words((f"'{examples[index].id}' ({sizes[index]})" for index in long), limit=3)
         warnings.warn(
             f"{len(long)} of {len(examples)} texts are longer than {max_length} tokens and {verb}: {names}. Truncated "
             "tokens are not part of any result.",
@@ -103,6 +117,10 @@ def warn_truncated(
             stacklevel=stacklevel,
         )
     return long
+
+
+def _describe_size(example: Example) -> str:
+    return f"{len(example.text) + len(example.pair or ''):,} characters"
 
 
 def pad_sequences(

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from headscope.core.example import Example
+from headscope.data.tokenizing.shorten import shorten_examples
 
 
 def split_running_text(
@@ -17,6 +18,8 @@ def split_running_text(
     if not getattr(tokenizer, "is_fast", False):
         return _space_out(tokens)
     truncated = max_length == len(tokens)
+    if truncated:
+        (example,) = shorten_examples(tokenizer, [example], max_length, use_pair=use_pair)
     words = None if example.words is None else list(example.words)
     encoding = tokenizer(
         example.text if words is None else words,

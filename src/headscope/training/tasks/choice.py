@@ -10,8 +10,8 @@ from torch import Tensor
 from headscope.core.errors import InputError
 from headscope.core.example import Example
 from headscope.core.prose import join_words
-from headscope.data.tokenizing.encode import EncodedExample, tokenise, warn_truncated
-from headscope.training.encode import pad_rows
+from headscope.data.tokenizing.encode import EncodedExample
+from headscope.training.encode import pad_rows, tokenise_examples
 from headscope.training.labels import check_labels, check_several_labels
 from headscope.training.metrics import Metric, make_accuracy
 from headscope.training.task import Answers, Draw, Task
@@ -68,12 +68,12 @@ class Choice(Task):
     def encode(self, tokenizer: Any, examples: Sequence[Example], max_length: int | None) -> list[EncodedExample]:
         """Return the token ids of the text with each of its choices."""
         alone = not any(example.text.strip() for example in examples)
-        inputs = [(example, choice) for example in examples for choice in example.columns["choices"]]
-        texts: list[str | list[str]] = [choice if alone else example.text for example, choice in inputs]
-        pairs = [None if alone else choice for _, choice in inputs]
-        lengths = [len(row["input_ids"]) for row in tokenise(tokenizer, texts, pairs)]
-        warn_truncated([example for example, _ in inputs], lengths, max_length, "were truncated", stacklevel=4)
-        rows = tokenise(tokenizer, texts, pairs, max_length=max_length)
+        inputs = [
+            Example(example.id, choice if alone else example.text, None if alone else choice)
+            for example in examples
+            for choice in example.columns["choices"]
+        ]
+        rows = tokenise_examples(tokenizer, inputs, max_length, stacklevel=5)
         groups = [rows[start : start + self.choices] for start in range(0, len(rows), self.choices)]
         return [{"parts": group, "labels": example.label} for group, example in zip(groups, examples, strict=True)]
 
