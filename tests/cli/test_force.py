@@ -1,4 +1,4 @@
-"""No verb replaces what exists, unless it is told to."""
+"""No verb replaces results, reports or models that exist, unless it is told to; figures are replaced."""
 
 import pytest
 import typer
@@ -39,7 +39,6 @@ def paths(tmp_path):
 
 VERBS = {
     "compare": (("a.nc", "b.nc"), "x.nc"),
-    "draw": (("a.nc", "heads", "--variable", "entropy"), "x.pdf"),
     "report": (("a.nc",), "x"),
 }
 
@@ -60,6 +59,16 @@ def test_what_exists_is_replaced_only_with_force(headscope, paths, verb, monkeyp
     done = headscope(*other, "--force")
     assert done.returncode == 0, done.stderr
     assert content(paths / out) != before
+
+
+def test_a_figure_that_exists_is_replaced(headscope, paths, monkeypatch):  # noqa: F811
+    monkeypatch.chdir(paths)
+    before = None
+    for result in ("a.nc", "b.nc"):
+        done = headscope("draw", result, "heads", "--variable", "entropy", "-o", "x.pdf")
+        assert done.returncode == 0, done.stderr
+        assert content(paths / "x.pdf") != before
+        before = content(paths / "x.pdf")
 
 
 def test_a_result_that_exists_is_refused_before_the_model_is_loaded(headscope, paths, monkeypatch):  # noqa: F811

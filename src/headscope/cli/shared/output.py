@@ -15,7 +15,9 @@ FigureOut = Annotated[
         "--out", "-o", help="Output file: a figure (.pdf .svg .png .html) or the numbers (.nc). May be repeated."
     ),
 ]
-Force = Annotated[bool, typer.Option("--force", help="Replace what exists at the path of --out.")]
+Force = Annotated[
+    bool, typer.Option("--force", help="Replace what exists at the path of --out; a figure is replaced anyway.")
+]
 
 FIGURE_SUFFIXES = (".pdf", ".svg", ".png", ".html", ".nc")
 
