@@ -216,3 +216,18 @@ def test_a_result_says_what_was_counted():
     assert {'"variant": "either"', '"min_count": 5', '"kind": "choice"'} <= set(
         data.attrs["headscope"].strip("{}").split(", ")
     )
+
+
+def test_a_pattern_that_would_take_years_is_stopped(monkeypatch):
+    monkeypatch.setattr("headscope.audit.occurrences.TIME_LIMIT", 0.01)
+    examples = [Example("0", "a" * 99 + "b", label=0), Example("1", "ab", label=1)]
+    with pytest.raises(
+        InputError, match=r"pattern 'slow' takes more than 0.01 seconds on one text.* such as \(a\+\)\+"
+    ):
+        cues(examples, ngrams=(), patterns={"slow": "(a|aa)+$"})
+
+
+def test_repeats_of_repeats_end():
+    examples = [Example("0", "a" * 60 + "b", label=0), Example("1", "aa", label=1)]
+    data = cues(examples, ngrams=(), patterns={"nested": "(a+)+$"})
+    assert data.sel(cue="nested")["applicability"].item() == 1

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import regex
 
 from headscope.audit.words import EncodedTexts, Integers, encode_texts, normalize_text
 from headscope.core.errors import InputError
@@ -14,6 +15,9 @@ Text = str | tuple[str, ...]
 
 MAX_LENGTH = 9
 """The most words of a cue."""
+
+TIME_LIMIT = 10.0
+"""Seconds that a pattern may take on one text: patterns such as (a|aa)+$ would take years."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +44,7 @@ def find_occurrences(
     check_ngrams(ngrams, patterns)
     encoded = encode_texts(texts)
     parts = [_find_ngrams(encoded, groups, length) for length in sorted(set(ngrams))]
-    parts += [_find_pattern(texts, groups, name, regex) for name, regex in patterns.items()]
+    parts += [_find_pattern(texts, groups, name, pattern) for name, pattern in patterns.items()]
     for part in parts[len(set(ngrams)) :]:
         if any(part.names[0] in other.names for other in parts[: len(set(ngrams))]):
             raise InputError(f"The name of the pattern '{part.names[0]}' is also a word of the texts. Rename it.")
@@ -72,8 +76,9 @@ def check_patterns(patterns: Mapping[str, str] | Iterable[str]) -> dict[str, str
     named = dict(patterns) if isinstance(patterns, Mapping) else {f"/{pattern}/": pattern for pattern in patterns}
     for name, pattern in named.items():
         try:
-            matches_empty = re.compile(pattern).search("") is not None
-        except re.error as error:
+            re.compile(pattern)  # the syntax is that of re, whose words for errors are plainer
+            matches_empty = regex.compile(pattern).search("") is not None
+        except (re.error, regex.error) as error:
             raise InputError(f"The pattern {pattern!r} is no regular expression: {error}.") from None
         if matches_empty:
             raise InputError(f"The pattern '{name}' matches an empty text, so that it is in every text. Change it.")
@@ -103,8 +108,14 @@ def _find_ngrams(encoded: EncodedTexts, groups: Integers, length: int) -> Occurr
 
 def _find_pattern(texts: Sequence[Text], groups: Integers, name: str, pattern: str) -> Occurrences:
     """Return the texts that match a pattern, in lower case and with straight apostrophes."""
-    search = re.compile(pattern).search
+    search = regex.compile(pattern).search
     plain = (text if isinstance(text, str) else " ".join(text) for text in texts)
-    found = np.array([search(normalize_text(text)) is not None for text in plain], bool)
+    try:
+        found = np.array([search(normalize_text(text), timeout=TIME_LIMIT) is not None for text in plain], bool)
+    except TimeoutError:
+        raise InputError(
+            f"The pattern '{name}' takes more than {TIME_LIMIT:g} seconds on one text, because it can match in very "
+            "many ways. Write it without repeats of what repeats or overlaps, such as (a+)+ or (a|aa)+."
+        ) from None
     matching = np.unique(groups[found])
     return Occurrences(matching, np.zeros_like(matching), (name,), np.zeros(1, np.int64))
