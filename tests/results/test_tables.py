@@ -9,7 +9,7 @@ import pytest
 from headscope.core.errors import DataWarning, OutputError
 from headscope.results.compare import compare
 from headscope.results.store import save
-from headscope.results.tables import means_table, rows_table
+from headscope.results.tables import means_table, rows_table, write_cells
 from tests.figures.data import dataset, measured
 
 FIRST = ["lens", "site", "layer", "head", "type", "variable", "value", "sd", "n", "low", "high"]
@@ -102,3 +102,26 @@ def test_datasets_that_are_no_table_raise(tmp_path):
     with pytest.raises(OutputError, match="There is nothing to write: this Dataset has no variables"):
         means_table(measured()[[]])
     assert not list(tmp_path.iterdir())
+
+
+FORMULAS = ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\tx", "\rx", "'=1", "''-x"]
+
+
+def test_no_text_of_a_table_is_a_formula_to_a_spreadsheet(tmp_path):
+    texts = [*FORMULAS, "a=b", "'quoted'", "-0.5", "-"]
+    data = measured(types=texts, rows=False)
+    path = save(data, tmp_path / "table.csv")
+    table = pd.read_csv(path, dtype=str, keep_default_na=False)
+    written = list(dict.fromkeys(table["type"][table["variable"] == "token_types"]))
+    assert written == [*(f"'{text}" for text in FORMULAS), "a=b", "'quoted'", "-0.5", "'-"]
+    assert [text[1:] if text not in texts else text for text in written] == texts
+    numbers = table["value"].astype(float)
+    assert (numbers < 0).any()  # negative numbers are numbers
+    np.testing.assert_allclose(numbers, means_table(data)["value"])
+
+
+def test_labels_and_names_of_columns_are_guarded_too(tmp_path):
+    index = pd.MultiIndex.from_tuples([("=a", 1), ("b", -2)], names=["=cue", "n"])
+    frame = pd.DataFrame({"@x": ["-a", "b"], "y": [-1, 2.5]}, index=index)
+    write_cells(frame, tmp_path / "a.csv", index=True)
+    assert (tmp_path / "a.csv").read_text() == "'=cue,n,'@x,y\n'=a,1,'-a,-1.0\nb,-2,b,2.5\n"

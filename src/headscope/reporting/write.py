@@ -9,6 +9,7 @@ from headscope.plotting.export import render, write_figure
 from headscope.reporting.html_page import GENERATOR, MAX_SVG_BYTES, document_to_html
 from headscope.reporting.latex_table import table_to_latex
 from headscope.results.atomic import REPLACE, atomic_path
+from headscope.results.tables import write_cells
 
 Kind = TypeVar("Kind", Table, Picture)
 
@@ -37,7 +38,7 @@ def _write_tables(document: Document, part: Path) -> None:
         for name, frame in frames.items():
             if frame is not None:
                 index = any(label is not None for label in frame.index.names)
-                frame.to_csv(folder / name, index=index, lineterminator="\n", encoding="utf-8")
+                write_cells(frame, folder / name, index=index)
         (folder / f"{table.name}.tex").write_text(table_to_latex(table), encoding="utf-8", newline="\n")
 
 

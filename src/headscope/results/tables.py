@@ -1,11 +1,13 @@
 """Measured results as tidy tables, one row per number, for spreadsheets, R and other tools."""
 
+import re
 import warnings
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import xarray as xr
+from pandas.api.types import is_numeric_dtype
 
 from headscope.core.errors import DataWarning, OutputError, require_package
 from headscope.results.select import SUFFIXES, main_variables, restore_axes
@@ -43,7 +45,42 @@ def rows_table(data: xr.Dataset) -> pd.DataFrame:
 
 def write_csv(data: xr.Dataset, name: str, part: Path) -> None:
     """Write a table as comma-separated text, numbers in full precision, without provenance."""
-    _table_for(data, name).to_csv(part, index=False, lineterminator="\n", encoding="utf-8")
+    write_cells(_table_for(data, name), part, index=False)
+
+
+def write_cells(frame: pd.DataFrame, path: Path, *, index: bool) -> None:
+    """Write a table as comma-separated text, in which no text is a formula to a spreadsheet (`guard_cell`)."""
+    guarded = frame.apply(lambda column: column if is_numeric_dtype(column) else column.map(guard_cell))
+    guarded.columns, guarded.index = _guard_labels(frame.columns), _guard_labels(frame.index)
+    guarded.to_csv(path, index=index, lineterminator="\n", encoding="utf-8")
+
+
+def guard_cell(value: Any) -> Any:
+    """Return a text that a spreadsheet would take for a formula with an apostrophe before it; all else as it is.
+
+    A spreadsheet runs cells that begin with =, +, -, @, a tab or a carriage return. Numbers are no formulas. Texts with
+    apostrophes before such a character get one more, so that removing one gives the original.
+
+    >>> [guard_cell(value) for value in ("=1+1", "-0.5", -0.5, "'@home", "a=b")]
+    ["'=1+1", '-0.5', -0.5, "''@home", 'a=b']
+    """
+    if not isinstance(value, str) or not _FORMULA.match(value):
+        return value
+    try:
+        float(value)
+    except ValueError:
+        return f"'{value}"
+    return value
+
+
+_FORMULA = re.compile(r"'*[=+\-@\t\r]")
+
+
+def _guard_labels(labels: pd.Index) -> pd.Index:
+    if isinstance(labels, pd.MultiIndex):
+        rows = [tuple(map(guard_cell, row)) for row in labels]
+        return pd.MultiIndex.from_tuples(rows, names=list(map(guard_cell, labels.names)))
+    return labels.map(guard_cell).rename(guard_cell(labels.name))
 
 
 def write_parquet(data: xr.Dataset, name: str, part: Path) -> None:
