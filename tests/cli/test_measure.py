@@ -49,7 +49,7 @@ def test_shards_are_measured_and_merged(headscope, model, reviews, tmp_path):  #
     assert headscope(*command, "-o", tmp_path / "whole.nc").returncode == 0
     merged, whole = (open_result(tmp_path / f"{name}.nc") for name in ("merged", "whole"))
     xr.testing.assert_allclose(merged, whole, atol=1e-6)
-    assert list(whole["lens"].values) == ["effective"]  # by default, as everywhere
+    assert list(whole["lens"].values) == ["raw", "effective"]  # by default
     missing = headscope("merge", tmp_path / "s1.state", "-o", tmp_path / "one.nc")
     assert missing.returncode == 2
     assert "2 of 3 shards are missing: 2/3 and 3/3" in missing.stderr

@@ -11,7 +11,6 @@ from headscope.cli.main import app
 from headscope.cli.shared.shell_words import ALIASES
 from headscope.cli.study import study_options
 from headscope.core.catalog import studies
-from headscope.core.lens import DEFAULT_LENS
 from headscope.measuring.settings import MeasureSettings
 from headscope.measuring.word_stream import StreamSettings
 from headscope.training.finetuning.settings import TrainingSettings
@@ -132,9 +131,17 @@ def test_the_options_of_a_study_are_its_parameters(name):
         assert hint.__metadata__[0].default == f"--{parameter.replace('_', '-')}"  # where typer keeps the first name
 
 
-def test_the_lens_is_the_same_by_default_everywhere():
-    defaults = [inspect.signature(verb).parameters["lens"].default for verb in (hs.view, hs.measure)]
-    assert [*defaults, shell_options("show")["lens"]] == [DEFAULT_LENS] * 3
+def test_several_lenses_are_raw_and_effective_by_default_one_of_a_probe_is_raw_and_a_view_names_its_own():
+    verbs = (hs.measure, hs.probe, hs.view)
+    defaults = {verb.__name__: inspect.signature(verb).parameters["lens"].default for verb in verbs}
+    assert defaults == {"measure": ("raw", "effective"), "probe": "raw", "view": "effective"}
+    assert shell_options("show")["lens"] == "effective"
+
+
+@pytest.mark.parametrize(("verb", "default"), [("measure", "raw and effective"), ("probe", "raw")])
+def test_the_help_of_the_shell_says_the_lens(verb, default):
+    (option,) = (option for option in typer.main.get_command(app).commands[verb].params if option.name == "lens")
+    assert option.help.endswith(f"Default: {default}.")
 
 
 def test_the_figure_is_the_same_by_default_everywhere():

@@ -30,10 +30,10 @@ def test_relations_are_printed_and_the_result_is_saved_and_drawn(folder, treeban
     header, first, *_ = out.splitlines()
     assert header.split() == [*"relation best n head 95 % baseline gain p".split()]
     assert first.startswith("all")
-    assert "Baseline: fixed offset. On 4 documents. All words: right branching 0." in out
+    assert "Of raw attention, on 4 documents. Baseline: fixed offset. All words: right branching 0." in out
     assert "random weights 0." in out
     assert "control: 0." in out
-    assert all(len(line) <= 80 for line in out.splitlines() if not line.startswith(("Wrote", "Baseline")))
+    assert all(len(line) <= 80 for line in out.splitlines() if not line.startswith(("Wrote", "Of raw")))
     assert "random_weights" in open_result(wanted[0])["predictor"].values
     assert "exists already" in run("probe", treebank, "--model", folder, "-o", wanted[0], code=2)
 

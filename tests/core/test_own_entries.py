@@ -261,7 +261,7 @@ def test_two_statistics_with_one_name_are_an_error_at_the_first_batch():
 
     sentence = "'largest_weight' and 'other_peak' both give a result that is called 'largest_weight'"
     with pytest.raises(hs.InputError, match=sentence):
-        measure(statistics=[LargestWeight(), OtherPeak()], batch_size=1)
+        measure(statistics=[LargestWeight(), OtherPeak()], lens="raw", batch_size=1)
     assert len(batches) == 1
 
 

@@ -32,6 +32,13 @@ def test_every_lens_has_a_panel_with_its_numbers_on_one_scale():
     assert len({panel.images[0].get_clim() for panel in axes}) == 1
 
 
+def test_a_measurement_of_several_lenses_is_drawn_with_a_panel_for_each_by_default():
+    assert [panel.get_title() for panel in panels(draw(measured()))] == ["raw", "effective"]
+    assert draw(measured(), variable="distance")._suptitle.get_text() == "distance of every head"
+    assert draw(measured().sel(lens=["raw"])).axes[0].get_title() == "raw · entropy of every head"
+    assert draw(measured(), colour="distance").axes[0].get_title() == "raw · distance of every head"
+
+
 def test_layers_are_rows_and_heads_are_columns():
     panel = panels(draw(measured(layers=2, heads=5), "heads"))[0]
     assert [each.get_text() for each in panel.get_yticklabels()] == ["L0", "L1"]

@@ -89,6 +89,20 @@ def test_a_font_that_is_not_installed_is_named_in_a_warning():
         draw(data_for("matrix"))
 
 
+WITHOUT_LENS = {*OF_ABLATIONS, *OF_CUES, *OF_PRUNING, *ONE_ROW, *ONE_TEXT, *OF_PATTERNS, "compare"}
+
+
+@pytest.mark.parametrize("name", sorted(set(figures.names()) - WITHOUT_LENS))
+def test_a_figure_of_one_lens_names_it(name):
+    data = data_for(name)
+    data = data.isel(lens=[-1]) if "lens" in data.dims else data
+    lens = str(data["lens"].values[0]) if "lens" in data.coords else "raw"
+    options = {"y": "distance"} if name == "scatter" else {}
+    with record_texts() as texts:
+        draw(data, name, **options).draw_without_rendering()
+    assert any(lens in " ".join(text.get_text().split()) for text in texts)
+
+
 HAVE_CMAP = {"compare", "confusion", "head_grid", "heads", "matrix", "overlay", "typical_maps", "words"}
 
 

@@ -26,8 +26,8 @@ from headscope.cli.shared.options import (
     read_examples,
 )
 from headscope.cli.shared.output import Force
-from headscope.core.lens import DEFAULT_LENS
-from headscope.core.prose import count_noun, format_bytes
+from headscope.core.lens import DEFAULT_LENSES
+from headscope.core.prose import count_noun, format_bytes, join_words
 from headscope.engine.progress import format_duration
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ Lenses = Annotated[
     list[str] | None,
     typer.Option(
         "--lens",
-        help=f"A lens, see 'headscope list lenses'. May be repeated. Default: {DEFAULT_LENS}.",
+        help=f"A lens, see 'headscope list lenses'. May be repeated. Default: {join_words(DEFAULT_LENSES)}.",
         autocompletion=complete_from("lenses"),
     ),
 ]
@@ -144,7 +144,7 @@ def _print_estimate(
 
     with Console(stderr=True).status("Measuring two batches"):
         cost = estimate(
-            prepare_job(model, examples, make_measure_settings(**{"lens": DEFAULT_LENS, **settings}), **models)
+            prepare_job(model, examples, make_measure_settings(**{"lens": DEFAULT_LENSES, **settings}), **models)
         )
     size = f"{count_noun(cost.examples, 'example')} in {count_noun(cost.batches, 'batch', 'batches')}"
     console.print(f"{size}: about {format_duration(cost.seconds)}")

@@ -19,6 +19,7 @@ from headscope.cli.shared.options import (
     read_examples,
 )
 from headscope.cli.shared.output import FigureOut, Force, check_figure_out, write_result
+from headscope.core.lens import DEFAULT_LENS
 from headscope.core.prose import count_noun, format_signed
 
 if TYPE_CHECKING:
@@ -37,7 +38,9 @@ def verb(
     ] = None,
     lens: Annotated[
         str | None,
-        typer.Option(help="The attention that the probe reads.", autocompletion=complete_from("lenses")),
+        typer.Option(
+            help=f"The attention that the probe reads. Default: {DEFAULT_LENS}.", autocompletion=complete_from("lenses")
+        ),
     ] = None,
     query: Annotated[str, typer.Option(help="Attention from a split word: mean of its tokens, or first.")] = "mean",
     random_weights: Annotated[
@@ -80,6 +83,7 @@ def _probe(options: dict[str, Any]) -> None:
 def _print(console: Console, result: "xr.Dataset") -> None:
     """Print the probe and its first baseline for each group of words, and the control task below."""
     from headscope.results.probe_table import make_probe_table
+    from headscope.results.stamp import read_provenance
 
     frame = make_probe_table(result)
     first, second = (str(name).replace("_", " ") for name in result["predictor"].values[:2])
@@ -93,7 +97,8 @@ def _print(console: Console, result: "xr.Dataset") -> None:
         table.add_row(str(name), *(row[list(heads)]), *numbers, format_signed(row["gain"], "+.3f"), _format_p(row["p"]))
     console.print(table)
     documents = count_noun(int(result["documents"]), "document")
-    console.print(f"Baseline: {second}. On {documents}. {_describe_others(result)}", soft_wrap=True)
+    read = f"Of {read_provenance(result)['lens']} attention, on {documents}."
+    console.print(f"{read} Baseline: {second}. {_describe_others(result)}", soft_wrap=True)
 
 
 def _format_p(p: float) -> str:

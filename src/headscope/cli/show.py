@@ -23,7 +23,7 @@ from headscope.cli.shared.options import (
 from headscope.cli.shared.output import FigureOut, Force, check_figure_out, write_result
 from headscope.core.catalog import figures, lenses
 from headscope.core.errors import InputError
-from headscope.core.lens import DEFAULT_LENS
+from headscope.core.lens import VIEW_LENS
 from headscope.core.spec import parse_spec
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def verb(
     model: Model = None,
     lens: Annotated[
         str, typer.Option(help="A lens, see 'headscope list lenses'.", autocompletion=complete_from("lenses"))
-    ] = DEFAULT_LENS,
+    ] = VIEW_LENS,
     figure: Annotated[
         str | None,
         typer.Option(

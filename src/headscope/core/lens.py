@@ -67,14 +67,21 @@ class Lens(ABC):
         return lens
 
 
-DEFAULT_LENS = "effective"
-"""The lens of every verb where none is named."""
+DEFAULT_LENSES = ("raw", "effective")
+"""The lenses of a verb that takes several, where none is named."""
+
+DEFAULT_LENS = "raw"
+"""The lens of a statistic or a probe that takes one, where none is named: what others mean by attention."""
+
+VIEW_LENS = "effective"
+"""The lens of a view where none is named; its maps, pictures and files say so."""
 
 
-def view(trace: "Trace", lens: "str | Lens | type[Lens]" = DEFAULT_LENS) -> "Maps":
+def view(trace: "Trace", lens: "str | Lens | type[Lens]" = VIEW_LENS) -> "Maps":
     """Apply a lens to a trace.
 
-    `lens` is a name, a spec such as "effective:keys=paper", or an object or a class of a lens.
+    `lens` is a name, a spec such as "effective:keys=paper", or an object or a class of a lens. Without it the maps are
+    of effective attention, which is what a trace does not hold yet; their pictures and files name the lens.
 
     >>> maps = hs.view(trace, "effective")
     >>> maps.weights.shape  # batch layer head query key

@@ -64,6 +64,7 @@ def _describe_trace(trace: Trace) -> str:
         "tokens": _count_tokens(trace.keys.counts.tolist()),
         "holds": join_words(sorted(trace.held)),
         "model output": _describe_output(trace.model_output),
+        "pictures": "raw attention, mean of heads, by layer",
     }
     return _card("Trace", {**_list_texts(trace.examples), **facts}, picture_heads(view(trace, "raw").mean("head")))
 

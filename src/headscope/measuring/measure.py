@@ -10,7 +10,7 @@ from typing import Any, Unpack
 import xarray as xr
 
 from headscope.core.errors import HeadscopeError, InputError, OutputError, is_out_of_memory
-from headscope.core.lens import DEFAULT_LENS
+from headscope.core.lens import DEFAULT_LENSES
 from headscope.engine.model import Model
 from headscope.engine.progress import show_progress
 from headscope.measuring.checkpoint import Checkpoint, add_states, open_checkpoint, write_checkpoint
@@ -36,7 +36,7 @@ def measure(
     data: Any,
     *,
     statistics: Any,
-    lens: Any = DEFAULT_LENS,
+    lens: Any = DEFAULT_LENSES,
     against: Model | None = None,
     edit: Any = None,
     engine: str = "local",
@@ -51,7 +51,8 @@ def measure(
 
     `data` is anything that `hs.read` reads: a path, "glue:rte:dev@DIR", examples, texts or pairs; for vision models
     (ViT) a list of paths and PIL images, or a folder. `statistics` and `lens` are names, specs such as
-    "offsets:reach=4", entries, or lists of them. `against` is a second model with the
+    "offsets:reach=4", entries, or lists of them; without `lens`, raw and effective attention are measured side by side.
+    `against` is a second model with the
     same tokenizer, for statistics that compare two models; `edit` changes the first model while it runs.
     `engine="ray"` distributes the batches over `workers` processes. With `out` (.nc .zarr .csv .parquet, or .state to
     merge with other shards) a checkpoint is written beside it every few seconds, and `resume=True` resumes from it. A
@@ -62,8 +63,8 @@ def measure(
     "words_first"), `site`, `layers`, `heads`, `max_length`, `pad_to`, `batch_size`, `tagger`, `target` (of gradients).
 
     >>> data = hs.measure(model, ["The cat sat down.", "It rained."], statistics=["entropy"], progress=False)
-    >>> data["entropy"].dims
-    ('lens', 'site', 'layer', 'head')
+    >>> data["entropy"].dims, data["lens"].values.tolist()
+    (('lens', 'site', 'layer', 'head'), ['raw', 'effective'])
     """
     if engine not in ENGINES:
         raise InputError(f"No engine is called '{engine}'. Known: {', '.join(ENGINES)}.")

@@ -61,9 +61,9 @@ def probe(
     `data` is what `hs.read` reads, with the columns that the probe needs: a treebank ("trees.conllu") for syntax.
     `probe` is a name, a spec such as "dependency:min_count=50", or an entry. It is fitted to `train`, by default to
     half of the documents of `data`, and reported on the others; an example without the column `document` is a document
-    of its own. `lens` is the attention it reads: weights to a word are summed over its tokens, weights from it
-    averaged, or with `query="first"` those of its first token. `random_weights` fits it also to the same model with
-    random weights, as a baseline. `edit` changes the model's attention first. Options: `site`, `limit`, `seed`,
+    of its own. `lens` is the attention it reads, raw by default: weights to a word are summed over its tokens, weights
+    from it averaged, or with `query="first"` those of its first token. `random_weights` fits it also to the same model
+    with random weights, as a baseline. `edit` changes the model's attention first. Options: `site`, `limit`, `seed`,
     `max_length`, `batch_size`.
 
     >>> columns = {"heads": (1, -1), "relations": ("nsubj", "root")}

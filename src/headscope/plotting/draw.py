@@ -61,7 +61,8 @@ def draw(
     Several Maps are a list, or a dict by names: lenses of one trace, or for "compare" also two models or texts.
 
     `figure` is a name, a spec such as "matrix:layer=3,head=7", or a figure entry; `options` are its fields. By default
-    it is "compare" for maps of several lenses, "matrix" for one head, and "head_grid" for all heads.
+    it is "compare" for maps of several lenses, "matrix" for one head, and "head_grid" for all heads; for a measured
+    variable of several lenses "heads", with a panel for each.
     It is drawn into `ax` (figures of one panel) or `canvas` (figures of several panels), or else into a new figure.
     Drawn into yours, the axes are returned instead, so that a notebook shows the figure once.
     Of the user's matplotlib style, `font.family` and `font.size` are used, and nothing is changed.
@@ -116,7 +117,18 @@ def choose_figure(data: xr.Dataset, options: Collection[str] = ()) -> str:
         "productivity": "cues",
         "predictor": "accuracies",
     }
-    return next((figure for variable, figure in figures_of.items() if variable in data), "head_grid")
+    return next(
+        (figure for variable, figure in figures_of.items() if variable in data), _choose_head_figure(data, options)
+    )
+
+
+def _choose_head_figure(data: xr.Dataset, options: Collection[str]) -> str:
+    """Return "heads" with the first variable of every head for several lenses, else "head_grid"."""
+    tables = {str(name): table for name, table in data.data_vars.items() if f"{name}_n" in data}
+    plain = [name for name, table in tables.items() if set(table.dims) <= {"lens", "site", "layer", "head"}]
+    if data.sizes.get("lens", 1) == 1 or not plain or {"colour", "scale"} & set(options):
+        return "head_grid"
+    return "heads" if "variable" in options else f"heads:variable={plain[0]}"
 
 
 def to_dataset(what: Any, example: int = 0) -> xr.Dataset:

@@ -74,10 +74,16 @@ def _largest_differences(chosen: xr.Dataset) -> pd.DataFrame:
     order = significant[np.argsort(-abs(flat["value"].values[significant]), kind="stable")][:MAX_LARGEST]
     largest = flat.isel(cell=order)
     heads = [f"L{layer}H{head}" for layer, head in zip(largest["layer"].values, largest["head"].values, strict=True)]
-    axes = {str(dim): largest[dim].values for dim in dims if dim not in ("layer", "head") and chosen.sizes[dim] > 1}
+    axes = {str(dim): largest[dim].values for dim in dims if _is_shown(chosen, str(dim))}
     columns = {"difference": "value", "difference_low": "low", "difference_high": "high", "p": "p_adjusted"}
     values = {column: largest[part].values for column, part in columns.items()}
     return pd.DataFrame({**axes, **values}, index=pd.Index(heads, name="head"))
+
+
+def _is_shown(chosen: xr.Dataset, axis: str) -> bool:
+    """Whether a table of heads has a column for an axis: always for lenses, else if there are several labels."""
+    named = axis == "lens" and list(chosen["lens"].values) != [""]
+    return axis not in ("layer", "head") and (named or chosen.sizes[axis] > 1)
 
 
 def _layer_table(chosen: xr.Dataset) -> pd.DataFrame:
@@ -86,7 +92,7 @@ def _layer_table(chosen: xr.Dataset) -> pd.DataFrame:
     frame = means_to_frame(mean_over(ordered, ["head"]), ["lens", "layer"], None, "mean difference")
     frame["differ"] = (ordered["significant"] == 1).sum("head").values.ravel()
     frame["tested"] = ordered["p"].notnull().sum("head").values.ravel()
-    return frame.droplevel("lens") if chosen.sizes["lens"] == 1 else frame
+    return frame.droplevel("lens") if list(chosen["lens"].values) == [""] else frame
 
 
 def _head_figures(data: xr.Dataset, chosen: xr.Dataset, name: str, context: SectionContext) -> list[Part]:

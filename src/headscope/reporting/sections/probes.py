@@ -37,4 +37,5 @@ def _lead(data: xr.Dataset, task: str) -> str:
     beside = ", ".join(f"{spaced(name)} {float(whole['accuracy'].sel(predictor=name)):.3f}" for name in others)
     facts, documents = read_provenance(data), count_noun(int(data["documents"]), "document")
     seen = f", fitted to {count_noun(facts['documents_train'], 'other document')}" if "documents_train" in facts else ""
-    return f"The accuracy of the {first} is {value:.3f} ({low:.3f} to {high:.3f}) on {documents}{seen}; {beside}."
+    lens = f" through the lens {facts['lens']}" if "lens" in facts else ""
+    return f"The accuracy of the {first}{lens} is {value:.3f} ({low:.3f} to {high:.3f}) on {documents}{seen}; {beside}."
