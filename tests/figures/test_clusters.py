@@ -43,7 +43,7 @@ def test_both_axes_have_the_same_scale_and_the_test_is_in_the_note():
     assert x / y == pytest.approx(box.width / box.height)
     note = " ".join(" ".join(text.get_text() for text in axes.texts).split())
     assert "12 heads, stress 0." in note
-    assert "Mean distance within layers" in note
+    assert "Distance, nats: mean within layers" in note
 
 
 def test_a_behaviour_looks_the_same_beside_others():

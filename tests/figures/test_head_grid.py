@@ -98,3 +98,10 @@ def test_patterns_have_the_letter_of_the_most_frequent_class():
     letters[1, 2] = "–"
     assert [text.get_text() for text in axes.texts] == letters.ravel().tolist()
     assert axes.get_title() == "raw · patterns of every head"
+
+
+def test_a_grid_of_one_class_says_so():
+    data = measured(types=("vertical", "vertical_diagonal", "block")).rename(type="pattern", token_types="patterns")
+    data["patterns"][:] = [1.0, 0.0, 0.0]
+    title = draw(data, "head_grid", colour="patterns").axes[0].get_title()
+    assert " ".join(title.split()) == "raw · patterns of every head: all vertical"

@@ -9,7 +9,9 @@ from scipy.spatial.distance import squareform
 from sklearn.metrics import silhouette_score
 
 from headscope.core.errors import InputError, MissingExtra
-from headscope.results.cluster import cluster
+from headscope.plotting.draw import draw
+from headscope.results.behaviour import describe_behaviour, label_behaviour
+from headscope.results.cluster import cluster, name_distance
 from headscope.results.embedding import embed_distances
 from headscope.results.stamp import read_provenance
 from headscope.results.store import open_result, save
@@ -102,6 +104,56 @@ def test_behaviours_come_from_what_was_measured():
     ).assign_coords(offset=[-1, 0, 1], role=["cls", "sep"], source=["others", "itself"])
     names = cluster(data, **QUICK)["behaviour"].sel(lens="raw").values.tolist()
     assert names == [["previous", "[SEP]", "other"], ["[CLS]", "other", "broad"]]
+
+
+def with_offsets(**weights):
+    """Distances with the weight on the previous token of every head, by lens."""
+    data = head_distances(lenses=tuple(weights))
+    offsets = np.zeros((len(weights), 1, 2, 3, 3))
+    offsets[..., 0] = np.array(list(weights.values()))[:, None, None, None]
+    axes = ("lens", "site", "layer", "head")
+    return data.assign(
+        offsets=((*axes, "offset"), offsets), peak=(axes, np.full(offsets.shape[:-1], 0.05))
+    ).assign_coords(offset=[-1, 0, 1])
+
+
+def test_behaviours_are_those_of_raw_attention_for_every_lens():
+    result = cluster(with_offsets(effective=0.25, raw=0.99), **QUICK)
+    assert (result["behaviour"] == "previous").all()
+    assert result["behaviour"].attrs["lens"] == "raw"
+    assert describe_behaviour(result.sel(lens="effective")) == (
+        "Behaviour of raw attention. All 6 heads are of one kind: previous."
+    )
+    alone = cluster(with_offsets(effective=0.25), **QUICK)
+    assert (alone["behaviour"] == "broad").all()
+    assert describe_behaviour(alone.sel(lens="effective")) == "All 6 heads are of one kind: broad."
+
+
+def test_a_lens_that_merges_heads_has_behaviours_of_its_own():
+    data = with_offsets(raw=0.99, rollout=0.25)
+    merged = (data["lens"] == "raw") | (data["head"] == 0)
+    data["offsets"] = data["offsets"].where(merged)
+    data["head_distance"] = data["head_distance"].where(merged & ((data["lens"] == "raw") | (data["other_head"] == 0)))
+    names = label_behaviour(data.isel(site=0, drop=True))
+    assert (names.sel(lens="raw") == "previous").all()
+    assert (names.sel(lens="rollout", head=0) == "broad").all()
+
+
+@pytest.mark.parametrize(
+    ("spec", "name"),
+    [
+        ("head_distance", "Jensen–Shannon divergence, sum over tokens, nats"),
+        ("head_distance:reduce=mean", "Jensen–Shannon divergence, mean over tokens, nats"),
+        ("entropy", "distance, nats"),
+    ],
+)
+def test_distances_say_whether_tokens_are_summed(spec, name):
+    data = head_distances().assign_attrs(headscope=json.dumps({"statistics": [spec]}))
+    result = cluster(data, **QUICK)
+    assert name_distance(result) == name_distance(data) == name
+    assert draw(result, "dendrogram").axes[0].get_ylabel().replace("\n", " ") == name
+    note = " ".join(" ".join(text.get_text() for text in draw(result, "clusters").axes[0].texts).split())
+    assert f"{name[0].upper()}{name[1:]}: mean within layers" in note
 
 
 def test_behaviours_can_be_named():

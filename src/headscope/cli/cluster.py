@@ -30,13 +30,14 @@ def verb(
     headscope cluster heads.nc -o clusters.nc
     headscope draw clusters.nc dendrogram -o tree.pdf
     """
-    from headscope.results.cluster import cluster
+    from headscope.results.cluster import cluster, name_distance
     from headscope.results.store import open_result, refuse_existing, save
 
     refuse_existing(out, overwrite=force)
     result = cluster(open_result(data), count=count, permutations=permutations, seed=seed)
     console = Console(highlight=False)
-    console.print(f"Mean distance of heads within a layer and between layers, {permutations:,} permutations\n")
+    console.print(f"Mean distance of heads within a layer and between layers, {permutations:,} permutations")
+    console.print(f"({name_distance(result)})\n")
     console.print(_make_table(result))
     if out is not None:
         save(result, out, overwrite=force)

@@ -10,6 +10,8 @@ from matplotlib.axes import Axes
 from headscope.core.errors import InputError
 from headscope.core.figure import Figure, Target
 from headscope.plotting import canvas, head_dots, scales, selection, theme
+from headscope.results.behaviour import describe_behaviour
+from headscope.results.cluster import name_distance
 
 
 @dataclass(frozen=True)
@@ -55,8 +57,9 @@ class Clusters(Figure):
         ax.set(xticks=[], yticks=[])
         ax.spines[:].set(color=theme.faint)
         heads = int(np.isfinite(table["x"]).sum())
-        units = str(data["position"].attrs.get("units", ""))
-        note = f"{heads} heads, stress {float(part['stress']):.2f}. {_describe_test(part, units)}"
+        note = f"{heads} heads, stress {float(part['stress']):.2f}. {_describe_test(part, name_distance(data))}"
+        if self.colour == "behaviour":
+            note = f"{note} {describe_behaviour(part)}"
         canvas.add_note(ax, note, width=box[0] + 0.5)
         title = self.title if self.title is not None else f"{part['lens'].item()} · heads by {self.colour}"
         canvas.set_title(ax, title, box[0] + 0.3, loc="left")
@@ -78,9 +81,10 @@ def _set_limits(ax: Axes, x: scales.Cells, y: scales.Cells, box: tuple[float, fl
     return shares[0], shares[1]
 
 
-def _describe_test(part: xr.Dataset, units: str) -> str:
+def _describe_test(part: xr.Dataset, distance: str) -> str:
     """Return the mean distances within and between layers with the p-value, in words."""
     within, between, p = (float(part[name]) for name in ("within", "between", "p"))
     if not np.isfinite(p):
         return ""
-    return f"Mean distance within layers {within:.3g}, between {between:.3g} {units} (p = {p:.2g})."
+    name = f"{distance[0].upper()}{distance[1:]}"
+    return f"{name}: mean within layers {within:.3g}, between {between:.3g} (p = {p:.2g})."

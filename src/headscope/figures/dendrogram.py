@@ -12,6 +12,8 @@ from matplotlib.patches import Rectangle
 from headscope.core.errors import InputError
 from headscope.core.figure import Figure, Target
 from headscope.plotting import canvas, fonts, head_dots, scales, selection, series, theme
+from headscope.results.behaviour import describe_behaviour
+from headscope.results.cluster import name_distance
 
 STRIP = 0.045  # height of a strip of colours below the tree, as a share of the tree's height
 
@@ -54,8 +56,7 @@ class Dendrogram(Figure):
         head_dots.add_legend(ax, legend)
         series.style_axes(ax)
         _label_heads(ax, heads, wide)
-        units = str(data["position"].attrs.get("units", "")) if "position" in data else ""
-        ax.set_ylabel(f"distance ({units})" if units else "distance")
+        ax.set_ylabel(canvas.wrap_text(name_distance(data), 2.0, theme.text_size("label")))
         ax.spines["bottom"].set_visible(False)
         ax.set_yticks([tick for tick in ax.get_yticks() if 0 <= tick <= top])
         strips = 1 + ("behaviour" in part)
@@ -63,6 +64,7 @@ class Dendrogram(Figure):
         note = (
             f"{len(heads)} heads in {int(part['clusters'])} clusters, mean silhouette {float(part['silhouette']):.2f}."
         )
+        note = f"{note} {describe_behaviour(part)}" if "behaviour" in part else note
         canvas.add_note(ax, note, width=wide, below=_label_height(heads, wide))
         title = self.title if self.title is not None else f"{part['lens'].item()} · heads with similar attention"
         canvas.set_title(ax, title, wide, loc="left")

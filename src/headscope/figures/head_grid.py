@@ -69,6 +69,8 @@ class HeadGrid(Figure):
         if scale is not None:
             scales.add_colour_bar(ax, scale, text, (cell * shape[1], cell * shape[0]), below=below)
         default = f"{lens} · every head" if colour is None else f"{lens} · {colour} of every head"
+        if "letter" in chosen:
+            default += _name_only_class(chosen)
         canvas.set_title(ax, self.title if self.title is not None else default, max(cell * shape[1], 2.4))
 
 
@@ -129,6 +131,15 @@ def _draw_classes(ax: Axes, chosen: xr.Dataset, colour: str, cell: float, *, bel
         columns = series.fit_legend(labels, cell * chosen.sizes["head"])[0]
         look = {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0), "ncols": columns}
     ax.legend(handles=handles, title=title.replace("\n", " ") if below else title, alignment="left", **look)
+
+
+def _name_only_class(chosen: xr.Dataset) -> str:
+    """Return that all heads are of one class, where they are; else nothing."""
+    classes = {int(index) for index in chosen["letter"].values.ravel()} - {-1}
+    if len(classes) != 1 or chosen["letter"].size == 1:
+        return ""
+    name = str(chosen["pattern"].values[classes.pop()])
+    return f": all {NAMES.get(name, name)}"
 
 
 def _draw_frames(ax: Axes, shape: tuple[int, int], borders: tuple[float, float], *, masked: bool) -> None:

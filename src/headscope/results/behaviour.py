@@ -1,22 +1,27 @@
 """What a head mainly does, from what was measured of it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import xarray as xr
 
 from headscope.core.errors import InputError
 from headscope.core.prose import join_words
+from headscope.results.select import is_merged
 
 HALF = 0.5
 BROAD = 0.1  # of Clark et al. (2019): no key has more than this weight
 OFFSETS = {"previous": -1, "itself": 0, "next": 1}
 ROLES = {"[CLS]": "cls", "[SEP]": "sep"}
-BROAD_NAME, OTHER = "broad", "other"
+BROAD_NAME, OTHER, RAW = "broad", "other", "raw"
 
 
 def label_behaviour(data: xr.Dataset) -> xr.DataArray | None:
     """Return a name for each lens, layer and head; None for data without `offsets`, `special_tokens` and `peak`.
+
+    It is that of raw attention for every lens, where raw attention was measured and the lens does not merge heads, and
+    else of the lens itself; the attribute `lens` says which. The thresholds are those of raw attention: weights of
+    other lenses are smaller, and nearly all of their heads are "broad".
 
     It is where more than half of a head's weight goes: the previous token, itself, the next token, [CLS] or [SEP] (from
     other tokens); else "broad" where the mean largest weight of a row is at most 0.1; else "other".
@@ -32,7 +37,26 @@ def label_behaviour(data: xr.Dataset) -> xr.DataArray | None:
         stacked = np.nan_to_num(np.stack([share.values for share in shares.values()]))
         names = np.array(list(shares), dtype=object)[stacked.argmax(0)]
         labels = np.where(stacked.max(0) > HALF, names, labels)
-    return xr.DataArray(labels, known[0].coords, known[0].dims).reset_coords(drop=True)
+    table = xr.DataArray(labels, known[0].coords, known[0].dims).reset_coords(drop=True)
+    return _label_as_raw(table, [is_merged(known[0].sel(lens=lens)) for lens in known[0]["lens"].values])
+
+
+def _label_as_raw(labels: xr.DataArray, merged: Sequence[bool]) -> xr.DataArray:
+    """Give every lens with a map for each head the names of raw attention."""
+    if RAW not in labels["lens"].values:
+        return labels
+    own = xr.DataArray(list(merged), {"lens": labels["lens"]}, ("lens",))
+    return labels.where(own, labels.sel(lens=RAW, drop=True)).transpose(*labels.dims).assign_attrs(lens=RAW)
+
+
+def describe_behaviour(part: xr.Dataset) -> str:
+    """Return which attention the behaviour of one lens is read from, and that all heads have one name, if so."""
+    names = part["behaviour"].values.ravel()
+    heads = names[np.isfinite(part["leaf"].values.ravel())] if "leaf" in part else names
+    lens = part["behaviour"].attrs.get("lens")
+    source = f"Behaviour of {lens} attention." if lens else ""
+    same = f"All {len(heads)} heads are of one kind: {heads[0]}." if len(set(heads)) == 1 < len(heads) else ""
+    return " ".join(filter(None, [source, same]))
 
 
 def read_behaviour(behaviour: xr.DataArray, distances: xr.DataArray) -> xr.DataArray:

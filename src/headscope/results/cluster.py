@@ -7,6 +7,7 @@ import xarray as xr
 
 from headscope.core.errors import InputError
 from headscope.core.prose import join_words
+from headscope.core.spec import parse_spec
 from headscope.results.behaviour import label_behaviour, read_behaviour
 from headscope.results.embedding import embed_distances
 from headscope.results.select import restore_axes
@@ -41,7 +42,8 @@ def cluster(
     `seed`). `by_gap` is the mean distance by the number of layers between two heads.
 
     `behaviour` names what each head does, by layer and head; by default it comes from the measured `offsets`,
-    `special_tokens` and `peak`: where more than half of the weight goes, and "broad" for a peak of at most 0.1.
+    `special_tokens` and `peak`: where more than half of the weight goes, and "broad" for a peak of at most 0.1. It is
+    that of raw attention for all lenses, if that was measured.
 
     >>> texts = ["The cat sat down.", "It rained all day.", "Nobody knew why she had left."]
     >>> data = hs.measure(model, texts, statistics=["head_distance", "offsets"], progress=False)
@@ -63,6 +65,20 @@ def cluster(
         result[name].attrs["units"] = units
     facts = {"permutations": permutations, "seed": seed, "count": count, "linkage": "average"}
     return stamp(result, **{**read_provenance(data), "command": "headscope cluster", **facts})
+
+
+def name_distance(data: xr.Dataset) -> str:
+    """Return what the distances of a result are, with their units, and whether they are sums over tokens or means."""
+    units = next((str(data[name].attrs["units"]) for name in ("position", VARIABLE) if _has_units(data, name)), "")
+    specs = dict(map(parse_spec, read_provenance(data).get("statistics") or ()))
+    name = "distance"
+    if VARIABLE in specs:
+        name = f"Jensen–Shannon divergence, {specs[VARIABLE].get('reduce', 'sum')} over tokens"
+    return f"{name}, {units}" if units else name
+
+
+def _has_units(data: xr.Dataset, name: str) -> bool:
+    return name in data and bool(data[name].attrs.get("units"))
 
 
 def _read_distances(data: xr.Dataset) -> xr.DataArray:

@@ -2,13 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
 import torch
+import xarray as xr
 from torch import Tensor
 
 from headscope.core.batch import Batch
 from headscope.core.spec import check_choices
+from headscope.core.state import State
 from headscope.core.statistic import check_fraction
 from headscope.maps.divergences import divergences
 from headscope.maps.per_example import PerExample
@@ -29,7 +31,6 @@ class HeadDistance(PerExample):
     scope = "stack"
     cites = ("clark2019",)
     units = "nats"
-    quantities: ClassVar = {"head_distance": "distance of heads"}
 
     def __post_init__(self) -> None:
         check_choices(self)
@@ -45,3 +46,9 @@ class HeadDistance(PerExample):
         shares = [normalize_rows(weights, visible, self.smoothing) for weights, visible in iterate_layers(maps)]
         table = divergences(torch.cat(shares, dim=1), mean=self.reduce == "mean")
         return {"head_distance": table.view(-1, *(len(maps.layers), len(maps.heads)) * 2)}
+
+    def finish(self, state: State) -> xr.Dataset:
+        """Return the mean over examples, with a name that says whether tokens are summed or averaged."""
+        data = super().finish(state)
+        data["head_distance"].attrs["long_name"] = f"distance of heads, {self.reduce} over tokens"
+        return data

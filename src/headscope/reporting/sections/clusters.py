@@ -6,6 +6,7 @@ import xarray as xr
 
 from headscope.core.document import Paragraph, Part, Section, Table
 from headscope.reporting.sections.parts import SectionContext, try_figure
+from headscope.results.cluster import name_distance
 from headscope.results.stamp import read_provenance
 
 COLUMNS = ("within", "between", "difference", "p", "clusters", "silhouette", "stress")
@@ -21,9 +22,9 @@ def cluster_sections(data: xr.Dataset, context: SectionContext) -> tuple[list[Se
     """Return a section with the test of layers, the positions and the trees; and the variables that it shows."""
     facts = read_provenance(data)
     n = facts.get("n", "")
-    units = str(data["position"].attrs.get("units", ""))
-    test = f"Mean distance ({units}) of two heads of one layer and of two layers, and the clusters of heads"
-    gaps = f"Mean distance of two heads ({units}) by the number of layers between them; 0 is the same layer"
+    distance = name_distance(data)
+    test = f"Mean distance ({distance}) of two heads of one layer and of two layers, and the clusters of heads"
+    gaps = f"Mean distance of two heads ({distance}) by the number of layers between them; 0 is the same layer"
     parts: list[Part] = [
         Paragraph(NOTE),
         Table(context.name("clusters", "layers"), test, _tabulate(data), n),
