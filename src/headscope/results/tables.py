@@ -1,5 +1,6 @@
 """Measured results as tidy tables, one row per number, for spreadsheets, R and other tools."""
 
+import csv
 import re
 import warnings
 from pathlib import Path
@@ -52,7 +53,16 @@ def write_cells(frame: pd.DataFrame, path: Path, *, index: bool) -> None:
     """Write a table as comma-separated text, in which no text is a formula to a spreadsheet (`guard_cell`)."""
     guarded = frame.apply(lambda column: column if is_numeric_dtype(column) else column.map(guard_cell))
     guarded.columns, guarded.index = _guard_labels(frame.columns), _guard_labels(frame.index)
-    guarded.to_csv(path, index=index, lineterminator="\n", encoding="utf-8")
+    # before Python 3.13 the csv module does not quote a carriage return, which would end the row
+    quoting = csv.QUOTE_NONNUMERIC if _holds_return(guarded) else csv.QUOTE_MINIMAL
+    guarded.to_csv(path, index=index, lineterminator="\n", encoding="utf-8", quoting=quoting)
+
+
+def _holds_return(frame: pd.DataFrame) -> bool:
+    columns = [frame.iloc[:, at] for at in range(frame.shape[1])]
+    texts = [column.unique() for column in columns if not is_numeric_dtype(column)]
+    levels = [index.get_level_values(level) for index in (frame.index, frame.columns) for level in range(index.nlevels)]
+    return any("\r" in str(value) for values in (*texts, *levels) for value in values)
 
 
 def guard_cell(value: Any) -> Any:
