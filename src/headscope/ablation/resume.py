@@ -63,7 +63,7 @@ def find_blocks(model: Model) -> WatchedBlocks:
     attention = {name: sites.find(name) for name in find_attention_modules(model).values()}
     if any(find_editors(network.get_submodule(name)) for name in attention):
         raise ResumeError("the model is being edited already")
-    if any(module._compiled_call_impl for module in network.modules()):
+    if any(module._compiled_call_impl or hasattr(module, "_orig_mod") for module in network.modules()):
         raise ResumeError("the model is compiled")
     blocks = dict.fromkeys(_find_block(network, name) for name in attention)
     try:

@@ -53,6 +53,7 @@ _active: set[int] = set()  # ids of the recorders and editors whose blocks have 
 _lock = threading.RLock()  # a generator that ends an edit may be collected while its thread holds the lock
 _implementations: dict[int, dict[int, str]] = {}  # of a recorder or editor: what configs say in its context, by id
 _replaced: dict[tuple[int, str], _Replaced] = {}  # by id of the owner and name
+_stance = _Replaced(None, users=0)  # of torch.compile
 
 
 @contextmanager
@@ -132,6 +133,7 @@ def _replace_implementation(user: Any, modules: Collection[Any], *, evaluate: bo
         with _lock:
             _implementations[id(user)] = _name_implementations(modules)
             stack.callback(_implementations.pop, id(user))
+            stack.enter_context(_skip_compiled_code())
             stack.enter_context(_replace(AttentionInterface, "get_interface", _wrap_lookup))
             for owner in {_find_owner(type(config)) for config in find_configs(modules)}:
                 stack.enter_context(_replace(owner, "_attn_implementation", _wrap_property))
@@ -147,6 +149,35 @@ def _replace_implementation(user: Any, modules: Collection[Any], *, evaluate: bo
     finally:
         with _lock:
             stack.close()
+
+
+@contextmanager
+def _skip_compiled_code() -> Iterator[None]:
+    """Let what torch.compile made run as it was written: a graph that was traced before knows nothing of edits.
+
+    This is for all threads, because torch knows no other way. The last of the captures that share it restores it.
+    """
+    if not _stance.users:
+        _stance.original = _force_eager()
+    _stance.users += 1
+    yield
+    _stance.users -= 1
+    if not _stance.users:
+        _stance.original.__exit__(None, None, None)
+
+
+def _force_eager() -> Any:
+    """Set the stance of torch.compile, and return what restores the one before."""
+    refused = CaptureError(
+        "A capture or an edit was asked for within a function that torch.compile compiled, where it cannot switch "
+        "compiled code off. Call it outside, or mark the function that calls it with torch.compiler.disable."
+    )
+    if torch.compiler.is_compiling():  # which torch traces here
+        raise refused
+    try:
+        return torch.compiler.set_stance("force_eager")
+    except RuntimeError as error:
+        raise refused from error
 
 
 @contextmanager

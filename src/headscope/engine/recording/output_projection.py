@@ -55,7 +55,7 @@ def find_projection(model: Model, module: str) -> Any:
             "family is one file; families/bert.py is the shortest example. Or capture with "
             "keep=('attention', 'values')."
         )
-    path = module.split(".")
+    path = [part for part in module.split(".") if part != "_orig_mod"]  # torch.compile's wrapper has the same parts
     for part in model.family.projection.split("/"):
         path = path[:-1] if part == ".." else [*path, part]
     return _follow(model.network, path)

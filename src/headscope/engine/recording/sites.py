@@ -90,7 +90,7 @@ def _search(model: Model) -> Sites:
 
 
 def _remove_numbers(name: str) -> Parts:
-    return tuple(part for part in name.split(".") if not part.isdigit())
+    return tuple(part for part in name.split(".") if not part.isdigit() and part != "_orig_mod")  # of torch.compile
 
 
 def _split_layer(name: str) -> tuple[str, str]:
