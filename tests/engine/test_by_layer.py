@@ -49,3 +49,19 @@ def test_a_tokenised_batch_takes_no_options():
     with pytest.raises(InputError, match="leave out pair, max_length and pad_to"):
         by_layer(tiny("bert"), {"input_ids": [[2, 7, 3]]}, see=lambda trace: None, pad_to=9)
     assert by_layer(tiny("bert"), {"input_ids": [[2, 7, 3]]}, see=lambda trace: trace.site) == ["self", "self"]
+
+
+def test_what_a_callback_runs_itself_is_no_layer():
+    model = tiny("bert")
+    states = torch.randn(1, 5, 32, generator=torch.Generator().manual_seed(0))
+
+    def see(trace):
+        with torch.no_grad():
+            model.network.encoder.layer[1](states)
+            model.network(torch.tensor([[2, 7, 3]]))
+        return trace.layers, trace.attention[0]
+
+    seen = by_layer(model, text(6), see=see)
+    assert [layers for layers, _ in seen] == [(0,), (1,)]
+    for (_, attention), expected in zip(seen, capture(model, text(6)).attention, strict=True):
+        assert torch.equal(attention, expected)

@@ -84,9 +84,12 @@ class Recorder:
     counts: dict[str, int] = field(default_factory=dict)  # number of calls at each site
     model_output: Any = None  # what the network's forward returned
     running: str = ""  # the module whose call was recorded last, until it is called again
+    paused: bool = False  # while `on_call` runs: what it calls itself is not part of the pass
 
     def record(self, call: AttentionCall) -> None:
         """Keep a call if it is at the requested site."""
+        if self.paused:
+            return
         site = self.find_site(call.name)
         self.counts[site] = self.counts.get(site, 0) + 1
         if site != self.site:
@@ -109,7 +112,11 @@ class Recorder:
         if self.keeps_graph:
             self.graph.append(find_base(call.attention))
         if self.on_call is not None:
-            self.on_call(self)
+            self.paused = True
+            try:
+                self.on_call(self)
+            finally:
+                self.paused = False
 
 
 def _detach(tensor: Tensor) -> Tensor:
