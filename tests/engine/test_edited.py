@@ -401,7 +401,7 @@ def test_after_an_interrupt_the_next_pass_counts_from_zero_wherever_both_begin(b
         for _ in range(2):
             noting.places.clear()
             calls[next_one]()
-            assert noting.places == [("self", layer) for layer in range(1 if next_one == "layer" else 2)]
+            assert noting.places == [("self", layer) for layer in ([1] if next_one == "layer" else [0, 1])]
 
 
 def test_after_an_interrupt_generating_counts_from_zero_and_a_layer_that_is_not_there_is_still_said():
@@ -612,3 +612,87 @@ def test_an_edit_that_gives_the_wrong_shape_is_named():
         pytest.raises(InputError, match=r"must give a context of shape \[2, 4, 7, 8\] .* but gave \[2, 1, 7, 8\]"),
     ):
         hidden(changed)
+
+
+def run_layers(model, states, **options):
+    for layer in model.network.encoder.layer:
+        output = layer(states, **options)
+        states = output if isinstance(output, torch.Tensor) else output[0]
+    return states
+
+
+@pytest.mark.parametrize("kind", ["bert", "mpnet"])
+@torch.no_grad()
+def test_layers_that_are_called_one_by_one_are_edited_by_their_own_numbers(kind):
+    model, states, noting = fresh(kind), torch.randn(1, 5, 32), Noting()
+    weights = {"output_attentions": True} if kind == "mpnet" else {}
+    bias = {"position_bias": model.network.encoder.compute_position_bias(states)} if kind == "mpnet" else {}
+    options = {**weights, **bias}  # as the encoder calls its layers
+    plain = run_layers(model, states, **options)
+    for heads in ("L0H1", "L1H2", "L0H1+L1H2"):
+        with edited(model, f"zero_heads:heads={heads}", noting) as changed:
+            expected = changed.network.encoder(states, **weights)[0]
+            noting.places.clear()
+            looped = run_layers(changed, states, **options)
+            assert torch.equal(looped, expected)
+            assert not torch.equal(looped, plain)
+        assert noting.places == [("self", 0), ("self", 1)]
+
+
+@torch.no_grad()
+def test_layers_are_numbered_where_a_module_is_called_without_its_hooks():
+    model, states, noting = fresh(), torch.randn(1, 5, 32), Noting()
+    with edited(model, noting):
+        for layer in model.network.encoder.layer:
+            states = layer.forward(states)
+        model.network.encoder.layer[1].attention.self.forward(states)
+        model.network.encoder.forward(states)
+        model.network.forward(**GIVEN)
+    layers = [layer for _, layer in noting.places]
+    assert layers == [0, 1, 1, 0, 1, 0, 1]
+
+
+@torch.no_grad()
+def test_blocks_of_a_decoder_that_are_called_one_by_one_keep_their_numbers_at_every_site():
+    model, noting = fresh("bart"), Noting()
+    states, memory = torch.randn(1, 5, 32), torch.randn(1, 6, 32)
+    with edited(model, noting):
+        for layer in reversed(model.network.decoder.layers):
+            layer(states, encoder_hidden_states=memory)
+        for layer in model.network.encoder.layers:
+            layer(memory, None)
+    cross, own = [("cross", 1), ("cross", 0)], [("decoder", 1), ("decoder", 0)]
+    assert noting.places == [own[0], cross[0], own[1], cross[1], ("encoder", 0), ("encoder", 1)]
+
+
+@torch.no_grad()
+def test_a_module_that_serves_several_layers_is_refused_on_its_own():
+    model, states = fresh("albert"), torch.randn(1, 5, 32)
+    said = (
+        r"attention was called from outside its network, where nothing says which of the layers of 'self' it is: the "
+        r"number of its modules \(1\) is not that of layers\. Within hs\.edited run all layers in one call"
+    )
+    with edited(model, "zero_heads:heads=L0H1"):
+        with pytest.raises(InputError, match=said):
+            model.network.encoder.albert_layer_groups[0](states)
+        model.network.encoder(states[..., :16])  # all layers in one call
+        hidden(model)
+
+
+@torch.no_grad()
+def test_groups_of_modules_that_repeat_are_refused_on_their_own():
+    for changes in ({"num_hidden_layers": 4, "num_hidden_groups": 2}, {"num_hidden_layers": 2, "inner_group_num": 2}):
+        model, noting = fresh("albert", **changes), Noting()
+        with edited(model, noting):
+            hidden(model)
+            with pytest.raises(InputError, match=r"the number of its modules \(2\) is not that of layers"):
+                model.network.encoder.albert_layer_groups[0](torch.randn(1, 5, 32))
+        assert noting.places == [("self", layer) for layer in range(4)]
+
+
+@pytest.mark.parametrize(("heads", "said"), [("L2H0", r"There is no layer 2"), ("L1H9", r"There is no head 9 here")])
+@torch.no_grad()
+def test_a_layer_or_head_that_is_not_there_is_said_after_all_layers_were_called_one_by_one(heads, said):
+    model = fresh()
+    with edited(model, f"zero_heads:heads={heads}"), pytest.raises(InputError, match=said):
+        run_layers(model, torch.randn(1, 5, 32))

@@ -2,7 +2,7 @@
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -20,7 +20,7 @@ from headscope.core.trace import Visible
 from headscope.effective.visibility import all_visible
 from headscope.engine.model import Model, check_model
 from headscope.engine.recording.hooks import edit_hooks, hooked_modules
-from headscope.engine.recording.interface import calls_interface, edit_interface, find_editors, is_active
+from headscope.engine.recording.interface import calls_interface, edit_interface, find_configs, find_editors, is_active
 from headscope.engine.recording.recorder import AttentionCall, repeat_value_heads
 from headscope.engine.recording.sites import find_sites
 from headscope.results.stamp import hash_file
@@ -75,7 +75,7 @@ def _running(model: Model, edits: Sequence[Edit]) -> Iterator[Model]:
     sites, modules = find_sites(model), find_attention_modules(model)
     for edit in edits:
         edit.check_sites(list(dict.fromkeys(sites.find(name) for name in modules.values())))
-    editor = _Editor(model.network, sites.find, edits, modules)
+    editor = _Editor(model.network, sites.find, edits, modules, _number_layers(model.network, sites.find, modules))
     with edit_interface(model.network, editor), ExitStack() as stack:
         for handle in editor.register_hooks():
             stack.enter_context(handle)
@@ -108,6 +108,24 @@ def find_attention_modules(model: Model) -> dict[int, str]:
     return modules
 
 
+def _number_layers(network: Any, find_site: Callable[[str], str], modules: Mapping[int, str]) -> dict[str, int]:
+    """Return the layer of each attention module, by name, at sites where every layer has a module of its own.
+
+    That is so where there are as many modules as a config says that there are layers. ALBERT has less.
+    """
+    names: dict[str, list[str]] = {}
+    for name in modules.values():
+        names.setdefault(find_site(name), []).append(name)
+    counts = {
+        value * getattr(config, "inner_group_num", 1)  # ALBERT: attention modules that each of its layers runs
+        for config in find_configs(network.modules())
+        for attribute, value in vars(config).items()
+        if attribute.endswith(("layer", "layers", "depth")) and isinstance(value, int)
+    }
+    known = (site_names for site_names in names.values() if len(site_names) in counts)
+    return {name: layer for site_names in known for layer, name in enumerate(site_names)}
+
+
 def _editable_hooks(model: Model) -> Hooks | None:
     """Return the hooks of a kind that bypasses the interface, if its heads can be edited."""
     hooks = model.family.hooks
@@ -127,7 +145,7 @@ class _Pass(threading.local):
     def __init__(self) -> None:
         self.running: list[Any] = []  # modules around attention whose calls have begun, outermost first
         self.calls = Counter[str]()  # attention calls so far, at each site
-        self.heads: dict[str, list[int]] = {}  # the number of heads of each layer so far, at each site
+        self.heads: dict[str, dict[int, int]] = {}  # the number of heads of each layer so far, at each site
         self.own: Visible | None = None  # which keys the queries of the last self-attention saw
         self.began = True  # whether no attention was computed since a module was called
         # masks of this pass, kept alive so that no id is reused, what they let be seen, and by which rows, None for all
@@ -140,23 +158,24 @@ class _Editor:
 
     As in a capture, the order of calls at a site numbers the layers. A pass begins when a module is called from
     outside the network: the whole network, or only its encoder, as `generate` does. No hook runs after an interrupt
-    from the keyboard, so a call that is not made by the innermost running module begins a new pass.
+    from the keyboard, so a call that is not made by the innermost running module begins a new pass. In a pass through
+    some of the layers only, as in a loop over layers of one's own, a layer has the number of its attention module.
     """
 
     network: Any
     find_site: Callable[[str], str]  # from a module's name
     edits: Sequence[Edit]
     names: dict[int, str]  # attention modules, by identity
+    numbers: dict[str, int]  # layers of attention modules that have one each, by name
     inside: dict[int, set[int]] = field(default_factory=dict)  # the modules inside each module with hooks
+    whole_sites: dict[int, set[str]] = field(default_factory=dict)  # where a module with hooks runs all layers
     current: _Pass = field(default_factory=_Pass)
 
     def change(self, call: AttentionCall, product: Tensor | None) -> Tensor:
         """Return what the heads of the next layer at this module's site write."""
-        current, site = self.current, self.find_site(call.name)
-        current.calls[site] += current.began  # a module may compute attention several times in one call
-        current.began = False
-        layer = current.calls[site] - 1
-        current.heads.setdefault(site, [])[layer : layer + 1] = [call.attention.shape[1]]
+        site = self.find_site(call.name)
+        layer = self._find_layer(call.name, site)
+        self.current.heads.setdefault(site, {})[layer] = call.attention.shape[1]
         edits = [edit for edit in self.edits if edit.layers is None or layer in edit.layers]
         if not edits:
             return call.context
@@ -168,6 +187,22 @@ class _Editor:
         for edit in edits:
             heads = _apply(edit, heads, seeing)
         return heads.context
+
+    def _find_layer(self, name: str, site: str) -> int:
+        """Return the layer of an attention module that is running."""
+        current = self.current
+        current.calls[site] += current.began  # a module may compute attention several times in one call
+        current.began = False
+        if current.running and site in self.whole_sites[id(current.running[0])]:
+            return current.calls[site] - 1
+        if name not in self.numbers:
+            count = sum(self.find_site(other) == site for other in self.names.values())
+            raise InputError(
+                f"{name} was called from outside its network, where nothing says which of the layers of '{site}' it "
+                f"is: the number of its modules ({count}) is not that of layers. Within hs.edited run all layers in "
+                "one call, of the network or of its encoder or decoder."
+            )
+        return self.numbers[name]
 
     def _visible(self, call: AttentionCall, site: str) -> tuple[Visible, Bool[Tensor, "batch 1 query 1"] | None]:
         """Return which keys each query sees, and which queries see any; layers with the same mask share the tensors."""
@@ -192,11 +227,20 @@ class _Editor:
         for name in {"", *parents, *self.names.values()}:  # lambdas, so that copying the network does not copy us
             module = self.network.get_submodule(name)
             self.inside[id(module)] = {id(part) for part in module.modules()} - {id(module)}
+            self.whole_sites[id(module)] = self._find_whole_sites(name, module)
             yield module.register_forward_pre_hook(lambda module, _: self._begin(module))
             yield module.register_forward_hook(
                 lambda module, _, output: self._end(module, output),
                 always_call=True,  # after an exception, too
             )
+
+    def _find_whole_sites(self, name: str, module: Any) -> set[str]:
+        """Return the sites whose layers a call of the module runs, all of them; a numbered module is one layer."""
+        sites = set(map(self.find_site, self.names.values()))
+        if any(part.isdigit() for part in name.split(".")):
+            return set()
+        outside = self.names.keys() - set(map(id, module.modules()))
+        return sites - {self.find_site(self.names[other]) for other in outside}
 
     def _begin(self, module: Any) -> None:
         running = self.current.running
@@ -216,15 +260,23 @@ class _Editor:
             return
         self.current.masks.clear()
         self.current.own = None
-        if output is not None and module is self.network and is_active(self):  # None: an exception passes
+        if output is None or not is_active(self):  # None: an exception passes
+            return
+        if module is self.network or self._saw_all_layers():
             self._check()
+
+    def _saw_all_layers(self) -> bool:
+        """Return True if all layers were run, one by one or together."""
+        heads, modules = self.current.heads, Counter(map(self.find_site, self.names.values()))
+        return all(len(heads.get(site, {})) >= count for site, count in modules.items())
 
     def _check(self) -> None:
         """Raise an error after a pass in which nothing was changed, or for a layer or head that does not exist."""
         if not self.current.heads:
             raise _bypassed(self.network.config.model_type)
+        heads = {site: [layers[layer] for layer in sorted(layers)] for site, layers in self.current.heads.items()}
         for edit in self.edits:
-            edit.check_heads(self.current.heads)
+            edit.check_heads(heads)
 
 
 def _apply(edit: Edit, heads: LayerHeads, seeing: Bool[Tensor, "batch 1 query 1"] | None) -> LayerHeads:
