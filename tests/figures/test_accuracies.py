@@ -64,7 +64,7 @@ def test_other_results_are_refused():
 def test_a_report_has_a_table_and_a_figure_of_every_task(tmp_path):
     page = report(probed(), tmp_path / "report").read_text(encoding="utf-8")
     assert "What the attention of tuned knows" in page
-    assert "The accuracy of the head is" in page
+    assert "The accuracy of the head through the lens raw is" in page
     assert "fitted to 7 other documents" in page
     assert page.count("Accuracy by relation, with intervals over documents") == 2
     assert "Clark" in page
