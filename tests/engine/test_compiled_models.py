@@ -1,4 +1,4 @@
-"""Code that torch.compile compiled before is not run within edits and captures: it knows nothing of either."""
+"""Code that torch.compile compiled does not run within edits and captures, which it was traced without."""
 
 import threading
 from contextlib import nullcontext
@@ -176,7 +176,7 @@ def test_the_users_own_stance_comes_back():
     net = build()
     call, model = compiled(net), load(net, tokenizer=tokenizer())
     run(call)
-    with torch.compiler.set_stance(skip_guard_eval_unsafe=True):  # runs the last graph, whatever changed
+    with torch.compiler.set_stance(skip_guard_eval_unsafe=True):  # refuses to compile anything new
         before = run(call)
         with edited(model, EDITS[0]):
             assert torch.equal(run(call), edit_plain(EDITS[0]))

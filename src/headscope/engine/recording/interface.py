@@ -153,9 +153,10 @@ def _replace_implementation(user: Any, modules: Collection[Any], *, evaluate: bo
 
 @contextmanager
 def _skip_compiled_code() -> Iterator[None]:
-    """Let what torch.compile made run as it was written: a graph that was traced before knows nothing of edits.
+    """Let what torch.compile made run as it was written.
 
-    This is for all threads, because torch knows no other way. The last of the captures that share it restores it.
+    Otherwise edits would depend on the guards of graphs that were traced without them, and torch cannot trace all of
+    our code. This is for all threads, because torch knows no other way. The last of the captures that share it restores it.
     """
     if not _stance.users:
         _stance.original = _force_eager()
