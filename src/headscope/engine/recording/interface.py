@@ -156,7 +156,8 @@ def _skip_compiled_code() -> Iterator[None]:
     """Let what torch.compile made run as it was written.
 
     Otherwise edits would depend on the guards of graphs that were traced without them, and torch cannot trace all of
-    our code. This is for all threads, because torch knows no other way. The last of the captures that share it restores it.
+    our code. This is for all threads, because torch knows no other way. The last of the captures that share it
+    restores it.
     """
     if not _stance.users:
         _stance.original = _force_eager()
