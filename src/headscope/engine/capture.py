@@ -19,16 +19,16 @@ from headscope.engine.loss import mask_inputs
 from headscope.engine.model import Model, check_model, name_modules
 from headscope.engine.readout import find_readout
 from headscope.engine.recording.hooks import mark_forwards, record_hooks
-from headscope.engine.recording.interface import record_interface
+from headscope.engine.recording.interface import is_editing, record_interface
 from headscope.engine.recording.make_trace import Request, make_trace
 from headscope.engine.recording.recorder import Recorder, check_recording
 from headscope.engine.recording.sites import find_sites
+from headscope.engine.recording.verify import ATTENTIONS, run_recorded, verify_first
 
 CAPTURABLE = frozenset({"attention", "values", "output", "pads"})
 KEEPABLE = CAPTURABLE | {"model_output"}
 """What a capture of a whole forward pass can keep."""
 
-ATTENTIONS = frozenset({"attentions", "encoder_attentions", "decoder_attentions", "cross_attentions"})
 Result = TypeVar("Result")
 
 
@@ -225,18 +225,20 @@ def record(
     model: Model, tensors: Mapping[str, Any], site: str, on_call: Callable[[Recorder], None] | None = None
 ) -> Recorder:
     """Run one forward pass, and record the attention calls at one site."""
+    if is_editing():
+        verify_first(model, tensors, lambda: record(model, tensors, site))
     with torch.no_grad(), record_calls(model, site, on_call) as recorder:
-        recorder.model_output = _drop_attentions(model.network(**_add_choice_axis(model, tensors)))
-    check_recording(model, recorder)
+        recorder.model_output = _drop_attentions(run_recorded(model, recorder, _add_choice_axis(model, tensors)))
     return recorder
 
 
 def record_gradient(model: Model, inputs: Inputs, request: Request) -> Recorder:
     """Run one forward and one backward pass, and record attention and the gradient of the target."""
     assert request.target is not None
+    if is_editing():
+        verify_first(model, inputs.tensors, lambda: record(model, inputs.tensors, request.site))
     with allow_gradients(inputs.tensors) as tensors, record_calls(model, request.site, keeps_graph=True) as recorder:
-        output = model.network(**_add_choice_axis(model, tensors))
-        check_recording(model, recorder)
+        output = run_recorded(model, recorder, _add_choice_axis(model, tensors))
         recorder.gradients = compute_gradients(find_readout(model, inputs, output, request.target), output, recorder)
     recorder.model_output = detach_output(_drop_attentions(output))
     return recorder

@@ -18,11 +18,12 @@ from headscope.core.trace.nan_attention import warn_about_nan
 from headscope.data.reading.read import read_texts
 from headscope.data.tokenizing.encode import Encoded, encode, pad_sequences
 from headscope.engine.batch import Inputs, copy_ids_to_host, max_input_length, tokens_from_ids
-from headscope.engine.capture import make_request, record_calls
+from headscope.engine.capture import make_request, record, record_calls
 from headscope.engine.images import check_reads_texts
 from headscope.engine.model import Model
 from headscope.engine.recording.make_trace import make_trace
 from headscope.engine.recording.recorder import AttentionCall, Recorder, check_recording
+from headscope.engine.recording.verify import verify_first
 
 
 def generate(
@@ -68,6 +69,7 @@ def generate(
     encoded, fill = _encode_prompts(model, examples, chat), {"input_ids": plan.settings.pad_token_id}
     prompt, prompt_tokens = pad_sequences(encoded, fill, device=model.device, left=True)
     _check_prompts(model, prompt_tokens, plan, max_new_tokens)
+    verify_first(model, prompt, lambda: record(model, prompt, request.site))
     recorder, ids, real = _generate(model, request.site, prompt, plan)
     check_recording(model, recorder)
     tokens = _all_tokens(model, prompt_tokens, ids, real)

@@ -12,7 +12,7 @@ import inspect
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from contextvars import ContextVar
+from contextvars import ContextVar, copy_context
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any, Protocol, TypeVar, runtime_checkable
@@ -110,6 +110,40 @@ def find_editors(module: Any) -> list[Editor]:
 def is_active(editor: Editor) -> bool:
     """Return True if the editor is active in this context; another thread is another context."""
     return editor in _find_active(_editors)
+
+
+def is_editing() -> bool:
+    """Return True if any editor is active in this context."""
+    return bool(_find_active(_editors))
+
+
+def run_unedited(function: Callable[[], Value]) -> Value:
+    """Call a function as if no recorder and no editor were active."""
+
+    def run() -> Value:
+        _recorders.set(())
+        _editors.set(())
+        return function()
+
+    return copy_context().run(run)
+
+
+def run_plainly(modules: Collection[Any], function: Callable[[], Value], *, eager: bool) -> Value:
+    """Call a function with attention as the model computes it, or as it does with its own eager attention.
+
+    For use while the modules are recorded: they stay in evaluation mode, and without compiled code.
+    """
+    observer = Recorder({}, str, "")  # has no modules, so that it records nothing
+
+    def run() -> Value:
+        with _activate(_recorders, observer):
+            _implementations[id(observer)] = _name_implementations(modules) if eager else {}
+            try:
+                return function()
+            finally:
+                del _implementations[id(observer)]
+
+    return run_unedited(run)
 
 
 def is_intercepted(network: Any) -> bool:
@@ -239,10 +273,12 @@ def _name_implementations(modules: Collection[Any]) -> dict[int, str]:
     Older code, such as that of models outside of the library, looks functions up only under names other than "eager".
     Configs of such modules say a name of ours.
     """
-    kinds: dict[Any, Any] = {module: type(module) for module in modules}
-    older = find_configs(module for module, kind in kinds.items() if _indexes_interface(kind))
     names = dict.fromkeys(map(id, find_configs(modules)), "eager")
-    return names | dict.fromkeys(map(id, older), _register()) if older else names
+    kinds: set[Any] = {type(module) for module in modules}
+    if older := set(filter(_indexes_interface, kinds)):
+        configs = find_configs(module for module in modules if type(module) in older)
+        names |= dict.fromkeys(map(id, configs), _register())
+    return names
 
 
 @cache

@@ -63,7 +63,7 @@ def make_trace(model: Model, inputs: Inputs, request: Request, recorder: Recorde
         else None,
         model_output=recorder.model_output if "model_output" in request.keep else None,
         held=request.keep | ({"gradient"} if has_gradient else frozenset()),
-        sites=tuple(sorted(recorder.counts)),
+        sites=tuple(recorder.sites),
         source=CapturedModel(model, recorder.names, target=request.target.spec if request.target else None),
         pruned=frozenset(
             (label, head) for label, call in zip(layers, calls, strict=True) for head in call.missing if head in heads

@@ -1,5 +1,6 @@
 """Record what a model's attention modules compute during a forward pass."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -67,7 +68,7 @@ def restore_heads(call: AttentionCall, kept: KeptHeads, *, keeps_graph: bool) ->
 
 @dataclass
 class Recorder:
-    """Keeps the attention calls at one site, in order, and counts those at every site.
+    """Keeps the attention calls at one site, in order, and counts those of every module.
 
     The order of calls numbers the layers: one module may serve all of them (ALBERT), and some modules have no number.
     """
@@ -81,18 +82,22 @@ class Recorder:
     calls: list[AttentionCall] = field(default_factory=list)
     graph: list[Tensor] = field(default_factory=list)  # the attention of `calls`, as the model goes on with it
     gradients: list[Tensor] = field(default_factory=list)  # of a target, with respect to `graph`
-    counts: dict[str, int] = field(default_factory=dict)  # number of calls at each site
+    modules: Counter[str] = field(default_factory=Counter)  # number of calls of each module
     model_output: Any = None  # what the network's forward returned
     running: str = ""  # the module whose call was recorded last, until it is called again
     paused: bool = False  # while `on_call` runs: what it calls itself is not part of the pass
+
+    @property
+    def sites(self) -> list[str]:
+        """The sites at which attention was computed."""
+        return sorted(set(map(self.find_site, self.modules)))
 
     def record(self, call: AttentionCall) -> None:
         """Keep a call if it is at the requested site."""
         if self.paused:
             return
-        site = self.find_site(call.name)
-        self.counts[site] = self.counts.get(site, 0) + 1
-        if site != self.site:
+        self.modules[call.name] += 1
+        if self.find_site(call.name) != self.site:
             return
         if call.name == self.running:
             raise CaptureError(
@@ -139,14 +144,14 @@ def check_recording(model: Model, recorder: Recorder) -> None:
     """Raise an error if the site is missing, or if attention times values is not what the heads computed."""
     model_type, site = model.network.config.model_type, recorder.site
     file = f"families/{model_type.replace('-', '_')}.py"
-    if not recorder.counts:
+    if not recorder.modules:
         raise CaptureError(
             f"Models of type '{model_type}' compute attention without the library's attention interface, so nothing "
             f"was captured. Add a file {file} that says where their attention and values "
             "are; families/gptj.py is the shortest example."
         )
-    if site not in recorder.counts:
-        raise InputError(f"This model has no attention site '{site}'. Its sites: {', '.join(sorted(recorder.counts))}.")
+    if site not in recorder.sites:
+        raise InputError(f"This model has no attention site '{site}'. Its sites: {', '.join(recorder.sites)}.")
     if model.family.hooks or not model.family.kinds:  # what no test has checked for this model type
         for call in recorder.calls:
             _check_context(call, model_type, file)
