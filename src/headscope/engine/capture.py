@@ -72,6 +72,9 @@ def capture(
     pad_to
         Pad to this many tokens instead of to the longest text.
 
+    The first capture of a model, and of each precision, device and kind of input, runs the model once more without
+    recording. It raises CaptureError if the outputs differ, and warns of attention that no trace of this model holds.
+
     >>> trace = hs.capture(model, ["The cat sat down.", "It rained."], layers=[0, -1], keep=("values",))
     >>> trace
     Trace(self attention of 2 examples, 2 layers × 12 heads, up to 7 tokens; holds attention, values)

@@ -1,5 +1,7 @@
 """Known pitfalls of capturing through the attention interface of transformers."""
 
+import copy
+import pickle
 import threading
 from importlib.metadata import requires
 
@@ -291,6 +293,25 @@ def test_another_thread_reads_the_implementation_that_the_config_has():
     model = fresh()
     _, during = in_mid_forward(model, lambda: model.network.config._attn_implementation)
     assert during == "sdpa"
+
+
+def test_a_copy_of_the_config_says_the_same_in_each_context():
+    """Some models copy their config for each layer at each call, and make masks by the copy."""
+    model, copies = fresh(), []
+    config = model.network.config
+
+    def keep_copies(*_):
+        copies.extend((copy.copy(config), copy.deepcopy(config)))
+        names.extend(part._attn_implementation for part in copies)
+
+    names = []
+    model.network.encoder.layer[1].register_forward_hook(keep_copies)
+    _, names_in_thread = in_mid_forward(model, lambda: copy.copy(config)._attn_implementation)
+    assert names[:2] == ["eager", "eager"]
+    assert names_in_thread == "sdpa"
+    assert [part._attn_implementation for part in copies[:2]] == ["sdpa", "sdpa"]
+    assert type(pickle.loads(pickle.dumps(copies[0]))._attn_implementation_internal) is str
+    assert type(config._attn_implementation_internal) is str
 
 
 def test_another_model_that_runs_meanwhile_in_the_same_context_is_not_recorded():

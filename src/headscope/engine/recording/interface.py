@@ -137,7 +137,7 @@ def run_plainly(modules: Collection[Any], function: Callable[[], Value], *, eage
 
     def run() -> Value:
         with _activate(_recorders, observer):
-            _implementations[id(observer)] = _name_implementations(modules) if eager else {}
+            _implementations[id(observer)] = _name_implementations(modules, find_configs(modules)) if eager else {}
             try:
                 return function()
             finally:
@@ -154,7 +154,7 @@ def is_intercepted(network: Any) -> bool:
 def own_implementation(config: Any) -> str | None:
     """Return the name of the implementation that a config has, also where it says "eager" because of a capture."""
     name: str | None = config._attn_implementation_internal
-    return name
+    return name and str(name)
 
 
 @contextmanager
@@ -165,12 +165,15 @@ def _replace_implementation(user: Any, modules: Collection[Any], *, evaluate: bo
     stack = ExitStack()
     try:
         with _lock:
-            _implementations[id(user)] = _name_implementations(modules)
+            configs = find_configs(modules)
+            _implementations[id(user)] = _name_implementations(modules, configs)
             stack.callback(_implementations.pop, id(user))
             stack.enter_context(_skip_compiled_code())
             stack.enter_context(_replace(AttentionInterface, "get_interface", _wrap_lookup))
-            for owner in {_find_owner(type(config)) for config in find_configs(modules)}:
+            for owner in {_find_owner(type(config)) for config in configs}:
                 stack.enter_context(_replace(owner, "_attn_implementation", _wrap_property))
+            for config in configs:
+                stack.enter_context(_replace(config, "_attn_implementation_internal", partial(_mark, config)))
             replaced = {owner for owner, _ in list(_replaced)}
             for module in modules:
                 if not (module.training or module._compiled_call_impl or id(module) in replaced):
@@ -234,6 +237,28 @@ def _replace(owner: Any, attribute: str, change: Callable[[Any], Any]) -> Iterat
         setattr(owner, attribute, replaced.original)
 
 
+class _MarkedName(str):
+    """The name of an implementation that also says whose it is: some models copy their config at each call."""
+
+    __slots__ = ("owner",)
+    owner: int  # id of the config
+
+    def __deepcopy__(self, _: Any) -> "_MarkedName":
+        return self
+
+    def __reduce__(self) -> Any:  # a network that is saved meanwhile has the plain name
+        return str, (str(self),)
+
+
+def _mark(config: Any, name: str | None) -> str | None:
+    """Return the name of a config's implementation with a mark; there may be no name."""
+    if name is None:
+        return None
+    marked = _MarkedName(name)
+    marked.owner = id(config)
+    return marked
+
+
 def _find_owner(kind: type) -> type:
     """Return the class that defines the property `_attn_implementation` of a config."""
     return next(base for base in kind.__mro__ if "_attn_implementation" in vars(base))
@@ -244,15 +269,17 @@ def _wrap_property(original: Any) -> property:
 
     def read(config: Any) -> str | None:
         name: str | None = _find_implementation(config) or original.fget(config)
-        return name
+        return str(name) if isinstance(name, _MarkedName) else name
 
     return property(read, original.fset, original.fdel, original.__doc__)
 
 
 def _find_implementation(config: Any) -> str | None:
-    """Return what a config says in this context; None for its own name."""
+    """Return what a config, or that of which it is a copy, says in this context; None for its own name."""
+    name = vars(config).get("_attn_implementation_internal")
+    owner = name.owner if isinstance(name, _MarkedName) else id(config)
     users: list[Recorder | Editor] = [*_find_active(_recorders), *_find_active(_editors)]
-    names = (_implementations.get(id(user), {}).get(id(config)) for user in users)
+    names = (_implementations.get(id(user), {}).get(owner) for user in users)
     return next((name for name in names if name is not None), None)
 
 
@@ -267,17 +294,17 @@ def _wrap_lookup(original: Any) -> Any:
     return get_interface
 
 
-def _name_implementations(modules: Collection[Any]) -> dict[int, str]:
+def _name_implementations(modules: Collection[Any], configs: Iterable[Any]) -> dict[int, str]:
     """Return what the configs of a network say while it is recorded or edited, by id.
 
     Older code, such as that of models outside of the library, looks functions up only under names other than "eager".
     Configs of such modules say a name of ours.
     """
-    names = dict.fromkeys(map(id, find_configs(modules)), "eager")
+    names = dict.fromkeys(map(id, configs), "eager")
     kinds: set[Any] = {type(module) for module in modules}
     if older := set(filter(_indexes_interface, kinds)):
-        configs = find_configs(module for module in modules if type(module) in older)
-        names |= dict.fromkeys(map(id, configs), _register())
+        own = find_configs(module for module in modules if type(module) in older)
+        names |= dict.fromkeys(map(id, own), _register())
     return names
 
 
