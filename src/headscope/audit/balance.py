@@ -11,6 +11,7 @@ from headscope.audit.labelled_texts import LabelledTexts, prepare_texts
 from headscope.audit.occurrences import check_patterns, find_occurrences
 from headscope.audit.points import CuePoints, Floats, find_points
 from headscope.audit.words import Integers
+from headscope.core.checks import check_seed
 from headscope.core.errors import DataWarning, InputError
 from headscope.core.example import Example
 from headscope.core.prose import count_noun
@@ -45,6 +46,7 @@ def balance(
     >>> len(balanced) < len(rows), bool((data["productivity_low"] <= data["chance"]).all())
     (True, True)
     """
+    check_seed(seed)
     prepared = prepare_texts(data, parts)
     found = find_occurrences(prepared.texts, prepared.groups, ngrams, check_patterns(patterns))
     points = find_points(prepared, found, "exclusive")

@@ -36,7 +36,9 @@ def sheet(
     from headscope.engine.sample_maps import sample_maps
     from headscope.patterns.labels.labelled_maps import save_maps
     from headscope.patterns.labels.render import save_sheets
+    from headscope.results.atomic import check_name
 
+    check_name(out)
     if out.exists() and any(out.iterdir()):
         raise OutputError(f"The folder {out} is not empty. Give the path of a new folder.")
     with load_library("Drawing maps") as hs:

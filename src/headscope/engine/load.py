@@ -17,6 +17,7 @@ from headscope.core.catalog import families
 from headscope.core.errors import DataWarning, LoadError, import_or_explain
 from headscope.core.family import Family
 from headscope.core.prose import join_words
+from headscope.engine.device import check_device
 from headscope.engine.model import Model, find_word_embeddings
 from headscope.engine.pruning.prune import make_pruned_class
 from headscope.engine.pruning.pruned_config import pruned_heads
@@ -56,6 +57,8 @@ def load(
     """
     if model is not None and not isinstance(model, str | os.PathLike):
         return _load_network(model, tokenizer, processor, device, dtype)
+    check_device(device)
+    _check_dtype(dtype)
     source = default_folder() if model is None else _check_source(model)
     with silence_transformers() if model is None else nullcontext():  # a moment's work
         network = _read_network(source, device, dtype)
@@ -162,14 +165,18 @@ def _check_source(model: "str | os.PathLike[str]") -> str:
     return str(model)
 
 
+def _check_dtype(dtype: Any) -> None:
+    """Raise LoadError for a name that is no floating-point type of torch."""
+    if isinstance(dtype, str) and dtype != "auto":
+        found = getattr(torch, dtype, None)
+        if not isinstance(found, torch.dtype) or not found.is_floating_point:
+            raise LoadError(f"dtype={dtype!r} is not known. Give 'float32', 'bfloat16', 'float16' or 'float64'.")
+
+
 def _read_network(source: str, device: Any, dtype: Any) -> Any:
     import transformers
 
     device = device or ("cuda" if torch.cuda.is_available() else "cpu")
-    if str(device).startswith("cuda") and not torch.cuda.is_available():
-        raise LoadError(
-            f"device='{device}' is asked for, but this installation of torch finds no GPU. Leave it out, or give 'cpu'."
-        )
     config = _read_pretrained(transformers.AutoConfig, source, trust_remote_code=False)
     name = (getattr(config, "architectures", None) or ["AutoModel"])[0]
     architecture = getattr(transformers, name, None)

@@ -4,6 +4,7 @@ import random
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from headscope.core.checks import check_seed
 from headscope.core.errors import InputError
 from headscope.core.lens import view
 from headscope.core.maps import Maps
@@ -25,6 +26,7 @@ def sample_maps(
 ) -> Iterator[PatternMap]:
     """Sample maps without replacement, uniformly over texts, lenses, layers and heads."""
     check_reads_texts(model, "the labelled maps are of texts")
+    check_seed(seed)
     examples = read(data)
     first = capture(model, [examples[0]], keep="attention", max_length=max_length)
     heads = [(layer, head) for layer in first.layers for head in first.heads]

@@ -16,11 +16,13 @@ from headscope.experiments.describe import describe_options, describe_study
 from headscope.experiments.seeds import combine_seeds, join_seeds
 from headscope.experiments.steps import FACTS, Steps, check_facts, print_progress, write_facts
 from headscope.experiments.summary import count_inputs, list_tasks
+from headscope.results.atomic import check_name
 from headscope.results.disk import describe_room
 from headscope.results.lock import lock_output
 from headscope.results.stamp import hash_file, read_provenance, stamp
 from headscope.results.store import refuse_existing, save
 from headscope.training.finetuning.folder import TrainingWriteError
+from headscope.training.finetuning.settings import make_training_settings
 
 if TYPE_CHECKING:
     from headscope.engine.model import Model
@@ -63,7 +65,12 @@ def study(
     """
     if device not in (None, "cpu", "cuda"):
         raise InputError(f"device={device!r} is neither 'cpu' nor 'cuda'. Leave it out for the GPU if there is one.")
+    from headscope.engine.device import check_device
+
+    check_device(device)
+    check_name(Path(out))
     chosen: Study = studies.make(name, **options)
+    _check_training(chosen)
     folder, title = Path(out), entry_name(type(chosen))
     facts = {"study": title, "model": _describe_model(model), **describe_options(chosen, chosen.display_options)}
     if not overwrite:
@@ -85,6 +92,13 @@ def study(
                 raise OutputError(_explain_resuming(error, folder)) from error
             raise
     return StudyResult(results, chosen.document(results))
+
+
+def _check_training(study: Any) -> None:
+    """Raise InputError for settings of training that `hs.finetune` would refuse, before anything is read or trained."""
+    names = ("epochs", "batch_size", "max_length", "learning_rate", "warmup", "weight_decay", "seed")
+    given: Any = {name: getattr(study, name) for name in names if getattr(study, name, None) is not None}
+    make_training_settings(given)
 
 
 @dataclass(frozen=True)

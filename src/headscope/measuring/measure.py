@@ -18,7 +18,7 @@ from headscope.measuring.job import MeasureJob, prepare_job
 from headscope.measuring.merge import to_dataset
 from headscope.measuring.observe import States
 from headscope.measuring.settings import MeasureOptions, make_measure_settings
-from headscope.results.atomic import REPLACE
+from headscope.results.atomic import REPLACE, check_name
 from headscope.results.lock import lock_output
 from headscope.results.store import refuse_existing, save
 
@@ -140,6 +140,7 @@ def check_out(out: str | Path | None, *, resume: bool, overwrite: bool) -> Path 
     if path.suffix.lower() not in ENDINGS:
         ending = f"ends in '{path.suffix}'" if path.suffix else "has no ending"
         raise OutputError(f"A measurement is saved as {' '.join(ENDINGS)}, but '{path.name}' {ending}.")
+    check_name(path)
     if path != (saved := _checkpoint_path(path)):
         if resume and not overwrite and path.exists() and not saved.exists():
             raise InputError(f"There is nothing to resume: {path} is finished. {REPLACE.format('path')}")

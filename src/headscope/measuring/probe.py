@@ -10,6 +10,7 @@ import torch
 import xarray as xr
 
 from headscope.core.catalog import lenses, probes
+from headscope.core.checks import check_seed
 from headscope.core.errors import InputError, unknown_name
 from headscope.core.example import Example, sample_examples
 from headscope.core.lens import DEFAULT_LENS, Lens
@@ -75,6 +76,7 @@ def probe(
     check_model(model)
     check_reads_texts(model, "probes are of the words of texts")
     entry, settings = probes.make(probe), make_stream_settings(lens, query, edit, **options)
+    check_seed(getattr(entry, "seed", 0))
     halves = _read_halves(entry, data, train, settings)
     models = [model, randomize(model, settings.seed)] if random_weights else [model]
     with show_progress(len(models) * sum(map(len, halves)), quiet=not progress) as advance:
@@ -102,6 +104,7 @@ def make_stream_settings(lens: Any, query: str, edit: Any, **options: Any) -> St
             f"The lens '{to_spec(chosen)}' needs the gradient of a prediction, and a probe makes none. Choose another, "
             "such as raw or effective."
         )
+    check_seed(options.get("seed", 0))
     return StreamSettings(chosen, query, make_edits(edit), **options)
 
 

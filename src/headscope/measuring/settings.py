@@ -8,6 +8,7 @@ from typing import Any, Literal, TypedDict, get_args
 from headscope.core.catalog import is_built_in
 from headscope.core.catalog import lenses as lens_catalog
 from headscope.core.catalog import statistics as statistic_catalog
+from headscope.core.checks import check_seed
 from headscope.core.errors import InputError, unknown_name
 from headscope.core.lens import Lens
 from headscope.core.spec import entry_name, to_spec
@@ -123,6 +124,7 @@ def make_measure_settings(lens: Any, statistics: Any, **options: Any) -> Measure
         raise InputError(f"units={options['units']!r} is none of {', '.join(get_args(Units))}.")
     if options.get("target") is not None:
         options["target"] = _check_target(options["target"])
+    check_seed(options.get("seed", 0))
     settings = MeasureSettings(lenses, chosen, **options)
     if ("gradient" in settings.keep) != (settings.target is not None):
         raise InputError(_explain_target(settings))

@@ -8,7 +8,7 @@ from headscope.core.errors import InputError, OutputError
 from headscope.plotting.export import render, write_figure
 from headscope.reporting.html_page import GENERATOR, MAX_SVG_BYTES, document_to_html
 from headscope.reporting.latex_table import table_to_latex
-from headscope.results.atomic import REPLACE, atomic_path
+from headscope.results.atomic import REPLACE, atomic_path, check_name
 from headscope.results.tables import write_cells
 
 Kind = TypeVar("Kind", Table, Picture)
@@ -61,6 +61,7 @@ def _parts_of(document: Document, kind: type[Kind]) -> list[Kind]:
 
 def check_folder(folder: Path, *, overwrite: bool) -> None:
     """Raise an error where a report is in the way, unless it may be replaced, or anything else."""
+    check_name(folder)
     path = folder.resolve()
     if path == Path.cwd():
         raise OutputError(f"A report is a folder of its own, but '{folder}' is the current folder. Give a new name.")

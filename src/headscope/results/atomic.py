@@ -40,6 +40,25 @@ def atomic_path(path: Path) -> Iterator[Path]:
             part.unlink()
 
 
+MAX_NAME = 240
+"""Bytes of a name: file systems take 255, and checkpoints and locks have an ending more than their output."""
+
+MAX_PATH = 4000
+"""Bytes of a whole path: Linux takes 4,096."""
+
+
+def check_name(path: Path) -> None:
+    """Raise OutputError if a path is too long for a file system, before anything is computed."""
+    part = max(path.parts, key=lambda name: len(os.fsencode(name)), default="")
+    for name, limit in ((part, MAX_NAME), (str(path.absolute()), MAX_PATH)):
+        if (size := len(os.fsencode(name))) > limit:
+            what = "name" if limit == MAX_NAME else "path"
+            raise OutputError(
+                f"Cannot write to '{name[:40]}…': this {what} has {size:,} bytes, and at most {limit:,} are possible. "
+                "Give a shorter one."
+            )
+
+
 def temporary_path(path: Path) -> Path:
     """Return a new hidden name beside a path."""
     return path.with_name(f".headscope-{uuid4().hex[:12]}")

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from headscope.core.checks import check_seed
 from headscope.core.errors import InputError
 from headscope.core.prose import join_words
 from headscope.core.spec import parse_spec
@@ -54,6 +55,7 @@ def cluster(
     distances = _read_distances(data)
     if permutations < 1:
         raise InputError(f"permutations must be at least 1, but got {permutations}.")
+    check_seed(seed)
     whole = _drop_site(restore_axes(data))
     lenses = [_cluster_lens(table, count, permutations, seed) for table in distances]
     result = xr.concat(lenses, "lens", join="outer", fill_value={"cluster": 0}, coords="minimal", compat="override")

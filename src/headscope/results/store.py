@@ -12,7 +12,7 @@ from headscope.core.errors import InputError, OutputError
 from headscope.plotting.combine import combine_results
 from headscope.plotting.draw import DrawableBatch
 from headscope.plotting.export import FIXED_METADATA, write_figure, write_page
-from headscope.results.atomic import REPLACE, atomic_path
+from headscope.results.atomic import REPLACE, atomic_path, check_name
 from headscope.results.examples_file import is_examples, write_examples
 from headscope.results.stamp import fingerprint_examples, stamp
 from headscope.results.tables import write_csv, write_parquet
@@ -63,7 +63,10 @@ def save(what: Any, path: str | Path, *, overwrite: bool = False) -> Path:
 
 def refuse_existing(path: Path | None, *, overwrite: bool) -> None:
     """Raise InputError if a result is at `path`, unless it may be replaced, as figures may. No path is no problem."""
-    if path is None or overwrite or path.suffix.lower() in FIGURES:
+    if path is None:
+        return
+    check_name(path)
+    if overwrite or path.suffix.lower() in FIGURES:
         return
     if path.is_file() or is_zarr(path):
         raise InputError(f"{path} exists already. {REPLACE.format('path')}")
@@ -71,6 +74,7 @@ def refuse_existing(path: Path | None, *, overwrite: bool) -> None:
 
 def refuse_folder(path: Path, *, overwrite: bool) -> None:
     """Raise InputError if a folder is at `path`, unless it holds a model that may be replaced."""
+    check_name(path)
     if path.is_dir() and any(path.iterdir()):
         if not (path / "config.json").is_file():
             raise InputError(f"{path} is a folder that holds something else than a model. Give another folder.")

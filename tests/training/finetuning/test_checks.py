@@ -76,7 +76,7 @@ def test_settings_out_of_range_are_refused(tmp_path):
     refused(tmp_path, "epochs=0 is too small. Give at least 1", epochs=0)
     refused(tmp_path, "learning_rate=3.0 is not between 0 and 1", learning_rate=3.0)
     refused(tmp_path, "warmup=1.5 is not a share of all steps", warmup=1.5)
-    refused(tmp_path, "weight_decay=-1.0 is negative", weight_decay=-1.0)
+    refused(tmp_path, "weight_decay=-1.0 is not a number from 0 on", weight_decay=-1.0)
     refused(tmp_path, "device='tpu' is neither 'cpu' nor 'cuda'", device="tpu")
     refused(tmp_path, "No task is called 'clasification'. Did you mean 'classification'?", task="clasification")
     refused(tmp_path, "No option of hs.finetune is called 'epoch'. Did you mean 'epochs'?", epoch=2)

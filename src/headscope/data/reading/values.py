@@ -9,6 +9,10 @@ from headscope.core.prose import join_words
 from headscope.core.reader import Columns, Unreadable
 
 NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?\s*", re.ASCII | re.IGNORECASE)
+MAX_LABEL = 2**63 - 1
+MAX_DIGITS = 100
+"""Longer numbers are read as floats: Python refuses to read whole numbers of more than 4,300 digits."""
+
 PER_WORD = ("tags", "relations", "heads", "lemmas", "features")
 """Columns with one value for each word."""
 
@@ -52,6 +56,11 @@ def parse_label(value: Any, name: str, classes: Sequence[str] | None) -> int | f
         if isinstance(number, int) and 0 <= number < len(classes):
             return number
         raise Unreadable(f"{where} is {value!r}, but {join_words(classes, 'or')} is expected")
+    endless = isinstance(value, str) and len(value) > MAX_DIGITS and number in (math.inf, -math.inf)
+    if endless or (isinstance(number, int) and abs(number) > MAX_LABEL):
+        raise Unreadable(
+            f"{where} is {_abbreviate(value)}, but numbers up to {MAX_LABEL} are expected; put a letter before a name"
+        )
     if number is not None and not math.isfinite(number):
         raise Unreadable(f"{where} is {value!r}, which is not finite")
     if number is None and not isinstance(value, str):
@@ -123,10 +132,19 @@ def _parse_number(value: Any) -> int | float | None:
     if isinstance(value, str):
         if not NUMBER.fullmatch(value):
             return None
-        value = float(value) if set(value.lower()) & set(".e") else int(value)
+        exact = len(value) <= MAX_DIGITS and not set(value.lower()) & set(".e")
+        value = int(value) if exact else float(value)
     if not isinstance(value, int | float):
         return None
     return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _abbreviate(value: Any) -> str:
+    try:
+        text = str(value).strip()
+    except ValueError:  # more than 4,300 digits
+        return "with thousands of digits"
+    return text if len(text) <= 24 else f"{text[:12]}… ({len(text):,} digits)"
 
 
 def _to_tuple(value: Any) -> Any:

@@ -56,6 +56,11 @@ def check_classifier(classifier: str) -> None:
         )
 
 
+def require_classifier(classifier: str) -> None:
+    """Raise InputError unless a classifier can be read; a study asks before it trains what will be classified."""
+    load_classifier(classifier, torch.device("cpu"))
+
+
 def classifier_files(classifier: str) -> dict[str, Path]:
     """Return the file of a classifier's networks by name; empty for rules, which have none."""
     if classifier == "rules":

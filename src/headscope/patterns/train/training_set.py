@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from headscope.core.checks import check_seed
 from headscope.core.errors import InputError
 from headscope.core.prose import join_words
 from headscope.patterns import CLASSES
@@ -108,6 +109,7 @@ def select_training_set(
     labelled: LabelledMaps, name: str | None = None, *, seed: int = 0, settings: CnnSettings = DEFAULT_SETTINGS
 ) -> TrainingSet:
     """Select the maps of a pass, by default the first; raise InputError where a class has too few."""
+    check_seed(seed)
     if not labelled.passes:
         raise InputError("These maps have no labels. Label them first: headscope patterns label.")
     name = name if name is not None else next(iter(labelled.passes))

@@ -31,10 +31,10 @@ class DarkSecrets(TaskStudy):
     own_facts = ("classifier",)
 
     def __post_init__(self) -> None:
-        from headscope.patterns.classify.classify import check_classifier
+        from headscope.patterns.classify.classify import require_classifier
 
         super().__post_init__()
-        check_classifier(self.classifier)
+        require_classifier(self.classifier)
         if self.example is not None:
             raise InputError(f"example={self.example!r} asks for the map of an input, but this study shows none.")
 

@@ -26,10 +26,10 @@ class EffectiveAttention(TaskStudy):
     own_facts = ("classifier",)
 
     def __post_init__(self) -> None:
-        from headscope.patterns.classify.classify import check_classifier
+        from headscope.patterns.classify.classify import require_classifier
 
         super().__post_init__()
-        check_classifier(self.classifier)
+        require_classifier(self.classifier)
 
     def measure_task(self, run: "TaskRun") -> "dict[str, xr.Dataset]":
         """Return `numbers`, evaluation `times`, and `maps` of one head on one example."""

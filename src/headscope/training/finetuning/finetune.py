@@ -9,6 +9,7 @@ from typing import Any, Unpack
 import torch
 
 from headscope.core.errors import HeadscopeError, InputError, is_out_of_memory, require_package
+from headscope.engine.device import check_device
 from headscope.engine.load import find_family, load, silence_transformers
 from headscope.engine.model import Model
 from headscope.engine.progress import print_status, show_progress
@@ -61,6 +62,7 @@ def finetune(
     require_package("accelerate", "train", "Fine-tuning")
     if device not in (None, "cpu", "cuda"):
         raise InputError(f"device={device!r} is neither 'cpu' nor 'cuda'. Leave it out for the GPU if there is one.")
+    check_device(device)
     folder, settings = TrainingFolder(Path(out)), make_training_settings(options)
     folder.check(resume=resume, overwrite=overwrite)
     with silence_transformers():

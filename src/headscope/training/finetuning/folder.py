@@ -11,7 +11,7 @@ from typing import Any
 
 from headscope.core.errors import DataWarning, InputError, OutputError
 from headscope.core.prose import join_words
-from headscope.results.atomic import atomic_path, sync_folder, sync_tree
+from headscope.results.atomic import atomic_path, check_name, sync_folder, sync_tree
 from headscope.results.disk import explain_failed_write, raise_os_errors, remove_folder
 from headscope.results.resume import check_resumable, to_plain
 from headscope.training.finetuning.checkpoint import (
@@ -57,6 +57,7 @@ class TrainingFolder:
 
         With `overwrite`, the folder of an earlier fine-tuning is accepted.
         """
+        check_name(self.path)
         if self.path.exists() and not self.path.is_dir():
             raise OutputError(f"Cannot write the model to {self.path}: it is a file. Give the path of a folder.")
         if resume or not self._has_files():

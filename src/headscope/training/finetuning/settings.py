@@ -1,8 +1,10 @@
 """Options of a fine-tuning, and the complete, checked settings made from them."""
 
+import math
 from dataclasses import dataclass, fields
 from typing import TypedDict
 
+from headscope.core.checks import check_seed
 from headscope.core.errors import InputError, unknown_name
 
 
@@ -42,14 +44,15 @@ def make_training_settings(options: TrainingOptions) -> TrainingSettings:
         if name not in names:
             raise unknown_name("option of hs.finetune", name, names)
     settings = TrainingSettings(**options)
-    for name, minimum in (("epochs", 1), ("batch_size", 1), ("max_length", 3), ("limit", 2), ("seed", 0)):
+    for name, minimum in (("epochs", 1), ("batch_size", 1), ("max_length", 3), ("limit", 2)):
         value = getattr(settings, name)
         if value is not None and value < minimum:
             raise InputError(f"{name}={value} is too small. Give at least {minimum}.")
+    check_seed(settings.seed)
     if not 0 < settings.learning_rate < 1:
         raise InputError(f"learning_rate={settings.learning_rate} is not between 0 and 1. Usual ones are near 2e-5.")
     if not 0 <= settings.warmup < 1:
         raise InputError(f"warmup={settings.warmup} is not a share of all steps. Give 0 to below 1, such as 0.1.")
-    if settings.weight_decay < 0:
-        raise InputError(f"weight_decay={settings.weight_decay} is negative. Give 0 or more.")
+    if not 0 <= settings.weight_decay < math.inf:
+        raise InputError(f"weight_decay={settings.weight_decay} is not a number from 0 on. Give 0 or more.")
     return settings
