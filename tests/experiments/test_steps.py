@@ -41,6 +41,29 @@ def test_steps_of_another_study_are_not_taken(tmp_path):
         Steps(tmp_path, "RTE").begin({"limit": 10, "model": "a", "inputs": "53aa51172d142c89"})
 
 
+def test_settings_from_before_checksums_are_read(tmp_path):
+    (tmp_path / "study.json").write_text('{"limit": 10}')
+    Steps(tmp_path, "RTE").begin({"limit": 10})
+
+
+def test_damaged_settings_raise_and_can_be_replaced(tmp_path):
+    steps, path = Steps(tmp_path / "RTE", "RTE"), tmp_path / "RTE" / "study.json"
+    steps.begin({"limit": 10})
+    content = path.read_bytes()
+    for damaged in (
+        b"",
+        content[:20],
+        b"[1]",
+        content.replace(b"10", b"11"),
+        content.replace(b"headscope", b"otherwise"),
+    ):
+        path.write_bytes(damaged)
+        with pytest.raises(InputError, match=r"RTE cannot be resumed: its study\.json is damaged\. Give another"):
+            steps.begin({"limit": 10})
+    steps.begin({"limit": 10}, overwrite=True)
+    steps.begin({"limit": 10})
+
+
 def test_progress_names_the_step(tmp_path, capsys):
     Steps(tmp_path, "RTE", 7, print_progress).say(2, "measuring")
     Steps(tmp_path, "RTE", 7).say(3, "nothing")

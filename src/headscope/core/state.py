@@ -111,10 +111,23 @@ class State:
 
     @classmethod
     def of_arrays(cls, arrays: Mapping[str, Array]) -> "State":
-        """Build a state from the result of `arrays`."""
+        """Build a state from the result of `arrays`; raise ValueError, KeyError or TypeError for anything else."""
         about = json.loads(str(arrays["about"]))
         leaves = {
             name: LEAF_TYPES[kind](**{part: arrays[f"{name}/{part}"] for part in LEAF_TYPES[kind].__dataclass_fields__})
             for name, kind in about["kinds"].items()
         }
+        known = {f"{name}/{part}" for name, leaf in leaves.items() for part in vars(leaf)}
+        if set(arrays) - {"about"} != known or not all(map(_is_sound, leaves.values())):
+            raise ValueError("The arrays of this state do not fit together.")
+        if not isinstance(about["spec"], str) or not all(isinstance(axis, list) for axis in about["labels"].values()):
+            raise ValueError("The spec or the labels of this state are of the wrong type.")
         return cls(about["spec"], leaves, about["labels"])
+
+
+def _is_sound(leaf: Leaf) -> bool:
+    """Return whether the arrays of a leaf hold numbers and have shapes that go together."""
+    if isinstance(leaf, Rows):
+        return leaf.ids.ndim == 1 and leaf.values.shape[:1] == leaf.ids.shape and leaf.values.dtype.kind in "fiub"
+    arrays = vars(leaf).values()
+    return len({array.shape for array in arrays}) == 1 and all(array.dtype.kind in "fiub" for array in arrays)

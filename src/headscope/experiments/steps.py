@@ -8,6 +8,7 @@ from typing import Any
 
 import xarray as xr
 
+from headscope.core.checksum import PLACEHOLDER, DamagedFile, seal, verify
 from headscope.core.errors import InputError
 from headscope.core.study import Progress, ProgressCallback
 from headscope.engine.progress import print_status
@@ -17,6 +18,7 @@ from headscope.results.npz import read_npz, write_npz
 from headscope.results.resume import check_resumable
 
 FACTS = "study.json"
+CHECKSUM = "checksum"
 REMEDY = (
     "Study as before, give another folder (out=FOLDER), or replace what differs with overwrite=True, in the shell "
     "--force."
@@ -34,16 +36,25 @@ def check_facts(folder: Path, facts: Mapping[str, Any]) -> None:
     if not path.is_file():
         return
     try:
-        stored = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+        stored = parse_facts(path.read_bytes())
+    except (ValueError, TypeError, RecursionError) as error:
         raise InputError(f"{folder} cannot be resumed: its {FACTS} is damaged. {REPLACE.format('folder')}") from error
     check_resumable(folder, stored, facts, remedy=REMEDY)
 
 
+def parse_facts(content: bytes) -> dict[str, Any]:
+    """Return what `write_facts` wrote, and verify its checksum."""
+    facts: dict[str, Any] = dict(json.loads(content))
+    if (facts.pop(CHECKSUM, None) is not None) != verify(content):
+        raise DamagedFile("It lost its checksum.")
+    return facts
+
+
 def write_facts(folder: Path, facts: Mapping[str, Any]) -> None:
     """Store the facts of a study, or of steps of one, in its folder."""
+    text = json.dumps({**facts, CHECKSUM: PLACEHOLDER}, indent=1, ensure_ascii=False, default=str)
     with atomic_path(folder / FACTS) as part:
-        part.write_text(json.dumps(dict(facts), indent=1, ensure_ascii=False, default=str), encoding="utf-8")
+        part.write_bytes(seal(text.encode()))
 
 
 @dataclass(frozen=True)

@@ -1,16 +1,16 @@
 """Checkpoints: the states of the batches measured so far, on disk."""
 
-import io
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 
+from headscope.core.checksum import DamagedFile, guard_reading, seal_zip
 from headscope.core.errors import InputError
+from headscope.core.npz import pack_arrays, unpack_arrays
 from headscope.core.state import State
 from headscope.measuring.observe import States
 from headscope.results.atomic import atomic_path
@@ -18,6 +18,8 @@ from headscope.results.resume import check_resumable
 
 ENVIRONMENT = frozenset({"device", "dtype", "threads"})
 """Facts that may differ between parts of one measurement, which then agree to rounding."""
+
+DAMAGED = "it is not a state that headscope wrote, or it is damaged. Measure it again."
 
 
 @dataclass(frozen=True)
@@ -46,42 +48,45 @@ class Checkpoint:
         }
         if self.examples:
             arrays["examples"] = np.frombuffer(json.dumps(dict(self.examples)).encode(), dtype=np.uint8)
-        file = io.BytesIO()
-        np.savez(file, allow_pickle=False, about=np.array(json.dumps(about, ensure_ascii=False)), **arrays)
-        return file.getvalue()
+        return pack_arrays({"about": np.array(json.dumps(about, ensure_ascii=False)), **arrays})
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "Checkpoint":
-        """Return the checkpoint that `to_bytes` wrote."""
-        with np.load(io.BytesIO(data), allow_pickle=False) as file:
-            about = json.loads(str(file["about"]))
-            examples = json.loads(file["examples"].tobytes()) if "examples" in file.files else {}
-            arrays: dict[int, dict[str, Any]] = {}
-            for path in file.files:
-                index, slash, name = path.partition("/")
-                if slash:
-                    arrays.setdefault(int(index), {})[name] = file[path]
-        keys = [(lens, statistic) for lens, statistic in about["keys"]]
-        states = {key: State.of_arrays(arrays[index]) for index, key in enumerate(keys)}
-        return cls(about["facts"], about["done"], about["total"], states, examples)
+        """Return the checkpoint that `to_bytes` wrote; anything else raises an error of any kind."""
+        arrays = unpack_arrays(data)
+        about = json.loads(str(arrays.pop("about")))
+        examples = json.loads(arrays.pop("examples").tobytes()) if "examples" in arrays else {}
+        by_state: dict[int, dict[str, Any]] = {index: {} for index in range(len(about["keys"]))}
+        for path, array in arrays.items():
+            index, _, name = path.partition("/")
+            by_state[int(index)][name] = array
+        keys = [(str(lens), str(statistic)) for lens, statistic in about["keys"]]
+        states = {key: State.of_arrays(by_state[index]) for index, key in enumerate(keys)}
+        checkpoint = cls(dict(about["facts"]), about["done"], about["total"], states, examples)
+        if len(states) < len(keys) or not checkpoint.sound:
+            raise DamagedFile("Its batches, states or examples cannot be counted.")
+        return checkpoint
+
+    @property
+    def sound(self) -> bool:
+        """Whether it holds 0 to all batches, and as many values of one field of the examples as of another."""
+        counts = {len(column) for column in self.examples.values()}
+        types = {type(self.done), type(self.total), *map(type, self.examples.values())}
+        return types <= {int, list} and 0 <= self.done <= self.total and len(counts) <= 1
 
 
 def write_checkpoint(checkpoint: Checkpoint, path: Path) -> None:
     """Write a checkpoint atomically: an older file stays until the new one is complete."""
     with atomic_path(path) as part:
-        part.write_bytes(checkpoint.to_bytes())
+        part.write_bytes(seal_zip(checkpoint.to_bytes()))
 
 
 def read_checkpoint(path: Path) -> Checkpoint:
-    """Read what `write_checkpoint` wrote."""
+    """Read what `write_checkpoint` wrote, and verify its checksum."""
     if not path.is_file():
         raise InputError(f"Cannot open {path}: there is no such file. Give the path of a .state file.")
-    try:
+    with guard_reading(path, DAMAGED):
         return Checkpoint.from_bytes(path.read_bytes())
-    except (OSError, ValueError, KeyError, BadZipFile) as error:
-        raise InputError(
-            f"Cannot open {path}: it is not a state that headscope wrote, or it is damaged. Measure it again."
-        ) from error
 
 
 def open_checkpoint(

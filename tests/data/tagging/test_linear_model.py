@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from headscope.core.errors import InputError
 from headscope.data.tagging.features import Features, letter_case, sentence_style, shape
 from headscope.data.tagging.linear_model import LinearTagger, Weights, load_english, read_weights, write_weights
 from headscope.results.stamp import read_provenance
@@ -116,6 +117,22 @@ def test_scores_are_sums_of_weights_and_fixed_tags_need_none(tmp_path):
 def test_an_empty_model_is_written_and_read(tmp_path):
     write_weights(Weights(("X",), {}, np.zeros((0, 1), np.int8), {}, {}), tmp_path / "none.npz")
     assert LinearTagger(read_weights(tmp_path / "none.npz")).tag(["a"]) == ["X"]
+
+
+def test_a_damaged_model_raises(tmp_path):
+    weights = Weights(("X",), {"a": 0}, np.ones((1, 1), np.int8), {}, {})
+    write_weights(weights, tmp_path / "small.npz")
+    content = (tmp_path / "small.npz").read_bytes()
+    for damaged in (b"", content[:100], content[:40] + b"?" + content[41:]):
+        (tmp_path / "small.npz").write_bytes(damaged)
+        with pytest.raises(InputError, match=r"small\.npz: it does not hold the weights of a tagger, or it is damaged"):
+            read_weights(tmp_path / "small.npz")
+
+
+def test_the_bundled_model_is_verified(monkeypatch):
+    monkeypatch.setattr("headscope.data.tagging.linear_model.BUNDLED_SHA256", "0" * 64)
+    with pytest.raises(InputError, match=r"english_tagger\.npz: .* Install headscope again, or train the tagger again"):
+        read_weights()
 
 
 def test_features_of_different_kinds_have_different_names():

@@ -54,3 +54,13 @@ def test_an_invalid_folder_raises(folder, tmp_path_factory):
     save_labels({"first": {"s0001": "blok"}}, folder)
     with pytest.raises(UnknownName, match="No pattern class is called 'blok'. Did you mean 'block'"):
         read_labelled_maps(folder)
+
+
+def test_damaged_maps_raise(folder):
+    content = (folder / "maps.npz").read_bytes()
+    for damaged in (b"", content[:200], content[:90] + b"?" + content[91:]):
+        (folder / "maps.npz").write_bytes(damaged)
+        with pytest.raises(
+            InputError, match=r"maps\.npz: it does not hold the maps of this folder, or it is damaged\."
+        ):
+            read_labelled_maps(folder)

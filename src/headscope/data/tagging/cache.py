@@ -6,8 +6,6 @@ the folder is not writable, nothing is cached.
 
 import hashlib
 import os
-import zipfile
-import zlib
 from collections.abc import Sequence
 from contextlib import suppress
 from itertools import islice
@@ -17,6 +15,8 @@ from uuid import uuid4
 
 import numpy as np
 
+from headscope.core.checksum import seal_zip
+from headscope.core.npz import pack_arrays, unpack_arrays
 from headscope.data.tagging.tagger import Item, Tagger, Tags
 
 MINIMUM = 20_000
@@ -70,8 +70,7 @@ def _write(path: Path, items: Sequence[Tags]) -> None:
     partial = path.with_name(f"{path.name}.{uuid4().hex}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with partial.open("wb") as file:
-            np.savez_compressed(file, allow_pickle=False, **arrays)
+        partial.write_bytes(seal_zip(pack_arrays(arrays, compress=True)))
         partial.replace(path)
     except OSError:  # the disk is full or the folder not writable: go on without a cache
         with suppress(OSError):
@@ -81,12 +80,12 @@ def _write(path: Path, items: Sequence[Tags]) -> None:
 def _read(path: Path, items: Sequence[Item]) -> list[Tags] | None:
     """Return the tags of a file, or None if it is missing or damaged."""
     try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as data:
-            names, counts, tags, split, spans = (data[key] for key in ("names", "counts", "tags", "split", "spans"))
+        data = unpack_arrays(path.read_bytes())
+        names, counts, tags, split, spans = (data[key] for key in ("names", "counts", "tags", "split", "spans"))
         if len(counts) != len(items) or counts.sum() != len(tags) or counts[split].sum() != len(spans):
             return None
         tag, span = iter(names[tags].tolist()), map(tuple, spans.tolist())
         sizes = zip(counts.tolist(), split.tolist(), strict=True)
         return [Tags(tuple(islice(tag, n)), tuple(islice(span, n)) if has_spans else None) for n, has_spans in sizes]
-    except (OSError, ValueError, KeyError, IndexError, EOFError, zipfile.BadZipFile, zlib.error):
+    except (OSError, ValueError, KeyError, IndexError):
         return None

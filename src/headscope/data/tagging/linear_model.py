@@ -5,6 +5,7 @@ weights. Words are tagged from left to right: the score of a tag is the sum of i
 word, its neighbours and the tags before it (features.py), and the highest score wins.
 """
 
+import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -13,11 +14,17 @@ from typing import Any
 
 import numpy as np
 
+from headscope.core.checksum import DamagedFile, guard_reading, seal_zip
+from headscope.core.npz import pack_arrays, unpack_arrays
 from headscope.data.bundled.files import bundled_file
 from headscope.data.tagging.features import END, START, Features, sentence_style
 from headscope.data.tokenizing.words import split_sentences
 
 CACHE_SIZE = 50_000  # words or pairs in each cache
+BUNDLED_SHA256 = "245f910f2dda56a1b1b4c9a058cbbbdaf999d370167ed7be9c6ce00bd58d77eb"
+DAMAGED = (
+    "it does not hold the weights of a tagger, or it is damaged. Install headscope again, or train the tagger again."
+)
 NO_TAG = -1  # the tag before the first word
 
 Table = np.ndarray[Any, np.dtype[np.int8]]
@@ -114,17 +121,26 @@ def load_english() -> LinearTagger:
 def read_weights(path: Path | None = None) -> Weights:
     """Read the bundled weights, or those of another file."""
     source = path if path is not None else bundled_file("english_tagger.npz")
-    with source.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-        arrays = {name: archive[name] for name in archive.files}
+    with guard_reading(Path(str(source)), DAMAGED):
+        content = source.read_bytes()
+        if path is None and hashlib.sha256(content).hexdigest() != BUNDLED_SHA256:
+            raise DamagedFile("It is not the file that headscope comes with.")
+        return _parse_weights(unpack_arrays(content))
+
+
+def _parse_weights(arrays: Mapping[str, Any]) -> Weights:
     tags, names = _words(arrays["tags"]), _words(arrays["names"])
     table = np.zeros((len(names), len(tags)), dtype=np.int8)
     table[np.repeat(np.arange(len(names)), arrays["counts"]), arrays["columns"]] = arrays["weights"]
+    fixed_tags = dict(zip(_words(arrays["sure"]), arrays["sure_tags"].tolist(), strict=True))
+    if not all(0 <= tag < len(tags) for tag in fixed_tags.values()):
+        raise DamagedFile("It names tags that it does not have.")
     return Weights(
         tags=tuple(tags),
         rows={name: row for row, name in enumerate(names)},
         table=table,
         classes=dict(zip(_words(arrays["words"]), _words(arrays["classes"]), strict=True)),
-        fixed_tags=dict(zip(_words(arrays["sure"]), arrays["sure_tags"].tolist(), strict=True)),
+        fixed_tags=fixed_tags,
     )
 
 
@@ -144,7 +160,7 @@ def write_weights(weights: Weights, path: Path) -> None:
         "sure": _bytes(fixed),
         "sure_tags": np.array([weights.fixed_tags[word] for word in fixed], dtype=np.uint8),
     }
-    np.savez_compressed(path, allow_pickle=False, **arrays)
+    path.write_bytes(seal_zip(pack_arrays(arrays, compress=True)))
 
 
 def _bytes(words: Iterable[str]) -> "np.ndarray[Any, np.dtype[np.uint8]]":

@@ -1,20 +1,23 @@
 """A small convolutional classifier of patterns: eight convolutions with ReLU, after Kovaleva et al. (2019)."""
 
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
+from math import inf
 from pathlib import Path
 from typing import Any, cast
 
 import torch
 from jaxtyping import Float
-from safetensors import SafetensorError, safe_open
+from safetensors import safe_open
 from safetensors.torch import save
 from torch import Tensor, nn
 from torch.nn.utils.fusion import fuse_conv_bn_eval
 
+from headscope.core.checksum import PLACEHOLDER, DamagedFile, guard_reading, seal, verify
 from headscope.core.errors import InputError
 from headscope.patterns import CLASSES
 from headscope.patterns.classify.normalize import NormalizedMaps
@@ -25,6 +28,10 @@ from headscope.results.atomic import atomic_path
 
 SCORES = 4
 BUNDLED = Path(__file__).with_name("cnn.safetensors")
+BUNDLED_SHA256 = "8b47eacb648e4ac2965dff13408440eba595e8b15db1ea052e25e2a9ce42eb57"
+CHECKSUM = "checksum"
+MAX_SIDE = 1024  # pixels, far beyond any use
+DAMAGED = "it is not a pattern classifier written by headscope, or it is damaged. Train one: headscope patterns train."
 
 
 @dataclass(frozen=True)
@@ -140,15 +147,40 @@ def read_cnn(path: Path, device: torch.device) -> CnnEnsemble:
 
 @cache
 def _read(path: Path, modified: int, device: torch.device) -> CnnEnsemble:  # noqa: ARG001  (part of the cache key)
-    metadata, tensors = _open(path)
-    values: dict[str, Any] = metadata["settings"]
-    settings = CnnSettings(**values | {name: tuple(values[name]) for name in ("widths", "strides")})
-    nets = []
-    for prefix in (f"{index}." for index in range(settings.nets)):
+    _require_file(path)
+    with guard_reading(path, DAMAGED):
+        metadata, tensors = _parse(path)
+        values: dict[str, Any] = metadata["settings"]
+        settings = CnnSettings(**values | {name: tuple(values[name]) for name in ("widths", "strides")})
+        if not _is_sound(settings):
+            raise DamagedFile("Its settings are out of range.")
+        nets = [_build_net(settings, _select(tensors, index)) for index in range(settings.nets)]
+        temperature = float(metadata["temperature"])
+        if len(tensors) != sum(len(net.state_dict()) for net in nets) or not 0 < temperature < inf:
+            raise DamagedFile("Its networks and its metadata do not fit together.")
+        return CnnEnsemble(tuple(_prepare_inference(net, device) for net in nets), settings.side, temperature, metadata)
+
+
+def _is_sound(settings: CnnSettings) -> bool:
+    """Return whether the settings that no weight depends on are possible."""
+    sizes = (settings.side, settings.nets, *settings.strides)
+    return all(type(size) is int for size in sizes) and min(sizes) >= 1 and max(sizes) <= MAX_SIDE
+
+
+def _select(tensors: Mapping[str, Tensor], index: int) -> dict[str, Tensor]:
+    prefix = f"{index}."
+    return {key.removeprefix(prefix): tensor for key, tensor in tensors.items() if key.startswith(prefix)}
+
+
+def _build_net(settings: CnnSettings, tensors: Mapping[str, Tensor]) -> PatternNet:
+    """Return a network with these weights; no memory is allocated for settings that they do not fit."""
+    with torch.device("meta"):
         net = PatternNet(settings)
-        net.load_state_dict({key.removeprefix(prefix): tensors[key] for key in tensors if key.startswith(prefix)})
-        nets.append(_prepare_inference(net, device))
-    return CnnEnsemble(tuple(nets), settings.side, metadata["temperature"], metadata)
+    expected = {key: (tensor.shape, tensor.dtype) for key, tensor in net.state_dict().items()}
+    if expected != {key: (tensor.shape, tensor.dtype) for key, tensor in tensors.items()}:
+        raise DamagedFile("Its weights do not have the shapes of its settings.")
+    net.load_state_dict(tensors, assign=True)
+    return net
 
 
 def write_cnn(cnn: CnnEnsemble, path: Path) -> None:
@@ -158,26 +190,35 @@ def write_cnn(cnn: CnnEnsemble, path: Path) -> None:
         for index, net in enumerate(cnn.nets)
         for key, tensor in net.state_dict().items()
     }
+    metadata = json.dumps({**cnn.metadata, CHECKSUM: PLACEHOLDER}, sort_keys=True)
+    content = seal(save(tensors, {"headscope": metadata}))  # safetensors writes several entries in any order
     with atomic_path(path) as part:  # safetensors.save_file would make the file readable by its owner only
-        part.write_bytes(save(tensors, {"headscope": json.dumps(dict(cnn.metadata), sort_keys=True)}))
+        part.write_bytes(content)
 
 
 def read_metadata(path: Path = BUNDLED) -> dict[str, Any]:
     """Read the metadata of a file: seed, settings, labels, temperature and confusion matrices."""
-    return _open(path)[0]
+    _require_file(path)
+    with guard_reading(path, DAMAGED):
+        return _parse(path)[0]
 
 
-def _open(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
+def _require_file(path: Path) -> None:
     if not path.is_file():
         raise InputError(
             f"There is no classifier of patterns at {path}. Name 'cnn', 'rules' or 'both', or train one: "
             "headscope patterns train --labels FOLDER -o my.safetensors."
         )
-    try:
-        with safe_open(path, "pt") as file:
-            metadata = json.loads((file.metadata() or {})["headscope"])
-            return metadata, {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118  (no dict)
-    except (SafetensorError, KeyError) as error:
-        raise InputError(
-            f"{path} is not a pattern classifier written by headscope. Train one: headscope patterns train."
-        ) from error
+
+
+def _parse(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """Return the metadata and the weights of a file, and verify its checksum; any error may be raised."""
+    content = path.read_bytes()
+    sealed = verify(content)
+    if path.resolve() == BUNDLED.resolve() and hashlib.sha256(content).hexdigest() != BUNDLED_SHA256:
+        raise DamagedFile("It is not the file that headscope comes with.")
+    with safe_open(path, "pt") as file:
+        metadata: dict[str, Any] = dict(json.loads((file.metadata() or {})["headscope"]))
+        if (metadata.pop(CHECKSUM, None) is not None) != sealed:
+            raise DamagedFile("It lost its checksum.")
+        return metadata, {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118  (no dict)

@@ -13,13 +13,16 @@ from typing import Any
 
 import numpy as np
 
+from headscope.core.checksum import DamagedFile, guard_reading, seal_zip
 from headscope.core.errors import InputError, unknown_name
+from headscope.core.npz import pack_arrays, unpack_arrays
 from headscope.patterns import CLASSES
 from headscope.results.atomic import atomic_path
 
 Array = np.ndarray[Any, np.dtype[Any]]
 BUNDLED = Path(__file__).parent / "bundled"
 LEVELS = 127
+DAMAGED = "it does not hold the maps of this folder, or it is damaged. Copy the folder again."
 
 
 @dataclass(frozen=True)
@@ -85,8 +88,11 @@ def read_labelled_maps(folder: str | Path | None = None) -> LabelledMaps:
         if not (folder / name).is_file():
             raise InputError(f"{folder} is not a folder of labelled maps: it has no {name}.")
     sources = [_parse_source(row) for row in _read_table(folder / "maps.tsv")]
-    with np.load(folder / "maps.npz") as file:
-        codes, peaks = file["codes"], file["peaks"]
+    with guard_reading(folder / "maps.npz", DAMAGED):
+        arrays = unpack_arrays((folder / "maps.npz").read_bytes())
+        codes, peaks = arrays["codes"], arrays["peaks"]
+        if peaks.shape != (len(sources),) or codes.shape != (sum(len(source.tokens) ** 2 for source in sources),):
+            raise DamagedFile("It holds other maps than maps.tsv.")
     maps, start = [], 0
     for source, peak in zip(sources, peaks, strict=True):
         n = len(source.tokens)
@@ -100,9 +106,9 @@ def save_maps(maps: Sequence[PatternMap], folder: str | Path) -> None:
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     codes, peaks = zip(*(encode_weights(item.weights) for item in maps), strict=True)
-    with atomic_path(folder / "maps.npz") as path, path.open("wb") as file:
-        flat = np.concatenate([code.ravel() for code in codes])
-        np.savez_compressed(file, codes=flat, peaks=np.array(peaks, dtype=np.float32))
+    arrays = {"codes": np.concatenate([code.ravel() for code in codes]), "peaks": np.array(peaks, dtype=np.float32)}
+    with atomic_path(folder / "maps.npz") as path:
+        path.write_bytes(seal_zip(pack_arrays(arrays, compress=True)))
     _write_table(folder / "maps.tsv", [f.name for f in fields(Source)], [_format_source(item.source) for item in maps])
 
 
