@@ -14,13 +14,12 @@ from headscope.plotting.draw import DrawableBatch
 from headscope.plotting.export import FIXED_METADATA, write_figure, write_page
 from headscope.results.atomic import REPLACE, atomic_path, check_name
 from headscope.results.examples_file import is_examples, write_examples
+from headscope.results.netcdf import read_netcdf, write_netcdf
 from headscope.results.stamp import fingerprint_examples, stamp
 from headscope.results.tables import write_csv, write_parquet
 from headscope.results.zarr_folder import is_zarr, read_zarr, write_zarr
 
 TABLES = {".csv": "pandas.read_csv", ".parquet": "pandas.read_parquet"}
-COMPRESSION = {"zlib": True, "complevel": 5, "shuffle": True}
-COMPRESSED = 4096  # bytes; a smaller variable would grow
 FIGURES = frozenset({*(f".{kind}" for kind in FIXED_METADATA), ".html"})
 """Endings of figures, which are drawn again and again while one looks for the right one."""
 
@@ -85,6 +84,9 @@ def refuse_folder(path: Path, *, overwrite: bool) -> None:
 def open_result(path: str | Path) -> xr.Dataset:
     """Read a Dataset that `save` wrote as .nc or .zarr into memory, and close the file.
 
+    Its checksum is verified: a file that is damaged, or was changed by another program, raises InputError. Files of
+    versions that wrote no checksum are read too.
+
     >>> path = hs.save(hs.view(trace, "raw").dataset(), "maps.nc")
     >>> hs.open_result(path)["weights"].sizes["head"]
     12
@@ -98,7 +100,7 @@ def open_result(path: str | Path) -> xr.Dataset:
     if ending == ".zarr":
         data, kind = read_zarr(path), "Zarr folder"
     else:
-        data, kind = _read_netcdf(path), "NetCDF file"
+        data, kind = read_netcdf(path), "NetCDF file"
     if "headscope" not in data.attrs:
         raise InputError(
             f"Cannot open {path}: it is a {kind}, but not one that headscope wrote (it has no attribute "
@@ -107,25 +109,13 @@ def open_result(path: str | Path) -> xr.Dataset:
     return data
 
 
-def _read_netcdf(path: Path) -> xr.Dataset:
-    if not path.is_file():
-        existing = "a folder" if path.is_dir() else "nothing"
-        raise InputError(f"Cannot open {path}: there is {existing} of that name. Give the path of a .nc file.")
-    try:
-        return xr.load_dataset(path, engine="h5netcdf")
-    except PermissionError as error:
-        raise InputError(f"Cannot open {path}: you may not read it. Ask its owner, or copy it.") from error
-    except (OSError, ValueError, KeyError) as error:
-        raise InputError(f"Cannot open {path}: it is not a NetCDF file that headscope wrote.") from error
-
-
 def _choose_writer(what: Any, path: Path) -> Callable[[Path], None]:
     """Return the function that writes this kind of object with this file ending."""
     if isinstance(what, WritesFolder):
         return what.write_folder
     if isinstance(what, xr.Dataset):
         writers: dict[str, Callable[[Path], None]] = {
-            ".nc": partial(_write_netcdf, what),
+            ".nc": partial(write_netcdf, what),
             ".zarr": partial(write_zarr, what, path),
             ".csv": partial(write_csv, what, path.name),
             ".parquet": partial(write_parquet, what, path.name),
@@ -137,7 +127,7 @@ def _choose_writer(what: Any, path: Path) -> Callable[[Path], None]:
         writers = {".jsonl": partial(write_examples, what)}
     elif maps := _list_maps(what):
         writers = {
-            ".nc": lambda part: _write_netcdf(_stamp_maps(maps), part),
+            ".nc": lambda part: write_netcdf(_stamp_maps(maps), part),
             ".zarr": lambda part: write_zarr(_stamp_maps(maps), path, part),
         }
     else:
@@ -175,14 +165,3 @@ def _stamp_maps(maps: Sequence[Any]) -> xr.Dataset:
             "These maps are of different models, or of one model before and after a change. Save each alone."
         )
     return stamp(data, command="hs.save", **facts, data=fingerprint_examples(maps[0].examples))
-
-
-def _write_netcdf(data: xr.Dataset, part: Path) -> None:
-    """Write the file from memory: HDF5 kills Python when a disk is full, while bytes raise OSError."""
-    numbers = {name: variable for name, variable in data.variables.items() if variable.dtype.kind in "fiu"}
-    encoding = {name: {**COMPRESSION} for name, variable in numbers.items() if variable.nbytes >= COMPRESSED}
-    try:
-        content = data.to_netcdf(engine="h5netcdf", format="NETCDF4", encoding=encoding)
-    except (ValueError, TypeError) as error:  # text that HDF5 cannot hold, attributes other than text and numbers
-        raise OutputError(f"This Dataset does not fit into a NetCDF file: {error}.") from error
-    part.write_bytes(content)

@@ -1,14 +1,33 @@
 """Read and write Datasets as Zarr folders."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import xarray as xr
 
+from headscope.core.checksum import (
+    CHANGED,
+    PLACEHOLDER,
+    TAG,
+    DamagedFile,
+    fill,
+    guard_reading,
+    hash_parts,
+    may_expand,
+)
 from headscope.core.errors import InputError, OutputError, require_package
+from headscope.results.isolation import check_in_child
+from headscope.results.netcdf import CHANGED_FILE, MARKER, read_values
 
 MARKER_FILES = (".zgroup", "zarr.json")
 """Files that every Zarr folder has, in format 2 and 3."""
+
+MARKED_FILES = (".zattrs", ".zmetadata")
+"""Files that hold the checksum of all files, each computed with zeros in its place."""
+
+KEY = f'"{MARKER}": "'.encode() + TAG
+DAMAGED = "it is not a Zarr folder that headscope wrote, or it is damaged. Copy it again, or make it again."
 
 
 def write_zarr(data: xr.Dataset, path: Path, part: Path) -> None:
@@ -17,37 +36,82 @@ def write_zarr(data: xr.Dataset, path: Path, part: Path) -> None:
     Empty chunks are written too, so that a missing chunk is detected on reading. The files are written from memory: the
     threads of Zarr would go on writing after one of them has failed.
     """
-    zarr = _require_zarr()
+    _require_zarr()
     if path.is_dir() and any(path.iterdir()) and not is_zarr(path):
         raise OutputError(f"Cannot write {path}: a folder of that name holds something else. Give another path.")
-    files: dict[str, Any] = {}
+    marked = data.drop_encoding().assign_attrs({MARKER: PLACEHOLDER})  # that of another file does not fit
     try:
-        store = zarr.storage.MemoryStore(files)
-        data.to_zarr(store, mode="w", zarr_format=2, consolidated=True, write_empty_chunks=True)
+        files = _write_in_memory(marked)
+        if not may_expand(data.nbytes, sum(map(len, files.values()))):
+            files = _write_in_memory(marked, {name: {"compressors": None} for name in data.variables})
     except (ValueError, TypeError) as error:
         raise OutputError(f"This Dataset does not fit into a Zarr folder: {error}.") from error
+    digest = _hash_files(files)
     for name, content in files.items():
         (part / name).parent.mkdir(parents=True, exist_ok=True)
-        (part / name).write_bytes(content.to_bytes())
+        (part / name).write_bytes(fill(content, KEY, digest) if name in MARKED_FILES else content)
+
+
+def _write_in_memory(data: xr.Dataset, encoding: Mapping[Any, Any] | None = None) -> dict[str, bytes]:
+    """Return the files of a folder by name."""
+    zarr, files = _require_zarr(), dict[str, Any]()
+    options: Any = {"mode": "w", "zarr_format": 2, "consolidated": True, "write_empty_chunks": True}
+    data.to_zarr(zarr.storage.MemoryStore(files), encoding=encoding, **options)
+    return {name: content.to_bytes() for name, content in files.items()}
 
 
 def read_zarr(path: Path) -> xr.Dataset:
-    """Read a whole Dataset from a folder."""
-    zarr = _require_zarr()
+    """Read a whole Dataset from a folder; verify its checksum, or of an older one that it can be read."""
+    _require_zarr()
     if not path.is_dir() or not is_zarr(path):
         existing = "a file" if path.is_file() else "a folder without Zarr data" if path.exists() else "nothing"
         raise InputError(f"Cannot open {path}: there is {existing} of that name. Give the path of a .zarr folder.")
-    try:
-        arrays = [array for _, array in zarr.open_group(path, mode="r").arrays()]
-        missing = sum(array.nchunks - array.nchunks_initialized for array in arrays)  # Zarr would read them as empty
-        data: xr.Dataset = xr.open_zarr(path, consolidated=None).load()
-    except PermissionError as error:
-        raise InputError(f"Cannot open {path}: you may not read it. Ask its owner, or copy it.") from error
-    except Exception as error:  # every codec raises errors of its own
-        raise InputError(f"Cannot open {path}: it is not a Zarr folder that headscope wrote.") from error
+    with guard_reading(path, DAMAGED, changed=CHANGED_FILE):
+        sealed = _verify_folder(path)
+        if not sealed:
+            check_in_child(path, load_zarr)
+        data = load_zarr(path)
+        if data.attrs.pop(MARKER, None) is not None and not sealed:
+            raise DamagedFile(CHANGED)
+        return data
+
+
+def load_zarr(path: Path) -> xr.Dataset:
+    """Read a whole Dataset from a folder, unless it declares more than it can hold."""
+    zarr = _require_zarr()
+    arrays = [array for _, array in zarr.open_group(path, mode="r").arrays()]
+    stored = sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
+    if not may_expand(int(sum(array.nbytes for array in arrays)), stored):
+        raise DamagedFile("It expands to far more than its size.")
+    missing = sum(array.nchunks - array.nchunks_initialized for array in arrays)  # Zarr would read them as empty
     if missing:
         raise InputError(f"Cannot open {path}: {missing} of its files are missing. Copy the whole folder again.")
-    return data
+    return read_values(xr.open_zarr(path, consolidated=None).load())
+
+
+def _verify_folder(path: Path) -> bool:
+    """Return whether a folder has a checksum; raise DamagedFile if it is another one than that of its files."""
+    files = {file.relative_to(path).as_posix(): file.read_bytes() for file in _list_files(path)}
+    marked = {name: files[name] for name in MARKED_FILES if KEY in files.get(name, b"")}
+    if not marked:
+        return False
+    digest = _hash_files(files | {name: fill(content, KEY) for name, content in marked.items()})
+    if any(content != fill(content, KEY, digest) for content in marked.values()):
+        raise DamagedFile(CHANGED)
+    return True
+
+
+def _list_files(path: Path) -> list[Path]:
+    """Return the files of Zarr: those that begin with .z, and the chunks, which are in folders."""
+    return [
+        file
+        for file in path.rglob("*")
+        if file.is_file() and (file.name.startswith(".z") or (file.parent != path and not file.name.startswith(".")))
+    ]
+
+
+def _hash_files(files: Mapping[str, bytes]) -> bytes:
+    return hash_parts(part for name, content in sorted(files.items()) for part in (name.encode(), content))
 
 
 def _require_zarr() -> Any:

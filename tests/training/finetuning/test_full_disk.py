@@ -109,7 +109,7 @@ def test_a_study_on_a_full_disk_says_how_it_is_resumed(tmp_path, monkeypatch):
         fill_disk_at(patch, 2, SAFETENSORS)
         study(chosen, place() / "base", **options)
     with monkeypatch.context() as patch:
-        patch.setattr("headscope.results.store._write_netcdf", lambda *_: (_ for _ in ()).throw(SYSTEM))
+        patch.setattr("headscope.results.store.write_netcdf", lambda *_: (_ for _ in ()).throw(SYSTEM))
         expected = (
             rf"tiny_study\.nc: the disk is full\. .* {ROOM}\. Finished steps are stored in .*: run the same study"
         )
