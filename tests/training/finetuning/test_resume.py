@@ -154,3 +154,11 @@ def test_models_at_equal_distances_can_be_kept(tmp_path):
     assert without.weights_hash == model.weights_hash
     with pytest.raises(InputError, match="checkpoints=99 models cannot be kept: there are"):
         hs.finetune(tiny("bert"), labelled(8), out=tmp_path / "o", checkpoints=99, **FAST)
+
+
+def test_a_folder_that_another_run_writes_is_refused(tmp_path):
+    owner = {"host": "elsewhere", "pid": 7, "command": "headscope finetune", "started": "2026-11-18 05:00:00"}
+    (tmp_path / ".tuned.lock").write_text(json.dumps(owner))
+    with pytest.raises(OutputError, match=r"tuned: it is being written by process 7 on elsewhere \(headscope finetune"):
+        hs.finetune(tiny("bert"), labelled(4), out=tmp_path / "tuned", **FAST)
+    assert not (tmp_path / "tuned").exists()

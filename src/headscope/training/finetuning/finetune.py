@@ -13,6 +13,7 @@ from headscope.engine.device import check_device
 from headscope.engine.load import find_family, load, silence_transformers
 from headscope.engine.model import Model
 from headscope.engine.progress import print_status, show_progress
+from headscope.results.lock import lock_output
 from headscope.training.finetuning.folder import TrainingFolder
 from headscope.training.finetuning.head import seed_all
 from headscope.training.finetuning.job import TrainingJob, prepare_training
@@ -65,7 +66,7 @@ def finetune(
     check_device(device)
     folder, settings = TrainingFolder(Path(out)), make_training_settings(options)
     folder.check(resume=resume, overwrite=overwrite)
-    with silence_transformers():
+    with lock_output(folder.path), silence_transformers():
         job = prepare_training(model, train, dev, task=task, tokenizer=tokenizer, settings=settings)
         chosen = choose_steps(checkpoints, count_steps(job) * settings.epochs)
         facts = {**job.facts, "keep_checkpoints": keep_checkpoints, **({"checkpoints": checkpoints} if chosen else {})}
