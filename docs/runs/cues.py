@@ -23,8 +23,9 @@ import headscope as hs
 from headscope.audit.add_negated import SUFFIX
 from headscope.audit.words import list_words
 from headscope.core.example import Example
-from headscope.reporting.sections.cues import count_off_chance
-from headscope.results.stamp import fingerprint_examples, stamp
+from headscope.core.provenance import stamp
+from headscope.kinds.cues import count_off_chance
+from headscope.results.stamp import fingerprint_examples
 from headscope.uncertainty.intervals import wilson_interval
 
 NEGATION = {"not or n't": r"\b(?:can)?not\b|n't\b"}

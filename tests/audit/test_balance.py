@@ -14,7 +14,7 @@ from headscope.audit.cues import cues
 from headscope.core.errors import DataWarning, InputError
 from headscope.core.example import Example
 from headscope.data.reading.read import read
-from headscope.reporting.sections.cues import count_off_chance
+from headscope.kinds.cues import count_off_chance
 from headscope.results.store import save
 from tests.audit.test_cues import choose
 from tests.readers.shared import DATA, real

@@ -213,7 +213,7 @@ def test_a_pattern_that_does_not_apply_is_named(patterns):
 def test_a_result_says_what_was_counted():
     data = cues("arct:dev", variant="either", min_count=5)
     assert int(data["applicability"].min()) == 5
-    assert {'"variant": "either"', '"min_count": 5', '"kind": "choice"'} <= set(
+    assert {'"variant": "either"', '"min_count": 5', '"kind": "cues"', '"task": "choice"'} <= set(
         data.attrs["headscope"].strip("{}").split(", ")
     )
 

@@ -38,9 +38,7 @@ def untouched(monkeypatch):
 
 @pytest.mark.parametrize("seed", [-3, MAX_SEED + 1, 1.5, True, "3"])
 def test_a_seed_is_a_whole_number_from_0_on(seed):
-    with pytest.raises(
-        InputError, match=rf"seed={seed} cannot seed a random generator. Give a whole number from 0"
-    ):
+    with pytest.raises(InputError, match=rf"seed={seed} cannot seed a random generator. Give a whole number from 0"):
         check_seed(seed)
     assert check_seed(MAX_SEED) == MAX_SEED
 
@@ -135,9 +133,7 @@ def test_long_names_of_other_verbs_are_refused_too(tmp_path):
         lambda: check_name(tmp_path.joinpath(*["n" * 200] * 21)),
     )
     for call in calls:
-        with pytest.raises(
-            OutputError, match=r"^Cannot write to '.*…': this (name|path) has [\d,]+ bytes, and"
-        ):
+        with pytest.raises(OutputError, match=r"^Cannot write to '.*…': this (name|path) has [\d,]+ bytes, and"):
             call()
     check_name(tmp_path / ("n" * 237 + ".nc"))
 

@@ -9,7 +9,7 @@ def test_the_best_cues_are_printed_and_all_are_saved(tmp_path):
     out = run("cues", "arct:dev", "--patterns", "negation=not|n't", "--top", "2", "-o", files[0], "-o", files[1])
     lines = out.splitlines()
     assert all(len(line) <= 80 for line in lines if not line.startswith("Wrote"))
-    assert lines[0].split() == ["cue", "applies", "productivity", "coverage", "chance", "p"]
+    assert lines[0].split() == ["cue", "applies", "to", "productivity", "p", "chance", "coverage", "gain"]
     assert lines[1].startswith("negation ")
     assert lines[2].startswith("not ")
     assert "0.692 [0.604, 0.767]" in lines[2]

@@ -40,8 +40,8 @@ def test_a_model_is_tuned_and_scored(headscope, folder, tmp_path):  # noqa: F811
     data = (folder / "dev.jsonl", "--model", tmp_path / "tuned", *columns)
     scored = headscope("score", *data, "-o", tmp_path / "score.nc", "--edit", "effective_attention")
     assert scored.returncode == 0, scored.stderr
-    assert scored.stdout.splitlines()[0].split() == ["metric", "value", "95", "%", "interval", "n"]
-    assert "Accuracy of always predicting the most common label: 50.0%." in scored.stdout
+    assert scored.stdout.startswith("The accuracy of the model on classification is ")
+    assert "majority" in scored.stdout
     assert all(len(line) <= 80 for line in scored.stdout.splitlines() if not line.startswith("Wrote"))
     assert open_result(tmp_path / "score.nc").sizes == {"example": 12, "class": 2}
 
@@ -100,7 +100,7 @@ def test_a_new_encoder_decoder_learns_subwords_and_is_scored(headscope, tmp_path
     assert json.loads((tmp_path / "model" / "config.json").read_text())["vocab_size"] == 300
     scored = headscope("score", "translation_templates:test:2", "--model", tmp_path / "model", "--device", "cpu")
     assert scored.returncode == 0, scored.stderr
-    assert all(name in scored.stdout for name in ("bleu", "chrf", "log_likelihood"))
+    assert all(name in scored.stdout for name in ("bleu", "chrf", "log likelihood"))
     refused = headscope(*command, "--tokenizer", "letters", "-o", tmp_path / "other")
     assert refused.returncode == 2
     assert "Known: subwords, words" in " ".join(refused.stderr.split())

@@ -17,10 +17,10 @@ def test_the_most_important_heads_are_printed_and_all_are_saved(folder, data, tm
     files = [str(tmp_path / name) for name in ("heads.nc", "heads.png")]
     out = run("head-importance", *data, "--model", folder, "-o", files[0], "-o", files[1])
     assert all(len(line) <= 80 for line in out.splitlines() if not line.startswith("Wrote"))
-    assert out.splitlines()[0].split() == ["head", "importance", "95", "%", "interval", "share"]
+    assert out.splitlines()[1].split() == ["head", "importance", "share", "(%)"]
     result = hs.open_result(files[0])
     layer, head = divmod(int(result["head_importance"].values.argmax()), 4)
-    assert out.splitlines()[1].startswith(f"L{layer}H{head} ")
+    assert out.splitlines()[2].startswith(f"L{layer}H{head} ")
     again = run("head-importance", *data, "--model", folder, "-o", files[0], code=2)
     assert "exists already" in again
 

@@ -27,20 +27,21 @@ def test_relations_are_printed_and_the_result_is_saved_and_drawn(folder, treeban
     wanted = [str(tmp_path / "relations.nc"), str(tmp_path / "relations.svg")]
     options = ["--probe", "dependency:min_count=5", "--random-weights", "--lens", "raw"]
     out = run("probe", treebank, "--model", folder, *options, "-o", wanted[0], "-o", wanted[1])
-    header, first, *_ = out.splitlines()
-    assert header.split() == [*"relation best n head 95 % baseline gain p".split()]
-    assert first.startswith("all")
-    assert "Of raw attention, on 4 documents. Baseline: fixed offset. All words: right branching 0." in out
-    assert "random weights 0." in out
-    assert "control: 0." in out
-    assert all(len(line) <= 80 for line in out.splitlines() if not line.startswith(("Wrote", "Of raw")))
+    header, first = (next(line for line in out.splitlines() if line.startswith(word)) for word in ("relation", "all"))
+    assert {"best", "n", "head"} <= set(header.split())
+    assert first.split()[1].startswith("L")
+    text = " ".join(out.split())
+    assert "on 4 documents" in text
+    assert "right branching 0." in text
+    assert "random weights 0." in text
+    assert all(len(line) <= 80 for line in out.splitlines() if not line.startswith("Wrote"))
     assert "random_weights" in open_result(wanted[0])["predictor"].values
     assert "exists already" in run("probe", treebank, "--model", folder, "-o", wanted[0], code=2)
 
 
 def test_trained_probes_print_no_single_heads(folder, treebank):  # noqa: F811
     out = run("probe", treebank, "--model", folder, "--probe", "attention:min_count=5,iterations=2")
-    assert out.splitlines()[0].split()[:3] == ["relation", "n", "probe"]
+    assert any(line.split()[:3] == ["relation", "n", "probe"] for line in out.splitlines())
 
 
 def test_mistakes_are_named_in_the_words_of_the_shell(folder, treebank):  # noqa: F811

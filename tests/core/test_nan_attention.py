@@ -9,8 +9,8 @@ import torch
 import xarray as xr
 from transformers import LlamaForCausalLM
 
-from headscope.cli.measure import _summarise
 from headscope.core.errors import DataWarning
+from headscope.core.kind import find_kind
 from headscope.core.lens import Lens, view
 from headscope.core.maps import make_maps
 from headscope.core.trace.nan_attention import HeadLabels, warn_about_weights
@@ -233,7 +233,7 @@ def test_tables_of_a_report_show_the_count_of_every_cell(tmp_path):
 def test_the_shell_shows_the_range_of_counts():
     with pytest.warns(DataWarning):
         data = measure(broken(), TEXTS, lens="raw", statistics=["entropy"], progress=False)
-    assert _summarise(data, "entropy", "raw")[-1] == "0 to 3"
+    assert find_kind(data).tables(data)["overview"].frame["n"].tolist() == ["0 to 3"]
 
 
 def test_lenses_keep_nan_where_it_is():

@@ -180,6 +180,18 @@ def probed(relations=("all", "nsubj", "obj"), tasks=("dependency", "control")) -
     return data.assign(documents=6).assign_coords(relation=token_labels(list(relations)))
 
 
+OF_SCORES = {"scores"}
+"""Figures of what `hs.score` returns."""
+
+
+def scored(metrics=("accuracy", "f1")) -> xr.Dataset:
+    """Metrics of a model, as `hs.score` returns them."""
+    ends = {"": 0.75, "_low": 0.7, "_high": 0.8}
+    numbers = {f"{metric}{end}": value for metric in metrics for end, value in ends.items()}
+    facts = {"kind": "score", "command": "hs.score", "task": "sentiment", "n": 200}
+    return xr.Dataset({**numbers, "majority": 0.5, "n": 200}, attrs={"headscope": json.dumps(facts)})
+
+
 def data_for(figure: str, tokens="the cat sat", *, causal=False) -> xr.Dataset:
     """Return data that a figure draws; token types are named like the tokens."""
     if figure in MEASURED:
@@ -200,6 +212,8 @@ def data_for(figure: str, tokens="the cat sat", *, causal=False) -> xr.Dataset:
         return probed(tokens.split(" "))
     if figure in OF_CUES:
         return cues(tokens.split(" "))
+    if figure in OF_SCORES:
+        return scored(tokens.split(" ")[:7])
     return intervals(tokens) if figure in ONE_ROW else dataset(tokens, causal=causal)
 
 

@@ -4,15 +4,20 @@ import numpy as np
 import pytest
 
 from headscope.core.errors import InputError
-from headscope.plotting.draw import choose_figure, draw
+from headscope.core.kind import find_kind
+from headscope.plotting.draw import draw
 from headscope.reporting.report import report
 from headscope.results.select import stack_sets
 from tests.figures.data import ablation, dataset
 
 
 def test_single_heads_are_a_grid_and_other_sets_are_rows():
-    assert choose_figure(ablation("layer", "head")) == "heads"
-    assert choose_figure(ablation("layer")) == choose_figure(ablation("heads")) == "ablation"
+    assert find_kind(ablation("layer", "head")).figure(ablation("layer", "head")) == "heads"
+    assert (
+        find_kind(ablation("layer")).figure(ablation("layer"))
+        == find_kind(ablation("heads")).figure(ablation("heads"))
+        == "ablation"
+    )
     grid = draw(ablation("layer", "head"))
     assert grid.get_suptitle().replace("\n", " ") == "Change of accuracy without each head · zero_heads"
     assert "n = 408 examples · bold: p < 0.05 after Holm correction" in grid.get_supxlabel().replace("\n", " ")
@@ -47,7 +52,7 @@ def test_a_report_shows_the_figure_and_the_largest_changes(tmp_path):
     page = report(data, tmp_path / "report").read_text(encoding="utf-8")
     sure = int(data["change_significant"].sum())
     assert "<h1>Ablation of tuned</h1>" in page
-    assert f"The accuracy of the whole model is 0.9 (0.88 to 0.92). {sure} of 12 changes are significant" in page
+    assert f"The accuracy of the whole model is 0.9 [0.88, 0.92]. {sure} of 12 changes are significant" in page
     assert "michel2019" in page or "Michel" in page
     largest = stack_sets(data)
     name = str(largest["set"].values[np.abs(largest["change"].values).argmax()])

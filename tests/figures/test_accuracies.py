@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from headscope.core.errors import InputError
-from headscope.plotting.draw import choose_figure, draw
+from headscope.core.kind import find_kind
+from headscope.plotting.draw import draw
 from headscope.reporting.report import report
 from headscope.results.probe_table import make_probe_table
 from tests.figures.data import dataset, probed
@@ -12,7 +13,7 @@ from tests.figures.data import dataset, probed
 
 def test_a_row_has_the_group_its_head_all_predictors_and_an_interval():
     data = probed()
-    assert choose_figure(data) == "accuracies"
+    assert find_kind(data).figure(data) == "accuracies"
     ax = draw(data).axes[0]
     assert [label.get_text() for label in ax.get_yticklabels()] == ["all  L0H0 ←", "nsubj  L1H1 →", "obj  L2H2 ←"]
     first = data.sel(task="dependency", predictor="head")

@@ -3,7 +3,8 @@ import pytest
 from matplotlib.collections import LineCollection
 
 from headscope.core.errors import InputError, UnknownName
-from headscope.plotting.draw import choose_figure, draw
+from headscope.core.kind import find_kind
+from headscope.plotting.draw import draw
 from headscope.plotting.head_dots import BEHAVIOURS, name_looks
 from tests.figures.data import clustered, dataset
 
@@ -13,7 +14,7 @@ def legend_labels(axes):
 
 
 def test_clusters_are_drawn_where_no_figure_is_named():
-    assert choose_figure(clustered()) == "clusters"
+    assert find_kind(clustered()).figure(clustered()) == "clusters"
 
 
 def test_every_head_has_its_position():

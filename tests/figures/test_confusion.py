@@ -27,7 +27,7 @@ def test_unsure_is_shown_where_a_classifier_predicts_it():
 def test_the_title_has_classifier_count_subset_and_macro_f1():
     count = int(evaluated()["confusion"].sel(classifier="both", subset="random").sum())
     axes = draw(evaluated(), "confusion", classifier="both", subset="random").axes[0]
-    assert axes.get_title() == f"both · {count} maps, random\nmacro-F1 0.70 (0.60 to 0.80)"
+    assert axes.get_title() == f"both · {count} maps, random\nmacro-F1 0.70 [0.60, 0.80]"
 
 
 def test_a_class_without_labels_is_hatched_and_has_no_numbers():

@@ -26,9 +26,11 @@ from tests.figures.data import (
     OF_PATTERNS,
     OF_PROBES,
     OF_PRUNING,
+    OF_SCORES,
     ONE_ROW,
     ONE_TEXT,
     data_for,
+    scored,
 )
 from tests.figures.layout import record_texts
 
@@ -89,7 +91,7 @@ def test_a_font_that_is_not_installed_is_named_in_a_warning():
         draw(data_for("matrix"))
 
 
-WITHOUT_LENS = {*OF_ABLATIONS, *OF_CUES, *OF_PRUNING, *ONE_ROW, *ONE_TEXT, *OF_PATTERNS, "compare"}
+WITHOUT_LENS = {*OF_ABLATIONS, *OF_CUES, *OF_SCORES, *OF_PRUNING, *ONE_ROW, *ONE_TEXT, *OF_PATTERNS, "compare"}
 
 
 @pytest.mark.parametrize("name", sorted(set(figures.names()) - WITHOUT_LENS))
@@ -176,6 +178,10 @@ def test_the_title_can_be_set(name, tmp_path):
 
 @every_figure
 def test_an_empty_axis_raises_an_error(name):
+    if name in OF_SCORES:  # which have no axis
+        with pytest.raises(InputError, match="There is no score with an interval in this data"):
+            draw(scored(()), name)
+        return
     sides = {**dict.fromkeys(ONE_ROW, "key"), **dict.fromkeys(MEASURED, "head"), **dict.fromkeys(ONE_TEXT, "token")}
     sides |= {**OF_PATTERNS, **dict.fromkeys(OF_PRUNING, "pruned"), **dict.fromkeys(OF_ABLATIONS, "layer")}
     sides |= {**dict.fromkeys(OF_CLUSTERS, "head"), **dict.fromkeys(OF_CUES, "cue")}

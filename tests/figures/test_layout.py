@@ -20,6 +20,7 @@ from tests.figures.data import (
     OF_CUES,
     OF_PROBES,
     OF_PRUNING,
+    OF_SCORES,
     ablation,
     add_graph,
     clustered,
@@ -32,6 +33,7 @@ from tests.figures.data import (
     measured,
     probed,
     pruning,
+    scored,
     typical,
 )
 from tests.figures.layout import find_faults, frame_of, outline, overlap, record_texts
@@ -77,6 +79,8 @@ def make_data(name: str, tokens: int):
         return clustered((*BEHAVIOURS, "other"), layers=layers, heads=heads, lenses=("raw",))
     if name in OF_CUES:
         return cues([f"{WORDS[index % len(WORDS)]} {index}" for index in range(tokens)])
+    if name in OF_SCORES:
+        return scored(("accuracy", "f1", "matthews correlation", "log_likelihood"))
     if name == "words":
         return importances(make_text(tokens))
     if name == "overlay":

@@ -3,8 +3,9 @@ import pytest
 import xarray as xr
 
 from headscope.core.errors import InputError, UnknownName
+from headscope.core.kind import find_kind
 from headscope.plotting import selection
-from headscope.plotting.draw import choose_figure, draw, to_dataset
+from headscope.plotting.draw import draw, to_dataset
 from headscope.plotting.export import render
 from tests.figures.data import dataset, measured
 
@@ -63,19 +64,20 @@ def test_several_maps_can_be_compared():
         (effective().isel(layer=[0], head=[1]), (), "matrix"),
         (effective().isel(lens=0), (), "head_grid"),
         (effective().isel(lens=0, layer=0, head=0), (), "matrix"),
-        (measured(), (), "head_grid"),
+        (measured(), (), "heads:variable=entropy"),
+        (measured(), ("colour",), "head_grid"),
         (xr.Dataset({"least_row": 0}), (), "identifiability"),
         (xr.Dataset({"confusion": 0}), (), "confusion"),
         (xr.Dataset({"weights": ("map", [0])}), (), "typical_maps"),
     ],
 )
 def test_without_a_name_the_data_decide_the_figure(data, options, figure):
-    assert choose_figure(data, options) == figure
+    assert find_kind(data).figure(data, options) == figure
 
 
 def test_the_figure_that_is_chosen_is_drawn():
     for data, options in ((dataset(), {}), (raw(), {}), (effective(), {"layer": 1, "head": 2}), (measured(), {})):
-        name = choose_figure(data, options)
+        name = find_kind(data).figure(data, options)
         assert render(draw(data, **options), "svg") == render(draw(data, name, **options), "svg")
 
 

@@ -8,9 +8,9 @@ import xarray as xr
 
 from headscope.core.document import Paragraph, Picture, Table
 from headscope.core.errors import InputError
+from headscope.core.provenance import stamp
 from headscope.reporting.report import build_document, report
 from headscope.results.compare import compare
-from headscope.results.stamp import stamp
 from headscope.results.store import save
 from tests.figures.data import clustered, dataset, intervals, measured
 from tests.measuring.data import LENSES, examples
@@ -38,7 +38,12 @@ def small():
 
 def test_a_real_measurement_has_a_section_for_each_statistic(small):
     document = build_document({"small": small})
-    assert [section.title for section in document.sections] == ["Entropy", "Special tokens", "Head distance"]
+    assert [section.title for section in document.sections] == [
+        "Overview",
+        "Entropy",
+        "Special tokens",
+        "Head distance",
+    ]
     assert document.runs[0]["n"] == 6
     assert document.references == ["vaswani2017", "brunner2020", "sun2021", "clark2019", "headscope"]
     assert "over 6 examples" in document.lead
@@ -96,15 +101,21 @@ def test_clusters_are_reported_with_their_test_pictures_and_tree():
         f"clusters_{lens}_{name}" for lens in data["lens"].values for name in names
     }
     assert (
-        document.lead == "How alike the heads are, seen through `raw` and `effective`, by the distances between them."
+        document.lead
+        == "How alike the heads are, seen through `raw` and `effective`, by the distances between them over 7 examples."
     )
 
 
 def test_named_results_have_separate_sections(tmp_path):
     result = measured(rows=False)[["entropy", "entropy_n", "entropy_low", "entropy_high"]]
     document = build_document({"a b": result, "c": result})
-    assert [section.title for section in document.sections] == ["a b: entropy", "c: entropy"]
-    assert set(parts(document, Table)) == {"a_b_entropy", "c_entropy"}
+    assert [section.title for section in document.sections] == [
+        "a b: overview",
+        "a b: entropy",
+        "c: overview",
+        "c: entropy",
+    ]
+    assert set(parts(document, Table)) == {"a_b_overview", "a_b_entropy", "c_overview", "c_entropy"}
     assert [run["name"] for run in document.runs] == ["a b", "c"]
     assert "at most this wide" in parts(document, Table)["c_entropy"].caption
 
@@ -121,7 +132,8 @@ def test_labels_along_shared_axes_have_separate_sections():
     result = measured(rows=False)
     both = xr.concat([result, result + 1], xr.Variable("corpus", ["sst2", "wiki"])).assign_attrs(result.attrs)
     document = build_document({"x": both[["entropy", "entropy_n", "distance", "distance_n"]]})
-    titles = ["sst2: entropy", "sst2: distance", "wiki: entropy", "wiki: distance"]
+    names = ("overview", "entropy", "distance")
+    titles = [f"{corpus}: {name}" for corpus in ("sst2", "wiki") for name in names]
     assert [section.title for section in document.sections] == titles
     first, second = (parts(document, Table)[f"{name}_entropy"].frame for name in ("sst2", "wiki"))
     assert np.allclose(second["raw"] - first["raw"], 1)
@@ -269,9 +281,9 @@ def test_rows_are_named_by_texts_along_their_axis():
         (dataset(), "Attention maps of one text, seen through `raw` and `effective`."),
         (
             compare(measured(), measured(seed=1), variable="entropy"),
-            "How two results differ, head by head, in entropy.",
+            "How two results differ, head by head, in entropy over 7 examples.",
         ),
-        (stamp(xr.Dataset({"loss": ("run", [1.0, 2.0])}), n=2), "What one result holds: loss."),
+        (stamp(xr.Dataset({"loss": ("run", [1.0, 2.0])}), n=2), "What one result holds: loss over 2 examples."),
     ],
 )
 def test_the_lead_describes_the_result(data, sentence):

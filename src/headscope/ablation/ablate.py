@@ -80,7 +80,7 @@ def ablate(
         kind, "heads"
     )
     title = f"Change of {job.task.main} without {what} · {to_spec(base)}{f' · {site}' if len(counts) > 1 else ''}"
-    return stamp(_make_dataset(job, heads, baseline, answers, title), **facts)
+    return stamp(_make_dataset(job, heads, baseline, answers, title), kind="ablation", **facts)
 
 
 def _check_edit(edit: Any) -> HeadEdit:

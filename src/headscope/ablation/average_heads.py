@@ -45,7 +45,9 @@ def average_heads(
             source = trace.source
             tables[site] = _add(tables.get(site), trace)
     facts = {} if source is None else source.describe()
-    result = stamp(_make_dataset(tables), command="hs.average_heads", **facts, data=fingerprint_examples(examples))
+    result = stamp(
+        _make_dataset(tables), kind="numbers", command="hs.average_heads", **facts, data=fingerprint_examples(examples)
+    )
     return stamp(result, n=len(examples), **{name: size for name, size in sizes.items() if size is not None})
 
 

@@ -71,7 +71,7 @@ def head_importance(
     batches = _differentiate(job, where, edits, quiet=not progress)
     facts = {"reduction": reduction, "normalize": normalize, "site": where, **describe_edits(edits)}
     result = _without_pruned(_make_dataset(batches, reduction, normalize), job.model, where)
-    return stamp(result, **job.describe("hs.head_importance"), **facts)
+    return stamp(result, kind="head_importance", **job.describe("hs.head_importance"), **facts)
 
 
 def compute_reductions(

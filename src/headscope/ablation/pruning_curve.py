@@ -79,7 +79,12 @@ def pruning_curve(
         facts |= {"recompute": recompute, "importance_data": fingerprint_examples(examples, labels=True)}
     plans = {seed: _plan(counts, keep, order) for seed, order in orders.items()}
     metrics = _score(job, list(plans.values()), quiet=not progress)
-    return stamp(_make_dataset(job.task.main, counts, plans, metrics), **job.describe("hs.pruning_curve"), **facts)
+    return stamp(
+        _make_dataset(job.task.main, counts, plans, metrics),
+        kind="pruning",
+        **job.describe("hs.pruning_curve"),
+        **facts,
+    )
 
 
 def _check_order(by: str, *, recompute: bool, importance_data: Any) -> None:

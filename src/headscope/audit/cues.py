@@ -63,13 +63,13 @@ def cues(
     _warn_patterns(named, table, min_count)
     counted = {"cues": table.sizes["cue"], "cues_found": len(found.names)}
     asked = {"variant": variant, "ngrams": sorted(set(ngrams)), "patterns": named, "min_count": min_count}
-    return stamp(table, command="hs.cues", **asked, smoothing=smoothing, **counted, **_describe(prepared))
+    return stamp(table, kind="cues", command="hs.cues", **asked, smoothing=smoothing, **counted, **_describe(prepared))
 
 
 def _describe(data: LabelledTexts) -> dict[str, Any]:
     """Return the facts about the data that a result is stamped with."""
     return {
-        "kind": data.kind,
+        "task": data.kind,
         "parts": list(data.parts),
         "data": fingerprint_examples(data.examples, labels=True),
         "n": len(data.examples),

@@ -5,17 +5,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
-from headscope.cli.shared.console import make_table
 from headscope.cli.shared.output import Force
+from headscope.cli.shared.result_tables import print_result
 from headscope.core.errors import InputError
 
 if TYPE_CHECKING:
     import xarray as xr
-
-MAX_CELLS = 5
-"""Number of cells shown of each variable."""
 
 
 def verb(
@@ -47,8 +43,7 @@ def verb(
     console, facts = Console(highlight=False), read_provenance(result)
     pairing = "paired by example" if facts["paired"] else "not paired"
     console.print(f"{b.name} minus {a.name}, {pairing}, correction: {facts['correction']}\n")
-    for name in [str(name) for name in result.data_vars if f"{name}_p_adjusted" in result]:
-        _print_variable(console, result, name, facts["level"])
+    print_result(console, result, sections=None)
     if out is not None:
         save(result, out, overwrite=force)
         console.print(f"Wrote {out}", soft_wrap=True)
@@ -64,34 +59,3 @@ def _select_lenses(first: "xr.Dataset", second: "xr.Dataset", lens: str | None) 
     if len(names) > 2 or not all(names):
         raise InputError(f"Cannot read --lens {lens!r}. Write one lens, or two as FIRST/SECOND, such as raw/effective.")
     return select_lens(first, names[0]), select_lens(second, names[-1])
-
-
-def _print_variable(console: Console, result: "xr.Dataset", name: str, level: float) -> None:
-    """Print the number of significant cells, and those that differ most."""
-    import numpy as np
-
-    suffixes = ("", "_low", "_high", "_n", "_p", "_p_adjusted", "_significant")
-    flat = result[[f"{name}{suffix}" for suffix in suffixes]].stack(cell=result[name].dims)
-    size, tested = flat.sizes["cell"], int(flat[f"{name}_p"].notnull().sum())
-    significant = np.flatnonzero(flat[f"{name}_significant"].values == 1)
-    untested = f"; {size - tested} could not be tested" if tested < size else ""
-    console.print(f"{name}: {len(significant)} of {tested} cells differ (corrected p < {level:g}){untested}")
-    order = significant[np.argsort(-np.abs(flat[name].values[significant]), kind="stable")]
-    if len(order):
-        axes = [str(dim) for dim in result[name].dims if dim not in ("layer", "head") and result.sizes[dim] > 1]
-        console.print(_make_table(flat.isel(cell=order[:MAX_CELLS]), name, axes))
-    console.print(f"  and {len(order) - MAX_CELLS} more\n" if len(order) > MAX_CELLS else "")
-
-
-def _make_table(flat: "xr.Dataset", name: str, axes: list[str]) -> Table:
-    """Return a table of cells."""
-    table = make_table("head", *axes, numbers=("difference", "95 % interval", "n", "p"))
-    variables = [flat[f"{name}{suffix}"] for suffix in ("", "_low", "_high", "_n", "_p_adjusted")]
-    for index in range(flat.sizes["cell"]):
-        value, low, high, n, p = (variable[index].item() for variable in variables)
-        cell = variables[0][index]
-        head = f"L{cell['layer'].item()}H{cell['head'].item()}" if "layer" in cell.coords else "–"
-        p_text = "<1e-16" if p < 1e-16 else f"{p:.1e}"
-        labels = [str(cell[axis].item()) for axis in axes]
-        table.add_row(head, *labels, f"{value:+.3g}", f"{low:+.3g} … {high:+.3g}", f"{n:.0f}", p_text)
-    return table

@@ -5,9 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.markup import escape
 
-from headscope.cli.shared.console import make_table, show_status
+from headscope.cli.shared.console import show_status
 from headscope.cli.shared.options import (
     Limit,
     Ngrams,
@@ -20,6 +19,7 @@ from headscope.cli.shared.options import (
     read_examples,
 )
 from headscope.cli.shared.output import FigureOut, Force, check_figure_out, write_result
+from headscope.cli.shared.result_tables import print_table
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -61,29 +61,13 @@ def verb(
 
 def _print_cues(console: Console, data: "xr.Dataset", top: int, patterns: Sequence[str]) -> None:
     """Print the cues with the largest gain, one a line, and the patterns that were asked for."""
-    labelled = "label" in data.coords
-    table = make_table(
-        "cue", *(["label"] if labelled else []), numbers=("applies", "productivity", "coverage", "chance", "p")
-    )
-    asked = [index for index, name in enumerate(data["cue"].values) if index < top or name in patterns]
-    for index in asked:
-        row = data.isel(cue=index)
-        value, low, high = (float(row[f"productivity{end}"]) for end in ("", "_low", "_high"))
-        table.add_row(
-            escape(str(row["cue"].item())),
-            *([escape(str(row["label"].item()))] if labelled else []),
-            f"{int(row['applicability']):,}",
-            f"{value:.3f} [{low:.3f}, {high:.3f}]".replace("[", r"\["),
-            f"{float(row['coverage']):.3f}",
-            f"{float(row['chance']):.3f}",
-            f"{float(row['productivity_p_adjusted']):.2g}",
-        )
-    console.print(table)
-    from headscope.reporting.sections.cues import describe_harmful
+    from headscope.core.document import Table
+    from headscope.kinds.cues import describe_harmful, tabulate_cues
 
+    asked = [index for index, name in enumerate(data["cue"].values) if index < top or name in patterns]
     sure, n = int(data["productivity_significant"].sum()), int(data["n"])
-    text = (
+    caption = (
         f"{data.sizes['cue']:,} cues in {n:,} examples, sorted by coverage · (productivity − chance); {sure:,} are "
-        f"significant.{describe_harmful(data).replace('`', '')} p is corrected for all cues (Holm)."
+        f"significant.{describe_harmful(data)} p is corrected for all cues (Holm)."
     )
-    console.print(escape(text))
+    print_table(console, Table("cues", caption, tabulate_cues(data.isel(cue=asked)), n), len(asked))

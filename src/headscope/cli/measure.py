@@ -1,12 +1,12 @@
 """`headscope measure`: statistics of every head over a dataset."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 
-from headscope.cli.shared.console import load_library, make_table
+from headscope.cli.shared.console import load_library
 from headscope.cli.shared.options import (
     Device,
     Dtype,
@@ -26,12 +26,10 @@ from headscope.cli.shared.options import (
     read_examples,
 )
 from headscope.cli.shared.output import Force
+from headscope.cli.shared.result_tables import print_result
 from headscope.core.lens import DEFAULT_LENSES
 from headscope.core.prose import count_noun, format_bytes, join_words
 from headscope.engine.progress import format_duration
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 Statistics = Annotated[
     list[str],
@@ -117,7 +115,7 @@ def _measure(options: dict[str, Any]) -> None:
         _print_estimate(console, model, examples, models, settings)
         return
     result = hs.measure(model, examples, **models, **settings, **{name: options[name] for name in RUN_OPTIONS})
-    _print_summary(console, result)
+    print_result(console, result, rows=40)
     console.print(f"Wrote {options['out']}", soft_wrap=True)
 
 
@@ -150,31 +148,3 @@ def _print_estimate(
     console.print(f"{size}: about {format_duration(cost.seconds)}")
     console.print(f"memory: about {format_bytes(cost.memory)} ({format_bytes(cost.free_memory)} free now)")
     console.print(f"disk: about {format_bytes(cost.disk)} for the result and checkpoints")
-
-
-def _print_summary(console: Console, data: "xr.Dataset") -> None:
-    """Print one line per statistic and lens: the mean over heads, and the heads with the lowest and highest value."""
-    table = make_table("statistic", "lens", numbers=("mean", "lowest", "highest", "n"))
-    names = [str(name) for name in data.data_vars if f"{name}_n" in data]
-    per_head = [name for name in names if set(data[name].dims) == {"lens", "site", "layer", "head"}]
-    for name in per_head:
-        for lens in data["lens"].values:
-            table.add_row(*_summarise(data, name, str(lens)))
-    if table.rows:
-        console.print(table)
-    others = [name for name in names if name not in per_head]
-    if others:
-        console.print(f"With further axes, in the file: {', '.join(others)}")
-
-
-def _summarise(data: "xr.Dataset", name: str, lens: str) -> list[str]:
-    from headscope.results.summarize import format_range
-
-    selected = data.sel(lens=lens).isel(site=0)
-    values, n = selected[name], selected[f"{name}_n"]
-    if not int(n.max()):
-        return [name, lens, "–", "–", "–", "0"]
-    flat = values.where(n > 0).stack(at=("layer", "head"))
-    ends = (flat.idxmin().item(), flat.idxmax().item())
-    cells = [f"{float(values.sel(layer=layer, head=head)):.3g} (L{layer}H{head})" for layer, head in ends]
-    return [name, lens, f"{float(values.mean()):.3g}", *cells, format_range(n)]

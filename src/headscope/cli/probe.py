@@ -1,11 +1,11 @@
 """`headscope probe`: what attention knows of syntax and coreference."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 
-from headscope.cli.shared.console import load_library, make_table
+from headscope.cli.shared.console import load_library
 from headscope.cli.shared.options import (
     Device,
     Dtype,
@@ -19,11 +19,8 @@ from headscope.cli.shared.options import (
     read_examples,
 )
 from headscope.cli.shared.output import FigureOut, Force, check_figure_out, write_result
+from headscope.cli.shared.result_tables import print_result
 from headscope.core.lens import DEFAULT_LENS
-from headscope.core.prose import count_noun, format_signed
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 
 @add_options(column_options)
@@ -76,42 +73,5 @@ def _probe(options: dict[str, Any]) -> None:
     chosen = {name: options[name] for name in names}
     chosen |= {} if options["lens"] is None else {"lens": options["lens"]}
     result = hs.probe(model, examples, options["probe"], train=train, **chosen)
-    _print(Console(highlight=False), result)
+    print_result(Console(highlight=False), result, rows=40, sections=None)
     write_result(result, lambda: hs.draw(result), options["out"], overwrite=options["force"])
-
-
-def _print(console: Console, result: "xr.Dataset") -> None:
-    """Print the probe and its first baseline for each group of words, and the control task below."""
-    from headscope.results.probe_table import make_probe_table
-    from headscope.results.stamp import read_provenance
-
-    frame = make_probe_table(result)
-    first, second = (str(name).replace("_", " ") for name in result["predictor"].values[:2])
-    heads = ("best head",) if "best head" in frame else ()
-    table = make_table(
-        str(frame.index.name), *("best" for _ in heads), numbers=("n", first, "95 %", "baseline", "gain", "p")
-    )
-    for name, row in frame.iterrows():
-        interval = f"{row[f'{first}_low']:.3f}–{row[f'{first}_high']:.3f}"
-        numbers = [f"{row['n']:,}", f"{row[first]:.3f}", interval, f"{row[second]:.3f}"]
-        table.add_row(str(name), *(row[list(heads)]), *numbers, format_signed(row["gain"], "+.3f"), _format_p(row["p"]))
-    console.print(table)
-    documents = count_noun(int(result["documents"]), "document")
-    read = f"Of {read_provenance(result)['lens']} attention, on {documents}."
-    console.print(f"{read} Baseline: {second}. {_describe_others(result)}", soft_wrap=True)
-
-
-def _format_p(p: float) -> str:
-    return "<0.001" if p < 0.001 else f"{p:.3f}"
-
-
-def _describe_others(result: "xr.Dataset") -> str:
-    """Return the other baselines and the control task, of all words, in a sentence."""
-    from headscope.results.probe_table import make_probe_table
-
-    frames = {str(task): make_probe_table(result, str(task)).iloc[0] for task in result["task"].values}
-    first, second, *others = (str(name).replace("_", " ") for name in result["predictor"].values)
-    whole, *controls = frames.items()
-    parts = [f"{name} {whole[1][name]:.3f}" for name in others]
-    parts += [f"{task}: {row[first]:.3f}, {second} {row[second]:.3f}" for task, row in controls]
-    return f"All words: {'; '.join(parts)}." if parts else ""

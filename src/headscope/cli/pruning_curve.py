@@ -1,19 +1,15 @@
 """`headscope pruning-curve`: the score of a model with fewer and fewer heads."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 
-from headscope.cli.shared.console import make_table
 from headscope.cli.shared.options import add_options, read_examples
 from headscope.cli.shared.output import write_result
+from headscope.cli.shared.result_tables import print_result
 from headscope.cli.shared.scored_model import load_inputs, scoring_options, scoring_template
 from headscope.core.errors import InputError
-from headscope.core.prose import count_noun
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 
 @add_options(scoring_template)
@@ -44,23 +40,6 @@ def verb(
         curves[order] = hs.pruning_curve(model, examples, by=order, **options, **own)
     console = Console(highlight=False)
     for order, curve in curves.items():
-        _print_curve(console, order, curve)
+        console.print(f"By {order}:")
+        print_result(console, curve, rows=40)
     write_result(next(iter(curves.values())), lambda: hs.draw(curves), shared["out"], overwrite=shared["force"])
-
-
-def _print_curve(console: Console, order: str, curve: "xr.Dataset") -> None:
-    """Print one step a line; of random orders the mean, and the least and greatest."""
-    name = str(curve["score"].attrs["long_name"])
-    random = "seed" in curve.dims
-    table = make_table(numbers=("pruned", "heads", name, "range" if random else "95 % interval"))
-    for index, share in enumerate(curve["pruned"].values):
-        step = curve.isel(pruned=index)
-        if random:
-            low, high = float(step["score"].min()), float(step["score"].max())
-        else:
-            low, high = float(step["score_low"]), float(step["score_high"])
-        value = f"{float(step['score'].mean()):.4g}"
-        table.add_row(f"{share:.4g} %", str(int(step["count"])), value, f"{low:.4g} … {high:.4g}")
-    orders = f", {count_noun(curve.sizes['seed'], 'order')}" if random else ""
-    console.print(f"By {order}{orders}:")
-    console.print(table)

@@ -141,15 +141,19 @@ def _select(maps: "list[hs.Maps]", layer: int | None, head: int | None) -> "xr.D
 
 
 def _stamp(data: "xr.Dataset", model: "hs.Model", example: "hs.Example") -> "xr.Dataset":
-    from headscope.results.stamp import fingerprint, stamp
+    from headscope.core.provenance import stamp
+    from headscope.results.stamp import fingerprint
 
     facts = {"model": model.spec, "weights_hash": model.weights_hash, "n": 1}
-    return stamp(data, command="headscope show", **facts, data=fingerprint([example.text, example.pair or ""]))
+    return stamp(
+        data, kind="maps", command="headscope show", **facts, data=fingerprint([example.text, example.pair or ""])
+    )
 
 
 def _write(data: "xr.Dataset", figure: str | None, out: list[Path], force: bool) -> None:
-    from headscope.plotting.draw import choose_figure, draw
+    from headscope.core.kind import find_kind
+    from headscope.plotting.draw import draw
 
-    figure = figure or choose_figure(data)
+    figure = figure or find_kind(data).figure(data)
     selected = data if parse_spec(figure)[0] == "compare" else data.isel(lens=[-1])
     write_result(data, lambda: draw(selected, figure), out, overwrite=force)

@@ -3,8 +3,8 @@
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -66,6 +66,7 @@ class Picture:
 
 
 Part = Paragraph | Table | Picture
+SomePart = TypeVar("SomePart", Paragraph, Table, Picture)
 
 
 @dataclass(frozen=True)
@@ -107,3 +108,62 @@ def _check_name(kind: str, name: str) -> None:
             f"A {kind}'s name becomes the name of its files, but got {name!r}. Write it in letters, digits, _ and -, "
             "such as 'entropy_by_layer'."
         )
+
+
+@dataclass(frozen=True)
+class SectionContext:
+    """The result that a section is about, where there are several: for titles and file names."""
+
+    words: str = ""
+    prefix: str = ""
+    draws: bool = True  # False where only tables are wanted
+
+    def title(self, text: str) -> str:
+        """Return a heading that names the result."""
+        return f"{self.words}: {text}" if self.words else capitalize(text)
+
+    def name(self, *words: str) -> str:
+        """Return a file name without its ending."""
+        return self.prefix + "_".join(slug(word) for word in words if word)
+
+    def narrow(self, words: str) -> "SectionContext":
+        """Return the context of a part of the result."""
+        title = f"{self.words}, {words}" if self.words else words
+        return replace(self, words=title, prefix=f"{self.prefix}{slug(words)}_")
+
+
+def slug(text: str) -> str:
+    """Return text as part of a file name.
+
+    >>> slug("effective:keys=paper"), slug("-2"), slug("…")
+    ('effective_keys_paper', 'minus2', 'x')
+    """
+    text = re.sub(r"^[-−](?=\d)", "minus", text)
+    return re.sub(r"[^A-Za-z0-9-]+", "_", text).strip("_-") or "x"
+
+
+def capitalize(text: str) -> str:
+    """Return text with its first letter in upper case; other letters stay."""
+    return text[:1].upper() + text[1:]
+
+
+def make_names_unique(sections: Sequence[Section]) -> list[Section]:
+    """Number the names of tables and pictures that occur again."""
+    taken: set[tuple[type, str]] = set()
+    numbered = []
+    for section in sections:
+        parts: list[Part] = []
+        for part in section.parts:
+            if not isinstance(part, Paragraph):
+                name, number = part.name, 2
+                while (type(part), part.name) in taken:
+                    part, number = replace(part, name=f"{name}_{number}"), number + 1
+                taken.add((type(part), part.name))
+            parts.append(part)
+        numbered.append(Section(section.title, parts))
+    return numbered
+
+
+def list_parts(sections: Sequence[Section], kind: type[SomePart]) -> list[SomePart]:
+    """Return all parts of a kind, in order."""
+    return [part for section in sections for part in section.parts if isinstance(part, kind)]

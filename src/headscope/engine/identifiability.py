@@ -55,7 +55,15 @@ def identifiability(trace: Trace, layer: int, head: int, query: int, *, example:
         },
     )
     facts = {"layer": layer, "head": head, "query": query, "query_token": trace.queries.text[example][query]}
-    return stamp(data, site=trace.site, example=trace.examples[example].id, **facts, n=len(keys), rank=bounds.rank)
+    return stamp(
+        data,
+        kind="identifiability",
+        site=trace.site,
+        example=trace.examples[example].id,
+        **facts,
+        n=len(keys),
+        rank=bounds.rank,
+    )
 
 
 def _find_row(trace: Trace, example: int, query: int) -> tuple[int, int]:

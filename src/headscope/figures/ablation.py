@@ -7,6 +7,7 @@ import xarray as xr
 from matplotlib.ticker import MaxNLocator
 
 from headscope.core.errors import InputError
+from headscope.core.estimate import estimate
 from headscope.core.figure import Figure, Target
 from headscope.plotting import canvas, series, theme
 from headscope.results.select import stack_sets
@@ -41,13 +42,8 @@ class Ablation(Figure):
         ax = target.open_axes(width, 1.7 + ROW * len(names))
         width = width if target.is_new else canvas.axes_size(ax)[0]
         ax.axvline(0, color=theme.quiet, linewidth=0.6, zorder=1)
-        value, low, high = (rows[f"change{end}"].values.astype(float) for end in ("", "_low", "_high"))
-        margins = np.nan_to_num(np.stack([value - low, high - value]).clip(0))
-        style = series.STYLES[0]
-        ax.errorbar(value, y, xerr=margins, fmt="none", ecolor=style.colour, elinewidth=0.9, zorder=2)
         sure = rows["change_significant"].values.astype(bool)
-        for marked, face in ((sure, style.colour), (~sure, "white")):
-            ax.scatter(value[marked], y[marked], s=16, facecolor=face, edgecolor=style.colour, linewidth=0.9, zorder=3)
+        series.draw_estimates(ax, estimate(rows, "change"), y, series.STYLES[0], filled=sure)
         ax.set_yticks(y, labels=names)
         ax.set_ylim(len(names) - 0.4, -0.6)
         series.style_axes(ax, "x")

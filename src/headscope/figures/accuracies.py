@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from headscope.core.errors import InputError
+from headscope.core.estimate import estimate
 from headscope.core.figure import Figure, Target
 from headscope.plotting import canvas, fonts, series, theme
 from headscope.results.accuracies import select_adjusted_p
@@ -66,15 +67,11 @@ class Accuracies(Figure):
 def _draw_rows(ax: Axes, chosen: xr.Dataset) -> None:
     y = np.arange(chosen["accuracy"].shape[-1])
     for index, style in reversed(list(enumerate(series.styles(chosen["predictor"].values, "predictors")))):
-        value, low, high = (chosen[f"accuracy{end}"].values[index] for end in ("", "_low", "_high"))
-        if index:
-            ax.plot(value, y, style.mark, color=style.colour, markersize=3, markerfacecolor="none", zorder=2)
-            continue
-        margins = np.nan_to_num(np.stack([value - low, high - value]).clip(0))
-        ax.errorbar(value, y, xerr=margins, fmt="none", ecolor=style.colour, elinewidth=0.9, zorder=3)
-        sure = _is_significant(chosen, len(y))
-        for marked, face in ((sure, style.colour), (~sure, "white")):
-            ax.scatter(value[marked], y[marked], s=15, facecolor=face, edgecolor=style.colour, linewidth=0.9, zorder=4)
+        accuracy = estimate(chosen, "accuracy").isel(predictor=index)
+        if index:  # a baseline
+            ax.plot(accuracy.value, y, style.mark, color=style.colour, markersize=3, markerfacecolor="none", zorder=1)
+        else:
+            series.draw_estimates(ax, accuracy, y, style, filled=_is_significant(chosen, len(y)), size=15)
 
 
 def _is_significant(chosen: xr.Dataset, count: int) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:

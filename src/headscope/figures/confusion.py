@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
 
 from headscope.core.errors import unknown_name
+from headscope.core.estimate import estimate
 from headscope.core.figure import Figure, Target
 from headscope.patterns import NAMES
 from headscope.plotting import canvas, fonts, heatmap, scales, selection, theme
@@ -114,5 +115,4 @@ def _title(chosen: xr.Dataset, count: int) -> str:
     maps = f"{count:,} maps" if subset == "all" else f"{count:,} maps, {subset.replace('_', ' ')}"
     if "macro_f1" not in chosen:
         return f"{classifier} · {maps}"
-    value, low, high = (float(chosen[f"macro_f1{ending}"]) for ending in ("", "_low", "_high"))
-    return f"{classifier} · {maps}\nmacro-F1 {value:.2f} ({low:.2f} to {high:.2f})"
+    return f"{classifier} · {maps}\nmacro-F1 {estimate(chosen, 'macro_f1').format('.2f')}"

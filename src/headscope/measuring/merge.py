@@ -83,7 +83,7 @@ def to_dataset(
     if examples:
         coords = example_coordinates({name: column for name, column in examples.items() if name != "row"})
         data = data.sel(example=list(examples["id"])).assign_coords(coords)
-    return stamp(data, **hash_configs(facts))
+    return stamp(data, kind="measurement", **hash_configs(facts))
 
 
 def _check_names(results: Mapping[str, xr.Dataset]) -> None:

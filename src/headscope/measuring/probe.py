@@ -84,7 +84,9 @@ def probe(
         first, *others = (entry.fit(*pair) for pair in streams)
     result = _add_predictor(first, others[0], RANDOM_WEIGHTS) if others else first
     facts = {"command": "hs.probe", "probe": to_spec(entry), "random_weights": random_weights}
-    return stamp(result, **facts, **_describe(model, settings), **_describe_data(halves, split=train is None))
+    return stamp(
+        result, kind="probe", **facts, **_describe(model, settings), **_describe_data(halves, split=train is None)
+    )
 
 
 def make_stream_settings(lens: Any, query: str, edit: Any, **options: Any) -> StreamSettings:

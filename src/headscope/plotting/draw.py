@@ -1,10 +1,9 @@
 """`hs.draw`: a figure of a Dataset or of Maps."""
 
 import warnings
-from collections.abc import Collection, Mapping, Sequence, Sized
+from collections.abc import Mapping, Sequence, Sized
 from typing import Any, Protocol, overload, runtime_checkable
 
-import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
@@ -12,6 +11,7 @@ from matplotlib.figure import Figure, SubFigure
 from headscope.core.catalog import figures
 from headscope.core.errors import DataWarning, InputError
 from headscope.core.figure import Target
+from headscope.core.kind import find_kind
 from headscope.core.prose import join_words
 from headscope.core.spec import entry_name
 from headscope.plotting import fonts, theme
@@ -74,7 +74,7 @@ def draw(
     data = to_dataset(what, example)
     if "importance" in data and (count := _count_texts(what)) > 1:
         data = data.assign_attrs(selected_text=f"Text {example % count + 1} of {count} (example={example}).")
-    entry = figures.make(choose_figure(data, options) if figure is None else figure, **options)
+    entry = figures.make(find_kind(data).figure(data, options) if figure is None else figure, **options)
     name = entry_name(type(entry))
     if missing := fonts.missing_fonts():
         warnings.warn(
@@ -92,43 +92,6 @@ def draw(
             selected = {axis: getattr(entry, axis, None) for axis in ("lens", "layer", "head")}
             add_caption(target.figure, describe_maps(data, **selected))
     return target.drawn
-
-
-def choose_figure(data: xr.Dataset, options: Collection[str] = ()) -> str:
-    """Return the name of the figure that draws this data where none is named, from the variables it holds.
-
-    `options` are the parameters that the figure must have.
-    """
-    if "weights" in data and "map" not in data.dims:
-        lenses = np.atleast_1d(data["lens"].values).tolist() if "lens" in data.coords else []
-        if len(lenses) > 1:
-            return "compare"
-        single = data.sizes.get("layer", 1) * data.sizes.get("head", 1) == 1
-        return "matrix" if single or {"layer", "head"} & set(options) else "head_grid"
-    if {"change", "ablated"} <= set(data.data_vars):
-        return "heads" if {"layer", "head"} <= set(data["change"].dims) else "ablation"
-    figures_of = {
-        "importance": "words",
-        "pruned": "pruning_curve",
-        "weights": "typical_maps",
-        "least_row": "identifiability",
-        "confusion": "confusion",
-        "position": "clusters",
-        "productivity": "cues",
-        "predictor": "accuracies",
-    }
-    return next(
-        (figure for variable, figure in figures_of.items() if variable in data), _choose_head_figure(data, options)
-    )
-
-
-def _choose_head_figure(data: xr.Dataset, options: Collection[str]) -> str:
-    """Return "heads" with the first variable of every head for several lenses, else "head_grid"."""
-    tables = {str(name): table for name, table in data.data_vars.items() if f"{name}_n" in data}
-    plain = [name for name, table in tables.items() if set(table.dims) <= {"lens", "site", "layer", "head"}]
-    if data.sizes.get("lens", 1) == 1 or not plain or {"colour", "scale"} & set(options):
-        return "head_grid"
-    return "heads" if "variable" in options else f"heads:variable={plain[0]}"
 
 
 def to_dataset(what: Any, example: int = 0) -> xr.Dataset:

@@ -13,6 +13,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.patches import Patch
 
 from headscope.core.errors import InputError
+from headscope.core.estimate import Estimate
 from headscope.core.figure import Target
 from headscope.plotting import canvas, fonts, theme
 
@@ -108,6 +109,32 @@ def label_series(ax: Axes, handles: Sequence[Artist], width: float, *, title: st
     ax.set_ylabel(canvas.wrap_text(y, 2.0, theme.text_size("label")))
     note = canvas.wrap_text(note, width - 0.75, size)
     ax.set_xlabel(f"{x}\n{note}", fontsize=size, color=theme.quiet)
+
+
+def draw_estimates(
+    ax: Axes,
+    estimate: Estimate,
+    at: Any,
+    style: SeriesStyle,
+    *,
+    filled: Any = True,
+    size: int | float = 16,
+    along: Literal["x", "y"] = "x",
+    label: str | None = None,
+) -> None:
+    """Draw points with their intervals; `at` are their places on the other axis.
+
+    Points that are not `filled`, such as those that are not significant, are hollow.
+    """
+    value = np.ravel(estimate.value.values.astype(float))
+    at, filled = np.asarray(at, dtype=float), np.broadcast_to(filled, value.shape)
+    x, y = (value, at) if along == "x" else (at, value)
+    margins = estimate.margins.reshape(2, -1)
+    bars: Any = {f"{along}err": margins} if estimate.has_interval else {}
+    ax.errorbar(x, y, fmt="none", ecolor=style.colour, elinewidth=0.9, zorder=2, **bars)
+    look: Any = {"s": size, "marker": style.mark, "edgecolor": style.colour, "linewidth": 0.9, "zorder": 3}
+    for marked, face in ((filled, style.colour), (~filled, "white")):
+        ax.scatter(x[marked], y[marked], facecolor=face, label=label if face != "white" else None, **look)
 
 
 def style_axes(ax: Axes, axis: Literal["x", "y", "both"] = "y") -> None:

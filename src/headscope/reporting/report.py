@@ -6,29 +6,20 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import xarray as xr
 
-from headscope.core.document import Document, Paragraph, Section
+from headscope.core.catalog.entry_summary import collect_citations
+from headscope.core.document import Document, Paragraph, Section, SectionContext, make_names_unique, slug
 from headscope.core.errors import InputError
-from headscope.core.prose import count_noun, join_words
+from headscope.core.kind import Kind, find_kind
+from headscope.core.prose import join_words
+from headscope.core.provenance import read_provenance
 from headscope.plotting.combine import combine_results
 from headscope.plotting.draw import DrawableBatch
-from headscope.reporting.entry_summary import collect_citations
-from headscope.reporting.sections.ablations import ablation_sections
-from headscope.reporting.sections.clusters import cluster_sections
-from headscope.reporting.sections.comparisons import comparison_sections
-from headscope.reporting.sections.cues import cue_sections
-from headscope.reporting.sections.importances import importance_sections
-from headscope.reporting.sections.maps import map_sections, typical_sections
-from headscope.reporting.sections.measurements import measurement_sections
-from headscope.reporting.sections.parts import SectionContext, make_names_unique, slug, spaced
-from headscope.reporting.sections.probes import probe_sections
-from headscope.reporting.sections.pruning import pruning_sections
-from headscope.reporting.sections.scores import score_sections
 from headscope.reporting.write import check_folder, write_document
+from headscope.results.document_parts import list_lenses
+from headscope.results.other_numbers import number_sections
 from headscope.results.select import AXES, head_variables, main_variables
-from headscope.results.stamp import read_provenance
 from headscope.results.store import open_result
 
 MAX_GROUPS = 12
@@ -129,55 +120,14 @@ def _result_sections(data: xr.Dataset, context: SectionContext) -> list[Section]
 
 
 def _sections_by_kind(data: xr.Dataset, context: SectionContext) -> list[Section]:
-    if _is_typical(data):
-        sections, shown = typical_sections(data, context)
-    elif "importance" in data:
-        sections, shown = importance_sections(data, context)
-    elif {"query", "key"} <= set(data.dims) and "weights" in data:
-        sections, shown = map_sections(data, context)
-    elif _is_cues(data):
-        sections, shown = cue_sections(data, context)
-    elif "pruned" in data.dims:
-        sections, shown = pruning_sections(data, context)
-    elif _is_clustering(data):
-        sections, shown = cluster_sections(data, context)
-    elif _is_probe(data):
-        sections, shown = probe_sections(data, context)
-    elif _is_ablation(data):
-        sections, shown = ablation_sections(data, context)
-    elif _is_comparison(data):
-        sections, shown = comparison_sections(data, context)
-    else:
-        sections, shown = measurement_sections(data, context)
-    more, hidden = score_sections(data, context, shown)
+    """Return what the kind of a result shows, then its other numbers, then the names of what is not shown."""
+    sections, shown = find_kind(data).sections(data, context)
+    more, also_shown = number_sections(data, context, shown)
+    hidden = [name for name in main_variables(data) if name not in shown | also_shown]
     if hidden:
         text = f"Not shown here: {join_words(f'`{name}`' for name in hidden)}. The result file holds all of it."
         more.append(Section(context.title("other variables"), [Paragraph(text)]))
     return [*sections, *more]
-
-
-def _is_typical(data: xr.Dataset) -> bool:
-    return "weights" in data and {"map", "query", "key"} <= set(data["weights"].dims)
-
-
-def _is_cues(data: xr.Dataset) -> bool:
-    return {"productivity", "coverage"} <= set(data.data_vars)
-
-
-def _is_ablation(data: xr.Dataset) -> bool:
-    return {"change", "ablated"} <= set(data.data_vars)
-
-
-def _is_clustering(data: xr.Dataset) -> bool:
-    return {"position", "merge"} <= set(data.data_vars)
-
-
-def _is_probe(data: xr.Dataset) -> bool:
-    return "accuracy" in data and {"task", "predictor"} <= set(data["accuracy"].dims)
-
-
-def _is_comparison(data: xr.Dataset) -> bool:
-    return any(f"{name}_p_adjusted" in data for name in data.data_vars)
 
 
 def _shared_axes(data: xr.Dataset) -> list[str]:
@@ -193,31 +143,19 @@ def _entry_specs(data: xr.Dataset) -> list[tuple[str, str]]:
     """Return the lenses, statistics and edits behind a result, also those of both sides of a comparison."""
     facts = read_provenance(data)
     sides = [facts, *(facts[side] for side in ("a", "b") if isinstance(facts.get(side), Mapping))]
-    specs = [("lenses", lens) for lens in _lenses(data, facts)]
-    specs += [("statistics", "patterns")] if _is_typical(data) else []
-    specs += [("edits", "zero_heads")] if "pruned" in data.dims else []
-    specs += [("figures", "cues")] if _is_cues(data) else []
-    specs += [("importance_methods", str(method)) for method in facts.get("methods") or []]
-    specs += [("probes", str(facts["probe"]))] if "probe" in facts else []
-    specs += [("edits", str(facts["edit"]))] if _is_ablation(data) and "edit" in facts else []
+    specs = [("lenses", lens) for lens in list_lenses(data)]
+    specs += find_kind(data).entries(data)
     for folder in ("lenses", "statistics", "edits"):
         specs += [(folder, str(spec)) for side in sides for spec in side.get(folder) or []]
     return specs
 
 
 def _title(results: Mapping[str, xr.Dataset]) -> str:
+    """Return a title that names the model, where there is one, and the kind of result, where all are of one."""
     models = {_model_name(read_provenance(data).get("model")) for data in results.values()} - {None}
-    if results and all(map(_is_typical, results.values())):
-        return "Typical attention maps"
-    if results and all("importance" in data for data in results.values()):
-        return f"What matters to {models.pop()}" if len(models) == 1 else "Importances of tokens"
-    if results and all(map(_is_cues, results.values())):
-        return "Cues to the label"
-    if results and all(map(_is_ablation, results.values())):
-        return f"Ablation of {models.pop()}" if len(models) == 1 else "Ablations"
-    if results and all(map(_is_probe, results.values())):
-        return f"What the attention of {models.pop()} knows" if len(models) == 1 else "Probes of attention"
-    return f"Attention of {models.pop()}" if len(models) == 1 else "What was measured"
+    found = {type(find_kind(data)) for data in results.values()}
+    kind = found.pop() if len(found) == 1 else Kind
+    return kind.model_subject.format(models.pop()) if len(models) == 1 else kind.subject
 
 
 def _lead(results: Mapping[str, xr.Dataset]) -> str:
@@ -225,41 +163,4 @@ def _lead(results: Mapping[str, xr.Dataset]) -> str:
     if len(results) > 1:
         return f"{len(results)} results: {join_words(f'**{name}**' for name in results)}."
     (data,) = results.values()
-    facts, names = read_provenance(data), list(map(spaced, head_variables(data)))
-    lenses = join_words((f"`{lens}`" for lens in _lenses(data, facts)), empty="")
-    if _is_typical(data):
-        return f"{count_noun(data.sizes['map'], 'labelled map')}, typical of their classes."
-    if "importance" in data:
-        methods = join_words(f"`{method}`" for method in np.atleast_1d(data["method"].values))
-        texts = count_noun(data.sizes.get("example", 1), "text")
-        return f"How much each token of {texts} matters for the prediction, by {methods}."
-    if "weights" in data:
-        count = data.sizes.get("example", 1)
-        texts = "one text" if count == 1 else count_noun(count, "text")
-        return f"Attention maps of {texts}{f', seen through {lenses}' if lenses else ''}."
-    if _is_cues(data):
-        return f"How well single words and n-grams tell the label of {count_noun(int(data['n']), 'example')}."
-    if _is_ablation(data):
-        texts = count_noun(int(data["n"]), "example")
-        return f"The score of the model without sets of its heads, by the edit `{facts.get('edit')}`, over {texts}."
-    if _is_probe(data):
-        kind = f"the probe `{facts['probe']}`" if "probe" in facts else "a probe"
-        return f"What {kind} reads from the attention between words{f', seen through {lenses}' if lenses else ''}."
-    if _is_comparison(data):
-        return f"How two results differ, head by head, in {join_words(names)}."
-    if _is_clustering(data):
-        return f"How alike the heads are{f', seen through {lenses}' if lenses else ''}, by the distances between them."
-    if not names:
-        return f"What one result holds: {join_words(map(spaced, main_variables(data)))}."
-    n = facts.get("n")
-    seen = f"seen through {lenses}" if lenses else ""
-    over = f"over {count_noun(n, 'example')}" if isinstance(n, int) else ""
-    what = f"What was measured for every head: {join_words(names)}"
-    return ", ".join(filter(None, [what, f"{seen} {over}".strip()])) + "."
-
-
-def _lenses(data: xr.Dataset, facts: Mapping[str, Any]) -> list[str]:
-    """Return the lenses in the provenance of a result, or those along its axis."""
-    along = data["lens"].values.ravel().tolist() if "lens" in data.coords else []
-    lenses = facts.get("lenses") or facts.get("lens") or along
-    return [str(lens) for lens in ([lenses] if isinstance(lenses, str) else lenses) if lens]
+    return find_kind(data).lead(data)

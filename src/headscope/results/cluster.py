@@ -66,7 +66,7 @@ def cluster(
     for name in ("position", "within", "between", "difference", "by_gap"):
         result[name].attrs["units"] = units
     facts = {"permutations": permutations, "seed": seed, "count": count, "linkage": "average"}
-    return stamp(result, **{**read_provenance(data), "command": "headscope cluster", **facts})
+    return stamp(result, **{**read_provenance(data), "kind": "clustering", "command": "headscope cluster", **facts})
 
 
 def name_distance(data: xr.Dataset) -> str:

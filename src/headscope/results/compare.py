@@ -65,7 +65,9 @@ def compare(
     facts |= {"compared": sizes, **({"unpaired_because": reason} if reason else {})}
     facts |= {"left_out": left_out} if left_out else {}
     data = xr.Dataset(variables)
-    return stamp(data, command="headscope compare", a=read_provenance(a), b=read_provenance(b), **facts)
+    return stamp(
+        data, kind="comparison", command="headscope compare", a=read_provenance(a), b=read_provenance(b), **facts
+    )
 
 
 def _check_heads(left: xr.Dataset, right: xr.Dataset, names: Sequence[str], a: xr.Dataset, b: xr.Dataset) -> None:

@@ -1,4 +1,4 @@
-"""Provenance of results: versions, models, data and settings, stored in the Dataset."""
+"""Hashes of texts, files, labels and code, for the provenance of results."""
 
 import hashlib
 import json
@@ -7,26 +7,9 @@ from pathlib import Path
 from types import CodeType
 from typing import Any
 
-import xarray as xr
-
 from headscope.core.example import Example
-from headscope.version import __version__
-
-
-def stamp(data: xr.Dataset, /, **facts: Any) -> xr.Dataset:
-    """Add facts to the provenance of a Dataset.
-
-    >>> read_provenance(stamp(xr.Dataset(), model="bert-base-uncased"))["model"]
-    'bert-base-uncased'
-    """
-    known = {"version": __version__, **read_provenance(data), **facts}
-    return data.assign_attrs(headscope=json.dumps(known, sort_keys=True, ensure_ascii=False))
-
-
-def read_provenance(data: xr.Dataset) -> dict[str, Any]:
-    """Return the provenance of a Dataset, which is stored as JSON in an attribute."""
-    facts: dict[str, Any] = json.loads(data.attrs.get("headscope", "{}"))
-    return facts
+from headscope.core.provenance import read_provenance as read_provenance
+from headscope.core.provenance import stamp as stamp
 
 
 def fingerprint(texts: Iterable[str]) -> str:

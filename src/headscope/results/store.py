@@ -164,4 +164,4 @@ def _stamp_maps(maps: Sequence[Any]) -> xr.Dataset:
         raise InputError(
             "These maps are of different models, or of one model before and after a change. Save each alone."
         )
-    return stamp(data, command="hs.save", **facts, data=fingerprint_examples(maps[0].examples))
+    return stamp(data, kind="maps", command="hs.save", **facts, data=fingerprint_examples(maps[0].examples))

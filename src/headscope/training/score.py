@@ -43,7 +43,12 @@ def score(
     job = prepare_scoring(model, data, task=task, batch_size=batch_size, max_length=max_length, pad_to=pad_to)
     edits = make_edits(edit)
     answers = job.answer(edits, quiet=not progress)
-    return stamp(_make_dataset(job.task, job.examples, answers), **job.describe("hs.score"), **describe_edits(edits))
+    return stamp(
+        _make_dataset(job.task, job.examples, answers),
+        **job.describe("hs.score"),
+        **describe_edits(edits),
+        kind="score",
+    )
 
 
 def _make_dataset(task: Task, examples: Sequence[Example], answers: Answers) -> xr.Dataset:

@@ -45,7 +45,7 @@ def make_table(*texts: str, numbers: tuple[str, ...] = ()) -> Table:
 
 def print_before_and_after(console: Console, before: "xr.Dataset", after: "xr.Dataset") -> None:
     """Print how many cues are off chance in two sets of examples, and the largest gain."""
-    from headscope.reporting.sections.cues import count_off_chance
+    from headscope.kinds.cues import count_off_chance
 
     table = make_table("", numbers=("examples", "cues", "off chance", "largest gain"))
     for name, data in (("before", before), ("after", after)):

@@ -180,9 +180,10 @@ studies = Catalog("study", "studies")
 importance_methods = Catalog("importance", "importance_methods")
 probes = Catalog("probe", "probes")
 families = Catalog("family", "families")
+kinds = Catalog("kind", "kinds")
 catalogs = {
     catalog.folder: catalog
-    for catalog in (lenses, statistics, probes, importance_methods, edits, figures, readers, studies, families)
+    for catalog in (lenses, statistics, probes, importance_methods, edits, figures, kinds, readers, studies, families)
 }
 
 

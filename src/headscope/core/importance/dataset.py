@@ -93,7 +93,7 @@ def _describe_method(importances: Importances) -> dict[str, Any]:
 def _describe(importances: Importances, **facts: Any) -> str:
     """Return the provenance: the model, the method, the target and further facts."""
     known = importances.source.facts if importances.source is not None else {}
-    facts = {"methods": [importances.method], "target": importances.target, **facts}
+    facts = {"kind": "importances", "methods": [importances.method], "target": importances.target, **facts}
     return json.dumps({**known, **facts}, sort_keys=True, ensure_ascii=False)
 
 

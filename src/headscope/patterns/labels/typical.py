@@ -42,7 +42,9 @@ def select_typical(labelled: LabelledMaps, evaluation: xr.Dataset, count: int = 
             "source": ("map", np.array([_describe(item) for item in maps], dtype=object)),
         },
     )
-    return stamp(data, command="headscope patterns typical", evaluation=read_provenance(evaluation))
+    return stamp(
+        data, kind="typical_maps", command="headscope patterns typical", evaluation=read_provenance(evaluation)
+    )
 
 
 def _distinct_heads_first(rows: Sequence[Row]) -> list[Row]:

@@ -60,6 +60,7 @@ def evaluate(training: TrainingSet, progress: Progress | None = None) -> xr.Data
     dropped = [len(np.setdiff1d(training.trained, fold.test)) - len(fold.train) for fold in training.folds]
     return stamp(
         data,
+        kind="evaluation",
         command="headscope patterns evaluate",
         data=metadata["labels_hash"],
         n=metadata["labelled_maps"],

@@ -1,25 +1,57 @@
-"""Sections of a report about maps: those of one text with the diagnostics of each lens, and typical maps of classes."""
+"""Attention maps of texts, through one or more lenses."""
 
+from collections.abc import Collection
 from textwrap import shorten
 
+import numpy as np
 import pandas as pd
 import xarray as xr
 
-from headscope.core.document import Paragraph, Part, Section, Table
+from headscope.core.document import Paragraph, Part, Section, SectionContext, Table
+from headscope.core.kind import Kind, Sections
+from headscope.core.prose import count_noun
 from headscope.plotting.selection import DIAGNOSTICS, select_example
-from headscope.reporting.sections.measurements import MAX_ROWS, Sections
-from headscope.reporting.sections.parts import SectionContext, try_figure
+from headscope.results.document_parts import describe_lenses, draw_part
 from headscope.results.select import head_variables, restore_axes
 
 MAX_EXAMPLES, MAX_LETTERS = 12, 400
 """Examples that have a section each; maps of more are in the result file only. Longer texts are cut."""
 
+MAX_ROWS = 48
+"""Rows of the table of diagnostics."""
+
 GRAPHS = ("edges", "capacities")
 """The variables that hold the graph of rollout and of flow."""
 
 
-def map_sections(data: xr.Dataset, context: SectionContext) -> Sections:
-    """Return the sections of one example, or of each of several."""
+class Maps(Kind):
+    """Attention maps of texts, through one or more lenses, with the diagnostics of each lens."""
+
+    variables = {"weights": "from each query to each key", "query": "tokens", "key": "tokens"}
+
+    def fits(self, data: xr.Dataset) -> bool:
+        """Whether there are maps, and not the typical ones of a class."""
+        return super().fits(data) and "map" not in data.dims
+
+    def lead(self, data: xr.Dataset) -> str:
+        """Return the number of texts, and the lenses."""
+        count = data.sizes.get("example", 1)
+        return f"Attention maps of {'one text' if count == 1 else count_noun(count, 'text')}{describe_lenses(data)}."
+
+    def figure(self, data: xr.Dataset, options: Collection[str] = ()) -> str:
+        """Return a comparison of several lenses, the matrix of one head, or the grid of all."""
+        lenses = np.atleast_1d(data["lens"].values).tolist() if "lens" in data.coords else []
+        if len(lenses) > 1:
+            return "compare"
+        single = data.sizes.get("layer", 1) * data.sizes.get("head", 1) == 1
+        return "matrix" if single or {"layer", "head"} & set(options) else "head_grid"
+
+    def sections(self, data: xr.Dataset, context: SectionContext) -> Sections:
+        """Return the sections of one example, or of each of several."""
+        return _sections(data, context)
+
+
+def _sections(data: xr.Dataset, context: SectionContext) -> Sections:
     if "example" not in data.dims:
         return _example_sections(data, context)
     sections, shown = [], set()
@@ -46,37 +78,27 @@ def _example_sections(data: xr.Dataset, context: SectionContext) -> Sections:
     parts: list[Part] = []
     if "raw" in lenses and len(lenses) > 1:
         caption = "Raw attention, another lens, and their difference"
-        parts.append(try_figure(whole, "compare", context.name("compare"), caption, 1))
+        parts += draw_part(context, whole, "compare", context.name("compare"), caption, 1)
     else:
         caption = f"The map of one head, {lenses[0]}"
-        parts.append(try_figure(whole, "matrix", context.name("matrix"), caption, 1, lens=lenses[0]))
+        parts += draw_part(context, whole, "matrix", context.name("matrix"), caption, 1, lens=lenses[0])
     if whole.sizes["layer"] * whole.sizes["head"] > 1:
         for lens in lenses:
             name = context.name("every_head", lens)
             what = "head" if whole.sizes["head"] > 1 else "layer"
-            parts.append(try_figure(whole, "head_grid", name, f"Every {what}, {lens}", 1, lens=lens))
+            parts += draw_part(context, whole, "head_grid", name, f"Every {what}, {lens}", 1, lens=lens)
         if "share" in whole:
             caption = "How much of every head's attention is effective"
-            parts.append(try_figure(whole, "head_grid", context.name("share"), caption, 1, colour="share"))
+            parts += draw_part(context, whole, "head_grid", context.name("share"), caption, 1, colour="share")
     graphs = [name for name in GRAPHS if name in whole]
     for lens in lenses if whole.sizes["head"] == 1 else ():
         if any(bool(whole[name].sel(lens=lens).notnull().any()) for name in graphs):
             caption = f"How attention reaches a token through the layers, {lens}"
-            parts.append(try_figure(whole, "layered", context.name("layered", lens), caption, 1, lens=lens))
+            parts += draw_part(context, whole, "layered", context.name("layered", lens), caption, 1, lens=lens)
     names = [name for name in head_variables(whole) if whole[name].notnull().any()]
     if names:
         parts.append(_diagnostics_table(whole, names, context))
     return [Section(context.title("maps"), parts)], {"weights", "visible", "picture", *graphs, *names}
-
-
-def typical_sections(data: xr.Dataset, context: SectionContext) -> Sections:
-    """Return a section with the labelled maps that `headscope patterns typical` selected."""
-    caption, n = "The maps of each class that the classifier is most confident of", data.sizes["map"]
-    parts: list[Part] = [try_figure(data, "typical_maps", context.name("typical_maps"), caption, n)]
-    columns = [name for name in ("label", "confidence", "source") if name in data]
-    frame = data[columns].reset_coords(columns).to_dataframe()[columns]
-    parts.append(Table(context.name("typical"), f"{caption}.", frame, n))
-    return [Section(context.title("typical maps"), parts)], {"weights"}
 
 
 def _diagnostics_table(data: xr.Dataset, names: list[str], context: SectionContext) -> Table:

@@ -1,34 +1,35 @@
-"""Sections of a report about scores, and all other numbers along few axes."""
+"""Tables of scores, and of all other numbers along few axes."""
 
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 
-from headscope.core.document import Part, Section, Table
+from headscope.core.document import Part, Section, SectionContext, Table, capitalize
+from headscope.core.kind import Sections
 from headscope.core.prose import join_words
-from headscope.reporting.sections.measurements import MAX_ROWS
-from headscope.reporting.sections.parts import (
-    SectionContext,
-    capitalize,
-    example_count,
-    means_to_frame,
-    spaced,
-    try_figure,
-)
+from headscope.core.provenance import read_provenance
+from headscope.results.document_parts import draw_part, example_count, means_to_frame, spaced
 from headscope.results.select import main_variables
-from headscope.results.stamp import read_provenance
 
+MAX_ROWS = 48  # of the table of spreads
 MAX_CELLS = 200  # of a table of other numbers
 MAX_CLASSES = 12  # of a confusion matrix
 MAX_TEXTS = 10  # translations
 
 
-def score_sections(data: xr.Dataset, context: SectionContext, done: set[str]) -> tuple[list[Section], list[str]]:
-    """Return a section with scores and other numbers, without the variables in `done`, and what it does not show."""
+def list_scores(data: xr.Dataset, done: Collection[str] = ()) -> list[str]:
+    """Return the numbers about the whole: metrics without an axis."""
     names = [name for name in main_variables(data) if name not in done]
-    scores = [name for name in names if not data[name].dims and name != "n" and data[name].dtype.kind in "fiu"]
+    return [name for name in names if not data[name].dims and name != "n" and data[name].dtype.kind in "fiu"]
+
+
+def number_sections(data: xr.Dataset, context: SectionContext, done: Collection[str] = ()) -> Sections:
+    """Return a section with scores and other numbers, without the variables in `done`, and what it shows."""
+    names = [name for name in main_variables(data) if name not in done]
+    scores = list_scores(data, done)
     rest = [name for name in names if name not in scores]
     parts: list[Part] = [_score_table(data, scores, context)] if scores else []
     shown = {*scores, "n"}
@@ -40,13 +41,13 @@ def score_sections(data: xr.Dataset, context: SectionContext, done: set[str]) ->
         shown |= {"prediction", "reference"}
     if {"least", "greatest", "raw"} <= set(rest):
         name = context.name("identifiability")
-        parts.append(try_figure(data, "identifiability", name, "How far each weight is determined", 1))
+        parts += draw_part(context, data, "identifiability", name, "How far each weight is determined", 1)
     tables = _tables_by_axes(data, rest, context)
     spread, spread_names = _spread_table(data, [name for name in rest if _is_per_example(data[name])], context)
     parts += [*tables.values(), *spread]
     shown |= {*spread_names, *(name for group in tables for name in group)}
     title = context.title("scores" if scores else "numbers")
-    return [Section(title, parts)] if parts else [], [name for name in names if name not in shown]
+    return [Section(title, parts)] if parts else [], shown
 
 
 def _score_table(data: xr.Dataset, names: list[str], context: SectionContext) -> Table:
@@ -148,7 +149,7 @@ def _spread_rows(table: xr.DataArray, name: str) -> list[dict[str, Any]]:
     flat = table.stack(place=others, create_index=False) if others else table.expand_dims("place")
     rows = []
     for index, values in enumerate(flat.transpose("place", "example").values):
-        values = values[np.isfinite(values)]
+        values = values[np.isfinite(values)].astype(float)
         if values.size:
             labels = [f"{dim} {flat[dim].values[index]}" for dim in others if dim in flat.coords]
             rows.append({"variable": spaced(name), "where": ", ".join(labels), **_summarize(values)})

@@ -1,22 +1,47 @@
-"""Sections of a report about cues."""
+"""How well single words tell the label."""
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 
-from headscope.core.document import Paragraph, Part, Section, Table
+from headscope.core.document import Paragraph, Part, Section, SectionContext, Table
+from headscope.core.estimate import estimate
+from headscope.core.kind import Kind, Sections
 from headscope.core.prose import count_noun, join_words
-from headscope.reporting.sections.parts import SectionContext, try_figure
-from headscope.results.stamp import read_provenance
+from headscope.core.provenance import read_provenance
+from headscope.results.document_parts import draw_part
 
 MAX_ROWS = 20
 
 
-def cue_sections(data: xr.Dataset, context: SectionContext) -> tuple[list[Section], set[str]]:
-    """Return a section with the figure and the most useful cues, and the variables that it shows."""
+class Cues(Kind):
+    """How well every word, n-gram and pattern alone tells the label of a dataset."""
+
+    variables = {"productivity": "how often a cue is right", "coverage": "share of examples that it applies to"}
+    default_figure = "cues"
+    subject = "Cues to the label"
+    model_subject = "Cues to the label"
+
+    def lead(self, data: xr.Dataset) -> str:
+        """Return what was counted, and in how many examples."""
+        return f"How well single words and n-grams tell the label of {count_noun(int(data['n']), 'example')}."
+
+    def entries(self, data: xr.Dataset) -> list[tuple[str, str]]:
+        """Return the figure, which cites the paper."""
+        return [("figures", "cues")]
+
+    def sections(self, data: xr.Dataset, context: SectionContext) -> Sections:
+        """Return a section with the figure and the most useful cues."""
+        return _sections(data, context)
+
+
+def _sections(data: xr.Dataset, context: SectionContext) -> Sections:
     n = int(data["n"])
     caption = "Productivity and coverage of every cue"
-    parts: list[Part] = [Paragraph(_lead(data)), try_figure(data, "cues", context.name("cues"), caption, n)]
+    parts: list[Part] = [
+        Paragraph(_describe(data)),
+        *draw_part(context, data, "cues", context.name("cues"), caption, n),
+    ]
     order = np.argsort(-data["gain"].values, kind="stable")[:MAX_ROWS]
     text = (
         f"The {min(MAX_ROWS, data.sizes['cue'])} cues with the largest gain = coverage · (productivity − chance), of "
@@ -31,10 +56,10 @@ def tabulate_cues(data: xr.Dataset) -> pd.DataFrame:
     """Return a row for each cue."""
     columns = {"label": data["label"].values} if "label" in data.coords else {}
     columns["applies to"] = data["applicability"].values.astype(int)
-    for name in ("productivity", "coverage"):
-        columns |= {f"{name}{end}": data[f"{name}{end}"].values for end in ("", "_low", "_high")}
-    columns |= {name: data[name].values for name in ("chance", "gain")}
-    columns |= {"PMI": data["pmi"].values, "p": data["productivity_p_adjusted"].values}
+    columns |= estimate(data, "productivity").columns("productivity")
+    columns |= {"p": data["productivity_p_adjusted"].values, "chance": data["chance"].values}
+    columns |= estimate(data, "coverage").columns("coverage")
+    columns |= {"gain": data["gain"].values, "PMI": data["pmi"].values}
     return pd.DataFrame(columns, index=pd.Index([str(cue) for cue in data["cue"].values], name="cue"))
 
 
@@ -53,13 +78,13 @@ def count_off_chance(data: xr.Dataset) -> int:
     return int(((data["productivity_low"] > data["chance"]) | (data["productivity_high"] < data["chance"])).sum())
 
 
-def _lead(data: xr.Dataset) -> str:
+def _describe(data: xr.Dataset) -> str:
     facts = read_provenance(data)
     applies = {
         "exclusive": "A cue applies if it is in exactly one of the choices, and is right if that choice is.",
         "either": "A cue applies if a choice has it, and is right if the right one has; 1 is added to all counts.",
     }
-    kind = facts.get("kind", "choice")
+    kind = facts.get("task", facts.get("kind", "choice"))  # older files call it kind
     first = (
         "A cue applies if it is in the text; it is right if the text has the label that the cue favours."
         if kind == "classification"

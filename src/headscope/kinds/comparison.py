@@ -1,29 +1,32 @@
-"""Sections of a report about `hs.compare`: how many heads differ, the largest differences, and every head."""
+"""How two measurements differ, head by head."""
 
 import math
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 
-from headscope.core.document import Paragraph, Part, Section, Table
+from headscope.core.document import Paragraph, Part, Section, SectionContext, Table
+from headscope.core.kind import Kind, Sections
 from headscope.core.prose import join_words
-from headscope.reporting.sections.measurements import MAX_PANELS, Sections
-from headscope.reporting.sections.parts import (
-    SectionContext,
+from headscope.core.provenance import read_provenance
+from headscope.results.document_parts import (
     describe_means,
     describe_place,
+    draw_part,
     example_count,
     known_places,
     means_to_frame,
     spaced,
-    try_figure,
 )
 from headscope.results.select import further_axes, head_variables, select_variable
-from headscope.results.stamp import read_provenance
-from headscope.results.summarize import mean_over
+from headscope.results.summarize import format_range, mean_over
 from headscope.uncertainty.corrections import LEVEL
+
+MAX_PANELS = 8
+"""Figures of one variable."""
 
 MAX_LARGEST = 10
 """Rows in the table of the largest differences."""
@@ -31,8 +34,29 @@ MAX_LARGEST = 10
 CORRECTIONS = {"holm": "Holm's correction", "benjamini_hochberg": "the correction of Benjamini and Hochberg"}
 
 
-def comparison_sections(data: xr.Dataset, context: SectionContext) -> Sections:
-    """Return a section for each variable."""
+class Comparison(Kind):
+    """Differences between two measurements: how many heads differ, the largest differences, and every head."""
+
+    variables: ClassVar[Mapping[str, str]] = {}  # each has an x_p_adjusted beside it
+    default_figure = "head_grid"
+
+    def fits(self, data: xr.Dataset) -> bool:
+        """Whether a variable has tests beside it."""
+        return any(f"{name}_p_adjusted" in data for name in head_variables(data))
+
+    def lead(self, data: xr.Dataset) -> str:
+        """Return what is compared, and over how many examples."""
+        names = join_words(spaced(name) for name in head_variables(data))
+        counts = [data[f"{name}_n"] for name in head_variables(data) if f"{name}_n" in data]
+        over = f" over {format_range(xr.concat([n.max() for n in counts], 'x'))} examples" if counts else ""
+        return f"How two results differ, head by head, in {names}{over}."
+
+    def sections(self, data: xr.Dataset, context: SectionContext) -> Sections:
+        """Return a section for each variable."""
+        return _sections(data, context)
+
+
+def _sections(data: xr.Dataset, context: SectionContext) -> Sections:
     names = [name for name in head_variables(data) if f"{name}_p_adjusted" in data]
     sections = [
         Section(context.title(f"difference in {spaced(name)}"), _variable_parts(data, name, context)) for name in names
@@ -103,5 +127,5 @@ def _head_figures(data: xr.Dataset, chosen: xr.Dataset, name: str, context: Sect
     for at, labels in known_places(chosen, further):  # the summary counts all others as not tested
         caption = f"Difference in {spaced(name)} of every head{describe_place(at)}; bold or dotted where significant"
         file = context.name(name, *labels, "heads")
-        parts.append(try_figure(data, "heads", file, caption, n, variable=name, at=at))
+        parts += draw_part(context, data, "heads", file, caption, n, variable=name, at=at)
     return parts or [Paragraph(f"`{name}` is not drawn: no cell has a value.")]

@@ -1,8 +1,6 @@
 """Parts that sections of all results share: names, captions, tables from means, and figures."""
 
-import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
@@ -10,41 +8,12 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from headscope.core.document import Paragraph, Part, Picture, Section
+from headscope.core.document import Paragraph, Part, Picture, SectionContext
 from headscope.core.errors import InputError
-from headscope.core.prose import join_words
+from headscope.core.prose import count_noun, join_words
+from headscope.core.provenance import read_provenance
 from headscope.plotting.draw import draw
 from headscope.results.summarize import format_count, format_range
-
-
-@dataclass(frozen=True)
-class SectionContext:
-    """The result that a section is about, where there are several: for titles and file names."""
-
-    words: str = ""
-    prefix: str = ""
-
-    def title(self, text: str) -> str:
-        """Return a heading that names the result."""
-        return f"{self.words}: {text}" if self.words else capitalize(text)
-
-    def name(self, *words: str) -> str:
-        """Return a file name without its ending."""
-        return self.prefix + "_".join(slug(word) for word in words if word)
-
-    def narrow(self, words: str) -> "SectionContext":
-        """Return the context of a part of the result."""
-        return SectionContext(f"{self.words}, {words}" if self.words else words, f"{self.prefix}{slug(words)}_")
-
-
-def slug(text: str) -> str:
-    """Return text as part of a file name.
-
-    >>> slug("effective:keys=paper"), slug("-2"), slug("…")
-    ('effective_keys_paper', 'minus2', 'x')
-    """
-    text = re.sub(r"^[-−](?=\d)", "minus", text)
-    return re.sub(r"[^A-Za-z0-9-]+", "_", text).strip("_-") or "x"
 
 
 def spaced(name: object) -> str:
@@ -52,9 +21,24 @@ def spaced(name: object) -> str:
     return str(name).replace("_", " ")
 
 
-def capitalize(text: str) -> str:
-    """Return text with its first letter in upper case; other letters stay."""
-    return text[:1].upper() + text[1:]
+def list_lenses(data: xr.Dataset) -> list[str]:
+    """Return the lenses in the provenance of a result, or those along its axis."""
+    facts = read_provenance(data)
+    along = data["lens"].values.ravel().tolist() if "lens" in data.coords else []
+    lenses = facts.get("lenses") or facts.get("lens") or along
+    return [str(lens) for lens in ([lenses] if isinstance(lenses, str) else lenses) if lens]
+
+
+def describe_lenses(data: xr.Dataset) -> str:
+    """Return the lenses as the end of a sentence; nothing where there are none."""
+    names = join_words((f"`{lens}`" for lens in list_lenses(data)), empty="")
+    return f", seen through {names}" if names else ""
+
+
+def describe_count(data: xr.Dataset) -> str:
+    """Return the number of examples as the end of a sentence; nothing where it is not known."""
+    n = read_provenance(data).get("n")
+    return f" over {count_noun(n, 'example')}" if isinstance(n, int) else ""
 
 
 def describe_place(at: Sequence[str]) -> str:
@@ -68,23 +52,6 @@ def known_places(chosen: xr.Dataset, axes: Sequence[str]) -> Iterator[tuple[tupl
         index = dict(zip(axes, labels, strict=True))
         if bool(chosen["value"].sel(index).notnull().any()):
             yield tuple(f"{axis}={label}" for axis, label in index.items()), [str(label) for label in labels]
-
-
-def make_names_unique(sections: Sequence[Section]) -> list[Section]:
-    """Number the names of tables and pictures that occur again."""
-    taken: set[tuple[type, str]] = set()
-    numbered = []
-    for section in sections:
-        parts: list[Part] = []
-        for part in section.parts:
-            if not isinstance(part, Paragraph):
-                name, number = part.name, 2
-                while (type(part), part.name) in taken:
-                    part, number = replace(part, name=f"{name}_{number}"), number + 1
-                taken.add((type(part), part.name))
-            parts.append(part)
-        numbered.append(Section(section.title, parts))
-    return numbered
 
 
 def example_count(chosen: xr.Dataset) -> int | str:
@@ -149,11 +116,13 @@ def _texts_along(means: xr.Dataset, axis: str) -> dict[str, Any]:
     return {spaced(name): coord.values for name, coord in along.items() if coord.dtype.kind in "UO"}
 
 
-def try_figure(
-    data: xr.Dataset, figure: str, name: str, caption: str, n: int | str, **options: Any
-) -> Picture | Paragraph:
-    """Return a picture, or a paragraph with the reason why it cannot be drawn."""
+def draw_part(
+    context: SectionContext, data: xr.Dataset, figure: str, name: str, caption: str, n: int | str, **options: Any
+) -> list[Part]:
+    """Return a picture, or a paragraph with the reason why it cannot be drawn; nothing where only tables are wanted."""
+    if not context.draws:
+        return []
     try:
-        return Picture(name, caption, draw(data, figure, **options), n)
+        return [Picture(name, caption, draw(data, figure, **options), n)]
     except InputError as error:
-        return Paragraph(f"Not drawn, {caption[:1].lower()}{caption[1:].rstrip('.')}: {error}")
+        return [Paragraph(f"Not drawn, {caption[:1].lower()}{caption[1:].rstrip('.')}: {error}")]

@@ -1,13 +1,14 @@
-"""Sections of a report about clusters of heads."""
+"""How alike the heads are, and the groups that they form."""
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 
-from headscope.core.document import Paragraph, Part, Section, Table
-from headscope.reporting.sections.parts import SectionContext, try_figure
+from headscope.core.document import Paragraph, Part, Section, SectionContext, Table
+from headscope.core.kind import Kind, Sections
+from headscope.core.provenance import read_provenance
 from headscope.results.cluster import name_distance
-from headscope.results.stamp import read_provenance
+from headscope.results.document_parts import describe_count, describe_lenses, draw_part
 
 COLUMNS = ("within", "between", "difference", "p", "clusters", "silhouette", "stress")
 SHOWN = {*COLUMNS, "by_gap", "position", "cluster", "leaf", "merge", "head_distance", "behaviour"}
@@ -18,8 +19,22 @@ NOTE = (
 )
 
 
-def cluster_sections(data: xr.Dataset, context: SectionContext) -> tuple[list[Section], set[str]]:
-    """Return a section with the test of layers, the positions and the trees; and the variables that it shows."""
+class Clustering(Kind):
+    """Distances between heads: positions, a tree, clusters, and a test whether heads of one layer are alike."""
+
+    variables = {"position": "of each head, near where alike", "merge": "the tree in which heads are joined"}
+    default_figure = "clusters"
+
+    def lead(self, data: xr.Dataset) -> str:
+        """Return what was clustered, and over how many examples."""
+        return f"How alike the heads are{describe_lenses(data)}, by the distances between them{describe_count(data)}."
+
+    def sections(self, data: xr.Dataset, context: SectionContext) -> Sections:
+        """Return a section with the test of layers, the positions and the trees."""
+        return _sections(data, context)
+
+
+def _sections(data: xr.Dataset, context: SectionContext) -> Sections:
     facts = read_provenance(data)
     n = facts.get("n", "")
     distance = name_distance(data)
@@ -34,9 +49,9 @@ def cluster_sections(data: xr.Dataset, context: SectionContext) -> tuple[list[Se
     for lens in map(str, np.atleast_1d(data["lens"].values)):
         for colour in colours:
             name, caption = context.name("clusters", lens, colour), f"Heads by {colour}, {lens}: near where alike"
-            parts.append(try_figure(data, "clusters", name, caption, n, lens=lens, colour=colour))
+            parts += draw_part(context, data, "clusters", name, caption, n, lens=lens, colour=colour)
         caption = f"The tree in which heads are joined, {lens}"
-        parts.append(try_figure(data, "dendrogram", context.name("clusters", lens, "tree"), caption, n, lens=lens))
+        parts += draw_part(context, data, "dendrogram", context.name("clusters", lens, "tree"), caption, n, lens=lens)
     return [Section(context.title("clusters of heads"), parts)], SHOWN
 
 

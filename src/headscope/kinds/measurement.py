@@ -1,29 +1,31 @@
-"""Sections of a report about `hs.measure`: means by layer, along further axes, and every head."""
+"""Statistics of every head over a dataset."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, ClassVar
 
 import pandas as pd
 import xarray as xr
 
-from headscope.core.document import Paragraph, Part, Section, Table
+from headscope.core.catalog.entry_summary import describe_entry
+from headscope.core.document import Paragraph, Part, Section, SectionContext, Table, capitalize
 from headscope.core.errors import InputError
+from headscope.core.kind import Kind, Sections
 from headscope.core.prose import join_words
-from headscope.reporting.entry_summary import describe_entry
-from headscope.reporting.sections.parts import (
-    SectionContext,
-    capitalize,
+from headscope.core.provenance import read_provenance
+from headscope.results.document_parts import (
     counts_differ,
+    describe_count,
+    describe_lenses,
     describe_means,
     describe_place,
+    draw_part,
     example_count,
     known_places,
     means_to_frame,
     spaced,
-    try_figure,
 )
 from headscope.results.select import further_axes, head_variables, select_variable
-from headscope.results.stamp import read_provenance
 from headscope.results.summarize import format_count, mean_over
 
 MAX_PANELS = 8
@@ -32,16 +34,41 @@ MAX_PANELS = 8
 MAX_ROWS = 48
 """Rows of a table of labels."""
 
-Sections = tuple[list[Section], set[str]]
-"""Sections, and the variables that they are about."""
+
+class Measurement(Kind):
+    """Statistics of every head over a dataset: means by layer, along further axes, and every head."""
+
+    variables: ClassVar[Mapping[str, str]] = {}  # those of its statistics
+    default_figure = "head_grid"
+    general = True
+
+    def fits(self, data: xr.Dataset) -> bool:
+        """Whether a variable has a value for every head."""
+        return bool(head_variables(data))
+
+    def lead(self, data: xr.Dataset) -> str:
+        """Return the statistics, the lenses, and the number of examples."""
+        names = join_words(map(spaced, head_variables(data)))
+        return f"What was measured for every head: {names}{describe_lenses(data)}{describe_count(data)}."
+
+    def figure(self, data: xr.Dataset, options: Collection[str] = ()) -> str:
+        """Return a panel for each of several lenses, of the first variable, or the grid of heads."""
+        names = [name for name in head_variables(data) if set(data[name].dims) <= {"lens", "site", "layer", "head"}]
+        if data.sizes.get("lens", 1) == 1 or not names or {"colour", "scale"} & set(options):
+            return "head_grid"
+        return "heads" if "variable" in options else f"heads:variable={names[0]}"
+
+    def sections(self, data: xr.Dataset, context: SectionContext) -> Sections:
+        """Return a section for each statistic, with all of its variables."""
+        return _sections(data, context)
 
 
-def measurement_sections(data: xr.Dataset, context: SectionContext) -> Sections:
-    """Return a section for each statistic, with all of its variables."""
+def _sections(data: xr.Dataset, context: SectionContext) -> Sections:
     groups: dict[str, list[str]] = {}
     for name in head_variables(data):
         groups.setdefault(_statistic_of(data, name), []).append(name)
-    sections = []
+    overview = _overview(data, context)
+    sections = [Section(context.title("overview"), [overview])] if overview else []
     for statistic, names in groups.items():
         sentence = describe_entry("statistics", statistic).sentence
         parts: list[Part] = [Paragraph(sentence)] if sentence else []
@@ -49,6 +76,37 @@ def measurement_sections(data: xr.Dataset, context: SectionContext) -> Sections:
             parts += _variable_parts(data, name, context)
         sections.append(Section(context.title(spaced(statistic)), parts))
     return sections, {name for names in groups.values() for name in names}
+
+
+def _overview(data: xr.Dataset, context: SectionContext) -> Table | None:
+    """Return a row for each variable and lens: its mean over heads, and the heads with the least and the most."""
+    rows, further, counts = [], [], []
+    for name in head_variables(data):
+        if further_axes(chosen := select_variable(data, name)):
+            further.append(name)
+            continue
+        counts.append(example_count(chosen))
+        for lens in chosen["lens"].values:
+            if row := _summarize_heads(chosen.sel(lens=lens)["value"]):
+                rows.append({"statistic": name, "lens": str(lens), **row, "n": format_count(chosen.sel(lens=lens))[4:]})
+    if not rows:
+        return None
+    caption = "Mean over heads, and the heads with the lowest and highest value"
+    caption += f". With further axes: {join_words(further)}" if further else ""
+    frame = pd.DataFrame(rows).set_index("statistic")
+    frame = frame if list(data.coords.get("lens", [""])) != [""] else frame.drop(columns="lens")
+    return Table(context.name("overview"), caption, frame, counts[0] if len(set(counts)) == 1 else "")
+
+
+def _summarize_heads(values: xr.DataArray) -> dict[str, Any]:
+    """Return the mean, and the heads with the lowest and the highest value; nothing where no head has one."""
+    flat = values.stack(at=("layer", "head"), create_index=False)
+    if not bool(flat.notnull().any()):
+        return {}
+    places = {"lowest": int(flat.argmin("at")), "highest": int(flat.argmax("at"))}
+    cells = {name: flat.isel(at=place) for name, place in places.items()}
+    named = {name: f"{float(cell):.3g} (L{cell['layer'].item()}H{cell['head'].item()})" for name, cell in cells.items()}
+    return {"mean": float(flat.mean()), **named}
 
 
 def _variable_parts(data: xr.Dataset, name: str, context: SectionContext) -> list[Part]:
@@ -79,10 +137,10 @@ def _parts_per_head(data: xr.Dataset, chosen: xr.Dataset, name: str, context: Se
     if chosen.sizes["layer"] > 1:
         interval = " with its 95 % interval" if "low" in chosen else ""
         caption = f"{label} by layer: the mean of all heads{interval}, and every head as a dot"
-        parts.append(try_figure(data, "curve", context.name(name, "curve"), caption, n, variable=name))
+        parts += draw_part(context, data, "curve", context.name(name, "curve"), caption, n, variable=name)
     if chosen.sizes["layer"] * chosen.sizes["head"] > 1:
         caption = f"{label} of every head"
-        parts.append(try_figure(data, "heads", context.name(name, "heads"), caption, n, variable=name))
+        parts += draw_part(context, data, "heads", context.name(name, "heads"), caption, n, variable=name)
     return parts
 
 
@@ -121,11 +179,11 @@ def _bar_figures(
     for at, labels in known_places(chosen, others):  # the table shows which values are missing
         file, where = context.name(name, *labels), describe_place(at)
         caption = f"{label} by {spaced(along)}{where}"
-        parts.append(try_figure(data, "bars", f"{file}_bars", caption, n, variable=name, along=along, at=at))
+        parts += draw_part(context, data, "bars", f"{file}_bars", caption, n, variable=name, along=along, at=at)
         if chosen.sizes["layer"] > 1 and not name.endswith("_absolute"):
             caption = f"{label} by layer, stacked by {spaced(along)}{where}"
             options = {"variable": name, "parts": along, "at": at}
-            parts.append(try_figure(data, "stacked_bars", f"{file}_stacked", caption, n, **options))
+            parts += draw_part(context, data, "stacked_bars", f"{file}_stacked", caption, n, **options)
     return parts
 
 
