@@ -106,11 +106,21 @@ def test_models_that_return_tuples_are_compared():
         capture(model, text(5))
 
 
-def test_nan_equals_nan():
+def test_nan_is_not_compared():
     model = fresh()
     with torch.no_grad():
         model.network.encoder.layer[1].output.dense.bias[0] = torch.nan
     assert len(capture(model, text(5)).attention) == 2
+
+
+def test_what_is_finite_beside_nan_is_compared():
+    model, passes = fresh(), []
+    with torch.no_grad():
+        model.network.pooler.dense.bias[0] = torch.nan
+    scale_hidden(model, lambda: 1.5 if len(passes) == 0 else 1.0)
+    model.network.register_forward_hook(lambda *_: passes.append(1))
+    with pytest.raises(CaptureError, match=r"its outputs differ .* by 0\.\d+ of"):
+        capture(model, text(5))
 
 
 def test_padding_on_the_left_is_not_compared():
@@ -190,7 +200,7 @@ def test_differences_are_a_share_of_the_largest_number_of_real_tokens():
     assert relative_difference((plain,), (other,), [torch.tensor([[False, True, True]])]) == 0
     assert relative_difference((plain,), (other[:, :2],)) == torch.inf
     assert relative_difference({"attentions": plain}, {"attentions": other}) == 0
-    assert relative_difference([plain / 0 * 0], [plain]) == torch.inf
+    assert relative_difference([plain / 0 * 0], [plain]) == 0
 
 
 def test_sparse_experts_are_no_attention():

@@ -150,7 +150,9 @@ def relative_difference(plain: Any, other: Any, real: Iterable[Tensor] = ()) -> 
     """Return the largest difference between two outputs of a model, as a share of the largest number of each tensor.
 
     `real` are masks of tokens that are not padding; tensors `batch token …` are compared only there, because padding
-    may attend to anything. NaN equals NaN. Attention is not compared: not all implementations return it.
+    may attend to anything. Numbers that are NaN or infinite in either output are left out: captures report them by
+    themselves, and implementations differ there (SDPA returns zeros where eager attention has NaN). Attention is not
+    compared: not all implementations return it.
 
     >>> relative_difference({"logits": torch.tensor([4.0, 2.0])}, {"logits": torch.tensor([4.0, 1.0])})
     0.25
@@ -182,8 +184,8 @@ def _tensor_difference(plain: Tensor, other: Tensor, masks: Iterable[Tensor]) ->
             plain, other = plain[rows], other[rows]
             break
     plain, other = (tensor.detach().to(torch.promote_types(tensor.dtype, torch.float32)) for tensor in (plain, other))
-    same = (plain == other) | (plain.isnan() & other.isnan())
-    difference = torch.where(same, 0.0, (plain - other).abs()).nan_to_num(torch.inf)
+    finite = plain.isfinite() & other.isfinite()
+    difference = torch.where(finite, (plain - other).abs(), 0.0)
     size = plain.abs().where(plain.abs() < 1e30, 0.0)  # scores of hidden classes are the lowest number
     if not difference.numel() or not (largest := difference.max().item()):
         return 0.0
