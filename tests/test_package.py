@@ -26,11 +26,18 @@ NAMES = {
     "add_negated", "balance",
     "capture", "cluster", "compare", "cues", "draw", "edited", "finetune", "generate", "head_importance",
     "identifiability", "importances",
-    "list_edits", "list_families", "list_figures", "list_importance_methods", "list_lenses", "list_probes",
-    "list_readers",
-    "list_statistics", "list_studies", "load", "make_maps", "measure", "merge", "open_result", "probe", "prune",
+    "list", "load", "make_maps", "measure", "merge", "open_result", "probe", "prune",
     "pruning_curve", "read", "report", "save", "score", "show", "stream", "study", "to_words", "view",
 }  # fmt: skip
+
+
+def test_names_of_before_say_what_they_are_now():
+    with pytest.warns(DeprecationWarning, match=r"hs.list_lenses\(\) is now hs.list\('lenses'\)"):
+        assert "raw" in headscope.list_lenses()
+    with pytest.raises(AttributeError, match="has no attribute 'list_nothing'"):
+        headscope.list_nothing  # noqa: B018
+    with pytest.raises(headscope.UnknownName, match="No catalog is called 'lens'. Did you mean 'lenses'"):
+        headscope.list("lens")
 
 
 def test_the_public_names_are_unchanged():

@@ -21,10 +21,7 @@ GROUPS = {
     "Write your own": (
         *("Lens", "make_maps", "Statistic", "PerExample", "Batch", "Probe", "Figure", "Edit", "Importance", "Study"),
     ),
-    "List what there is": (
-        *("list_lenses", "list_statistics", "list_probes", "list_figures", "list_edits"),
-        *("list_importance_methods", "list_readers", "list_studies", "list_families"),
-    ),
+    "List what there is": ("list",),
     "Errors and warnings": (
         *("HeadscopeError", "InputError", "UnknownName", "LoadError", "NotCaptured", "MissingExtra"),
         *("CaptureError", "OutputError", "DataWarning"),

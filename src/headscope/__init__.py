@@ -8,6 +8,7 @@ Maps(effective lens, self attention of 1 example, 6 layers × 12 heads, up to 11
 """
 
 import ast
+import warnings
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,8 @@ __all__ = sorted(_HOMES)
 
 
 def __getattr__(name: str) -> Any:
+    if name.startswith("list_"):
+        return _list_by_old_name(name)
     if name not in _HOMES:
         raise AttributeError(f"module 'headscope' has no attribute '{name}'")
     return getattr(import_module(_HOMES[name]), name)
@@ -31,3 +34,14 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return __all__
+
+
+def _list_by_old_name(name: str) -> Any:
+    """Return what `list_lenses` and the like were before `list("lenses")`; they leave after one release."""
+    from headscope.core.catalog import catalogs
+
+    folder = name.removeprefix("list_")
+    if folder not in catalogs:
+        raise AttributeError(f"module 'headscope' has no attribute '{name}'")
+    warnings.warn(f"hs.{name}() is now hs.list('{folder}').", DeprecationWarning, stacklevel=3)
+    return lambda: __getattr__("list")(folder)

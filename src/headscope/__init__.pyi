@@ -6,15 +6,7 @@ from headscope.audit.add_negated import add_negated as add_negated
 from headscope.audit.balance import balance as balance
 from headscope.audit.cues import cues as cues
 from headscope.core.batch import Batch as Batch
-from headscope.core.catalog.listing import list_edits as list_edits
-from headscope.core.catalog.listing import list_families as list_families
-from headscope.core.catalog.listing import list_figures as list_figures
-from headscope.core.catalog.listing import list_importance_methods as list_importance_methods
-from headscope.core.catalog.listing import list_lenses as list_lenses
-from headscope.core.catalog.listing import list_probes as list_probes
-from headscope.core.catalog.listing import list_readers as list_readers
-from headscope.core.catalog.listing import list_statistics as list_statistics
-from headscope.core.catalog.listing import list_studies as list_studies
+from headscope.core.catalog.listing import list as list  # noqa: A004
 from headscope.core.edit import Edit as Edit
 from headscope.core.errors import CaptureError as CaptureError
 from headscope.core.errors import DataWarning as DataWarning

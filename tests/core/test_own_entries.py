@@ -304,11 +304,11 @@ def test_an_own_figure_is_drawn():
 
 
 def test_what_is_defined_here_is_listed_but_not_held_to_be_installed():
-    assert hs.list_lenses()["squared_rows"] is SquaredRows
+    assert hs.list("lenses")["squared_rows"] is SquaredRows
     assert re.search(
-        r"^largest_weight +The largest weight of a map\. \[times=1\.0\]$", repr(hs.list_statistics()), re.MULTILINE
+        r"^largest_weight +The largest weight of a map\. \[times=1\.0\]$", repr(hs.list("statistics")), re.MULTILINE
     )
-    assert "<td style='text-align: left'>Attention to a power.</td>" in hs.list_lenses()._repr_html_()
+    assert "<td style='text-align: left'>Attention to a power.</td>" in hs.list("lenses")._repr_html_()
     assert "squared_rows" not in lenses.names()
     assert not statistics.is_installed(LargestWeight())
     assert statistics.is_installed(statistics.make("entropy"))

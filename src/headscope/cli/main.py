@@ -16,13 +16,21 @@ from headscope.cli.shared.shell_words import option_flags, to_shell_words
 from headscope.core.errors import DataWarning, HeadscopeError, InputError, OutputError
 from headscope.version import __version__
 
-VERBS = (
-    *("show", "importances", "measure", "merge", "compare", "cluster", "probe", "finetune", "score", "ablate"),
-    *("head_importance", "pruning_curve", "prune", "cues", "balance", "add_negated", "draw", "report"),
-    *("study", "list", "cite"),
-)
-GROUPS = ("patterns",)
-"""Verbs that have subcommands."""
+PANELS = {
+    "Look": ("show", "importances", "draw", "report"),
+    "Measure": ("measure", "merge", "compare", "cluster"),
+    "Intervene": ("ablate", "head_importance", "pruning_curve", "prune"),
+    "Probe": ("probe",),
+    "Train and score": ("finetune", "score"),
+    "Audit a dataset": ("cues", "balance", "add_negated"),
+    "Reproduce a paper": ("study",),
+    "Find": ("list", "cite"),
+}
+"""Verbs by what people want, as the help shows them."""
+
+VERBS = tuple(verb for verbs in PANELS.values() for verb in verbs)
+GROUPS = {"patterns": "Measure"}
+"""Verbs that have subcommands, and their panels."""
 
 INTERRUPTED = 130
 """Exit code after Ctrl-C, as shells have it."""
@@ -99,14 +107,16 @@ def _print_warning(
         default(message, category, *rest)
 
 
-for _verb in VERBS:
-    _module = import_module(f"headscope.cli.{_verb}")
-    app.command(_verb.replace("_", "-"), **getattr(_module, "SETTINGS", {}))(report_errors(_module.verb))
+for _panel, _verbs in PANELS.items():
+    for _verb in _verbs:
+        _module = import_module(f"headscope.cli.{_verb}")
+        _settings = {"rich_help_panel": _panel, **getattr(_module, "SETTINGS", {})}
+        app.command(_verb.replace("_", "-"), **_settings)(report_errors(_module.verb))
 
-for _group in GROUPS:
+for _group, _panel in GROUPS.items():
     _module = import_module(f"headscope.cli.{_group}")
     _help = (_module.__doc__ or "").partition(": ")[2]
     _subcommands = typer.Typer(no_args_is_help=True, help=_help[:1].upper() + _help[1:])
     for _name, _subcommand in _module.VERBS.items():
         _subcommands.command(_name)(report_errors(_subcommand))
-    app.add_typer(_subcommands, name=_group)
+    app.add_typer(_subcommands, name=_group, rich_help_panel=_panel)

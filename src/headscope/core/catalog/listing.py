@@ -7,6 +7,7 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 from headscope.core import catalog
+from headscope.core.errors import unknown_name
 from headscope.core.spec import default_value, format_value
 
 
@@ -61,82 +62,20 @@ def list_parameters(kind: Any) -> str:
     return ", ".join(f"{field.name}={format_value(default_value(field))}" for field in parameters)
 
 
-def list_lenses() -> Listing:
-    """Return all lenses by name: built in, installed, and defined in this session.
+def list(what: str) -> Listing:  # noqa: A001
+    """Return all entries of a catalog by name: built in, installed, and defined in this session.
 
-    >>> hs.list_lenses()["norm"].__name__, "raw" in hs.list_lenses()
+    In a notebook or at the prompt it shows itself as a table of names, parameters and descriptions.
+
+    Parameters
+    ----------
+    what
+        The catalog: "lenses", "statistics", "probes", "importance_methods", "edits", "figures", "kinds", "readers",
+        "studies" or "families".
+
+    >>> hs.list("lenses")["norm"].__name__, "entropy" in hs.list("statistics")
     ('Norm', True)
     """
-    return Listing(catalog.lenses)
-
-
-def list_statistics() -> Listing:
-    """Return all statistics by name: built in, installed, and defined in this session.
-
-    >>> "entropy" in hs.list_statistics()
-    True
-    """
-    return Listing(catalog.statistics)
-
-
-def list_probes() -> Listing:
-    """Return all probes by name: built in, installed, and defined in this session.
-
-    >>> "dependency" in hs.list_probes()
-    True
-    """
-    return Listing(catalog.probes)
-
-
-def list_figures() -> Listing:
-    """Return all figures by name: built in, installed, and defined in this session.
-
-    >>> "matrix" in hs.list_figures()
-    True
-    """
-    return Listing(catalog.figures)
-
-
-def list_importance_methods() -> Listing:
-    """Return all methods of `hs.importances` by name: built in, installed, and defined in this session.
-
-    >>> "blank_out" in hs.list_importance_methods()
-    True
-    """
-    return Listing(catalog.importance_methods)
-
-
-def list_edits() -> Listing:
-    """Return all edits by name: built in, installed, and defined in this session.
-
-    >>> "effective_attention" in hs.list_edits()
-    True
-    """
-    return Listing(catalog.edits)
-
-
-def list_readers() -> Listing:
-    """Return all formats that `hs.read` reads, by name: built in, installed, and defined in this session.
-
-    >>> "jsonl" in hs.list_readers()
-    True
-    """
-    return Listing(catalog.readers)
-
-
-def list_studies() -> Listing:
-    """Return all studies by name: built in, installed, and defined in this session.
-
-    >>> "effective_attention" in hs.list_studies()
-    True
-    """
-    return Listing(catalog.studies)
-
-
-def list_families() -> Listing:
-    """Return all families of models by name: built in, installed, and defined in this session.
-
-    >>> "bert" in hs.list_families()["bert"].kinds
-    True
-    """
-    return Listing(catalog.families)
+    if what not in catalog.catalogs:
+        raise unknown_name("catalog", what, catalog.catalogs)
+    return Listing(catalog.catalogs[what])
