@@ -11,6 +11,7 @@ import copy
 import inspect
 import json
 import random
+import re
 import signal
 import warnings
 from collections import Counter
@@ -63,6 +64,7 @@ SIZES: list[tuple[tuple[str, ...], int]] = [
     (("sliding_window", "window_size", "local_attention", "attention_window"), 4),
     (("image_size", "img_size", "input_size"), 32),
     (("patch_size",), 4),
+    (("num_pos_feats",), 16),
     (("num_mel_bins", "feature_size", "num_queries", "num_query_tokens", "image_seq_length", "mm_tokens_per_image"), 8),
 ]  # fmt: skip
 EXACT = {name: size for names, size in SIZES for name in names}
@@ -74,7 +76,7 @@ class Outcome:
     """What became of one model type."""
 
     model_type: str
-    status: str  # "not built", "captured", "refused", "raw error" or "wrong"
+    status: str  # "part of another type", "other input", "not built", "captured", "refused", "raw error" or "wrong"
     reason: str = ""
     sites: dict[str, float | None] = field(default_factory=dict)  # largest difference from eager; None: none returned
     product: float = 0.0  # largest difference between A·V and the context
@@ -94,8 +96,10 @@ def shrink(kind: type, keep: frozenset[str] = frozenset()) -> Any:
             changes[name] = None if value is None else shrink(type(value), keep).to_dict()
         elif (small := _shrink_value(name, value)) is not None:
             changes[name] = small
-        elif isinstance(value, list) and name.endswith(("layer_types", "indexer_types")):
-            changes[name] = value[-2:]
+        elif isinstance(value, list) and name.endswith("_types"):
+            changes[name] = value[:2] if name == "indexer_types" else value[-2:]  # the first indexes for the others
+        elif isinstance(value, dict) and "mrope_section" in value:
+            changes[name] = {**value, "mrope_section": [2, 1, 1]}  # half of a head
     for values, heads in (("num_key_value_heads", "num_attention_heads"), ("num_kv_heads", "num_heads")):
         if values in changes and getattr(default, values) == getattr(default, heads, None):
             changes[values] = changes.get(heads, getattr(default, heads))  # no groups, as before
@@ -141,7 +145,7 @@ def build(model_type: str) -> "Specimen":
         try:
             network = _build(attempt())
             return _find_inputs(network)
-        except TookLongError:
+        except (TookLongError, NoModelError, NoInputsError):
             raise
         except Exception as error:
             errors.append(f"{type(error).__name__}: {str(error)[:160]}")
@@ -161,14 +165,29 @@ class Specimen:
 def _find_inputs(network: Any) -> Specimen:
     """Return the network with the first of several kinds of inputs that it runs on."""
     errors: list[Exception] = []
-    for inputs in make_inputs(network):
+    candidates = list(make_inputs(network))
+    while candidates:
+        inputs = candidates.pop(0)
         try:
             return Specimen(network, inputs, *_run_eager(network, inputs))
         except TookLongError:
             raise
         except Exception as error:
             errors.append(error)
+            candidates = [*_add_image_tokens(network, inputs, str(error)), *candidates]
     raise errors[0] if errors else NoInputsError(f"reads {network.main_input_name}")
+
+
+def _add_image_tokens(network: Any, inputs: Mapping[str, Any], message: str) -> list[dict[str, Any]]:
+    """Return inputs with as many tokens for images as a model says that it needs."""
+    config = network.config
+    token = getattr(config, "image_token_id", None) or getattr(config, "image_token_index", None)
+    numbers = re.search(r"tokens: *(\d+),.*features:? *(\d+)", message)
+    if numbers is None or token is None or "input_ids" not in inputs or token in inputs["input_ids"]:
+        return []
+    ids = torch.cat([torch.full((2, int(numbers[2]) // 2), token), inputs["input_ids"]], dim=1)
+    mask = torch.cat([torch.ones(2, int(numbers[2]) // 2, dtype=torch.long), inputs["attention_mask"]], dim=1)
+    return [{**inputs, "input_ids": ids, "attention_mask": mask}]
 
 
 def _build(config: Any) -> Any:
@@ -188,13 +207,12 @@ def _find_class(config: Any) -> Any:
     """Return the class of a configuration's model: of its body if there is one, else with a head."""
     from transformers.models.auto import modeling_auto
 
-    mappings = [modeling_auto.MODEL_MAPPING, modeling_auto.MODEL_FOR_PRETRAINING_MAPPING]
-    mappings += [value for name, value in vars(modeling_auto).items() if name.startswith("MODEL_FOR_")]
-    for mapping in mappings:
-        if type(config) in getattr(mapping, "keys", list)():
-            kind = mapping[type(config)]
-            return kind[0] if isinstance(kind, list | tuple) else kind
-    raise RuntimeError("no model class is registered for this configuration")
+    tables = [name for name in vars(modeling_auto) if name.startswith("MODEL_FOR_") and name.endswith("_NAMES")]
+    for table in ("MODEL_MAPPING_NAMES", "MODEL_FOR_PRETRAINING_MAPPING_NAMES", *tables):
+        name = getattr(modeling_auto, table).get(config.model_type)
+        if name is not None:
+            return getattr(transformers, name if isinstance(name, str) else name[0])
+    raise NoModelError
 
 
 def make_inputs(network: Any) -> Iterator[dict[str, Any]]:
@@ -225,6 +243,10 @@ def examine(model_type: str) -> Outcome:
     try:
         with _time_limit(SECONDS), _silence():
             specimen = build(model_type)
+    except NoModelError:
+        return Outcome(model_type, "part of another type")
+    except NoInputsError as error:
+        return Outcome(model_type, "other input", str(error))
     except Exception as error:
         return Outcome(model_type, "not built", f"{type(error).__name__}: {str(error)[:200]}")
     network = specimen.network
@@ -350,6 +372,10 @@ def _same_state(before: list[Any], after: list[Any]) -> bool:
 
 class TookLongError(Exception):
     """A model took longer than it may."""
+
+
+class NoModelError(Exception):
+    """A configuration that is only a part of others has no class of models."""
 
 
 class NoInputsError(Exception):

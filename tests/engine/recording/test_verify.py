@@ -14,7 +14,7 @@ from headscope.engine.load import load
 from headscope.engine.pruning.prune import prune
 from headscope.engine.recording import verify
 from headscope.engine.recording.verify import relative_difference
-from tests.models import batch, network, text, tiny, tokenizer
+from tests.models import SMALL, batch, network, text, tiny, tokenizer
 
 
 def fresh(kind="bert", **changes):
@@ -179,6 +179,42 @@ def test_attention_that_reaches_no_site_is_named():
     model.network.pooler = Pooler()
     with pytest.warns(DataWarning, match=r"attention in pooler\.heads\.\* without .*the trace holds 'self'"):
         assert len(capture(model, text(5)).attention) == 2
+
+
+def build_clap():
+    sound = {"image_size": 60, "num_mel_bins": 16, "window_size": 4, "spec_size": 64, "patch_size": 2,
+             "patch_stride": 2, "num_classes": 5, "hidden_size": 64, "patch_embeds_hidden_size": 32,
+             "depths": [2, 2], "num_attention_heads": [2, 2], "intermediate_size": 37}  # fmt: skip
+    words = {"vocab_size": 40, "max_position_embeddings": 64, **SMALL}
+    config = transformers.ClapConfig(text_config=words, audio_config=sound, projection_dim=16)
+    inputs = {"input_features": torch.randn(1, 1, 60, 16), "is_longer": torch.tensor([[False]])}
+    return transformers.ClapModel(config), inputs
+
+
+def build_kosmos():
+    words = {"vocab_size": 40, "max_position_embeddings": 64, "embed_dim": 32, "layers": 2, "ffn_dim": 48,
+             "attention_heads": 4, "pad_token_id": 1}  # fmt: skip
+    picture = {**SMALL, "patch_embed_hidden_size": 768, "head_dim": 8, "max_num_patches": 16}
+    config = transformers.Kosmos2_5Config(text_config=words, vision_config=picture, latent_query_num=4)
+    patches = torch.rand(1, 16, 770)
+    patches[..., 0], patches[..., 1] = torch.arange(16) // 4 + 1, torch.arange(16) % 4 + 1
+    places = torch.tensor([[0, 1, 1, 1, 1, 0, 0, 0]])
+    return transformers.Kosmos2_5Model(config), {"flattened_patches": patches, "image_embeds_position_mask": places}
+
+
+@pytest.mark.parametrize(
+    ("build", "modules"),
+    [
+        (build_clap, r"audio_model\.audio_encoder\.layers\.\*\.blocks\.\*\.attention\.self"),
+        (build_kosmos, r"vision_model\.encoder\.layer\.\*\.attention"),
+    ],
+)
+def test_towers_that_bypass_the_interface_are_named(build, modules):
+    torch.manual_seed(0)
+    built, inputs = build()
+    ids = torch.arange(5, 13)[None]
+    with pytest.warns(DataWarning, match=rf"also computes attention in {modules} .* not the whole model"):
+        capture(load(built.eval(), tokenizer=tokenizer()), {"input_ids": ids, **inputs})
 
 
 def test_a_site_that_lacks_a_layer_is_refused():
