@@ -23,6 +23,7 @@ from typing import Any
 
 import torch
 import transformers
+from torch.utils._python_dispatch import TorchDispatchMode
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
 from headscope.core.errors import DataWarning, HeadscopeError
@@ -30,7 +31,7 @@ from headscope.core.trace import Trace
 from headscope.engine.capture import capture
 from headscope.engine.load import load
 from headscope.engine.model import name_modules
-from headscope.engine.recording.sites import find_sites
+from headscope.engine.recording.sites import _remove_numbers, find_sites
 from tests.models import VOCAB, tokenizer
 
 SECONDS = 60
@@ -59,7 +60,8 @@ SIZES: list[tuple[tuple[str, ...], int]] = [
       "max_sequence_length", "original_max_position_embeddings", "max_length", "seq_length", "n_ctx"), 70),
     (("num_experts", "n_routed_experts", "num_local_experts", "moe_num_experts", "num_experts_total"), 4),
     (("num_experts_per_tok", "num_experts_per_token", "moe_k", "top_k_experts", "moe_topk", "n_group", "topk_group",
-      "index_topk", "index_topk_blocks", "index_block_size", "hc_mult"), 2),
+      "index_topk", "index_block_size", "hc_mult"), 2),
+    (("index_topk_blocks", "index_local_blocks"), 1),  # fewer than a text has, so that keys are left out
     (("vocab_size", "n_vocab", "text_vocab_size", "vocab_size_per_layer_input", "audio_vocab_size"), 64),
     (("sliding_window", "window_size", "local_attention", "attention_window"), 4),
     (("image_size", "img_size", "input_size"), 32),
@@ -68,6 +70,17 @@ SIZES: list[tuple[tuple[str, ...], int]] = [
     (("num_mel_bins", "feature_size", "num_queries", "num_query_tokens", "image_seq_length", "mm_tokens_per_image"), 8),
 ]  # fmt: skip
 EXACT = {name: size for names, size in SIZES for name in names}
+CHANGES = {
+    # its defaults leave out what is special about it
+    "minimax_m3_vl_text": {"layer_types": ["minimax_m3_sparse", "minimax_m3_sparse"], "index_n_heads": 2},
+}
+NO_ATTENTION = {
+    "ovis2": r"vision_tower",  # which word of a vocabulary of pictures
+    "switch_transformers": r".*\.router",  # which expert
+    "zaya": r".*\.gate",  # which expert
+}
+"""Modules whose softmax was read and found to choose among other things than tokens."""
+
 ENDINGS = [(f"_{name}", size) for names, size in SIZES for name in names if name not in ("dim", "width", "depth")]
 
 
@@ -103,7 +116,7 @@ def shrink(kind: type, keep: frozenset[str] = frozenset()) -> Any:
     for values, heads in (("num_key_value_heads", "num_attention_heads"), ("num_kv_heads", "num_heads")):
         if values in changes and getattr(default, values) == getattr(default, heads, None):
             changes[values] = changes.get(heads, getattr(default, heads))  # no groups, as before
-    return kind(**changes)
+    return kind(**changes | CHANGES.get(default.model_type, {}))
 
 
 def _parameters(kind: Any) -> set[str]:
@@ -160,6 +173,7 @@ class Specimen:
     inputs: Mapping[str, Any]
     weights: list[tuple[str, torch.Tensor]]  # that modules return, with their names
     returned: list[list[torch.Tensor]]  # that the network returns, by field
+    softmaxes: list[list[str]]  # the modules that run when there is a softmax, outermost first
 
 
 def _find_inputs(network: Any) -> Specimen:
@@ -288,9 +302,11 @@ def _capture_all(model_type: str, specimen: Specimen) -> Outcome:
         references = [*specimen.returned, theirs]  # some modules return weights whose axes are in another order
         differences = [difference for weights in references if (difference := _difference(trace, weights)) is not None]
         outcome.sites[site] = min(differences, default=torch.inf if theirs else None)
-    recorded = set(first.sites)
-    unseen = [name for name, _ in plain if sites.find(name) not in recorded]
-    outcome.unseen = sorted(set(unseen))
+    modules = {name for name in name_modules(specimen.network).values() if _remove_numbers(name) in sites.table}
+    held = {name for name in modules if sites.find(name) in first.sites}
+    innermost = {running[-1] for running in specimen.softmaxes if not held & set(running)}
+    innermost -= {name for name in innermost if re.fullmatch(NO_ATTENTION.get(model_type, r"(?!)"), name)}
+    outcome.unseen = sorted(innermost | {name for name, _ in plain if name not in held})
     wrong = [site for site, difference in outcome.sites.items() if difference is not None and difference > LIMIT]
     if wrong or outcome.product > 1e-4:
         outcome.status = "wrong"
@@ -298,36 +314,61 @@ def _capture_all(model_type: str, specimen: Specimen) -> Outcome:
     return outcome
 
 
-def _run_eager(
-    network: Any, inputs: Mapping[str, Any]
-) -> tuple[list[tuple[str, torch.Tensor]], list[list[torch.Tensor]]]:
-    """Return the attention that modules, and the network, return in a plain pass with eager attention."""
+class _SoftmaxLog(TorchDispatchMode):
+    """Notes which modules run when a softmax over more than two axes is computed, whoever calls it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.running: list[str] = []
+        self.softmaxes: list[list[str]] = []
+
+    def __torch_dispatch__(self, function: Any, _: Any, args: Any = (), kwargs: Any = None) -> Any:
+        name = str(function)
+        if "scaled_dot_product" in name or ("softmax" in name and "log" not in name and args[0].ndim > 2):
+            self.softmaxes.append(list(self.running))
+        return function(*args, **(kwargs or {}))
+
+
+def _run_eager(network: Any, inputs: Mapping[str, Any]) -> tuple[Any, Any, Any]:
+    """Return what a plain pass with eager attention shows: the fields of a Specimen after its inputs."""
     eager = copy.deepcopy(network)
     try:
         eager.set_attn_implementation("eager")
     except Exception:
         eager.config._attn_implementation = "eager"
     torch.manual_seed(0)  # some models draw random numbers
-    names, weights = name_modules(eager), dict[int, tuple[str, torch.Tensor]]()
+    names, weights, log = name_modules(eager), dict[int, tuple[str, torch.Tensor]](), _SoftmaxLog()
+    held: list[torch.Tensor] = []  # so that no memory is used again
 
-    def keep(module: Any, _: Any, output: Any) -> None:
+    def begin(module: Any, _: Any) -> None:
+        log.running.append(names[module])
+
+    def end(module: Any, _: Any, output: Any) -> None:
+        log.running.pop()
         for part in output if isinstance(output, list | tuple) else ():
             if _is_attention(part):
                 weights.setdefault(part.data_ptr(), (names[module], part.clone()))
-                held.append(part)  # so that its memory is not used again
+                held.append(part)
 
-    held: list[torch.Tensor] = []
     for module in names:
-        module.register_forward_hook(keep)
-    with torch.no_grad():
-        try:
-            output = eager(**inputs, output_attentions=True)
-        except (TypeError, ValueError):
-            weights.clear()
-            output = eager(**inputs)
+        module.register_forward_pre_hook(begin)
+        module.register_forward_hook(end, always_call=True)
+
+    def run(**options: Any) -> Any:
+        weights.clear()
+        log.running.clear()
+        log.softmaxes.clear()
+        with torch.no_grad(), log:
+            return eager(**inputs, **options)
+
+    try:
+        output = run(output_attentions=True)
+    except (TypeError, ValueError):
+        output = run()
     fields = output.items() if isinstance(output, Mapping) else ()
     returned = [list(value) for name, value in fields if name.endswith("attentions") and isinstance(value, tuple)]
-    return list(weights.values()), [layers for layers in returned if all(map(torch.is_tensor, layers))]
+    returned = [layers for layers in returned if all(map(torch.is_tensor, layers))]
+    return list(weights.values()), returned, log.softmaxes
 
 
 def _is_attention(part: Any) -> bool:
@@ -343,14 +384,20 @@ def _difference(trace: Trace, theirs: list[torch.Tensor]) -> float | None:
         return None
     real = trace.queries.real[:, None, :, None]
     pairs = zip(trace.attention, theirs, strict=True)
-    return max((float((ours - plain * real).abs().nan_to_num(0).max()) for ours, plain in pairs), default=None)
+    return max((_largest(ours - plain.masked_fill(~real, 0)) for ours, plain in pairs), default=None)
 
 
 def _product_difference(trace: Trace) -> float:
+    """Return how far A·V, in float64, is from what the heads computed, as a share of its largest number."""
     assert trace.values is not None
     assert trace.context is not None
     layers = zip(trace.attention, trace.values, trace.context, strict=True)
-    return max(float((a @ v - c).abs().max() / c.abs().max().clamp_min(1e-9)) for a, v, c in layers)
+    return max(_largest(a.double() @ v.double() - c.double()) / max(_largest(c), 1e-9) for a, v, c in layers)
+
+
+def _largest(tensor: torch.Tensor) -> float:
+    """Return the largest magnitude; NaN is infinite, because no comparison with NaN would fail."""
+    return float(tensor.abs().nan_to_num(torch.inf).max())
 
 
 def _describe_state(network: Any) -> list[Any]:

@@ -1,10 +1,14 @@
 """Every model type of the installed transformers that can be built tiny: no capture is wrong without a word."""
 
 import pytest
+import torch
 
+from headscope.engine.capture import capture
+from headscope.engine.recording import verify
+from tests import zoo
 from tests.zoo import SECONDS, count, examine, list_types, silently_wrong
 
-SAMPLE = ("bert", "deepseek_v32", "neomme", "got_ocr2", "big_bird")
+SAMPLE = ("bert", "deepseek_v32", "minimax_m3_vl", "neomme", "got_ocr2", "big_bird")
 
 
 @pytest.mark.parametrize("model_type", SAMPLE)
@@ -13,6 +17,26 @@ def test_a_sample_of_types_is_captured_right_or_said_why_not(model_type):
     assert outcome.status in ("captured", "refused")
     assert not silently_wrong(outcome), outcome
     assert outcome.warned == (model_type == "got_ocr2")  # its pictures are read without the interface
+
+
+@pytest.mark.parametrize("weight", [0.5, torch.nan])
+def test_a_capture_that_is_off_is_found(monkeypatch, weight):
+    def capture_wrongly(*args, **options):
+        trace = capture(*args, **options)
+        trace.attention[0][0, 0, 0, 0] = weight
+        return trace
+
+    monkeypatch.setattr(zoo, "capture", capture_wrongly)
+    outcome = examine("bert")
+    assert outcome.status == "wrong"
+    assert silently_wrong(outcome)
+
+
+def test_attention_that_is_missing_without_a_word_is_found(monkeypatch):
+    monkeypatch.setattr(verify, "_check_unseen", lambda *_: None)
+    outcome = examine("siglip")
+    assert outcome.unseen == ["vision_model.head.attention"]
+    assert silently_wrong(outcome)
 
 
 @pytest.mark.soak
