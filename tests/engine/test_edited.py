@@ -656,13 +656,37 @@ def test_layers_are_numbered_where_a_module_is_called_without_its_hooks():
 def test_blocks_of_a_decoder_that_are_called_one_by_one_keep_their_numbers_at_every_site():
     model, noting = fresh("bart"), Noting()
     states, memory = torch.randn(1, 5, 32), torch.randn(1, 6, 32)
+    mask = torch.full((1, 1, 5, 5), torch.finfo(torch.float32).min).triu(1)
     with edited(model, noting):
         for layer in reversed(model.network.decoder.layers):
-            layer(states, encoder_hidden_states=memory)
+            layer(states, mask, encoder_hidden_states=memory)
         for layer in model.network.encoder.layers:
             layer(memory, None)
     cross, own = [("cross", 1), ("cross", 0)], [("decoder", 1), ("decoder", 0)]
     assert noting.places == [own[0], cross[0], own[1], cross[1], ("encoder", 0), ("encoder", 1)]
+
+
+@torch.no_grad()
+def test_masks_of_layers_called_one_by_one_that_eager_attention_reads_otherwise_are_refused():
+    model, states = fresh("gpt2"), torch.randn(1, 5, 32)
+    block = model.network.h[0]
+    causal = torch.ones(1, 1, 5, 5).tril().bool()
+    mask = torch.zeros(1, 1, 5, 5).masked_fill(~causal, torch.finfo(torch.float32).min)
+    plain = block(states)  # without a mask SDPA is causal, but eager attention sees what follows
+    with edited(model, Noting()):
+        torch.testing.assert_close(block(states, attention_mask=mask), plain)
+        block(states[:, :1])
+        with pytest.raises(
+            InputError, match=r"^h\.0\.attn was called from outside its network with no mask, which 'sdpa'"
+        ):
+            block(states)
+        with pytest.raises(InputError, match=r"with a boolean mask, which 'sdpa' .*create_causal_mask returns within"):
+            block(states, attention_mask=causal)
+        hidden(model)
+    model.network.set_attn_implementation("eager")
+    plain = block(states)
+    with edited(model, Noting()):
+        torch.testing.assert_close(block(states), plain)
 
 
 @torch.no_grad()

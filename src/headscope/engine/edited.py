@@ -20,7 +20,14 @@ from headscope.core.trace import Visible
 from headscope.effective.visibility import all_visible
 from headscope.engine.model import Model, check_model
 from headscope.engine.recording.hooks import edit_hooks, hooked_modules
-from headscope.engine.recording.interface import calls_interface, edit_interface, find_configs, find_editors, is_active
+from headscope.engine.recording.interface import (
+    calls_interface,
+    edit_interface,
+    find_configs,
+    find_editors,
+    is_active,
+    own_implementation,
+)
 from headscope.engine.recording.recorder import AttentionCall, repeat_value_heads
 from headscope.engine.recording.sites import find_sites
 from headscope.results.stamp import hash_file
@@ -174,7 +181,7 @@ class _Editor:
     def change(self, call: AttentionCall, product: Tensor | None) -> Tensor:
         """Return what the heads of the next layer at this module's site write."""
         site = self.find_site(call.name)
-        layer = self._find_layer(call.name, site)
+        layer = self._find_layer(call, site)
         self.current.heads.setdefault(site, {})[layer] = call.attention.shape[1]
         edits = [edit for edit in self.edits if edit.layers is None or layer in edit.layers]
         if not edits:
@@ -188,9 +195,9 @@ class _Editor:
             heads = _apply(edit, heads, seeing)
         return heads.context
 
-    def _find_layer(self, name: str, site: str) -> int:
+    def _find_layer(self, call: AttentionCall, site: str) -> int:
         """Return the layer of an attention module that is running."""
-        current = self.current
+        current, name = self.current, call.name
         current.calls[site] += current.began  # a module may compute attention several times in one call
         current.began = False
         if current.running and site in self.whole_sites[id(current.running[0])]:
@@ -202,7 +209,20 @@ class _Editor:
                 f"is: the number of its modules ({count}) is not that of layers. Within hs.edited run all layers in "
                 "one call, of the network or of its encoder or decoder."
             )
+        self._check_mask(call)
         return self.numbers[name]
+
+    def _check_mask(self, call: AttentionCall) -> None:
+        """Raise InputError for the mask of a layer that is called alone, if eager attention would read it otherwise."""
+        own = own_implementation(self.network.config) or "eager"
+        causal = getattr(self.network.get_submodule(call.name), "is_causal", True) and call.attention.shape[2] > 1
+        if own == "eager" or not (causal if call.mask is None else call.mask.dtype == torch.bool):
+            return
+        raise InputError(
+            f"{call.name} was called from outside its network with {'no' if call.mask is None else 'a boolean'} mask, "
+            f"which '{own}' attention reads otherwise than eager attention, with which edits are made. Give layers the "
+            "mask that transformers.masking_utils.create_causal_mask returns within hs.edited."
+        )
 
     def _visible(self, call: AttentionCall, site: str) -> tuple[Visible, Bool[Tensor, "batch 1 query 1"] | None]:
         """Return which keys each query sees, and which queries see any; layers with the same mask share the tensors."""
