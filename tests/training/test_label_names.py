@@ -200,3 +200,44 @@ def test_training_examples_number_others_of_a_task():
     data = read_files([{"text": "x", "label": "b"}, {"text": "y", "label": "c"}], train)
     assert [example.label for example in data.dev] == [1, 2]
     assert find_task("auto", data.train)[0].prepare(data.dev, "dev") == list(data.dev)
+
+
+def test_numbers_are_refused_where_classes_are_called_by_other_numbers_or_truth_values():
+    numbers = [Example("0", "cat", label=1)]
+    for classes in (["1", "0"], ["TRUE", "FALSE"], ["1", "2", "3"]):
+        with pytest.raises(
+            InputError, match=r"is 1, but the model's class 0 is called '(1|TRUE)', so that it is not known"
+        ):
+            match_labels(numbers, classes, "the data")
+    for classes in (["0", "1"], ["False", "True"], ["NEGATIVE", "1"], ["true", "false", "unknown"]):
+        assert match_labels(numbers, classes, "the data")[0].label == 1
+
+
+def test_truth_values_are_not_taken_for_the_numbers_of_classes_in_another_order():
+    data = [{"text": "cat sat", "label": True}, {"text": "dog ran", "label": False}]
+    with pytest.raises(InputError, match=r"the model's class 0 is called 'TRUE'"):
+        hs.score(classifier("TRUE", "FALSE"), data, **QUIET)
+
+
+def test_names_are_no_numbers_for_a_regression():
+    config = network("bert", num_labels=1).config
+    model = hs.load(transformers.BertForSequenceClassification(config).eval(), tokenizer=tokenizer())
+    data = [{"text": "cat sat", "label": "good"}, {"text": "dog ran", "label": "bad"}]
+    said = (
+        r"The label of example '0' of the data is a name, 'good', where a number is expected\. Give the number of each "
+        r"one: hs\.read\(…, labels=\{'good': …, …\}\), in the shell --labels good=…,…$"
+    )
+    with pytest.raises(InputError, match=said):
+        hs.score(model, data, **QUIET)
+    with pytest.raises(InputError, match=said):
+        hs.capture(model, hs.read(data), target="loss")
+    with pytest.raises(InputError, match=r"of train is a name, 'good', where a number is expected"):
+        find_task("regression", hs.read(data))
+    assert int(hs.score(model, hs.read(data, labels={"bad": 1, "good": 5}), **QUIET)["n"]) == 2
+
+
+def test_names_are_no_index_of_a_choice():
+    columns = {"text": "cat", "first": "sat", "second": "ran", "third": "slept"}
+    data = hs.read([{**columns, "label": "B"}, {**columns, "label": "C"}], choices=["first", "second", "third"])
+    with pytest.raises(InputError, match=r"a name, 'B', where the index of the right choice is expected"):
+        find_task("choice", data)

@@ -92,6 +92,17 @@ def match_labels(examples: Sequence[Example], classes: Sequence[str], where: str
     return [_match(example, matched) for example in examples]
 
 
+def check_not_alphabetical(examples: Iterable[Example], where: str, expected: str) -> None:
+    """Raise InputError for labels that are names, where their alphabetical numbers would be taken for `expected`."""
+    for example in examples:
+        if example.columns.get(LABEL_ORDER) == ALPHABETICAL:
+            name = str(example.columns.get(LABEL_NAME))
+            raise InputError(
+                f"The label of example '{example.id}' of {where} is a name, '{name}', where {expected} is expected. "
+                f"Give the number of each one: hs.read(…, labels={{'{name}': …, …}}), in the shell --labels {name}=…,…"
+            )
+
+
 def match_train(examples: Sequence[Example], train: Sequence[Example], where: str) -> list[Example]:
     """Return the examples with their labels numbered as those of the training examples of the same name."""
     numbers = name_labels(train)
@@ -160,8 +171,13 @@ def _check_distinct(matched: Mapping[str, int | None], classes: Sequence[str], w
 
 
 def _check_plain_numbers(examples: Sequence[Example], classes: Sequence[str], where: str) -> None:
-    """Raise InputError for numbers as labels where the model calls its classes by other numbers, such as 1 to 5."""
-    if _are_numbers(classes) or not any(name.isdigit() for name in classes):
+    """Raise InputError for numbers as labels where the model calls its classes by other numbers, such as 1 to 5.
+
+    Of two classes, "false" is called 0 and "true" 1, as truth values are read.
+    """
+    truth = {"false": "0", "true": "1"} if len(classes) == 2 else {}
+    called = [truth.get(name.lower(), name) for name in classes]
+    if not any(name.isdigit() and name != str(number) for number, name in enumerate(called)):
         return
     for example in examples:
         if example.label is not None and LABEL_NAME not in example.columns:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from headscope.core.errors import InputError
-from headscope.data.labels import match_labels
+from headscope.data.labels import check_not_alphabetical, match_labels
 from headscope.engine.batch import Inputs
 
 
@@ -26,6 +26,7 @@ def find_labels(inputs: Inputs, names: Sequence[str]) -> list[int]:
 
 def find_numbers(inputs: Inputs) -> list[float]:
     """Return the number that is right for each example."""
+    check_not_alphabetical(inputs.examples, "the data", "a number")
     for example in inputs.examples:
         if not isinstance(example.label, int | float):
             raise InputError(

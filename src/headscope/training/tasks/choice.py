@@ -10,6 +10,7 @@ from torch import Tensor
 from headscope.core.errors import InputError
 from headscope.core.example import Example
 from headscope.core.prose import join_words
+from headscope.data.labels import check_not_alphabetical
 from headscope.data.tokenizing.encode import EncodedExample
 from headscope.training.encode import pad_rows, tokenise_examples
 from headscope.training.labels import check_labels, check_several_labels
@@ -42,6 +43,7 @@ class Choice(Task):
     def check(self, examples: Sequence[Example], where: str) -> None:
         """Raise InputError unless all examples have as many choices, and a label that is one of them."""
         check_labels(examples, where, int)
+        check_not_alphabetical(examples, where, "the index of the right choice")
         for example in examples:
             choices = example.columns.get("choices")
             if not choices:

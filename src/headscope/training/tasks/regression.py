@@ -7,6 +7,7 @@ from typing import Any
 from torch import Tensor
 
 from headscope.core.example import Example
+from headscope.data.labels import check_not_alphabetical
 from headscope.data.tokenizing.encode import EncodedExample
 from headscope.training.labels import check_labels, check_several_labels
 from headscope.training.metrics import Metric, make_example_metric, make_pearson
@@ -25,13 +26,15 @@ class Regression(Task):
     @classmethod
     def from_examples(cls, train: Sequence[Example]) -> "Regression":
         """Return the task of these training examples, which are checked."""
-        check_labels(train, "train", float)
+        task = cls()
+        task.check(train, "train")
         check_several_labels(train)
-        return cls()
+        return task
 
     def check(self, examples: Sequence[Example], where: str) -> None:
         """Raise InputError unless every example has a number as its label."""
         check_labels(examples, where, float)
+        check_not_alphabetical(examples, where, "a number")
 
     def configure(self, config: Any) -> None:
         """Set one output."""
