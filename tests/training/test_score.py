@@ -157,7 +157,7 @@ def test_a_model_that_sees_later_tokens_has_no_likelihood():
 
 
 def test_a_text_of_one_token_has_no_next_token():
-    words = tokenizer()
+    words = deepcopy(tokenizer())
     words.backend_tokenizer.post_processor = None
     with pytest.raises(InputError, match="The text of example 'one' has 1 token"):
         hs.score(replace(with_head("gpt2", "AutoModelForCausalLM"), tokenizer=words), [Example("one", "cat")], **QUIET)

@@ -115,7 +115,7 @@ def test_a_finished_model_is_replaced_only_with_overwrite(tmp_path):
         InputError, match=r"start over \(overwrite=True, in the shell --force\), or give another folder"
     ):
         hs.finetune(tiny("bert"), labelled(8), out=tmp_path / "m", seed=1, **FAST)
-    with pytest.raises(InputError, match="seed=-1 is too small"):  # nothing is deleted before all is checked
+    with pytest.raises(InputError, match="seed=-1 cannot seed"):  # nothing is deleted before all is checked
         hs.finetune(tiny("bert"), labelled(8), out=tmp_path / "m", overwrite=True, **{**FAST, "seed": -1})
     assert load(tmp_path / "m").weights_hash == first.weights_hash
     second = hs.finetune(tiny("bert"), labelled(8), out=tmp_path / "m", overwrite=True, seed=1, **FAST)
