@@ -1,5 +1,7 @@
 """`headscope cues`, `headscope balance` and `headscope add-negated` in the shell."""
 
+from rich.cells import cell_len
+
 import headscope as hs
 from tests.cli.test_importances import run
 
@@ -22,6 +24,17 @@ def test_a_pattern_that_is_asked_for_is_printed_whatever_its_rank():
     lines = run("cues", "arct:dev", "--patterns", "zebras=zebra|people", "--top", "1").splitlines()
     assert lines[1].startswith("not ")
     assert lines[2].startswith("zebras ")
+
+
+def test_a_long_cue_is_broken_and_hides_no_number(tmp_path):
+    path = tmp_path / "long.tsv"
+    path.write_text("text\tlabel\n" + f"{'long' * 20}\tyes\n{'字' * 45}\tno\n" * 10)
+    lines = run("cues", str(path), "--ngrams", "1").splitlines()
+    assert lines[0].split() == ["cue", "label", "applies", "to", "productivity", "p", "chance"]
+    text = "".join(line.split(" ")[0] for line in lines)
+    assert "long" * 20 in text
+    assert "字" * 45 in text
+    assert all(cell_len(line) <= 80 for line in lines)
 
 
 def test_cues_of_wrong_choices_are_named():

@@ -4,7 +4,8 @@ from dataclasses import replace
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from rich.console import Console
+from rich.cells import cell_len
+from rich.console import Console, JustifyMethod
 from rich.markup import escape
 from rich.table import Table as RichTable
 
@@ -13,6 +14,9 @@ if TYPE_CHECKING:
 
     from headscope.core.document import Table
     from headscope.reporting.table_text import TableColumn
+
+TEXT_SHARE = 4
+"""Where a line is full, a column of texts has one of so many parts of it, and longer texts are broken."""
 
 
 def print_result(console: Console, data: "xr.Dataset", *, rows: int = 10, sections: int | None = 1) -> None:
@@ -35,8 +39,9 @@ def print_table(console: Console, table: "Table", rows: int) -> None:
 
     columns, hidden = _fit(format_table(table)[0], rows, console.width)
     made = RichTable(box=None, padding=(0, 2, 0, 0))
-    for column in columns:
-        made.add_column(column.name, justify="right" if column.number else "left", no_wrap=column.number)
+    for column, size in zip(columns, _measure(columns, rows, console.width), strict=True):
+        justify: JustifyMethod = "right" if column.number else "left"
+        made.add_column(column.name, justify=justify, no_wrap=column.number, max_width=size - 2, overflow="fold")
     for row in range(min(rows, len(table.frame))):
         made.add_row(*(escape(column.line(row)) for column in columns))
     console.print(made)
@@ -52,16 +57,22 @@ def print_text(console: Console, text: str) -> None:
 
 def _fit(columns: "list[TableColumn]", rows: int, width: int) -> "tuple[list[TableColumn], list[str]]":
     """Return the columns that fit into a line, with one interval where it is full, and the names of the others."""
-    if _measure(columns, rows)[-1] > width:
+    if sum(_measure(columns, rows, width)) > width:
         first = next((column for column in columns if column.ends), None)
         columns = [column if column is first else replace(column, ends=()) for column in columns]
-    count = sum(end <= width for end in _measure(columns, rows))
+    count = sum(end <= width for end in accumulate(_measure(columns, rows, width)))
     return columns[:count], [column.name for column in columns[count:]]
 
 
-def _measure(columns: "list[TableColumn]", rows: int) -> list[int]:
-    """Return where each column ends in a line, in letters."""
+def _measure(columns: "list[TableColumn]", rows: int, width: int) -> list[int]:
+    """Return the width of each column in cells of a terminal; where a line is full, texts are broken."""
     sizes = [
-        max(len(column.name), *map(len, map(column.line, range(min(rows, len(column.cells)))))) for column in columns
+        max(cell_len(column.name), *(cell_len(column.line(row)) for row in range(min(rows, len(column.cells)))))
+        for column in columns
     ]
-    return list(accumulate(size + 2 for size in sizes))
+    full = sum(sizes) + 2 * len(sizes) > width
+    limit = width // TEXT_SHARE
+    return [
+        (min(size, limit) if full and not column.number else size) + 2
+        for size, column in zip(sizes, columns, strict=True)
+    ]
