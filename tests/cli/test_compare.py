@@ -59,3 +59,16 @@ def test_help_fits_a_terminal(headscope):  # noqa: F811
     done = headscope("compare", "--help")
     assert done.returncode == 0
     assert all(len(line) <= 80 for line in done.stdout.splitlines())
+
+
+def test_one_difference_is_told_in_the_singular_and_figures_are_not_spoken_of(headscope, tmp_path):  # noqa: F811
+    first = measured(layers=6, heads=12)
+    second = first.copy(deep=True)
+    second["entropy_rows"][{"lens": 0, "site": 0, "layer": 1, "head": 2}] += 1 + 0.01 * np.arange(
+        first.sizes["example"]
+    )
+    paths = [save(data, tmp_path / f"{name}.nc") for name, data in {"a": first, "b": second}.items()]
+    said = " ".join(headscope("compare", *paths, "--variable", "entropy").stdout.split())
+    assert "1 of 144 cells of entropy differs (p < 0.05" in said
+    assert "The one significant difference in entropy; p is corrected." in said
+    assert "drawn" not in said

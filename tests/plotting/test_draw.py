@@ -1,12 +1,14 @@
 import numpy as np
 import pytest
 import xarray as xr
+from matplotlib.text import Text
 
 from headscope.core.errors import InputError, UnknownName
 from headscope.core.kind import find_kind
 from headscope.plotting import selection
 from headscope.plotting.draw import draw, to_dataset
 from headscope.plotting.export import render
+from headscope.results.compare import compare
 from tests.figures.data import dataset, measured
 
 
@@ -114,3 +116,10 @@ def test_an_unknown_figure_raises_an_error():
 def test_an_unknown_option_raises_an_error():
     with pytest.raises(UnknownName, match=r"No parameter of 'arcs' is called 'head'. Did you mean 'heads'?"):
         draw(dataset(), "arcs", head=1)
+
+
+def test_a_comparison_is_drawn_as_differences_with_its_n():
+    figure = draw(compare(measured(), measured(seed=1), variable="entropy"))
+    texts = " ".join(text.get_text() for text in figure.findobj(Text))
+    assert "difference in entropy" in texts
+    assert "n = " in texts

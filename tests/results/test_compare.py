@@ -104,7 +104,7 @@ def test_cells_of_only_one_result_are_left_out_with_a_warning():
     a, b = measured(layers=2), measured(layers=4)
     with pytest.warns(DataWarning, match=r"2 layers \(2 in the first, 4 in the second\)"):
         assert compare(a, b).sizes["layer"] == 2
-    with pytest.warns(DataWarning, match=r"1 lenss? \(2 in the first, 1 in the second\)"):
+    with pytest.warns(DataWarning, match=r"1 lens \(2 in the first, 1 in the second\)"):
         assert list(compare(a, measured(lenses=["raw"]))["lens"].values) == ["raw"]
 
 

@@ -1,7 +1,7 @@
 """How two measurements differ, head by head."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -39,6 +39,7 @@ class Comparison(Kind):
 
     variables: ClassVar[Mapping[str, str]] = {}  # each has an x_p_adjusted beside it
     default_figure = "head_grid"
+    subject = "How two results differ"
 
     def fits(self, data: xr.Dataset) -> bool:
         """Whether a variable has tests beside it."""
@@ -50,6 +51,13 @@ class Comparison(Kind):
         counts = [data[f"{name}_n"] for name in head_variables(data) if f"{name}_n" in data]
         over = f" over {format_range(xr.concat([n.max() for n in counts], 'x'))} examples" if counts else ""
         return f"How two results differ, head by head, in {names}{over}."
+
+    def figure(self, data: xr.Dataset, options: Collection[str] = ()) -> str:
+        """Return the differences of every head in the first variable, as in reports, or the grid of heads."""
+        names = [name for name in head_variables(data) if not further_axes(select_variable(data, name))]
+        if not names or {"colour", "scale"} & set(options):
+            return self.default_figure
+        return "heads" if "variable" in options else f"heads:variable={names[0]}"
 
     def sections(self, data: xr.Dataset, context: SectionContext) -> Sections:
         """Return a section for each variable."""
@@ -71,7 +79,8 @@ def _variable_parts(data: xr.Dataset, name: str, context: SectionContext) -> lis
     if facts.get("unpaired_because"):
         parts.append(Paragraph(f"Not paired by example: {facts['unpaired_because']}."))
     if len(largest := _largest_differences(chosen)):
-        caption = f"The {len(largest)} largest significant differences in {spaced(name)}; p is corrected"
+        which = f"{len(largest)} largest significant differences" if len(largest) > 1 else "one significant difference"
+        caption = f"The {which} in {spaced(name)}; p is corrected"
         parts.append(Table(context.name(name, "largest"), caption, largest, n))
     if bool(chosen["p"].notnull().any()) and not further_axes(chosen):
         caption = f"Differences in {spaced(name)} by layer: their mean, and how many heads differ. "
@@ -87,7 +96,8 @@ def _summarize(chosen: xr.Dataset, name: str, facts: dict[str, Any]) -> str:
     rule = CORRECTIONS.get(str(facts.get("correction")))
     level = f"p < {facts.get('level', LEVEL):g}" + (f" after {rule}" if rule else ", not corrected")
     untested = f" {cells - tested:,} more could not be tested." if tested < cells else ""
-    return f"**{significant:,} of {tested:,}** cells of `{name}` differ ({level}).{untested}"
+    verb = "differs" if significant == 1 else "differ"
+    return f"**{significant:,} of {tested:,}** cells of `{name}` {verb} ({level}).{untested}"
 
 
 def _largest_differences(chosen: xr.Dataset) -> pd.DataFrame:
@@ -124,8 +134,11 @@ def _head_figures(data: xr.Dataset, chosen: xr.Dataset, name: str, context: Sect
     n, further, parts = example_count(chosen), further_axes(chosen), list[Part]()
     if (count := math.prod(chosen.sizes[axis] for axis in further)) > MAX_PANELS:
         return [Paragraph(f"`{name}` is not drawn: it has {count} places along {join_words(further)}.")]
-    for at, labels in known_places(chosen, further):  # the summary counts all others as not tested
+    places = list(known_places(chosen, further))  # the summary counts all others as not tested
+    if not places:
+        return [Paragraph(f"`{name}` is not drawn: no cell has a value.")]
+    for at, labels in places:
         caption = f"Difference in {spaced(name)} of every head{describe_place(at)}; bold or dotted where significant"
         file = context.name(name, *labels, "heads")
         parts += draw_part(context, data, "heads", file, caption, n, variable=name, at=at)
-    return parts or [Paragraph(f"`{name}` is not drawn: no cell has a value.")]
+    return parts

@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 
 from headscope.core.errors import DataWarning, InputError, unknown_name
-from headscope.core.prose import join_words
+from headscope.core.prose import count_noun, join_words
 from headscope.results.select import SUFFIXES, check_same_heads, main_variables, restore_axes
 from headscope.results.stamp import read_provenance, stamp
 from headscope.results.summarize import summarize_rows
@@ -175,7 +175,8 @@ def _align(a: xr.Dataset, b: xr.Dataset, *, by_example: bool) -> tuple[xr.Datase
 
 def _warn_left_out(sizes: Mapping[str, Mapping[str, int]], left_out: Mapping[str, Sequence[str]]) -> None:
     """Name the statistics, and count the cells and examples, that only one of the results has."""
-    parts = [f"{n['both']} {dim}s ({n['a']} in the first, {n['b']} in the second)" for dim, n in sizes.items()]
+    counts = {dim: count_noun(n["both"], dim, "lenses" if dim == "lens" else None) for dim, n in sizes.items()}
+    parts = [f"{counts[dim]} ({n['a']} in the first, {n['b']} in the second)" for dim, n in sizes.items()]
     cells = f": {', '.join(parts)}" if parts else ""
     names = [f"{join_words(map(repr, names))}, only in the {which}" for which, names in left_out.items()]
     rest = f" Left out: {'; '.join(names)}." if names else ""
