@@ -75,8 +75,8 @@ def process_images(model: Model, images: Any) -> tuple[Mapping[str, Any], list[s
     sources = [_find_source(item) for item in _list_sources(images)]
     if model.processor is None:
         raise InputError(
-            "This model has no image processor. Give one to hs.load(…, processor=…), or pass what yours makes: "
-            "{'pixel_values': …}."
+            "This model has no image processor. Give one to hs.load(…, processor=…); hs.capture, but not hs.measure, "
+            "also takes what yours makes: {'pixel_values': …}."
         )
     opened = [_open_image(source, index) for index, source in enumerate(sources)]
     names = [_name_image(source) for source in sources]
