@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import pytest
 from matplotlib.figure import Figure
 
+import headscope as hs
 from headscope.cli.main import run
 
 LONG = (
@@ -146,3 +147,9 @@ def test_an_interruption_leaves_no_partial_file(headscope, tmp_path, monkeypatch
     assert "Traceback" not in done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["x.pdf"]
     assert old.read_text() == "older"
+
+
+def test_the_first_example_of_show_has_more_tokens_than_value_dimensions(headscope):
+    said = " ".join(headscope("show", "--help").stdout.split())
+    text = said.partition('headscope show "')[2].partition('"')[0]
+    assert len(hs.load().tokenizer(text)["input_ids"]) > 32

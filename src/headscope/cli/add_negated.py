@@ -12,7 +12,9 @@ from headscope.cli.shared.output import Force
 
 
 def verb(
-    data: Annotated[str, typer.Argument(help="A file (.jsonl .csv .tsv .parquet) with two choices, or arct:train.")],
+    data: Annotated[
+        str, typer.Argument(help="A file (.jsonl .json .csv .tsv .parquet) with two choices, or arct:train.")
+    ],
     negations: Annotated[str, typer.Argument(help="A table (.csv .tsv .jsonl) with the columns original and negated.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="Output file: .jsonl.")],
     column: Annotated[str, typer.Option(help="Column with the claim, which is part of the text.")] = "claim",

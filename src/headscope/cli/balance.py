@@ -21,7 +21,9 @@ from headscope.cli.shared.output import Force, print_path
 
 @add_options(column_options)
 def verb(
-    data: Annotated[str, typer.Argument(help="A file (.jsonl .csv .tsv .parquet), arct:train or glue:rte:dev@DIR.")],
+    data: Annotated[
+        str, typer.Argument(help="A file (.jsonl .json .csv .tsv .parquet), arct:train or glue:rte:dev@DIR.")
+    ],
     out: Annotated[Path, typer.Option("--out", "-o", help="Output file: .jsonl.")],
     ngrams: Ngrams = None,
     patterns: Patterns = None,

@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 
 @add_options(column_options)
 def verb(
-    data: Annotated[str, typer.Argument(help="A file (.jsonl .csv .tsv .parquet), arct:train or glue:rte:dev@DIR.")],
+    data: Annotated[
+        str, typer.Argument(help="A file (.jsonl .json .csv .tsv .parquet), arct:train or glue:rte:dev@DIR.")
+    ],
     ngrams: Ngrams = None,
     patterns: Patterns = None,
     variant: Annotated[

@@ -30,7 +30,7 @@ Tokenizer = Annotated[
 
 @add_options(column_options)
 def verb(
-    train: Annotated[str, typer.Argument(help="A file (.jsonl .csv .tsv .txt .parquet) or glue:mrpc:train@DIR.")],
+    train: Annotated[str, typer.Argument(help="A file (.jsonl .json .csv .tsv .txt .parquet) or glue:mrpc:train@DIR.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="Output folder of the model.")],
     dev: Annotated[str | None, typer.Option(help="Data to score after each epoch.")] = None,
     model: Model = None,

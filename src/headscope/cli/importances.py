@@ -32,7 +32,7 @@ MAX_SHOWN = 10
 
 @add_options(column_options, without=("choices",))
 def verb(
-    data: Annotated[str, typer.Argument(help="A text, a file (.jsonl .csv .tsv .txt) or glue:sst2:dev@DIR.")],
+    data: Annotated[str, typer.Argument(help="A text, a file (.jsonl .json .csv .tsv .txt) or glue:sst2:dev@DIR.")],
     model: Model = None,
     method: Annotated[
         str,

@@ -52,7 +52,9 @@ Lenses = Annotated[
 
 @add_options(column_options, without=("choices",))
 def verb(
-    data: Annotated[str, typer.Argument(help="A file (.jsonl .csv .tsv .txt .parquet .conllu) or glue:rte:dev@DIR.")],
+    data: Annotated[
+        str, typer.Argument(help="A file (.jsonl .json .csv .tsv .txt .parquet .conllu) or glue:rte:dev@DIR.")
+    ],
     statistics: Statistics,
     out: Annotated[
         Path, typer.Option("--out", "-o", help="Output file: .nc .zarr .csv .parquet, or .state for a shard to merge.")

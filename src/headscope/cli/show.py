@@ -60,7 +60,8 @@ def verb(
 ) -> None:
     """Show the attention of a model on a text, and how much of it reaches the output.
 
-    headscope show "The cat sat down because it was tired." -o cat.pdf
+    headscope show "The committee met again in March, but the chair was ill, the minutes had been lost, and nobody knew
+    what they had decided before; so they agreed to wait until the summer was over." -o attention.pdf
     """
     _check_output(figure, out or [], force)
     _check_target(lens, target)

@@ -13,7 +13,7 @@ from headscope.cli.shared.output import FigureOut, Force, check_figure_out
 
 @add_options(column_options)
 def scoring_template(
-    data: Annotated[str, typer.Argument(help="A file (.jsonl .csv .tsv .txt .parquet) or glue:mrpc:dev@DIR.")],
+    data: Annotated[str, typer.Argument(help="A file (.jsonl .json .csv .tsv .txt .parquet) or glue:mrpc:dev@DIR.")],
     model: Annotated[str, typer.Option(help="The folder of a tuned model, or a hub id.")],
     task: Annotated[
         str, typer.Option(help="classification, regression, choice, translation, mlm or causal. auto: from the model.")
