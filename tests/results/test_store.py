@@ -153,7 +153,8 @@ def test_a_new_file_has_the_usual_permissions(tmp_path):
 def test_a_full_disk_raises(tmp_path, monkeypatch):
     monkeypatch.setattr(store, "write_netcdf", unwritable(errno.ENOSPC))
     with pytest.raises(
-        OutputError, match=r"a\.nc: the disk is full\. Free some space, or give a path on another disk\."
+        OutputError,
+        match=r"a\.nc: the disk is full\. Its disk has .* left\. Free some space, or give a path on another disk\.",
     ):
         save(dataset(), tmp_path / "a.nc")
 

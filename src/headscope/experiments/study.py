@@ -17,7 +17,6 @@ from headscope.experiments.seeds import combine_seeds, join_seeds
 from headscope.experiments.steps import FACTS, Steps, check_facts, print_progress, write_facts
 from headscope.experiments.summary import count_inputs, list_tasks
 from headscope.results.atomic import check_name
-from headscope.results.disk import describe_room
 from headscope.results.lock import lock_output
 from headscope.results.stamp import hash_file, read_provenance, stamp
 from headscope.results.store import refuse_existing, save
@@ -285,8 +284,7 @@ def _explain_resuming(error: OutputError, folder: Path) -> str:
     """Return the message of a failed write with what is left, and how to resume the study."""
     if isinstance(error, TrainingWriteError):  # of a fine-tuning, which alone would be resumed in another way
         return f"{error.problem}, then run the same study again to resume it: finished steps are stored in {folder}."
-    kept = f"Finished steps are stored in {folder}: run the same study again to resume it."
-    return f"{error} {describe_room(folder)}. {kept}"
+    return f"{error} Finished steps are stored in {folder}: run the same study again to resume it."
 
 
 def stamp_tasks(numbers: xr.Dataset, **facts: Any) -> xr.Dataset:

@@ -15,7 +15,7 @@ from headscope.core.example import example_coordinates
 from headscope.core.prose import join_words
 from headscope.core.spec import to_spec
 from headscope.core.statistic import Statistic
-from headscope.measuring.checkpoint import ENVIRONMENT, Checkpoint, add_states, read_checkpoint
+from headscope.measuring.checkpoint import DAMAGED, ENVIRONMENT, Checkpoint, add_states, read_checkpoint
 from headscope.measuring.observe import States
 from headscope.results.resume import find_difference
 from headscope.results.stamp import hash_configs, stamp
@@ -37,6 +37,8 @@ def merge(*states: str | Path) -> xr.Dataset:
         raise InputError("There is nothing to merge. Give the .state files of all shards.")
     parts = {Path(path): read_checkpoint(Path(path)) for path in states}
     for path, part in parts.items():
+        if not _counts_shards(part.facts):
+            raise InputError(f"Cannot open {path}: {DAMAGED}")
         if not part.complete:
             raise InputError(
                 f"{path} is not finished: it holds {part.done} of {part.total} batches. Resume it (resume=True, in the "
@@ -116,6 +118,16 @@ def _check_same_measurement(parts: Mapping[Path, Checkpoint]) -> None:
             raise InputError(
                 f"{first_path} and {path} are not parts of one measurement: {difference.compare()}. Measure both alike."
             )
+
+
+def _counts_shards(facts: Mapping[str, Any]) -> bool:
+    """Return whether a state says which of how many shards it is, and of how many examples."""
+    shard = facts.get("shard")
+    return (
+        isinstance(shard, list | tuple)
+        and len(shard) == 2
+        and {type(count) for count in (*shard, facts.get("n"))} == {int}
+    )
 
 
 def _check_shards(shards: list[tuple[int, int]]) -> None:

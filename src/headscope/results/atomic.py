@@ -9,6 +9,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from headscope.core.errors import OutputError
+from headscope.core.prose import format_bytes
 
 REPLACE = "Give another {}, or replace it with overwrite=True, in the shell --force."
 """What to do about a result, report or model that exists already."""
@@ -20,24 +21,28 @@ def atomic_path(path: Path) -> Iterator[Path]:
 
     An existing file or folder is unchanged until then. The new one is on the disk before it takes the name, and the
     name is on the disk when this returns: a power loss leaves the older content or the new one, never an empty file.
+    A folder takes two renames: a power loss between them leaves the older one beside it, under a hidden name. A link to
+    a folder stays, and the folder is replaced.
     """
-    part = temporary_path(path)
     try:
-        make_folders(path.parent)
-        yield part
-        sync_tree(part)
-        if part.is_dir() and path.is_dir():
-            _swap(part, path)
-        else:
-            part.replace(path)
-            sync_folder(path.parent)
+        target = path.resolve() if path.is_dir() else path
+        part = temporary_path(target)
+        try:
+            make_folders(target.parent)
+            yield part
+            sync_tree(part)
+            if part.is_dir() and target.is_dir():
+                _swap(part, target)
+            else:
+                part.replace(target)
+                sync_folder(target.parent)
+        finally:
+            if part.is_dir():
+                shutil.rmtree(part)
+            elif part.exists():
+                part.unlink()
     except OSError as error:
-        raise OutputError(f"Cannot write {path}: {explain_os_error(error)}.") from error
-    finally:
-        if part.is_dir():
-            shutil.rmtree(part)
-        elif part.exists():
-            part.unlink()
+        raise OutputError(f"Cannot write {path}: {explain_os_error(error, path)}.") from error
 
 
 MAX_NAME = 240
@@ -111,10 +116,16 @@ def _swap(part: Path, path: Path) -> None:
     shutil.rmtree(older)
 
 
-def explain_os_error(error: OSError) -> str:
+def explain_os_error(error: OSError, path: Path) -> str:
     """Return why a file cannot be written and what to do, without the last full stop."""
     if error.errno == errno.ENOSPC:
-        return "the disk is full. Free some space, or give a path on another disk"
+        return f"the disk is full. {describe_room(path)}. Free some space, or give a path on another disk"
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
         return "you may not write there. Give a path in a folder that is yours"
     return f"{(error.strerror or str(error)).lower()}. Give another path"
+
+
+def describe_room(path: Path) -> str:
+    """Return how much room there is on the disk of a path, which need not exist yet."""
+    existing = next(parent for parent in (path.resolve(), *path.resolve().parents) if parent.exists())
+    return f"Its disk has {format_bytes(shutil.disk_usage(existing).free)} left"

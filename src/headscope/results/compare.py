@@ -41,6 +41,12 @@ def compare(
     >>> difference["entropy_p_adjusted"].dims
     ('lens', 'site', 'layer', 'head')
     """
+    for data, which in ((a, "first"), (b, "second")):
+        if not isinstance(data, xr.Dataset):
+            raise InputError(
+                f"hs.compare compares two Datasets of hs.measure, but the {which} is a {type(data).__name__}. Open a "
+                "file with hs.open_result."
+            )
     if correction not in CORRECTIONS:
         raise unknown_name("correction", correction, CORRECTIONS)
     names, left_out = _common_variables(a, b, variable)

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from headscope.core.prose import format_bytes
-from headscope.results.atomic import temporary_path
+from headscope.results.atomic import describe_room, temporary_path
 
 NUMBERED = re.compile(r"\(os error (\d+)\)|\[Errno (\d+)\]")  # texts of Rust and of shutil.copytree
 TORCH_WRITER = re.compile(r"inline_container|PytorchStreamWriter|iostream error")
@@ -41,12 +40,6 @@ def explain_failed_write(error: OSError, folder: Path) -> tuple[str, str]:
         reason = "the disk is full" if error.errno == errno.ENOSPC else (error.strerror or str(error)).lower()
         return f"{reason}. {describe_room(folder)}", "Free some space"
     return (error.strerror or str(error)).lower(), "Make it writable"
-
-
-def describe_room(path: Path) -> str:
-    """Return how much room there is on the disk of a path, which need not exist yet."""
-    existing = next(parent for parent in (path.resolve(), *path.resolve().parents) if parent.exists())
-    return f"Its disk has {format_bytes(shutil.disk_usage(existing).free)} left"
 
 
 def remove_folder(folder: Path) -> None:

@@ -58,10 +58,13 @@ def _ask(request: str) -> str:
         stdin.flush()
         if not stdout.readline():
             raise BrokenPipeError
+        answer: str = stdout.readline().strip()
     except OSError:
         _stop()
         return ""
-    answer: str = stdout.readline().strip()
+    except BaseException:  # such as KeyboardInterrupt: the answer that is still to come is not that of the next file
+        _stop()
+        raise
     return answer or "failed"
 
 

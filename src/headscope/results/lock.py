@@ -103,7 +103,7 @@ def _acquire(lock: Path, path: Path, owner: Owner) -> None:
                 )
             _remove_stale(lock, path, other)
     except OSError as error:
-        raise OutputError(f"Cannot write {path}: {explain_os_error(error)}.") from error
+        raise OutputError(f"Cannot write {path}: {explain_os_error(error, path)}.") from error
     finally:
         with suppress(OSError):
             draft.unlink(missing_ok=True)
@@ -115,7 +115,9 @@ def _create(draft: Path, lock: Path) -> bool:
         os.link(draft, lock)
     except FileExistsError:
         return False
-    except OSError:  # a file system without hard links
+    except OSError:  # a file system without hard links, or a network that lost the answer
+        if lock.exists() and lock.samefile(draft):
+            return True
         try:
             with lock.open("x", encoding="utf-8") as file:
                 file.write(draft.read_text(encoding="utf-8"))
@@ -145,8 +147,10 @@ def _remove_stale(lock: Path, path: Path, stale: Owner | None) -> None:
 def _read_owner(lock: Path) -> Owner | None:
     """Return the owner of a lock; None where there is none, or a power loss left a file without content."""
     try:
-        owner = Owner(**json.loads(lock.read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError):
+        owner = Owner(**json.loads(lock.read_text(encoding="utf-8"))) if lock.is_file() else None
+    except (OSError, ValueError, TypeError, RecursionError):
+        return None
+    if owner is None:
         return None
     return owner if isinstance(owner.pid, int) and isinstance(owner.host, str) else None
 

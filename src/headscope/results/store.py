@@ -8,6 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 import xarray as xr
 from matplotlib.figure import Figure
 
+from headscope.core.checksum import guard_reading
 from headscope.core.errors import InputError, OutputError
 from headscope.plotting.combine import combine_results
 from headscope.plotting.draw import DrawableBatch
@@ -15,10 +16,11 @@ from headscope.plotting.export import FIXED_METADATA, write_figure, write_page
 from headscope.results.atomic import REPLACE, atomic_path, check_name
 from headscope.results.examples_file import is_examples, write_examples
 from headscope.results.netcdf import read_netcdf, write_netcdf
-from headscope.results.stamp import fingerprint_examples, stamp
+from headscope.results.stamp import fingerprint_examples, read_provenance, stamp
 from headscope.results.tables import write_csv, write_parquet
 from headscope.results.zarr_folder import is_zarr, read_zarr, write_zarr
 
+PROVENANCE = "its attribute 'headscope' is not what headscope wrote. Copy the file again, or make it again."
 TABLES = {".csv": "pandas.read_csv", ".parquet": "pandas.read_parquet"}
 FIGURES = frozenset({*(f".{kind}" for kind in FIXED_METADATA), ".html"})
 """Endings of figures, which are drawn again and again while one looks for the right one."""
@@ -92,6 +94,10 @@ def open_result(path: str | Path) -> xr.Dataset:
     12
     """
     path = Path(path)
+    try:
+        path.exists()
+    except OSError as error:  # a name that no file can have
+        raise InputError(f"Cannot open {path}: {(error.strerror or str(error)).lower()}. Give another path.") from error
     if (ending := path.suffix.lower()) in TABLES:
         raise InputError(
             f"Cannot open {path}: a {ending} file is a table for other tools. Read it with {TABLES[ending]}, or open "
@@ -106,6 +112,8 @@ def open_result(path: str | Path) -> xr.Dataset:
             f"Cannot open {path}: it is a {kind}, but not one that headscope wrote (it has no attribute "
             "'headscope'). Open it with xarray.open_dataset."
         )
+    with guard_reading(path, PROVENANCE):
+        dict(read_provenance(data))
     return data
 
 

@@ -6,9 +6,15 @@ import shutil
 import pytest
 
 import headscope as hs
-from headscope.core.errors import DataWarning
+from headscope.core.errors import DataWarning, InputError
 from headscope.training.finetuning import trainer
-from headscope.training.finetuning.checkpoint import MANIFEST, TRAINER_FILES, find_defect, seal_checkpoint
+from headscope.training.finetuning.checkpoint import (
+    MANIFEST,
+    TRAINER_FILES,
+    find_defect,
+    list_checkpoints,
+    seal_checkpoint,
+)
 from headscope.training.finetuning.folder import TrainingFolder
 from headscope.training.finetuning.trainer import Callbacks
 from tests.models import tiny
@@ -128,3 +134,37 @@ def test_a_checkpoint_without_a_file_that_resuming_needs_is_never_whole(run):
     (path / "rng_state.pth").unlink()
     seal_checkpoint(path)
     assert find_defect(path) == "rng_state.pth is missing"
+
+
+@pytest.mark.parametrize("content", ["[" * 100_000, '{"a": [Infinity, "b"]}'])
+def test_a_manifest_without_sense_is_damaged(run, content):
+    last = list_checkpoints(run / "checkpoints")[0]
+    (last / MANIFEST).write_text(content)
+    assert find_defect(last) == f"its {MANIFEST} is damaged"
+
+
+def test_copies_and_files_beside_checkpoints_are_none(run):
+    folder = run / "checkpoints"
+    before = list_checkpoints(folder)
+    (folder / "checkpoint-old").mkdir()
+    (folder / f"{before[0].name} (copy)").mkdir()
+    (folder / "checkpoint-99").write_text("no folder")
+    assert list_checkpoints(folder) == before
+
+
+@pytest.mark.parametrize("content", ["[]", "{}", "5", '{"finished": true}', '{"facts": {}}', "[" * 100_000])
+@pytest.mark.parametrize("resumed", [True, False])
+def test_a_stamp_without_sense_is_refused(run, content, resumed):
+    (run / "finetune.json").write_text(content)
+    with pytest.raises(InputError, match=r"finetune\.json is damaged\. Delete the folder, or give another\."):
+        hs.finetune(tiny("bert"), labelled(12), out=run, resume=resumed, **FAST)
+
+
+def test_damaged_weights_of_a_finished_run_are_refused(run):
+    resume(run)
+    weights = run / "model.safetensors"
+    content = bytearray(weights.read_bytes())
+    content[-100] ^= 64
+    weights.write_bytes(content)
+    with pytest.raises(InputError, match="changed since headscope wrote them: they are damaged, or of another model"):
+        resume(run)

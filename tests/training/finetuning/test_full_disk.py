@@ -111,7 +111,7 @@ def test_a_study_on_a_full_disk_says_how_it_is_resumed(tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr("headscope.results.store.write_netcdf", lambda *_: (_ for _ in ()).throw(SYSTEM))
         expected = (
-            rf"tiny_study\.nc: the disk is full\. .* {ROOM}\. Finished steps are stored in .*: run the same study"
+            rf"tiny_study\.nc: the disk is full\. {ROOM}\. Free some .* Finished steps are stored in .*: run the same"
         )
         with pytest.raises(OutputError, match=expected):
             study(chosen, place() / "base", **options)

@@ -1,6 +1,7 @@
 """Checkpoints of a fine-tuning: sealed when they are complete, verified before they are used."""
 
 import json
+import re
 from pathlib import Path
 
 from headscope.results.atomic import atomic_path, sync_tree
@@ -19,8 +20,15 @@ def find_step(path: Path) -> int:
 
 
 def list_checkpoints(folder: Path) -> list[Path]:
-    """Return the checkpoints of a run, the last first."""
-    return sorted(folder.glob("checkpoint-*"), key=find_step, reverse=True)
+    """Return the checkpoints of a run, the last first; a copy that somebody made beside them is none."""
+    return sorted(list_numbered(folder, "checkpoint"), key=find_step, reverse=True)
+
+
+def list_numbered(folder: Path, kind: str) -> list[Path]:
+    """Return the folders `kind`-1, `kind`-2 and so on within a folder, in any order."""
+    return [
+        path for path in folder.glob(f"{kind}-*") if re.fullmatch(r"[^-]+-[0-9]{1,18}", path.name) and path.is_dir()
+    ]
 
 
 def is_sealed(path: Path) -> bool:
@@ -44,7 +52,7 @@ def find_defect(path: Path) -> str | None:
     try:
         files = dict(json.loads((path / MANIFEST).read_text(encoding="utf-8")))
         expected = {str(name): (int(size), str(digest)) for name, (size, digest) in files.items()}
-    except (OSError, ValueError, TypeError):
+    except (OSError, ValueError, TypeError, OverflowError, RecursionError):
         return f"its {MANIFEST} is damaged"
     for name in {**dict.fromkeys(TRAINER_FILES), **expected}:
         file = path / name

@@ -14,7 +14,7 @@ from headscope.engine.load import find_family, load, silence_transformers
 from headscope.engine.model import Model
 from headscope.engine.progress import print_status, show_progress
 from headscope.results.lock import lock_output
-from headscope.training.finetuning.folder import TrainingFolder
+from headscope.training.finetuning.folder import TrainingFolder, read_stamp
 from headscope.training.finetuning.head import seed_all
 from headscope.training.finetuning.job import TrainingJob, prepare_training
 from headscope.training.finetuning.settings import TrainingOptions, make_training_settings
@@ -72,7 +72,19 @@ def finetune(
         facts = {**job.facts, "keep_checkpoints": keep_checkpoints, **({"checkpoints": checkpoints} if chosen else {})}
         if not folder.begin(facts, resume=resume, overwrite=overwrite):
             _train(job, folder, facts, device=device, chosen=chosen, quiet=not progress)
-        return load(folder.path, device=device)
+        tuned = load(folder.path, device=device)
+        _check_weights(folder, tuned)
+        return tuned
+
+
+def _check_weights(folder: TrainingFolder, tuned: Model) -> None:
+    """Raise InputError if a finished fine-tuning does not have the weights that it ended with."""
+    stamp = read_stamp(folder.path)
+    if stamp is not None and stamp.get("tuned_hash", tuned.weights_hash) != tuned.weights_hash:
+        raise InputError(
+            f"The weights in {folder.path} changed since headscope wrote them: they are damaged, or of another model. "
+            "Copy the folder again, or start over (overwrite=True, in the shell --force)."
+        )
 
 
 def choose_steps(count: int, total: int) -> frozenset[int]:

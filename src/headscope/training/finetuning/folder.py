@@ -21,6 +21,7 @@ from headscope.training.finetuning.checkpoint import (
     find_step,
     is_sealed,
     list_checkpoints,
+    list_numbered,
     seal_checkpoint,
 )
 
@@ -180,7 +181,7 @@ class TrainingFolder:
 
 def list_steps(path: Path) -> dict[int, Path]:
     """Return the folders of the models that were kept during a fine-tuning, by step."""
-    return {find_step(folder): folder for folder in sorted(path.glob("step-*"), key=find_step)}
+    return {find_step(folder): folder for folder in sorted(list_numbered(path, "step"), key=find_step)}
 
 
 def write_model(network: Any, tokenizer: Any, folder: Path) -> None:
@@ -203,7 +204,7 @@ def read_stamp(path: Path) -> dict[str, Any] | None:
     if not file.is_file():
         return None
     try:
-        stamp: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-    except ValueError as error:
+        stamp: dict[str, Any] = dict(json.loads(file.read_text(encoding="utf-8")))
+        return {**stamp, "finished": stamp["finished"] is True, "facts": dict(stamp["facts"])}
+    except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
         raise InputError(f"{file} is damaged. Delete the folder, or give another.") from error
-    return stamp
