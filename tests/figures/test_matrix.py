@@ -69,13 +69,73 @@ def one_dominant_key() -> xr.Dataset:
     return data.assign(weights=(data["weights"].dims, weights[None, None, None].astype("float32")))
 
 
-def test_where_one_key_dominates_small_weights_differ_and_the_colour_bar_names_the_scale():
-    axes = draw(one_dominant_key(), "matrix").axes[0]
+def test_where_one_key_dominates_a_logarithmic_scale_on_request_shows_small_weights():
+    axes = draw(one_dominant_key(), "matrix", scale="log").axes[0]
     shown = axes.images[0]
     shades = [theme.luminance(shown.cmap(shown.norm(weight))) for weight in (0.95, 0.04, 0.009, 0.001)]
     assert (np.diff(shades) > 0.04).all()  # luminance from 0 to 1; on the linear scale 0.009 and 0.001 differ by 0.01
     label = " ".join(axes.child_axes[0].get_ylabel().split())
     assert label == "attention weight (logarithmic colour scale; white: below 0.001)"
+
+
+def colours_of(figure: Figure, panel: int = 0) -> np.ndarray:
+    """Return the colour in which each weight of a panel is drawn."""
+    shown = [ax for ax in figure.axes if ax.images][panel].images[0]
+    return shown.cmap(shown.norm(shown.get_array()))
+
+
+def with_a_sink() -> xr.Dataset:
+    """Return 20 tokens whose last key takes half of every row, 10 times as much as any effective weight."""
+    data = dataset(" ".join("abcdefghijklmnopqrst"), layers=1, heads=1)
+    effective = np.random.default_rng(0).normal(0, 0.02, (20, 20))
+    raw = np.abs(effective)
+    raw[:, -1] = 0.5
+    weights = np.stack([raw, effective])[:, None, None].astype("float32")
+    return data.assign(weights=(data["weights"].dims, weights))
+
+
+def test_a_weight_has_the_same_colour_in_matrix_and_in_compare():
+    data = with_a_sink()
+    alone = colours_of(draw(data, "matrix", lens="effective"))
+    assert np.array_equal(alone, colours_of(draw(data, "compare"), panel=1))
+    assert np.array_equal(alone, colours_of(draw(data.isel(lens=[1]), "matrix")))
+
+
+@pytest.mark.parametrize("scale", ["linear", "root"])
+def test_with_one_limit_raw_weights_have_the_same_colour_alone_and_beside_signed_ones(scale):
+    data, look = with_a_sink(), {"limit": 0.1, "scale": scale}
+    alone, beside = colours_of(draw(data, "matrix", **look)), colours_of(draw(data, "compare", **look))
+    assert np.allclose(alone, beside, atol=0.02)  # two shades of 256
+
+
+def test_small_negative_weights_do_not_look_strong():
+    data = with_a_sink()
+    weights = data["weights"].sel(lens="effective").values[0, 0]
+    painted = colours_of(draw(data, "matrix", lens="effective"))
+    small = (weights < 0) & (weights > -0.1 * np.abs(weights).max())
+    assert small.any()
+    assert min(theme.luminance(colour) for colour in painted[small]) > 0.8
+
+
+def test_the_colour_bar_says_where_the_scale_ends_and_how_many_cells_are_beyond():
+    bar = draw(with_a_sink(), "matrix", lens="effective").axes[0].child_axes[0]
+    assert " ".join(bar.get_ylabel().split()) == (
+        "effective attention (scale ends at the 99.5 % quantile, ±0.062; 1 cell is beyond)"
+    )
+
+
+def test_a_limit_ends_the_scale():
+    shown = draw(with_a_sink(), "matrix:limit=0.2,scale=linear")
+    assert image(shown).get_clim() == (0, 0.2)
+    bar = shown.axes[0].child_axes[0]
+    assert " ".join(bar.get_ylabel().split()) == "attention weight (scale ends at limit=0.2; 20 cells are beyond)"
+
+
+def test_a_limit_that_is_not_positive_raises_an_error():
+    with pytest.raises(
+        InputError, match=r"limit is the weight at which colors end, so it must be above 0, but got 0\."
+    ):
+        draw(dataset(), "matrix", limit=0.0)
 
 
 def test_even_weights_have_a_linear_scale():
@@ -134,6 +194,6 @@ def test_data_without_maps_raises_an_error():
 
 def test_an_unknown_scale_raises_an_error():
     with pytest.raises(
-        InputError, match="The parameter 'scale' of 'matrix' must be auto, linear, root or log, but got 'cube'"
+        InputError, match="The parameter 'scale' of 'matrix' must be linear, root or log, but got 'cube'"
     ):
         draw(dataset(), "matrix", scale="cube")

@@ -47,7 +47,7 @@ def tile_maps(weights: Cells, *, signed: bool) -> tuple[bytes, int]:
     side = max(3, min(SIDE, WIDTH // columns - GAP))
     small = max_pool(weights, side)
     zoom = max(1, side // max(small.shape[-2:]))
-    colours = weight_scale(small, signed=signed, spacing="root").rgba(small)
+    colours = weight_scale(weights, signed=signed).rgba(small)
     colours[np.isnan(small)] = (0.93, 0.93, 0.93, 1.0)  # masked
     colours = colours.repeat(zoom, 2).repeat(zoom, 3)
     edge = ((0, 0), (0, 0), (1, 1), (1, 1), (0, 0))

@@ -19,9 +19,9 @@ class Compare(Figure):
 
     The first is the lens `raw`, or else the first of the data; `lens` selects the other where there are several.
     Without `layer` and `head` it shows the head that changes most. Where the maps are equal it draws one of them and
-    says why; where the tokens differ it draws no difference, and the first head by default. Colours follow the square
-    root of a weight, so that small ones are visible beside large ones; `scale` sets linear, root or log, and `cmap` a
-    colour map of matplotlib. `size` is the width in inches.
+    says why; where the tokens differ it draws no difference, and the first head by default. Colors are those of
+    `matrix` for the second map: linear up to the 99.5 % quantile of its absolute weights, or up to `limit`. `scale`
+    sets linear, root or log, and `cmap` a colour map of matplotlib. `size` is the width in inches.
     """
 
     layer: int | None = None
@@ -29,7 +29,8 @@ class Compare(Figure):
     lens: str | None = None
     title: str | None = None
     size: float | None = None
-    scale: scales.Spacing = "root"
+    scale: scales.Spacing = "linear"
+    limit: float | None = None
     cmap: scales.ColourMap = None
 
     cites = ("brunner2020", "sun2021")
@@ -43,8 +44,14 @@ class Compare(Figure):
         signed = len(panels) == 3 or any(map(selection.is_signed, sides))
         weights = np.concatenate([np.ravel(selection.visible_weights(side)) for side in panels.values()])
         equal = len(panels) == 1
-        spacing = "linear" if equal else self.scale
-        scale = scales.weight_scale(weights, signed=signed and not equal, spacing=spacing, cmap=self.cmap)
+        scale = scales.weight_scale(
+            weights,
+            signed=signed and not equal,
+            spacing=self.scale,
+            limit=self.limit,
+            cmap=self.cmap,
+            like=("" if equal else names[1], selection.visible_weights(sides[1])),
+        )
         automatic = None in (self.layer, self.head) and data.sizes["layer"] * data.sizes["head"] > 1
         searched = ("head" if data.sizes["head"] > 1 else "layer") if automatic else None
         title = self.title if self.title is not None else _title(sides, len(panels), searched)

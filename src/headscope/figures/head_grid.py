@@ -29,16 +29,17 @@ class HeadGrid(Figure):
     With `colour="patterns"` each cell has the letter and colour of its most frequent class, paler where fewer examples
     belong to it.
 
-    All thumbnails share one scale, on which colours follow the square root of a weight, or the weight itself
-    with `scale="linear"`. Coloured cells have numbers where these are large enough to read. `cmap` is a colour map of
-    matplotlib, `size` the width in inches.
+    All thumbnails share one scale: linear up to the 99.5 % quantile of the absolute weights, or up to `limit`; `scale`
+    sets linear, root or log. Coloured cells have numbers where these are large enough to read. `cmap` is a colour map
+    of matplotlib, `size` the width in inches.
     """
 
     colour: str | None = None
     lens: str | None = None
     title: str | None = None
     size: float | None = None
-    scale: scales.Spacing = "root"
+    scale: scales.Spacing = "linear"
+    limit: float | None = None
     cmap: scales.ColourMap = None
 
     def __call__(self, data: xr.Dataset, target: Target) -> None:
@@ -49,14 +50,18 @@ class HeadGrid(Figure):
         else:
             chosen = _select_variable(_most_frequent(data, colour), self.lens, colour)
         lens, shape = str(chosen["lens"].values), (chosen.sizes["layer"], chosen.sizes["head"])
+        largest = 0.9 if colour is None else 0.45
         below = self.size is not None and self.size < theme.NARROW
-        cell, size = _fit_cells(chosen, self.size, largest=0.9 if colour is None else 0.45, below=below)
+        cell, size = _fit_cells(chosen, self.size, largest=largest, below=below)
+        if not below and cell * shape[0] < scales.SHORTEST:
+            below = True
+            cell, size = _fit_cells(chosen, self.size, largest=largest, below=below)
         ax = target.open_axes(*size)
         if not target.is_new:
             cell, below = heatmap.cell_size(ax, shape), scales.is_narrow(ax)
         scale: scales.ColourScale | None = None
         if colour is None:
-            scale, text = _draw_thumbnails(ax, chosen, self.scale, self.cmap), heatmap.weight_label(chosen)
+            scale, text = self._draw_thumbnails(ax, chosen), heatmap.weight_label(chosen)
         elif "letter" in chosen:
             _draw_classes(ax, chosen.transpose("layer", "head", ...), colour, cell, below=below)
         else:
@@ -72,6 +77,14 @@ class HeadGrid(Figure):
         if "letter" in chosen:
             default += _name_only_class(chosen)
         canvas.set_title(ax, self.title if self.title is not None else default, max(cell * shape[1], 2.4))
+
+    def _draw_thumbnails(self, ax: Axes, maps: xr.Dataset) -> scales.ColourScale:
+        """Draw all thumbnails as one image, with white between them."""
+        weights = selection.visible_weights(maps.transpose(..., "head", "layer", "query", "key"))
+        signed = selection.is_signed(maps)
+        scale = scales.weight_scale(weights, signed=signed, spacing=self.scale, limit=self.limit, cmap=self.cmap)
+        _draw_tiles(ax, max_pool(weights), scale)
+        return scale
 
 
 def max_pool(weights: scales.Cells, pixels: int = MAX_PIXELS) -> scales.Cells:
@@ -90,10 +103,8 @@ def max_pool(weights: scales.Cells, pixels: int = MAX_PIXELS) -> scales.Cells:
     return weights
 
 
-def _draw_thumbnails(ax: Axes, maps: xr.Dataset, spacing: scales.Spacing, cmap: scales.ColourMap) -> scales.ColourScale:
-    """Draw all thumbnails as one image, with white between them."""
-    weights = max_pool(selection.visible_weights(maps.transpose(..., "head", "layer", "query", "key")))
-    scale = scales.weight_scale(weights, signed=selection.is_signed(maps), spacing=spacing, cmap=cmap)
+def _draw_tiles(ax: Axes, weights: scales.Cells, scale: scales.ColourScale) -> None:
+    """Draw maps of `head layer query key` as one image, with white between them."""
     heads, layers, rows, columns = weights.shape
     down, across = (max(1, round(side * 0.06)) for side in (rows, columns))
     image = np.zeros((layers, rows + 2 * down, heads, columns + 2 * across, 4))
@@ -105,7 +116,6 @@ def _draw_thumbnails(ax: Axes, maps: xr.Dataset, spacing: scales.Spacing, cmap: 
     _draw_frames(ax, (layers, heads), borders, masked=bool(np.isnan(weights).any()))
     image = (255 * image).round().astype(np.uint8)
     ax.imshow(image, extent=(-0.5, heads - 0.5, layers - 0.5, -0.5), aspect="equal", interpolation="antialiased")
-    return scale
 
 
 def _draw_classes(ax: Axes, chosen: xr.Dataset, colour: str, cell: float, *, below: bool) -> None:

@@ -16,8 +16,8 @@ class Matrix(Figure):
     """One map with its tokens; masked cells are hatched.
 
     `layer`, `head` and `lens` default to the first. `size` is the width in inches; where the tokens are too many to
-    label all of them, every n-th is labelled. Colours are logarithmic where one weight dominates the others,
-    otherwise linear; `scale` sets linear, root or log, and `cmap` a colour map of matplotlib. `numbers` prints each
+    label all of them, every n-th is labelled. Colors are linear up to the 99.5 % quantile of the absolute weights,
+    or up to `limit`; `scale` sets linear, root or log, and `cmap` a colour map of matplotlib. `numbers` prints each
     weight, for short texts.
     """
 
@@ -26,7 +26,8 @@ class Matrix(Figure):
     lens: str | None = None
     title: str | None = None
     size: float | None = None
-    scale: scales.AutoSpacing = "auto"
+    scale: scales.Spacing = "linear"
+    limit: float | None = None
     cmap: scales.ColourMap = None
     numbers: bool = False
 
@@ -40,7 +41,7 @@ class Matrix(Figure):
         if not target.is_new:
             cell, below = heatmap.cell_size(ax, weights.shape), scales.is_narrow(ax)
         signed = selection.is_signed(head_map)
-        scale = scales.weight_scale(weights, signed=signed, spacing=self.scale, cmap=self.cmap)
+        scale = scales.weight_scale(weights, signed=signed, spacing=self.scale, limit=self.limit, cmap=self.cmap)
         heatmap.draw_cells(ax, weights, scale)
         heatmap.label_axes(ax, head_map, cell)
         box = (cell * weights.shape[1], cell * weights.shape[0])

@@ -1,6 +1,7 @@
 """Attention of one token of an image model, over the image."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -22,7 +23,8 @@ class Overlay(Figure):
 
     It shows the weights of `query`, counted from 0; by default those of [CLS], or the mean over all queries where
     there is no [CLS] or `mean` is set. A query that is a patch is outlined. The weight on tokens that are no patch is
-    given below. `cmap` is a colour map of matplotlib, `size` the width in inches.
+    given below. Colors are linear up to the largest weight of a patch, or up to `limit`; `scale` sets linear, root or
+    log. `cmap` is a colour map of matplotlib, `size` the width in inches.
     """
 
     layer: int | None = None
@@ -33,6 +35,7 @@ class Overlay(Figure):
     title: str | None = None
     size: float | None = None
     scale: scales.Spacing = "linear"
+    limit: float | None = None
     cmap: scales.ColourMap = None
 
     def __post_init__(self) -> None:
@@ -55,7 +58,8 @@ class Overlay(Figure):
             box, below = (across, across * height / width), scales.is_narrow(ax)
         patches = to_grid(head_map, row)
         signed = selection.is_signed(head_map)
-        scale = _soften(scales.weight_scale(patches, signed=signed, spacing=self.scale, cmap=self.cmap))
+        look: dict[str, Any] = {"signed": signed, "spacing": self.scale, "limit": self.limit, "cmap": self.cmap}
+        scale = _soften(scales.weight_scale(patches.reshape(1, -1), **look))
         _draw_image(ax, head_map["picture"].values.astype(float), patches, scale)
         if query is not None:
             _outline_query(ax, head_map, query, patches.shape)
@@ -120,7 +124,7 @@ def _draw_image(ax: Axes, image: scales.Cells, patches: scales.Cells, scale: sca
 
 def _soften(scale: scales.ColourScale) -> scales.ColourScale:
     shades = scale.colours(np.linspace(0, 1, 256))
-    return scales.ColourScale(scale.norm, ListedColormap(1 - SOFT * (1 - shades)))
+    return replace(scale, colours=ListedColormap(1 - SOFT * (1 - shades)))
 
 
 def _outline_query(ax: Axes, head_map: xr.Dataset, query: int, grid: tuple[int, ...]) -> None:

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
-from matplotlib.colors import Colormap
 
 from headscope.core.errors import InputError
 from headscope.core.figure import Figure, Target
@@ -20,14 +19,16 @@ PANEL, ROW_PANEL = 1.35, 0.85  # inches: the sides of a map by default, and in a
 class TypicalMaps(Figure):
     """A column of maps for each class, or in narrow figures a row, the most confident first, each on its own scale.
 
-    It draws the result of `headscope patterns typical`. Colours follow the square root of a weight's share of its
-    row; darker is more. `rows` is the number of maps per class, `cmap` a colour map of matplotlib, `size` the width in
-    inches.
+    It draws the result of `headscope patterns typical`. Colors follow a weight's share of its row, linear up to the
+    99.5 % quantile of each map, or up to `limit`; `scale` sets linear, root or log. `rows` is the number of maps per
+    class, `cmap` a colour map of matplotlib, `size` the width in inches.
     """
 
     rows: int | None = None
     title: str | None = None
     size: float | None = None
+    scale: scales.Spacing = "linear"
+    limit: float | None = None
     cmap: scales.ColourMap = None
 
     cites = ("kovaleva2019",)
@@ -44,19 +45,34 @@ class TypicalMaps(Figure):
         figure = target.open_panels(*layout.size)
         panels = figure.subplots(*((len(classes), count) if layout.by_row else (count, len(classes))), squeeze=False)
         panels = panels if layout.by_row else panels.T
-        colours = scales.find_colours(self.cmap, theme.weights)
         for (name, maps), row in zip(indices.items(), panels, strict=True):
             for index, ax in enumerate(row):
-                _draw_map(ax, data.isel(map=maps[index]) if index < len(maps) else None, colours, layout.panel)
+                self._draw_map(ax, data.isel(map=maps[index]) if index < len(maps) else None, layout.panel)
             _set_class(row[0], fonts.to_label(NAMES.get(name, name)), by_row=layout.by_row)
         title = self.title if self.title is not None else "Maps of each class, the most confident first"
         width, size = layout.size[0] - 0.2, theme.text_size("note")
         figure.suptitle(canvas.wrap_text(title, width, theme.text_size("title")))
-        note = (
-            "Rows are queries, columns are keys; darker is a larger share of the row (square-root colour scale); each "
-            "map has its own scale."
-        )
-        figure.supxlabel(canvas.wrap_text(note, width, size), fontsize=size, color=theme.quiet)
+        figure.supxlabel(canvas.wrap_text(self._describe_scale(), width, size), fontsize=size, color=theme.quiet)
+
+    def _draw_map(self, ax: Axes, example: xr.Dataset | None, panel: float) -> None:
+        """Draw one map without its padding, with its source and confidence below."""
+        if example is None:
+            ax.set_axis_off()
+            return
+        weights = np.abs(example["weights"].transpose("query", "key").values.astype(float))
+        finite = np.isfinite(weights)
+        shares = row_shares(weights[finite.any(1)][:, finite.any(0)])
+        scale = scales.weight_scale(shares, signed=False, spacing=self.scale, limit=self.limit, cmap=self.cmap)
+        ax.imshow(shares, norm=scale.norm, cmap=scale.colours, aspect="equal", interpolation="antialiased")
+        ax.set(xticks=[], yticks=[])
+        ax.spines[:].set(color=theme.hatch, linewidth=0.4)
+        _write_source(ax, example, panel)
+
+    def _describe_scale(self) -> str:
+        spacing = {"linear": "", "root": " (square-root colour scale)", "log": " (logarithmic colour scale)"}
+        end = f"each map has its own scale, which ends at its {100 * scales.QUANTILE:g} % quantile"
+        end = end if self.limit is None else f"scales end at limit={self.limit:g}"
+        return f"Rows are queries, columns are keys; darker is a larger share of the row{spacing[self.scale]}; {end}."
 
 
 @dataclass(frozen=True)
@@ -94,19 +110,8 @@ def _set_class(ax: Axes, name: str, *, by_row: bool) -> None:
         ax.set_title(name, fontsize=size)
 
 
-def _draw_map(ax: Axes, example: xr.Dataset | None, colours: Colormap, panel: float) -> None:
-    """Draw one map without its padding, with its source and confidence below."""
-    if example is None:
-        ax.set_axis_off()
-        return
-    weights = np.abs(example["weights"].transpose("query", "key").values.astype(float))
-    finite = np.isfinite(weights)
-    weights = weights[finite.any(1)][:, finite.any(0)]
-    shares = row_shares(weights)
-    scale = scales.weight_scale(shares, signed=False, spacing="root", cmap=colours)
-    ax.imshow(shares, norm=scale.norm, cmap=scale.colours, aspect="equal", interpolation="antialiased")
-    ax.set(xticks=[], yticks=[])
-    ax.spines[:].set(color=theme.hatch, linewidth=0.4)
+def _write_source(ax: Axes, example: xr.Dataset, panel: float) -> None:
+    """Write the source of a map and the confidence of its class below it."""
     texts = [fonts.to_label(text) for text in str(example["source"].values).split(", ")] if "source" in example else []
     if "confidence" in example:
         confidence = float(example["confidence"])

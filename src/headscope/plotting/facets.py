@@ -142,7 +142,8 @@ def stacked_maps(maps: xr.Dataset, *, last_rows: int | None = None, same: str = 
     cell = min(CELL, max((theme.PAGE[0] - left - right) / keys, min(smallest, (MAX_MAP_WIDTH - left - right) / keys)))
     size = heatmap.font_size(cell)
     left, top = 0.3 + 1.1 * names["query"] * size, 0.6 + 1.1 * names["key"] * size
-    scale = scales.weight_scale(cells, signed=True, spacing="root")
+    second = str(part["lens"].values[:2][-1])  # as in the figure 'compare'
+    scale = scales.weight_scale(cells, signed=True, like=(second, cells[:2][-1]))
     width = max(left + keys * cell + right, 0.5 * theme.PAGE[0])
     bar = scales.bar_height(scale, "weight", 0.8 * width) + 0.05
     margins = Margins(left, width - left - keys * cell, top, 0.0, top - 0.1, bottom=bar + (0.5 if equal else 0.0))
@@ -177,7 +178,7 @@ def row_facets(
     shape = (len(titles) * (1 if beside else len(lenses)), across)
     margins = Margins(left=0.7, right=1.0, top=above, down=above - 0.1)
     figure, panels = make_panels(shape, (longest * cell, len(layers) * cell), margins)
-    scale = scales.weight_scale(cells, signed=False, spacing="root")
+    scale = scales.weight_scale(cells, signed=False)
     for version, (title, texts) in enumerate(zip(titles, names, strict=True)):
         for index, lens in enumerate(lenses):
             panel = panels[version][index] if beside else panels[version * len(lenses) + index][0]

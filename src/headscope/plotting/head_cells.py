@@ -62,7 +62,8 @@ def value_scale(table: scales.Cells, *, signed: bool = False, cmap: scales.Colou
     """Return a scale from the smallest to the largest value, symmetric around 0 where some are negative."""
     finite = table[np.isfinite(table)]
     if signed or (finite.size and finite.min() < 0):
-        return scales.weight_scale(table, signed=True, cmap=cmap)
+        largest = float(np.abs(finite).max()) if finite.size else 0.0
+        return scales.weight_scale(table, signed=True, limit=largest or 1.0, cmap=cmap)
     low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
     norm = Normalize(low if low < high else 0.0, high if high > 0 else 1.0)
     return scales.ColourScale(norm, scales.find_colours(cmap, theme.weights))

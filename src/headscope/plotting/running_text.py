@@ -89,7 +89,7 @@ def choose_scale(
     if len({(text.method, text.target) for text in texts}) > 1:
         numbers = [scores / _largest(scores) for scores in numbers]
         label = "score ÷ largest of the text"
-    scale = scales.weight_scale(np.concatenate(numbers), signed=signed, spacing=spacing, cmap=cmap)
+    scale = scales.weight_scale(np.concatenate(numbers)[None], signed=signed, spacing=spacing, cmap=cmap)
     return scale, numbers, label
 
 

@@ -1,4 +1,4 @@
-"""Colour scales of weights, named on their colour bars: linear, square-root or logarithmic."""
+"""Colour scales of weights, named on their colour bars: linear by default, up to a quantile of the weights."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,27 +18,28 @@ from headscope.plotting import canvas, fonts, theme
 Cells = np.ndarray[Any, np.dtype[np.float64]]
 
 Spacing = Literal["linear", "root", "log"]
-"""How colours follow weights; by square roots or logarithms, small weights stay visible beside large ones."""
-
-AutoSpacing = Literal["auto", "linear", "root", "log"]
-"""`auto` is logarithmic where the largest weight is more than `DOMINANT` times the median weight, else linear."""
+"""How colors follow weights; by square roots or logarithms, small weights stay visible beside large ones."""
 
 ColourMap = str | Colormap | None
 """A colour map of matplotlib or its name; None is the default."""
 
-DOMINANT = 10.0
+QUANTILE = 0.995
+"""The quantile of the absolute weights at which colors end; larger weights have the last color."""
+
 DECADES = (1e-3, 1e-2)  # the smallest weight of a logarithmic scale, as shares of the largest
 
 BAR, GAP = 0.1, 0.08  # inches: thickness of a colour bar, and its distance from the axes
+SHORTEST = 1.4  # inches: beside lower axes, the label of a colour bar would be longer than the axes
 BELOW = 0.62  # inches below the axes that a colour bar with two lines of label takes
 
 
 @dataclass(frozen=True)
 class ColourScale:
-    """A norm and a colour map."""
+    """A norm and a colour map, and a sentence on where the scale ends if weights lie beyond its end."""
 
     norm: Normalize
     colours: Colormap
+    end: str = ""
 
     def rgba(self, numbers: Cells) -> Cells:
         """Return red, green, blue and opacity of each number."""
@@ -47,7 +48,11 @@ class ColourScale:
 
     @property
     def name(self) -> str:
-        """The kind of scale, for a colour bar; empty for a linear one."""
+        """The kind of scale and its end, for a colour bar; empty for a linear scale that holds all weights."""
+        return "; ".join(filter(None, (self._spacing, self.end)))
+
+    @property
+    def _spacing(self) -> str:
         if isinstance(self.norm, LogNorm):
             return f"logarithmic colour scale; white: below {format_tick(float(self.norm.vmin or 0))}"
         if isinstance(self.norm, SymLogNorm):
@@ -56,23 +61,66 @@ class ColourScale:
 
 
 def weight_scale(
-    weights: Cells, *, signed: bool, spacing: AutoSpacing = "linear", cmap: ColourMap = None
+    weights: Cells,
+    *,
+    signed: bool,
+    spacing: Spacing = "linear",
+    limit: float | None = None,
+    cmap: ColourMap = None,
+    like: tuple[str, Cells] | None = None,
 ) -> ColourScale:
-    """Return a scale from 0 to the largest weight, symmetric around 0 where weights are signed."""
+    """Return a scale from 0 to a quantile of the absolute weights, symmetric around 0 where weights are signed.
+
+    Parameters
+    ----------
+    weights
+        All weights that are drawn; the last axis is that of keys.
+    signed
+        Whether weights may be negative.
+    spacing
+        linear, root or log.
+    limit
+        The weight at which colors end, in place of the quantile.
+    cmap
+        A colour map of matplotlib or its name.
+    like
+        The name and the weights of the map whose quantile ends the scale; by default all weights that are drawn.
+    """
+    if limit is not None and not limit > 0:
+        raise InputError(f"limit is the weight at which colors end, so it must be above 0, but got {limit:g}.")
+    name, shown = like or ("", weights)
+    share, quantile = find_quantile(shown)
+    largest = quantile if limit is None else limit
     sizes = np.abs(weights[np.isfinite(weights)])
-    sizes = sizes[sizes > 0]
-    largest = float(sizes.max()) if sizes.size else 1.0
     ends = (-largest if signed else 0.0, largest)
-    if spacing == "auto":
-        spacing = "log" if sizes.size and largest > DOMINANT * float(np.median(sizes)) else "linear"
     norm = Normalize(*ends)
     if spacing == "root":
         norm = FuncNorm((signed_root, signed_square), *ends)
     elif spacing == "log":
-        least = _smallest(sizes, largest)
+        least = _smallest(sizes[sizes > 0], largest)
         norm = SymLogNorm(least, linscale=0.5, vmin=-largest, vmax=largest) if signed else LogNorm(least, largest)
         norm.clip = not signed
-    return ColourScale(norm, find_colours(cmap, theme.signed if signed else theme.weights))
+    of = f" of {name}" if name else ""
+    rule = f"the {format_tick(round(100 * share, 2))} % quantile{of}, " if limit is None else "limit="
+    end = f"scale ends at {rule}{'±' if signed else ''}{largest:.2g}"
+    above = int((sizes > largest).sum())
+    end = f"{end}; {above} {'cells are' if above > 1 else 'cell is'} beyond" if above else ""
+    return ColourScale(norm, find_colours(cmap, theme.signed if signed else theme.weights), end)
+
+
+def find_quantile(weights: Cells) -> tuple[float, float]:
+    """Return the share of weights on a scale, and the absolute weight at which the scale ends.
+
+    The share is `QUANTILE`. With more than 100 keys it is higher, so that at most every second query has a weight
+    beyond the end: a head that gives one key of each row nearly all of its weight would else be drawn by its noise.
+
+    >>> find_quantile(np.eye(400))
+    (0.99875, 1.0)
+    """
+    sizes = np.abs(weights[np.isfinite(weights)])
+    share = max(QUANTILE, 1 - 0.5 / weights.shape[-1])
+    end = float(np.quantile(sizes, share, method="higher")) if sizes.size else 1.0
+    return share, end or float(sizes.max()) or 1.0
 
 
 def _smallest(sizes: Cells, largest: float) -> float:
@@ -146,7 +194,10 @@ def draw_colour_bar(
 ) -> None:
     """Draw a colour bar in axes of its own; `lengths` are those of the bar and of its label, in inches."""
     mappable = ScalarMappable(scale.norm, scale.colours)
-    bar = bar_axes.figure.colorbar(mappable, cax=bar_axes, orientation="horizontal" if below else "vertical")
+    extend = "neither" if not scale.end else "both" if scale.norm.vmin == -float(scale.norm.vmax or 0) else "max"
+    bar = bar_axes.figure.colorbar(
+        mappable, cax=bar_axes, orientation="horizontal" if below else "vertical", extend=extend
+    )
     size = theme.text_size("note")
     axis = bar_axes.xaxis if below else bar_axes.yaxis
     axis.set_major_locator(FixedLocator(choose_ticks(scale.norm, lengths[0], size, across=below)))

@@ -16,16 +16,15 @@ faint = "#d9d9d9"
 hidden = "#ececec"  # masked cells, hatched so that they differ from zero in grey print
 hatch = "#bdbdbd"
 
-weights = LinearSegmentedColormap.from_list(
-    "headscope_weights", ["#ffffff", "#cfe1f2", "#7fb2dc", "#2c76b8", "#0b3a75", "#041a3a"]
-)
+_BLUES = ("#ffffff", "#bcd8ef", "#5a9bd0", "#1b5fa6", "#06244f")
+
+weights = LinearSegmentedColormap.from_list("headscope_weights", _BLUES)
 """White is 0; darker is more."""
 
 signed = LinearSegmentedColormap.from_list(
-    "headscope_signed",
-    ["#5c2700", "#b65200", "#ee8f35", "#fbd3a5", "#ffffff", "#bcd8ef", "#5a9bd0", "#1b5fa6", "#06244f"],
+    "headscope_signed", ["#5c2700", "#b65200", "#ee8f35", "#fbd3a5", *_BLUES], N=511
 )
-"""Orange is negative, white is 0, blue is positive; both sides darken alike."""
+"""Orange is negative, white is 0, blue is positive as in `weights`; both sides darken alike."""
 
 positive, negative = "#0b3a75", "#b65200"
 

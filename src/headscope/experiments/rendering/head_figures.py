@@ -53,7 +53,7 @@ def draw_relation(relations: xr.Dataset, maps: xr.Dataset) -> Figure:
     name, layer, head = str(maps.attrs["relation"]), int(maps["layer"]), int(maps["head"])
     figure = canvas.new_figure((theme.PAGE[0], 3.3))
     (left, middle, right), bars = figure.subplots(2, 3, width_ratios=(1, 1.25, 1), height_ratios=(1, 0.04))
-    weights = scales.weight_scale(maps["weights"].values.astype(float), signed=False, spacing="root")
+    weights = scales.weight_scale(maps["weights"].values.astype(float), signed=False)
     for panel, example in ((left, 0), (right, 1)):
         if example < maps.sizes["example"]:
             _draw_words(panel, maps.isel(example=example), weights)
