@@ -3,49 +3,77 @@
 from contextlib import contextmanager
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.text import Text
 
 from headscope.plotting import theme
+from headscope.plotting.export import render
 
 SMALLEST = 5.0  # points
 SLACK = 0.75  # points that boxes of text may share: a box is taller than its letters
 LEAST_SHARE = 0.18  # of the figure's area, for the panels
 
 
-def find_faults(figure) -> list[str]:
-    """Return what a reader of the figure in print would mention, in words."""
+def find_faults(figure, kind: str | None = None) -> list[str]:
+    """Return what a reader of the saved figure would mention, in words.
+
+    Texts and panels are measured while they are drawn: into a file of a kind as `hs.save` writes it, or at the
+    resolution of a PNG without its pixels, which is faster.
+    """
+    with record_texts() as boxes, record_panels() as frames:
+        if kind is None:
+            _draw_like_png(figure)
+        else:
+            render(figure, kind)
+    size = figure.get_size_inches() * 72
+    return [
+        *(f"{name(text)} is set in {text.get_size():.1f} points" for text in boxes if text.get_size() < SMALLEST),
+        *(f"{name(text)} is cut" for text, box in boxes.items() if is_cut(box, size)),
+        *overlapping_texts(list(boxes.items())),
+        *overprinted_panels(frames, boxes),
+        *small_panels(frames, size),
+    ]
+
+
+def _draw_like_png(figure):
+    before = figure.dpi
     with theme.apply():
-        canvas = FigureCanvasAgg(figure)
-        with record_texts() as texts:
-            figure.draw_without_rendering()
-        renderer = canvas.get_renderer()
-        texts = list(texts)
-        boxes = [(text, outline(text, renderer)) for text in texts]
-        return [
-            *(f"{name(text)} is set in {text.get_size():.1f} points" for text in texts if text.get_size() < SMALLEST),
-            *(f"{name(text)} is cut" for text, box in boxes if is_cut(box, figure)),
-            *overlapping_texts(boxes),
-            *overprinted_panels(figure, boxes),
-            *small_panels(figure),
-        ]
+        figure.dpi = theme.RC_PARAMS["savefig.dpi"]
+        FigureCanvasAgg(figure)
+        figure.draw_without_rendering()
+    figure.dpi = before
 
 
 @contextmanager
 def record_texts():
-    """Collect the texts that are really drawn in this block."""
-    drawn, draw = {}, Text.draw
+    """Collect the texts that are really drawn in this block, with their corners in points."""
+    with _record(Text, outline) as drawn:
+        yield drawn
+
+
+@contextmanager
+def record_panels():
+    """Collect the axes with data and the colour bars that are drawn in this block, with their corners in points."""
+    with _record(Axes, lambda ax, _: frame_of(ax)) as drawn:
+        yield drawn
+
+
+@contextmanager
+def _record(kind, measure):
+    """Collect what is drawn of a kind of artist in this block, with its measure."""
+    drawn, draw = {}, kind.draw
 
     def record(self, renderer):
-        if self.get_visible() and self.get_text().strip():
-            drawn[self] = None
-        return draw(self, renderer)
+        draw(self, renderer)  # axes of square cells shrink only now
+        if self.get_visible() and (self.axison if kind is Axes else self.get_text().strip()):
+            drawn[self] = measure(self, renderer)
 
-    Text.draw = record
+    kind.draw = record
     try:
         yield drawn
     finally:
-        Text.draw = draw
+        kind.draw = draw
 
 
 def outline(text, renderer):
@@ -92,18 +120,18 @@ def overlapping_texts(boxes) -> list[str]:
     ]
 
 
-def is_cut(box, figure) -> bool:
-    """Whether a text reaches beyond the figure."""
-    return bool((box.min(0) < -SLACK).any() or (box.max(0) > figure.get_size_inches() * 72 + SLACK).any())
+def is_cut(box, size) -> bool:
+    """Whether a text reaches beyond a figure of a size in points."""
+    return bool((box.min(0) < -SLACK).any() or (box.max(0) > size + SLACK).any())
 
 
-def overprinted_panels(figure, boxes) -> list[str]:
+def overprinted_panels(frames, boxes) -> list[str]:
     """Return the texts that lie on panels other than their own, and the legends that lie on their own panel."""
     faults = []
-    for ax in panels(figure):
-        frame = frame_of(ax)
+    for ax, frame in frames.items():
         own = set(ax.findobj(Text))
-        faults += [f"{name(text)} lies on a panel" for text, box in boxes if text not in own and overlap(box, frame)]
+        over = [text for text, box in boxes.items() if overlap(box, frame)]
+        faults += [f"{name(text)} lies on a panel" for text in over if text not in own]
         around = {
             ax.title,
             ax._left_title,
@@ -114,27 +142,14 @@ def overprinted_panels(figure, boxes) -> list[str]:
         }
         if legend := ax.get_legend():
             around |= set(legend.get_texts())
-        faults += [f"{name(text)} lies on its panel" for text, box in boxes if text in around and overlap(box, frame)]
+        faults += [f"{name(text)} lies on its panel" for text in over if text in around]
     return faults
 
 
-def small_panels(figure) -> list[str]:
+def small_panels(frames, size) -> list[str]:
     """Return a fault where the panels take too small a part of the figure."""
-    width, height = figure.get_size_inches() * 72
-    areas = [np.ptp(frame_of(ax), axis=0).prod() for ax in panels(figure)]
-    share = sum(areas) / (width * height)
+    share = sum(np.ptp(frame, axis=0).prod() for frame in frames.values()) / np.prod(size)
     return [f"The panels take {100 * share:.0f} % of the figure"] if share < LEAST_SHARE else []
-
-
-def panels(figure):
-    """Return the axes with data, and colour bars."""
-    return [ax for ax in all_axes(figure) if ax.axison and ax.get_visible()]
-
-
-def all_axes(figure):
-    """Return all axes, also those inside others."""
-    axes = list(figure.axes)
-    return axes + [inner for ax in axes for inner in ax.child_axes if inner.patch.get_window_extent().width > 0]
 
 
 def frame_of(ax):

@@ -5,6 +5,7 @@ from functools import cache
 import matplotlib
 import numpy as np
 import pytest
+import xarray as xr
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.text import Text
@@ -36,7 +37,7 @@ from tests.figures.data import (
     scored,
     typical,
 )
-from tests.figures.layout import find_faults, frame_of, outline, overlap, record_texts
+from tests.figures.layout import find_faults, frame_of, overlap, record_texts
 from tests.figures.test_laws import SEVERAL_PANELS
 
 COLUMN, PAGE = 3.3, 6.9  # inches
@@ -179,7 +180,7 @@ ONE_PANEL = sorted(set(figures.names()) - SEVERAL_PANELS)
 @pytest.mark.parametrize("name", ONE_PANEL)
 def test_neighbours_of_the_callers_axes_are_left_alone(name):
     figure = Figure(figsize=(PAGE, 6.0))
-    renderer = FigureCanvasAgg(figure).get_renderer()
+    FigureCanvasAgg(figure)
     (ax, right), (below, far) = figure.subplots(2, 2)
     neighbours = [right, below, far]
     for other in neighbours:
@@ -194,8 +195,8 @@ def test_neighbours_of_the_callers_axes_are_left_alone(name):
         (other.get_position().bounds, other.get_xlim(), other.get_xticks().tolist()) for other in neighbours
     ]
     own = {text for part in (ax, *ax.child_axes) for text in part.findobj(Text)}
-    mine = [(text.get_text(), outline(text, renderer)) for text in texts if text in own]
-    theirs = [outline(text, renderer) for text in texts if text not in own] + [frame_of(other) for other in neighbours]
+    mine = [(text.get_text(), box) for text, box in texts.items() if text in own]
+    theirs = [box for text, box in texts.items() if text not in own] + [frame_of(other) for other in neighbours]
     assert [word for word, box in mine for other in theirs if overlap(box, other)] == []
     assert [word for word, box in mine if (box < -0.75).any()] == []  # cut at the left or below
 
@@ -206,3 +207,57 @@ def test_axes_in_a_layout_engine_are_left_to_it():
     before = ax.get_position(original=True).bounds
     draw(data_for("matrix"), "matrix", ax=ax)
     assert ax.get_position(original=True).bounds == before
+
+
+def with_lens(data, lens: str):
+    return data.isel(lens=[1]).assign_coords(lens=[lens])
+
+
+def special_tokens(layers: int, heads: int):
+    """Return a measured variable along roles and sources, as that of the statistic `special_tokens`."""
+    data = measured(layers=layers, heads=heads, lenses=("raw",))
+    table = data["token_types"].isel(type=0, drop=True)
+    table = table.expand_dims(role=["cls", "sep", "punctuation"], source=["all", "itself", "others"], axis=(4, 5))
+    return xr.Dataset({"special_tokens": table}, attrs=data.attrs)
+
+
+LONG = " ".join(
+    ["[CLS]", *"Donaudampfschifffahrtsgesellschaft internationalization a uncharacteristically".split() * 3]
+)
+SPEC = "rollout:residual=0.3,inner=(effective:keys=paper)"
+AT_DEFAULT_SIZE = {
+    "effective map of 12 tokens": lambda: draw(make_maps(12, layers=1, heads=1), "matrix", lens="effective"),
+    "effective map of 45 tokens": lambda: draw(make_maps(45, layers=1, heads=1), "matrix", lens="effective"),
+    "long words": lambda: draw(dataset(LONG, layers=1, heads=1), "matrix", lens="effective"),
+    "long words compared": lambda: draw(dataset(LONG, layers=1, heads=1), "compare"),
+    "a lens with parameters": lambda: draw(with_lens(make_maps(5, layers=1, heads=1), SPEC), "matrix"),
+    "2 × 2 heads of a lens": lambda: draw(with_lens(make_maps(8, layers=2, heads=2), SPEC), "head_grid"),
+    "12 × 1 heads": lambda: draw(make_maps(8, layers=12, heads=1), "head_grid", lens="effective"),
+    "1 × 12 heads": lambda: draw(make_maps(8, layers=1, heads=12), "head_grid", lens="effective"),
+    "shares of 2 × 2 heads": lambda: draw(make_maps(8, layers=2, heads=2), "head_grid", colour="share"),
+    "shares of 1 × 12 heads": lambda: draw(make_maps(8, layers=1, heads=12), "head_grid", colour="share"),
+    "shares of 4 × 32 heads": lambda: draw(make_maps(8, layers=4, heads=32), "head_grid", colour="share"),
+    "a selection of 2 × 3 heads": lambda: draw(special_tokens(2, 3), "heads", at="role=sep+source=others"),
+    "a selection of 12 × 12 heads": lambda: draw(special_tokens(12, 12), "heads", at="role=sep+source=others"),
+    "12 × 3 heads of an image": lambda: draw(
+        make_image(6).isel(layer=[0] * 12, head=[0] * 3).assign_coords(layer=range(12), head=range(3)), "head_grid"
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", [None, "pdf", "svg"])
+@pytest.mark.parametrize("case", AT_DEFAULT_SIZE)
+def test_a_figure_at_its_default_size_is_not_cut(case, kind):
+    assert find_faults(AT_DEFAULT_SIZE[case](), kind) == []
+
+
+@pytest.mark.parametrize("tokens", [12, 60])
+@pytest.mark.parametrize("name", figures.names())
+def test_every_figure_at_its_default_size_is_readable(name, tokens):
+    assert find_faults(draw(make_data(name, tokens), name)) == []
+
+
+@pytest.mark.parametrize("kind", ["png", "pdf", "svg"])
+@pytest.mark.parametrize("name", figures.names())
+def test_every_figure_is_readable_in_the_file_that_is_saved(name, kind):
+    assert find_faults(draw(make_data(name, 12), name), kind) == []

@@ -2,15 +2,22 @@
 
 import io
 import re
+import warnings
 from typing import Any
 
+import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.text import Text
 
 from headscope.plotting import fonts, theme
 
 SCREEN_DPI = 96
+EDGE = 0.04  # inches between a title and the edge of a figure
+TOLERANCE = 0.01  # inches that a box of text may reach beyond a figure: it is larger than its letters
+MAX_ROUNDS = 6  # of a layout; most figures need two or three
 
 
 class NotebookFigure(Figure):
@@ -25,9 +32,68 @@ class NotebookFigure(Figure):
         return content.getvalue(), {"width": width, "height": height}
 
 
+class RepeatedLayout(ConstrainedLayoutEngine):
+    """A constrained layout that is repeated until it moves nothing, so that no label is cut.
+
+    matplotlib stops after two rounds. Where axes have square cells, a round that narrows them also changes what is
+    around them, and the second does not see all of it.
+    """
+
+    def execute(self, fig: Figure) -> None:
+        """Lay out the figure."""
+        before: list[float] | None = None
+        for _ in range(MAX_ROUNDS):
+            super().execute(fig)
+            positions = [side for ax in fig.axes for side in ax.get_position(original=True).bounds]
+            if before is not None and np.allclose(positions, before, rtol=0, atol=1e-3):  # of the figure
+                return
+            before = positions
+
+
 def new_figure(size: tuple[float, float] | None = None) -> Figure:
     """Return an empty figure of `size` inches that pyplot does not manage."""
-    return NotebookFigure(figsize=size, layout=ConstrainedLayoutEngine(h_pad=0.06, w_pad=0.04))
+    return NotebookFigure(figsize=size, layout=RepeatedLayout(h_pad=0.06, w_pad=0.04))
+
+
+def grow_to_fit(figure: Figure, *, wider: bool) -> None:
+    """Enlarge a new figure until no text reaches beyond it; its width stays where the caller gave it.
+
+    A layout makes room for labels beside axes, but not for titles and labels that are longer than the axes.
+    """
+    FigureCanvasAgg(figure)
+    dpi, figure.dpi = figure.dpi, theme.RC_PARAMS["savefig.dpi"]  # hinting makes letters wider or narrower
+    for _ in range(MAX_ROUNDS):
+        beside, around = _measure_excess(figure)
+        width, height = figure.get_size_inches()
+        beside = min(beside, theme.PAGE[0] - width) if wider else 0.0
+        if max(beside, around) <= TOLERANCE:
+            break
+        figure.set_size_inches(width + max(0.0, beside), height + max(0.0, around))
+    for ax in figure.axes:
+        _move_titles(ax, figure_width(figure))
+    figure.dpi = dpi
+
+
+def _measure_excess(figure: Figure) -> tuple[float, float]:
+    """Lay out a figure and return the width and height in inches that it lacks for its texts."""
+    engine = figure.get_layout_engine()
+    assert engine is not None  # new_figure sets it
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "constrained_layout not applied")  # there was no room; there will be
+        engine.execute(figure)
+    box, (width, height) = figure.get_tightbbox(), figure.get_size_inches()
+    return 2 * max(-box.x0, box.x1 - width), 2 * max(-box.y0, box.y1 - height)  # axes stay in the middle
+
+
+def _move_titles(ax: Axes, width: float) -> None:
+    """Move a title of axes that reaches beyond a figure of a width in inches into the figure."""
+    texts = {ax.get_title("left"), ax.get_title()} - {""}
+    for title in ax.get_children():
+        if isinstance(title, Text) and title.get_text() in texts:
+            box = title.get_window_extent()
+            left, right = box.x0 / ax.figure.dpi, box.x1 / ax.figure.dpi
+            beyond = max(0.0, EDGE - left) - max(0.0, right - width + EDGE)
+            title.set_x(title.get_position()[0] + beyond / axes_size(ax)[0])
 
 
 def axes_size(ax: Axes) -> tuple[float, float]:

@@ -15,7 +15,7 @@ from headscope.core.kind import find_kind
 from headscope.core.prose import join_words
 from headscope.core.spec import entry_name
 from headscope.plotting import fonts, theme
-from headscope.plotting.canvas import add_caption, new_figure
+from headscope.plotting.canvas import add_caption, grow_to_fit, new_figure
 from headscope.plotting.combine import combine_curves, combine_results
 from headscope.plotting.selection import describe_maps, select_example
 from headscope.plotting.slot import fit_axes
@@ -91,6 +91,7 @@ def draw(
         if target.is_new:
             selected = {axis: getattr(entry, axis, None) for axis in ("lens", "layer", "head")}
             add_caption(target.figure, describe_maps(data, **selected))
+            grow_to_fit(target.figure, wider=getattr(entry, "size", None) is None)
     return target.drawn
 
 
