@@ -2,9 +2,9 @@
 
 >>> import headscope as hs
 >>> model = hs.load()
->>> trace = hs.capture(model, "The cat sat down because it was tired.")
+>>> trace = hs.capture(model, hs.read("sample")[1])  # a paragraph; in texts of up to 32 tokens all attention does
 >>> hs.view(trace, "effective")
-Maps(effective lens, self attention of 1 example, 6 layers × 12 heads, up to 11 tokens)
+Maps(effective lens, self attention of 1 example, 6 layers × 12 heads, up to 70 tokens)
 """
 
 import ast

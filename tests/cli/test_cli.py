@@ -79,6 +79,7 @@ def test_a_short_text_has_no_null_space(headscope):
     done = headscope("show", "The cat sat down.")
     assert "all attention reaches" in " ".join(done.stdout.split())
     assert "effective attention is the same as raw attention" in " ".join(done.stdout.split())
+    assert "A text of more than 32 tokens shows a difference." in done.stdout
     assert "Add -o picture.pdf" in done.stdout
 
 

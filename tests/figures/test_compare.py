@@ -62,7 +62,10 @@ def test_equal_maps_are_drawn_once_with_the_reason():
     figure = draw(dataset(shares=np.ones((2, 3))), "compare")
     assert len(panels(figure)) == 1
     note = " ".join(panels(figure)[0].texts[0].get_text().split())
-    assert note == ("3 tokens, rank 3: all of this attention reaches the output, so effective attention is the same.")
+    assert note == (
+        "3 tokens, rank 3: all of this attention reaches the output, so effective attention is the same as raw "
+        "attention."
+    )
 
 
 def test_a_single_lens_cannot_be_compared():

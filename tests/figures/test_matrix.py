@@ -151,6 +151,17 @@ def test_the_colour_bar_names_a_chosen_scale(scale, words):
         assert f"({words} colour scale" in " ".join(bar.get_ylabel().split())
 
 
+def test_effective_attention_alone_says_where_it_is_the_same_as_raw_attention():
+    sentence = "3 tokens, rank 3: all of this attention reaches the output, so effective attention is the same as raw"
+    equal, other = dataset(shares=np.ones((2, 3))).isel(lens=[1]), dataset().isel(lens=[1])
+    for name in ("matrix", "head_grid"):
+        assert sentence in " ".join(draw(equal, name).get_supxlabel().split())
+        assert draw(other, name).get_supxlabel() == ""
+    mixed = dataset(shares=[[1.0, 0.5, 0.5], [0.5, 0.5, 0.5]]).isel(lens=[1])
+    assert sentence in " ".join(draw(mixed, "matrix", layer=0, head=0).get_supxlabel().split())
+    assert draw(mixed, "head_grid").get_supxlabel() == ""
+
+
 def test_size_is_the_width_in_inches():
     assert draw(dataset(), "matrix", size=5.0).get_figwidth() == pytest.approx(5.0)
 

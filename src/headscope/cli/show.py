@@ -60,8 +60,11 @@ def verb(
 ) -> None:
     """Show the attention of a model on a text, and how much of it reaches the output.
 
-    headscope show "The committee met again in March, but the chair was ill, the minutes had been lost, and nobody knew
-    what they had decided before; so they agreed to wait until the summer was over." -o attention.pdf
+    headscope show "The committee met again in March, but the chair was ill, the
+    minutes had been lost, and nobody knew what they had decided before; so they
+    agreed to wait until the summer was over." -o attention.pdf
+
+    The default model's heads have 32 value dimensions; in texts of at most 32 tokens all attention reaches the output.
     """
     _check_output(figure, out or [], force)
     _check_target(lens, target)
@@ -109,7 +112,8 @@ def _print_summary(console: Console, model: "hs.Model", trace: "hs.Trace", maps:
     if not maps.diagnostics["null"].any():
         console.print(
             f"Every head's values have rank {tokens}, as many as there are tokens: all attention\n"
-            "reaches the output, and effective attention is the same as raw attention."
+            "reaches the output, and effective attention is the same as raw attention.\n"
+            f"A text of more than {trace.values[0].shape[-1]} tokens shows a difference."
         )
         return
     console.print(_share_table(trace, maps))

@@ -81,11 +81,12 @@ def view(trace: "Trace", lens: "str | Lens | type[Lens]" = VIEW_LENS) -> "Maps":
     """Apply a lens to a trace.
 
     `lens` is a name, a spec such as "effective:keys=paper", or an object or a class of a lens. Without it the maps are
-    of effective attention, which is what a trace does not hold yet; their pictures and files name the lens.
+    of effective attention, which is what a trace does not hold yet; their pictures and files name the lens. In a text
+    with no more tokens than a head's values have dimensions, it is the same as raw attention, to the last bit.
 
     >>> maps = hs.view(trace, "effective")
     >>> maps.weights.shape  # batch layer head query key
-    torch.Size([1, 6, 12, 11, 11])
+    torch.Size([1, 6, 12, 70, 70])
     """
     chosen: Lens = lenses.make(lens)
     if missing := chosen.needs - trace.held:

@@ -22,8 +22,8 @@ class Tokens(LazyFields):
 
     Rows are as wide as the longest example; `real` is False for padding.
 
-    >>> trace.keys.text[0]
-    ['[CLS]', 'the', 'cat', 'sat', 'down', 'because', 'it', 'was', 'tired', '.', '[SEP]']
+    >>> trace.keys.text[0][:7]
+    ['[CLS]', 'ben', 'se', '##vers', '##on', 'is', 'a']
     """
 
     text: Sequence[Sequence[str]]  # the real tokens of each row, in order

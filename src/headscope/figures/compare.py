@@ -137,10 +137,7 @@ def _draw_panels(
 def _why_equal(lens_map: xr.Dataset, baseline: str) -> str:
     lens = str(lens_map["lens"].values)
     if "null" in lens_map and int(lens_map["null"]) == 0:
-        return (
-            f"{int(lens_map['n'])} tokens, rank {int(lens_map['rank'])}: all of this attention reaches the output, "
-            f"so {lens} attention is the same."
-        )
+        return selection.explain_equality(lens_map)
     return f"{lens} gives the same map as {baseline} here."
 
 

@@ -122,10 +122,13 @@ def describe_maps(
 ) -> str:
     """Return what lenses say of these maps in a sentence, with the numbers of the first and the last layer.
 
-    Empty for maps of lenses that say nothing.
+    Of effective attention alone it says where it is the same as raw attention. Empty for maps of lenses that say
+    nothing.
     """
-    if "note" not in data.coords or "weights" not in data:
+    if "weights" not in data:
         return ""
+    if "note" not in data.coords:
+        return _describe_short_text(data, layer, head)
     notes, wanted = [], [lens] if isinstance(lens, str) else lens
     for part in (data.isel(lens=index) for index in range(data.sizes["lens"])) if "lens" in data.dims else (data,):
         template, name = str(part["note"].item()), str(part["lens"].item())
@@ -142,6 +145,24 @@ def describe_maps(
         labels = [f"L{int(end['layer'])}: " if len(ends) > 1 else "" for end in ends]
         notes += [f"{label}{sentence}" for label, sentence in zip(labels, said, strict=True) if "nan" not in sentence]
     return "; ".join(notes)
+
+
+def _describe_short_text(data: xr.Dataset, layer: int | None, head: int | None) -> str:
+    """Explain why a map of effective attention alone is that of raw attention; empty where it is not."""
+    if "null" not in data or data.sizes.get("lens") != 1 or str(data["lens"].item()).partition(":")[0] != "effective":
+        return ""
+    chosen = {"layer": layer, "head": head}
+    part = data.isel({axis: [axis_index(data, axis, label)] for axis, label in chosen.items() if label is not None})
+    return explain_equality(part) if bool((part["null"] == 0).all()) else ""
+
+
+def explain_equality(maps: xr.Dataset) -> str:
+    """Say that all attention of these maps reaches the output, with the number of tokens and the rank."""
+    tokens, rank, lens = int(maps["n"].max()), int(maps["rank"].max()), str(maps["lens"].item())
+    return (
+        f"{tokens} tokens, rank {rank}: all of this attention reaches the output, so {lens} attention is the same as "
+        "raw attention."
+    )
 
 
 def format_range(labels: Sequence[int]) -> str:

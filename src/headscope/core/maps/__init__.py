@@ -72,7 +72,7 @@ class Maps(HasCard):
 
     >>> maps = hs.view(trace, "effective")
     >>> maps.layer(3).shape  # batch head query key
-    torch.Size([1, 12, 11, 11])
+    torch.Size([1, 12, 70, 70])
     """
 
     parts: Sequence[Float[Tensor, "batch head query key"] | Factored]
@@ -117,7 +117,7 @@ class Maps(HasCard):
         its end, as in xarray. An example is selected by its position, or by its id as text.
 
         >>> hs.view(trace, "raw").sel(layer=-1, head=[0, 3])
-        Maps(raw lens, self attention of 1 example, 1 layer × 2 heads, up to 11 tokens)
+        Maps(raw lens, self attention of 1 example, 1 layer × 2 heads, up to 70 tokens)
         """
         from headscope.core.maps.select import select_maps
 
@@ -127,7 +127,7 @@ class Maps(HasCard):
         """Return the mean over "head", over "layer", or over both; it has no diagnostics.
 
         >>> hs.view(trace, "raw").mean("head")
-        Maps(raw lens, self attention of 1 example, 6 layers × mean of 12 heads, up to 11 tokens)
+        Maps(raw lens, self attention of 1 example, 6 layers × mean of 12 heads, up to 70 tokens)
         """
         from headscope.core.maps.select import average_maps
 
@@ -150,7 +150,7 @@ class Maps(HasCard):
         coordinates `query_count` and `key_count` hold the numbers of tokens. `hs.draw(data, example=2)` draws one.
 
         >>> dict(hs.view(trace, "raw").to_dataset()["weights"].sizes)
-        {'example': 1, 'lens': 1, 'layer': 6, 'head': 12, 'query': 11, 'key': 11}
+        {'example': 1, 'lens': 1, 'layer': 6, 'head': 12, 'query': 70, 'key': 70}
         """
         from headscope.core.maps.dataset import make_batch_dataset
 
@@ -160,7 +160,7 @@ class Maps(HasCard):
         """Return a table with a row for each example, layer, head, query and key that the query may attend to.
 
         >>> hs.view(trace, "raw").sel(layer=0, head=0).to_dataframe().shape
-        (121, 9)
+        (4900, 9)
         """
         from headscope.core.maps.dataset import make_dataframe
 

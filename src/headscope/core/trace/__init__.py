@@ -37,7 +37,7 @@ class Trace(HasCard):
     would copy them all. `output` shares memory with the model's weights: view a trace before you train the model.
 
     >>> trace.attention[0].shape  # of one layer: batch head query key
-    torch.Size([1, 12, 11, 11])
+    torch.Size([1, 12, 70, 70])
     """
 
     site: str  # "self" | "encoder" | "decoder" | "cross", or a tower's name
