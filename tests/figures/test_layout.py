@@ -225,7 +225,17 @@ LONG = " ".join(
     ["[CLS]", *"Donaudampfschifffahrtsgesellschaft internationalization a uncharacteristically".split() * 3]
 )
 SPEC = "rollout:residual=0.3,inner=(effective:keys=paper)"
+
+
+def small_changes():
+    """Return two variables of every head whose numbers are long, as −0.008."""
+    changes = np.random.default_rng(0).normal(-0.004, 0.003, (2, 1, 1, 12, 12))
+    data = measured(layers=12, heads=12, lenses=("raw",))[["entropy", "distance"]]
+    return data.assign({name: (data[name].dims, table) for name, table in zip(data.data_vars, changes, strict=True)})
+
+
 AT_DEFAULT_SIZE = {
+    "long numbers along an axis": lambda: draw(small_changes(), "scatter", x="entropy", y="distance"),
     "effective map of 12 tokens": lambda: draw(make_maps(12, layers=1, heads=1), "matrix", lens="effective"),
     "effective map of 45 tokens": lambda: draw(make_maps(45, layers=1, heads=1), "matrix", lens="effective"),
     "long words": lambda: draw(dataset(LONG, layers=1, heads=1), "matrix", lens="effective"),

@@ -5,6 +5,7 @@ import pytest
 import xarray as xr
 
 from headscope.plotting import facets, theme
+from tests.figures.layout import find_faults
 
 COORDS = {"task": ["RTE", "QNLI"], "lens": ["raw", "effective", "paper"], "layer": range(2), "head": range(4)}
 
@@ -48,6 +49,16 @@ def test_maps_fill_the_width_and_all_of_their_tokens_are_named(tokens, rows):
     figure = facets.stacked_maps(maps, last_rows=rows)
     check_filled(figure, None if tokens == 5 else max(6.9, figure.get_size_inches()[0]))
     assert len(figure.axes[0].get_xticks()) == tokens
+
+
+@pytest.mark.parametrize("tokens", [5, 14, 40])
+def test_rows_of_two_texts_and_their_scale_are_not_cut(tokens):
+    weights = np.random.default_rng(0).exponential(size=(2, 3, 6, tokens))
+    lenses = ["raw", "rollout", "flow"]
+    table = xr.DataArray(weights, {"lens": lenses, "layer": range(6)}, ("version", "lens", "layer", "token"))
+    names = [[f"word{index}" for index in range(tokens)]] * 2
+    figure = facets.row_facets(table, names, ["before", "after"], label="share of the row")
+    assert find_faults(figure) == []
 
 
 def check_filled(figure, width):

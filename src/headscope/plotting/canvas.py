@@ -3,6 +3,7 @@
 import io
 import re
 import warnings
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,12 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.text import Text
+from matplotlib.ticker import MaxNLocator
 
 from headscope.plotting import fonts, theme
 
 SCREEN_DPI = 96
-EDGE = 0.04  # inches between a title and the edge of a figure
+EDGE = 0.04  # inches between a title and the edge of a figure, and between the numbers of an axis
 TOLERANCE = 0.01  # inches that a box of text may reach beyond a figure: it is larger than its letters
 MAX_ROUNDS = 6  # of a layout; most figures need two or three
 
@@ -70,6 +72,7 @@ def grow_to_fit(figure: Figure, *, wider: bool) -> None:
             break
         figure.set_size_inches(width + max(0.0, beside), height + max(0.0, around))
     for ax in figure.axes:
+        _thin_ticks(ax)
         _move_titles(ax, figure_width(figure))
     figure.dpi = dpi
 
@@ -83,6 +86,22 @@ def _measure_excess(figure: Figure) -> tuple[float, float]:
         engine.execute(figure)
     box, (width, height) = figure.get_tightbbox(), figure.get_size_inches()
     return 2 * max(-box.x0, box.x1 - width), 2 * max(-box.y0, box.y1 - height)  # axes stay in the middle
+
+
+def _thin_ticks(ax: Axes) -> None:
+    """Reduce the numbers along the x axis until none overlap; matplotlib does not know how wide they are."""
+    if isinstance(ax.xaxis.get_major_locator(), MaxNLocator):
+        fewer = iter(range(7, 1, -1))
+        while _labels_overlap(ax) and (bins := next(fewer, None)) is not None:
+            ax.locator_params(axis="x", nbins=bins)
+
+
+def _labels_overlap(ax: Axes) -> bool:
+    low, high = sorted(ax.get_xlim())
+    ticks = zip(ax.get_xticks(), ax.get_xticklabels(), strict=True)
+    boxes = [label.get_window_extent() for tick, label in ticks if label.get_text() and low <= tick <= high]
+    gap = EDGE * ax.figure.dpi
+    return any(right.x0 < left.x1 + gap for left, right in pairwise(sorted(boxes, key=lambda box: float(box.x0))))
 
 
 def _move_titles(ax: Axes, width: float) -> None:

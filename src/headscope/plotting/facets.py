@@ -170,15 +170,16 @@ def row_facets(
     cells = weights.transpose("version", "lens", "layer", "token").values.astype(float)
     lenses, layers = [str(lens) for lens in weights["lens"].values], [f"L{layer}" for layer in weights["layer"].values]
     longest = max(map(len, tokens))
-    beside = 1.7 + 0.15 * (len(lenses) - 1) + 0.12 * longest * len(lenses) <= width
+    beside = 0.8 + 0.15 * (len(lenses) - 1) + 0.12 * longest * len(lenses) <= width
     across = len(lenses) if beside else 1
-    cell = min(CELL, (width - 1.7 - 0.15 * (across - 1)) / (longest * across))
+    cell = min(CELL, (width - 0.8 - 0.15 * (across - 1)) / (longest * across))
     names = [[fonts.to_label(token) for token in row] for row in tokens]
     above = 0.55 + max(fonts.label_width(row) for row in names) * theme.text_size("small")
     shape = (len(titles) * (1 if beside else len(lenses)), across)
-    margins = Margins(left=0.7, right=1.0, top=above, down=above - 0.1)
-    figure, panels = make_panels(shape, (longest * cell, len(layers) * cell), margins)
     scale = scales.weight_scale(cells, signed=False)
+    bar = scales.bar_height(scale, label, 0.8 * (0.8 + across * longest * cell)) + 0.05
+    margins = Margins(left=0.7, right=0.1, top=above, down=above - 0.1, bottom=bar)
+    figure, panels = make_panels(shape, (longest * cell, len(layers) * cell), margins)
     for version, (title, texts) in enumerate(zip(titles, names, strict=True)):
         for index, lens in enumerate(lenses):
             panel = panels[version][index] if beside else panels[version * len(lenses) + index][0]
@@ -191,7 +192,7 @@ def row_facets(
             panel.xaxis.tick_top()
             panel.tick_params(length=0, pad=2)
             panel.set_title(f"{lens}: {title}" if index == 0 or not beside else lens, fontsize=theme.text_size("note"))
-    scales.add_colour_bar(panels[0][-1], scale, label, (longest * cell, len(layers) * cell), length=1.2)
+    _add_bar_below(figure, scale, label, bar)
     return figure
 
 

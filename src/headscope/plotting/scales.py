@@ -158,14 +158,13 @@ def add_colour_bar(
     box: tuple[float, float],
     *,
     below: bool = False,
-    length: float | None = None,
 ) -> None:
     """Add a colour bar beside or below axes of `box` inches, without shrinking them.
 
-    It is as long as the axes, at most three inches, unless a length in inches is given.
+    It is as long as the axes, at most three inches.
     """
     width, height = box
-    length = min(3.0, width if below else height) if length is None else length
+    length = min(3.0, width if below else height)
     if below:
         bounds = (0.5 - length / width / 2, -(GAP + BAR) / height, length / width, BAR / height)
     else:

@@ -16,6 +16,7 @@ from headscope.plotting.head_cells import value_scale
 from headscope.results.stamp import stamp
 from headscope.uncertainty.corrections import LEVEL
 
+MIDDLE = 2.2  # inches: the width of the panel with all heads
 MARK: dict[str, Any] = {"fill": False, "edgecolor": "#c8102e", "linewidth": 1.4, "zorder": 4}
 
 
@@ -67,13 +68,15 @@ def draw_relation(relations: xr.Dataset, maps: xr.Dataset) -> Figure:
     middle.set_yticks(
         range(gain.sizes["layer"]), labels=[f"L{index}" for index in gain["layer"].values], fontsize=small
     )
-    middle.set_xticks(range(gain.sizes["head"]), labels=[f"H{index}" for index in gain["head"].values], fontsize=small)
+    heads = [f"H{index}" for index in gain["head"].values]
+    step = int(np.ceil((fonts.label_width(heads) * small + 0.04) * len(heads) / MIDDLE))
+    middle.set_xticks(range(0, len(heads), step), labels=heads[::step], fontsize=small)
     middle.tick_params(length=0, pad=2)
     middle.set_title(f"{name}: weight above that at the same distance", fontsize=theme.text_size("note"))
     column, row = list(gain["head"].values).index(head), list(gain["layer"].values).index(layer)
     middle.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, **MARK))
     scales.draw_colour_bar(bars[0], weights, "weight", (1.7, 2.0), below=True)
-    scales.draw_colour_bar(bars[1], colours, "weight above", (2.2, 2.5), below=True)
+    scales.draw_colour_bar(bars[1], colours, "weight above", (MIDDLE, 2.5), below=True)
     bars[2].set_axis_off()
     return figure
 
