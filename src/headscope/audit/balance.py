@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from headscope.audit.labelled_texts import LabelledTexts, prepare_texts
-from headscope.audit.occurrences import check_patterns, find_occurrences
+from headscope.audit.occurrences import check_ngrams, check_patterns, find_occurrences
 from headscope.audit.points import CuePoints, Floats, find_points
 from headscope.audit.words import Integers
 from headscope.core.checks import check_seed
@@ -48,7 +48,9 @@ def balance(
     """
     check_seed(seed)
     prepared = prepare_texts(data, parts)
-    found = find_occurrences(prepared.texts, prepared.groups, ngrams, check_patterns(patterns))
+    named = check_patterns(patterns)
+    check_ngrams(ngrams, named)
+    found = find_occurrences(prepared.texts, prepared.groups, ngrams, named)
     points = find_points(prepared, found, "exclusive")
     order = np.argsort(points.examples, kind="stable")
     state = _Balance(prepared, points, order, len(found.names), np.random.default_rng(seed))

@@ -58,8 +58,10 @@ def find_occurrences(
     )
 
 
-def check_ngrams(ngrams: Sequence[int], patterns: Mapping[str, str]) -> None:
+def check_ngrams(ngrams: Sequence[int] | int, patterns: Mapping[str, str]) -> None:
     """Raise InputError for numbers of words that no cue has, and where there is nothing to look for."""
+    if isinstance(ngrams, int):
+        raise InputError(f"ngrams are several numbers of words, but got {ngrams}. Give ngrams=({ngrams},).")
     if not ngrams and not patterns:
         raise InputError("There is nothing to look for: ngrams is empty and there are no patterns. Give at least one.")
     if any(not isinstance(length, int) or not 1 <= length <= MAX_LENGTH for length in ngrams):

@@ -42,7 +42,7 @@ def _sections(data: xr.Dataset, context: SectionContext) -> Sections:
         table = make_probe_table(data, task)
         n = int(table["n"].max())
         caption = f"Accuracy by {find_group_axis(data)}, with intervals over documents"
-        caption += "; p is corrected for the number of rows" if "p" in table else ""
+        caption += "; p is corrected for the number of rows, but for that of all words" if "p" in table else ""
         name, title = context.name("probe", task), f"Accuracy, {task}"
         picture = draw_part(context, data, "accuracies", name, title, n, task=task)
         rows = Table(context.name("probe", task), caption, table, n)

@@ -12,12 +12,12 @@ from headscope.core.errors import InputError
 FigureOut = Annotated[
     list[Path] | None,
     typer.Option(
-        "--out", "-o", help="Output file: a figure (.pdf .svg .png .html) or the numbers (.nc). May be repeated."
+        "--out",
+        "-o",
+        help="Output file: a figure (.pdf .svg .png .html; replaces another) or the numbers (.nc). May be repeated.",
     ),
 ]
-Force = Annotated[
-    bool, typer.Option("--force", help="Replace what exists at the path of --out; a figure is replaced anyway.")
-]
+Force = Annotated[bool, typer.Option("--force", help="Replace the result that exists at the path of --out.")]
 
 FIGURE_SUFFIXES = (".pdf", ".svg", ".png", ".html", ".nc")
 
