@@ -200,8 +200,7 @@ def test_a_broken_table_of_negations_is_an_error(content, problem, tmp_path):
         add_negated("arct:dev", path)
 
 
-@pytest.mark.parametrize("verb", [balance, cues])
-def test_a_single_number_of_words_is_asked_for_as_several(verb):
-    rows = [{"text": "good film", "label": 1}, {"text": "bad film", "label": 0}]
-    with pytest.raises(InputError, match=r"ngrams are several numbers of words, but got 1. Give ngrams=\(1,\)"):
-        verb(rows, ngrams=1)
+def test_a_single_number_of_words_needs_no_list():
+    rows = [{"text": f"good film {number}", "label": number % 2} for number in range(8)]
+    assert cues(rows, ngrams=1).equals(cues(rows, ngrams=(1,)))
+    assert balance(rows, ngrams=1) == balance(rows, ngrams=(1,))

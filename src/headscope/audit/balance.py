@@ -26,7 +26,7 @@ MARGIN = 1 - 1e-9
 def balance(
     data: Any,
     *,
-    ngrams: Sequence[int] = (1, 2),
+    ngrams: Sequence[int] | int = (1, 2),
     patterns: Mapping[str, str] | Sequence[str] = (),
     parts: str | Sequence[str] | None = None,
     seed: int = 0,
@@ -49,8 +49,7 @@ def balance(
     check_seed(seed)
     prepared = prepare_texts(data, parts)
     named = check_patterns(patterns)
-    check_ngrams(ngrams, named)
-    found = find_occurrences(prepared.texts, prepared.groups, ngrams, named)
+    found = find_occurrences(prepared.texts, prepared.groups, check_ngrams(ngrams, named), named)
     points = find_points(prepared, found, "exclusive")
     order = np.argsort(points.examples, kind="stable")
     state = _Balance(prepared, points, order, len(found.names), np.random.default_rng(seed))

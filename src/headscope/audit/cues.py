@@ -22,7 +22,7 @@ SMOOTHING = 100.0
 def cues(
     data: Any,
     *,
-    ngrams: Sequence[int] = (1, 2),
+    ngrams: Sequence[int] | int = (1, 2),
     patterns: Mapping[str, str] | Sequence[str] = (),
     variant: str = "exclusive",
     parts: str | Sequence[str] | None = None,
@@ -52,7 +52,7 @@ def cues(
     [2.0, 0.0]
     """
     checked, named = check_variant(variant), check_patterns(patterns)
-    check_ngrams(ngrams, named)
+    ngrams = check_ngrams(ngrams, named)
     _check_numbers(min_count, smoothing)
     prepared = prepare_texts(data, parts)
     if variant != "exclusive" and prepared.kind != "choice":

@@ -58,14 +58,14 @@ def find_occurrences(
     )
 
 
-def check_ngrams(ngrams: Sequence[int] | int, patterns: Mapping[str, str]) -> None:
-    """Raise InputError for numbers of words that no cue has, and where there is nothing to look for."""
-    if isinstance(ngrams, int):
-        raise InputError(f"ngrams are several numbers of words, but got {ngrams}. Give ngrams=({ngrams},).")
+def check_ngrams(ngrams: Sequence[int] | int, patterns: Mapping[str, str]) -> tuple[int, ...]:
+    """Return the numbers of words; raise InputError for those that no cue has, and for nothing to look for."""
+    ngrams = (ngrams,) if isinstance(ngrams, int) else tuple(ngrams)
     if not ngrams and not patterns:
         raise InputError("There is nothing to look for: ngrams is empty and there are no patterns. Give at least one.")
     if any(not isinstance(length, int) or not 1 <= length <= MAX_LENGTH for length in ngrams):
-        raise InputError(f"ngrams must be numbers of words from 1 to {MAX_LENGTH}, but got {tuple(ngrams)}.")
+        raise InputError(f"ngrams must be numbers of words from 1 to {MAX_LENGTH}, but got {ngrams}.")
+    return ngrams
 
 
 def check_patterns(patterns: Mapping[str, str] | Iterable[str]) -> dict[str, str]:
