@@ -48,8 +48,8 @@ from pages import (
 )
 
 from headscope.core.catalog import families
+from headscope.core.provenance import read_provenance
 from headscope.plotting.draw import draw
-from headscope.results.stamp import read_provenance
 from headscope.results.store import open_result, save
 
 DOCS = Path(__file__).parent

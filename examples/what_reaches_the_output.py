@@ -15,7 +15,8 @@ from rich.progress import track
 from rich.table import Table
 
 import headscope as hs
-from headscope.results.stamp import fingerprint, stamp
+from headscope.core.provenance import stamp
+from headscope.results.hashes import fingerprint
 
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--out", type=Path, default=Path("out/demo"), help="folder for figures and numbers")

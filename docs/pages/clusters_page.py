@@ -10,9 +10,9 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from headscope.core.prose import join_words
+from headscope.core.provenance import read_provenance
 from headscope.plotting.draw import draw
 from headscope.results.cluster import cluster
-from headscope.results.stamp import read_provenance
 from headscope.results.store import open_result
 
 DOCS = Path(__file__).parents[1]

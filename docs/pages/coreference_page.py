@@ -8,8 +8,8 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from headscope.core.prose import format_signed, join_words
+from headscope.core.provenance import read_provenance
 from headscope.plotting.draw import draw
-from headscope.results.stamp import read_provenance
 from headscope.results.store import open_result
 from headscope.studies.what_heads_look_at.paper import table_of_coreference
 

@@ -11,6 +11,7 @@ from pages.study_facts import RESULTS, StudyFacts, count_kinds, describe_holding
 
 from headscope.core.document import Document
 from headscope.core.prose import join_words
+from headscope.core.provenance import read_provenance
 from headscope.experiments.analysis.heads.disabled import count_significant
 from headscope.experiments.analysis.heads.relation_heads import find_best_head
 from headscope.experiments.analysis.models.starts import PRETRAINED, RANDOM, TUNED
@@ -18,7 +19,6 @@ from headscope.experiments.claims import JudgedClaim
 from headscope.experiments.rendering.sentences import conjugate
 from headscope.experiments.summary import list_tasks
 from headscope.experiments.thresholds import count_scaled
-from headscope.results.stamp import read_provenance
 from headscope.results.store import open_result
 from headscope.studies.dark_secrets import report
 from headscope.studies.dark_secrets.claims import CLAIMS, judge_models, name_relations

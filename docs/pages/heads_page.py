@@ -7,8 +7,8 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
+from headscope.core.provenance import read_provenance
 from headscope.plotting.draw import draw
-from headscope.results.stamp import read_provenance
 from headscope.results.store import open_result
 
 DOCS = Path(__file__).parents[1]

@@ -7,8 +7,8 @@ import xarray as xr
 from pages.effective_attention_facts import format_range
 
 from headscope.core.prose import format_signed, join_words
+from headscope.core.provenance import read_provenance
 from headscope.reporting.frames import ENDS
-from headscope.results.stamp import read_provenance
 from headscope.results.store import open_result
 
 RESULT = Path(__file__).parents[1] / "results" / "null_values.nc"

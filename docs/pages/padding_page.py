@@ -8,8 +8,8 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from headscope.core.prose import join_words
+from headscope.core.provenance import read_provenance
 from headscope.plotting import theme
-from headscope.results.stamp import read_provenance
 from headscope.results.store import open_result
 
 DOCS = Path(__file__).parents[1]

@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 from scipy.stats import fisher_exact
 
 from headscope.core.prose import join_words
+from headscope.core.provenance import read_provenance
 from headscope.patterns import CLASSES, LETTERS, NAMES
 from headscope.patterns.classify.cnn import BUNDLED, read_cnn
 from headscope.patterns.labels.labelled_maps import LabelledMaps, read_labelled_maps
@@ -24,7 +25,6 @@ from headscope.patterns.train.metrics import cohen_kappa, confusion_matrix, macr
 from headscope.patterns.train.training_set import normalized_batches, select_training_set
 from headscope.plotting import theme
 from headscope.plotting.draw import draw
-from headscope.results.stamp import read_provenance
 from headscope.results.store import open_result
 from headscope.studies.effective_attention import paper
 

@@ -12,10 +12,10 @@ from matplotlib.figure import Figure
 from pages.study_tables import to_grid
 
 from headscope.core.prose import count_noun, format_signed, join_words
+from headscope.core.provenance import read_provenance
 from headscope.plotting.draw import draw
 from headscope.results.accuracies import select_adjusted_p
 from headscope.results.probe_table import make_probe_table
-from headscope.results.stamp import read_provenance
 from headscope.results.store import open_result
 from headscope.studies.what_heads_look_at.paper import RELATIONS
 

@@ -10,6 +10,7 @@ from pages.study_facts import StudyFacts, count_kinds
 
 from headscope.core.document import Table
 from headscope.core.prose import format_signed
+from headscope.core.provenance import read_provenance
 from headscope.experiments.claims import MOOT, JudgedClaim, format_interval
 from headscope.experiments.rendering.report import THRESHOLDS, describe_origin, sample_inputs
 from headscope.experiments.rendering.sentences import describe_tests
@@ -18,7 +19,6 @@ from headscope.experiments.thresholds import draw_thresholds, threshold_table
 from headscope.plotting.verdict_grid import find_looks, verdict_grid
 from headscope.reporting.frames import ENDS
 from headscope.reporting.markdown import table_to_markdown
-from headscope.results.stamp import read_provenance
 
 
 def draw_verdicts(facts: StudyFacts, width: float = 6.9, names: Sequence[str] | None = None) -> Figure:

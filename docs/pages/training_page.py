@@ -6,7 +6,7 @@ from typing import Any
 
 import xarray as xr
 
-from headscope.results.stamp import read_provenance
+from headscope.core.provenance import read_provenance
 from headscope.results.store import open_result
 
 DOCS = Path(__file__).parents[1]

@@ -11,6 +11,7 @@ import xarray as xr
 from pages.study_facts import RESULTS
 
 from headscope.core.prose import count_noun, join_words
+from headscope.core.provenance import read_provenance
 from headscope.experiments.analysis.heads import probe_numbers, surface
 from headscope.experiments.analysis.models.networks import PRETRAINED, describe_quality
 from headscope.experiments.analysis.tokens.no_op import GROUPS, begin_sentence
@@ -18,7 +19,6 @@ from headscope.experiments.claims import HOLDS, MOOT, NOT_REPRODUCED, UNDECIDED,
 from headscope.experiments.rendering.sentences import conjugate
 from headscope.experiments.seeds import combine_seeds
 from headscope.experiments.summary import list_tasks
-from headscope.results.stamp import read_provenance
 from headscope.results.store import open_result
 from headscope.studies.what_heads_look_at.claims import NO_OP, judge_claims
 

@@ -11,6 +11,7 @@ from pages.study_tables import to_grid
 from pages.what_heads_look_at_facts import STEM, HeadFacts
 
 from headscope.core.prose import count_noun, join_words
+from headscope.core.provenance import read_provenance
 from headscope.experiments.rendering.no_op_figures import draw_no_ops
 from headscope.experiments.rendering.report import select_interval
 from headscope.experiments.rendering.surface_tables import TITLES
@@ -18,7 +19,6 @@ from headscope.experiments.summary import list_tasks
 from headscope.experiments.thresholds import draw_thresholds
 from headscope.plotting.draw import draw
 from headscope.plotting.facets import interval_facets
-from headscope.results.stamp import read_provenance
 
 DOCS = Path(__file__).parents[1]
 DEPTH = ("previous", "next", "cls", "sep", "period_comma")

@@ -13,13 +13,13 @@ from pages.what_heads_look_at_facts import STEM, HeadFacts
 
 from headscope.core.document import Document, Picture
 from headscope.core.prose import join_words
+from headscope.core.provenance import read_provenance
 from headscope.experiments.analysis.heads import probe_numbers
 from headscope.experiments.analysis.models.networks import MASKED
 from headscope.experiments.claims import FEWEST, HOLDS, MOOT, judge
 from headscope.experiments.rendering.sentences import describe_tests
 from headscope.experiments.thresholds import threshold_table
 from headscope.reporting.markdown import to_markdown
-from headscope.results.stamp import read_provenance
 from headscope.studies.what_heads_look_at import paper, report
 
 DRAWN = ("layers", "behaviour")

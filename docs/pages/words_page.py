@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from headscope.results.stamp import read_provenance
+from headscope.core.provenance import read_provenance
 from headscope.results.store import open_result
 
 DOCS = Path(__file__).parents[1]

@@ -29,13 +29,14 @@ import xarray as xr
 from commands import merge_facts, to_single  # beside this file
 
 import headscope as hs
+from headscope.core.provenance import read_provenance, stamp
 from headscope.experiments.cue_audit.answers import NETWORKS, TUNED
 from headscope.experiments.cue_audit.listed import list_cues
 from headscope.experiments.cue_audit.parts import list_parts
 from headscope.experiments.describe import describe_study
 from headscope.experiments.steps import print_progress
+from headscope.results.hashes import fingerprint_examples
 from headscope.results.npz import read_npz, write_npz
-from headscope.results.stamp import fingerprint_examples, read_provenance, stamp
 from headscope.studies.argument_cues import ArgumentCues
 from headscope.studies.argument_cues.measure import (
     describe_numbers,

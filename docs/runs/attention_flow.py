@@ -36,6 +36,7 @@ from commands import add_join, to_single  # beside this file
 import headscope as hs
 from headscope.core.lens import Lens
 from headscope.core.maps import Maps
+from headscope.core.provenance import read_provenance, stamp
 from headscope.core.tokens import ROLES
 from headscope.core.trace import Trace
 from headscope.engine.batch import check_max_length
@@ -46,8 +47,8 @@ from headscope.experiments.study import stamp_tasks
 from headscope.experiments.summary import with_interval
 from headscope.flow.graph import residual_graph
 from headscope.flow.solver import flow_map
+from headscope.results.hashes import fingerprint, fingerprint_examples
 from headscope.results.npz import read_npz, write_npz
-from headscope.results.stamp import fingerprint, fingerprint_examples, read_provenance, stamp
 from headscope.studies.attention_flow import AttentionFlow
 from headscope.studies.attention_flow.paper import INPUTS, PRONOUNS, SHOWN
 from headscope.uncertainty.intervals import wilson_interval

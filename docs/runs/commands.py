@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 
 import headscope as hs
-from headscope.results.stamp import read_provenance, stamp
+from headscope.core.provenance import read_provenance, stamp
 
 Command = Callable[[argparse.Namespace], None]
 

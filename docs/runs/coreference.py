@@ -23,9 +23,9 @@ import xarray as xr
 from commands import add_commands, call_command, make_parser, to_single  # beside this file
 
 import headscope as hs
+from headscope.core.provenance import read_provenance, stamp
 from headscope.probes.coreference import GROUPS
 from headscope.results.npz import read_npz, write_npz
-from headscope.results.stamp import read_provenance, stamp
 
 DEFAULT = "all-MiniLM-L6-v2"
 LENSES = ("raw", "effective", "norm")

@@ -25,7 +25,7 @@ from headscope.audit.words import list_words
 from headscope.core.example import Example
 from headscope.core.provenance import stamp
 from headscope.kinds.cues import count_off_chance
-from headscope.results.stamp import fingerprint_examples
+from headscope.results.hashes import fingerprint_examples
 from headscope.uncertainty.intervals import wilson_interval
 
 NEGATION = {"not or n't": r"\b(?:can)?not\b|n't\b"}

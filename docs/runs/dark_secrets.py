@@ -28,6 +28,7 @@ from commands import add_join, merge_facts, to_single  # beside this file
 from sixteen_heads import TUNING, TUNING_BY_TASK  # beside this file
 
 import headscope as hs
+from headscope.core.provenance import read_provenance, stamp
 from headscope.experiments.analysis.heads.disabled import find_best
 from headscope.experiments.analysis.heads.relation_heads import measure_relations, read_relations, show_relation
 from headscope.experiments.seeds import join_seeds
@@ -35,7 +36,6 @@ from headscope.experiments.steps import print_progress
 from headscope.experiments.study import stamp_tasks
 from headscope.experiments.tuned import TaskRun, check_runs, describe_tuning
 from headscope.results.npz import read_npz, write_npz
-from headscope.results.stamp import read_provenance, stamp
 from headscope.studies.dark_secrets import DarkSecrets
 from headscope.studies.dark_secrets.measure import measure_numbers
 from headscope.training.finetuning.folder import read_stamp

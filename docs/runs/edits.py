@@ -11,7 +11,8 @@ import xarray as xr
 from commands import make_parser  # beside this file
 
 import headscope as hs
-from headscope.results.stamp import fingerprint, stamp
+from headscope.core.provenance import stamp
+from headscope.results.hashes import fingerprint
 
 PADDING = {
     "visible": {"padding": True, "truncation": True},

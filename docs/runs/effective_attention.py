@@ -30,14 +30,15 @@ import xarray as xr
 from commands import merge_facts, to_single  # beside this file
 
 import headscope as hs
+from headscope.core.provenance import read_provenance, stamp
 from headscope.experiments.analysis.heads.pattern_shares import COUNTS, correct_patterns
 from headscope.experiments.seeds import join_seeds
 from headscope.experiments.steps import print_progress
 from headscope.experiments.study import stamp_tasks
 from headscope.experiments.tasks import read_glue
 from headscope.experiments.tuned import TaskRun, check_runs
+from headscope.results.hashes import fingerprint, fingerprint_examples
 from headscope.results.npz import read_npz, write_npz
-from headscope.results.stamp import fingerprint, fingerprint_examples, read_provenance, stamp
 from headscope.studies.effective_attention import EffectiveAttention
 from headscope.studies.effective_attention.measure import (
     BATCHES,

@@ -20,7 +20,7 @@ import xarray as xr
 from commands import run_or_join  # beside this file
 
 import headscope as hs
-from headscope.results.stamp import read_provenance, stamp
+from headscope.core.provenance import read_provenance, stamp
 
 TASKS = ("rte", "mrpc", "stsb", "sst2", "mlm")
 SETTINGS: dict[str, dict[str, Any]] = {

@@ -21,8 +21,8 @@ import xarray as xr
 from commands import add_commands, add_paths, add_run_options, call_command, make_parser  # beside this file
 
 import headscope as hs
+from headscope.core.provenance import stamp
 from headscope.measuring.checkpoint import read_checkpoint
-from headscope.results.stamp import stamp
 
 TASKS = ("RTE", "SST-2")
 LONGEST = 128

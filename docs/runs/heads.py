@@ -22,8 +22,8 @@ import xarray as xr
 from commands import run_or_join  # beside this file
 
 import headscope as hs
+from headscope.core.provenance import stamp
 from headscope.measuring.checkpoint import read_checkpoint
-from headscope.results.stamp import stamp
 
 STATISTICS = (
     "entropy",

@@ -17,10 +17,11 @@ from commands import join_models, run_or_join  # beside this file
 
 import headscope as hs
 from headscope.core.example import Example
+from headscope.core.provenance import stamp
 from headscope.experiments import summary
 from headscope.experiments.summary import average, summarise_by, with_interval
 from headscope.measuring.plan import count_tokens
-from headscope.results.stamp import fingerprint_examples, stamp
+from headscope.results.hashes import fingerprint_examples
 from headscope.uncertainty.intervals import mean_interval
 
 TASKS = {"RTE": None, "SST-2": 300}  # the number of inputs, the first ones; None: all

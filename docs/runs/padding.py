@@ -22,7 +22,8 @@ from rich.console import Console
 from rich.progress import track
 
 import headscope as hs
-from headscope.results.stamp import fingerprint, stamp
+from headscope.core.provenance import stamp
+from headscope.results.hashes import fingerprint
 
 TASKS = ("RTE", "MRPC", "QNLI", "SST-2", "STS-B")
 ATTENTIONS = {

@@ -20,7 +20,7 @@ from pathlib import Path
 import headscope as hs
 from headscope.core.errors import InputError
 from headscope.engine.progress import print_status
-from headscope.results.stamp import fingerprint_examples
+from headscope.results.hashes import fingerprint_examples
 
 HELD_OUT = {"test": 2000, "dev": 2000}
 WORDS = (2, 20)  # of a message

@@ -14,11 +14,11 @@ from pathlib import Path
 import torch
 
 import headscope as hs
+from headscope.core.provenance import read_provenance, stamp
 from headscope.patterns.classify.cnn import BUNDLED, read_cnn, write_cnn
 from headscope.patterns.labels.labelled_maps import read_labelled_maps
 from headscope.patterns.train.train import list_errors
 from headscope.patterns.train.training_set import select_training_set
-from headscope.results.stamp import read_provenance, stamp
 
 
 def main() -> None:

@@ -22,8 +22,8 @@ import xarray as xr
 from commands import add_commands, call_command, make_parser, to_single  # beside this file
 
 import headscope as hs
+from headscope.core.provenance import read_provenance, stamp
 from headscope.results.npz import read_npz, write_npz
-from headscope.results.stamp import read_provenance, stamp
 
 DEFAULT = "all-MiniLM-L6-v2"
 TREEBANKS = {"en_ewt-dev": "EWT", "en_gum-dev": "GUM"}

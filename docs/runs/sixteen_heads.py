@@ -27,12 +27,12 @@ import xarray as xr
 from commands import add_join, merge_facts, to_single  # beside this file
 
 import headscope as hs
+from headscope.core.provenance import read_provenance, stamp
 from headscope.experiments.seeds import join_seeds
 from headscope.experiments.steps import print_progress
 from headscope.experiments.study import stamp_tasks
 from headscope.experiments.tasks import read_glue
 from headscope.results.npz import read_npz, write_npz
-from headscope.results.stamp import read_provenance, stamp
 from headscope.studies.sixteen_heads import SixteenHeads
 from headscope.studies.sixteen_heads.paper import KINDS
 from headscope.studies.sixteen_heads.translation import ALL, SITES, measure_sites

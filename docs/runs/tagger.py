@@ -22,10 +22,11 @@ import numpy as np
 import xarray as xr
 
 import headscope as hs
+from headscope.core.provenance import stamp
 from headscope.data.tagging.features import END, START, Features, sentence_style
 from headscope.data.tagging.linear_model import NO_TAG, LinearTagger, Weights, read_weights, write_weights
 from headscope.data.tokenizing.words import split_words
-from headscope.results.stamp import fingerprint, stamp
+from headscope.results.hashes import fingerprint
 
 TAGS = ("ADJ", "ADP", "ADV", "AUX", "CCONJ", "DET", "INTJ", "NOUN", "NUM", "PART", "PRON", "PROPN", "PUNCT", "SCONJ",
         "SYM", "VERB", "X")  # fmt: skip

@@ -24,12 +24,13 @@ from commands import add_join, make_parser, merge_facts, to_single  # beside thi
 
 import headscope as hs
 from headscope.core.example import sample_examples
+from headscope.core.provenance import stamp
 from headscope.engine.model import Model
 from headscope.experiments.analysis.models import networks
 from headscope.experiments.tasks import read_glue
 from headscope.experiments.tuned import describe_tuning
+from headscope.results.hashes import fingerprint_examples
 from headscope.results.npz import read_npz, write_npz
-from headscope.results.stamp import fingerprint_examples, stamp
 from headscope.studies.what_heads_look_at.measure import measure_clusters, measure_surface
 
 DEFAULT = "all-MiniLM-L6-v2"

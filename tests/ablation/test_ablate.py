@@ -7,7 +7,7 @@ import torch
 import headscope as hs
 from headscope.ablation.changes import compare_scores
 from headscope.core.errors import InputError
-from headscope.results.stamp import read_provenance
+from headscope.core.provenance import read_provenance
 from headscope.training.find_task import TASKS
 from headscope.training.metrics import make_accuracy
 from headscope.uncertainty.corrections import correct_p_values

@@ -15,7 +15,7 @@ from headscope.ablation.head_importance import compute_reductions, find_site
 from headscope.core.edit import Edit
 from headscope.core.errors import InputError
 from headscope.core.example import Example
-from headscope.results.stamp import read_provenance
+from headscope.core.provenance import read_provenance
 from headscope.training.find_task import find_task_of_head
 from headscope.training.losses import compute_losses
 from headscope.training.predict import plan_batches

@@ -7,7 +7,7 @@ import headscope as hs
 from headscope.ablation.pruning_curve import _read_seeds
 from headscope.ablation.pruning_order import Head, extend_pruned, list_heads, plan_steps, rank_heads
 from headscope.core.errors import InputError, UnknownName
-from headscope.results.stamp import read_provenance
+from headscope.core.provenance import read_provenance
 from tests.ablation.test_ablate import balanced_bert, with_head
 from tests.training.data import labelled, plain
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from headscope.results.stamp import read_provenance
+from headscope.core.provenance import read_provenance
 from headscope.results.store import open_result
 from tests.cli.test_cli import headscope  # noqa: F401  (a fixture)
 from tests.heads import headed_network

@@ -3,7 +3,7 @@
 import json
 
 import headscope as hs
-from headscope.results.stamp import read_provenance
+from headscope.core.provenance import read_provenance
 from tests.cli.test_importances import folder, run  # noqa: F401  (a fixture)
 
 

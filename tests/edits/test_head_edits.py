@@ -15,6 +15,7 @@ import headscope as hs
 from headscope.core.catalog import edits as catalog
 from headscope.core.edit import Edit
 from headscope.core.errors import InputError
+from headscope.core.provenance import read_provenance
 from headscope.core.spec import to_spec
 from headscope.edits.gate_heads import GateHeads
 from headscope.edits.mean_heads import MeanHeads
@@ -23,7 +24,6 @@ from headscope.engine.capture import record
 from headscope.engine.edited import edited
 from headscope.engine.load import load
 from headscope.engine.recording.output_projection import find_projection
-from headscope.results.stamp import read_provenance
 from tests.heads import headed
 from tests.laws.test_edits import EDITABLE
 from tests.laws.test_families import inputs_of

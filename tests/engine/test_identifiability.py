@@ -8,10 +8,10 @@ import torch
 
 from headscope.core.errors import InputError, MissingExtra, NotCaptured
 from headscope.core.lens import view
+from headscope.core.provenance import read_provenance
 from headscope.core.trace import Trace
 from headscope.engine.capture import capture
 from headscope.engine.identifiability import identifiability
-from headscope.results.stamp import read_provenance
 from headscope.results.store import open_result, save
 from tests.models import text, tiny
 

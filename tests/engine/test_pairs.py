@@ -6,7 +6,7 @@ import pytest
 
 import headscope as hs
 from headscope.core.errors import InputError
-from headscope.results.stamp import read_provenance
+from headscope.core.provenance import read_provenance
 from tests.models import network, tiny, tokenizer
 
 FIRST, SECOND = "cat sat", "dog ran dog"

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from headscope.core.lens import view
+from headscope.core.provenance import read_provenance
 from headscope.engine.capture import capture
 from headscope.engine.load import load
-from headscope.results.stamp import read_provenance
 from headscope.results.store import open_result
 from headscope.statistics.row_distance import RowDistance
 from tests.batches import one_lens

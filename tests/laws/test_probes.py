@@ -7,10 +7,10 @@ import pytest
 import torch
 
 from headscope.core.catalog import probes
+from headscope.core.provenance import read_provenance
 from headscope.core.spec import to_spec
 from headscope.engine.load import load
 from headscope.measuring.probe import probe
-from headscope.results.stamp import read_provenance
 from headscope.results.store import open_result, save
 from tests.models import network, tokenizer
 from tests.probes.data import make_tree

@@ -8,9 +8,9 @@ import xarray as xr
 
 from headscope.core.catalog import studies
 from headscope.core.document import Document, Picture, Table
+from headscope.core.provenance import read_provenance
 from headscope.core.study import Study
 from headscope.reporting.latex_table import table_to_latex
-from headscope.results.stamp import read_provenance
 from tests.studies.data import found, tiny
 
 every = pytest.mark.parametrize("name", studies.names())

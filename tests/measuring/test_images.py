@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 import headscope as hs
 from headscope.cli.main import app
 from headscope.core.errors import InputError
-from headscope.results.stamp import read_provenance
+from headscope.core.provenance import read_provenance
 from headscope.results.store import open_result
 from tests.engine.recording.test_sites import clip
 from tests.engine.test_images import MODEL, picture, processor

@@ -6,7 +6,7 @@ import torch
 
 import headscope as hs
 from headscope.core.errors import InputError
-from headscope.results.stamp import read_provenance
+from headscope.core.provenance import read_provenance
 from tests.measuring.data import examples
 from tests.models import tiny
 

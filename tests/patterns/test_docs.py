@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from headscope.core.provenance import read_provenance
 from headscope.patterns import CLASSES
 from headscope.patterns.classify.cnn import BUNDLED, read_metadata
 from headscope.patterns.labels.labelled_maps import read_labelled_maps
-from headscope.results.stamp import read_provenance
 from headscope.results.store import open_result
 
 DOCS = Path(__file__).parents[2] / "docs"

@@ -13,8 +13,8 @@ from matplotlib.figure import Figure
 
 from headscope.core.document import Document, Paragraph, Picture, Section, Table
 from headscope.core.errors import InputError, OutputError, UnknownName
+from headscope.core.provenance import stamp
 from headscope.reporting.report import report
-from headscope.results.stamp import stamp
 from headscope.results.store import save
 from tests.figures.data import measured
 from tests.reporting.data import document

@@ -11,9 +11,9 @@ import xarray as xr
 
 from headscope.core import checksum
 from headscope.core.errors import InputError
+from headscope.core.provenance import stamp
 from headscope.results import isolation
 from headscope.results.netcdf import MARKER
-from headscope.results.stamp import stamp
 from headscope.results.store import open_result, save
 from tests.figures.data import measured
 

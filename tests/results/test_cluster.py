@@ -9,11 +9,11 @@ from scipy.spatial.distance import squareform
 from sklearn.metrics import silhouette_score
 
 from headscope.core.errors import InputError, MissingExtra
+from headscope.core.provenance import read_provenance
 from headscope.plotting.draw import draw
 from headscope.results.behaviour import describe_behaviour, label_behaviour
 from headscope.results.cluster import cluster, name_distance
 from headscope.results.embedding import embed_distances
-from headscope.results.stamp import read_provenance
 from headscope.results.store import open_result, save
 from tests.figures.data import head_distances
 

@@ -4,8 +4,8 @@ import xarray as xr
 from scipy import stats
 
 from headscope.core.errors import DataWarning, InputError, UnknownName
+from headscope.core.provenance import read_provenance, stamp
 from headscope.results.compare import compare
-from headscope.results.stamp import read_provenance, stamp
 from headscope.results.store import open_result, save
 from tests.figures.data import (
     ablation,

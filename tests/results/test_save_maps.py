@@ -10,8 +10,8 @@ import xarray as xr
 
 import headscope as hs
 from headscope.core.errors import InputError, OutputError
+from headscope.core.provenance import read_provenance
 from headscope.engine.fingerprint import fingerprint_model
-from headscope.results.stamp import read_provenance
 from tests.models import network, tiny, tokenizer
 
 TEXTS = ["the cat sat", "the dog ran fast over the hill"]

@@ -11,10 +11,10 @@ from matplotlib.figure import Figure
 
 from headscope.core import errors
 from headscope.core.errors import DataWarning, InputError, MissingExtra, OutputError
+from headscope.core.provenance import stamp
 from headscope.plotting import fonts
 from headscope.plotting.draw import draw
 from headscope.results import store
-from headscope.results.stamp import stamp
 from headscope.results.store import open_result, save
 from tests.figures.data import dataset, measured
 from tests.full_disk import run_python

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from headscope.results.stamp import read_provenance
+from headscope.core.provenance import read_provenance
 from headscope.results.store import open_result
 
 DOCS = Path(__file__).parents[2] / "docs"

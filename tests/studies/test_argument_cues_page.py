@@ -8,12 +8,13 @@ import pytest
 import xarray as xr
 
 import headscope as hs
+from headscope.core.provenance import read_provenance, stamp
 from headscope.experiments.cue_audit.answers import NETWORKS, TUNED
 from headscope.experiments.cue_audit.heads import compare_groups
 from headscope.experiments.cue_audit.parts import ALL
 from headscope.experiments.describe import describe_study
+from headscope.results.hashes import fingerprint_examples
 from headscope.results.npz import write_npz
-from headscope.results.stamp import fingerprint_examples, read_provenance, stamp
 from headscope.results.store import open_result
 from headscope.studies.argument_cues import ArgumentCues
 from headscope.studies.argument_cues.claims import CLAIMS

@@ -11,13 +11,13 @@ import headscope as hs
 from headscope.core.document import Paragraph, Picture, Table
 from headscope.core.errors import InputError
 from headscope.core.lens import view
+from headscope.core.provenance import read_provenance
 from headscope.engine.capture import capture
 from headscope.engine.importances import importances
 from headscope.experiments.analysis.tokens.prediction_rows import RowComparison
 from headscope.reporting.html_page import table_to_html
 from headscope.reporting.latex_table import table_to_latex
 from headscope.reporting.markdown import table_to_markdown
-from headscope.results.stamp import read_provenance
 from headscope.studies.attention_flow import claims, measure, paper
 from headscope.studies.attention_flow.report import CODE, document, report_pronouns
 from tests.studies.data import found, place, tiny

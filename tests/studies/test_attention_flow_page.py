@@ -5,10 +5,10 @@ import sys
 import pytest
 import xarray as xr
 
+from headscope.core.provenance import read_provenance, stamp
 from headscope.experiments.claims import MOOT
 from headscope.experiments.seeds import join_seeds
 from headscope.results.npz import write_npz
-from headscope.results.stamp import read_provenance, stamp
 from headscope.results.store import open_result
 from headscope.studies.attention_flow.claims import CLAIMS
 from tests.studies.data import found

@@ -7,8 +7,8 @@ import pytest
 
 from headscope.core.document import Table
 from headscope.core.errors import InputError
+from headscope.core.provenance import read_provenance
 from headscope.experiments.analysis.models.starts import MAJORITY, RANDOM, TUNED
-from headscope.results.stamp import read_provenance
 from headscope.studies.dark_secrets.claims import CLAIMS, RELATION_CLAIMS, judge_claims
 from headscope.training.score import score
 from tests.studies.data import found, place, tiny

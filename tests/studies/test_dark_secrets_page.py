@@ -3,8 +3,8 @@
 import pytest
 import xarray as xr
 
+from headscope.core.provenance import read_provenance, stamp
 from headscope.results.npz import write_npz
-from headscope.results.stamp import read_provenance, stamp
 from headscope.results.store import open_result
 from headscope.studies.dark_secrets.claims import CLAIMS, RELATION_CLAIMS
 from tests.studies.data import found

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from headscope.results.stamp import stamp
+from headscope.core.provenance import stamp
 from tests.studies.pages import DOCS, read_script
 
 NAMES = ("dispersion", "sink", "sep", "cls", "distance")

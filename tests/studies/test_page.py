@@ -11,9 +11,9 @@ import xarray as xr
 
 from headscope.core.document import Picture
 from headscope.core.errors import InputError
+from headscope.core.provenance import stamp
 from headscope.experiments.claims import REFUTED
 from headscope.results.npz import write_npz
-from headscope.results.stamp import stamp
 from headscope.studies.effective_attention.claims import CLAIMS, SINK
 from tests.studies.data import found
 from tests.studies.pages import DOCS, check_page, check_stamps, check_tables, join_runs, read_script
@@ -54,7 +54,7 @@ def facts(joined, said):
 
 
 def test_runs_are_joined_into_stamped_files(joined):
-    from headscope.results.stamp import read_provenance
+    from headscope.core.provenance import read_provenance
     from headscope.results.store import open_result
 
     names = ("tiny", "tiny_times", "tiny_maps", "bert-base-shape_cpu_times")

@@ -5,13 +5,13 @@ from pathlib import Path
 import xarray as xr
 
 from headscope.core.document import Picture
+from headscope.core.provenance import stamp
 from headscope.experiments.rendering.norms import describe_norms
 from headscope.experiments.rendering.report import describe_learned, describe_unlearned
 from headscope.experiments.rendering.sentences import describe_sizes
 from headscope.experiments.study import TaskStudy
 from headscope.experiments.tasks import read_bundled
 from headscope.plotting import theme
-from headscope.results.stamp import stamp
 from headscope.studies.effective_attention import report
 from headscope.studies.effective_attention.claims import judge_claims
 from tests.plotting.test_facets import check_filled

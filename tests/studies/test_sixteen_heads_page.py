@@ -3,8 +3,8 @@
 import pytest
 import xarray as xr
 
+from headscope.core.provenance import read_provenance, stamp
 from headscope.results.npz import write_npz
-from headscope.results.stamp import read_provenance, stamp
 from headscope.results.store import open_result
 from headscope.studies.sixteen_heads.claims import CLAIMS, TRANSLATION_CLAIMS
 from headscope.studies.sixteen_heads.translation import ALL, SITES

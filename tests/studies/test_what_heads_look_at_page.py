@@ -3,9 +3,9 @@
 import pytest
 import xarray as xr
 
+from headscope.core.provenance import read_provenance, stamp
 from headscope.experiments.analysis.models.networks import CLASSIFIER, MASKED
 from headscope.results.npz import write_npz
-from headscope.results.stamp import read_provenance, stamp
 from headscope.results.store import open_result, save
 from tests.studies.data import found
 from tests.studies.pages import DOCS, check_page, check_stamps, check_tables, join_runs, read_script

@@ -10,8 +10,8 @@ import transformers
 import headscope as hs
 from headscope.core.errors import InputError
 from headscope.core.example import Example
+from headscope.core.provenance import read_provenance
 from headscope.data.labels import match_labels, parse_labels
-from headscope.results.stamp import read_provenance
 from headscope.training.find_task import find_task
 from tests.models import network, tokenizer
 

@@ -14,7 +14,7 @@ from sklearn.metrics import f1_score
 import headscope as hs
 from headscope.core.errors import InputError
 from headscope.core.example import Example
-from headscope.results.stamp import read_provenance
+from headscope.core.provenance import read_provenance
 from tests.models import network, tiny, tokenizer
 from tests.training.data import choosing, labelled, paired, plain
 from tests.training.finetuning.test_finetune import FAST, tuned  # noqa: F401  (a fixture)

@@ -15,12 +15,12 @@ from headscope.core.edit import Edit
 from headscope.core.errors import InputError
 from headscope.core.example import example_coordinates, tabulate_examples
 from headscope.core.head_edit import HeadEdit
+from headscope.core.provenance import stamp
 from headscope.core.spec import to_spec
 from headscope.engine.edited import describe_edits, make_edit
 from headscope.engine.progress import print_status, show_progress
 from headscope.engine.pruning.pruned_config import pruned_heads
 from headscope.engine.recording.sites import find_sites
-from headscope.results.stamp import stamp
 from headscope.training.metrics import Metric
 from headscope.training.scoring import ScoringJob, prepare_scoring
 from headscope.training.task import Answers

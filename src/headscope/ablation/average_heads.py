@@ -9,12 +9,13 @@ import torch
 import xarray as xr
 from torch import Tensor
 
+from headscope.core.provenance import stamp
 from headscope.core.trace import Trace
 from headscope.engine.batch import read_inputs
 from headscope.engine.capture import stream
 from headscope.engine.model import Model
 from headscope.engine.recording.sites import find_sites
-from headscope.results.stamp import fingerprint_examples, stamp
+from headscope.results.hashes import fingerprint_examples
 
 Sums = tuple[int, list[npt.NDArray[np.float64]]]
 """The number of tokens, and for each layer the sum of what the heads wrote: `head value`."""

@@ -13,12 +13,12 @@ from headscope.core.edit import Edit
 from headscope.core.errors import InputError, unknown_name
 from headscope.core.heads import HeadSelection
 from headscope.core.prose import join_words
+from headscope.core.provenance import stamp
 from headscope.engine.edited import describe_edits, make_edits
 from headscope.engine.model import Model
 from headscope.engine.progress import show_progress
 from headscope.engine.pruning.pruned_config import pruned_heads
 from headscope.engine.recording.sites import find_sites
-from headscope.results.stamp import stamp
 from headscope.training.metrics import DRAWS, SEED
 from headscope.training.scoring import ScoringJob, prepare_scoring
 from headscope.uncertainty.bootstrap import percentile_interval, resample_counts

@@ -13,11 +13,12 @@ from headscope.ablation.head_sets import count_heads
 from headscope.ablation.pruning_order import Head, extend_pruned, list_heads, plan_steps, rank_heads, shuffle_heads
 from headscope.core.errors import InputError, unknown_name
 from headscope.core.example import Example
+from headscope.core.provenance import stamp
 from headscope.edits.zero_heads import ZeroHeads
 from headscope.engine.progress import show_progress
 from headscope.engine.pruning.pruned_config import pruned_heads
 from headscope.engine.recording.sites import find_sites
-from headscope.results.stamp import fingerprint_examples, stamp
+from headscope.results.hashes import fingerprint_examples
 from headscope.training.finetuning.job import read_examples
 from headscope.training.metrics import Metric
 from headscope.training.scoring import ScoringJob, prepare_scoring

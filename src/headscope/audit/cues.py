@@ -13,7 +13,8 @@ from headscope.audit.occurrences import check_ngrams, check_patterns, find_occur
 from headscope.audit.points import check_variant, find_points
 from headscope.core.errors import DataWarning, InputError
 from headscope.core.prose import join_words
-from headscope.results.stamp import fingerprint_examples, stamp
+from headscope.core.provenance import stamp
+from headscope.results.hashes import fingerprint_examples
 
 SMOOTHING = 100.0
 """As in the code of the paper."""

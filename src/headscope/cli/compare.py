@@ -33,8 +33,8 @@ def verb(
 
     headscope compare before.nc after.nc -o difference.nc
     """
+    from headscope.core.provenance import read_provenance
     from headscope.results.compare import compare
-    from headscope.results.stamp import read_provenance
     from headscope.results.store import open_result, refuse_existing, save
 
     refuse_existing(out, overwrite=force)

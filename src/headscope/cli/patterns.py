@@ -31,13 +31,13 @@ def train(
     headscope patterns train --labels my_labels -o my.safetensors
     """
     from headscope.core.errors import OutputError
+    from headscope.core.provenance import stamp
     from headscope.engine.progress import show_progress
     from headscope.patterns.classify.cnn import write_cnn
     from headscope.patterns.labels.labelled_maps import read_labelled_maps
     from headscope.patterns.train.evaluation import format_evaluation
     from headscope.patterns.train.train import train as train_classifier
     from headscope.patterns.train.training_set import select_training_set
-    from headscope.results.stamp import stamp
     from headscope.results.store import refuse_existing, save
 
     if out.suffix != ".safetensors":

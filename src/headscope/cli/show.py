@@ -147,7 +147,7 @@ def _select(maps: "list[hs.Maps]", layer: int | None, head: int | None) -> "xr.D
 
 def _stamp(data: "xr.Dataset", model: "hs.Model", example: "hs.Example") -> "xr.Dataset":
     from headscope.core.provenance import stamp
-    from headscope.results.stamp import fingerprint
+    from headscope.results.hashes import fingerprint
 
     facts = {"model": model.spec, "weights_hash": model.weights_hash, "n": 1}
     return stamp(

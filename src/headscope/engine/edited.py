@@ -30,7 +30,7 @@ from headscope.engine.recording.interface import (
 )
 from headscope.engine.recording.recorder import AttentionCall, repeat_value_heads
 from headscope.engine.recording.sites import find_sites
-from headscope.results.stamp import hash_file
+from headscope.results.hashes import hash_file
 
 
 def edited(model: Model, *edits: str | Edit) -> AbstractContextManager[Model]:

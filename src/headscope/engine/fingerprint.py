@@ -7,7 +7,7 @@ from typing import Any
 from weakref import ref
 
 from headscope.engine.model import Model
-from headscope.results.stamp import fingerprint, hash_configs
+from headscope.results.hashes import fingerprint, hash_configs
 from headscope.version import __version__
 
 UNCOMPARED = frozenset({

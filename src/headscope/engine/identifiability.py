@@ -4,10 +4,10 @@ import xarray as xr
 
 from headscope.core.compiled import require_compiler
 from headscope.core.errors import InputError, NotCaptured
+from headscope.core.provenance import stamp
 from headscope.core.tokens import token_labels
 from headscope.core.trace import Trace, select_labels
 from headscope.effective.identifiability import interval
-from headscope.results.stamp import stamp
 
 
 def identifiability(trace: Trace, layer: int, head: int, query: int, *, example: int = 0) -> xr.Dataset:

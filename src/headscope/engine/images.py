@@ -17,7 +17,7 @@ from headscope.core.errors import InputError
 from headscope.core.example import Example
 from headscope.core.tokens import Tokens
 from headscope.engine.model import Model
-from headscope.results.stamp import fingerprint, hash_file
+from headscope.results.hashes import fingerprint, hash_file
 
 IMAGE_COLUMN = "image"
 """The column of an example that is an image."""

@@ -10,6 +10,7 @@ import xarray as xr
 
 from headscope.core.catalog import studies
 from headscope.core.errors import InputError, OutputError
+from headscope.core.provenance import read_provenance, stamp
 from headscope.core.spec import entry_name
 from headscope.core.study import ProgressCallback, Results, Study, StudyResult, option
 from headscope.experiments.describe import describe_options, describe_study
@@ -17,8 +18,8 @@ from headscope.experiments.seeds import combine_seeds, join_seeds
 from headscope.experiments.steps import FACTS, Steps, check_facts, print_progress, write_facts
 from headscope.experiments.summary import count_inputs, list_tasks
 from headscope.results.atomic import check_name
+from headscope.results.hashes import hash_file
 from headscope.results.lock import lock_output
-from headscope.results.stamp import hash_file, read_provenance, stamp
 from headscope.results.store import refuse_existing, save
 from headscope.training.finetuning.folder import TrainingWriteError
 from headscope.training.finetuning.settings import make_training_settings

@@ -24,7 +24,7 @@ from headscope.experiments.steps import Steps, check_facts
 from headscope.experiments.tasks import TaskData, same_name
 from headscope.measuring.measure import measure
 from headscope.measuring.plan import count_tokens
-from headscope.results.stamp import fingerprint, fingerprint_columns, fingerprint_examples, hash_file
+from headscope.results.hashes import fingerprint, fingerprint_columns, fingerprint_examples, hash_file
 from headscope.training.find_task import find_task, find_task_of_head
 from headscope.training.finetuning.finetune import finetune
 from headscope.training.finetuning.folder import STAMP, list_steps

@@ -9,9 +9,9 @@ from matplotlib.ticker import MaxNLocator
 from headscope.core.errors import InputError
 from headscope.core.estimate import estimate
 from headscope.core.figure import Figure, Target
+from headscope.core.provenance import read_provenance
 from headscope.plotting import canvas, series, theme
 from headscope.results.select import stack_sets
-from headscope.results.stamp import read_provenance
 
 ROW = 0.2  # inches
 

@@ -10,10 +10,10 @@ from matplotlib.lines import Line2D
 from headscope.core.errors import InputError
 from headscope.core.estimate import estimate
 from headscope.core.figure import Figure, Target
+from headscope.core.provenance import read_provenance
 from headscope.plotting import canvas, fonts, series, theme
 from headscope.results.accuracies import select_adjusted_p
 from headscope.results.probe_table import find_group_axis, name_best_heads, select_task
-from headscope.results.stamp import read_provenance
 
 ROW, TALLEST, BARS = 0.19, 7.0, 3.2  # inches
 MAX_ROWS = 80

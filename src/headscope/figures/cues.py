@@ -12,8 +12,8 @@ from matplotlib.ticker import FuncFormatter
 
 from headscope.core.errors import InputError
 from headscope.core.figure import Figure, Target
+from headscope.core.provenance import read_provenance
 from headscope.plotting import canvas, fonts, series, theme
-from headscope.results.stamp import read_provenance
 from headscope.uncertainty.intervals import wilson_intervals
 
 LOOKS: dict[bool, dict[str, Any]] = {

@@ -7,9 +7,9 @@ import xarray as xr
 from matplotlib import figure as mpl
 
 from headscope.core.figure import Figure, Target
+from headscope.core.provenance import read_provenance
 from headscope.plotting import canvas, fonts, head_cells, heatmap, scales, theme
 from headscope.results.select import require_shown_axes, select_variable
-from headscope.results.stamp import read_provenance
 from headscope.results.summarize import format_count
 
 MAX_CELL = 0.36  # inches, by default

@@ -12,8 +12,8 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, FuncFormatter
 
 from headscope.core.figure import Figure, Target
+from headscope.core.provenance import read_provenance
 from headscope.plotting import canvas, fonts, heatmap, scales, selection, theme
-from headscope.results.stamp import read_provenance
 
 PLOT = 4.4  # inches of weights, beside the tokens
 TALL = 20  # keys; for more, the axis of weights is labelled at top and bottom

@@ -9,8 +9,8 @@ from matplotlib.lines import Line2D
 
 from headscope.core.errors import InputError
 from headscope.core.figure import Figure, Target
+from headscope.core.provenance import read_provenance
 from headscope.plotting import series, theme
-from headscope.results.stamp import read_provenance
 
 
 @dataclass(frozen=True)

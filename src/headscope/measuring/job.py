@@ -20,7 +20,7 @@ from headscope.engine.recording.sites import find_sites
 from headscope.measuring.observe import Observer, States
 from headscope.measuring.plan import BatchPlan, count_tokens, make_plan, max_cells, parse_shard
 from headscope.measuring.settings import MeasureSettings
-from headscope.results.stamp import fingerprint_columns, fingerprint_examples, fingerprint_labels
+from headscope.results.hashes import fingerprint_columns, fingerprint_examples, fingerprint_labels
 from headscope.version import __version__
 
 

@@ -13,12 +13,13 @@ from headscope.core.catalog import statistics
 from headscope.core.errors import InputError
 from headscope.core.example import example_coordinates
 from headscope.core.prose import join_words
+from headscope.core.provenance import stamp
 from headscope.core.spec import to_spec
 from headscope.core.statistic import Statistic
 from headscope.measuring.checkpoint import DAMAGED, ENVIRONMENT, Checkpoint, add_states, read_checkpoint
 from headscope.measuring.observe import States
+from headscope.results.hashes import hash_configs
 from headscope.results.resume import find_difference
-from headscope.results.stamp import hash_configs, stamp
 
 SHARD_FACTS = ENVIRONMENT | {"shard", "n", "plan"}
 """Facts that differ between shards."""

@@ -15,6 +15,7 @@ from headscope.core.errors import InputError, unknown_name
 from headscope.core.example import Example, sample_examples
 from headscope.core.lens import DEFAULT_LENS, Lens
 from headscope.core.probe import Probe
+from headscope.core.provenance import stamp
 from headscope.core.spec import to_spec
 from headscope.data.reading.read import read
 from headscope.data.tagging.tag import tag_examples
@@ -28,7 +29,7 @@ from headscope.engine.pruning.pruned_config import pruned_heads
 from headscope.engine.recording.sites import find_sites
 from headscope.measuring.word_stream import StreamSettings, make_stream
 from headscope.results.accuracies import document_name, number_documents
-from headscope.results.stamp import fingerprint_columns, fingerprint_examples, hash_configs, stamp
+from headscope.results.hashes import fingerprint_columns, fingerprint_examples, hash_configs
 
 RANDOM_WEIGHTS = "random_weights"
 """The predictor that is the same probe, fitted to the model with random weights."""

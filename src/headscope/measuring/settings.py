@@ -15,7 +15,7 @@ from headscope.core.spec import entry_name, to_spec
 from headscope.core.statistic import Statistic
 from headscope.core.target import parse_target
 from headscope.maps.per_example import PerExample
-from headscope.results.stamp import fingerprint_code, hash_file
+from headscope.results.hashes import fingerprint_code, hash_file
 
 Units = Literal["tokens", "words", "words_first"]
 COMPARED = ("site", "layers", "heads", "max_length", "pad_to", "units", "rows")

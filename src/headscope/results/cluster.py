@@ -8,11 +8,11 @@ import xarray as xr
 from headscope.core.checks import check_seed
 from headscope.core.errors import InputError
 from headscope.core.prose import join_words
+from headscope.core.provenance import read_provenance, stamp
 from headscope.core.spec import parse_spec
 from headscope.results.behaviour import label_behaviour, read_behaviour
 from headscope.results.embedding import embed_distances
 from headscope.results.select import restore_axes
-from headscope.results.stamp import read_provenance, stamp
 from headscope.uncertainty.group_distances import compare_groups
 from headscope.uncertainty.intervals import Array
 from headscope.uncertainty.paired import PERMUTATIONS

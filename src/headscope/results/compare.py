@@ -9,8 +9,8 @@ import xarray as xr
 
 from headscope.core.errors import DataWarning, InputError, unknown_name
 from headscope.core.prose import count_noun, join_words
+from headscope.core.provenance import read_provenance, stamp
 from headscope.results.select import SUFFIXES, check_same_heads, main_variables, restore_axes
-from headscope.results.stamp import read_provenance, stamp
 from headscope.results.summarize import summarize_rows
 from headscope.uncertainty.corrections import CORRECTIONS, LEVEL, correct_p_values
 from headscope.uncertainty.intervals import CONFIDENCE, t_quantile, t_test

@@ -10,13 +10,14 @@ from matplotlib.figure import Figure
 
 from headscope.core.checksum import guard_reading
 from headscope.core.errors import InputError, OutputError
+from headscope.core.provenance import read_provenance, stamp
 from headscope.plotting.combine import combine_results
 from headscope.plotting.draw import DrawableBatch
 from headscope.plotting.export import FIXED_METADATA, write_figure, write_page
 from headscope.results.atomic import REPLACE, atomic_path, check_name
 from headscope.results.examples_file import is_examples, write_examples
+from headscope.results.hashes import fingerprint_examples
 from headscope.results.netcdf import read_netcdf, write_netcdf
-from headscope.results.stamp import fingerprint_examples, read_provenance, stamp
 from headscope.results.tables import write_csv, write_parquet
 from headscope.results.zarr_folder import is_zarr, read_zarr, write_zarr
 

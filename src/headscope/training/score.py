@@ -7,8 +7,8 @@ import numpy as np
 import xarray as xr
 
 from headscope.core.example import Example, example_coordinates, tabulate_examples
+from headscope.core.provenance import stamp
 from headscope.engine.edited import describe_edits, make_edits
-from headscope.results.stamp import stamp
 from headscope.training.labels import find_majority
 from headscope.training.scoring import prepare_scoring
 from headscope.training.task import Answers, Task

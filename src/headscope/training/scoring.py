@@ -16,7 +16,7 @@ from headscope.engine.edited import edit_if_any
 from headscope.engine.images import check_reads_texts
 from headscope.engine.load import load
 from headscope.engine.model import Model, check_model
-from headscope.results.stamp import fingerprint_examples
+from headscope.results.hashes import fingerprint_examples
 from headscope.training import metrics
 from headscope.training.encode import require_padding
 from headscope.training.find_task import find_task_of_head

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from headscope.core.errors import InputError
+from headscope.core.provenance import read_provenance
 from headscope.data.tagging.features import Features, letter_case, sentence_style, shape
 from headscope.data.tagging.linear_model import LinearTagger, Weights, load_english, read_weights, write_weights
-from headscope.results.stamp import read_provenance
 from headscope.results.store import open_result
 from tests.readers.shared import DATA, real
 

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from headscope.core.errors import InputError
+from headscope.core.provenance import read_provenance
 from headscope.patterns.classify.classify import classify
 from headscope.patterns.classify.cnn import DEFAULT_SETTINGS, read_metadata, write_cnn
 from headscope.patterns.classify.normalize import normalize_maps
@@ -14,7 +15,6 @@ from headscope.patterns.train.evaluation import format_evaluation
 from headscope.patterns.train.synthetic import make_synthetic_maps
 from headscope.patterns.train.train import evaluate, train
 from headscope.patterns.train.training_set import pad_maps, select_training_set
-from headscope.results.stamp import read_provenance
 from headscope.results.store import open_result, save
 from tests.patterns.labelled_set import drop_second_pass, make_labelled_set
 

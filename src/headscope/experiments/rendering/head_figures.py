@@ -8,12 +8,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
+from headscope.core.provenance import stamp
 from headscope.experiments.analysis.heads.relation_heads import LARGER
 from headscope.experiments.summary import list_tasks
 from headscope.plotting import canvas, fonts, heatmap, scales, theme
 from headscope.plotting.draw import draw
 from headscope.plotting.head_cells import value_scale
-from headscope.results.stamp import stamp
 from headscope.uncertainty.corrections import LEVEL
 
 MIDDLE = 2.2  # inches: the width of the panel with all heads

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 
 from headscope.core.document import Paragraph, Part, Picture, Section, Table
 from headscope.core.prose import count_noun, join_words
+from headscope.core.provenance import read_provenance
 from headscope.experiments.claims import Claim, JudgedClaim
 from headscope.experiments.rendering.sentences import (
     compare_verdicts,
@@ -25,7 +26,6 @@ from headscope.experiments.summary import count_inputs, list_tasks, time_ratios
 from headscope.experiments.thresholds import draw_thresholds, threshold_table
 from headscope.plotting.facets import interval_facets
 from headscope.reporting.frames import Quantity, to_frame
-from headscope.results.stamp import read_provenance
 
 THRESHOLDS = {
     "thresholds": "How large an effect must be to count, for how many claims, why, and since when.",

@@ -6,9 +6,9 @@ import numpy as np
 import xarray as xr
 
 from headscope.core.errors import InputError
+from headscope.core.provenance import read_provenance, stamp
 from headscope.patterns import CLASSES
 from headscope.patterns.labels.labelled_maps import LabelledMaps, PatternMap
-from headscope.results.stamp import read_provenance, stamp
 
 Row = tuple[PatternMap, str, float]
 

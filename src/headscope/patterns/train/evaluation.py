@@ -8,13 +8,13 @@ import numpy as np
 import xarray as xr
 
 from headscope.core.prose import count_noun
+from headscope.core.provenance import read_provenance
 from headscope.patterns import CLASSES, NAMES
 from headscope.patterns.classify.classify import UNSURE
 from headscope.patterns.labels.labelled_maps import Array, Source
 from headscope.patterns.train import metrics
 from headscope.patterns.train.cross_validate import Predictions
 from headscope.patterns.train.training_set import TrainingSet
-from headscope.results.stamp import read_provenance
 
 PREDICTED = (*CLASSES, UNSURE)
 SHAPE = (len(CLASSES), len(PREDICTED))

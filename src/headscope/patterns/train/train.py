@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from headscope.core.provenance import stamp
 from headscope.patterns.classify.classify import CLASSIFIERS
 from headscope.patterns.classify.cnn import CnnEnsemble
 from headscope.patterns.labels.labelled_maps import Source
@@ -13,7 +14,6 @@ from headscope.patterns.train.cross_validate import cross_validate, single_threa
 from headscope.patterns.train.evaluation import PREDICTED, build_evaluation
 from headscope.patterns.train.fit import fit_networks
 from headscope.patterns.train.training_set import Progress, TrainingSet
-from headscope.results.stamp import stamp
 
 
 def train(training: TrainingSet, progress: Progress | None = None) -> tuple[CnnEnsemble, xr.Dataset]:

@@ -19,7 +19,7 @@ from headscope.patterns.classify.cnn import DEFAULT_SETTINGS, CnnSettings
 from headscope.patterns.classify.normalize import NormalizedMaps, Real, Segments, normalize_maps
 from headscope.patterns.labels.labelled_maps import Array, LabelledMaps, PatternMap, Source
 from headscope.patterns.train.folds import Fold, add_tests, split_folds
-from headscope.results.stamp import fingerprint
+from headscope.results.hashes import fingerprint
 from headscope.version import __version__
 
 MIN_LABELS = 5

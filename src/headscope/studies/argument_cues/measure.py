@@ -11,6 +11,7 @@ import xarray as xr
 
 from headscope.core.errors import DataWarning
 from headscope.core.example import Example, sample_examples
+from headscope.core.provenance import stamp
 from headscope.engine.fingerprint import fingerprint_model
 from headscope.engine.load import load
 from headscope.engine.model import Model
@@ -25,7 +26,7 @@ from headscope.experiments.describe import describe_study
 from headscope.experiments.steps import Steps
 from headscope.experiments.tuned import describe_tuning
 from headscope.reporting.frames import ENDS
-from headscope.results.stamp import fingerprint_examples, stamp
+from headscope.results.hashes import fingerprint_examples
 from headscope.studies.argument_cues.paper import PATTERNS
 from headscope.training.baselines.train import BaselineSettings
 from headscope.training.finetuning.settings import TrainingOptions, make_training_settings

@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 
 from headscope.core.document import Document, Paragraph, Part, Section
 from headscope.core.prose import count_noun, join_words
+from headscope.core.provenance import read_provenance
 from headscope.core.study import Results
 from headscope.experiments.cue_audit.answers import TUNED
 from headscope.experiments.cue_audit.cue import MIN_COUNT
@@ -20,7 +21,6 @@ from headscope.experiments.rendering.sentences import count_verdicts, verdict_nu
 from headscope.plotting.draw import draw
 from headscope.plotting.facets import heat_facets, interval_facets
 from headscope.reporting.frames import ENDS, Quantity, to_frame
-from headscope.results.stamp import read_provenance
 from headscope.studies.argument_cues import ArgumentCues, paper
 from headscope.studies.argument_cues.claims import judge_models
 

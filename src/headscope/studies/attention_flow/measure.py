@@ -15,7 +15,7 @@ from headscope.experiments.analysis.tokens.replaced_word import choose_kinds, sh
 from headscope.experiments.analysis.tokens.token_scores import measure_token_scores, split_token_scores
 from headscope.experiments.summary import summarise, with_interval
 from headscope.experiments.tuned import TaskRun, find_example, ignore_truncation
-from headscope.results.stamp import fingerprint
+from headscope.results.hashes import fingerprint
 from headscope.studies.attention_flow.claims import CONTRASTS
 from headscope.studies.attention_flow.paper import SHOWN
 from headscope.training.labels import find_majority

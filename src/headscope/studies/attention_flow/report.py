@@ -7,6 +7,7 @@ import xarray as xr
 
 from headscope.core.document import Document, Paragraph, Part, Section
 from headscope.core.prose import join_words
+from headscope.core.provenance import read_provenance
 from headscope.core.study import Results
 from headscope.experiments.analysis.tokens.masked_words import describe_agreement, draw_masked, masked_table
 from headscope.experiments.analysis.tokens.replaced_word import choose_shown, describe_replaced, draw_replaced
@@ -18,7 +19,6 @@ from headscope.experiments.summary import list_tasks
 from headscope.plotting.draw import draw
 from headscope.plotting.facets import interval_facets
 from headscope.reporting.frames import Quantity, to_frame
-from headscope.results.stamp import read_provenance
 from headscope.studies.attention_flow import AttentionFlow, claims, paper
 from headscope.studies.attention_flow.measure import GRAPHS, LENSES
 

@@ -8,6 +8,7 @@ from typing import Any
 import xarray as xr
 
 from headscope.core.example import Example
+from headscope.core.provenance import read_provenance, stamp
 from headscope.engine.fingerprint import fingerprint_model
 from headscope.engine.model import Model
 from headscope.experiments import summary
@@ -18,7 +19,7 @@ from headscope.experiments.analysis.models.starts import score_starts
 from headscope.experiments.steps import Steps
 from headscope.experiments.tuned import ABLATION_BATCH, TaskRun, ignore_truncation
 from headscope.maps.word_pairs import list_word_pairs
-from headscope.results.stamp import fingerprint, fingerprint_examples, read_provenance, stamp
+from headscope.results.hashes import fingerprint, fingerprint_examples
 from headscope.version import __version__
 
 LENSES = {"raw": "raw"}

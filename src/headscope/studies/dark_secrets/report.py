@@ -8,6 +8,7 @@ import pandas as pd
 import xarray as xr
 
 from headscope.core.document import Document, Paragraph, Part, Section
+from headscope.core.provenance import read_provenance
 from headscope.core.study import Results
 from headscope.experiments.analysis.heads.disabled import count_significant, name_best
 from headscope.experiments.analysis.heads.relation_heads import ENCODED, LARGER, find_best_head
@@ -22,7 +23,6 @@ from headscope.experiments.seeds import combine_seeds, describe_seeds
 from headscope.experiments.summary import list_tasks
 from headscope.plotting.facets import heat_facets, interval_facets, stacked_shares
 from headscope.reporting.frames import ENDS, Quantity, to_frame
-from headscope.results.stamp import read_provenance
 from headscope.studies.dark_secrets import DarkSecrets, claims, paper
 
 TEXTS, CAPTIONS = report.read_prose(__package__)

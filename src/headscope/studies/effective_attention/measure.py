@@ -16,7 +16,7 @@ from headscope.experiments.analysis.models.scores import score_edits
 from headscope.experiments.summary import select_special
 from headscope.experiments.timing import time_evaluation
 from headscope.experiments.tuned import TaskRun, find_example, ignore_truncation
-from headscope.results.stamp import fingerprint
+from headscope.results.hashes import fingerprint
 
 LENSES = {"raw": "raw", "effective": "effective", "padded": "effective:keys=padded", "paper": "effective:keys=paper"}
 NORM_LENSES = {"raw": "raw", "effective": "effective", "norm": "norm"}

@@ -7,6 +7,7 @@ import xarray as xr
 
 from headscope.core.document import Document, Paragraph, Part, Section
 from headscope.core.prose import join_words
+from headscope.core.provenance import read_provenance
 from headscope.core.study import Results
 from headscope.experiments.analysis.heads.one_head import show_head
 from headscope.experiments.claims import JudgedClaim
@@ -19,7 +20,6 @@ from headscope.experiments.summary import list_tasks
 from headscope.patterns import NAMES
 from headscope.plotting.facets import heat_facets, interval_facets, stacked_shares
 from headscope.reporting.frames import Quantity, to_frame
-from headscope.results.stamp import read_provenance
 from headscope.studies.effective_attention import claims, paper
 from headscope.studies.effective_attention.claims import LOSES, judge_claims
 

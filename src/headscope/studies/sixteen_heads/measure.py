@@ -12,13 +12,13 @@ from headscope.ablation.ablate import ablate
 from headscope.ablation.head_importance import compute_reductions, head_importance
 from headscope.ablation.pruning_curve import pruning_curve
 from headscope.core.example import Example
+from headscope.core.provenance import read_provenance
 from headscope.engine.load import load
 from headscope.engine.model import Model
 from headscope.experiments.analysis.heads import head_effects as effects
 from headscope.experiments.analysis.heads.head_effects import Ends, correlate_heads, share_of
 from headscope.experiments.summary import with_interval
 from headscope.experiments.tuned import ABLATION_BATCH, TaskRun, ignore_truncation
-from headscope.results.stamp import read_provenance
 from headscope.studies.sixteen_heads.claims import COMPARED, SMALL, enough
 from headscope.training.labels import find_majority
 from headscope.uncertainty.corrections import LEVEL

@@ -8,6 +8,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from headscope.core.document import Document, Paragraph, Part, Section
+from headscope.core.provenance import read_provenance
 from headscope.core.study import Results
 from headscope.experiments.claims import JudgedClaim
 from headscope.experiments.judging import judge_together
@@ -21,7 +22,6 @@ from headscope.plotting.draw import draw
 from headscope.plotting.facets import interval_facets
 from headscope.reporting.frames import Quantity, to_frame
 from headscope.results.accuracies import select_adjusted_p
-from headscope.results.stamp import read_provenance
 from headscope.studies.sixteen_heads import SixteenHeads, claims, paper
 from headscope.studies.sixteen_heads.translation import SITES
 

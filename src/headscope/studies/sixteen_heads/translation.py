@@ -9,12 +9,13 @@ import xarray as xr
 
 from headscope.ablation.ablate import ablate
 from headscope.core.example import sample_examples
+from headscope.core.provenance import stamp
 from headscope.data.reading.read import read
 from headscope.engine.load import load
 from headscope.engine.model import Model
 from headscope.experiments.steps import Steps
 from headscope.experiments.tuned import ABLATION_BATCH, hash_model_files, ignore_truncation
-from headscope.results.stamp import fingerprint_examples, stamp
+from headscope.results.hashes import fingerprint_examples
 from headscope.studies.sixteen_heads.measure import measure_curves, measure_heads
 from headscope.training.find_task import find_task_of_head
 

@@ -9,6 +9,7 @@ import xarray as xr
 
 from headscope.core.example import Example, sample_examples
 from headscope.core.prose import count_noun
+from headscope.core.provenance import stamp
 from headscope.core.study import ProgressCallback, Results
 from headscope.data.reading.read import read
 from headscope.engine.fingerprint import fingerprint_model
@@ -24,7 +25,7 @@ from headscope.experiments.tuned import ignore_truncation
 from headscope.measuring.measure import measure
 from headscope.measuring.probe import probe
 from headscope.results.cluster import cluster
-from headscope.results.stamp import fingerprint_examples, stamp
+from headscope.results.hashes import fingerprint_examples
 from headscope.version import __version__
 
 if TYPE_CHECKING:

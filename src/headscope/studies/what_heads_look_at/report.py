@@ -7,6 +7,7 @@ import xarray as xr
 from headscope.core import catalog
 from headscope.core.document import Document, Paragraph, Part, Section
 from headscope.core.prose import count_noun
+from headscope.core.provenance import read_provenance
 from headscope.core.study import Results
 from headscope.experiments.analysis.heads import probe_numbers, surface
 from headscope.experiments.analysis.models import networks as models
@@ -27,7 +28,6 @@ from headscope.experiments.seeds import combine_seeds, describe_seeds
 from headscope.experiments.summary import list_tasks
 from headscope.plotting.draw import draw
 from headscope.plotting.facets import interval_facets
-from headscope.results.stamp import read_provenance
 from headscope.studies.what_heads_look_at import WhatHeadsLookAt, claims, paper
 
 TEXTS, CAPTIONS = report.read_prose(__package__)

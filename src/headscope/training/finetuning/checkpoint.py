@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 from headscope.results.atomic import atomic_path, sync_tree
-from headscope.results.stamp import hash_file
+from headscope.results.hashes import hash_file
 
 MANIFEST = "checkpoint.json"
 """The file with the size and hash of every other file of a checkpoint. It is written last."""

@@ -14,7 +14,7 @@ from headscope.engine.fingerprint import fingerprint_model
 from headscope.engine.images import check_reads_texts
 from headscope.engine.load import find_family, load
 from headscope.engine.model import Model
-from headscope.results.stamp import fingerprint_examples
+from headscope.results.hashes import fingerprint_examples
 from headscope.training.encode import require_padding
 from headscope.training.find_task import continue_task, find_task
 from headscope.training.finetuning.head import build_network, seed_all

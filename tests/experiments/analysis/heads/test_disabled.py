@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from headscope.core.provenance import stamp
 from headscope.experiments.analysis.heads.disabled import (
     average_changes,
     count_significant,
@@ -11,7 +12,6 @@ from headscope.experiments.analysis.heads.disabled import (
     name_best,
     summarise_changes,
 )
-from headscope.results.stamp import stamp
 from headscope.training.metrics import DRAWS, SEED
 from headscope.uncertainty.bootstrap import resample_counts
 from headscope.uncertainty.corrections import simultaneous_factor

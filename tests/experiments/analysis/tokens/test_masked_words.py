@@ -7,6 +7,7 @@ import transformers
 
 from headscope.core.errors import InputError
 from headscope.core.example import Example
+from headscope.core.provenance import read_provenance
 from headscope.engine.load import load
 from headscope.experiments.analysis.tokens.masked_words import (
     describe_agreement,
@@ -16,7 +17,6 @@ from headscope.experiments.analysis.tokens.masked_words import (
     measure_masked,
     measure_sentences,
 )
-from headscope.results.stamp import read_provenance
 from tests.models import KINDS, tiny, tokenizer
 
 SENTENCES = {

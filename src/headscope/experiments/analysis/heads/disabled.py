@@ -8,10 +8,10 @@ import xarray as xr
 
 from headscope.ablation.ablate import ablate
 from headscope.core.example import Example
+from headscope.core.provenance import read_provenance
 from headscope.engine.model import Model
 from headscope.experiments.summary import with_interval
 from headscope.reporting.frames import ENDS
-from headscope.results.stamp import read_provenance
 from headscope.training.metrics import DRAWS, SEED, make_accuracy, make_pearson
 from headscope.uncertainty.bootstrap import percentile_interval
 from headscope.uncertainty.corrections import LEVEL, simultaneous_factor

@@ -8,9 +8,9 @@ import xarray as xr
 
 from headscope.core.document import Picture
 from headscope.core.example import Example
+from headscope.core.provenance import read_provenance
 from headscope.plotting.combine import combine_lenses
 from headscope.plotting.facets import stacked_maps
-from headscope.results.stamp import read_provenance
 
 if TYPE_CHECKING:
     from headscope.engine.model import Model

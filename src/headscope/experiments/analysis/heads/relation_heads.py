@@ -12,6 +12,7 @@ import xarray as xr
 from headscope.core.errors import InputError
 from headscope.core.example import Example, sample_examples
 from headscope.core.lens import view
+from headscope.core.provenance import stamp
 from headscope.data.bundled.files import bundled_file
 from headscope.data.reading.read import read
 from headscope.engine.capture import capture
@@ -22,7 +23,7 @@ from headscope.maps.word_pairs import has_name, list_word_pairs
 from headscope.maps.words import to_words
 from headscope.measuring.measure import measure
 from headscope.reporting.frames import ENDS
-from headscope.results.stamp import fingerprint_examples, stamp
+from headscope.results.hashes import fingerprint_examples
 from headscope.statistics.relations import Relations
 from headscope.uncertainty.corrections import correct_p_values, simultaneous_factor
 from headscope.uncertainty.intervals import t_test

@@ -8,13 +8,13 @@ import numpy as np
 import xarray as xr
 
 from headscope.ablation.changes import compare_scores
+from headscope.core.provenance import read_provenance
 from headscope.engine.load import load, silence_transformers
 from headscope.engine.model import Model
 from headscope.experiments.analysis.heads.disabled import METRICS
 from headscope.experiments.summary import with_interval
 from headscope.experiments.tuned import TaskRun
 from headscope.reporting.frames import ENDS
-from headscope.results.stamp import read_provenance
 from headscope.training.finetuning.job import prepare_training
 from headscope.training.finetuning.settings import make_training_settings
 from headscope.training.labels import find_majority

@@ -14,6 +14,7 @@ from headscope.core.errors import InputError
 from headscope.core.example import Example
 from headscope.core.lens import view
 from headscope.core.prose import join_words
+from headscope.core.provenance import stamp
 from headscope.core.tokens import ROLES, Tokens
 from headscope.core.trace import Trace
 from headscope.engine.capture import stream
@@ -21,7 +22,7 @@ from headscope.engine.load import load
 from headscope.engine.model import Model
 from headscope.experiments.analysis.tokens.prediction_rows import KEPT, average_heads
 from headscope.plotting.facets import interval_facets
-from headscope.results.stamp import fingerprint_examples, stamp
+from headscope.results.hashes import fingerprint_examples
 from headscope.training.find_task import find_task_of_head
 
 MASK = "{mask}"

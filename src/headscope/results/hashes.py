@@ -8,8 +8,6 @@ from types import CodeType
 from typing import Any
 
 from headscope.core.example import Example
-from headscope.core.provenance import read_provenance as read_provenance
-from headscope.core.provenance import stamp as stamp
 
 
 def fingerprint(texts: Iterable[str]) -> str:
