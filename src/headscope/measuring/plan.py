@@ -18,7 +18,7 @@ from headscope.data.tokenizing.shorten import COUNTED, shorten_examples
 from headscope.engine.batch import check_max_length
 from headscope.engine.images import count_patches, reads_images
 from headscope.engine.model import Model
-from headscope.results import stamp
+from headscope.results import hashes
 
 TOKENS = {"cpu": 4096, "cuda": 16384}
 """Tokens of a batch by device, padding included. Larger batches are not faster."""
@@ -46,7 +46,7 @@ class BatchPlan:
     @property
     def fingerprint(self) -> str:
         """A hash of the batches and their order."""
-        return stamp.fingerprint(" ".join(map(str, batch)) for batch in self.batches)
+        return hashes.fingerprint(" ".join(map(str, batch)) for batch in self.batches)
 
 
 def make_plan(
