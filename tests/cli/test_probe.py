@@ -29,7 +29,7 @@ def test_relations_are_printed_and_the_result_is_saved_and_drawn(folder, treeban
     out = run("probe", treebank, "--model", folder, *options, "-o", wanted[0], "-o", wanted[1])
     header, first = (next(line for line in out.splitlines() if line.startswith(word)) for word in ("relation", "all"))
     assert {"best", "n", "head"} <= set(header.split())
-    assert first.split()[1].startswith("L")
+    assert first.split()[2].startswith("L")
     text = " ".join(out.split())
     assert "on 4 documents" in text
     assert "right branching 0." in text

@@ -8,6 +8,7 @@ from headscope.core.kind import find_kind
 from headscope.plotting.draw import draw
 from headscope.reporting.report import report
 from headscope.results.select import stack_sets
+from headscope.results.store import save
 from tests.figures.data import ablation, dataset
 
 
@@ -57,3 +58,9 @@ def test_a_report_shows_the_figure_and_the_largest_changes(tmp_path):
     largest = stack_sets(data)
     name = str(largest["set"].values[np.abs(largest["change"].values).argmax()])
     assert page.index(name, page.index("Changes of accuracy, with paired intervals")) > 0
+
+
+@pytest.mark.parametrize("layers", [1, 2])
+def test_the_heads_of_a_tiny_model_have_room(layers, tmp_path):
+    data = ablation("layer", "head").isel(layer=slice(layers))
+    save(draw(data), tmp_path / "heads.pdf")  # a layout without room would be a warning

@@ -94,7 +94,7 @@ def _overview(data: xr.Dataset, context: SectionContext) -> Table | None:
     caption = "Mean over heads, and the heads with the lowest and highest value"
     caption += f". With further axes: {join_words(further)}" if further else ""
     frame = pd.DataFrame(rows).set_index("statistic")
-    frame = frame if list(data.coords.get("lens", [""])) != [""] else frame.drop(columns="lens")
+    frame = frame if set(frame["lens"]) != {""} else frame.drop(columns="lens")
     return Table(context.name("overview"), caption, frame, counts[0] if len(set(counts)) == 1 else "")
 
 

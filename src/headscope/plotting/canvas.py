@@ -19,6 +19,7 @@ from headscope.plotting import fonts, theme
 SCREEN_DPI = 96
 EDGE = 0.04  # inches between a title and the edge of a figure, and between the numbers of an axis
 TOLERANCE = 0.01  # inches that a box of text may reach beyond a figure: it is larger than its letters
+STEP = 0.4  # inches by which a figure grows whose axes have no room at all
 MAX_ROUNDS = 6  # of a layout; most figures need two or three
 
 
@@ -81,11 +82,13 @@ def _measure_excess(figure: Figure) -> tuple[float, float]:
     """Lay out a figure and return the width and height in inches that it lacks for its texts."""
     engine = figure.get_layout_engine()
     assert engine is not None  # new_figure sets it
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "constrained_layout not applied")  # there was no room; there will be
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
         engine.execute(figure)
     box, (width, height) = figure.get_tightbbox(), figure.get_size_inches()
-    return 2 * max(-box.x0, box.x1 - width), 2 * max(-box.y0, box.y1 - height)  # axes stay in the middle
+    least = STEP if any("not applied" in str(warning.message) for warning in caught) else 0.0  # axes had no room
+    excess = max(-box.x0, box.x1 - width), max(-box.y0, box.y1 - height)
+    return max(least, 2 * excess[0]), max(least, 2 * excess[1])  # axes stay in the middle
 
 
 def _thin_ticks(ax: Axes) -> None:
