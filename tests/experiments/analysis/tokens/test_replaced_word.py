@@ -65,7 +65,7 @@ def test_the_word_that_lowers_the_probability_most_is_replaced(model):
 def test_a_kind_without_examples_is_empty(model):
     shown = show_replaced(model, {"wrong": examples()[:1]}, LENSES, max_length=None)
     assert [str(name) for name in shown["id"].values] == ["", "0", ""]
-    assert len(draw_replaced(shown.sel(shown="wrong")).axes) == 4  # two versions of two lenses
+    assert len(draw_replaced(shown.sel(shown="wrong")).axes) == 5  # two versions of two lenses, and the color bar
 
 
 def test_of_several_seeds_the_first_with_an_example_is_shown():
