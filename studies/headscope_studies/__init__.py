@@ -1,0 +1,1 @@
+"""Published studies of attention, one package each; `headscope study` finds them by an entry point."""
