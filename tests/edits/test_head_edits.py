@@ -22,7 +22,7 @@ from headscope.edits.mean_heads import MeanHeads
 from headscope.edits.resample_heads import ResampleHeads, choose_donors
 from headscope.engine.capture import record
 from headscope.engine.edited import edited
-from headscope.engine.load import load
+from headscope.engine.load import find_family, load
 from headscope.engine.recording.output_projection import find_projection
 from tests.heads import headed
 from tests.laws.test_edits import EDITABLE
@@ -30,7 +30,7 @@ from tests.laws.test_families import inputs_of
 from tests.models import SITES, TEXT_TO_TEXT, batch, network, sites, text, tiny, tokenizer
 
 PLACES = [(kind, site) for kind in EDITABLE for site in sites(kind)]
-INTERFACE = [kind for kind in EDITABLE if tiny(kind).family.hooks is None]
+INTERFACE = [kind for kind in EDITABLE if find_family(kind).hooks is None]
 CLOSE = {"atol": 1e-4, "rtol": 1e-3}  # float32 through layers whose weights are large
 
 

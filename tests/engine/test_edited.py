@@ -19,7 +19,7 @@ from headscope.edits.effective_attention import EffectiveAttention
 from headscope.engine.batch import make_batches
 from headscope.engine.capture import capture
 from headscope.engine.edited import edited, make_edit
-from headscope.engine.load import load
+from headscope.engine.load import find_family, load
 from headscope.engine.model import check_model
 from tests.laws.test_families import inputs_of
 from tests.models import KINDS, TEXT_TO_TEXT, VOCAB, batch, network, text, tiny, tokenizer
@@ -168,7 +168,7 @@ def test_a_trace_of_an_edited_model_holds_attention_and_its_own_output():
     assert view(trace, "effective").diagnostics["residual"].max() <= 1e-5
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if tiny(kind).family.hooks is None])
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if find_family(kind).hooks is None])
 def test_layers_count_from_zero_at_every_site_and_in_every_pass(kind):
     noting, tensors = Noting(), inputs_of(kind).tensors
     with torch.no_grad(), edited(tiny(kind), noting) as changed:

@@ -12,12 +12,12 @@ from headscope.core.lens import view
 from headscope.data.reading.read import read_texts
 from headscope.engine.batch import inputs_from_tensors, make_batches
 from headscope.engine.capture import capture, record
-from headscope.engine.load import load
+from headscope.engine.load import find_family, load
 from headscope.engine.recording.output_projection import find_projection
 from tests.models import KINDS, batch, network, sites, tiny
 
 PLACES = [(kind, site) for kind in KINDS for site in sites(kind)]
-DESCRIBED = [(kind, site) for kind, site in PLACES if tiny(kind).family.kinds]
+DESCRIBED = [(kind, site) for kind, site in PLACES if find_family(kind).kinds]
 
 
 def inputs_of(kind):

@@ -11,12 +11,12 @@ import headscope.families
 from headscope.core.errors import CaptureError, DataWarning
 from headscope.core.family import Family, Hooks
 from headscope.engine.capture import capture, record_calls
-from headscope.engine.load import load
+from headscope.engine.load import find_family, load
 from headscope.engine.model import Model
 from headscope.engine.recording.recorder import check_recording
 from tests.models import KINDS, SIZE, SMALL, batch, network, text, tiny, tokenizer
 
-HEARD = [kind for kind in KINDS if tiny(kind).family.hooks]
+HEARD = [kind for kind in KINDS if find_family(kind).hooks]
 PUT_ON = ("_forward_hooks", "_forward_pre_hooks", "_forward_hooks_with_kwargs", "_forward_pre_hooks_with_kwargs")
 REMBERT = '''"""RemBERT."""
 
