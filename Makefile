@@ -7,9 +7,9 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export HF_HUB_DISABLE_TELEMETRY := 1
 
 # threads that wait for one another sleep: when they spin, two processes on the same cores slow each other down tenfold
-test check static doctests soak: export OMP_WAIT_POLICY := PASSIVE
+quick test check static doctests soak: export OMP_WAIT_POLICY := PASSIVE
 
-.PHONY: demo reports test check static doctests browser bench soak clean
+.PHONY: demo reports quick test check static doctests browser bench soak clean
 
 demo: .venv/ready        ## the study of effective attention on the small default and a bundled task, with its report
 	$(BIN)/headscope study effective-attention --out out/demo
@@ -19,6 +19,11 @@ reports: .venv/ready     ## the HTML reports of all studies from the results in 
 
 test: check browser      ## everything that must hold
 	$(BIN)/python -m pytest -n 2 --dist worksteal --durations=8
+
+quick: .venv/ready       ## in a minute: format, lint, core, and the laws on two models
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m quick tests/core tests/laws tests/maps tests/uncertainty
 
 check: .venv/ready       ## static and quick, side by side
 	$(MAKE) --no-print-directory --jobs 2 static doctests

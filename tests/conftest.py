@@ -19,6 +19,7 @@ import pytest
 import torch
 
 from tests.environment import find_damage
+from tests.tiers import COLLECTED, is_quick
 
 torch.set_num_threads(int(os.environ.get("HEADSCOPE_TEST_THREADS", "1")))  # tests run in two processes on two cores
 
@@ -30,6 +31,14 @@ if find_spec("hypothesis"):  # how long an example takes says nothing about the 
     settings.load_profile("any machine")
 
 STARTED = time.time()
+
+
+def pytest_collection_modifyitems(config, items):
+    """Mark the tests of `make quick`, and remember those of all tiers."""
+    config.stash[COLLECTED] = list(items)
+    for item in items:
+        if is_quick(item):
+            item.add_marker("quick")
 
 
 @pytest.hookimpl(trylast=True)

@@ -1,0 +1,54 @@
+"""Which tests run when: the tiers quick, test and soak of the Makefile."""
+
+from collections.abc import Sequence
+from itertools import product
+from typing import Any
+
+import pytest
+
+from tests.models import KINDS
+
+COLLECTED = pytest.StashKey[list[pytest.Item]]()
+QUICK_FOLDERS = ("tests/core", "tests/laws", "tests/maps", "tests/uncertainty")
+QUICK_MODELS = ("bert", "llama")  # an encoder with padding, and a decoder whose heads share keys
+GUARDS = {
+    "tests/engine/recording/test_zoo.py::test_no_type_is_captured_wrongly_without_a_word":
+        "tests/engine/recording/test_zoo.py::test_a_sample_of_types_is_captured_right_or_said_why_not",
+    "tests/experiments/test_kill.py::test_a_study_with_a_fine_tuned_model_killed_at_any_write_ends_with_the_same_numbers":
+        "tests/experiments/test_kill.py::test_a_study_killed_at_any_write_is_resumed",
+    "tests/results/test_fuzz.py::test_thousands_of_damaged_files_end_in_one_sentence":
+        "tests/results/test_fuzz.py::test_a_damaged_file_ends_in_one_sentence",
+    "tests/test_rounding.py::test_numerical_tests_pass_under_other_rounding":
+        "tests/laws/test_lenses.py::test_a_lens_equals_its_oracle",
+}  # fmt: skip
+"""What `make test` runs in place of a test that only `make soak` runs."""
+
+
+def is_quick(item: pytest.Item) -> bool:
+    """Whether `make quick` runs a test: in one of its folders, and of no tiny model but its two."""
+    if item.get_closest_marker("soak") or folder_of(item) not in QUICK_FOLDERS:
+        return False
+    kind = item.callspec.params.get("kind") if hasattr(item, "callspec") else None
+    return kind not in KINDS or kind in QUICK_MODELS
+
+
+def folder_of(item: pytest.Item) -> str:
+    """Return the folder of a test and the one above, as tests/core."""
+    return "/".join(item.nodeid.split("/")[:2])
+
+
+def spread(*lists: Sequence[Any]) -> list[Any]:
+    """Return all combinations of values, for `parametrize`; most of them are marked soak.
+
+    `make test` runs as many as the longest list is long: every value occurs, and those of the shorter lists take turns.
+    """
+    turns = range(max(map(len, lists)))
+    kept = {tuple(turn % len(values) for values in lists) for turn in turns}
+    places = product(*(range(len(values)) for values in lists))
+    return [
+        pytest.param(
+            *(values[index] for values, index in zip(lists, place, strict=True)),
+            marks=() if place in kept else pytest.mark.soak,
+        )
+        for place in places
+    ]
