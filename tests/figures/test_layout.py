@@ -39,6 +39,7 @@ from tests.figures.data import (
 )
 from tests.figures.layout import find_faults, frame_of, overlap, record_texts
 from tests.figures.test_laws import SEVERAL_PANELS
+from tests.tiers import spread
 
 COLUMN, PAGE = 3.3, 6.9  # inches
 HEADS = {12: (2, 4), 60: (12, 12), 128: (24, 16)}  # layers and heads of measured results
@@ -119,9 +120,7 @@ def make_image(side: int):
     return data.assign_coords(key_row=("key", rows), key_column=("key", columns))
 
 
-@pytest.mark.parametrize("tokens", HEADS)
-@pytest.mark.parametrize("width", [COLUMN, PAGE])
-@pytest.mark.parametrize("name", figures.names())
+@pytest.mark.parametrize(("name", "width", "tokens"), spread(figures.names(), [COLUMN, PAGE], list(HEADS)))
 def test_a_figure_of_a_given_width_is_readable(name, width, tokens):
     drawn = draw(make_data(name, tokens), name, size=width)
     assert find_faults(drawn) == []
@@ -154,9 +153,10 @@ def test_a_grid_of_coloured_heads_is_readable(options, width):
     assert find_faults(draw(data, "head_grid", size=width, **options)) == []
 
 
-@pytest.mark.parametrize("width", [COLUMN, PAGE])
-@pytest.mark.parametrize("kind", ["edges", "capacities"])
-@pytest.mark.parametrize("ends", [{}, {"query": 7}, {"key": 4}, {"query": 7, "key": 4}])
+ENDS = [{}, {"query": 7}, {"key": 4}, {"query": 7, "key": 4}]
+
+
+@pytest.mark.parametrize(("ends", "kind", "width"), spread(ENDS, ["edges", "capacities"], [PAGE, COLUMN]))
 def test_a_graph_of_12_layers_and_30_tokens_is_readable(ends, kind, width):
     data = add_graph(make_maps(30, layers=12, heads=1), kind)
     assert find_faults(draw(data, "layered", size=width, **ends)) == []
@@ -255,19 +255,16 @@ AT_DEFAULT_SIZE = {
 }
 
 
-@pytest.mark.parametrize("kind", [None, "pdf", "svg"])
-@pytest.mark.parametrize("case", AT_DEFAULT_SIZE)
+@pytest.mark.parametrize(("case", "kind"), spread(list(AT_DEFAULT_SIZE), [None, "pdf", "svg"]))
 def test_a_figure_at_its_default_size_is_not_cut(case, kind):
     assert find_faults(AT_DEFAULT_SIZE[case](), kind) == []
 
 
-@pytest.mark.parametrize("tokens", [12, 60])
-@pytest.mark.parametrize("name", figures.names())
+@pytest.mark.parametrize(("name", "tokens"), spread(figures.names(), [12, 60]))
 def test_every_figure_at_its_default_size_is_readable(name, tokens):
     assert find_faults(draw(make_data(name, tokens), name)) == []
 
 
-@pytest.mark.parametrize("kind", ["png", "pdf", "svg"])
-@pytest.mark.parametrize("name", figures.names())
+@pytest.mark.parametrize(("name", "kind"), spread(figures.names(), ["png", "pdf", "svg"]))
 def test_every_figure_is_readable_in_the_file_that_is_saved(name, kind):
     assert find_faults(draw(make_data(name, 12), name), kind) == []
