@@ -1,11 +1,12 @@
-"""The shell command; each verb is one file in this folder."""
+"""The shell command; each verb is one file in this folder, or comes from another package by an entry point."""
 
 import os
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial, wraps
 from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
 from typing import Annotated, Any
 
 import typer
@@ -13,7 +14,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from headscope.cli.shared.shell_words import option_flags, to_shell_words
-from headscope.core.errors import DataWarning, HeadscopeError, InputError, OutputError
+from headscope.core.errors import DataWarning, HeadscopeError, InputError, MissingExtra, OutputError, first_line
 from headscope.version import __version__
 
 PANELS = {
@@ -29,8 +30,21 @@ PANELS = {
 """Verbs by what people want, as the help shows them."""
 
 VERBS = tuple(verb for verbs in PANELS.values() for verb in verbs)
+COMMANDS = "headscope.commands"
+"""The group of entry points by which other packages add verbs."""
+
 GROUPS = {"patterns": "Measure"}
 """Verbs that have subcommands, and their panels."""
+
+EXTRAS: dict[str, str] = {}
+"""Verbs of other packages that an extra of headscope installs."""
+
+ANY_ARGUMENTS: dict[str, Any] = {
+    "add_help_option": False,
+    "context_settings": {"allow_extra_args": True, "ignore_unknown_options": True},
+    "rich_help_panel": "Other packages",
+}
+"""Settings of a verb that only says why it cannot run."""
 
 INTERRUPTED = 130
 """Exit code after Ctrl-C, as shells have it."""
@@ -107,6 +121,64 @@ def _print_warning(
         default(message, category, *rest)
 
 
+def add_commands(shell: typer.Typer, points: Iterable[EntryPoint]) -> None:
+    """Add the verbs of other packages to the shell: a function is a verb, a typer.Typer a verb with subcommands.
+
+    One that cannot be loaded, or that an extra would install, says so when it is called.
+
+    Parameters
+    ----------
+    shell
+        What the verbs are added to.
+    points
+        The entry points of the group "headscope.commands", each with the name of its verb.
+    """
+    commands: dict[str, Any] = {name: _name_extra(name, extra) for name, extra in EXTRAS.items()}
+    commands |= {point.name: _load_command(point) for point in points if point.name not in VERBS}
+    for name, command in sorted(commands.items()):
+        if isinstance(command, typer.Typer):
+            _report_errors_of(command)
+            shell.add_typer(command, name=name)
+        elif isinstance(command, InputError):
+            shell.command(name, help=escape(str(command)), **ANY_ARGUMENTS)(report_errors(partial(_raise, command)))
+        else:
+            shell.command(name)(report_errors(command))
+
+
+def _load_command(point: EntryPoint) -> Any:
+    """Return the function or the typer.Typer of an entry point, or an InputError that says why there is none."""
+    try:
+        command = point.load()
+    except Exception as error:  # whatever another package raises, the other verbs work
+        return InputError(
+            f"The verb '{point.name}' of another package cannot be loaded: {first_line(error)}. "
+            "Install that package again, or remove it."
+        )
+    if callable(command):
+        return command
+    return InputError(
+        f"The entry point '{point.name}' of the group '{COMMANDS}' must name a function or a typer.Typer, but "
+        f"{point.value} is {command!r}."
+    )
+
+
+def _name_extra(verb: str, extra: str) -> MissingExtra:
+    return MissingExtra(f"The verb '{verb}' is in another package. Install it with: pip install 'headscope[{extra}]'")
+
+
+def _raise(error: InputError) -> None:
+    raise error
+
+
+def _report_errors_of(group: typer.Typer) -> None:
+    """Let every subcommand report its errors as verbs do."""
+    for command in group.registered_commands:
+        command.callback = report_errors(command.callback) if command.callback else None
+    for subgroup in group.registered_groups:
+        if subgroup.typer_instance:
+            _report_errors_of(subgroup.typer_instance)
+
+
 for _panel, _verbs in PANELS.items():
     for _verb in _verbs:
         _module = import_module(f"headscope.cli.{_verb}")
@@ -120,3 +192,5 @@ for _group, _panel in GROUPS.items():
     for _name, _subcommand in _module.VERBS.items():
         _subcommands.command(_name)(report_errors(_subcommand))
     app.add_typer(_subcommands, name=_group, rich_help_panel=_panel)
+
+add_commands(app, list(entry_points(group=COMMANDS)))
