@@ -34,7 +34,6 @@ from pages import (
     heads_page,
     note_page,
     padding_page,
-    patterns_page,
     performance_page,
     probes_page,
     pruning_page,
@@ -51,6 +50,7 @@ from headscope.core.catalog import families
 from headscope.core.provenance import read_provenance
 from headscope.plotting.draw import draw
 from headscope.results.store import open_result, save
+from headscope_patterns.pages import patterns_page
 
 DOCS = Path(__file__).parent
 

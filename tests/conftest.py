@@ -13,7 +13,7 @@ os.environ["HEADSCOPE_CACHE"] = tempfile.mkdtemp(prefix="headscope-")  # not the
 from jaxtyping import install_import_hook
 
 if find_spec("beartype") and "HEADSCOPE_TEST_PLAIN" not in os.environ:  # a development dependency
-    install_import_hook(["headscope", "headscope_studies"], "beartype.beartype")
+    install_import_hook(["headscope", "headscope_studies", "headscope_patterns"], "beartype.beartype")
 
 import pytest
 import torch

@@ -207,7 +207,7 @@ def test_both_sides_of_the_signed_scale_darken_alike_in_grey_print():
 
 def test_figures_and_results_leave_torch_and_pyplot_unloaded():
     results = ("store", "compare", "tables", "select", "summarize")
-    modules = [f"headscope.figures.{name}" for name in figures.names()]
+    modules = [figure.__module__ for figure in figures]
     modules += [f"headscope.results.{name}" for name in results]
     modules += [f"headscope.plotting.{name}" for name in ("draw", "theme", "heatmap", "selection", "canvas", "fonts")]
     code = f"import sys, {', '.join(modules)}; print({{'torch', 'matplotlib.pyplot'}} & set(sys.modules))"

@@ -69,8 +69,6 @@ def test_several_maps_can_be_compared():
         (measured(), (), "heads:variable=entropy"),
         (measured(), ("colour",), "head_grid"),
         (xr.Dataset({"least_row": 0}), (), "identifiability"),
-        (xr.Dataset({"confusion": 0}), (), "confusion"),
-        (xr.Dataset({"weights": ("map", [0])}), (), "typical_maps"),
     ],
 )
 def test_without_a_name_the_data_decide_the_figure(data, options, figure):

@@ -50,18 +50,6 @@ def test_a_real_measurement_has_a_section_for_each_statistic(small):
     assert "Mean entropy of a head's rows" in paragraph_text(document)
 
 
-def test_typical_maps_of_pattern_classes_are_drawn_and_listed():
-    maps = {"map": ["m1", "m2"], "label": ("map", ["vertical", "block"]), "confidence": ("map", [0.9, 0.8])}
-    weights = np.full((2, 5, 5), 0.2)
-    weights[1, 4:] = weights[1, :, 4:] = np.nan  # padding
-    data = xr.Dataset({"weights": (("map", "query", "key"), weights)}, {**maps, "source": ("map", ["L0H1", "L1H0"])})
-    document = build_document({"typical": stamp(data, command="headscope patterns typical")})
-    assert (document.title, document.lead) == ("Typical attention maps", "2 labelled maps, typical of their classes.")
-    assert set(parts(document, Picture)) == {"typical_maps"}
-    assert parts(document, Table)["typical"].frame.loc["m2"].tolist() == ["block", 0.8, "L1H0"]
-    assert "kovaleva2019" in document.references
-
-
 def test_layers_are_means_over_heads_with_the_interval_of_examples(small):
     table = parts(build_document({"small": small[[name for name in small if name.startswith("entropy")]]}), Table)[
         "entropy"

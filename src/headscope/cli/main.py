@@ -33,10 +33,7 @@ VERBS = tuple(verb for verbs in PANELS.values() for verb in verbs)
 COMMANDS = "headscope.commands"
 """The group of entry points by which other packages add verbs."""
 
-GROUPS = {"patterns": "Measure"}
-"""Verbs that have subcommands, and their panels."""
-
-EXTRAS: dict[str, str] = {}
+EXTRAS = {"patterns": "studies"}
 """Verbs of other packages that an extra of headscope installs."""
 
 ANY_ARGUMENTS: dict[str, Any] = {
@@ -184,13 +181,5 @@ for _panel, _verbs in PANELS.items():
         _module = import_module(f"headscope.cli.{_verb}")
         _settings = {"rich_help_panel": _panel, **getattr(_module, "SETTINGS", {})}
         app.command(_verb.replace("_", "-"), **_settings)(report_errors(_module.verb))
-
-for _group, _panel in GROUPS.items():
-    _module = import_module(f"headscope.cli.{_group}")
-    _help = (_module.__doc__ or "").partition(": ")[2]
-    _subcommands = typer.Typer(no_args_is_help=True, help=_help[:1].upper() + _help[1:])
-    for _name, _subcommand in _module.VERBS.items():
-        _subcommands.command(_name)(report_errors(_subcommand))
-    app.add_typer(_subcommands, name=_group, rich_help_panel=_panel)
 
 add_commands(app, list(entry_points(group=COMMANDS)))

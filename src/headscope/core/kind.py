@@ -74,8 +74,8 @@ def find_kind(data: "xr.Dataset") -> Kind:
     """Return the kind that a result is stamped with; for a file from elsewhere, the first kind that it fits.
 
     >>> import xarray as xr
-    >>> type(find_kind(xr.Dataset({"confusion": 0}))).__name__
-    'Evaluation'
+    >>> type(find_kind(xr.Dataset({"least_row": 0}))).__name__
+    'Identifiability'
     """
     known = _make_kinds()
     stamped = known.get(str(read_provenance(data).get("kind")))

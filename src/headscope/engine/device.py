@@ -1,5 +1,7 @@
-"""Devices that models run on."""
+"""Devices that models run on, and the threads of torch."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -38,3 +40,14 @@ def _can_allocate(device: torch.device) -> bool:
     except (RuntimeError, NotImplementedError, AssertionError):
         return False
     return True
+
+
+@contextmanager
+def single_thread() -> Iterator[None]:
+    """Run torch on one thread in this block."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

@@ -17,9 +17,9 @@ from headscope.core.lens import view
 from headscope.core.trace import Trace
 from headscope.engine.batch import make_batches
 from headscope.engine.capture import capture_batch, make_request
+from headscope.engine.device import single_thread
 from headscope.engine.edited import edited
 from headscope.engine.model import Model
-from headscope.patterns.train.cross_validate import single_thread
 
 Clock = Callable[[], float]
 TURNS, SLOW_TURNS = 9, 3

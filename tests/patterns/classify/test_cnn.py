@@ -14,8 +14,8 @@ from headscope.patterns.classify.cnn import (
     read_metadata,
 )
 from headscope.patterns.classify.normalize import normalize_maps
-from headscope.patterns.train.synthetic import make_synthetic_maps
-from headscope.patterns.train.training_set import pad_maps
+from headscope_patterns.train.synthetic import make_synthetic_maps
+from headscope_patterns.train.training_set import pad_maps
 
 SMALL = replace(DEFAULT_SETTINGS, side=8, widths=(4,) * 8, middle=4)
 

@@ -6,8 +6,8 @@ from headscope.patterns import CLASSES
 from headscope.patterns.classify.normalize import normalize_maps
 from headscope.patterns.classify.profiles import compute_profiles
 from headscope.patterns.classify.rules import classify_by_rules, compute_scores
-from headscope.patterns.train.synthetic import make_synthetic_maps
-from headscope.patterns.train.training_set import pad_maps
+from headscope_patterns.train.synthetic import make_synthetic_maps
+from headscope_patterns.train.training_set import pad_maps
 from tests.oracles import patterns as oracle
 
 COLUMN, BLOCKS = 0, 3  # indices of scores

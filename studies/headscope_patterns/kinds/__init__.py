@@ -1,0 +1,1 @@
+"""Kinds of the results of `headscope patterns`."""

@@ -1,0 +1,1 @@
+"""Labelled maps: sampled, rendered for labelling, read and written."""

@@ -1,0 +1,1 @@
+"""Training and cross-validation of pattern classifiers."""
