@@ -11,11 +11,7 @@ from headscope.cli.shared.console import load_library
 from headscope.cli.shared.options import Model, Pair, Text, read_examples
 from headscope.cli.shared.output import Force
 
-app = typer.Typer(
-    no_args_is_help=True,
-    help="Classifiers of attention patterns, and the labels behind them.",
-    rich_help_panel="Measure",
-)
+app = typer.Typer(no_args_is_help=True, help="Classifiers of attention patterns, and the labels behind them.")
 KEYS = {"v": "vertical", "d": "diagonal", "m": "vertical_diagonal", "b": "block", "h": "heterogeneous"}
 MAX_TOKENS = 128  # more make cells too small to see
 

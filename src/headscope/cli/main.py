@@ -33,13 +33,16 @@ VERBS = tuple(verb for verbs in PANELS.values() for verb in verbs)
 COMMANDS = "headscope.commands"
 """The group of entry points by which other packages add verbs."""
 
+PANEL = "Other packages"
+"""Where the help shows these verbs."""
+
 EXTRAS = {"patterns": "studies"}
 """Verbs of other packages that an extra of headscope installs."""
 
 ANY_ARGUMENTS: dict[str, Any] = {
     "add_help_option": False,
     "context_settings": {"allow_extra_args": True, "ignore_unknown_options": True},
-    "rich_help_panel": "Other packages",
+    "rich_help_panel": PANEL,
 }
 """Settings of a verb that only says why it cannot run."""
 
@@ -135,11 +138,11 @@ def add_commands(shell: typer.Typer, points: Iterable[EntryPoint]) -> None:
     for name, command in sorted(commands.items()):
         if isinstance(command, typer.Typer):
             _report_errors_of(command)
-            shell.add_typer(command, name=name)
+            shell.add_typer(command, name=name, rich_help_panel=PANEL)
         elif isinstance(command, InputError):
             shell.command(name, help=escape(str(command)), **ANY_ARGUMENTS)(report_errors(partial(_raise, command)))
         else:
-            shell.command(name)(report_errors(command))
+            shell.command(name, rich_help_panel=PANEL)(report_errors(command))
 
 
 def _load_command(point: EntryPoint) -> Any:
