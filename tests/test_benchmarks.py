@@ -1,44 +1,54 @@
 """The benchmarks run."""
 
 import json
-import subprocess
+import runpy
 import sys
-from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+import pytest
+import torch
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # truncated texts, and what peers warn of: benchmarks run all the same
 
 
-def run_quickly(name, *options):
+@pytest.fixture
+def run_quickly(monkeypatch, capsys):
     """Run a benchmark on tiny shapes, and return what it prints, in lines of at most 80 characters."""
-    command = [sys.executable, "-m", f"benchmarks.{name}", "--quick", *options]
-    printed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    assert all(len(line) <= 80 for line in printed.splitlines())
-    return printed
+
+    def run(name, *options):
+        monkeypatch.setattr(sys, "argv", [name, "--quick", *map(str, options)])
+        runpy.run_module(f"benchmarks.{name}", run_name="__main__")
+        printed = capsys.readouterr().out
+        assert all(len(line) <= 80 for line in printed.splitlines())
+        return printed
+
+    threads = torch.get_num_threads()
+    yield run
+    torch.set_num_threads(threads)
 
 
-def test_the_benchmark_of_effective_attention_runs_on_tiny_shapes():
+def test_the_benchmark_of_effective_attention_runs_on_tiny_shapes(run_quickly):
     printed = run_quickly("effective")
     assert "over the forward pass with attentions" in printed
     assert "full SVD, by head" in printed
 
 
-def test_the_benchmark_of_identifiability_runs_on_a_tiny_shape():
+def test_the_benchmark_of_identifiability_runs_on_a_tiny_shape(run_quickly):
     printed = run_quickly("identifiability")
     assert "HiGHS, warm" in printed
     assert "(scaled)" in printed
 
 
-def test_the_benchmark_of_patterns_runs_on_a_few_maps():
+def test_the_benchmark_of_patterns_runs_on_a_few_maps(run_quickly):
     printed = run_quickly("patterns")
     assert "nearest neighbour" in printed
 
 
-def test_the_benchmark_of_rollout_runs_on_a_tiny_shape():
+def test_the_benchmark_of_rollout_runs_on_a_tiny_shape(run_quickly):
     printed = run_quickly("rollout")
     assert "view over the forward pass" in printed
 
 
-def test_the_benchmark_of_attention_flow_runs_on_a_tiny_graph(tmp_path):
+def test_the_benchmark_of_attention_flow_runs_on_a_tiny_graph(run_quickly, tmp_path):
     printed = run_quickly("flow", "--out", tmp_path / "flow.json")
     assert "Attention flow, causal: peers over headscope" in printed
     assert "(scaled)" in printed
@@ -46,7 +56,7 @@ def test_the_benchmark_of_attention_flow_runs_on_a_tiny_graph(tmp_path):
     assert all(row["apart"] < 1e-9 for row in rows)
 
 
-def test_the_benchmark_of_distances_between_heads_runs_on_a_tiny_shape(tmp_path):
+def test_the_benchmark_of_distances_between_heads_runs_on_a_tiny_shape(run_quickly, tmp_path):
     printed = run_quickly("head_distance", "--out", tmp_path / "distances.json")
     assert "peers over headscope" in printed
     rows = json.loads((tmp_path / "distances.json").read_text(encoding="utf-8"))["rows"]
@@ -54,14 +64,14 @@ def test_the_benchmark_of_distances_between_heads_runs_on_a_tiny_shape(tmp_path)
     assert all(row["apart"] < 1e-5 for row in rows)
 
 
-def test_the_benchmark_of_pruning_runs_on_a_tiny_shape(tmp_path):
+def test_the_benchmark_of_pruning_runs_on_a_tiny_shape(run_quickly, tmp_path):
     printed = run_quickly("pruning", "--out", tmp_path / "pruning.json")
     assert "whole over pruned, least / median" in printed
     rows = json.loads((tmp_path / "pruning.json").read_text(encoding="utf-8"))["rows"]
     assert all(row["error"] < 1e-5 and row["file"] < row["whole_file"] for row in rows)
 
 
-def test_the_benchmark_of_ablation_runs_on_a_few_examples(tmp_path):
+def test_the_benchmark_of_ablation_runs_on_a_few_examples(run_quickly, tmp_path):
     printed = run_quickly("ablation", "--out", tmp_path / "ablation.json")
     assert "naive (scaled)" in printed
     (row,) = json.loads((tmp_path / "ablation.json").read_text(encoding="utf-8"))["rows"]
@@ -70,7 +80,7 @@ def test_the_benchmark_of_ablation_runs_on_a_few_examples(tmp_path):
     assert row["predictions_that_differ"] == 0
 
 
-def test_the_benchmark_of_cues_runs_on_a_few_texts(tmp_path):
+def test_the_benchmark_of_cues_runs_on_a_few_texts(run_quickly, tmp_path):
     printed = run_quickly("cues", "--out", tmp_path / "cues.json")
     assert "CountVectorizer" in printed
     assert json.loads((tmp_path / "cues.json").read_text(encoding="utf-8"))["apart"] == 0
