@@ -2,14 +2,15 @@
 
 import hashlib
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 
 from headscope.cli.shared.console import load_library
-from headscope.cli.shared.options import Model, Pair, Text, read_examples
+from headscope.cli.shared.options import Model, add_options, read_examples
 from headscope.cli.shared.output import Force
+from headscope.data.reading.options import ReadOptions
 
 app = typer.Typer(no_args_is_help=True, help="Classifiers of attention patterns, and the labels behind them.")
 KEYS = {"v": "vertical", "d": "diagonal", "m": "vertical_diagonal", "b": "block", "h": "heterogeneous"}
@@ -23,19 +24,19 @@ Seed = Annotated[int, typer.Option("--seed", help="Random seed of the folds, the
 
 
 @app.command()
+@add_options(ReadOptions, without=("label", "words", "id", "choices", "labels", "encoding", "malformed"))
 def sheet(
     data: Annotated[str, typer.Argument(help="Texts, as for 'headscope measure'.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="A new folder for the maps and the sheets.")],
     model: Model = None,
     lens: Annotated[list[str] | None, typer.Option(help="Repeat for several lenses; raw by default.")] = None,
-    text: Text = None,
-    pair: Pair = None,
     count: Annotated[int, typer.Option("--count", "--many", help="Number of maps.")] = 60,
     seed: Annotated[int, typer.Option(help="Random seed of the sample.")] = 0,
     max_length: Annotated[
         int | None,
         typer.Option(help=f"Truncate texts to this number of tokens. Default: {MAX_TOKENS}, or fewer if need be."),
     ] = None,
+    **columns: Any,
 ) -> None:
     """Sample maps of a model at random, and draw them six on a sheet, for labelling.
 
@@ -52,7 +53,7 @@ def sheet(
     if out.exists() and any(out.iterdir()):
         raise OutputError(f"The folder {out} is not empty. Give the path of a new folder.")
     with load_library("Drawing maps") as hs:
-        loaded, texts = hs.load(model), read_examples(data, {"text": text, "pair": pair})
+        loaded, texts = hs.load(model), read_examples(data, columns)
         max_length = min(MAX_TOKENS, max_input_length(loaded) or MAX_TOKENS) if max_length is None else max_length
         maps = list(sample_maps(loaded, texts, count, lenses=lens or ["raw"], seed=seed, max_length=max_length))
         save_maps(maps, out)

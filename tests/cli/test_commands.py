@@ -65,7 +65,7 @@ def test_a_package_that_cannot_be_imported_breaks_no_other_verb(shell):
     assert shell(points, "greet") == (0, "Hello.")
     code, text = shell(points, "lost", "--help")
     assert code == 2
-    assert "The verb 'lost' of another package cannot be loaded: " in text
+    assert "The command 'lost' of another package cannot be loaded: " in text
     assert "Install that package again, or remove it." in text
 
 
@@ -73,5 +73,5 @@ def test_a_verb_of_an_extra_says_what_to_install(shell):
     for words in (("patterns",), ("patterns", "--help"), ("patterns", "train", "-o", "my.safetensors")):
         code, text = shell({}, *words)
         assert code == 2
-        assert "The verb 'patterns' is in another package. Install it with: pip install 'headscope[studies]'" in text
+        assert "The command 'patterns' is in another package. Install it with: pip install 'headscope[studies]'" in text
     assert "pip install 'headscope[studies]'" in shell({}, "--help")[1].replace("│ │ ", "")

@@ -1,7 +1,7 @@
 """One word for one option, with one default: in the shell as in Python."""
 
 import inspect
-from dataclasses import MISSING, fields
+from dataclasses import fields
 
 import pytest
 import typer
@@ -11,9 +11,6 @@ from headscope.cli.main import app
 from headscope.cli.shared.shell_words import ALIASES
 from headscope.cli.study import study_options
 from headscope.core.catalog import studies
-from headscope.measuring.settings import MeasureSettings
-from headscope.measuring.word_stream import StreamSettings
-from headscope.training.finetuning.settings import TrainingSettings
 
 CALLED = {
     "show": (hs.load, hs.capture, hs.view, hs.draw, hs.save),
@@ -36,9 +33,6 @@ CALLED = {
     "report": (hs.report,),
 }
 """The functions that a verb of the shell calls."""
-
-SETTINGS = {hs.measure: MeasureSettings, hs.probe: StreamSettings, hs.finetune: TrainingSettings}
-"""The defaults of functions that take `**options`."""
 
 OBJECTS = {"tokenizer", "processor", "ax", "canvas", "progress"}
 """What the shell cannot give: Python objects. Its progress goes to stderr."""
@@ -71,7 +65,7 @@ ONLY_SHELL = {
     "prune": {"heads", "curve", "pruned", "out"},  # heads are an argument of hs.prune
     "finetune": {"model", "config", "tokenizer"},  # the first argument of hs.finetune; the name of a new tokenizer
 }
-FROM_LIBRARY = {("measure", "lens"), ("probe", "lens"), ("ablate", "sets"), ("pruning-curve", "by")}
+FROM_LIBRARY = {("measure", "lens"), ("ablate", "sets"), ("pruning-curve", "by")}
 FROM_LIBRARY |= {(verb, option) for verb in ("cues", "balance") for option in ("ngrams", "patterns")}
 """Options that the shell leaves out where they are not given, so that the function's default holds."""
 
@@ -92,9 +86,6 @@ def python_options(verb):
                 options[name] = parameter.default
             elif parameter.kind == inspect.Parameter.KEYWORD_ONLY:
                 options[name] = None
-        for field in fields(SETTINGS[function]) if function in SETTINGS else ():
-            options.setdefault(field.name, None if field.default is MISSING else field.default)
-    options.pop("lenses", None)  # of MeasureSettings: `lens`
     return {ALIASES.get(name, name): default for name, default in options.items()}
 
 
@@ -138,10 +129,9 @@ def test_several_lenses_are_raw_and_effective_by_default_one_of_a_probe_is_raw_a
     assert shell_options("show")["lens"] == "effective"
 
 
-@pytest.mark.parametrize(("verb", "default"), [("measure", "raw and effective"), ("probe", "raw")])
-def test_the_help_of_the_shell_says_the_lens(verb, default):
-    (option,) = (option for option in typer.main.get_command(app).commands[verb].params if option.name == "lens")
-    assert option.help.endswith(f"Default: {default}.")
+def test_the_help_of_the_shell_says_the_lenses():
+    (option,) = (option for option in typer.main.get_command(app).commands["measure"].params if option.name == "lens")
+    assert option.help.endswith("Default: raw and effective.")
 
 
 def test_the_figure_is_the_same_by_default_everywhere():

@@ -58,7 +58,7 @@ def test_an_example_without_document_may_share_its_id_but_not_its_words_with_tra
 
 def test_maps_of_a_stream_are_those_of_to_words_and_can_be_read_again():
     model = tiny("bert")
-    stream = make_stream(model, TREES, make_stream_settings("raw", "first", None, batch_size=5))
+    stream = make_stream(model, TREES, make_stream_settings("raw", query="first", batch_size=5))
     assert isinstance(stream, hs.core.probe.WordStream)
     once = list(stream)
     assert [len(maps.examples) for maps in once] == [5, 5, 2]
@@ -72,7 +72,7 @@ def test_maps_of_a_stream_are_those_of_to_words_and_can_be_read_again():
 
 def test_embeddings_of_a_word_are_the_mean_over_its_tokens():
     model = hs.load()
-    stream = make_stream(model, TREES, make_stream_settings("raw", "mean", None))
+    stream = make_stream(model, TREES, make_stream_settings("raw"))
     vectors = stream.embed(["cat", "tokenizers"])
     table, ids = model.network.get_input_embeddings().weight, model.tokenizer.convert_tokens_to_ids
     pieces = model.tokenizer.tokenize("tokenizers")

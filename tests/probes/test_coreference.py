@@ -81,7 +81,7 @@ def test_right_answers_of_heads_and_baselines_equal_the_oracle():
 
 def test_right_answers_of_a_model_equal_those_from_the_attention_that_transformers_returns(minilm):
     examples = [make_document(seed, words=12) for seed in range(3)]
-    stream = make_model_stream(minilm, examples, make_stream_settings("raw", "mean", None))
+    stream = make_model_stream(minilm, examples, make_stream_settings("raw"))
     network = type(minilm.network).from_pretrained(minilm.network.name_or_path, attn_implementation="eager").eval()
     expected = np.zeros((len(examples), 6, 12), dtype=int)
     for row, example in enumerate(examples):

@@ -9,12 +9,13 @@ import xarray as xr
 
 from headscope.ablation.changes import compare_scores
 from headscope.ablation.head_sets import HeadSets, count_heads, make_head_sets
+from headscope.ablation.options import AblateOptions
 from headscope.ablation.resume import ResumeError
 from headscope.ablation.resumed_answers import answer_edits
-from headscope.core.edit import Edit
 from headscope.core.errors import InputError
 from headscope.core.example import example_coordinates, tabulate_examples
 from headscope.core.head_edit import HeadEdit
+from headscope.core.options import takes_options
 from headscope.core.provenance import stamp
 from headscope.core.spec import to_spec
 from headscope.engine.edited import describe_edits, make_edit
@@ -22,7 +23,7 @@ from headscope.engine.progress import print_status, show_progress
 from headscope.engine.pruning.pruned_config import pruned_heads
 from headscope.engine.recording.sites import find_sites
 from headscope.training.metrics import Metric
-from headscope.training.scoring import ScoringJob, prepare_scoring
+from headscope.training.scoring import ScoringJob, make_scoring_job
 from headscope.training.task import Answers
 from headscope.uncertainty.corrections import LEVEL, correct_p_values
 
@@ -33,24 +34,12 @@ MAX_ANSWERS = 20_000_000
 """Answers to every example under every edit are part of the result if there are at most this many."""
 
 
-def ablate(
-    model: Any,
-    data: Any,
-    *,
-    edit: str | Edit = "zero_heads",
-    sets: str | Sequence[str] = "heads",
-    site: str | None = None,
-    task: str = "auto",
-    batch_size: int = 32,
-    max_length: int | None = None,
-    progress: bool = True,
-) -> xr.Dataset:
+@takes_options(AblateOptions)
+def ablate(options: AblateOptions) -> xr.Dataset:
     """Score a model without each of its heads.
 
     `sets` says which heads are edited together: "heads" each head alone, "layers" all of a layer, "all_but_one" all of
-    a layer but one; or a list of selections such as ["L3H7+L0H1", "all-L2"]. `edit` is an edit of heads without its
-    heads: "zero_heads", "uniform_heads", "mean_heads:means=FILE". `site` is the attention site of a model with several:
-    "encoder", "decoder" or "cross"; by default the main one.
+    a layer but one; or a list of selections such as ["L3H7+L0H1", "all-L2"].
 
     `score` is that of the whole model by the main metric of its task. Along `layer` and `head`, or `layer`, or `heads`
     for a list, are: `ablated`, the score under the edit; `change`, from `score` to it; `change_p`, of McNemar's exact
@@ -66,13 +55,12 @@ def ablate(
     >>> hs.ablate(untrained, data, sets="layers", progress=False)["ablated"].dims
     ('layer',)
     """
-    base = _check_edit(edit)
-    job = prepare_scoring(model, data, task=task, batch_size=batch_size, max_length=max_length)
-    site = find_sites(job.model).main if site is None else site
+    base, sets, job = _check_edit(options.edit), options.sets, make_scoring_job(options)
+    site = find_sites(job.model).main if options.site is None else options.site
     counts = count_heads(job.model, lambda: job.answer(rows=slice(1)))
     heads = make_head_sets(sets, counts, site, pruned_heads(job.model.network.config))
     edits = [replace(base, heads=selection) for selection in heads.selections]
-    baseline, answers = _answer(job, edits, counts, quiet=not progress)
+    baseline, answers = _answer(job, edits, counts, quiet=not options.progress)
     kind = sets if isinstance(sets, str) else "list"
     facts = {**job.describe("hs.ablate"), "edit": to_spec(base), "sets": kind, "site": site, **TEST}
     facts |= {name: fact for name, fact in describe_edits([base]).items() if name != "edits"}

@@ -9,9 +9,11 @@ import xarray as xr
 from jaxtyping import Float
 
 from headscope.ablation.head_gradients import HeadGradients, compute_head_gradients
+from headscope.ablation.options import HeadImportanceOptions
 from headscope.core.edit import Edit
 from headscope.core.errors import InputError, unknown_name
 from headscope.core.heads import HeadSelection
+from headscope.core.options import takes_options
 from headscope.core.prose import join_words
 from headscope.core.provenance import stamp
 from headscope.engine.edited import describe_edits, make_edits
@@ -20,55 +22,36 @@ from headscope.engine.progress import show_progress
 from headscope.engine.pruning.pruned_config import pruned_heads
 from headscope.engine.recording.sites import find_sites
 from headscope.training.metrics import DRAWS, SEED
-from headscope.training.scoring import ScoringJob, prepare_scoring
+from headscope.training.scoring import ScoringJob, make_scoring_job, prepare_scoring
 from headscope.uncertainty.bootstrap import percentile_interval, resample_counts
 
 Table = Float[np.ndarray, "*draws layer head"]
 UNITS = {"example": "loss", "token": "loss per token", "batch": "loss per token"}
 
 
-def head_importance(
-    model: Any,
-    data: Any,
-    *,
-    reduction: str = "example",
-    normalize: str | None = None,
-    site: str | None = None,
-    task: str = "auto",
-    edit: Any = None,
-    batch_size: int = 32,
-    max_length: int | None = None,
-    progress: bool = True,
-) -> xr.Dataset:
+@takes_options(HeadImportanceOptions)
+def head_importance(options: HeadImportanceOptions) -> xr.Dataset:
     """Return how much each head matters for a task: the size of the loss's gradient with respect to a gate on it.
 
     The gate multiplies what a head writes, and is 1. Its gradient, Attₕ · ∂L/∂Attₕ, estimates how the loss changes when
     the head is removed (Michel et al., 2019); all heads take one backward pass per batch. `head_importance`, along
     layer and head, has the percentile interval of 1,000 bootstrap draws of examples, or of batches.
 
-    Parameters
-    ----------
-    reduction
-        Where absolute values are taken: "example", of each example's gradient, as in the paper's formula; "token", of
-        the part of each token, as in its code; "batch", of the gradient of each batch's mean loss, as in
-        `run_bertology.py` of transformers, which depends on `batch_size`. The first is a mean over examples, the others
-        are divided by the number of tokens.
-    normalize
-        "layer" divides the values of each layer by their L2 norm.
-    site
-        "encoder", "decoder" or "cross" of an encoder-decoder model. Default: the one that reads the text.
-    edit
-        Changes the model's attention first, as in `hs.score`; heads that an edit sets to zero have importance 0.
+    `reduction` says where absolute values are taken: "example", of each example's gradient, as in the paper's formula;
+    "token", of the share of each token, as in its code; "batch", of the gradient of each batch's mean loss, as in
+    `run_bertology.py` of transformers, which depends on `batch_size`. The first is a mean over examples, the others
+    are divided by the number of tokens. Heads that an `edit` sets to zero have importance 0.
 
     >>> from transformers import BertForSequenceClassification
     >>> untrained = hs.load(BertForSequenceClassification(model.network.config), tokenizer=model.tokenizer)
     >>> hs.head_importance(untrained, [{"text": "Good.", "label": 1}], progress=False)["head_importance"].shape
     (6, 12)
     """
+    reduction, normalize = options.reduction, options.normalize
     _check_options(reduction, normalize)
-    job = prepare_scoring(model, data, task=task, batch_size=batch_size, max_length=max_length)
-    where, edits = find_site(job.model, site), make_edits(edit)
-    batches = _differentiate(job, where, edits, quiet=not progress)
+    job = make_scoring_job(options)
+    where, edits = find_site(job.model, options.site), make_edits(options.edit)
+    batches = _differentiate(job, where, edits, quiet=not options.progress)
     facts = {"reduction": reduction, "normalize": normalize, "site": where, **describe_edits(edits)}
     result = _without_pruned(_make_dataset(batches, reduction, normalize), job.model, where)
     return stamp(result, kind="head_importance", **job.describe("hs.head_importance"), **facts)

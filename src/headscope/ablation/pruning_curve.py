@@ -10,9 +10,11 @@ import xarray as xr
 from headscope.ablation.changes import compare_scores
 from headscope.ablation.head_importance import find_site, head_importance
 from headscope.ablation.head_sets import count_heads
+from headscope.ablation.options import PruningCurveOptions
 from headscope.ablation.pruning_order import Head, extend_pruned, list_heads, plan_steps, rank_heads, shuffle_heads
 from headscope.core.errors import InputError, unknown_name
 from headscope.core.example import Example
+from headscope.core.options import takes_options
 from headscope.core.provenance import stamp
 from headscope.edits.zero_heads import ZeroHeads
 from headscope.engine.progress import show_progress
@@ -21,7 +23,7 @@ from headscope.engine.recording.sites import find_sites
 from headscope.results.hashes import fingerprint_examples
 from headscope.training.finetuning.job import read_examples
 from headscope.training.metrics import Metric
-from headscope.training.scoring import ScoringJob, prepare_scoring
+from headscope.training.scoring import ScoringJob, make_scoring_job
 
 ORDERS = ("importance", "random")
 Plan = list[list[Head]]
@@ -31,29 +33,14 @@ Order = Callable[[Sequence[Head]], list[Head]]
 """From the heads that are pruned already to the order in which all are."""
 
 
-def pruning_curve(
-    model: Any,
-    data: Any,
-    *,
-    by: str = "importance",
-    steps: int | float = 10,
-    recompute: bool = False,
-    keep: int = 0,
-    seeds: int | Sequence[int] = 3,
-    site: str | None = None,
-    importance_data: Any = None,
-    task: str = "auto",
-    batch_size: int = 32,
-    max_length: int | None = None,
-    progress: bool = True,
-) -> xr.Dataset:
+@takes_options(PruningCurveOptions)
+def pruning_curve(options: PruningCurveOptions) -> xr.Dataset:
     """Score a model with fewer and fewer heads (Michel et al., 2019), as smaller models of `hs.prune` would score.
 
     `by="importance"` prunes the heads with the least `hs.head_importance` first, divided by its L2 norm in each layer,
     as in the paper; it is computed once, or with `recompute` for the heads that are left before each step, from `data`
-    or `importance_data`. `by="random"` is the baseline, with a number of random orders or a list of `seeds`. `steps` is
-    a percentage of all heads. Every layer keeps `keep` heads; the curve then ends before 100 %. `site` is "encoder",
-    "decoder" or "cross" of an encoder-decoder model, or "all" for all together; by default the main one.
+    or `importance_data`. `by="random"` is the baseline, with a number of random orders or a list of `seeds`. Where
+    every layer keeps `keep` heads, the curve ends before 100 %. `site="all"` prunes all sites together.
 
     Along `pruned`, in percent, and for random orders along `seed`, are `score`, by the main metric of the task, and
     `change` from the whole model, with 95 % intervals (`_low`, `_high`), those of changes by a paired bootstrap over
@@ -65,21 +52,22 @@ def pruning_curve(
     >>> hs.pruning_curve(untrained, data, by="random", seeds=1, steps=50, progress=False)["count"].values.tolist()
     [0, 36, 72]
     """
-    _check_order(by, recompute=recompute, importance_data=importance_data)
-    job = prepare_scoring(model, data, task=task, batch_size=batch_size, max_length=max_length)
-    heads = _find_heads(job, site)
+    by, steps, keep, other = options.by, options.steps, options.keep, options.importance_data
+    _check_order(by, recompute=options.recompute, importance_data=other)
+    job = make_scoring_job(options)
+    heads = _find_heads(job, options.site)
     counts = plan_steps(heads, steps, keep)
-    facts = {"by": by, "steps": steps, "keep": keep, "site": site or find_sites(job.model).main}
+    facts = {"by": by, "steps": steps, "keep": keep, "site": options.site or find_sites(job.model).main}
     orders: dict[int | None, Order]
     if by == "random":
-        orders = {seed: _fix(shuffle_heads(heads, seed)) for seed in _read_seeds(seeds)}
+        orders = {seed: _fix(shuffle_heads(heads, seed)) for seed in _read_seeds(options.seeds)}
     else:
-        examples = job.examples if importance_data is None else read_examples(importance_data, "importance_data")
+        examples = job.examples if other is None else read_examples(other, "importance_data")
         rank = partial(_rank, job, heads, list(examples))
-        orders = {None: rank if recompute else _fix(rank([]))}
-        facts |= {"recompute": recompute, "importance_data": fingerprint_examples(examples, labels=True)}
+        orders = {None: rank if options.recompute else _fix(rank([]))}
+        facts |= {"recompute": options.recompute, "importance_data": fingerprint_examples(examples, labels=True)}
     plans = {seed: _plan(counts, keep, order) for seed, order in orders.items()}
-    metrics = _score(job, list(plans.values()), quiet=not progress)
+    metrics = _score(job, list(plans.values()), quiet=not options.progress)
     return stamp(
         _make_dataset(job.task.main, counts, plans, metrics),
         kind="pruning",

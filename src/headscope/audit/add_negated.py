@@ -5,10 +5,11 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any
 
+from headscope.audit.options import AddNegatedOptions
 from headscope.core.errors import DataWarning, InputError
 from headscope.core.example import Example
+from headscope.core.options import takes_options
 from headscope.core.prose import count_noun, join_words
 from headscope.core.reader import Malformed
 from headscope.data.reading.read import find_table, read
@@ -17,15 +18,13 @@ COLUMNS = ("original", "negated")
 SUFFIX = "-adversarial"
 
 
-def add_negated(
-    data: Any, negations: Mapping[str, str] | str | os.PathLike[str], *, column: str = "claim"
-) -> list[Example]:
+@takes_options(AddNegatedOptions)
+def add_negated(options: AddNegatedOptions) -> list[Example]:
     """Return the examples and, after each, a copy with the negated claim and the other of its two choices as the label.
 
     Every cue in the choices is then right in one half of the examples to which it applies, as `hs.cues` of the result
-    shows; a model that needs the claim can still tell the label. `negations` are the negated claims by claim, or a
-    table (.csv .tsv .jsonl) with the columns original and negated. `column` holds the claim, which must be part of the
-    text, too, or "text" if the text is the claim. The column `adversarial` says which examples are copies.
+    shows; a model that needs the claim can still tell the label. `column="text"` says that the text is the claim. The
+    column `adversarial` says which examples are copies.
 
     >>> rows = [{"reason": "It rains.", "claim": "Stay in.", "choices": ["I get wet", "I stay dry"], "label": 0}]
     >>> rows[0]["text"] = "It rains. Stay in."
@@ -33,8 +32,9 @@ def add_negated(
     >>> [(example.text, example.label) for example in copies]
     [('It rains. Stay in.', 0), ('It rains. Go out.', 1)]
     """
+    negations, column = options.negations, options.column
     table = dict(negations) if isinstance(negations, Mapping) else _read_negations(os.fspath(negations))
-    examples = read(data)
+    examples = read(options.data)
     claims = [_find_claim(example, column) for example in examples]
     if missing := [claim for claim in dict.fromkeys(claims) if claim not in table]:
         raise InputError(
@@ -89,7 +89,7 @@ def _check_copies(examples: Sequence[Example], claims: Sequence[str], table: Map
             f"{count_noun(len(same), 'example')} of {len(examples):,} {'has' if len(same) == 1 else 'have'} a claim "
             f"whose negation is the same, the first is {same[0]!r}: their copies have the same text and the other "
             "label. Correct the table, or leave these examples out.",
-            DataWarning, stacklevel=3,
+            DataWarning, stacklevel=4,
         )  # fmt: skip
 
 

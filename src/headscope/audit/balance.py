@@ -1,7 +1,6 @@
 """`hs.balance`: a part of the data in which no cue is shown to tell for or against any label."""
 
 import warnings
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,11 +8,13 @@ import numpy as np
 
 from headscope.audit.labelled_texts import LabelledTexts, prepare_texts
 from headscope.audit.occurrences import check_ngrams, check_patterns, find_occurrences
+from headscope.audit.options import BalanceOptions
 from headscope.audit.points import CuePoints, Floats, find_points
 from headscope.audit.words import Integers
 from headscope.core.checks import check_seed
 from headscope.core.errors import DataWarning, InputError
 from headscope.core.example import Example
+from headscope.core.options import takes_options
 from headscope.core.prose import count_noun
 from headscope.uncertainty.intervals import CONFIDENCE
 
@@ -23,21 +24,14 @@ MARGIN = 1 - 1e-9
 """Cues stay this far within their intervals, so that rounding does not put one outside."""
 
 
-def balance(
-    data: Any,
-    *,
-    ngrams: Sequence[int] | int = (1, 2),
-    patterns: Mapping[str, str] | Sequence[str] = (),
-    parts: str | Sequence[str] | None = None,
-    seed: int = 0,
-) -> list[Example]:
+@takes_options(BalanceOptions)
+def balance(options: BalanceOptions) -> list[Example]:
     """Return a part of the examples in which no cue is shown to tell the label, and all classes are equally frequent.
 
     Examples are removed until chance is within the 95 % interval of the share of every label among the examples of
     every cue: no label is favored, and of several classes none is avoided. First removed are those that agree with most
     of the cues that are off chance. No example is repeated or changed. Intervals of few examples are wide: a cue may be
-    right in three of three. Cues, `patterns` and `parts` are those of `hs.cues`, which shows the label that a cue
-    favors; `seed` decides between equals.
+    right in three of three. The cues are those of `hs.cues`, which shows the label that a cue favors.
 
     >>> rows = [{"text": f"{'good' if i % 8 < 7 else 'bad'} {i}", "label": int(i % 16 < 8)} for i in range(64)]
     >>> rows += [{"text": f"great {i}", "label": 1} for i in range(20)]
@@ -46,10 +40,10 @@ def balance(
     >>> len(balanced) < len(rows), bool((data["productivity_low"] <= data["chance"]).all())
     (True, True)
     """
-    check_seed(seed)
-    prepared = prepare_texts(data, parts)
-    named = check_patterns(patterns)
-    found = find_occurrences(prepared.texts, prepared.groups, check_ngrams(ngrams, named), named)
+    seed = check_seed(options.seed)
+    prepared = prepare_texts(options.data, options.parts)
+    named = check_patterns(options.patterns)
+    found = find_occurrences(prepared.texts, prepared.groups, check_ngrams(options.ngrams, named), named)
     points = find_points(prepared, found, "exclusive")
     order = np.argsort(points.examples, kind="stable")
     state = _Balance(prepared, points, order, len(found.names), np.random.default_rng(seed))
@@ -75,7 +69,7 @@ def _warn_wide(keep: Booleans, before: float, after: float) -> None:
             f"{count_noun(int(keep.sum()), 'example')} of {len(keep):,} are left, and the largest gain of a cue is "
             f"{after:.3f}, no less than before: cues are within their intervals because these are wide. Give more "
             "examples, or look for fewer cues, with ngrams or parts.",
-            DataWarning, stacklevel=3,
+            DataWarning, stacklevel=4,
         )  # fmt: skip
 
 

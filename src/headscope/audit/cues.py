@@ -1,7 +1,7 @@
 """`hs.cues`: words that tell the label, whatever the rest of the input says (Niven & Kao, 2019)."""
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -10,26 +10,17 @@ import xarray as xr
 from headscope.audit.count_cues import count_cues
 from headscope.audit.labelled_texts import LabelledTexts, prepare_texts
 from headscope.audit.occurrences import check_ngrams, check_patterns, find_occurrences
+from headscope.audit.options import CuesOptions
 from headscope.audit.points import check_variant, find_points
 from headscope.core.errors import DataWarning, InputError
+from headscope.core.options import takes_options
 from headscope.core.prose import join_words
 from headscope.core.provenance import stamp
 from headscope.results.hashes import fingerprint_examples
 
-SMOOTHING = 100.0
-"""As in the code of the paper."""
 
-
-def cues(
-    data: Any,
-    *,
-    ngrams: Sequence[int] | int = (1, 2),
-    patterns: Mapping[str, str] | Sequence[str] = (),
-    variant: str = "exclusive",
-    parts: str | Sequence[str] | None = None,
-    min_count: int = 1,
-    smoothing: float = SMOOTHING,
-) -> xr.Dataset:
+@takes_options(CuesOptions)
+def cues(options: CuesOptions) -> xr.Dataset:
     """Count how well every word, n-gram and pattern alone tells the label; no model is involved.
 
     A cue applies to a multiple choice if it is in exactly one of the choices, and to a text that is to be classified if
@@ -42,9 +33,7 @@ def cues(
     corrected by Holm for all cues in `productivity_p_adjusted`. Cues are sorted by gain.
 
     `variant="either"` repeats the code of the paper: a cue applies if at least one of the choices has it, is right if
-    the right choice does, and 1 is added to all counts. `parts` are "text", "pair", "choices" or names of columns.
-    `patterns` are regular expressions, with or without names, for texts in lower case. Cues that apply to fewer
-    examples than `min_count` are left out.
+    the right choice does, and 1 is added to all counts.
 
     >>> rows = [{"text": "Rain.", "choices": ["it is wet", "it is not wet"], "label": 0},
     ...         {"text": "Sun.", "choices": ["it is not dry", "it is dry"], "label": 1}]
@@ -52,10 +41,11 @@ def cues(
     >>> data.sel(cue="not")[["applicability", "productivity"]].to_array().values.tolist()
     [2.0, 0.0]
     """
-    checked, named = check_variant(variant), check_patterns(patterns)
-    ngrams = check_ngrams(ngrams, named)
+    variant, min_count, smoothing = options.variant, options.min_count, options.smoothing
+    checked, named = check_variant(variant), check_patterns(options.patterns)
+    ngrams = check_ngrams(options.ngrams, named)
     _check_numbers(min_count, smoothing)
-    prepared = prepare_texts(data, parts)
+    prepared = prepare_texts(options.data, options.parts)
     if variant != "exclusive" and prepared.kind != "choice":
         raise InputError(f"variant={variant!r} is about choices, but these are labelled texts. Leave it out.")
     found = find_occurrences(prepared.texts, prepared.groups, ngrams, named)
@@ -86,7 +76,7 @@ def _warn_patterns(patterns: Mapping[str, str], table: xr.Dataset, min_count: in
         warnings.warn(
             f"left out the {pattern} {names}, which {apply} to fewer than min_count={min_count} of {int(table['n']):,} "
             "examples. Patterns are for texts in lower case.",
-            DataWarning, stacklevel=3,
+            DataWarning, stacklevel=4,
         )  # fmt: skip
 
 

@@ -175,4 +175,4 @@ def _warn_equal(examples: Sequence[Example]) -> None:
 
 
 def _warn(message: str) -> None:
-    warnings.warn(message, DataWarning, stacklevel=5)
+    warnings.warn(message, DataWarning, stacklevel=6)

@@ -6,31 +6,21 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from headscope.audit.options import BalanceOptions, CueOptions
 from headscope.cli.shared.console import print_before_and_after, show_status
-from headscope.cli.shared.options import (
-    Ngrams,
-    Parts,
-    Patterns,
-    add_options,
-    column_options,
-    name_patterns,
-    read_examples,
-)
-from headscope.cli.shared.output import Force, print_path
+from headscope.cli.shared.options import add_options, name_patterns, read_examples, select_options
+from headscope.cli.shared.output import print_path
+from headscope.data.reading.options import ReadOptions
+from headscope.results.options import SaveOptions
 
 
-@add_options(column_options)
-def verb(
+@add_options(BalanceOptions, ReadOptions, SaveOptions)
+def command(
     data: Annotated[
         str, typer.Argument(help="A file (.jsonl .json .csv .tsv .parquet), arct:train or glue:rte:dev@DIR.")
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="Output file: .jsonl.")],
-    ngrams: Ngrams = None,
-    patterns: Patterns = None,
-    parts: Parts = None,
-    seed: Annotated[int, typer.Option("--seed", help="Random seed that decides between equals.")] = 0,
-    force: Force = False,
-    **columns: Any,
+    **options: Any,
 ) -> None:
     """Write a part of the examples in which no cue is shown to tell the label.
 
@@ -39,11 +29,12 @@ def verb(
     with show_status("Balancing") as hs:
         from headscope.results.store import refuse_existing
 
-        refuse_existing(out, overwrite=force)
-        examples = read_examples(data, columns)
-        looked_for = {"ngrams": ngrams or (1, 2), "patterns": name_patterns(patterns), "parts": parts}
-        balanced = hs.balance(examples, **looked_for, seed=seed)
-        hs.save(balanced, out, overwrite=force)
-        results = [hs.cues(part, **looked_for) for part in (examples, balanced)]
+        refuse_existing(out, overwrite=options["force"])
+        examples = read_examples(data, options)
+        options["patterns"] = name_patterns(options["patterns"])
+        balanced = hs.balance(examples, **select_options(options, BalanceOptions))
+        hs.save(balanced, out, overwrite=options["force"])
+        cues = select_options(options, CueOptions)
+        results = [hs.cues(rows, **cues) for rows in (examples, balanced)]
     print_before_and_after(Console(highlight=False), *results)
     print_path(out)

@@ -7,7 +7,7 @@ import typer
 from headscope.data.bundled.files import read_bibtex
 
 
-def verb(
+def command(
     name: Annotated[
         str, typer.Argument(help="An entry of 'headscope list', such as 'effective'; 'gap'; or 'headscope'.")
     ] = "headscope",

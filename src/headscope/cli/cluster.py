@@ -1,27 +1,21 @@
 """`headscope cluster`: heads placed and grouped by the distances between their attention."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 
-from headscope.cli.shared.output import Force
+from headscope.cli.shared.options import add_options, select_options
 from headscope.cli.shared.result_tables import print_result
-
-if TYPE_CHECKING:
-    pass
+from headscope.results.options import ClusterOptions, SaveOptions
 
 
-def verb(
+@add_options(ClusterOptions, SaveOptions)
+def command(
     data: Annotated[Path, typer.Argument(help="A measured result with head_distance, .nc or .zarr.")],
-    count: Annotated[
-        int | None, typer.Option(help="Number of clusters. Default: that with the largest mean silhouette.")
-    ] = None,
-    permutations: Annotated[int, typer.Option(help="Permutations of the test of layers.")] = 9_999,
-    seed: Annotated[int, typer.Option(help="Seed of the permutations.")] = 0,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Output file: .nc or .zarr.")] = None,
-    force: Force = False,
+    **options: Any,
 ) -> None:
     """Cluster heads by the distances between their attention, and compare layers.
 
@@ -32,10 +26,10 @@ def verb(
     from headscope.results.cluster import cluster
     from headscope.results.store import open_result, refuse_existing, save
 
-    refuse_existing(out, overwrite=force)
-    result = cluster(open_result(data), count=count, permutations=permutations, seed=seed)
+    refuse_existing(out, overwrite=options["force"])
+    result = cluster(open_result(data), **select_options(options, ClusterOptions))
     console = Console(highlight=False)
     print_result(console, result)
     if out is not None:
-        save(result, out, overwrite=force)
+        save(result, out, overwrite=options["force"])
         console.print(f"\nWrote {out}", soft_wrap=True)

@@ -1,33 +1,30 @@
 """`headscope compare`: differences between two measured results."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 
-from headscope.cli.shared.output import Force
+from headscope.cli.shared.options import add_options, select_options
 from headscope.cli.shared.result_tables import print_result
 from headscope.core.errors import InputError
+from headscope.results.options import CompareOptions, SaveOptions
 
 if TYPE_CHECKING:
     import xarray as xr
 
 
-def verb(
+@add_options(CompareOptions, SaveOptions)
+def command(
     a: Annotated[Path, typer.Argument(help="A measured result, .nc or .zarr.")],
     b: Annotated[Path, typer.Argument(help="A second result; differences are second minus first.")],
-    variable: Annotated[str | None, typer.Option(help="Compare only this variable, such as entropy.")] = None,
     lens: Annotated[
         str | None,
         typer.Option(help="Compare only this lens, or FIRST/SECOND, such as raw/effective, one of each result."),
     ] = None,
-    paired: Annotated[
-        bool | None, typer.Option("--paired/--unpaired", help="Require pairs of examples, or do not pair examples.")
-    ] = None,
-    correction: Annotated[str, typer.Option(help="Correction: holm, benjamini_hochberg or none.")] = "holm",
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Output file: .nc .zarr .csv or .parquet.")] = None,
-    force: Force = False,
+    **options: Any,
 ) -> None:
     """Compare two measured results head by head, with corrected p-values.
 
@@ -37,15 +34,15 @@ def verb(
     from headscope.results.compare import compare
     from headscope.results.store import open_result, refuse_existing, save
 
-    refuse_existing(out, overwrite=force)
+    refuse_existing(out, overwrite=options["force"])
     first, second = _select_lenses(open_result(a), open_result(b), lens)
-    result = compare(first, second, variable=variable, paired=paired, correction=correction)
+    result = compare(first, second, **select_options(options, CompareOptions))
     console, facts = Console(highlight=False), read_provenance(result)
     pairing = "paired by example" if facts["paired"] else "not paired"
     console.print(f"{b.name} minus {a.name}, {pairing}, correction: {facts['correction']}\n")
     print_result(console, result, sections=None)
     if out is not None:
-        save(result, out, overwrite=force)
+        save(result, out, overwrite=options["force"])
         console.print(f"Wrote {out}", soft_wrap=True)
 
 

@@ -12,7 +12,7 @@ from headscope.core.errors import InputError
 SETTINGS = {"context_settings": {"ignore_unknown_options": True}}
 
 
-def verb(
+def command(
     result: Annotated[Path, typer.Argument(help="A saved result, for example from: headscope show TEXT -o maps.nc")],
     out: Annotated[Path, typer.Option("--out", "-o", help="Output file: .pdf .svg .png or .html.")],
     figure: Annotated[

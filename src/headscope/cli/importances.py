@@ -6,22 +6,11 @@ import typer
 from rich.console import Console
 
 from headscope.cli.shared.console import load_library
-from headscope.cli.shared.options import (
-    NAMES,
-    Device,
-    Dtype,
-    Edits,
-    Limit,
-    MaxLength,
-    Model,
-    Seed,
-    add_options,
-    column_options,
-    complete_from,
-    edit_model,
-    read_examples,
-)
-from headscope.cli.shared.output import FigureOut, Force, check_figure_out, write_result
+from headscope.cli.shared.options import Model, add_options, edit_model, read_examples, select_options
+from headscope.cli.shared.output import FigureOut, check_figure_out, write_result
+from headscope.data.reading.options import ReadOptions, SampleOptions
+from headscope.engine.options import EditOptions, ImportancesOptions, LoadOptions
+from headscope.results.options import SaveOptions
 
 if TYPE_CHECKING:
     import headscope as hs
@@ -30,61 +19,44 @@ MAX_SHOWN = 10
 """Texts that are printed."""
 
 
-@add_options(column_options, without=("choices",))
-def verb(
+@add_options(
+    ImportancesOptions,
+    SampleOptions,
+    EditOptions,
+    LoadOptions,
+    ReadOptions,
+    SaveOptions,
+    also=("method",),
+    without=("choices",),
+)
+def command(
     data: Annotated[str, typer.Argument(help="A text, a file (.jsonl .json .csv .tsv .txt) or glue:sst2:dev@DIR.")],
     model: Model = None,
-    method: Annotated[
-        str,
-        typer.Option(
-            help="A method, see 'headscope list importance_methods'.",
-            autocompletion=complete_from("importance_methods"),
-        ),
-    ] = "blank_out",
-    target: Annotated[
-        str, typer.Option(help="What is explained: predicted, label, class=NAME, mask:word=his or next:word=mat.")
-    ] = "predicted",
-    limit: Limit = None,
-    seed: Seed = 0,
-    batch_size: Annotated[int, typer.Option(help="Number of texts per batch.")] = 16,
-    max_length: MaxLength = None,
-    edit: Edits = None,
-    device: Device = None,
-    dtype: Dtype = None,
     out: FigureOut = None,
-    force: Force = False,
-    **columns: Any,
+    **options: Any,
 ) -> None:
     """Show how much each word of a text matters for a model's prediction.
 
     headscope importances "A tender, funny film." --model tuned --method blank_out -o words.pdf
     """
-    _explain({**locals(), **columns})
-
-
-def _explain(options: dict[str, Any]) -> None:
-    """Load, read, explain, print and write."""
-    out, force = options["out"] or [], options["force"]
-    check_figure_out(out, overwrite=force)
-    console = Console(highlight=False)
+    check_figure_out(out, overwrite=options["force"])
     with load_library() as hs:
-        loaded = hs.load(options["model"], device=options["device"], dtype=options["dtype"])
-        examples = _read(options)
-    sizes = {name: options[name] for name in ("batch_size", "max_length")}
-    aim = {"target": options["target"], "progress": len(examples) > 1}
+        loaded = hs.load(model, **select_options(options, LoadOptions))
+        examples = _read(data, options)
+    chosen = {**select_options(options, ImportancesOptions), "progress": len(examples) > 1}
     with edit_model(loaded, options["edit"]) as changed:
-        result = hs.importances(changed, examples, options["method"], **aim, **sizes)
-    _print(console, result)
-    write_result(result, lambda: hs.draw(_list_texts(result)), out, overwrite=force)
+        result = hs.importances(changed, examples, options["method"], **chosen)
+    _print(Console(highlight=False), result)
+    write_result(result, lambda: hs.draw(_list_texts(result)), out, overwrite=options["force"])
 
 
-def _read(options: dict[str, Any]) -> "list[hs.Example]":
+def _read(data: str, options: dict[str, Any]) -> "list[hs.Example]":
     """Return the text itself, or a sample of the examples of a file."""
     from headscope.core.example import sample_examples
     from headscope.data.reading.read import read_texts
 
-    named = options["malformed"] != "error" or any(options.get(name) for name in NAMES)
-    examples = read_examples(options["data"], options) if named else read_texts(options["data"])
+    columns = {**select_options(options, ReadOptions), "malformed": options["malformed"]}
+    examples = read_texts(data) if columns == {"malformed": "error"} else read_examples(data, options)
     return sample_examples(examples, options["limit"], options["seed"])
 
 

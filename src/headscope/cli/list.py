@@ -12,7 +12,7 @@ from headscope.core.errors import unknown_name
 from headscope.core.prose import join_words
 
 
-def verb(
+def command(
     catalog: Annotated[
         str | None,
         typer.Argument(

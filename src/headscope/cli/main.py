@@ -1,4 +1,4 @@
-"""The shell command; each verb is one file in this folder, or comes from another package by an entry point."""
+"""The shell command; each command is one file in this folder, or comes from another package by an entry point."""
 
 import os
 import sys
@@ -27,24 +27,24 @@ PANELS = {
     "Reproduce a paper": ("study",),
     "Find": ("list", "cite"),
 }
-"""Verbs by what people want, as the help shows them."""
+"""Commands by what people want, as the help shows them."""
 
-VERBS = tuple(verb for verbs in PANELS.values() for verb in verbs)
-COMMANDS = "headscope.commands"
-"""The group of entry points by which other packages add verbs."""
+COMMANDS = tuple(name for names in PANELS.values() for name in names)
+ENTRY_POINTS = "headscope.commands"
+"""The group of entry points by which other packages add commands."""
 
 PANEL = "Other packages"
-"""Where the help shows these verbs."""
+"""Where the help shows these commands."""
 
 EXTRAS = {"patterns": "studies"}
-"""Verbs of other packages that an extra of headscope installs."""
+"""Commands of other packages that an extra of headscope installs."""
 
 ANY_ARGUMENTS: dict[str, Any] = {
     "add_help_option": False,
     "context_settings": {"allow_extra_args": True, "ignore_unknown_options": True},
     "rich_help_panel": PANEL,
 }
-"""Settings of a verb that only says why it cannot run."""
+"""Settings of a command that only says why it cannot run."""
 
 INTERRUPTED = 130
 """Exit code after Ctrl-C, as shells have it."""
@@ -82,19 +82,19 @@ def run() -> None:
     app()
 
 
-def report_errors(verb: Callable[..., None]) -> Callable[..., None]:
-    """Wrap a verb: print errors as one sentence in the words of the shell, and exit with `exit_code`."""
+def report_errors(command: Callable[..., None]) -> Callable[..., None]:
+    """Wrap a command: print errors as one sentence in the words of the shell, and exit with `exit_code`."""
 
     def translate(message: object) -> str:
-        return escape(to_shell_words(str(message), option_flags(verb), VERBS))
+        return escape(to_shell_words(str(message), option_flags(command), COMMANDS))
 
-    @wraps(verb)
+    @wraps(command)
     def wrapped(*arguments: Any, **options: Any) -> None:
         console = Console(stderr=True, soft_wrap=True, highlight=False)
         with warnings.catch_warnings():
             warnings.showwarning = partial(_print_warning, console, translate, warnings.showwarning)
             try:
-                verb(*arguments, **options)
+                command(*arguments, **options)
             except HeadscopeError as error:
                 console.print(f"[bold red]Error:[/] {translate(error)}")
                 sys.exit(exit_code(error))
@@ -122,19 +122,19 @@ def _print_warning(
 
 
 def add_commands(shell: typer.Typer, points: Iterable[EntryPoint]) -> None:
-    """Add the verbs of other packages to the shell: a function is a verb, a typer.Typer a verb with subcommands.
+    """Add the commands of other packages to the shell: functions, and each typer.Typer with its subcommands.
 
     One that cannot be loaded, or that an extra would install, says so when it is called.
 
     Parameters
     ----------
     shell
-        What the verbs are added to.
+        What the commands are added to.
     points
-        The entry points of the group "headscope.commands", each with the name of its verb.
+        The entry points of the group "headscope.commands", each with the name of its command.
     """
     commands: dict[str, Any] = {name: _name_extra(name, extra) for name, extra in EXTRAS.items()}
-    commands |= {point.name: _load_command(point) for point in points if point.name not in VERBS}
+    commands |= {point.name: _load_command(point) for point in points if point.name not in COMMANDS}
     for name, command in sorted(commands.items()):
         if isinstance(command, typer.Typer):
             _report_errors_of(command)
@@ -149,21 +149,22 @@ def _load_command(point: EntryPoint) -> Any:
     """Return the function or the typer.Typer of an entry point, or an InputError that says why there is none."""
     try:
         command = point.load()
-    except Exception as error:  # whatever another package raises, the other verbs work
+    except Exception as error:  # whatever another package raises, the other commands work
         return InputError(
-            f"The verb '{point.name}' of another package cannot be loaded: {first_line(error)}. "
+            f"The command '{point.name}' of another package cannot be loaded: {first_line(error)}. "
             "Install that package again, or remove it."
         )
     if callable(command):
         return command
     return InputError(
-        f"The entry point '{point.name}' of the group '{COMMANDS}' must name a function or a typer.Typer, but "
+        f"The entry point '{point.name}' of the group '{ENTRY_POINTS}' must name a function or a typer.Typer, but "
         f"{point.value} is {command!r}."
     )
 
 
-def _name_extra(verb: str, extra: str) -> MissingExtra:
-    return MissingExtra(f"The verb '{verb}' is in another package. Install it with: pip install 'headscope[{extra}]'")
+def _name_extra(command: str, extra: str) -> MissingExtra:
+    install = f"pip install 'headscope[{extra}]'"
+    return MissingExtra(f"The command '{command}' is in another package. Install it with: {install}")
 
 
 def _raise(error: InputError) -> None:
@@ -171,7 +172,7 @@ def _raise(error: InputError) -> None:
 
 
 def _report_errors_of(group: typer.Typer) -> None:
-    """Let every subcommand report its errors as verbs do."""
+    """Let every subcommand report its errors as commands do."""
     for command in group.registered_commands:
         command.callback = report_errors(command.callback) if command.callback else None
     for subgroup in group.registered_groups:
@@ -179,10 +180,10 @@ def _report_errors_of(group: typer.Typer) -> None:
             _report_errors_of(subgroup.typer_instance)
 
 
-for _panel, _verbs in PANELS.items():
-    for _verb in _verbs:
-        _module = import_module(f"headscope.cli.{_verb}")
+for _panel, _names in PANELS.items():
+    for _name in _names:
+        _module = import_module(f"headscope.cli.{_name}")
         _settings = {"rich_help_panel": _panel, **getattr(_module, "SETTINGS", {})}
-        app.command(_verb.replace("_", "-"), **_settings)(report_errors(_module.verb))
+        app.command(_name.replace("_", "-"), **_settings)(report_errors(_module.command))
 
-add_commands(app, list(entry_points(group=COMMANDS)))
+add_commands(app, list(entry_points(group=ENTRY_POINTS)))

@@ -9,7 +9,7 @@ from headscope.cli.shared.output import Force
 from headscope.core.prose import count_noun
 
 
-def verb(
+def command(
     states: Annotated[list[Path], typer.Argument(help="The .state files of all shards.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="Output file: .nc .zarr .csv or .parquet.")],
     force: Force = False,

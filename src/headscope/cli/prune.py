@@ -7,16 +7,18 @@ import typer
 from rich.console import Console
 
 from headscope.cli.shared.console import load_library
-from headscope.cli.shared.options import Device, Dtype
-from headscope.cli.shared.output import Force
+from headscope.cli.shared.options import add_options, select_options
 from headscope.core.errors import InputError
 from headscope.core.prose import count_noun, join_words
+from headscope.engine.options import LoadOptions
+from headscope.results.options import SaveOptions
 
 if TYPE_CHECKING:
     import xarray as xr
 
 
-def verb(
+@add_options(LoadOptions, SaveOptions)
+def command(
     model: Annotated[str, typer.Argument(help="The folder of a model, or a hub id.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="Output folder.")],
     heads: Annotated[
@@ -29,9 +31,7 @@ def verb(
     pruned: Annotated[
         float | None, typer.Option(help="With --curve: the percentage of heads to remove, one of its steps.")
     ] = None,
-    device: Device = None,
-    dtype: Dtype = None,
-    force: Force = False,
+    **options: Any,
 ) -> None:
     """Write a smaller model whose outputs are those of the model without some heads.
 
@@ -43,11 +43,11 @@ def verb(
         from headscope.engine.pruning.pruned_config import BEFORE
         from headscope.results.store import refuse_folder
 
-        refuse_folder(out, overwrite=force)
+        refuse_folder(out, overwrite=options["force"])
         names: Any = heads if curve is None else _read_heads(hs.open_result(curve), pruned)
-        loaded = hs.load(model, device=device, dtype=dtype)
+        loaded = hs.load(model, **select_options(options, LoadOptions))
         smaller = hs.prune(loaded, names)
-        hs.save(smaller, out, overwrite=force)
+        hs.save(smaller, out, overwrite=options["force"])
     before, after = (part.network.num_parameters() for part in (loaded, smaller))
     config = smaller.network.config
     count = len(config.headscope_pruned_heads)

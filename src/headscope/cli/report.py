@@ -1,18 +1,17 @@
 """`headscope report`: a report from saved results."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from headscope.cli.shared.output import Force
+from headscope.cli.shared.options import add_options, select_options
+from headscope.reporting.options import ReportOptions
 
 
-def verb(
-    results: Annotated[list[Path], typer.Argument(help="Saved results: .nc or .zarr.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the page, figures and tables.")] = Path("report"),
-    title: Annotated[str | None, typer.Option(help="Title of the page. Default: the model's name.")] = None,
-    force: Force = False,
+@add_options(ReportOptions, also=("out",))
+def command(
+    results: Annotated[list[Path], typer.Argument(help="Saved results: .nc or .zarr.")], **options: Any
 ) -> None:
     """Write a report of saved results: a page with tables, figures and references.
 
@@ -20,4 +19,4 @@ def verb(
     """
     from headscope.reporting.report import report
 
-    typer.echo(f"Wrote {report(results, out, title=title, overwrite=force)}")
+    typer.echo(f"Wrote {report(results, options['out'], **select_options(options, ReportOptions))}")

@@ -1,30 +1,21 @@
 """`headscope show`: attention of a model on a text, and how much of it reaches the output."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
 from headscope.cli.shared.console import load_library, make_table
-from headscope.cli.shared.options import (
-    Device,
-    Dtype,
-    Edits,
-    MaxLength,
-    Model,
-    PadTo,
-    Site,
-    Target,
-    complete_from,
-    edit_model,
-)
-from headscope.cli.shared.output import FigureOut, Force, check_figure_out, write_result
+from headscope.cli.shared.options import Model, add_options, complete_from, edit_model, select_options
+from headscope.cli.shared.output import FigureOut, check_figure_out, write_result
 from headscope.core.catalog import figures, lenses
 from headscope.core.errors import InputError
 from headscope.core.lens import VIEW_LENS
 from headscope.core.spec import parse_spec
+from headscope.engine.options import EditOptions, LoadOptions, RecordOptions
+from headscope.results.options import SaveOptions
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -32,7 +23,8 @@ if TYPE_CHECKING:
     import headscope as hs
 
 
-def verb(
+@add_options(RecordOptions, EditOptions, LoadOptions, SaveOptions, without=("layers", "heads"))
+def command(
     text: Annotated[str, typer.Argument(help="The text.")],
     pair: Annotated[str | None, typer.Option(help="A second text, for models of text pairs.")] = None,
     model: Model = None,
@@ -48,15 +40,8 @@ def verb(
     ] = None,
     layer: Annotated[int | None, typer.Option(help="Draw and save only this layer; -1 is the last.")] = None,
     head: Annotated[int | None, typer.Option(help="Draw and save only this head; -1 is the last.")] = None,
-    target: Target = None,
-    site: Site = None,
-    edit: Edits = None,
-    max_length: MaxLength = None,
-    pad_to: PadTo = None,
-    device: Device = None,
-    dtype: Dtype = None,
     out: FigureOut = None,
-    force: Force = False,
+    **options: Any,
 ) -> None:
     """Show the attention of a model on a text, and how much of it reaches the output.
 
@@ -66,15 +51,15 @@ def verb(
 
     The default model's heads have 32 value dimensions; in texts of at most 32 tokens all attention reaches the output.
     """
+    force = options["force"]
     _check_output(figure, out or [], force)
-    _check_target(lens, target)
+    _check_target(lens, options["target"])
     console = Console(highlight=False)
     with load_library() as hs:
         keep = sorted({"values"} | lenses.make(lens).needs - {"gradient"})
-        loaded = hs.load(model, device=device, dtype=dtype)
-        sizes = {"max_length": max_length, "pad_to": pad_to}
-        with edit_model(loaded, edit) as loaded:
-            trace = hs.capture(loaded, text, pair, site=site, keep=keep, target=target, **sizes)
+        loaded = hs.load(model, **select_options(options, LoadOptions))
+        with edit_model(loaded, options["edit"]) as loaded:
+            trace = hs.capture(loaded, text, pair, keep=keep, **select_options(options, RecordOptions))
     maps = [hs.view(trace, name) for name in dict.fromkeys(["raw", lens])]
     if maps[-1].merged:
         maps[0] = maps[0].mean("head")  # one map per layer, too

@@ -3,17 +3,17 @@
 import inspect
 from dataclasses import fields
 from pathlib import Path
-from types import GenericAlias, UnionType
-from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Column, Table
 
-from headscope.cli.shared.options import Device, Model, complete_from
+from headscope.cli.shared.options import Model, complete_from, make_parameter
 from headscope.cli.shared.output import Force
 from headscope.core.catalog import studies
+from headscope.core.options import DEVICE
 from headscope.core.spec import canonical_name, parse_spec
 
 if TYPE_CHECKING:
@@ -25,11 +25,12 @@ SETTINGS = {
     "no_args_is_help": True,
 }
 
+Device = Annotated[str | None, typer.Option("--device", help=DEVICE)]
 Out = Annotated[Path, typer.Option("--out", "-o", help="Folder for all steps and the report.")]
 DEFAULTS = {"out": Path("out"), "force": False}  # all other options are None unless they are given
 
 
-def verb(
+def command(
     arguments: Annotated[
         list[str],
         typer.Argument(
@@ -51,26 +52,23 @@ def verb(
 
     words = [word for word in arguments if not word.startswith("-")]
     if not words:  # --help without a name
-        typer.echo(inspect.cleandoc(f"Usage: headscope study NAME [OPTIONS]\n\n{verb.__doc__}"))
+        typer.echo(inspect.cleandoc(f"Usage: headscope study NAME [OPTIONS]\n\n{command.__doc__}"))
         return
     known = studies.names()
     name = next((word for word in words if canonical_name(word.partition(":")[0]) in known), words[0])
     rest = [word for word in arguments if word != name]
-    command = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich")
-    command.command(context_settings={"help_option_names": ["-h", "--help"]})(report_errors(_make_command(name)))
-    command(rest, prog_name=f"headscope study {name}")
+    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich")
+    app.command(context_settings={"help_option_names": ["-h", "--help"]})(report_errors(_make_command(name)))
+    app(rest, prog_name=f"headscope study {name}")
 
 
 def study_options(kind: Any) -> dict[str, Any]:
     """Return the annotation of an option for each parameter of a study, from its fields: type, default and help."""
-    hints, options = get_type_hints(kind), {}
-    for parameter in fields(kind):
-        names = dict.fromkeys([parameter.name, parameter.metadata.get("flag") or parameter.name])
-        shown: Any = False if parameter.default in (None, ()) else str(parameter.default)
-        flags = [f"--{name.replace('_', '-')}" for name in names]
-        option = typer.Option(*flags, help=parameter.metadata.get("help", ""), show_default=shown)
-        options[parameter.name] = Annotated[_read_type(hints[parameter.name]) | None, option]
-    return options
+    hints = get_type_hints(kind)
+    return {
+        item.name: make_parameter(item, hints[item.name], default=None).annotation  # a spec may give it, too
+        for item in fields(kind)
+    }
 
 
 def _make_command(name: str) -> Any:
@@ -101,13 +99,6 @@ def _make_command(name: str) -> Any:
     ])  # fmt: skip
     run.__doc__ = kind.__doc__
     return run
-
-
-def _read_type(hint: Any) -> Any:
-    """Return the type of an option: the first of a union, a list of the items of a tuple."""
-    if get_origin(hint) in (Union, UnionType):
-        return _read_type(get_args(hint)[0])
-    return GenericAlias(list, get_args(hint)[:1]) if get_origin(hint) is tuple else hint
 
 
 def _print_verdicts(console: Console, result: "StudyResult") -> None:

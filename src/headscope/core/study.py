@@ -2,11 +2,12 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from headscope.core.catalog import HasCard
+from headscope.core.options import option as option
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -31,11 +32,6 @@ class Progress:
 
 
 ProgressCallback = Callable[[Progress], None]
-
-
-def option(default: Any, help: str, *, flag: str | None = None) -> Any:  # noqa: A002  (the shell's own word)
-    """Return a dataclass field for a parameter of a study, with its help text; `flag` is a second name in the shell."""
-    return field(default=default, metadata={"help": help, "flag": flag})
 
 
 class Study(ABC):

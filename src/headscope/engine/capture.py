@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import torch
 
 from headscope.core.errors import InputError
+from headscope.core.options import takes_options
 from headscope.core.target import parse_target
 from headscope.core.trace import Trace
 from headscope.core.trace.nan_attention import warn_about_nan
@@ -17,6 +18,7 @@ from headscope.engine.gradient import allow_gradients, compute_gradients, detach
 from headscope.engine.images import process_images, reads_images
 from headscope.engine.loss import mask_inputs
 from headscope.engine.model import Model, check_model, name_modules
+from headscope.engine.options import CaptureOptions, RecordOptions, StreamOptions
 from headscope.engine.readout import find_readout
 from headscope.engine.recording.hooks import mark_forwards, record_hooks
 from headscope.engine.recording.interface import is_editing, record_interface
@@ -32,45 +34,20 @@ KEEPABLE = CAPTURABLE | {"model_output"}
 Result = TypeVar("Result")
 
 
-def capture(
-    model: Model,
-    text: Any,
-    pair: Any = None,
-    *,
-    site: str | None = None,
-    layers: Sequence[int] | int | None = None,
-    heads: Sequence[int] | int | None = None,
-    keep: Sequence[str] = (),
-    target: Any = None,
-    max_length: int | None = None,
-    pad_to: int | None = None,
-) -> Trace:
-    """Run the model on a text, on anything that `hs.read` reads, or on a tokenised batch, and return its attention.
+@takes_options(CaptureOptions)
+def capture(options: CaptureOptions) -> Trace:
+    """Run the model on a text, on anything that `hs.read` reads, or on a tokenized batch, and return its attention.
 
-    Parameters
-    ----------
-    text, pair
-        A text, a pair of texts as a tuple, or what `hs.read` takes: a list of texts, of pairs, of dicts or of examples,
-        a DataFrame, a dataset, a path. All of it is one batch; `stream` goes batch by batch. `pair` holds a second text
-        for each; for encoder-decoder models (T5, BART) it is what the decoder reads. A mapping with `input_ids` or
-        `pixel_values` is passed to the model unchanged. For vision models (ViT): a path, a PIL image, or a list of
-        either.
-    site
-        "encoder", "decoder" or "cross" for an encoder-decoder model; the encoder by default. In a model with several
-        towers (CLIP, LLaVA) the module's name, such as "vision_tower"; by default the one that reads the text.
-    layers, heads
-        Which to keep, counted from 0; negative ones from the end. All by default.
-    keep
-        What to keep: "attention", "values", "output" (W_O), "pads" (the values of padding) and "model_output" (what the
-        network returned, such as logits; with `labels` in a tokenised batch also the loss). All but "pads" by default.
-    target
-        The prediction whose gradient with respect to the attention weights is kept, too, as `Trace.gradient`:
-        "predicted", "label", "class=NAME", "mask:word=his", "next:word=mat", or a function from the model's output to
-        one number for each example. The attention and the predictions are the same as without a target.
-    max_length
-        Truncate texts to this many tokens, with a warning; by default to what the model can read.
-    pad_to
-        Pad to this many tokens instead of to the longest text.
+    All of it is one batch; `hs.stream` goes batch by batch. A mapping with `input_ids` or `pixel_values` is passed to
+    the model unchanged. In a model with several towers (CLIP, LLaVA), `site` is the module's name, such as
+    "vision_tower"; by default the one that reads the text.
+
+    `keep` names "attention", "values", "output" (W_O), "pads" (the values of padding) and "model_output" (what the
+    network returned, such as logits; with `labels` in a tokenized batch also the loss).
+
+    With a `target`, also a function from the model's output to one number for each example, the gradient of the
+    prediction with respect to the attention weights is kept as `Trace.gradient`. Attention and predictions are the
+    same as without.
 
     The first capture of a model, and of each precision, device and kind of input, runs the model once more without
     recording. It raises CaptureError if the outputs differ, and warns of attention that no trace of this model holds.
@@ -79,37 +56,24 @@ def capture(
     >>> trace
     Trace(self attention of 2 examples, 2 layers × 12 heads, up to 7 tokens; holds attention, values)
     """
-    request = make_request(model, site, layers, heads, keep, KEEPABLE, target)
-    trace = capture_batch(model, prepare_inputs(model, text, pair, max_length=max_length, pad_to=pad_to), request)
-    warn_about_nan(trace)
+    request, sizes = _read_request(options.model, options)
+    trace = capture_batch(options.model, prepare_inputs(options.model, options.text, options.pair, **sizes), request)
+    warn_about_nan(trace, stacklevel=4)
     return trace
 
 
-def stream(
-    model: Model,
-    data: Any,
-    *,
-    batch_size: int = 8,
-    site: str | None = None,
-    layers: Sequence[int] | int | None = None,
-    heads: Sequence[int] | int | None = None,
-    keep: Sequence[str] = (),
-    target: Any = None,
-    max_length: int | None = None,
-    pad_to: int | None = None,
-) -> Iterator[Trace]:
+@takes_options(StreamOptions)
+def stream(options: StreamOptions) -> Iterator[Trace]:
     """Capture batch after batch, in order; only one batch is in memory at a time.
-
-    `data` is anything that `hs.read` reads, as for `measure`, or for vision models a list of images or a folder; the
-    rest is as for `capture`.
 
     >>> [len(trace.examples) for trace in hs.stream(model, ["One.", "Two.", "Three."], batch_size=2)]
     [2, 1]
     """
-    request = make_request(model, site, layers, heads, keep, KEEPABLE, target)
+    model, batch_size = options.model, options.batch_size
+    request, sizes = _read_request(model, options)
     if batch_size < 1:
         raise InputError(f"batch_size must be at least 1, but got {batch_size}.")
-    batches = make_batches(model, read_inputs(model, data), batch_size, max_length=max_length, pad_to=pad_to)
+    batches = make_batches(model, read_inputs(model, options.data), batch_size, **sizes)
 
     def traces() -> Iterator[Trace]:
         for inputs in batches:
@@ -118,6 +82,12 @@ def stream(
             yield trace
 
     return traces()
+
+
+def _read_request(model: Model, options: RecordOptions) -> tuple[Request, dict[str, Any]]:
+    """Return what is recorded, and the sizes of the texts."""
+    request = make_request(model, options.site, options.layers, options.heads, options.keep, KEEPABLE, options.target)
+    return request, {"max_length": options.max_length, "pad_to": options.pad_to}
 
 
 def by_layer(
@@ -134,8 +104,19 @@ def by_layer(
 ) -> list[Result]:
     """Call `see` with the trace of each layer while the model runs, and return the results.
 
-    For inputs whose maps do not fit in memory at once: a layer's attention is freed before the next layer begins. The
-    other arguments are those of `capture`. There is no `target`: gradients are known after the last layer.
+    For inputs whose maps do not fit in memory at once: a layer's attention is freed before the next layer begins.
+    There is no `target`: gradients are known after the last layer.
+
+    Parameters
+    ----------
+    model
+        A model, as `hs.load` returns it.
+    text, pair
+        A text, or anything that `hs.capture` takes, and the second text of each.
+    see
+        A function of the trace of one layer.
+    site, heads, keep, max_length, pad_to
+        As for `hs.capture`.
 
     >>> import headscope as hs
     >>> hs.by_layer(hs.load(), "The cat sat down.", see=lambda trace: trace.layers)

@@ -12,6 +12,7 @@ from headscope.core.catalog import importance_methods
 from headscope.core.errors import DataWarning, InputError
 from headscope.core.example import Example
 from headscope.core.importance import Importance, Importances
+from headscope.core.options import takes_options
 from headscope.core.prose import count_noun, join_words
 from headscope.core.spec import to_spec
 from headscope.core.target import PredictionTarget, parse_target
@@ -20,6 +21,7 @@ from headscope.data.tokenizing.running_text import split_running_text
 from headscope.engine.batch import Inputs, check_max_length, make_batches
 from headscope.engine.fingerprint import CapturedModel
 from headscope.engine.model import Model, check_model
+from headscope.engine.options import ImportancesOptions
 from headscope.engine.progress import show_progress
 from headscope.engine.scorer import open_scorer
 
@@ -27,44 +29,28 @@ Row = dict[str, Any]
 """The results of one example, by field of Importances."""
 
 
-def importances(
-    model: Model,
-    data: Any,
-    method: Any = "blank_out",
-    *,
-    target: Any = "predicted",
-    batch_size: int = 16,
-    max_length: int | None = None,
-    progress: bool = False,
-) -> Importances:
+@takes_options(ImportancesOptions)
+def importances(options: ImportancesOptions) -> Importances:
     """Return how much each token of each text matters for a prediction.
 
-    Parameters
-    ----------
-    data
-        A text, or what `hs.read` takes.
-    method
-        "blank_out", "input_gradient", "integrated_gradients", or a spec such as "blank_out:replace=unk"; see
-        `headscope list importance_methods`.
-    target
-        The prediction that is explained: "predicted", "label", "class=NAME", "mask:word=his", "next:word=mat", or a
-        function from the model's output to one number for each example.
-    batch_size
-        How many texts of similar length share a batch. Blank-out reads some thousand tokens at a time.
+    `method` is "blank_out", "input_gradient", "integrated_gradients", or a spec such as "blank_out:replace=unk".
+    `target` may also be a function from the model's output to one number for each example. Texts of similar length
+    share a batch; blank-out reads some thousand tokens at a time.
 
     >>> from transformers import BertForSequenceClassification
     >>> untrained = hs.load(BertForSequenceClassification(model.network.config), tokenizer=model.tokenizer)
     >>> hs.importances(untrained, "The cat sat down.", "blank_out", target="class=1")
     Importances(blank_out, target class=1, of 1 example, 7 tokens)
     """
+    model = options.model
     check_model(model)
-    chosen, aim = importance_methods.make(method), parse_target(target)
-    _check_request(model, data, aim, batch_size)
-    examples = read_texts(data)
-    longest = check_max_length(model, examples, max_length)
+    chosen, aim = importance_methods.make(options.method), parse_target(options.target)
+    _check_request(model, options.data, aim, options.batch_size)
+    examples = read_texts(options.data)
+    longest = check_max_length(model, examples, options.max_length)
     rows: dict[int, Row] = {}
-    with torch.inference_mode(False), show_progress(len(examples), quiet=not progress) as advance:
-        for indices, inputs in _make_batches(model, examples, batch_size, longest):
+    with torch.inference_mode(False), show_progress(len(examples), quiet=not options.progress) as advance:
+        for indices, inputs in _make_batches(model, examples, options.batch_size, longest):
             rows |= dict(zip(indices, _explain_batch(model, inputs, chosen, aim, longest), strict=True))
             advance(len(indices))
     source = CapturedModel(model, model.network.modules(), target=aim.spec)
@@ -171,5 +157,5 @@ def _warn_about_nan(result: Importances) -> None:
             f"{int((~np.isfinite(result.score)).sum())} of {count_noun(len(result), 'prediction')}. Check the model's "
             "output for these texts, or load it in a wider dtype.",
             DataWarning,
-            stacklevel=3,
+            stacklevel=4,
         )

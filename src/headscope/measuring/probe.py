@@ -4,16 +4,18 @@ import random
 from collections import Counter
 from collections.abc import Sequence
 from copy import deepcopy
-from typing import Any, TypedDict, Unpack
+from dataclasses import fields
+from typing import Any
 
 import torch
 import xarray as xr
 
 from headscope.core.catalog import lenses, probes
 from headscope.core.checks import check_seed
-from headscope.core.errors import InputError, unknown_name
+from headscope.core.errors import InputError
 from headscope.core.example import Example, sample_examples
-from headscope.core.lens import DEFAULT_LENS, Lens
+from headscope.core.lens import Lens
+from headscope.core.options import takes_options
 from headscope.core.probe import Probe
 from headscope.core.provenance import stamp
 from headscope.core.spec import to_spec
@@ -27,6 +29,7 @@ from headscope.engine.model import Model, check_model
 from headscope.engine.progress import show_progress
 from headscope.engine.pruning.pruned_config import pruned_heads
 from headscope.engine.recording.sites import find_sites
+from headscope.measuring.options import ProbedInputs, ProbeOptions
 from headscope.measuring.word_stream import StreamSettings, make_stream
 from headscope.results.accuracies import document_name, number_documents
 from headscope.results.hashes import fingerprint_columns, fingerprint_examples, hash_configs
@@ -35,38 +38,14 @@ RANDOM_WEIGHTS = "random_weights"
 """The predictor that is the same probe, fitted to the model with random weights."""
 
 
-class StreamOptions(TypedDict, total=False):
-    """Keyword options of `hs.probe` on what the model reads."""
-
-    site: str | None  # "encoder" or "decoder", where there are several
-    limit: int | None  # number of examples, sampled at random
-    seed: int  # of that sample, of the halves, and of random weights
-    max_length: int | None  # truncate texts to this number of tokens
-    batch_size: int | None
-
-
-def probe(
-    model: Model,
-    data: Any,
-    probe: Any = "dependency",
-    *,
-    train: Any = None,
-    lens: Any = DEFAULT_LENS,
-    query: str = "mean",
-    random_weights: bool = False,
-    edit: Any = None,
-    progress: bool = True,
-    **options: Unpack[StreamOptions],
-) -> xr.Dataset:
+@takes_options(ProbeOptions)
+def probe(options: ProbeOptions) -> xr.Dataset:
     """Fit a probe of linguistic structure to the attention between words, and return how accurate it is.
 
-    `data` is what `hs.read` reads, with the columns that the probe needs: a treebank ("trees.conllu") for syntax.
     `probe` is a name, a spec such as "dependency:min_count=50", or an entry. It is fitted to `train`, by default to
     half of the documents of `data`, and reported on the others; an example without the column `document` is a document
-    of its own. `lens` is the attention it reads, raw by default: weights to a word are summed over its tokens, weights
-    from it averaged, or with `query="first"` those of its first token. `random_weights` fits it also to the same model
-    with random weights, as a baseline. `edit` changes the model's attention first. Options: `site`, `limit`, `seed`,
-    `max_length`, `batch_size`.
+    of its own. Weights to a word are summed over its tokens, weights from it averaged, or with `query="first"` those of
+    its first token. `random_weights` is a baseline: the same probe, fitted to the same model with random weights.
 
     >>> columns = {"heads": (1, -1), "relations": ("nsubj", "root")}
     >>> trees = [hs.Example(str(row), "Cats sleep", words=("Cats", "sleep"), columns=columns) for row in range(4)]
@@ -74,13 +53,15 @@ def probe(
     >>> result["accuracy"].sel(task="dependency", predictor="head", relation="nsubj").item()
     1.0
     """
+    model, train, random_weights = options.model, options.train, options.random_weights
     check_model(model)
     check_reads_texts(model, "probes are of the words of texts")
-    entry, settings = probes.make(probe), make_stream_settings(lens, query, edit, **options)
+    inputs = {item.name: getattr(options, item.name) for item in fields(ProbedInputs)}
+    entry, settings = probes.make(options.probe), make_stream_settings(options.lens, options.edit, **inputs)
     check_seed(getattr(entry, "seed", 0))
-    halves = _read_halves(entry, data, train, settings)
+    halves = _read_halves(entry, options.data, train, settings)
     models = [model, randomize(model, settings.seed)] if random_weights else [model]
-    with show_progress(len(models) * sum(map(len, halves)), quiet=not progress) as advance:
+    with show_progress(len(models) * sum(map(len, halves)), quiet=not options.progress) as advance:
         streams = ([make_stream(network, half, settings, advance) for half in halves] for network in models)
         first, *others = (entry.fit(*pair) for pair in streams)
     result = _add_predictor(first, others[0], RANDOM_WEIGHTS) if others else first
@@ -90,15 +71,15 @@ def probe(
     )
 
 
-def make_stream_settings(lens: Any, query: str, edit: Any, **options: Any) -> StreamSettings:
+def make_stream_settings(lens: Any, edit: Any = None, **options: Any) -> StreamSettings:
     """Return settings from what a user writes; raise InputError for what a probe cannot read."""
-    for name in options:
-        if name not in StreamOptions.__annotations__:
-            raise unknown_name("option of hs.probe", name, StreamOptions.__annotations__)
     chosen: Lens = lenses.make(lens)
-    if query not in ("mean", "first"):
-        raise InputError(f"query={query!r} is not known. Give 'mean' or 'first', or leave it out for the mean.")
-    if str(options.get("site")).endswith("cross"):
+    settings = StreamSettings(chosen, make_edits(edit), **options)
+    if settings.query not in ("mean", "first"):
+        raise InputError(
+            f"query={settings.query!r} is not known. Give 'mean' or 'first', or leave it out for the mean."
+        )
+    if str(settings.site).endswith("cross"):
         raise InputError(
             "A probe reads attention between the words of one text, and cross attention has two. Leave out site."
         )
@@ -107,8 +88,8 @@ def make_stream_settings(lens: Any, query: str, edit: Any, **options: Any) -> St
             f"The lens '{to_spec(chosen)}' needs the gradient of a prediction, and a probe makes none. Choose another, "
             "such as raw or effective."
         )
-    check_seed(options.get("seed", 0))
-    return StreamSettings(chosen, query, make_edits(edit), **options)
+    check_seed(settings.seed)
+    return settings
 
 
 def split_documents(examples: Sequence[Example], seed: int = 0) -> tuple[list[Example], list[Example]]:

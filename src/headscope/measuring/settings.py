@@ -1,64 +1,34 @@
-"""Options of a measurement, and the complete, checked settings made from them."""
+"""The complete, checked settings of a measurement."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypedDict, get_args
+from typing import Any
 
 from headscope.core.catalog import is_built_in
 from headscope.core.catalog import lenses as lens_catalog
 from headscope.core.catalog import statistics as statistic_catalog
 from headscope.core.checks import check_seed
-from headscope.core.errors import InputError, unknown_name
+from headscope.core.errors import InputError
 from headscope.core.lens import Lens
 from headscope.core.spec import entry_name, to_spec
 from headscope.core.statistic import Statistic
 from headscope.core.target import parse_target
 from headscope.maps.per_example import PerExample
+from headscope.measuring.options import MeasuredInputs
 from headscope.results.hashes import fingerprint_code, hash_file
 
-Units = Literal["tokens", "words", "words_first"]
+UNITS = ("tokens", "words", "words_first")
 COMPARED = ("site", "layers", "heads", "max_length", "pad_to", "units", "rows")
 """Options that must be equal in measurements that are added up."""
 
 
-class MeasureOptions(TypedDict, total=False):
-    """Keyword options of `hs.measure`."""
-
-    site: str | None  # "encoder", "decoder" or "cross", where there are several
-    layers: Any  # indices from 0; all by default
-    heads: Any
-    max_length: int | None  # truncate texts to this number of tokens
-    pad_to: int | None  # pad texts to this number of tokens, for lenses that use padding
-    units: Units  # "words": attention to a split word is summed, from it averaged; "words_first": from its first token
-    target: str | None  # the prediction whose gradient is measured, for lenses that need it
-    rows: bool  # keep the value of every example beside the means
-    shard: str | tuple[int, int] | None  # "3/16": the third of sixteen parts, for `hs.merge`
-    limit: int | None  # number of examples, sampled at random
-    seed: int  # of that sample
-    batch_size: int | None  # by default as many examples as make 4,096 tokens, 16,384 on a GPU
-    tagger: str  # "auto" uses the tags of the data, else the built-in tagger
-
-
 @dataclass(frozen=True)
-class MeasureSettings:
+class MeasureSettings(MeasuredInputs):
     """Lenses, statistics and all options of a measurement."""
 
     lenses: tuple[Lens, ...]
     statistics: tuple[Statistic, ...]
-    site: str | None = None
-    layers: tuple[int, ...] | None = None
-    heads: tuple[int, ...] | None = None
-    max_length: int | None = None
-    pad_to: int | None = None
-    units: Units = "tokens"
-    rows: bool = False
-    target: str | None = None
-    shard: str | tuple[int, int] | None = None
-    limit: int | None = None
-    seed: int = 0
-    batch_size: int | None = None
-    tagger: str = "auto"
 
     @property
     def all_lenses(self) -> tuple[Lens, ...]:
@@ -105,10 +75,10 @@ class MeasureSettings:
 
 
 def make_measure_settings(lens: Any, statistics: Any, **options: Any) -> MeasureSettings:
-    """Return settings from what a user writes: names, specs, entries, or lists of them."""
-    for name in options:
-        if name not in MeasureOptions.__annotations__:
-            raise unknown_name("option of hs.measure", name, MeasureOptions.__annotations__)
+    """Return settings from what a user writes: names, specs, entries, or lists of them.
+
+    `options` are those of MeasuredInputs.
+    """
     lenses = tuple(map(lens_catalog.make, _as_list(lens)))
     chosen = tuple(map(statistic_catalog.make, _as_list(statistics)))
     if not lenses:
@@ -120,8 +90,8 @@ def make_measure_settings(lens: Any, statistics: Any, **options: Any) -> Measure
     for name in ("layers", "heads"):
         indices = options.get(name)
         options[name] = None if indices is None else tuple([indices] if isinstance(indices, int) else indices)
-    if options.get("units", "tokens") not in get_args(Units):
-        raise InputError(f"units={options['units']!r} is none of {', '.join(get_args(Units))}.")
+    if options.get("units", "tokens") not in UNITS:
+        raise InputError(f"units={options['units']!r} is none of {', '.join(UNITS)}.")
     if options.get("target") is not None:
         options["target"] = _check_target(options["target"])
     check_seed(options.get("seed", 0))

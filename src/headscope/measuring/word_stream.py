@@ -22,21 +22,16 @@ from headscope.engine.edited import describe_edits, edit_if_any
 from headscope.engine.model import Model, find_word_embeddings
 from headscope.engine.progress import Advance
 from headscope.maps.words import to_words
+from headscope.measuring.options import ProbedInputs
 from headscope.measuring.plan import BatchPlan, count_tokens, make_plan, max_cells
 
 
 @dataclass(frozen=True)
-class StreamSettings:
+class StreamSettings(ProbedInputs):
     """Which maps a probe reads: the complete options of `hs.probe`."""
 
     lens: Lens
-    query: str = "mean"  # of a split word: "mean" of its tokens, or its "first" token
     edit: tuple[Edit, ...] = ()
-    site: str | None = None
-    limit: int | None = None
-    seed: int = 0
-    max_length: int | None = None
-    batch_size: int | None = None
 
     def to_facts(self) -> dict[str, Any]:
         """Return what decides the numbers, as plain data."""

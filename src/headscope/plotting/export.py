@@ -25,7 +25,7 @@ def write_figure(figure: Figure, kind: str, path: Path) -> None:
     """Write a figure as PDF, SVG or PNG; warn about characters without a glyph in PDF and PNG."""
     missing = fonts.missing_glyphs(figure)
     if missing and kind != "svg":
-        warnings.warn(_describe_missing(missing), DataWarning, stacklevel=3)  # points at the caller of save
+        warnings.warn(_describe_missing(missing), DataWarning, stacklevel=4)  # points at the caller of save
     path.write_bytes(render(figure, kind, as_text=bool(missing) and kind == "svg"))
 
 

@@ -12,10 +12,12 @@ from headscope.core.catalog.entry_summary import collect_citations
 from headscope.core.document import Document, Paragraph, Section, SectionContext, make_names_unique, slug
 from headscope.core.errors import InputError
 from headscope.core.kind import Kind, find_kind
+from headscope.core.options import takes_options
 from headscope.core.prose import join_words
 from headscope.core.provenance import read_provenance
 from headscope.plotting.combine import combine_results
 from headscope.plotting.draw import DrawableBatch
+from headscope.reporting.options import ReportOptions
 from headscope.reporting.write import check_folder, write_document
 from headscope.results.document_parts import list_lenses
 from headscope.results.other_numbers import number_sections
@@ -26,17 +28,18 @@ MAX_GROUPS = 12
 """Labels along axes that all variables share; up to this many, each label has sections of its own."""
 
 
-def report(what: Any, out: str | Path = "report", *, title: str | None = None, overwrite: bool = False) -> Path:
+@takes_options(ReportOptions)
+def report(options: ReportOptions) -> Path:
     """Write a report as a folder, and return the path of its self-contained HTML page.
 
-    `what` is a Dataset, the path of a saved one, Maps, Importances, a list or a mapping of these, or a Document, such
-    as a study returns. The folder `out` has report.html, figures/ (PDF, SVG) and tables/ (CSV, LaTeX); a report that
-    exists is replaced only with `overwrite=True`. The same input gives the same bytes.
+    The folder has report.html, figures/ (PDF, SVG) and tables/ (CSV, LaTeX); a report that exists is replaced only with
+    `overwrite=True`. The same input gives the same bytes.
 
     >>> data = hs.measure(model, ["The cat sat down.", "It rained."], statistics=["entropy"], progress=False)
     >>> hs.report(data, "report").as_posix()
     'report/report.html'
     """
+    what, out, title, overwrite = options.what, options.out, options.title, options.overwrite
     check_folder(Path(out), overwrite=overwrite)
     if isinstance(what, Document):
         document = what if title is None else replace(what, title=title)

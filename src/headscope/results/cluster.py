@@ -7,15 +7,16 @@ import xarray as xr
 
 from headscope.core.checks import check_seed
 from headscope.core.errors import InputError
+from headscope.core.options import takes_options
 from headscope.core.prose import join_words
 from headscope.core.provenance import read_provenance, stamp
 from headscope.core.spec import parse_spec
 from headscope.results.behaviour import label_behaviour, read_behaviour
 from headscope.results.embedding import embed_distances
+from headscope.results.options import ClusterOptions
 from headscope.results.select import restore_axes
 from headscope.uncertainty.group_distances import compare_groups
 from headscope.uncertainty.intervals import Array
-from headscope.uncertainty.paired import PERMUTATIONS
 
 VARIABLE = "head_distance"
 OTHERS = ("other_layer", "other_head")
@@ -23,20 +24,14 @@ MAX_CLUSTERS = 12
 """The largest number of clusters that is tried where none is given."""
 
 
-def cluster(
-    data: xr.Dataset,
-    *,
-    behaviour: xr.DataArray | None = None,
-    count: int | None = None,
-    permutations: int = PERMUTATIONS,
-    seed: int = 0,
-) -> xr.Dataset:
+@takes_options(ClusterOptions)
+def cluster(options: ClusterOptions) -> xr.Dataset:
     """Place and group heads by the measured distances between their attention, for each lens (Clark et al., 2019).
 
-    `data` holds the statistic `head_distance`. The result has for each head its `position` in two dimensions (metric
+    The result has for each head its `position` in two dimensions (metric
     multidimensional scaling, by scikit-learn: `headscope[clusters]`), its `cluster`, and its place `leaf` in the tree
-    `merge` of average linkage, as scipy writes it. `count` is the number of clusters, by default that with the largest
-    mean silhouette. `stress` is the share of the distances that the positions do not show (Kruskal's stress 1).
+    `merge` of average linkage, as scipy writes it. `stress` is the share of the distances that the positions do not
+    show (Kruskal's stress 1).
 
     `within` and `between` are the mean distances of two heads of one layer and of two layers, `difference` the second
     minus the first, and `p` says how often it is as large when layers are exchanged between heads (`permutations`,
@@ -52,6 +47,7 @@ def cluster(
     >>> clusters["position"].dims, clusters.sizes["step"]
     (('lens', 'layer', 'head', 'coordinate'), 71)
     """
+    data, count, permutations, seed = options.data, options.count, options.permutations, options.seed
     distances = _read_distances(data)
     if permutations < 1:
         raise InputError(f"permutations must be at least 1, but got {permutations}.")
@@ -59,7 +55,7 @@ def cluster(
     whole = _drop_site(restore_axes(data))
     lenses = [_cluster_lens(table, count, permutations, seed) for table in distances]
     result = xr.concat(lenses, "lens", join="outer", fill_value={"cluster": 0}, coords="minimal", compat="override")
-    labels = label_behaviour(whole) if behaviour is None else read_behaviour(behaviour, distances)
+    labels = label_behaviour(whole) if options.behaviour is None else read_behaviour(options.behaviour, distances)
     result = result.assign({VARIABLE: distances} | ({} if labels is None else {"behaviour": labels}))
     units = distances.attrs.get("units", "")
     result["difference"] = result["between"] - result["within"]

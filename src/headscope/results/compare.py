@@ -8,22 +8,18 @@ import numpy as np
 import xarray as xr
 
 from headscope.core.errors import DataWarning, InputError, unknown_name
+from headscope.core.options import takes_options
 from headscope.core.prose import count_noun, join_words
 from headscope.core.provenance import read_provenance, stamp
+from headscope.results.options import CompareOptions
 from headscope.results.select import SUFFIXES, check_same_heads, main_variables, restore_axes
 from headscope.results.summarize import summarize_rows
 from headscope.uncertainty.corrections import CORRECTIONS, LEVEL, correct_p_values
 from headscope.uncertainty.intervals import CONFIDENCE, t_quantile, t_test
 
 
-def compare(
-    a: xr.Dataset,
-    b: xr.Dataset,
-    *,
-    variable: str | None = None,
-    paired: bool | None = None,
-    correction: str = "holm",
-) -> xr.Dataset:
+@takes_options(CompareOptions)
+def compare(options: CompareOptions) -> xr.Dataset:
     """Return the difference b − a of every statistic and cell that both results of `hs.measure` have.
 
     What only one of them has is left out, and named in a warning and in the provenance (`left_out`, `compared`).
@@ -31,7 +27,7 @@ def compare(
     (corrected for all cells of the variable) and x_significant. If both results have x_rows of the same data, the test
     is paired by example: Student's t of the differences, and x_sd is their standard deviation. Otherwise, or with
     `paired=False`, it is Welch's t from means, standard deviations and counts, and x_n is the smaller count;
-    `paired=True` raises InputError instead. `correction` is "holm", "benjamini_hochberg" or "none".
+    `paired=True` raises InputError instead.
 
     Compare two lenses of one result with compare(data.sel(lens="raw"), data.sel(lens="effective")).
 
@@ -41,6 +37,7 @@ def compare(
     >>> difference["entropy_p_adjusted"].dims
     ('lens', 'site', 'layer', 'head')
     """
+    a, b, paired, correction = options.a, options.b, options.paired, options.correction
     for data, which in ((a, "first"), (b, "second")):
         if not isinstance(data, xr.Dataset):
             raise InputError(
@@ -49,14 +46,14 @@ def compare(
             )
     if correction not in CORRECTIONS:
         raise unknown_name("correction", correction, CORRECTIONS)
-    names, left_out = _common_variables(a, b, variable)
+    names, left_out = _common_variables(a, b, options.variable)
     left, right = _match_lenses(*(_select_variables(restore_axes(data), names) for data in (a, b)))
     _check_axes(left, right, names)
     reason = _unpaired_reason(left, right, names) if paired is not False else "paired=False"
     if reason and paired:
         raise InputError(f"paired=True compares every example with itself, but {reason}.")
     if reason and paired is None:
-        warnings.warn(f"Compared as if they were different examples: {reason}.", DataWarning, stacklevel=2)
+        warnings.warn(f"Compared as if they were different examples: {reason}.", DataWarning, stacklevel=3)
     left, right, sizes = _align(left, right, by_example=not reason)
     _warn_left_out(sizes, left_out)
     _check_heads(left, right, names, a, b)
@@ -187,7 +184,7 @@ def _warn_left_out(sizes: Mapping[str, Mapping[str, int]], left_out: Mapping[str
     names = [f"{join_words(map(repr, names))}, only in the {which}" for which, names in left_out.items()]
     rest = f" Left out: {'; '.join(names)}." if names else ""
     if cells or rest:
-        warnings.warn(f"Only what both results have is compared{cells}.{rest}", DataWarning, stacklevel=3)
+        warnings.warn(f"Only what both results have is compared{cells}.{rest}", DataWarning, stacklevel=4)
 
 
 def _compare_paired(a: xr.Dataset, b: xr.Dataset, name: str) -> xr.Dataset:

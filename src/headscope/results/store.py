@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 
 from headscope.core.checksum import guard_reading
 from headscope.core.errors import InputError, OutputError
+from headscope.core.options import takes_options
 from headscope.core.provenance import read_provenance, stamp
 from headscope.plotting.combine import combine_results
 from headscope.plotting.draw import DrawableBatch
@@ -18,6 +19,7 @@ from headscope.results.atomic import REPLACE, atomic_path, check_name
 from headscope.results.examples_file import is_examples, write_examples
 from headscope.results.hashes import fingerprint_examples
 from headscope.results.netcdf import read_netcdf, write_netcdf
+from headscope.results.options import SaveOptions
 from headscope.results.tables import write_csv, write_parquet
 from headscope.results.zarr_folder import is_zarr, read_zarr, write_zarr
 
@@ -35,7 +37,8 @@ class WritesFolder(Protocol):
         """Write it to a folder."""
 
 
-def save(what: Any, path: str | Path, *, overwrite: bool = False) -> Path:
+@takes_options(SaveOptions)
+def save(options: SaveOptions) -> Path:
     """Write a Dataset (.nc .zarr .csv .parquet), Maps (.nc .zarr), a figure (.pdf .svg .png .html) or a model (folder).
 
     Return the path. A model is written to a folder that `hs.load` reads, also one that `hs.prune` made smaller. A list
@@ -53,11 +56,11 @@ def save(what: Any, path: str | Path, *, overwrite: bool = False) -> Path:
     >>> hs.open_result(hs.save(hs.view(trace), "maps.nc"))["weights"].dims
     ('example', 'lens', 'layer', 'head', 'query', 'key')
     """
-    path = Path(path)
-    write = _choose_writer(what, path)
-    if isinstance(what, WritesFolder):
-        refuse_folder(path, overwrite=overwrite)
-    refuse_existing(path, overwrite=overwrite)
+    path = Path(options.path)
+    write = _choose_writer(options.what, path)
+    if isinstance(options.what, WritesFolder):
+        refuse_folder(path, overwrite=options.overwrite)
+    refuse_existing(path, overwrite=options.overwrite)
     with atomic_path(path) as part:
         write(part)
     return path

@@ -112,7 +112,7 @@ def _table_for(data: xr.Dataset, name: str) -> pd.DataFrame:
             f"{name} has the means; the values of the {data.sizes['example']} single examples are not in it. "
             f"Save to {stem}.rows{ending} to get them.",
             DataWarning,
-            stacklevel=5,  # the caller of save
+            stacklevel=6,  # the caller of save
         )
     return means_table(data)
 

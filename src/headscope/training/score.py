@@ -7,42 +7,33 @@ import numpy as np
 import xarray as xr
 
 from headscope.core.example import Example, example_coordinates, tabulate_examples
+from headscope.core.options import takes_options
 from headscope.core.provenance import stamp
 from headscope.engine.edited import describe_edits, make_edits
 from headscope.training.labels import find_majority
-from headscope.training.scoring import prepare_scoring
+from headscope.training.options import ScoreOptions
+from headscope.training.scoring import make_scoring_job
 from headscope.training.task import Answers, Task
 
 
-def score(
-    model: Any,
-    data: Any,
-    *,
-    task: str = "auto",
-    edit: Any = None,
-    batch_size: int = 32,
-    max_length: int | None = None,
-    pad_to: int | None = None,
-    progress: bool = True,
-) -> xr.Dataset:
+@takes_options(ScoreOptions)
+def score(options: ScoreOptions) -> xr.Dataset:
     """Score a model with a head on labelled examples.
 
     For each metric x there are x, `x_low` and `x_high`: Wilson's 95 % interval for accuracy, else the percentile
     interval of 1,000 bootstrap draws of examples. Along `example` are `prediction`, `label`, `logits`, and `margin`,
-    the logit of the label minus the largest of the others; `majority` is the share of the most common label. `edit`
-    changes the model's attention while it runs, as in `hs.edited`. Texts are truncated as in fine-tuning, where the
-    model's folder says so, else to what the model can read. `pad_to` pads them to a number of tokens, for edits that
-    use padding. An encoder-decoder translates each text, and `bleu`, `chrf` and `log_likelihood` compare it with the
-    second text of the example.
+    the logit of the label minus the largest of the others; `majority` is the share of the most common label. Texts
+    are truncated as in fine-tuning, where the model's folder says so, else to what the model can read. `pad_to` is for
+    edits that use padding. An encoder-decoder translates each text, and `bleu`, `chrf` and `log_likelihood` compare it
+    with the second text of the example.
 
     >>> from transformers import BertForSequenceClassification
     >>> untrained = hs.load(BertForSequenceClassification(model.network.config), tokenizer=model.tokenizer)
     >>> sorted(hs.score(untrained, [{"text": "Good.", "label": 1}], progress=False).data_vars)[:3]
     ['accuracy', 'accuracy_high', 'accuracy_low']
     """
-    job = prepare_scoring(model, data, task=task, batch_size=batch_size, max_length=max_length, pad_to=pad_to)
-    edits = make_edits(edit)
-    answers = job.answer(edits, quiet=not progress)
+    job, edits = make_scoring_job(options, pad_to=options.pad_to), make_edits(options.edit)
+    answers = job.answer(edits, quiet=not options.progress)
     return stamp(
         _make_dataset(job.task, job.examples, answers),
         **job.describe("hs.score"),

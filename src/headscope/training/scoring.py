@@ -22,6 +22,7 @@ from headscope.training.encode import require_padding
 from headscope.training.find_task import find_task_of_head
 from headscope.training.finetuning.folder import read_stamp
 from headscope.training.finetuning.job import read_examples
+from headscope.training.options import ScoringOptions
 from headscope.training.predict import predict
 from headscope.training.task import Answers, Task, describe_task
 
@@ -71,20 +72,24 @@ class ScoringJob:
         }
 
 
-def prepare_scoring(
-    model: Any, data: Any, *, task: str, batch_size: int, max_length: int | None, pad_to: int | None = None
-) -> ScoringJob:
+def prepare_scoring(model: Any, data: Any, **options: Any) -> ScoringJob:
+    """Return the job of scoring a model; `options` are those of ScoringOptions."""
+    return make_scoring_job(ScoringOptions(model, data, **options))
+
+
+def make_scoring_job(options: ScoringOptions, *, pad_to: int | None = None) -> ScoringJob:
     """Load the model, read and check the data, and encode them."""
+    model, batch_size = options.model, options.batch_size
     if batch_size < 1:
         raise InputError(f"batch_size must be at least 1, but got {batch_size}.")
     if model is None or isinstance(model, str | Path):
         model = load(model)
     check_model(model)
     check_reads_texts(model, "scores are those of texts")
-    examples = read_examples(data, "the data")
-    kind = find_task_of_head(task, model.network, examples)
+    examples = read_examples(options.data, "the data")
+    kind = find_task_of_head(options.task, model.network, examples)
     read, examples = examples, kind.prepare(examples, "the data")
-    longest = _find_max_length(model, examples, max_length)
+    longest = _find_max_length(model, examples, options.max_length)
     tokenizer = require_padding(model.tokenizer, model.network.config, kind.padding_side)
     rows = kind.encode(tokenizer, examples, longest)
     data = fingerprint_examples(read, labels=True)

@@ -9,11 +9,11 @@ import pytest
 from typer.testing import CliRunner
 
 from headscope.cli import compare, draw, finetune, main, measure, merge, report, score, show, study
-from headscope.cli.main import VERBS, app, exit_code
+from headscope.cli.main import COMMANDS, app, exit_code
 from headscope.cli.shared.shell_words import option_flags, to_shell_words
 from headscope.core.errors import CaptureError, HeadscopeError, InputError, MissingExtra, OutputError
 
-FLAGS = option_flags(measure.verb)
+FLAGS = option_flags(measure.command)
 
 
 @pytest.mark.parametrize(
@@ -37,11 +37,11 @@ FLAGS = option_flags(measure.verb)
     ],
 )
 def test_parameters_become_options(python, shell):
-    assert to_shell_words(python, FLAGS, VERBS) == shell
+    assert to_shell_words(python, FLAGS, COMMANDS) == shell
 
 
 def test_switches_and_renamed_options_are_known():
-    assert to_shell_words("paired=False is given.", option_flags(compare.verb), ()) == "--unpaired is given."
+    assert to_shell_words("paired=False is given.", option_flags(compare.command), ()) == "--unpaired is given."
     command = study._make_command("effective-attention")
     assert to_shell_words("tasks=('rte',) has no data.", option_flags(command), ()) == "--tasks rte has no data."
 
@@ -49,8 +49,8 @@ def test_switches_and_renamed_options_are_known():
 def test_every_option_of_every_verb_is_in_the_help():
     for module in (compare, draw, finetune, measure, merge, report, score, show):
         shown = CliRunner().invoke(app, [module.__name__.rpartition(".")[2], "--help"], env={"COLUMNS": "200"}).output
-        flags = option_flags(module.verb)
-        assert set(inspect.signature(module.verb).parameters) <= set(flags)
+        flags = option_flags(module.command)
+        assert set(inspect.signature(module.command).parameters) <= set(flags)
         for flag, _ in flags.values():
             assert not flag.startswith("--") or flag in shown, (module.__name__, flag)
 

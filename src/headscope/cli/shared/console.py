@@ -1,4 +1,4 @@
-"""Status line and tables of the verbs."""
+"""Status line and tables of the commands."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,7 +26,7 @@ def load_library(status: str = "Loading") -> Iterator[ModuleType]:
 
 @contextmanager
 def show_status(status: str) -> Iterator[ModuleType]:
-    """Yield headscope, with a status line in the block, for verbs that need no model."""
+    """Yield headscope, with a status line in the block, for commands that need no model."""
     with Console(stderr=True).status(status):
         import headscope
 

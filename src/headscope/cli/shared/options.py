@@ -1,14 +1,115 @@
-"""Shell options that several verbs share: the columns of a data file, the model and its device; completion."""
+"""Shell options, made from the fields of the options classes that Python functions take."""
 
 import inspect
-from collections.abc import Callable, Collection, Mapping
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import MISSING, Field
 from functools import wraps
-from typing import Annotated, Any
+from types import GenericAlias, UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
 
 import typer
 
+from headscope.cli.shared.shell_words import ALIASES
 from headscope.core.catalog import catalogs
+from headscope.core.options import LIMIT, list_options
+from headscope.core.prose import join_words
+from headscope.data.reading.options import ReadOptions
+
+Model = Annotated[str | None, typer.Option("--model", help="A hub id or a folder. Default: a small BERT.")]
+Limit = Annotated[int | None, typer.Option("--limit", help=LIMIT)]
+Seed = Annotated[int, typer.Option("--seed", help="Random seed of --limit.")]
+
+
+def add_options(
+    *kinds: Any, without: Collection[str] = (), also: Collection[str] = (), required: Collection[str] = ()
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Add the fields of options classes to a command, which takes them as `**options`, as options of the shell.
+
+    Its own options come first. Positional fields are left out unless they are in `also`, and so are Python objects.
+    """
+    shared: dict[str, inspect.Parameter] = {}
+    for item in (item for kind in kinds for item in list_options(kind)):
+        taken = (item.kw_only or item.name in also) and item.metadata.get("shell", True)
+        if taken and item.name not in without:
+            parameter = make_parameter(item, item.type, required=item.name in required)
+            shared.setdefault(parameter.name, parameter)
+
+    def add(command: Callable[..., None]) -> Callable[..., None]:
+        @wraps(command)
+        def extended(**options: Any) -> None:
+            command(**options)
+
+        own = [item for item in inspect.signature(command).parameters.values() if item.kind is not item.VAR_KEYWORD]
+        names = {item.name for item in own}
+        every = [item.replace(kind=item.KEYWORD_ONLY) for item in own]
+        every += [item for name, item in shared.items() if name not in names]
+        parameters = sorted(every, key=lambda item: item.default is not item.empty)  # required ones first
+        extended.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # typer reads it
+        extended.__annotations__ = {item.name: item.annotation for item in parameters}
+        return extended
+
+    return add
+
+
+def make_parameter(
+    item: "Field[Any]", hint: Any, *, required: bool = False, default: Any = MISSING
+) -> inspect.Parameter:
+    """Return the parameter of a command for a field of a type; with a `default`, that of the field is only shown."""
+    kind, name = read_type(hint), ALIASES.get(item.name, item.name)
+    repeated, catalog = get_origin(kind) is list, item.metadata.get("catalog")
+    shown: bool | str = True
+    if default is not MISSING:
+        shown = item.default not in (None, (), MISSING) and str(item.default)
+    elif required or item.default is MISSING:
+        default = inspect.Parameter.empty
+    else:
+        default = None if repeated else item.default  # the library has the default of a repeated option
+    about = typer.Option(
+        *_list_flags(name, kind, item.metadata.get("flag")),
+        help=_describe(item, repeated=repeated),
+        autocompletion=complete_from(catalog) if catalog else None,
+        show_default=shown,
+    )
+    annotation: Any = Annotated[kind | None if default is None else kind, about]
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+def read_type(hint: Any) -> Any:
+    """Return what the shell can give for a type: the first of a union, a list for a sequence, a text for any object."""
+    if get_origin(hint) in (Union, UnionType):
+        return read_type(get_args(hint)[0])
+    if isinstance(get_origin(hint), type) and issubclass(get_origin(hint), Sequence):
+        return GenericAlias(list, (read_type(get_args(hint)[0]),))
+    return str if hint is Any or isinstance(hint, str) else hint
+
+
+def select_options(options: Mapping[str, Any], kind: Any) -> dict[str, Any]:
+    """Return the options that were given and that are keyword fields of an options class, by field."""
+    names = [item.name for item in list_options(kind) if item.kw_only]
+    named = {name: options.get(ALIASES.get(name, name)) for name in names}
+    return {name: value for name, value in named.items() if value not in (None, [])}
+
+
+def _list_flags(name: str, kind: Any, flag: str | None) -> list[str]:
+    """Return the names of an option in the shell; the second of a boolean option turns it off."""
+    first, second = (f"--{word.replace('_', '-')}" for word in (name, flag or name))
+    if kind is bool:
+        return [first if flag is None else f"{first}/{second}"]
+    return list(dict.fromkeys([first, second, *(["-o"] if name == "out" else [])]))
+
+
+def _describe(item: "Field[Any]", *, repeated: bool) -> str:
+    """Return the help text in the words of the shell."""
+    text = item.metadata.get("help", "")
+    text = re.sub(r"`(\w+)`", lambda name: f"--{ALIASES.get(name[1], name[1]).replace('_', '-')}", text)
+    text = text.replace("`", "'")
+    if repeated and "repeated" not in text:
+        text += " May be repeated."
+        default = [item.default] if isinstance(item.default, str) else item.default
+        text += f" Default: {join_words(default)}." if default not in (None, (), MISSING) else ""
+    return text
 
 
 def complete_from(catalog: str) -> Callable[[str], list[str]]:
@@ -18,65 +119,6 @@ def complete_from(catalog: str) -> Callable[[str], list[str]]:
         return [name for name in catalogs[catalog].names() if name.startswith(incomplete)]
 
     return complete
-
-
-Text = Annotated[str | None, typer.Option("--text", help="Column with the text.")]
-Pair = Annotated[str | None, typer.Option("--pair", help="Column with the second text.")]
-Label = Annotated[str | None, typer.Option("--label", help="Column with the label.")]
-Words = Annotated[str | None, typer.Option("--words", help="Column with the words, where texts are split already.")]
-Id = Annotated[str | None, typer.Option("--id", help="Column with the id; 'row' numbers the rows.")]
-Choices = Annotated[
-    list[str] | None, typer.Option("--choices", help="Column with a choice, repeated for each; or with lists of them.")
-]
-Labels = Annotated[
-    str | None,
-    typer.Option("--labels", help="The class of each label: worst=0,best=1, or the names in order: worst,best."),
-]
-Encoding = Annotated[
-    str | None, typer.Option("--encoding", help="Encoding of a text file: latin-1, cp1252, utf-16. Default: UTF-8.")
-]
-Malformed = Annotated[str, typer.Option("--malformed", help="Rows that cannot be read: error, or skip and count.")]
-
-Model = Annotated[str | None, typer.Option("--model", help="A hub id or a folder. Default: a small BERT.")]
-Layers = Annotated[
-    list[int] | None, typer.Option("--layers", help="A layer, counted from 0. May be repeated. Default: all.")
-]
-Heads = Annotated[
-    list[int] | None, typer.Option("--heads", help="A head, counted from 0. May be repeated. Default: all.")
-]
-Site = Annotated[str | None, typer.Option("--site", help="encoder, decoder or cross, for encoder-decoder models.")]
-Target = Annotated[
-    str | None,
-    typer.Option(
-        "--target",
-        help="The prediction to explain: predicted, label, class=NAME, mask:word=his or next:word=mat.",
-    ),
-]
-MaxLength = Annotated[int | None, typer.Option("--max-length", help="Truncate texts to this number of tokens.")]
-PadTo = Annotated[int | None, typer.Option("--pad-to", help="Pad texts to this number of tokens.")]
-Device = Annotated[str | None, typer.Option("--device", help="cpu or cuda. Default: cuda if available.")]
-Dtype = Annotated[str | None, typer.Option("--dtype", help="float32, bfloat16, float16 or float64.")]
-Edits = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--edit",
-        help="An edit of the model, see 'headscope list edits'. May be repeated.",
-        autocompletion=complete_from("edits"),
-    ),
-]
-Ngrams = Annotated[
-    list[int] | None, typer.Option("--ngrams", help="Number of words of a cue. May be repeated. Default: 1 and 2.")
-]
-Patterns = Annotated[
-    list[str] | None,
-    typer.Option("--patterns", help="A regular expression, or NAME=EXPRESSION, for lower-case text. May be repeated."),
-]
-Parts = Annotated[
-    list[str] | None,
-    typer.Option("--parts", help="Where to look: text, pair, choices or a column. May be repeated."),
-]
-Limit = Annotated[int | None, typer.Option("--limit", help="Number of examples, sampled at random. Default: all.")]
-Seed = Annotated[int, typer.Option("--seed", help="Random seed of --limit.")]
 
 
 def edit_model(model: Any, edits: list[str] | None) -> AbstractContextManager[Any]:
@@ -99,49 +141,11 @@ def name_patterns(patterns: list[str] | None) -> dict[str, str]:
     return named
 
 
-NAMES = ("text", "pair", "label", "words", "id", "choices", "labels", "encoding")
-
-
 def read_examples(source: str, options: Mapping[str, Any]) -> Any:
     """Read the examples of a source by those of the options that say how."""
     import headscope as hs
 
-    columns: dict[str, Any] = {name: options[name] for name in NAMES if options.get(name)}
+    columns = {name: value for name, value in select_options(options, ReadOptions).items() if value != ""}
     if len(columns.get("choices", ())) == 1:
         (columns["choices"],) = columns["choices"]  # a column of lists
-    return hs.read(source, malformed=options.get("malformed", "error"), **columns)
-
-
-def column_options(
-    text: Text = None,
-    pair: Pair = None,
-    label: Label = None,
-    words: Words = None,
-    id: Id = None,  # noqa: A002  (the column's name everywhere)
-    choices: Choices = None,
-    labels: Labels = None,
-    encoding: Encoding = None,
-    malformed: Malformed = "error",
-) -> None:
-    """Declare the options of reading: `add_options` reads the signature."""
-
-
-def add_options(
-    template: Callable[..., None], *, without: Collection[str] = ()
-) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Add the options of a template to a verb, which takes them as `**shared`; its own options come before them."""
-
-    def add(verb: Callable[..., None]) -> Callable[..., None]:
-        @wraps(verb)
-        def extended(**options: Any) -> None:
-            verb(**options)
-
-        own = [part for part in inspect.signature(verb).parameters.values() if part.kind is not part.VAR_KEYWORD]
-        shared = [part for name, part in inspect.signature(template).parameters.items() if name not in without]
-        every = [part.replace(kind=part.KEYWORD_ONLY) for part in (*own, *shared)]
-        parameters = sorted(every, key=lambda part: part.default is not part.empty)  # required ones first
-        extended.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # typer reads it
-        extended.__annotations__ = {part.name: part.annotation for part in parameters}
-        return extended
-
-    return add
+    return hs.read(source, **columns)

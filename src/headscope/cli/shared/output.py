@@ -1,4 +1,4 @@
-"""Output files of the verbs: their options, checks before a model is loaded, and writing them."""
+"""Output files of the commands: their options, checks before a model is loaded, and writing them."""
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -8,6 +8,7 @@ import typer
 from rich.console import Console
 
 from headscope.core.errors import InputError
+from headscope.core.options import OVERWRITE
 
 FigureOut = Annotated[
     list[Path] | None,
@@ -17,7 +18,7 @@ FigureOut = Annotated[
         help="Output file: a figure (.pdf .svg .png .html; replaces another) or the numbers (.nc). May be repeated.",
     ),
 ]
-Force = Annotated[bool, typer.Option("--force", help="Replace the result that exists at the path of --out.")]
+Force = Annotated[bool, typer.Option("--force", help=OVERWRITE)]
 
 FIGURE_SUFFIXES = (".pdf", ".svg", ".png", ".html", ".nc")
 

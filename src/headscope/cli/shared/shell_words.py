@@ -18,8 +18,8 @@ _BOTH = re.compile(rf"(?:hs\.\w+\([^()]*\)|\b\w+=(?:{VALUE})),\s+in the shell\s+
 _CALL = re.compile(r"\bhs\.(\w+)(?:\([^()]*\))?")
 
 
-def to_shell_words(message: str, flags: Mapping[str, tuple[str, str]], verbs: Iterable[str]) -> str:
-    """Replace Python parameters by the options of a command, and calls such as `hs.measure(…)` by the verb.
+def to_shell_words(message: str, flags: Mapping[str, tuple[str, str]], commands: Iterable[str]) -> str:
+    """Replace Python parameters by the options of a command, and calls such as `hs.measure(…)` by the command.
 
     `flags` are those of `option_flags`.
 
@@ -29,7 +29,7 @@ def to_shell_words(message: str, flags: Mapping[str, tuple[str, str]], verbs: It
     >>> to_shell_words("Resume it (resume=True, in the shell --resume).", flags, ())
     'Resume it (--resume).'
     """
-    known = set(verbs)
+    known = set(commands)
     message = _BOTH.sub("", message)
     message = _CALL.sub(lambda call: f"headscope {call[1].replace('_', '-')}" if call[1] in known else call[0], message)
     for name, (flag, off) in flags.items():
@@ -40,10 +40,10 @@ def to_shell_words(message: str, flags: Mapping[str, tuple[str, str]], verbs: It
     return message
 
 
-def option_flags(verb: Callable[..., Any]) -> dict[str, tuple[str, str]]:
-    """Return the option of every parameter of a verb, and for a boolean that which turns it off; an argument's name."""
+def option_flags(command: Callable[..., Any]) -> dict[str, tuple[str, str]]:
+    """Return the option of every parameter, and for a boolean that which turns it off; of an argument its name."""
     flags = {}
-    for name, parameter in inspect.signature(verb).parameters.items():
+    for name, parameter in inspect.signature(command).parameters.items():
         kind, *about = get_args(parameter.annotation) if get_origin(parameter.annotation) else [parameter.annotation]
         info = next((item for item in about if isinstance(item, OptionInfo | ArgumentInfo)), None)
         if isinstance(info, ArgumentInfo):

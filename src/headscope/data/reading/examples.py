@@ -48,7 +48,7 @@ def make_examples(
     if problems:
         total = len(problems) + len(drafts)
         message = f"skipped {len(problems):,} of {total:,} rows of {table.name}: {shown}."
-        warnings.warn(message, DataWarning, stacklevel=3)
+        warnings.warn(message, DataWarning, stacklevel=4)
     convert = _label_converter([draft["label"] for draft in drafts])
     return [Example(**draft | {"label": convert(draft["label"])}) for draft in drafts]
 

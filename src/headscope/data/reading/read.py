@@ -6,11 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from importlib.resources import as_file
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 from headscope.core.catalog import readers
 from headscope.core.errors import InputError
 from headscope.core.example import Example
+from headscope.core.options import takes_options
 from headscope.core.prose import count_noun, join_words
 from headscope.core.reader import Columns, Reader, RecordTable
 from headscope.core.spec import canonical_name
@@ -19,66 +20,43 @@ from headscope.data.labels import parse_labels, renumber_examples
 from headscope.data.reading.examples import make_examples
 from headscope.data.reading.files import find_file
 from headscope.data.reading.in_memory import table_from_object
+from headscope.data.reading.options import ReadOptions
 
 
-def read(
-    source: Any,
-    *,
-    text: str | None = None,
-    pair: str | None = None,
-    label: str | None = None,
-    words: str | None = None,
-    id: str | None = None,  # noqa: A002  (the column's name everywhere)
-    choices: str | Sequence[str] | None = None,
-    labels: Mapping[Any, int] | Sequence[str] | str | None = None,
-    encoding: str | None = None,
-    malformed: Literal["error", "skip"] = "error",
-) -> list[Example]:
+@takes_options(ReadOptions)
+def read(options: ReadOptions) -> list[Example]:
     """Read examples from a path, from `format:parameters@PATH`, or from a list, a pandas DataFrame or a dataset.
 
     A row that cannot be read raises an error with its file, line and problem. All columns that are not named are kept
-    in `Example.columns`.
-
-    Parameters
-    ----------
-    source
-        A path (.csv .tsv .jsonl .json .txt .parquet), `format:parameters@PATH`, "sample" for a hundred paragraphs that
-        come with the package, a DataFrame, a dataset, or a list of texts, of pairs, of dicts or of examples. A tuple of
-        two texts is one pair; a list of two texts is two texts.
-    text, pair, label, words, id, choices
-        The names of columns; if they are not given, common names are tried. `data.review.text` is a field of an object
-        in a column. `text=""` reads choices without a text before them. A row whose label is empty is unlabeled.
-    labels
-        The number of each label's class, as {"worst": 0, "best": 1}, or the names in the order of the classes. Without
-        it, verbs that need labels compare names with those of the model's classes.
-    encoding
-        That of a text file; UTF-8 by default, with a byte order mark or without. Others are "latin-1", "cp1252" or
-        "utf-16".
-    malformed
-        "skip" skips rows that cannot be read, and a warning counts them.
+    in `Example.columns`. `data.review.text` is a field of an object in a column. `text=""` reads choices without a text
+    before them. A row whose label is empty is unlabeled. Without `labels`, functions that need labels compare names
+    with those of the model's classes; a mapping such as {"worst": 0, "best": 1} numbers them.
 
     >>> rows = [{"review": "Good.", "stars": 5}, {"review": "Bad.", "stars": 1}]
     >>> [(example.id, example.text, example.label) for example in read(rows, text="review", label="stars")]
     [('0', 'Good.', 5), ('1', 'Bad.', 1)]
     """
-    if malformed not in ("error", "skip"):
-        raise InputError(f"malformed={malformed!r} is neither 'error' nor 'skip'.")
+    if options.malformed not in ("error", "skip"):
+        raise InputError(f"malformed={options.malformed!r} is neither 'error' nor 'skip'.")
+    choices = options.choices
     choices = choices if choices is None or isinstance(choices, str) else tuple(choices)
-    columns, numbers = Columns(text, pair, label, words, id, choices), parse_labels(labels)
+    columns = Columns(options.text, options.pair, options.label, options.words, options.id, choices)
+    numbers, encoding, skip = parse_labels(options.labels), options.encoding, options.malformed == "skip"
+    source = options.source
     if isinstance(source, Iterator):
         source = list(source)
     if isinstance(source, list | tuple) and source and all(isinstance(item, Example) for item in source):
         return _check_examples(source, columns, numbers)
     if isinstance(source, str) and source == "sample":
         with as_file(bundled_file("gap_sample.tsv")) as path:
-            return make_examples(find_table(f"gap@{path}"), columns, skip=malformed == "skip", numbers=numbers)
+            return make_examples(find_table(f"gap@{path}"), columns, skip=skip, numbers=numbers)
     if isinstance(source, str | os.PathLike):
         table = find_table(os.fspath(source), encoding)
     elif encoding is None:
         table = table_from_object(_wrap_pair(source))
     else:
         raise InputError(f"encoding={encoding!r} is that of a file, but the texts are in memory. Leave it out.")
-    return make_examples(table, columns, skip=malformed == "skip", numbers=numbers)
+    return make_examples(table, columns, skip=skip, numbers=numbers)
 
 
 def read_texts(text: Any, pair: Any = None) -> list[Example]:

@@ -2,13 +2,15 @@
 
 import time
 from collections.abc import Mapping
+from dataclasses import fields
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any
 
 import torch
 
 from headscope.core.errors import HeadscopeError, InputError, is_out_of_memory, require_package
+from headscope.core.options import takes_options
 from headscope.engine.device import check_device
 from headscope.engine.load import find_family, load, silence_transformers
 from headscope.engine.model import Model
@@ -17,41 +19,22 @@ from headscope.results.lock import lock_output
 from headscope.training.finetuning.folder import TrainingFolder, read_stamp
 from headscope.training.finetuning.head import seed_all
 from headscope.training.finetuning.job import TrainingJob, prepare_training
-from headscope.training.finetuning.settings import TrainingOptions, make_training_settings
+from headscope.training.finetuning.settings import FinetuneOptions, TrainingSettings, make_training_settings
 from headscope.training.finetuning.trainer import Callbacks, count_steps, make_trainer
 from headscope.version import __version__
 
 
-def finetune(
-    model: Any,
-    train: Any,
-    *,
-    out: str | Path,
-    dev: Any = None,
-    task: str = "auto",
-    tokenizer: Any = None,
-    resume: bool = False,
-    overwrite: bool = False,
-    keep_checkpoints: bool = False,
-    checkpoints: int = 0,
-    device: str | None = None,
-    progress: bool = True,
-    **options: Unpack[TrainingOptions],
-) -> Model:
+@takes_options(FinetuneOptions)
+def finetune(options: FinetuneOptions) -> Model:
     """Fine-tune a model for a task, and return it as `hs.load(out)` would.
 
-    `model` is anything that `hs.load` takes (None is the small default), a Model, or a config of transformers with a
-    `tokenizer`, which starts from scratch; `tokenizer="words"` makes one whose tokens are the words of `train`, and
-    "subwords" one of parts of words. `train` and `dev` are examples, or anything that `hs.read` reads. `task` is
-    "classification", "regression", "choice", "translation", "mlm" or "causal"; "auto" infers it from the labels. `out`
-    becomes a complete model folder with `finetune.json`: settings, fingerprints of the data, dev scores, loss curve.
+    A config of transformers with a `tokenizer` starts from scratch; `tokenizer="words"` makes one whose tokens are the
+    words of `train`, and "subwords" one of parts of words. `out` becomes a complete model folder with `finetune.json`:
+    settings, fingerprints of the data, dev scores, loss curve. Training is in float32, and on a CPU the same settings
+    give the same weights.
 
     An interrupted run is resumed with `resume=True`; `overwrite=True` deletes the fine-tuning that `out` holds, and
-    starts over. `keep_checkpoints` keeps the model of every epoch as `out/epoch-1` and so on; `checkpoints=10` keeps
-    ten models at equal distances as `out/step-24` and so on.
-
-    Options: `epochs`, `batch_size`, `max_length`, `learning_rate`, `warmup`, `weight_decay`, `seed`, `from_scratch`,
-    `limit`. Training is in float32, and on a CPU the same settings give the same weights.
+    starts over. `checkpoints=10` keeps ten models at equal distances.
 
     >>> from transformers import BertConfig
     >>> rows = [{"text": text, "label": text} for text in ("good", "bad")]
@@ -61,17 +44,22 @@ def finetune(
     2
     """
     require_package("accelerate", "train", "Fine-tuning")
+    device, mode = options.device, {"resume": options.resume, "overwrite": options.overwrite}
     if device not in (None, "cpu", "cuda"):
         raise InputError(f"device={device!r} is neither 'cpu' nor 'cuda'. Leave it out for the GPU if there is one.")
     check_device(device)
-    folder, settings = TrainingFolder(Path(out)), make_training_settings(options)
-    folder.check(resume=resume, overwrite=overwrite)
+    tuning = {item.name: getattr(options, item.name) for item in fields(TrainingSettings)}
+    folder, settings = TrainingFolder(Path(options.out)), make_training_settings(tuning)
+    folder.check(**mode)
     with lock_output(folder.path), silence_transformers():
-        job = prepare_training(model, train, dev, task=task, tokenizer=tokenizer, settings=settings)
-        chosen = choose_steps(checkpoints, count_steps(job) * settings.epochs)
-        facts = {**job.facts, "keep_checkpoints": keep_checkpoints, **({"checkpoints": checkpoints} if chosen else {})}
-        if not folder.begin(facts, resume=resume, overwrite=overwrite):
-            _train(job, folder, facts, device=device, chosen=chosen, quiet=not progress)
+        job = prepare_training(
+            options.model, options.train, options.dev, task=options.task, tokenizer=options.tokenizer, settings=settings
+        )
+        chosen = choose_steps(options.checkpoints, count_steps(job) * settings.epochs)
+        facts = {**job.facts, "keep_checkpoints": options.keep_checkpoints}
+        facts |= {"checkpoints": options.checkpoints} if chosen else {}
+        if not folder.begin(facts, **mode):
+            _train(job, folder, facts, device=device, chosen=chosen, quiet=not options.progress)
         tuned = load(folder.path, device=device)
         _check_weights(folder, tuned)
         return tuned
