@@ -27,8 +27,20 @@ def average_heads(
     """Average what each head writes, A·V, over all real tokens of a dataset, at every attention site.
 
     This is what the edit `mean_heads` puts in place of a head's output. `head_output` has the dims `site layer head
-    value` (NaN where a site has fewer), `head_output_n` is the number of tokens. `data` is anything that `hs.read`
-    reads.
+    value` (NaN where a site has fewer), `head_output_n` is the number of tokens.
+
+    Parameters
+    ----------
+    model
+        A model, as `hs.load` returns it.
+    data
+        Anything that `hs.read` reads: a path, glue:rte:dev@DIR, examples, texts or pairs.
+    batch_size
+        Number of examples per batch.
+    max_length
+        Truncate texts to this number of tokens. Default: what the model can read.
+    pad_to
+        Pad texts to this number of tokens. Default: the longest of the batch.
 
     >>> means = hs.average_heads(model, ["The cat sat down.", "It rained."])
     >>> means["head_output"].dims, int(means["head_output_n"].sel(site="self"))

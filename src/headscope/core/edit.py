@@ -65,12 +65,21 @@ class Edit(ABC):
         return {}
 
     def check_sites(self, sites: Sequence[str]) -> None:  # noqa: B027  # most edits are for every site
-        """Raise InputError if it cannot apply to a model with these attention sites; called before the model runs."""
+        """Raise InputError if it cannot apply to a model with these attention sites; called before the model runs.
+
+        Parameters
+        ----------
+        sites
+            The names of the sites.
+        """
 
     def check_heads(self, heads: Mapping[str, Sequence[int]]) -> None:
         """Raise InputError for a layer that the model does not have; called after a pass.
 
-        `heads` has the number of heads of each layer, by site.
+        Parameters
+        ----------
+        heads
+            The number of heads of each layer, by site.
         """
         select_labels(range(max(map(len, heads.values()))), self.layers, "layer")
 

@@ -62,7 +62,13 @@ class Lens(ABC):
 
     @classmethod
     def from_spec(cls, spec: str) -> "Lens":
-        """Build a lens from its spec; a field of a lens can hold another lens."""
+        """Build a lens from its spec; a field of a lens can hold another lens.
+
+        Parameters
+        ----------
+        spec
+            A name, or a name with parameters: name:parameter=value.
+        """
         lens: Lens = lenses.make(spec)
         return lens
 
@@ -80,9 +86,16 @@ VIEW_LENS = "effective"
 def view(trace: "Trace", lens: "str | Lens | type[Lens]" = VIEW_LENS) -> "Maps":
     """Apply a lens to a trace.
 
-    `lens` is a name, a spec such as "effective:keys=paper", or an object or a class of a lens. Without it the maps are
-    of effective attention, which is what a trace does not hold yet; their pictures and files name the lens. In a text
-    with no more tokens than a head's values have dimensions, it is the same as raw attention, to the last bit.
+    Without `lens` the maps are of effective attention, which is what a trace does not hold yet; their pictures and
+    files name the lens. In a text with no more tokens than a head's values have dimensions, it is the same as raw
+    attention, to the last bit.
+
+    Parameters
+    ----------
+    trace
+        What `hs.capture` returns.
+    lens
+        A name, a spec such as "effective:keys=paper", or an object or a class of a lens.
 
     >>> maps = hs.view(trace, "effective")
     >>> maps.weights.shape  # batch layer head query key

@@ -58,7 +58,13 @@ class Probe(ABC):
         check_choices(self)
 
     def prepare(self, examples: Sequence[Example]) -> list[Example]:
-        """Return the texts that the model reads, made of the examples of the data, such as sentences joined."""
+        """Return the texts that the model reads, made of the examples of the data, such as sentences joined.
+
+        Parameters
+        ----------
+        examples
+            The examples of the data.
+        """
         return list(examples)
 
     @abstractmethod
@@ -67,10 +73,23 @@ class Probe(ABC):
 
         `accuracy` has the axes task (what is predicted, and a control), predictor (the probe first, then baselines)
         and one for groups of words, such as `relation`; `results/accuracies.py` makes it, with intervals.
+
+        Parameters
+        ----------
+        train
+            The maps of the examples to fit.
+        test
+            The maps of the examples to report on.
         """
 
     @classmethod
     def from_spec(cls, spec: str) -> "Probe":
-        """Build a probe from its spec."""
+        """Build a probe from its spec.
+
+        Parameters
+        ----------
+        spec
+            A name, or a name with parameters: name:parameter=value.
+        """
         probe: Probe = probes.make(spec)
         return probe

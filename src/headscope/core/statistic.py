@@ -38,7 +38,13 @@ class Statistic(ABC):
     """The papers it comes from, as keys of `headscope cite` or BibTeX entries."""
 
     def lenses(self, lens: Lens) -> Sequence[Lens]:  # noqa: ARG002
-        """Return other lenses whose maps it needs, beside the measured lens."""
+        """Return other lenses whose maps it needs, beside the measured lens.
+
+        Parameters
+        ----------
+        lens
+            The measured lens.
+        """
         return ()
 
     def files(self) -> Mapping[str, Path]:
@@ -47,15 +53,33 @@ class Statistic(ABC):
 
     @abstractmethod
     def observe(self, batch: "Batch") -> State:
-        """Return the state of one batch."""
+        """Return the state of one batch.
+
+        Parameters
+        ----------
+        batch
+            Examples and their maps.
+        """
 
     @abstractmethod
     def finish(self, state: State) -> "xr.Dataset":
-        """Return the result of a state; without examples it is NaN with n = 0."""
+        """Return the result of a state; without examples it is NaN with n = 0.
+
+        Parameters
+        ----------
+        state
+            The sum of the states of all batches.
+        """
 
     @classmethod
     def from_spec(cls, spec: str) -> "Statistic":
-        """Build a statistic from its spec."""
+        """Build a statistic from its spec.
+
+        Parameters
+        ----------
+        spec
+            A name, or a name with parameters: name:parameter=value.
+        """
         statistic: Statistic = statistics.make(spec)
         return statistic
 

@@ -63,12 +63,31 @@ class Study(ABC):
     ) -> Results:
         """Run every step. A finished step is stored in `out`, and read from there in later runs.
 
-        Steps that were run with other settings are an error, or with `overwrite` are deleted and run again.
+        Steps that were run with other settings are an error unless `overwrite` is set.
+
+        Parameters
+        ----------
+        model
+            A model, or anything that `hs.load` loads.
+        out
+            The folder of the steps.
+        device
+            cpu or cuda. Default: cuda if available.
+        progress
+            Called with every step that starts.
+        overwrite
+            Replace steps that were run with other settings.
         """
 
     @abstractmethod
     def document(self, results: Results) -> "Document":
-        """Return the report on the results of `run`."""
+        """Return the report on the results of `run`.
+
+        Parameters
+        ----------
+        results
+            The results by name.
+        """
 
 
 @dataclass(frozen=True)

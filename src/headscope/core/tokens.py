@@ -52,6 +52,13 @@ class Tokens(LazyFields):
     def of(cls, text: Sequence[str] | Sequence[Sequence[str]], *, width: int | None = None) -> "Tokens":
         """Build tokens from strings: one list, or one list per row of the batch.
 
+        Parameters
+        ----------
+        text
+            Tokens, or a list of tokens for each row of the batch.
+        width
+            The number of tokens of each row, with padding. Default: that of the longest.
+
         >>> Tokens.of(["[CLS]", "hello", "[SEP]"]).special.tolist()
         [[True, False, True]]
         """

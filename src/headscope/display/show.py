@@ -23,7 +23,14 @@ SAFE = " !$'()*+,/:;=?@[]^`{|}~"
 def show(what: Any, figure: Any = None, **options: Any) -> Path | None:
     """Show a figure in a notebook; elsewhere open it as an HTML page in the browser, and return its path.
 
-    The arguments are those of `draw`. In a notebook the figure is as sharp as a PDF, and never wider than its cell.
+    In a notebook the figure is as sharp as a PDF, and never wider than its cell.
+
+    Parameters
+    ----------
+    what, figure
+        As for `hs.draw`: what is drawn, and the name of a figure.
+    options
+        Parameters of the figure, and other options of `hs.draw`.
 
     >>> hs.show(hs.view(trace, "raw"), "matrix", layer=3, head=7).suffix
     '.html'

@@ -36,9 +36,15 @@ from headscope.results.hashes import hash_file
 def edited(model: Model, *edits: str | Edit) -> AbstractContextManager[Model]:
     """The model with its attention changed, for as long as the `with` block lasts.
 
-    Each edit is a name, a spec such as "effective_attention:layers=0+3", or an edit; they apply in order, each to what
-    the one before it left. Inside the block the network runs with eager attention. Calls from other threads, and all
-    calls after the block, run as ever.
+    Each edit applies to what the one before it left. Inside the block the network runs with eager attention.
+    Calls from other threads, and all calls after the block, run as ever.
+
+    Parameters
+    ----------
+    model
+        A model, as `hs.load` returns it.
+    edits
+        Edits, in the order in which they apply: names, specs such as "effective_attention:layers=0+3", or objects.
 
     >>> import headscope as hs
     >>> with hs.edited(hs.load(), "effective_attention:layers=0+3") as changed:

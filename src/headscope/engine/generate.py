@@ -46,15 +46,19 @@ def generate(
 
     Parameters
     ----------
+    model
+        A model that generates text, as `hs.load` returns it.
+    text
+        A text, or anything that `hs.read` reads.
     max_new_tokens
         The maximum number of tokens to generate; a text that ends earlier is padded.
     chat
         Apply the tokenizer's chat template to each text, as a user's message.
+    site, layers, heads, keep
+        As for `hs.capture`.
     generate_options
         For the network's own `generate`: `do_sample=True, temperature=0.7`, `repetition_penalty=1.2`, … The default
         is greedy search. Beam search and assisted decoding are not supported.
-
-    `site`, `layers`, `heads` and `keep` are those of `capture`.
 
     >>> import transformers
     >>> small = {"vocab_size": 30522, "n_embd": 16, "n_layer": 2, "n_head": 2, "bos_token_id": 101, "eos_token_id": 102}

@@ -15,9 +15,20 @@ def identifiability(trace: Trace, layer: int, head: int, query: int, *, example:
 
     A row is any set of nonnegative weights, with the same sum, on the keys that the query sees. A wide interval says
     that the weight could be very different without a change of the head's output. `least_row` and `greatest_row`
-    hold, for each key, a whole row that attains the bound. `query` counts the example's tokens from 0.
+    hold, for each key, a whole row that attains the bound.
 
     Needs `pip install 'headscope[compiled]'`.
+
+    Parameters
+    ----------
+    trace
+        A trace that holds the values.
+    layer, head
+        The head, by its numbers.
+    query
+        The query, counted in the example's tokens from 0.
+    example
+        The example, counted from 0.
 
     >>> data = hs.identifiability(trace, 0, 3, 5)  # layer, head, query
     >>> bool((data["least"] <= data["greatest"]).all())

@@ -42,7 +42,13 @@ class Model(HasCard):
         return device
 
     def write_folder(self, folder: Path) -> None:
-        """Write network, tokenizer and image processor to a folder that `hs.load` reads; for `hs.save`."""
+        """Write network, tokenizer and image processor to a folder that `hs.load` reads; for `hs.save`.
+
+        Parameters
+        ----------
+        folder
+            A folder that exists.
+        """
         from headscope.engine.load import silence_transformers
 
         with silence_transformers(), raise_os_errors():

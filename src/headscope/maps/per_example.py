@@ -47,6 +47,11 @@ class PerExample(Statistic):
         """Return further axes after layer and head, with their labels.
 
         An axis named `head` replaces the heads of the measured maps.
+
+        Parameters
+        ----------
+        batch
+            Examples and their maps.
         """
         return {}
 
@@ -54,11 +59,24 @@ class PerExample(Statistic):
         """Return what it needs to know about the tokens, as small CPU tensors, computed once for all layers.
 
         With a GPU this runs on the host while the model computes.
+
+        Parameters
+        ----------
+        examples
+            The examples of a batch.
+        queries, keys
+            Their tokens.
         """
         return ()
 
     def token_tables(self, batch: Batch) -> tuple[Tensor, ...]:
-        """Return the result of `tokens` for a batch, on the device of its maps."""
+        """Return the result of `tokens` for a batch, on the device of its maps.
+
+        Parameters
+        ----------
+        batch
+            Examples and their maps.
+        """
         maps, cached = batch.focus, batch.token_tables.get(to_spec(self))
         if cached is not None:
             return cached
@@ -69,10 +87,21 @@ class PerExample(Statistic):
         """Return each variable as `batch layer head …`; NaN where an example has no value.
 
         The first variable has the statistic's own name; others are called `name_something`.
+
+        Parameters
+        ----------
+        batch
+            Examples and their maps.
         """
 
     def observe(self, batch: Batch) -> State:
-        """Return the moments of every variable over the examples of a batch; maps with NaN are left out and counted."""
+        """Return the moments of every variable over the examples of a batch; maps with NaN are left out and counted.
+
+        Parameters
+        ----------
+        batch
+            Examples and their maps.
+        """
         values, labels = compute_values(self, batch)
         nan = find_nan_maps(batch.focus)
         values = {name: drop_nan(table, nan.to(table.device)) for name, table in values.items()}
@@ -82,6 +111,11 @@ class PerExample(Statistic):
         """Return for each variable x its mean x, and x_sd, x_n, x_low, x_high (95 % interval) and any x_rows.
 
         Where maps with NaN were left out, x_nan counts them.
+
+        Parameters
+        ----------
+        state
+            The sum of the states of all batches.
         """
         attributes = {"units": self.units} if self.units else {}
         dims = tuple(state.labels)

@@ -22,6 +22,13 @@ def to_words(maps: Maps, query: str = "mean") -> Maps:
     Rows that sum to one still do. Special tokens, and tokens of no word, stay as they are. A word sees a word if one
     of its tokens (with "first": its first) sees one of the other's. Diagnostics remain those of the token maps.
 
+    Parameters
+    ----------
+    maps
+        Maps between tokens.
+    query
+        The weight from a split word: "mean" of its tokens, or that of its "first" token.
+
     >>> words = hs.to_words(hs.view(hs.capture(model, "Unbelievable tokenizers."), "raw"))
     >>> words.keys.text[0]
     ['[CLS]', 'unbelievable', 'tokenizers', '.', '[SEP]']

@@ -28,6 +28,11 @@ SHARD_FACTS = ENVIRONMENT | {"shard", "n", "plan"}
 def merge(*states: str | Path) -> xr.Dataset:
     """Return the result of a measurement from the .state files of all its shards.
 
+    Parameters
+    ----------
+    states
+        The .state files of all shards.
+
     >>> for part in ("1/2", "2/2"):
     ...     texts, out = ["One.", "And two.", "Three."], f"part-{part[0]}.state"
     ...     data = hs.measure(model, texts, statistics=["entropy"], shard=part, out=out, progress=False)

@@ -58,14 +58,26 @@ def draw(
 ) -> Any:
     """Draw a Dataset, Maps, a part of them such as `maps[3, 7]`, or several Maps; return the figure.
 
-    Several Maps are a list, or a dict by names: lenses of one trace, or for "compare" also two models or texts.
+    Several Maps are lenses of one trace, or for "compare" also two models or texts. The default figure is "compare" for
+    maps of several lenses, "matrix" for one head, and "head_grid" for all heads; for a measured variable of several
+    lenses "heads", with a panel for each. Drawn into your own axes or figure, the axes are returned instead, so that a
+    notebook shows the figure once. Of the user's matplotlib style, `font.family` and `font.size` are used, and nothing
+    is changed.
 
-    `figure` is a name, a spec such as "matrix:layer=3,head=7", or a figure entry; `options` are its fields. By default
-    it is "compare" for maps of several lenses, "matrix" for one head, and "head_grid" for all heads; for a measured
-    variable of several lenses "heads", with a panel for each.
-    It is drawn into `ax` (figures of one panel) or `canvas` (figures of several panels), or else into a new figure.
-    Drawn into yours, the axes are returned instead, so that a notebook shows the figure once.
-    Of the user's matplotlib style, `font.family` and `font.size` are used, and nothing is changed.
+    Parameters
+    ----------
+    what
+        A Dataset, Maps, some of them such as `maps[3, 7]`, or several Maps as a list or as a dict by name.
+    figure
+        A name, a spec such as "matrix:layer=3,head=7", or a figure. Default: one that fits.
+    example
+        The position of the example.
+    ax
+        Axes to draw into, for figures of one panel. Default: a new figure.
+    canvas
+        A figure to draw into, for figures of several panels. Default: a new figure.
+    options
+        Parameters of the figure, see `headscope list figures`.
 
     >>> figure = hs.draw(hs.view(trace, "raw"), "matrix", layer=3, head=7)
     >>> figure.axes[0].get_title()

@@ -93,6 +93,11 @@ def open_result(path: str | Path) -> xr.Dataset:
     Its checksum is verified: a file that is damaged, or was changed by another program, raises InputError. Files of
     versions that wrote no checksum are read too.
 
+    Parameters
+    ----------
+    path
+        A file (.nc) or a folder (.zarr).
+
     >>> path = hs.save(hs.view(trace, "raw").dataset(), "maps.nc")
     >>> hs.open_result(path)["weights"].sizes["head"]
     12

@@ -130,7 +130,13 @@ class Importances(HasCard):
         return len(self.examples)
 
     def sel(self, example: Any) -> "Importances":
-        """Return some examples, by position, by id, by a list of these or by a slice, in the order given."""
+        """Return some examples, by position, by id, by a list of these or by a slice, in the order given.
+
+        Parameters
+        ----------
+        example
+            Positions, ids, a list of these, or a slice.
+        """
         if isinstance(example, slice):
             example = range(*example.indices(len(self)))
         single = isinstance(example, str) or not isinstance(example, Iterable)
@@ -150,7 +156,13 @@ class Importances(HasCard):
         raise InputError(f"There is no example {which!r}: these importances are of {len(ids)}, counted from 0.")
 
     def dataset(self, example: int = 0) -> "xr.Dataset":
-        """Return one example as an xarray Dataset with dimensions method and token: what figures draw."""
+        """Return one example as an xarray Dataset with dimensions method and token: what figures draw.
+
+        Parameters
+        ----------
+        example
+            The position of the example.
+        """
         from headscope.core.importance.dataset import make_dataset
 
         return make_dataset(self, self._find_row(example))

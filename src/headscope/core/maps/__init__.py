@@ -106,7 +106,13 @@ class Maps(HasCard):
         return torch.stack([self.layer(label) for label in self.layers], dim=1)
 
     def layer(self, label: SupportsIndex) -> Float[Tensor, "batch head query key"]:
-        """The maps of one layer."""
+        """The maps of one layer.
+
+        Parameters
+        ----------
+        label
+            The number of the layer.
+        """
         part = self.parts[self.layers.index(select_labels(self.layers, label, "layer")[0])]
         return part.weights if isinstance(part, Factored) else part
 
@@ -115,6 +121,13 @@ class Maps(HasCard):
 
         Layers and heads are selected by label, as in `L3H7`; negative ones count from the end, and a slice includes
         its end, as in xarray. An example is selected by its position, or by its id as text.
+
+        Parameters
+        ----------
+        example
+            Positions, ids, or a slice. Default: all.
+        layer, head
+            Numbers, or a slice, which includes its end. Default: all.
 
         >>> hs.view(trace, "raw").sel(layer=-1, head=[0, 3])
         Maps(raw lens, self attention of 1 example, 1 layer × 2 heads, up to 70 tokens)
@@ -125,6 +138,11 @@ class Maps(HasCard):
 
     def mean(self, dim: str | Sequence[str]) -> "Maps":
         """Return the mean over "head", over "layer", or over both; it has no diagnostics.
+
+        Parameters
+        ----------
+        dim
+            "head", "layer", or both.
 
         >>> hs.view(trace, "raw").mean("head")
         Maps(raw lens, self attention of 1 example, 6 layers × mean of 12 heads, up to 70 tokens)
@@ -138,6 +156,11 @@ class Maps(HasCard):
 
         Dimensions: lens layer head query key. Tokens are the coordinates `query_token` and `key_token`. Maps over an
         image have the `picture` that the model saw, with each key's position in it: `key_row` and `key_column`.
+
+        Parameters
+        ----------
+        example
+            The position of the example.
         """
         from headscope.core.maps.dataset import make_dataset
 
@@ -196,8 +219,20 @@ def make_maps(
 ) -> Maps:
     """Return the maps that a lens made of a trace, with the tokens, masks, labels and examples of the trace.
 
-    `parts` has one tensor `[batch, head, query, key]` for each layer, with one head where `merged`. Weights may be
-    negative where `signed`. `diagnostics` are tensors `[batch, layer, head]` by name.
+    Parameters
+    ----------
+    trace
+        The trace that the lens read.
+    parts
+        One tensor `[batch, head, query, key]` for each layer, with one head where `merged`.
+    lens
+        The lens, or its name.
+    signed
+        Whether weights may be negative.
+    merged
+        Whether the lens merges all heads of a layer into one map.
+    diagnostics
+        Tensors `[batch, layer, head]` by name.
 
     >>> import torch
     >>> trace = Trace.of([torch.full((1, 2, 3, 3), 1 / 3)], ["a", "b", "c"])

@@ -83,11 +83,22 @@ class Trace(HasCard):
     ) -> "Trace":
         """Build a trace from tensors, such as a model's `attentions`.
 
-        `attentions` has one `[batch, head, query, key]` (or `[head, query, key]`) tensor per layer, `values` one
-        `[batch, head, key, value]`, `output` one `[head, value, hidden]`,
-        `gradient` one like that of `attentions`. `visible` is "all", "causal", or a boolean
-        tensor `[batch, query, key]` for all layers (or one per layer); `keys` are the tokens attended to, where they
-        are not the same as `tokens`.
+        Parameters
+        ----------
+        attentions
+            One tensor `[batch, head, query, key]` or `[head, query, key]` for each layer.
+        tokens
+            The tokens of the queries: strings, a list of them for each row, or Tokens.
+        values
+            One tensor `[batch, head, key, value]` for each layer.
+        visible
+            "all", "causal", or a boolean tensor `[batch, query, key]` for all layers, or one for each.
+        output
+            One tensor `[head, value, hidden]` for each layer: W_O.
+        keys
+            The tokens attended to, where they are not `tokens`.
+        gradient
+            One tensor like that of `attentions` for each layer.
 
         >>> import torch
         >>> trace = Trace.of([torch.full((1, 2, 3, 3), 1 / 3)], ["a", "b", "c"])

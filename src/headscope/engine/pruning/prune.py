@@ -24,9 +24,7 @@ Heads = Mapping[str, Mapping[str, KeptHeads]]
 def prune(model: Model, heads: str | Sequence[str]) -> Model:
     """Return a smaller model without some heads; its outputs equal those of the model with `zero_heads`.
 
-    `heads` names them: `["L3H7", "L0H1"]`, `"L3"` for a layer, `"all-L3H7"` for all but one, `"cross.L3H7"` at one of
-    several sites. A layer may lose all its heads; it then writes the bias of its output projection. The model given is
-    not changed.
+    A layer may lose all its heads; it then writes the bias of its output projection.
 
     Heads keep their names: after `L3H1` is pruned, `L3H2` is still `L3H2` in edits, captures and another `hs.prune`,
     and `L3H1` is NaN in captures. `hs.save(model, folder)` writes the model, and `hs.load(folder)` reads it. The
@@ -36,6 +34,14 @@ def prune(model: Model, heads: str | Sequence[str]) -> Model:
     Where query heads share keys and values (GQA), a key-value head is removed with the last of its query heads. Where
     the query heads that are left are not equally many for each key-value head, key-value heads are repeated after they
     are computed: the weights are as small as they can be, but the cache of `generate` is not.
+
+    Parameters
+    ----------
+    model
+        A model, as `hs.load` returns it. It is not changed.
+    heads
+        The heads to remove: `["L3H7", "L0H1"]`, `"L3"` for a layer, `"all-L3H7"` for all but one, `"cross.L3H7"` at
+        one of several sites.
 
     >>> smaller = hs.prune(model, ["L3H7", "L0H1"])
     >>> smaller.network.num_parameters() < model.network.num_parameters()
