@@ -46,12 +46,26 @@ def study(
 ) -> StudyResult:
     """Repeat a published experiment on any model and data.
 
-    `name` is one of `headscope list studies`, or a study; `options` are its parameters. `model` is anything `hs.load`
-    takes; None is the small default. Every step is stored in the folder `out` when it is done: a study that was stopped
-    resumes when it is run again, and a finished one returns the same numbers at once. Results of a study with other
-    settings are replaced only with `overwrite=True`, which reuses the steps that are the same. `progress` is called
-    with every step that starts; True prints it to stderr. The result has the main Dataset as `data`, saved in `out`
-    too, and a `document` that `hs.report` writes as a page.
+    Every step is stored in the folder `out` when it is done: a study that was stopped resumes when it is run again, and
+    a finished one returns the same numbers at once. The result has the main Dataset as `data`, saved in `out` too, and
+    a `document` that `hs.report` writes as a page.
+
+    Parameters
+    ----------
+    name
+        One of `headscope list studies`, or a study.
+    model
+        A model, or anything that `hs.load` loads. Default: a small BERT.
+    out
+        Folder for all steps.
+    device
+        cpu or cuda. Default: cuda if available.
+    progress
+        Called with every step that starts; True prints it to stderr.
+    overwrite
+        Replace the results of a study with other settings; steps that are the same are reused.
+    options
+        Parameters of the study.
 
     >>> from headscope.core.document import Document
     >>> class CountTokens(hs.Study):
