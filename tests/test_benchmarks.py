@@ -7,7 +7,9 @@ import sys
 import pytest
 import torch
 
-pytestmark = pytest.mark.filterwarnings("ignore")  # truncated texts, and what peers warn of: benchmarks run all the same
+pytestmark = pytest.mark.filterwarnings(
+    "ignore"
+)  # truncated texts, and what peers warn of: benchmarks run all the same
 
 
 @pytest.fixture

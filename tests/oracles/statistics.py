@@ -145,7 +145,7 @@ def special_tokens(statistic, batch):
     asking, asked = maps.queries.roles.tolist(), maps.keys.roles.tolist()
 
     def one_map(example, layer, head, size):
-        return each_reduction(statistic.several, lambda how: one_reduction(example, layer, head, size, how))
+        return each_reduction(statistic.reduce, lambda how: one_reduction(example, layer, head, size, how))
 
     def one_reduction(example, layer, head, size, how):
         table = []
@@ -187,7 +187,7 @@ def token_types(statistic, batch):
         return batch.examples[example].columns["tags"][word] in wanted
 
     def one_map(example, layer, head, size):
-        return each_reduction(statistic.several, lambda how: one_reduction(example, layer, head, size, how))
+        return each_reduction(statistic.reduce, lambda how: one_reduction(example, layer, head, size, how))
 
     def one_reduction(example, layer, head, size, how):
         values = []
@@ -211,7 +211,7 @@ def token_types(statistic, batch):
                 if statistic.source != "cls" or ROLES[maps.queries.roles[example, query]] == "cls"
             ]
             numbers.append(mean([each for each in seen if each or statistic.source == "clark"]))
-        return each_reduction(statistic.several, lambda how: numbers)
+        return each_reduction(statistic.reduce, lambda how: numbers)
 
     if statistic.counts:
         ones = {"token_types_count": over_maps(maps, lambda *where: count(*where))}

@@ -30,13 +30,13 @@ def test_weight_from_other_roles_and_from_the_same_role_is_separate():
 
 
 def test_max_takes_the_larger_weight_of_two_separators():
-    result = measure(SpecialTokens(several="max"), numbered(5), PAIR).special_tokens
+    result = measure(SpecialTokens(reduce="max"), numbered(5), PAIR).special_tokens
     assert result.sel(role="sep", source="others").item() == pytest.approx((5 + 10 + 20) / 3)
 
 
 def test_the_maximum_of_signed_weights_is_signed():
     weights = torch.tensor([[0.0, -3.0, -1.0], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
-    result = measure(SpecialTokens(several="max"), weights, ["noun", "[SEP]", "[SEP]"], signed=True)
+    result = measure(SpecialTokens(reduce="max"), weights, ["noun", "[SEP]", "[SEP]"], signed=True)
     cell = {"role": "sep", "source": "others"}
     assert result.special_tokens.sel(cell).item() == -1
     assert result.special_tokens_absolute.sel(cell).item() == 3
@@ -50,15 +50,15 @@ def test_rows_that_do_not_see_the_separator_are_left_out():
 
 def test_text_without_special_tokens_has_no_value():
     for several in ("sum", "max"):
-        result = measure(SpecialTokens(several=several), numbered(2), ["noun", "verb"])
+        result = measure(SpecialTokens(reduce=several), numbered(2), ["noun", "verb"])
         assert (result.special_tokens_n == 0).all()
 
 
 def test_every_way_to_reduce_two_separators_is_measured_at_once():
-    every = measure(SpecialTokens(several="all"), numbered(5), PAIR)
+    every = measure(SpecialTokens(reduce="all"), numbered(5), PAIR)
     assert every.several.values.tolist() == ["max", "mean", "sum"]
     for several in ("max", "mean", "sum"):
-        alone = measure(SpecialTokens(several=several), numbered(5), PAIR)
+        alone = measure(SpecialTokens(reduce=several), numbered(5), PAIR)
         for name in ("special_tokens", "special_tokens_absolute"):
             assert every[name].sel(several=several).equals(alone[name].assign_coords(several=several))
 

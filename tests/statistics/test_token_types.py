@@ -3,6 +3,7 @@ import torch
 
 from headscope.core.catalog import statistics
 from headscope.core.errors import InputError
+from headscope.core.spec import to_spec
 from headscope.statistics.token_types import TokenTypes
 from tests.batches import build_maps, one_lens
 
@@ -31,13 +32,13 @@ def test_an_absent_type_has_no_value():
 
 
 def test_tokens_of_a_type_can_be_summed_or_averaged():
-    assert measure(TokenTypes(several="sum")).sel(type="noun").item() == -2
-    assert measure(TokenTypes(several="mean")).sel(type="noun").item() == -1
-    assert measure(TokenTypes(several="mean"), "token_types_absolute").sel(type="noun").item() == 3
+    assert measure(TokenTypes(reduce="sum")).sel(type="noun").item() == -2
+    assert measure(TokenTypes(reduce="mean")).sel(type="noun").item() == -1
+    assert measure(TokenTypes(reduce="mean"), "token_types_absolute").sel(type="noun").item() == 3
 
 
 def test_every_way_to_reduce_the_tokens_of_a_type_is_measured_at_once():
-    every = measure(TokenTypes(several="all"))
+    every = measure(TokenTypes(reduce="all"))
     assert every.sel(type="noun", several=["max", "mean", "sum"]).values.tolist() == [2, -1, -2]
 
 
@@ -53,5 +54,12 @@ def test_types_are_named_in_a_spec():
 
 
 def test_clark_counts_rows_and_texts_without_the_type_as_nothing():
-    values = measure(TokenTypes(source="clark", several="sum", types=("pronoun", "verb")))
+    values = measure(TokenTypes(source="clark", reduce="sum", types=("pronoun", "verb")))
     assert values.values.tolist() == [0, 1]
+
+
+def test_the_old_name_of_reduce_is_taken_for_one_release():
+    with pytest.warns(DeprecationWarning, match="several= of 'token_types' is now reduce=."):
+        assert TokenTypes(several="sum") == TokenTypes(reduce="sum")
+    with pytest.warns(DeprecationWarning, match="several= of 'token_types' is now reduce=."):
+        assert to_spec(statistics.make("token_types:several=all")) == "token_types:reduce=all"

@@ -1,14 +1,18 @@
 """Catalog entries as short strings: `rollout:residual=0.3,inner=(effective:keys=paper)`."""
 
 import re
-from collections.abc import MutableMapping
+import warnings
+from collections.abc import Callable, MutableMapping
 from dataclasses import MISSING, Field, fields, is_dataclass
+from functools import wraps
 from types import UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 from weakref import WeakKeyDictionary
 
 from headscope.core.errors import InputError, unknown_name
 from headscope.core.prose import join_words
+
+Entry = TypeVar("Entry")
 
 
 def parse_spec(spec: str) -> tuple[str, dict[str, str]]:
@@ -41,12 +45,38 @@ def to_spec(entry: Any) -> str:
 
 def build_entry(kind: type, name: str, parameters: dict[str, Any]) -> Any:
     """Build an entry of class `kind`; parameters given as text are converted to their types."""
-    hints = _find_hints(kind)
+    hints, parameters = _find_hints(kind), rename_parameters(kind, parameters)
     known = {field.name for field in entry_fields(kind) if field.init}
     for key in parameters:
         if key not in known:
             raise unknown_name(f"parameter of '{name}'", key, known)
     return kind(**{key: _convert(value, hints[key], name, key) for key, value in parameters.items()})
+
+
+def rename_fields(**names: str) -> Callable[[type[Entry]], type[Entry]]:
+    """Let a dataclass take fields by their old names for one release, with a warning: `several="reduce"`."""
+
+    def decorate(kind: type[Entry]) -> type[Entry]:
+        init: Any = kind.__init__
+
+        @wraps(init)
+        def renamed(self: Any, *arguments: Any, **parameters: Any) -> None:
+            init(self, *arguments, **rename_parameters(kind, parameters))
+
+        kind.__init__ = renamed  # type: ignore[method-assign]
+        kind.old_names = names  # type: ignore[attr-defined]
+        return kind
+
+    return decorate
+
+
+def rename_parameters(kind: type, parameters: dict[str, Any]) -> dict[str, Any]:
+    """Return parameters by the names that the fields of a class have now; warn of old names."""
+    old_names: dict[str, str] = getattr(kind, "old_names", {})
+    for old in old_names.keys() & parameters.keys():
+        message = f"{old}= of '{entry_name(kind)}' is now {old_names[old]}=."
+        warnings.warn(message, DeprecationWarning, stacklevel=3)
+    return {old_names.get(name, name): value for name, value in parameters.items()}
 
 
 def check_choices(entry: Any) -> None:

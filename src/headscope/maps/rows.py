@@ -21,7 +21,7 @@ BLOCK_CELLS = 2**18
 """Number of cells that a CPU processes at a time, so that intermediate results fit its cache."""
 
 Reduction = Literal["sum", "max", "mean"]
-Several = Literal["sum", "max", "mean", "all"]
+AnyReduction = Literal["sum", "max", "mean", "all"]
 """How a statistic reduces the weights on several keys to one; "all" gives it an axis with every reduction."""
 
 REDUCTIONS: tuple[Reduction, ...] = ("max", "mean", "sum")
@@ -170,14 +170,14 @@ def gather_rows(
 
 
 def reduce_columns(
-    maps: Maps, columns: Sequence[Tensor], several: Several, rows: Sequence[Tensor] = ()
+    maps: Maps, columns: Sequence[Tensor], reduction: AnyReduction, rows: Sequence[Tensor] = ()
 ) -> ColumnWeights:
     """Return the weight of every row on each group of keys, the keys of a group reduced to one number.
 
     `columns` are the `padded_indices` of the keys of each group; no other column is read. `rows`, the
     `padded_indices` of some queries, selects these rows first. The last axis has the reductions: one, or all.
     """
-    reductions = REDUCTIONS if several == "all" else (several,)
+    reductions = REDUCTIONS if reduction == "all" else (reduction,)
     reduce = _reduce_picked if "max" in reductions else _reduce_summed
     layers = []
     for weights, visible in iterate_layers(maps):

@@ -11,10 +11,10 @@ from torch import Tensor
 from headscope.core.batch import Batch
 from headscope.core.errors import InputError, unknown_name
 from headscope.core.example import Example
-from headscope.core.spec import check_choices
+from headscope.core.spec import check_choices, rename_fields
 from headscope.core.tokens import ROLES, Tokens
 from headscope.maps.per_example import PerExample
-from headscope.maps.rows import REDUCTIONS, Several, masked_mean, padded_indices, reduce_columns, rows_with_keys
+from headscope.maps.rows import REDUCTIONS, AnyReduction, masked_mean, padded_indices, reduce_columns, rows_with_keys
 
 SPECIAL_ROLES = ROLES[1:]
 SOURCES = ("others", "itself")
@@ -25,17 +25,18 @@ def role_masks(tokens: Tokens, roles: Sequence[str] = SPECIAL_ROLES) -> Bool[Ten
     return torch.stack([(tokens.roles == ROLES.index(role)) & tokens.real for role in roles], dim=1)
 
 
+@rename_fields(several="reduce")
 @dataclass(frozen=True)
 class SpecialTokens(PerExample):
     """Mean weight on [CLS], [SEP], [MASK] and other special tokens, from tokens of another role and of the same role.
 
-    If an example has several tokens of a role, their weights are summed; `several="max"` takes the largest (Sun &
+    If an example has several tokens of a role, their weights are summed; `reduce="max"` takes the largest (Sun &
     Marasović, 2021), "mean" their mean, "all" gives each of these along an axis. Rows that see none are left out.
     `roles` and `source` select what is measured; `source="clark"` averages over all rows, those of the same role
     included and those that see none as 0, as the code of Clark et al. (2019) does. `special_tokens_absolute` is of |w|.
     """
 
-    several: Several = "sum"
+    reduce: AnyReduction = "sum"
     roles: tuple[str, ...] = SPECIAL_ROLES
     source: Literal["both", "others", "itself", "clark"] = "both"
 
@@ -55,9 +56,9 @@ class SpecialTokens(PerExample):
             raise InputError("There are no roles: the list is empty. Name at least one, such as 'sep'.")
 
     def axes(self, batch: Batch) -> Mapping[str, Sequence[Any]]:  # noqa: ARG002
-        """Return the roles, the sources of the weight, and with `several="all"` the reductions."""
+        """Return the roles, the sources of the weight, and with `reduce="all"` the reductions."""
         axes = {"role": self.roles, "source": SOURCES if self.source == "both" else (self.source,)}
-        return axes | ({"several": REDUCTIONS} if self.several == "all" else {})
+        return axes | ({"several": REDUCTIONS} if self.reduce == "all" else {})
 
     def tokens(self, examples: Sequence[Example], queries: Tokens, keys: Tokens) -> tuple[Tensor, ...]:  # noqa: ARG002
         """Return the indices of the keys of each role, and the role of each query."""
@@ -66,7 +67,7 @@ class SpecialTokens(PerExample):
     def values(self, batch: Batch) -> Mapping[str, Tensor]:
         """Return the mean over the rows of an example that see a token of the role."""
         *columns, own_role = self.token_tables(batch)
-        weights = reduce_columns(batch.focus, columns, self.several)
+        weights = reduce_columns(batch.focus, columns, self.reduce)
         if self.source == "clark":
             mask = rows_with_keys(batch.focus)[:, :, None, :, None, None, None]
         else:
@@ -74,5 +75,5 @@ class SpecialTokens(PerExample):
             sources = torch.stack([masks[source] for source in self.axes(batch)["source"]], dim=-1)
             mask = (weights.visible[..., None] & sources[:, None])[:, :, None, ..., None]
         means = [masked_mean(table[..., None, :], mask, dim=3) for table in (weights.signed, weights.absolute)]
-        signed, absolute = means if self.several == "all" else (mean[..., 0] for mean in means)
+        signed, absolute = means if self.reduce == "all" else (mean[..., 0] for mean in means)
         return {"special_tokens": signed, "special_tokens_absolute": absolute}
