@@ -31,7 +31,7 @@ VALUES = {
     "random": "effective:values=random",
     "permuted": "effective:values=permuted",
 }
-STATISTICS = ("entropy", "sink", "special_tokens:several=max,roles=cls+sep,source=others", "relative_change")
+STATISTICS = ("entropy", "sink", "special_tokens:reduce=max,roles=cls+sep,source=others", "relative_change")
 WIDTH = 128  # to which the published code truncates
 
 

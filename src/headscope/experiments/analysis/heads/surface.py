@@ -16,11 +16,11 @@ TYPES = ("cls", "sep", "mask", "period_comma", "other_text", "punctuation", "wor
 WHOLE = ("cls", "sep", "mask", "period_comma", "other_text")
 """Types that together are all tokens."""
 
-TOKEN_TYPES = f"token_types:source=all,several=sum,subtokens=all,counts=true,types={'+'.join(TYPES)}"
+TOKEN_TYPES = f"token_types:source=all,reduce=sum,subtokens=all,counts=true,types={'+'.join(TYPES)}"
 ENTROPY = f"entropy:smoothing={SMOOTHING}"
 STATISTICS = (TOKEN_TYPES, "offsets:reach=1", "special_tokens:roles=cls+sep", ENTROPY, "peak")
 CLARK = (
-    "token_types:source=clark,several=sum,subtokens=all,types=period_comma+punctuation",
+    "token_types:source=clark,reduce=sum,subtokens=all,types=period_comma+punctuation",
     "offsets:reach=1,rows=clark",
     "special_tokens:roles=cls+sep,source=clark",
     f"{ENTROPY},rows=cls",
