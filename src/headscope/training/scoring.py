@@ -72,9 +72,9 @@ class ScoringJob:
         }
 
 
-def prepare_scoring(model: Any, data: Any, **options: Any) -> ScoringJob:
+def prepare_scoring(model: Any, data: Any, *, pad_to: int | None = None, **options: Any) -> ScoringJob:
     """Return the job of scoring a model; `options` are those of ScoringOptions."""
-    return make_scoring_job(ScoringOptions(model, data, **options))
+    return make_scoring_job(ScoringOptions(model, data, **options), pad_to=pad_to)
 
 
 def make_scoring_job(options: ScoringOptions, *, pad_to: int | None = None) -> ScoringJob:
