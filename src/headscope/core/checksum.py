@@ -72,15 +72,15 @@ def fill(content: bytes, key: bytes, digits: bytes = ZEROS) -> bytes:
     return head + b"".join(key + digits + piece[len(ZEROS) :] for piece in rest)
 
 
-def hash_parts(parts: Iterable[bytes]) -> bytes:
+def hash_contents(contents: Iterable[bytes]) -> bytes:
     """Return the checksum of several contents that hold placeholders, with their lengths."""
-    return _digest(piece for part in parts for piece in (struct.pack("<Q", len(part)), part))
+    return _digest(piece for content in contents for piece in (struct.pack("<Q", len(content)), content))
 
 
-def _digest(parts: Iterable[bytes]) -> bytes:
+def _digest(pieces: Iterable[bytes]) -> bytes:
     digest = hashlib.sha256()
-    for part in parts:
-        digest.update(part)
+    for piece in pieces:
+        digest.update(piece)
     return digest.hexdigest().encode()
 
 

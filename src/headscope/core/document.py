@@ -39,15 +39,15 @@ class Table:
 
     def __post_init__(self) -> None:
         _check_name("table", self.name)
-        for part, frame in (("", self.frame), ("theirs of ", self.theirs)):
+        for prefix, frame in (("", self.frame), ("theirs of ", self.theirs)):
             if frame is not None and frame.empty:
                 raise InputError(
-                    f"The table {part}'{self.name}' has {len(frame)} rows and {len(frame.columns)} columns: there is "
+                    f"The table {prefix}'{self.name}' has {len(frame)} rows and {len(frame.columns)} columns: there is "
                     "nothing to print. Leave it out, and say in a Paragraph what is missing."
                 )
             if frame is not None and not frame.columns.is_unique:
                 name = frame.columns[frame.columns.duplicated()][0]
-                raise InputError(f"The table {part}'{self.name}' has two columns '{name}'. Rename one of them.")
+                raise InputError(f"The table {prefix}'{self.name}' has two columns '{name}'. Rename one of them.")
 
 
 @dataclass(frozen=True)
@@ -101,11 +101,11 @@ class Document:
                 )
 
 
-def _check_name(kind: str, name: str) -> None:
+def _check_name(what: str, name: str) -> None:
     """Check a name, which becomes a file name and an anchor in the page."""
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*", name):
         raise InputError(
-            f"A {kind}'s name becomes the name of its files, but got {name!r}. Write it in letters, digits, _ and -, "
+            f"A {what}'s name becomes the name of its files, but got {name!r}. Write it in letters, digits, _ and -, "
             "such as 'entropy_by_layer'."
         )
 

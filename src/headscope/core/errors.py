@@ -112,9 +112,9 @@ def unknown_name(what: str, name: str, known: Iterable[str]) -> UnknownName:
     return UnknownName(f"No {what} is called '{name}'. {suggest_name(name, names)}Known: {', '.join(names) or 'none'}.")
 
 
-def suggest_name(name: str, known: Iterable[str]) -> str:
+def suggest_name(name: str, names: Iterable[str]) -> str:
     """Return "Did you mean …? " with the closest known name, or an empty text if no name is close."""
-    near = get_close_matches(name, list(known), n=1)
+    near = get_close_matches(name, list(names), n=1)
     return f"Did you mean '{near[0]}'? " if near else ""
 
 

@@ -82,7 +82,7 @@ class Estimate:
         return pd.DataFrame(self.columns(title), index=labels)
 
     def _map(self, function: Any) -> "Estimate":
-        return replace(self, **{name: function(part) for name, part in vars(self).items() if part is not None})
+        return replace(self, **{name: function(value) for name, value in vars(self).items() if value is not None})
 
 
 def estimate(data: xr.Dataset, name: Hashable) -> Estimate:
@@ -93,6 +93,6 @@ def estimate(data: xr.Dataset, name: Hashable) -> Estimate:
     '0.2 [0.1, 0.3]'
     """
     if name not in data:
-        raise unknown_name("variable in this data", str(name), [str(known) for known in data.data_vars])
+        raise unknown_name("variable in this data", str(name), [str(variable) for variable in data.data_vars])
     suffixes = [field.name for field in fields(Estimate) if field.name != "value"]
     return Estimate(data[name], **{suffix: data.get(f"{name}_{suffix}") for suffix in suffixes})

@@ -34,8 +34,8 @@ class Target:
     @property
     def figure(self) -> "MatplotlibFigure":
         """The whole matplotlib figure."""
-        part = self.ax.figure if self.ax is not None else self.canvas if self.canvas is not None else self.new
-        return part.figure
+        canvas = self.ax.figure if self.ax is not None else self.canvas if self.canvas is not None else self.new
+        return canvas.figure
 
     @property
     def drawn(self) -> "MatplotlibFigure | Axes | list[Axes]":

@@ -50,16 +50,16 @@ class HeadEdit(Edit):
     def __call__(self, heads: LayerHeads) -> Float[Tensor, "batch head query value"] | None:
         """Return what all heads of the layer write; None where none of them is chosen."""
         count = heads.context.shape[1]
-        chosen = self.selection.select(heads.site, heads.layer, count)
-        if not chosen:
+        selected = self.selection.select(heads.site, heads.layer, count)
+        if not selected:
             return None
-        written = self.write(heads, chosen).to(heads.context.dtype)
-        if len(chosen) == count:
+        written = self.write(heads, selected).to(heads.context.dtype)
+        if len(selected) == count:
             return written
-        return heads.context.index_copy(1, torch.tensor(chosen, device=written.device), written)
+        return heads.context.index_copy(1, torch.tensor(selected, device=written.device), written)
 
     @abstractmethod
-    def write(self, heads: LayerHeads, chosen: list[int]) -> Float[Tensor, "batch chosen query value"]:
+    def write(self, heads: LayerHeads, selected: list[int]) -> Float[Tensor, "batch selected query value"]:
         """Return what the chosen heads of a layer write."""
 
 

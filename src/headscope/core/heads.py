@@ -141,7 +141,7 @@ def _read(heads: str) -> HeadSelection:
 def check_heads_argument(heads: Any) -> tuple[str, ...]:
     """Return heads, given as a string or several, as a tuple of the parts of a selection; for `__post_init__`."""
     if not isinstance(heads, str) and not (
-        isinstance(heads, Sequence) and all(isinstance(part, str) for part in heads)
+        isinstance(heads, Sequence) and all(isinstance(head, str) for head in heads)
     ):
         raise InputError(f"heads must be a string such as 'L3H7+L0H1' or a list of such strings, but got {heads!r}.")
     if not heads:

@@ -77,16 +77,16 @@ def find_kind(data: "xr.Dataset") -> Kind:
     >>> type(find_kind(xr.Dataset({"least_row": 0}))).__name__
     'Identifiability'
     """
-    known = _make_kinds()
-    stamped = known.get(str(read_provenance(data).get("kind")))
+    by_name = _make_kinds()
+    stamped = by_name.get(str(read_provenance(data).get("kind")))
     if stamped is not None and stamped.fits(data):
         return stamped
-    return next(kind for kind in known.values() if kind.fits(data))
+    return next(kind for kind in by_name.values() if kind.fits(data))
 
 
 @cache
 def _make_kinds() -> dict[str, Kind]:
     """Return all kinds by name, those that need more first, so that the most specific one is found."""
-    made: list[Kind] = [kinds.make(name) for name in kinds.names()]
-    order = sorted(made, key=lambda kind: (kind.general, -len(kind.variables)))
+    instances: list[Kind] = [kinds.make(name) for name in kinds.names()]
+    order = sorted(instances, key=lambda kind: (kind.general, -len(kind.variables)))
     return {entry_name(type(kind)): kind for kind in order}

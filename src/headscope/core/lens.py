@@ -101,27 +101,27 @@ def view(trace: "Trace", lens: "str | Lens | type[Lens]" = VIEW_LENS) -> "Maps":
     >>> maps.weights.shape  # batch layer head query key
     torch.Size([1, 6, 12, 70, 70])
     """
-    chosen: Lens = lenses.make(lens)
-    if missing := chosen.needs - trace.held:
+    lens_object: Lens = lenses.make(lens)
+    if missing := lens_object.needs - trace.held:
         if "gradient" in missing:
             raise NotCaptured(
-                f"The lens '{to_spec(chosen)}' needs 'gradient', but this trace holds {_quote(trace.held)}. Say of "
-                "which prediction: hs.capture(model, text, target='predicted'), or give it to Trace.of."
+                f"The lens '{to_spec(lens_object)}' needs 'gradient', but this trace holds {_quote(trace.held)}. Say "
+                "of which prediction: hs.capture(model, text, target='predicted'), or give it to Trace.of."
             )
-        keep = ", ".join(f"'{name}'" for name in sorted(trace.held | chosen.needs))
+        keep = ", ".join(f"'{name}'" for name in sorted(trace.held | lens_object.needs))
         raise NotCaptured(
-            f"The lens '{to_spec(chosen)}' needs {_quote(missing)}, but this trace holds {_quote(trace.held)}. "
+            f"The lens '{to_spec(lens_object)}' needs {_quote(missing)}, but this trace holds {_quote(trace.held)}. "
             f"Capture again with keep=({keep}), or give it to Trace.of."
         )
-    maps = chosen(trace)
-    if trace.pruned and (maps.merged or hasattr(chosen, "inner")):
+    maps = lens_object(trace)
+    if trace.pruned and (maps.merged or hasattr(lens_object, "inner")):
         raise InputError(
-            f"The lens '{to_spec(chosen)}' merges the heads of each layer, but some heads of this model were pruned "
-            f"({_name_heads(trace.pruned)}). Use a lens with a map for each head, such as effective or norm."
+            f"The lens '{to_spec(lens_object)}' merges the heads of each layer, but some heads of this model were "
+            f"pruned ({_name_heads(trace.pruned)}). Use a lens with a map for each head, such as effective or norm."
         )
     if not hasattr(maps, "parts"):
         raise InputError(
-            f"The lens '{to_spec(chosen)}' must return Maps, but returned a {type(maps).__name__}. Return "
+            f"The lens '{to_spec(lens_object)}' must return Maps, but returned a {type(maps).__name__}. Return "
             "hs.make_maps(trace, layers, self), with one tensor [batch, head, query, key] for each layer."
         )
     return maps

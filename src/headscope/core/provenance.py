@@ -16,8 +16,8 @@ def stamp(data: "xr.Dataset", /, **facts: Any) -> "xr.Dataset":
     >>> read_provenance(stamp(xr.Dataset(), model="bert-base-uncased"))["model"]
     'bert-base-uncased'
     """
-    known = {"version": __version__, **read_provenance(data), **facts}
-    return data.assign_attrs(headscope=json.dumps(known, sort_keys=True, ensure_ascii=False))
+    all_facts = {"version": __version__, **read_provenance(data), **facts}
+    return data.assign_attrs(headscope=json.dumps(all_facts, sort_keys=True, ensure_ascii=False))
 
 
 def read_provenance(data: "xr.Dataset") -> dict[str, Any]:

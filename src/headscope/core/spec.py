@@ -23,10 +23,12 @@ def parse_spec(spec: str) -> tuple[str, dict[str, str]]:
     """
     name, _, rest = spec.strip().partition(":")
     parameters: dict[str, str] = {}
-    for part in _split(rest, spec):
-        key, equals, value = part.partition("=")
+    for assignment in _split(rest, spec):
+        key, equals, value = assignment.partition("=")
         if not equals or not key.strip() or not value.strip():
-            raise InputError(f"Cannot read {part!r} in the spec {spec!r}. Write name:parameter=value,parameter=value.")
+            raise InputError(
+                f"Cannot read {assignment!r} in the spec {spec!r}. Write name:parameter=value,parameter=value."
+            )
         value = value.strip()
         parameters[canonical_name(key)] = value[1:-1] if value.startswith("(") and value.endswith(")") else value
     return canonical_name(name), parameters
@@ -43,38 +45,38 @@ def to_spec(entry: Any) -> str:
     return f"{name}:{','.join(changed)}" if changed else name
 
 
-def build_entry(kind: type, name: str, parameters: dict[str, Any]) -> Any:
-    """Build an entry of class `kind`; parameters given as text are converted to their types."""
-    hints, parameters = _find_hints(kind), rename_parameters(kind, parameters)
-    known = {field.name for field in entry_fields(kind) if field.init}
+def build_entry(entry_class: type, name: str, parameters: dict[str, Any]) -> Any:
+    """Build an entry of this class; parameters given as text are converted to their types."""
+    hints, parameters = _find_hints(entry_class), rename_parameters(entry_class, parameters)
+    field_names = {field.name for field in entry_fields(entry_class) if field.init}
     for key in parameters:
-        if key not in known:
-            raise unknown_name(f"parameter of '{name}'", key, known)
-    return kind(**{key: _convert(value, hints[key], name, key) for key, value in parameters.items()})
+        if key not in field_names:
+            raise unknown_name(f"parameter of '{name}'", key, field_names)
+    return entry_class(**{key: _convert(value, hints[key], name, key) for key, value in parameters.items()})
 
 
 def rename_fields(**names: str) -> Callable[[type[Entry]], type[Entry]]:
     """Let a dataclass take fields by their old names for one release, with a warning: `several="reduce"`."""
 
-    def decorate(kind: type[Entry]) -> type[Entry]:
-        init: Any = kind.__init__
+    def decorate(entry_class: type[Entry]) -> type[Entry]:
+        init: Any = entry_class.__init__
 
         @wraps(init)
         def renamed(self: Any, *arguments: Any, **parameters: Any) -> None:
-            init(self, *arguments, **rename_parameters(kind, parameters))
+            init(self, *arguments, **rename_parameters(entry_class, parameters))
 
-        kind.__init__ = renamed  # type: ignore[method-assign]
-        kind.old_names = names  # type: ignore[attr-defined]
-        return kind
+        entry_class.__init__ = renamed  # type: ignore[method-assign]
+        entry_class.old_names = names  # type: ignore[attr-defined]
+        return entry_class
 
     return decorate
 
 
-def rename_parameters(kind: type, parameters: dict[str, Any]) -> dict[str, Any]:
+def rename_parameters(entry_class: type, parameters: dict[str, Any]) -> dict[str, Any]:
     """Return parameters by the names that the fields of a class have now; warn of old names."""
-    old_names: dict[str, str] = getattr(kind, "old_names", {})
+    old_names: dict[str, str] = getattr(entry_class, "old_names", {})
     for old in old_names.keys() & parameters.keys():
-        message = f"{old}= of '{entry_name(kind)}' is now {old_names[old]}=."
+        message = f"{old}= of '{entry_name(entry_class)}' is now {old_names[old]}=."
         warnings.warn(message, DeprecationWarning, stacklevel=3)
     return {old_names.get(name, name): value for name, value in parameters.items()}
 
@@ -88,11 +90,11 @@ def check_choices(entry: Any) -> None:
             _check_choice(getattr(entry, field.name), hint, entry_name(type(entry)), field.name)
 
 
-def _find_hints(kind: type) -> dict[str, Any]:
+def _find_hints(entry_class: type) -> dict[str, Any]:
     """Return the types of a class's fields, found once for each class: that takes longer than to build the entry."""
-    if kind not in _HINTS:
-        _HINTS[kind] = get_type_hints(kind)
-    return _HINTS[kind]
+    if entry_class not in _HINTS:
+        _HINTS[entry_class] = get_type_hints(entry_class)
+    return _HINTS[entry_class]
 
 
 _HINTS: MutableMapping[type, dict[str, Any]] = WeakKeyDictionary()
@@ -109,45 +111,45 @@ def class_name(name: str) -> str:
     >>> class_name("head_grid")
     'HeadGrid'
     """
-    return "".join(part[:1].upper() + part[1:] for part in name.split("_"))
+    return "".join(word[:1].upper() + word[1:] for word in name.split("_"))
 
 
-def entry_name(kind: type) -> str:
+def entry_name(entry_class: type) -> str:
     """Return the name of an entry of this class: that of the class, in small letters.
 
     >>> from headscope.core.errors import HeadscopeError, UnknownName
     >>> entry_name(UnknownName), entry_name(HeadscopeError)
     ('unknown_name', 'headscope_error')
     """
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", kind.__name__).lower()
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", entry_class.__name__).lower()
 
 
 def entry_fields(entry: Any) -> "tuple[Field[Any], ...]":
     """Return the parameters of an entry or its class; one that is no dataclass has none."""
     if is_dataclass(entry):
         return fields(entry)
-    kind = entry if isinstance(entry, type) else type(entry)
-    if kind.__init__ is not object.__init__:  # type: ignore[misc]  # of a class, only compared
+    entry_class = entry if isinstance(entry, type) else type(entry)
+    if entry_class.__init__ is not object.__init__:  # type: ignore[misc]  # of a class, only compared
         raise InputError(
-            f"The class {kind.__name__} has an __init__ of its own, so that its parameters are not known. Make it a "
-            "dataclass: write @dataclass(frozen=True) above it, and its parameters as fields."
+            f"The class {entry_class.__name__} has an __init__ of its own, so that its parameters are not known. Make "
+            "it a dataclass: write @dataclass(frozen=True) above it, and its parameters as fields."
         )
     return ()
 
 
 def _split(text: str, spec: str) -> list[str]:
     """Split at commas outside parentheses."""
-    parts, depth, start = [], 0, 0
+    pieces, depth, start = [], 0, 0
     for index, letter in enumerate(text):
         depth += (letter == "(") - (letter == ")")
         if depth < 0:
             break
         if letter == "," and depth == 0:
-            parts.append(text[start:index])
+            pieces.append(text[start:index])
             start = index + 1
     if depth:
         raise InputError(f"The parentheses in the spec {spec!r} do not match.")
-    return [part for part in (*parts, text[start:]) if part.strip()]
+    return [piece for piece in (*pieces, text[start:]) if piece.strip()]
 
 
 def _convert(value: Any, hint: Any, name: str, key: str) -> Any:
@@ -160,7 +162,7 @@ def _convert(value: Any, hint: Any, name: str, key: str) -> Any:
             return None
         hint = next(option for option in get_args(hint) if option is not type(None))
     if get_origin(hint) is tuple:
-        return tuple(_convert(part, get_args(hint)[0], name, key) for part in value.split("+"))
+        return tuple(_convert(item, get_args(hint)[0], name, key) for item in value.split("+"))
     if hint is bool:
         return _check_choice(value.lower(), Literal["true", "false"], name, key) == "true"
     if hint in (int, float):

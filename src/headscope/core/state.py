@@ -73,7 +73,7 @@ class Rows:
 
 
 Leaf = Moments | Total | Rows
-LEAF_TYPES: dict[str, type[Leaf]] = {kind.__name__: kind for kind in (Moments, Total, Rows)}
+LEAF_TYPES: dict[str, type[Leaf]] = {leaf_type.__name__: leaf_type for leaf_type in (Moments, Total, Rows)}
 
 
 @dataclass(frozen=True)
@@ -100,25 +100,27 @@ class State:
         return State(self.spec, leaves, self.labels)
 
     def _layout(self) -> dict[str, Any]:
-        kinds = {name: type(leaf).__name__ for name, leaf in self.leaves.items()}
-        return {"kinds": kinds, "labels": {name: list(axis) for name, axis in self.labels.items()}}
+        leaf_types = {name: type(leaf).__name__ for name, leaf in self.leaves.items()}
+        return {"kinds": leaf_types, "labels": {name: list(axis) for name, axis in self.labels.items()}}
 
     def arrays(self) -> dict[str, Array]:
         """Return the state as plain arrays, for a file; the inverse of `of_arrays`."""
         about = json.dumps({"spec": self.spec, **self._layout()}, ensure_ascii=False)
-        parts = {f"{name}/{part}": array for name, leaf in self.leaves.items() for part, array in vars(leaf).items()}
-        return {"about": np.array(about), **parts}
+        fields = {f"{name}/{field}": array for name, leaf in self.leaves.items() for field, array in vars(leaf).items()}
+        return {"about": np.array(about), **fields}
 
     @classmethod
     def of_arrays(cls, arrays: Mapping[str, Array]) -> "State":
         """Build a state from the result of `arrays`; raise ValueError, KeyError or TypeError for anything else."""
         about = json.loads(str(arrays["about"]))
         leaves = {
-            name: LEAF_TYPES[kind](**{part: arrays[f"{name}/{part}"] for part in LEAF_TYPES[kind].__dataclass_fields__})
-            for name, kind in about["kinds"].items()
+            name: LEAF_TYPES[leaf_type](
+                **{field: arrays[f"{name}/{field}"] for field in LEAF_TYPES[leaf_type].__dataclass_fields__}
+            )
+            for name, leaf_type in about["kinds"].items()
         }
-        known = {f"{name}/{part}" for name, leaf in leaves.items() for part in vars(leaf)}
-        if set(arrays) - {"about"} != known or not all(map(_is_sound, leaves.values())):
+        expected = {f"{name}/{field}" for name, leaf in leaves.items() for field in vars(leaf)}
+        if set(arrays) - {"about"} != expected or not all(map(_is_sound, leaves.values())):
             raise ValueError("The arrays of this state do not fit together.")
         if not isinstance(about["spec"], str) or not all(isinstance(axis, list) for axis in about["labels"].values()):
             raise ValueError("The spec or the labels of this state are of the wrong type.")

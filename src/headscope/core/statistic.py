@@ -87,5 +87,7 @@ class Statistic(ABC):
 def check_fraction(statistic: Statistic, name: str) -> None:
     """Raise InputError unless a parameter is in [0, 1); for use in `__post_init__`."""
     if not 0 <= (value := getattr(statistic, name)) < 1:
-        kind = entry_name(type(statistic))
-        raise InputError(f"The parameter '{name}' of '{kind}' must be at least 0 and less than 1, but got {value}.")
+        statistic_name = entry_name(type(statistic))
+        raise InputError(
+            f"The parameter '{name}' of '{statistic_name}' must be at least 0 and less than 1, but got {value}."
+        )

@@ -44,12 +44,12 @@ class PredictionTarget:
         if self.function is not None:
             return f"function {getattr(self.function, '__qualname__', type(self.function).__name__)}"
         head = f"class={self.name}" if self.kind == "class" else self.kind
-        parts = {"word": self.name if self.kind != "class" else None, "column": self.column}
+        parameters = {"word": self.name if self.kind != "class" else None, "column": self.column}
         if self.score != "probability":
-            parts["score"] = self.score
+            parameters["score"] = self.score
         if self.seed:
-            parts["seed"] = str(self.seed)
-        rest = ",".join(f"{name}={value}" for name, value in parts.items() if value is not None)
+            parameters["seed"] = str(self.seed)
+        rest = ",".join(f"{name}={value}" for name, value in parameters.items() if value is not None)
         return f"{head}:{rest}" if rest else head
 
 
@@ -70,10 +70,10 @@ def parse_target(target: Any) -> PredictionTarget:
         raise unknown_name("target", kind, KINDS)
     if kind == "class":
         raise InputError(f"The target {target!r} names no class. Write class=NAME or class=INDEX.")
-    known = PARAMETERS.get(kind, {"score"})
+    allowed = PARAMETERS.get(kind, {"score"})
     for name in parameters:
-        if name not in known:
-            raise unknown_name(f"parameter of the target '{kind}'", name, known)
+        if name not in allowed:
+            raise unknown_name(f"parameter of the target '{kind}'", name, allowed)
     if "word" in parameters and "column" in parameters:
         raise InputError(f"The target {target!r} has a word and a column of words. Give one of them.")
     score = _check_score(parameters.get("score", "probability"))

@@ -82,8 +82,8 @@ def token_labels(tokens: Sequence[str]) -> np.ndarray[Any, np.dtype[Any]]:
 
 
 def _role_from_spelling(token: str) -> int:
-    known = {"[CLS]": 1, "<s>": 1, "<cls>": 1, "[SEP]": 2, "</s>": 2, "<sep>": 2, "[MASK]": 3, "<mask>": 3}
-    return known.get(token, ROLES.index("other"))
+    roles = {"[CLS]": 1, "<s>": 1, "<cls>": 1, "[SEP]": 2, "</s>": 2, "<sep>": 2, "[MASK]": 3, "<mask>": 3}
+    return roles.get(token, ROLES.index("other"))
 
 
 def _looks_special(token: str) -> bool:

@@ -45,8 +45,8 @@ def unpack_bytes(packed: Num[Tensor, " byte"], like: Sequence[Tensor]) -> tuple[
     """Undo `pack_bytes` for tensors of the shapes and dtypes of `like`."""
     ordered = _sort_by_dtype(like)
     sizes = [tensor.numel() * tensor.element_size() for tensor in ordered]
-    parts = {id(tensor): part for tensor, part in zip(ordered, torch.split(packed, sizes), strict=True)}
-    return tuple(parts[id(tensor)].view(tensor.dtype).view(tensor.shape) for tensor in like)
+    pieces = {id(tensor): piece for tensor, piece in zip(ordered, torch.split(packed, sizes), strict=True)}
+    return tuple(pieces[id(tensor)].view(tensor.dtype).view(tensor.shape) for tensor in like)
 
 
 def _sort_by_dtype(tensors: Sequence[Tensor]) -> list[Tensor]:

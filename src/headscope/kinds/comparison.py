@@ -73,26 +73,26 @@ def _sections(data: xr.Dataset, context: SectionContext) -> Sections:
 
 
 def _variable_parts(data: xr.Dataset, name: str, context: SectionContext) -> list[Part]:
-    chosen = select_variable(data, name)
-    n, facts = example_count(chosen), read_provenance(data)
-    parts: list[Part] = [Paragraph(_summarize(chosen, name, facts))]
+    selected = select_variable(data, name)
+    n, facts = example_count(selected), read_provenance(data)
+    parts: list[Part] = [Paragraph(_summarize(selected, name, facts))]
     if facts.get("unpaired_because"):
         parts.append(Paragraph(f"Not paired by example: {facts['unpaired_because']}."))
-    if len(largest := _largest_differences(chosen)):
+    if len(largest := _largest_differences(selected)):
         which = f"{len(largest)} largest significant differences" if len(largest) > 1 else "one significant difference"
         caption = f"The {which} in {spaced(name)}; p is corrected"
         parts.append(Table(context.name(name, "largest"), caption, largest, n))
-    if bool(chosen["p"].notnull().any()) and not further_axes(chosen):
+    if bool(selected["p"].notnull().any()) and not further_axes(selected):
         caption = f"Differences in {spaced(name)} by layer: their mean, and how many heads differ. "
-        caption += describe_means(chosen, ["head"])
-        parts.append(Table(context.name(name, "by_layer"), caption, _layer_table(chosen), n))
-    return [*parts, *_head_figures(data, chosen, name, context)]
+        caption += describe_means(selected, ["head"])
+        parts.append(Table(context.name(name, "by_layer"), caption, _layer_table(selected), n))
+    return [*parts, *_head_figures(data, selected, name, context)]
 
 
-def _summarize(chosen: xr.Dataset, name: str, facts: dict[str, Any]) -> str:
+def _summarize(selected: xr.Dataset, name: str, facts: dict[str, Any]) -> str:
     """Return how many cells differ, of how many that could be tested."""
-    tested, cells = int(chosen["p"].notnull().sum()), chosen["p"].size
-    significant = int((chosen["significant"] == 1).sum())
+    tested, cells = int(selected["p"].notnull().sum()), selected["p"].size
+    significant = int((selected["significant"] == 1).sum())
     rule = CORRECTIONS.get(str(facts.get("correction")))
     level = f"p < {facts.get('level', LEVEL):g}" + (f" after {rule}" if rule else ", not corrected")
     untested = f" {cells - tested:,} more could not be tested." if tested < cells else ""
@@ -100,41 +100,41 @@ def _summarize(chosen: xr.Dataset, name: str, facts: dict[str, Any]) -> str:
     return f"**{significant:,} of {tested:,}** cells of `{name}` {verb} ({level}).{untested}"
 
 
-def _largest_differences(chosen: xr.Dataset) -> pd.DataFrame:
+def _largest_differences(selected: xr.Dataset) -> pd.DataFrame:
     """Return the significant differences of largest absolute value."""
-    dims = list(chosen["value"].dims)
-    flat = chosen.drop_vars("rows", errors="ignore").stack(cell=dims, create_index=False)
+    dims = list(selected["value"].dims)
+    flat = selected.drop_vars("rows", errors="ignore").stack(cell=dims, create_index=False)
     significant = np.flatnonzero(flat["significant"].values == 1)
     order = significant[np.argsort(-abs(flat["value"].values[significant]), kind="stable")][:MAX_LARGEST]
     largest = flat.isel(cell=order)
     heads = [f"L{layer}H{head}" for layer, head in zip(largest["layer"].values, largest["head"].values, strict=True)]
-    axes = {str(dim): largest[dim].values for dim in dims if _is_shown(chosen, str(dim))}
+    axes = {str(dim): largest[dim].values for dim in dims if _is_shown(selected, str(dim))}
     columns = {"difference": "value", "difference_low": "low", "difference_high": "high", "p": "p_adjusted"}
-    values = {column: largest[part].values for column, part in columns.items()}
+    values = {column: largest[variable].values for column, variable in columns.items()}
     return pd.DataFrame({**axes, **values}, index=pd.Index(heads, name="head"))
 
 
-def _is_shown(chosen: xr.Dataset, axis: str) -> bool:
+def _is_shown(selected: xr.Dataset, axis: str) -> bool:
     """Whether a table of heads has a column for an axis: always for lenses, else if there are several labels."""
-    named = axis == "lens" and list(chosen["lens"].values) != [""]
-    return axis not in ("layer", "head") and (named or chosen.sizes[axis] > 1)
+    named = axis == "lens" and list(selected["lens"].values) != [""]
+    return axis not in ("layer", "head") and (named or selected.sizes[axis] > 1)
 
 
-def _layer_table(chosen: xr.Dataset) -> pd.DataFrame:
+def _layer_table(selected: xr.Dataset) -> pd.DataFrame:
     """Return one row for each lens and layer."""
-    ordered = chosen.transpose("lens", "layer", "head", ...)
+    ordered = selected.transpose("lens", "layer", "head", ...)
     frame = means_to_frame(mean_over(ordered, ["head"]), ["lens", "layer"], None, "mean difference")
     frame["differ"] = (ordered["significant"] == 1).sum("head").values.ravel()
     frame["tested"] = ordered["p"].notnull().sum("head").values.ravel()
-    return frame.droplevel("lens") if list(chosen["lens"].values) == [""] else frame
+    return frame.droplevel("lens") if list(selected["lens"].values) == [""] else frame
 
 
-def _head_figures(data: xr.Dataset, chosen: xr.Dataset, name: str, context: SectionContext) -> list[Part]:
+def _head_figures(data: xr.Dataset, selected: xr.Dataset, name: str, context: SectionContext) -> list[Part]:
     """Return a figure of every head, for each label along further axes if these are few."""
-    n, further, parts = example_count(chosen), further_axes(chosen), list[Part]()
-    if (count := math.prod(chosen.sizes[axis] for axis in further)) > MAX_PANELS:
+    n, further, parts = example_count(selected), further_axes(selected), list[Part]()
+    if (count := math.prod(selected.sizes[axis] for axis in further)) > MAX_PANELS:
         return [Paragraph(f"`{name}` is not drawn: it has {count} places along {join_words(further)}.")]
-    places = list(known_places(chosen, further))  # the summary counts all others as not tested
+    places = list(known_places(selected, further))  # the summary counts all others as not tested
     if not places:
         return [Paragraph(f"`{name}` is not drawn: no cell has a value.")]
     for at, labels in places:

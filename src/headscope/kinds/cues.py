@@ -84,16 +84,16 @@ def _describe(data: xr.Dataset) -> str:
         "exclusive": "A cue applies if it is in exactly one of the choices, and is right if that choice is.",
         "either": "A cue applies if a choice has it, and is right if the right one has; 1 is added to all counts.",
     }
-    kind = facts.get("task", facts.get("kind", "choice"))  # older files call it kind
+    task = facts.get("task", facts.get("kind", "choice"))  # older files call it kind
     first = (
         "A cue applies if it is in the text; it is right if the text has the label that the cue favours."
-        if kind == "classification"
+        if task == "classification"
         else applies.get(str(facts.get("variant")), "")
     )
     total, sure = data.sizes["cue"], int(data["productivity_significant"].sum())
-    parts = join_words(f"`{part}`" for part in facts.get("parts", []))
+    columns = join_words(f"`{column}`" for column in facts.get("parts", []))
     return (
-        f"{count_noun(total, 'cue')} in {parts} of {count_noun(int(data['n']), 'example')}. {first} {sure:,} are "
+        f"{count_noun(total, 'cue')} in {columns} of {count_noun(int(data['n']), 'example')}. {first} {sure:,} are "
         f"significant after the correction for all cues.{describe_harmful(data)} For {count_off_chance(data):,} chance "
         "is outside the 95 % interval of productivity."
     )

@@ -22,9 +22,9 @@ class HeadImportance(Kind):
 
     def lead(self, data: xr.Dataset) -> str:
         """Return the number of heads and examples."""
-        known = int(data["head_importance"].notnull().sum())
+        heads = int(data["head_importance"].notnull().sum())
         n = count_noun(int(data["head_importance_n"].max()), "example")
-        return f"How much each of {count_noun(known, 'head')} matters for the task, over {n}."
+        return f"How much each of {count_noun(heads, 'head')} matters for the task, over {n}."
 
     def sections(self, data: xr.Dataset, context: SectionContext) -> Sections:
         """Return a section with the map of heads and the most important ones."""

@@ -73,43 +73,43 @@ def _sections(data: xr.Dataset, context: SectionContext) -> Sections:
 
 def _example_sections(data: xr.Dataset, context: SectionContext) -> Sections:
     """Return a section with raw attention beside another lens, every head, and diagnostics such as the share."""
-    whole = restore_axes(data)
-    lenses = [str(lens) for lens in whole["lens"].values]
+    restored = restore_axes(data)
+    lenses = [str(lens) for lens in restored["lens"].values]
     parts: list[Part] = []
     if "raw" in lenses and len(lenses) > 1:
         caption = "Raw attention, another lens, and their difference"
-        parts += draw_part(context, whole, "compare", context.name("compare"), caption, 1)
+        parts += draw_part(context, restored, "compare", context.name("compare"), caption, 1)
     else:
         caption = f"The map of one head, {lenses[0]}"
-        parts += draw_part(context, whole, "matrix", context.name("matrix"), caption, 1, lens=lenses[0])
-    if whole.sizes["layer"] * whole.sizes["head"] > 1:
+        parts += draw_part(context, restored, "matrix", context.name("matrix"), caption, 1, lens=lenses[0])
+    if restored.sizes["layer"] * restored.sizes["head"] > 1:
         for lens in lenses:
             name = context.name("every_head", lens)
-            what = "head" if whole.sizes["head"] > 1 else "layer"
-            parts += draw_part(context, whole, "head_grid", name, f"Every {what}, {lens}", 1, lens=lens)
-        if "share" in whole:
+            what = "head" if restored.sizes["head"] > 1 else "layer"
+            parts += draw_part(context, restored, "head_grid", name, f"Every {what}, {lens}", 1, lens=lens)
+        if "share" in restored:
             caption = "How much of every head's attention is effective"
-            parts += draw_part(context, whole, "head_grid", context.name("share"), caption, 1, colour="share")
-    graphs = [name for name in GRAPHS if name in whole]
-    for lens in lenses if whole.sizes["head"] == 1 else ():
-        if any(bool(whole[name].sel(lens=lens).notnull().any()) for name in graphs):
+            parts += draw_part(context, restored, "head_grid", context.name("share"), caption, 1, colour="share")
+    graphs = [name for name in GRAPHS if name in restored]
+    for lens in lenses if restored.sizes["head"] == 1 else ():
+        if any(bool(restored[name].sel(lens=lens).notnull().any()) for name in graphs):
             caption = f"How attention reaches a token through the layers, {lens}"
-            parts += draw_part(context, whole, "layered", context.name("layered", lens), caption, 1, lens=lens)
-    names = [name for name in head_variables(whole) if whole[name].notnull().any()]
+            parts += draw_part(context, restored, "layered", context.name("layered", lens), caption, 1, lens=lens)
+    names = [name for name in head_variables(restored) if restored[name].notnull().any()]
     if names:
-        parts.append(_diagnostics_table(whole, names, context))
+        parts.append(_diagnostics_table(restored, names, context))
     return [Section(context.title("maps"), parts)], {"weights", "visible", "picture", *graphs, *names}
 
 
 def _diagnostics_table(data: xr.Dataset, names: list[str], context: SectionContext) -> Table:
     """Return the diagnostics of every map, as means over heads where there are too many rows."""
     axes, means = ["lens", "layer", "head"], ""
-    part = data[names].squeeze([axis for axis in data[names].dims if axis not in axes], drop=True)
-    if part.sizes["layer"] * part.sizes["head"] * part.sizes["lens"] > MAX_ROWS:
-        means = f" Means over {part.sizes['head']} heads."
-        axes, part = axes[:2], part.mean("head")
-    frame = part.reset_coords(drop=True).to_dataframe(dim_order=axes)[names]
+    table = data[names].squeeze([axis for axis in data[names].dims if axis not in axes], drop=True)
+    if table.sizes["layer"] * table.sizes["head"] * table.sizes["lens"] > MAX_ROWS:
+        means = f" Means over {table.sizes['head']} heads."
+        axes, table = axes[:2], table.mean("head")
+    frame = table.reset_coords(drop=True).to_dataframe(dim_order=axes)[names]
     integers = {name: pd.Int64Dtype() for name in names if (frame[name].dropna() % 1 == 0).all()}
-    known = "; ".join(f"{name}: {DIAGNOSTICS[name]}" for name in names if name in DIAGNOSTICS)
-    caption = f"Diagnostics of the maps{f' ({known})' if known else ''}.{means}"
+    explained = "; ".join(f"{name}: {DIAGNOSTICS[name]}" for name in names if name in DIAGNOSTICS)
+    caption = f"Diagnostics of the maps{f' ({explained})' if explained else ''}.{means}"
     return Table(context.name("known"), caption, frame.astype(integers), 1)

@@ -82,13 +82,15 @@ def _overview(data: xr.Dataset, context: SectionContext) -> Table | None:
     """Return a row for each variable and lens: its mean over heads, and the heads with the least and the most."""
     rows, further, counts = [], [], []
     for name in head_variables(data):
-        if further_axes(chosen := select_variable(data, name)):
+        if further_axes(selected := select_variable(data, name)):
             further.append(name)
             continue
-        counts.append(example_count(chosen))
-        for lens in chosen["lens"].values:
-            if row := _summarize_heads(chosen.sel(lens=lens)["value"]):
-                rows.append({"statistic": name, "lens": str(lens), **row, "n": format_count(chosen.sel(lens=lens))[4:]})
+        counts.append(example_count(selected))
+        for lens in selected["lens"].values:
+            if row := _summarize_heads(selected.sel(lens=lens)["value"]):
+                rows.append(
+                    {"statistic": name, "lens": str(lens), **row, "n": format_count(selected.sel(lens=lens))[4:]}
+                )
     if not rows:
         return None
     caption = "Mean over heads, and the heads with the lowest and highest value"
@@ -103,8 +105,8 @@ def _summarize_heads(values: xr.DataArray) -> dict[str, Any]:
     flat = values.stack(at=("layer", "head"), create_index=False)
     if not bool(flat.notnull().any()):
         return {}
-    places = {"lowest": int(flat.argmin("at")), "highest": int(flat.argmax("at"))}
-    cells = {name: flat.isel(at=place) for name, place in places.items()}
+    positions = {"lowest": int(flat.argmin("at")), "highest": int(flat.argmax("at"))}
+    cells = {name: flat.isel(at=position) for name, position in positions.items()}
     named = {name: f"{float(cell):.3g} (L{cell['layer'].item()}H{cell['head'].item()})" for name, cell in cells.items()}
     return {"mean": float(flat.mean()), **named}
 
@@ -113,74 +115,74 @@ def _variable_parts(data: xr.Dataset, name: str, context: SectionContext) -> lis
     """Return the tables and figures of one variable."""
     try:
         data, note = _average_other_heads(data, name)
-        chosen = select_variable(data, name)
+        selected = select_variable(data, name)
     except InputError as error:
         return [Paragraph(f"`{name}` cannot be shown: {error}")]
-    if not bool(chosen["value"].notnull().any()):
-        return [Paragraph(f"`{name}` has no value for any head ({format_count(chosen) or 'n is not known'}).")]
+    if not bool(selected["value"].notnull().any()):
+        return [Paragraph(f"`{name}` has no value for any head ({format_count(selected) or 'n is not known'}).")]
     parts: list[Part] = [Paragraph(note)] if note else []
-    if further := further_axes(chosen):
-        return [*parts, *_parts_with_axes(data, chosen, name, further, context)]
-    return [*parts, *_parts_per_head(data, chosen, name, context)]
+    if further := further_axes(selected):
+        return [*parts, *_parts_with_axes(data, selected, name, further, context)]
+    return [*parts, *_parts_per_head(data, selected, name, context)]
 
 
-def _parts_per_head(data: xr.Dataset, chosen: xr.Dataset, name: str, context: SectionContext) -> list[Part]:
+def _parts_per_head(data: xr.Dataset, selected: xr.Dataset, name: str, context: SectionContext) -> list[Part]:
     """Return parts for one number per head: by layer, as a curve, and every head."""
-    n, label = example_count(chosen), capitalize(chosen.attrs["label"])
-    counts = counts_differ(chosen)
-    layers = means_to_frame(mean_over(chosen, ["head"]), ["layer"], "lens", name, counts=counts)
-    overall = mean_over(chosen, ["layer", "head"]).expand_dims(layer=["all"])
+    n, label = example_count(selected), capitalize(selected.attrs["label"])
+    counts = counts_differ(selected)
+    layers = means_to_frame(mean_over(selected, ["head"]), ["layer"], "lens", name, counts=counts)
+    overall = mean_over(selected, ["layer", "head"]).expand_dims(layer=["all"])
     total = means_to_frame(overall, ["layer"], "lens", name, counts=counts)
     frame = pd.concat([layers.set_axis(layers.index.astype(str)), total]) if len(layers) > 1 else layers
-    caption = f"{label} by layer. {describe_means(chosen, ['head'])}"
+    caption = f"{label} by layer. {describe_means(selected, ['head'])}"
     parts: list[Part] = [Table(context.name(name), caption, frame.rename_axis("layer"), n)]
-    if chosen.sizes["layer"] > 1:
-        interval = " with its 95 % interval" if "low" in chosen else ""
+    if selected.sizes["layer"] > 1:
+        interval = " with its 95 % interval" if "low" in selected else ""
         caption = f"{label} by layer: the mean of all heads{interval}, and every head as a dot"
         parts += draw_part(context, data, "curve", context.name(name, "curve"), caption, n, variable=name)
-    if chosen.sizes["layer"] * chosen.sizes["head"] > 1:
+    if selected.sizes["layer"] * selected.sizes["head"] > 1:
         caption = f"{label} of every head"
         parts += draw_part(context, data, "heads", context.name(name, "heads"), caption, n, variable=name)
     return parts
 
 
 def _parts_with_axes(
-    data: xr.Dataset, chosen: xr.Dataset, name: str, further: Sequence[str], context: SectionContext
+    data: xr.Dataset, selected: xr.Dataset, name: str, further: Sequence[str], context: SectionContext
 ) -> list[Part]:
     """Return parts for a variable with further axes: over all heads, by layer, and as bars."""
-    chosen, missing = _drop_missing(chosen, further)
-    n, label = example_count(chosen), capitalize(chosen.attrs["label"])
-    labels, axes = math.prod(chosen.sizes[axis] for axis in further), join_words(map(spaced, further))
+    selected, missing = _drop_missing(selected, further)
+    n, label = example_count(selected), capitalize(selected.attrs["label"])
+    labels, axes = math.prod(selected.sizes[axis] for axis in further), join_words(map(spaced, further))
     if labels > MAX_ROWS:
         too_long = f"`{name}` has {labels:,} places along {axes}, more than a page can show."
         return [Paragraph(f"{too_long} As a table it is saved by hs.save(result, 'result.csv').")]
-    overall = mean_over(chosen, ["layer", "head"])
-    frame = means_to_frame(overall, further, "lens", name, counts=counts_differ(chosen))
-    caption = f"{label} by {axes}. {describe_means(chosen, ['layer', 'head'])}{missing}"
+    overall = mean_over(selected, ["layer", "head"])
+    frame = means_to_frame(overall, further, "lens", name, counts=counts_differ(selected))
+    caption = f"{label} by {axes}. {describe_means(selected, ['layer', 'head'])}{missing}"
     parts: list[Part] = [Table(context.name(name), caption, frame, n)]
-    if chosen.sizes["layer"] > 1 and labels <= MAX_PANELS:
-        stacked = _stack_axes(mean_over(chosen, ["head"]), further)
+    if selected.sizes["layer"] > 1 and labels <= MAX_PANELS:
+        stacked = _stack_axes(mean_over(selected, ["head"]), further)
         frame = means_to_frame(stacked, ["lens", "layer"], "label", name)
-        frame = frame.droplevel("lens") if list(chosen["lens"].values) == [""] else frame
-        caption = f"{label} by layer and {axes}. {describe_means(chosen, ['head'])}{missing}"
+        frame = frame.droplevel("lens") if list(selected["lens"].values) == [""] else frame
+        caption = f"{label} by layer and {axes}. {describe_means(selected, ['head'])}{missing}"
         parts.append(Table(context.name(name, "by_layer"), caption, frame, n))
-    return [*parts, *_bar_figures(data, chosen, name, further, context)]
+    return [*parts, *_bar_figures(data, selected, name, further, context)]
 
 
 def _bar_figures(
-    data: xr.Dataset, chosen: xr.Dataset, name: str, further: Sequence[str], context: SectionContext
+    data: xr.Dataset, selected: xr.Dataset, name: str, further: Sequence[str], context: SectionContext
 ) -> list[Part]:
     """Return bars along the longest axis, also stacked by layer, for every label along the other axes."""
-    along = max(further, key=lambda axis: chosen.sizes[axis])
+    along = max(further, key=lambda axis: selected.sizes[axis])
     others = [axis for axis in further if axis != along]
-    if (count := math.prod(chosen.sizes[axis] for axis in others)) > MAX_PANELS:
+    if (count := math.prod(selected.sizes[axis] for axis in others)) > MAX_PANELS:
         return [Paragraph(f"`{name}` is not drawn: it has {count} places beside {along}.")]
-    n, label, parts = example_count(chosen), capitalize(chosen.attrs["label"]), list[Part]()
-    for at, labels in known_places(chosen, others):  # the table shows which values are missing
+    n, label, parts = example_count(selected), capitalize(selected.attrs["label"]), list[Part]()
+    for at, labels in known_places(selected, others):  # the table shows which values are missing
         file, where = context.name(name, *labels), describe_place(at)
         caption = f"{label} by {spaced(along)}{where}"
         parts += draw_part(context, data, "bars", f"{file}_bars", caption, n, variable=name, along=along, at=at)
-        if chosen.sizes["layer"] > 1 and not name.endswith("_absolute"):
+        if selected.sizes["layer"] > 1 and not name.endswith("_absolute"):
             caption = f"{label} by layer, stacked by {spaced(along)}{where}"
             options = {"variable": name, "parts": along, "at": at}
             parts += draw_part(context, data, "stacked_bars", f"{file}_stacked", caption, n, **options)
@@ -194,20 +196,20 @@ def _average_other_heads(data: xr.Dataset, name: str) -> tuple[xr.Dataset, str]:
         return data, ""
     means = mean_over(select_variable(data, name), others)
     means = means.drop_vars(["n_least", "n_most"], errors="ignore")
-    variables = {f"{name}_{part}" if part != "value" else name: means[part] for part in means.data_vars}
+    variables = {f"{name}_{suffix}" if suffix != "value" else name: means[suffix] for suffix in means.data_vars}
     variables[name] = variables[name].assign_attrs(data[name].attrs)
     note = f"`{name}` is between two heads; shown is its mean over {join_words(map(spaced, others))}."
     return xr.Dataset(variables, attrs=data.attrs), note
 
 
-def _drop_missing(chosen: xr.Dataset, further: Sequence[str]) -> tuple[xr.Dataset, str]:
+def _drop_missing(selected: xr.Dataset, further: Sequence[str]) -> tuple[xr.Dataset, str]:
     """Drop labels without any value, and return a sentence that names them."""
     missing = []
     for axis in further:
-        known = chosen["value"].notnull().any([dim for dim in chosen["value"].dims if dim != axis]).values
-        missing += [f"{spaced(axis)} {label}" for label in chosen[axis].values[~known]]
-        chosen = chosen.isel({axis: known})
-    return chosen, f" No value: {join_words(missing)}." if missing else ""
+        has_value = selected["value"].notnull().any([dim for dim in selected["value"].dims if dim != axis]).values
+        missing += [f"{spaced(axis)} {label}" for label in selected[axis].values[~has_value]]
+        selected = selected.isel({axis: has_value})
+    return selected, f" No value: {join_words(missing)}." if missing else ""
 
 
 def _stack_axes(means: xr.Dataset, further: Sequence[str]) -> xr.Dataset:
@@ -220,6 +222,6 @@ def _stack_axes(means: xr.Dataset, further: Sequence[str]) -> xr.Dataset:
 
 def _statistic_of(data: xr.Dataset, name: str) -> str:
     """Return the statistic of a variable; the variable itself where it is unknown."""
-    known = [str(spec).partition(":")[0] for spec in read_provenance(data).get("statistics") or []]
-    matching = [statistic for statistic in known if name == statistic or name.startswith(f"{statistic}_")]
+    statistics = [str(spec).partition(":")[0] for spec in read_provenance(data).get("statistics") or []]
+    matching = [statistic for statistic in statistics if name == statistic or name.startswith(f"{statistic}_")]
     return max(matching, key=len, default=name.removesuffix("_absolute"))

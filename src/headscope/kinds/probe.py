@@ -58,10 +58,10 @@ def _sections(data: xr.Dataset, context: SectionContext) -> Sections:
 
 def _describe(data: xr.Dataset, task: str) -> str:
     """Return the accuracy on all words beside the baselines, in a sentence."""
-    whole = data.sel(task=task).isel({find_group_axis(data): 0})
+    all_words = data.sel(task=task).isel({find_group_axis(data): 0})
     first, *others = [str(name) for name in data["predictor"].values]
-    accuracy = estimate(whole, "accuracy").sel(predictor=first).format(".3f")
-    beside = ", ".join(f"{spaced(name)} {float(whole['accuracy'].sel(predictor=name)):.3f}" for name in others)
+    accuracy = estimate(all_words, "accuracy").sel(predictor=first).format(".3f")
+    beside = ", ".join(f"{spaced(name)} {float(all_words['accuracy'].sel(predictor=name)):.3f}" for name in others)
     facts, documents = read_provenance(data), count_noun(int(data["documents"]), "document")
     seen = f", fitted to {count_noun(facts['documents_train'], 'other document')}" if "documents_train" in facts else ""
     lens = f" through the lens {facts['lens']}" if "lens" in facts else ""

@@ -77,8 +77,8 @@ class Checkpoint:
 
 def write_checkpoint(checkpoint: Checkpoint, path: Path) -> None:
     """Write a checkpoint atomically: an older file stays until the new one is complete."""
-    with atomic_path(path) as part:
-        part.write_bytes(seal_zip(checkpoint.to_bytes()))
+    with atomic_path(path) as temporary:
+        temporary.write_bytes(seal_zip(checkpoint.to_bytes()))
 
 
 def read_checkpoint(path: Path) -> Checkpoint:

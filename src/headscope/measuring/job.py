@@ -40,8 +40,8 @@ class MeasureJob:
         """Return the fields of the examples, with the row of each in the whole data, where every value is kept."""
         if not self.observer.settings.rows:
             return {}
-        part, parts = self.facts["shard"]
-        rows = range(part - 1, part - 1 + parts * len(self.plan.examples), parts)
+        shard, shards = self.facts["shard"]
+        rows = range(shard - 1, shard - 1 + shards * len(self.plan.examples), shards)
         return {"row": list(rows), **tabulate_examples(self.plan.examples)}
 
 
@@ -50,16 +50,16 @@ def prepare_job(
 ) -> MeasureJob:
     """Select the examples, tag them where needed, and plan the batches."""
     _check_models(model, against, settings)
-    part, parts = parse_shard(settings.shard)
+    shard, shards = parse_shard(settings.shard)
     examples = sample_examples(read_inputs(model, data), settings.limit, settings.seed)
     data_facts = {
         "data": fingerprint_examples(examples),
         "labels": fingerprint_labels(examples),
         "columns": fingerprint_columns(examples),
     }
-    examples = examples[part - 1 :: parts]
+    examples = examples[shard - 1 :: shards]
     if not examples:
-        raise InputError(f"Shard {part}/{parts} is empty: there are fewer examples than shards. Use fewer shards.")
+        raise InputError(f"Shard {shard}/{shards} is empty: there are fewer examples than shards. Use fewer shards.")
     if settings.uses_words:
         check_reads_texts(model, "words are parts of texts, and one of the statistics or units needs them")
         examples = tag_examples(examples, settings.tagger)
@@ -72,7 +72,7 @@ def prepare_job(
     facts = {
         **_model_facts(observer),
         **data_facts,
-        "shard": [part, parts],
+        "shard": [shard, shards],
         "n": len(examples),
         "plan": plan.fingerprint,
         "limit": settings.limit,

@@ -32,9 +32,9 @@ def fold_layers(maps: MapsByLens) -> dict[tuple[str, str], Maps] | None:
     None where heads are merged, or where layers differ in shape or mask.
     """
     shapes = {
-        tuple(part.left.shape[:3]) if isinstance(part, Factored) else tuple(part.shape[:3])
+        tuple(layer.left.shape[:3]) if isinstance(layer, Factored) else tuple(layer.shape[:3])
         for stack in maps.values()
-        for part in stack.parts
+        for layer in stack.parts
     }
     masks = {id(mask) for stack in maps.values() for mask in stack.visible}
     if any(stack.merged for stack in maps.values()) or len(shapes) > 1 or len(masks) > 1:

@@ -41,25 +41,25 @@ def merge(*states: str | Path) -> xr.Dataset:
     """
     if not states:
         raise InputError("There is nothing to merge. Give the .state files of all shards.")
-    parts = {Path(path): read_checkpoint(Path(path)) for path in states}
-    for path, part in parts.items():
-        if not _counts_shards(part.facts):
+    checkpoints = {Path(path): read_checkpoint(Path(path)) for path in states}
+    for path, checkpoint in checkpoints.items():
+        if not _counts_shards(checkpoint.facts):
             raise InputError(f"Cannot open {path}: {DAMAGED}")
-        if not part.complete:
+        if not checkpoint.complete:
             raise InputError(
-                f"{path} is not finished: it holds {part.done} of {part.total} batches. Resume it (resume=True, in the "
-                "shell --resume) before you merge."
+                f"{path} is not finished: it holds {checkpoint.done} of {checkpoint.total} batches. Resume it "
+                "(resume=True, in the shell --resume) before you merge."
             )
-    _check_same_measurement(parts)
-    _check_shards([tuple(part.facts["shard"]) for part in parts.values()])
+    _check_same_measurement(checkpoints)
+    _check_shards([tuple(checkpoint.facts["shard"]) for checkpoint in checkpoints.values()])
     total: States = {}
-    for part in sorted(parts.values(), key=lambda part: int(part.facts["shard"][0])):
-        total = add_states(total, part.states)
-    first = next(iter(parts.values())).facts
+    for checkpoint in sorted(checkpoints.values(), key=lambda checkpoint: int(checkpoint.facts["shard"][0])):
+        total = add_states(total, checkpoint.states)
+    first = next(iter(checkpoints.values())).facts
     facts = {name: value for name, value in first.items() if name not in SHARD_FACTS}
-    n = sum(int(part.facts["n"]) for part in parts.values())
-    examples = _join_examples([part.examples for part in parts.values()])
-    return to_dataset(total, {"command": "hs.merge", **facts, "n": n, "shards": len(parts)}, examples=examples)
+    n = sum(int(checkpoint.facts["n"]) for checkpoint in checkpoints.values())
+    examples = _join_examples([checkpoint.examples for checkpoint in checkpoints.values()])
+    return to_dataset(total, {"command": "hs.merge", **facts, "n": n, "shards": len(checkpoints)}, examples=examples)
 
 
 def to_dataset(
@@ -74,18 +74,18 @@ def to_dataset(
     Statistics that are not among `entries` are found by name. The values of single examples are in the order of
     `examples`, with their texts and labels as coordinates.
     """
-    known = {to_spec(entry): entry for entry in entries}
-    parts = []
+    by_spec = {to_spec(entry): entry for entry in entries}
+    tables = []
     for lens in dict.fromkeys(lens for lens, _ in states):
         results = {
-            spec: (known.get(spec) or statistics.make(spec)).finish(replace(state, lens=lens))
+            spec: (by_spec.get(spec) or statistics.make(spec)).finish(replace(state, lens=lens))
             for (name, spec), state in states.items()
             if name == lens
         }
         _check_names(results)
         merged = xr.merge(list(results.values()), join="outer", compat="no_conflicts")
-        parts.append(merged.expand_dims({"lens": [lens], "site": [facts["site"]]}))
-    data = xr.concat(parts, "lens", join="outer") if len(parts) > 1 else parts[0]
+        tables.append(merged.expand_dims({"lens": [lens], "site": [facts["site"]]}))
+    data = xr.concat(tables, "lens", join="outer") if len(tables) > 1 else tables[0]
     counts = [str(name) for name in data.data_vars if str(name).endswith(("_n", "_nan"))]
     data = data.assign({name: data[name].fillna(0).astype(np.int64) for name in counts})  # integers, also after a join
     if examples:
@@ -116,10 +116,10 @@ def _join_examples(tables: Sequence[Mapping[str, Sequence[Any]]]) -> dict[str, l
     return {name: [values[index] for index in order] for name, values in joined.items()}
 
 
-def _check_same_measurement(parts: Mapping[Path, Checkpoint]) -> None:
-    (first_path, first), *rest = parts.items()
-    for path, part in rest:
-        difference = find_difference(first.facts, part.facts, SHARD_FACTS)
+def _check_same_measurement(checkpoints: Mapping[Path, Checkpoint]) -> None:
+    (first_path, first), *rest = checkpoints.items()
+    for path, checkpoint in rest:
+        difference = find_difference(first.facts, checkpoint.facts, SHARD_FACTS)
         if difference is not None:
             raise InputError(
                 f"{first_path} and {path} are not parts of one measurement: {difference.compare()}. Measure both alike."
@@ -138,12 +138,12 @@ def _counts_shards(facts: Mapping[str, Any]) -> bool:
 
 def _check_shards(shards: list[tuple[int, int]]) -> None:
     total = shards[0][1]
-    if any(parts != total for _, parts in shards):
+    if any(count != total for _, count in shards):
         raise InputError(f"These shards are of different wholes: {', '.join(f'{a}/{b}' for a, b in shards)}.")
-    repeated = sorted({part for part, _ in shards if shards.count((part, total)) > 1})
+    repeated = sorted({shard for shard, _ in shards if shards.count((shard, total)) > 1})
     if repeated:
         raise InputError(f"Shard {repeated[0]}/{total} was given twice. Give every shard once.")
-    missing = sorted(set(range(1, total + 1)) - {part for part, _ in shards})
+    missing = sorted(set(range(1, total + 1)) - {shard for shard, _ in shards})
     if missing:
-        names = join_words((f"{part}/{total}" for part in missing), limit=5)
+        names = join_words((f"{shard}/{total}" for shard in missing), limit=5)
         raise InputError(f"{len(missing)} of {total} shards are missing: {names}. Measure them, then merge all.")

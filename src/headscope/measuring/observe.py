@@ -70,7 +70,9 @@ class _NanTables:
     @classmethod
     def concat(cls, layers: Sequence["_NanTables"]) -> "_NanTables":
         """Concatenate the tables of single layers."""
-        return cls(_concat_tables([part.sources for part in layers]), _concat_tables([part.maps for part in layers]))
+        return cls(
+            _concat_tables([layer.sources for layer in layers]), _concat_tables([layer.maps for layer in layers])
+        )
 
     def find_unexpected(self, labels: HeadLabels) -> "_NanTables":
         """Return the tables without heads that were pruned."""
@@ -273,7 +275,7 @@ class Observer:
         for (lens, spec), values in pending.values.items():
             read = _maps_read(statistics[spec], lenses[lens])
             heads = [len(axis) for axis in values.labels.values()][:2]
-            wrong, counted = (_unite([found.maps[key] for key in read], heads) for found in (nan, unexpected))
+            wrong, counted = (_unite([cells.maps[key] for key in read], heads) for cells in (nan, unexpected))
             tensors = {name: drop_nan(next(arrived), wrong) for name in values.tensors}
             states[lens, spec] = make_state(
                 statistics[spec], tensors, ids, values.labels, rows=self.settings.rows, nan=counted
@@ -349,8 +351,8 @@ def _concat_layers(layers: Sequence[Mapping[Key, _Values]]) -> dict[Key, _Values
     """Concatenate the values of single layers along the layer axis."""
     joined = {}
     for key, first in layers[0].items():
-        parts = [layer[key] for layer in layers]
-        tensors = {name: torch.cat([part.tensors[name] for part in parts], dim=1) for name in first.tensors}
-        labels = {**first.labels, "layer": [label for part in parts for label in part.labels["layer"]]}
+        all_values = [layer[key] for layer in layers]
+        tensors = {name: torch.cat([values.tensors[name] for values in all_values], dim=1) for name in first.tensors}
+        labels = {**first.labels, "layer": [label for values in all_values for label in values.labels["layer"]]}
         joined[key] = _Values(tensors, labels)
     return joined

@@ -101,10 +101,10 @@ def parse_shard(shard: str | tuple[int, int] | None) -> tuple[int, int]:
     if shard is None:
         return 1, 1
     match = re.fullmatch(r"\s*(\d+)\s*/\s*(\d+)\s*", shard) if isinstance(shard, str) else None
-    part, parts = (int(match[1]), int(match[2])) if match else shard if isinstance(shard, tuple) else (0, 0)
-    if not 1 <= part <= parts:
+    number, count = (int(match[1]), int(match[2])) if match else shard if isinstance(shard, tuple) else (0, 0)
+    if not 1 <= number <= count:
         raise InputError(f"shard={shard!r} is not a part of a whole. Write it as 3/16: the third of sixteen.")
-    return part, parts
+    return number, count
 
 
 def count_tokens(model: Model, examples: Sequence[Example], max_length: int | None) -> list[int]:

@@ -73,8 +73,8 @@ def probe(options: ProbeOptions) -> xr.Dataset:
 
 def make_stream_settings(lens: Any, edit: Any = None, **options: Any) -> StreamSettings:
     """Return settings from what a user writes; raise InputError for what a probe cannot read."""
-    chosen: Lens = lenses.make(lens)
-    settings = StreamSettings(chosen, make_edits(edit), **options)
+    lens_object: Lens = lenses.make(lens)
+    settings = StreamSettings(lens_object, make_edits(edit), **options)
     if settings.query not in ("mean", "first"):
         raise InputError(
             f"query={settings.query!r} is not known. Give 'mean' or 'first', or leave it out for the mean."
@@ -83,10 +83,10 @@ def make_stream_settings(lens: Any, edit: Any = None, **options: Any) -> StreamS
         raise InputError(
             "A probe reads attention between the words of one text, and cross attention has two. Leave out site."
         )
-    if "gradient" in chosen.needs:
+    if "gradient" in lens_object.needs:
         raise InputError(
-            f"The lens '{to_spec(chosen)}' needs the gradient of a prediction, and a probe makes none. Choose another, "
-            "such as raw or effective."
+            f"The lens '{to_spec(lens_object)}' needs the gradient of a prediction, and a probe makes none. Choose "
+            "another, such as raw or effective."
         )
     check_seed(settings.seed)
     return settings
@@ -133,14 +133,14 @@ def _find_shared(first: Sequence[Example], second: Sequence[Example]) -> set[str
     """Return the documents that are in both; of examples without documents, those of the same id and words."""
     if any("document" in example.columns for example in (*first, *second)):
         return set(number_documents(first)) & set(number_documents(second))
-    known = {(example.id, example.text, example.words) for example in first}
-    return {example.id for example in second if (example.id, example.text, example.words) in known}
+    first_keys = {(example.id, example.text, example.words) for example in first}
+    return {example.id for example in second if (example.id, example.text, example.words) in first_keys}
 
 
 def _read_words(entry: Probe, data: Any) -> list[Example]:
     examples = entry.prepare(read(data))
-    known = [example.words is not None or "spans" in example.columns for example in examples]
-    return examples if all(known) else tag_examples(examples)  # which splits texts into words
+    has_words = [example.words is not None or "spans" in example.columns for example in examples]
+    return examples if all(has_words) else tag_examples(examples)  # which splits texts into words
 
 
 def _add_predictor(result: xr.Dataset, other: xr.Dataset, name: str) -> xr.Dataset:

@@ -40,11 +40,11 @@ def distribute(job: MeasureJob, workers: int | None) -> Callable[[int], Iterator
             ray.init(num_cpus=workers, include_dashboard=False, log_to_driver=False, logging_level="error")
         gpu = job.observer.model.device.type == "cuda"
         count = workers or max(1, int(ray.cluster_resources().get("GPU" if gpu else "CPU", 1)))
-        kind = ray.remote(_Worker).options(
+        actor_class = ray.remote(_Worker).options(
             num_cpus=1, num_gpus=int(gpu), max_restarts=RETRIES, max_task_retries=RETRIES
         )
         description = _describe_observer(job)
-        actors = [kind.remote(description) for _ in range(count)]
+        actors = [actor_class.remote(description) for _ in range(count)]
         try:
             yield from _observe_in_order(ray, job, actors, start)
         finally:
@@ -134,8 +134,8 @@ def _check_importable(job: MeasureJob) -> None:
     """Workers import the classes of lenses, statistics and edits, so that these must be installed."""
     settings = job.observer.settings
     entries = {"lenses": settings.all_lenses, "statistics": settings.statistics, "edits": job.observer.edits}
-    for folder, parts in entries.items():
-        for entry in parts:
+    for folder, objects in entries.items():
+        for entry in objects:
             if not catalogs[folder].is_installed(entry):
                 raise InputError(
                     f"The workers cannot import {type(entry).__name__}, which is defined in "

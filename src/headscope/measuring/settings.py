@@ -59,8 +59,12 @@ class MeasureSettings(MeasuredInputs):
 
     def _own_code(self) -> dict[str, str]:
         """Return a hash of the code of each lens and statistic that is not built in."""
-        kinds = [type(entry) for entry in (*self.all_lenses, *self.statistics)]
-        return {entry_name(kind): fingerprint_code(kind) for kind in kinds if not is_built_in(kind)}
+        classes = [type(entry) for entry in (*self.all_lenses, *self.statistics)]
+        return {
+            entry_name(entry_class): fingerprint_code(entry_class)
+            for entry_class in classes
+            if not is_built_in(entry_class)
+        }
 
     def to_facts(self) -> dict[str, Any]:
         """Return as plain data what two measurements must have in common to add up."""
@@ -80,13 +84,13 @@ def make_measure_settings(lens: Any, statistics: Any, **options: Any) -> Measure
     `options` are those of MeasuredInputs.
     """
     lenses = tuple(map(lens_catalog.make, _as_list(lens)))
-    chosen = tuple(map(statistic_catalog.make, _as_list(statistics)))
+    statistic_objects = tuple(map(statistic_catalog.make, _as_list(statistics)))
     if not lenses:
         raise InputError(f"No lens was given. Name at least one: {', '.join(lens_catalog.names())}.")
-    if not chosen:
+    if not statistic_objects:
         raise InputError(f"No statistic was given. Name at least one: {', '.join(statistic_catalog.names())}.")
     _check_unique("lens", list(map(to_spec, lenses)))
-    _check_unique("statistic", [entry_name(type(statistic)) for statistic in chosen])
+    _check_unique("statistic", [entry_name(type(statistic)) for statistic in statistic_objects])
     for name in ("layers", "heads"):
         indices = options.get(name)
         options[name] = None if indices is None else tuple([indices] if isinstance(indices, int) else indices)
@@ -95,7 +99,7 @@ def make_measure_settings(lens: Any, statistics: Any, **options: Any) -> Measure
     if options.get("target") is not None:
         options["target"] = _check_target(options["target"])
     check_seed(options.get("seed", 0))
-    settings = MeasureSettings(lenses, chosen, **options)
+    settings = MeasureSettings(lenses, statistic_objects, **options)
     if ("gradient" in settings.keep) != (settings.target is not None):
         raise InputError(_explain_target(settings))
     return settings
@@ -125,10 +129,10 @@ def _as_list(value: Any) -> Sequence[Any]:
     return list(value) if isinstance(value, list | tuple) else [value]
 
 
-def _check_unique(kind: str, names: list[str]) -> None:
+def _check_unique(what: str, names: list[str]) -> None:
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
         raise InputError(
-            f"The {kind} '{repeated[0]}' was given twice, and its results would have the same name. Measure its "
+            f"The {what} '{repeated[0]}' was given twice, and its results would have the same name. Measure its "
             "variants one after the other."
         )

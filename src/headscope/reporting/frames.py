@@ -38,10 +38,10 @@ def to_frame(data: xr.Dataset, rows: Mapping[str, str], quantities: Sequence[Qua
     sizes = {dim: data.sizes[dim] for dim in rows}
     columns: dict[str, Any] = {}
     for quantity in quantities:
-        part = data.sel(quantity.where)
+        selected = data.sel(quantity.where)
         interval = quantity.interval and f"{quantity.variable}_low" in data
         for end in ENDS if interval else ENDS[:1]:
-            columns[f"{quantity.title}{end}"] = _read_column(part[f"{quantity.variable}{end}"], sizes, quantity)
+            columns[f"{quantity.title}{end}"] = _read_column(selected[f"{quantity.variable}{end}"], sizes, quantity)
     frame = pd.DataFrame(columns, index=index).rename_axis(names)
     return frame.dropna(how="all").dropna(axis=1, how="all")
 

@@ -44,18 +44,18 @@ class PartNumbers:
 
     def next(self, part: Table | Picture) -> str:
         """Return the number of a part, such as Table 3."""
-        kind = type(part)
-        word = "Table" if kind is Table else "Figure"
+        part_type = type(part)
+        word = "Table" if part_type is Table else "Figure"
         if part.number is not None:
             return f"{word} {part.number}"
-        self._seen[kind] += 1
-        return f"{word} {self._letter.get(kind, '')}{self._seen[kind]}"
+        self._seen[part_type] += 1
+        return f"{word} {self._letter.get(part_type, '')}{self._seen[part_type]}"
 
 
 def document_to_html(document: Document, images: Images) -> str:
     """Return the page of a document and its images."""
-    cited, numbers = find_references(document.references), PartNumbers(document)
-    sections = [_section(number, section, numbers, images) for number, section in enumerate(document.sections, 1)]
+    cited, part_numbers = find_references(document.references), PartNumbers(document)
+    sections = [_section(number, section, part_numbers, images) for number, section in enumerate(document.sections, 1)]
     titles = [(f"section-{number}", to_text(section.title)) for number, section in enumerate(document.sections, 1)]
     if document.runs:
         sections.append(_runs(document.runs))
@@ -105,17 +105,17 @@ def _contents(titles: Sequence[tuple[str, str]]) -> str:
     return f'<nav aria-label="Contents">\n<h2>Contents</h2>\n<ul>\n{items}\n</ul>\n</nav>'
 
 
-def _section(number: int, section: Section, numbers: PartNumbers, images: Images) -> str:
-    parts = "\n".join(_part(part, numbers, images) for part in section.parts)
+def _section(number: int, section: Section, part_numbers: PartNumbers, images: Images) -> str:
+    parts = "\n".join(_part(part, part_numbers, images) for part in section.parts)
     return f'<section id="section-{number}">\n<h2>{to_html(section.title)}</h2>\n{parts}\n</section>'
 
 
-def _part(part: Part, numbers: PartNumbers, images: Images) -> str:
+def _part(part: Part, part_numbers: PartNumbers, images: Images) -> str:
     if isinstance(part, Paragraph):
         return "\n".join(f"<p>{to_html(text)}</p>" for text in _paragraphs(part.text))
     if isinstance(part, Table):
-        return _table(part, numbers.next(part))
-    return _picture(part, numbers.next(part), *images[part.name])
+        return _table(part, part_numbers.next(part))
+    return _picture(part, part_numbers.next(part), *images[part.name])
 
 
 def _table(table: Table, number: str) -> str:
@@ -171,10 +171,10 @@ def _css(column: TableColumn) -> str:
     return f' class="{classes}"' if classes else ""
 
 
-def _picture(picture: Picture, number: str, kind: str, content: bytes) -> str:
+def _picture(picture: Picture, number: str, image_type: str, content: bytes) -> str:
     """Embed the picture as an image, so that ids of two SVGs cannot clash."""
     width, height = (round(inches * 96) for inches in picture.figure.get_size_inches())
-    source = f"data:image/{kind};base64,{base64.b64encode(content).decode()}"
+    source = f"data:image/{image_type};base64,{base64.b64encode(content).decode()}"
     text = html.escape(f"{number}. {to_text(full_caption(picture))}")
     card = ' full"' if width >= FULL_WIDTH else '"'
     if width > MAX_PAGE_WIDTH:

@@ -19,13 +19,13 @@ def to_markdown(
     The title is a heading of `level`. Without `captions` there are only tables and figures, as parts of a larger page
     that says what they show.
     """
-    numbers = PartNumbers(document)
+    part_numbers = PartNumbers(document)
     parts = [f"{'#' * level} {document.title}", document.lead]
     for section in document.sections:
         parts.append(f"{'#' * (level + 1)} {section.title}")
         for part in section.parts:
             if captions and not isinstance(part, Paragraph):
-                parts.append(f"**{numbers.next(part)}.** {full_caption(part)}")
+                parts.append(f"**{part_numbers.next(part)}.** {full_caption(part)}")
             parts.append(_render(part, pictures or {}))
     if cited := find_references(document.references):
         parts.append(f"{'#' * (level + 1)} References")

@@ -32,13 +32,13 @@ def find_references(names: Iterable[str]) -> list[Reference]:
     >>> [reference.key for reference in find_references(["sun2021", "@misc{doe2020, title = {On attention}}"])]
     ['sun2021', 'doe2020']
     """
-    known = read_references()
+    references = read_references()
     entries: dict[str, str] = {}
     for name in names:
         if match := re.match(r"\s*@\w+\{([^,\s]+),", name):
             entries[match[1]] = name.strip()
         else:
-            entries |= {name: known[name]} if name in known else _read_entry(name, known)
+            entries |= {name: references[name]} if name in references else _read_entry(name, references)
     return [Reference(key, entry, format_citation(entry)) for key, entry in entries.items()]
 
 
@@ -58,12 +58,12 @@ def format_citation(entry: str) -> str:
     return ". ".join(filter(None, [dated, title, html.escape(venue)])) + "."
 
 
-def _read_entry(name: str, known: dict[str, str]) -> dict[str, str]:
+def _read_entry(name: str, references: dict[str, str]) -> dict[str, str]:
     """Return the references that `headscope cite` prints for a catalog entry or the data."""
     try:
-        return {key: known[key] for key in citation_keys(name)}
+        return {key: references[key] for key in citation_keys(name)}
     except UnknownName:
-        raise unknown_name("reference", name, known) from None
+        raise unknown_name("reference", name, references) from None
 
 
 def _read_field(value: str) -> str:

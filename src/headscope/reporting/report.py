@@ -156,8 +156,8 @@ def _entry_specs(data: xr.Dataset) -> list[tuple[str, str]]:
 def _title(results: Mapping[str, xr.Dataset]) -> str:
     """Return a title that names the model, where there is one, and the kind of result, where all are of one."""
     models = {_model_name(read_provenance(data).get("model")) for data in results.values()} - {None}
-    found = {type(find_kind(data)) for data in results.values()}
-    kind = found.pop() if len(found) == 1 else Kind
+    result_kinds = {type(find_kind(data)) for data in results.values()}
+    kind = result_kinds.pop() if len(result_kinds) == 1 else Kind
     return kind.model_subject.format(models.pop()) if len(models) == 1 else kind.subject
 
 

@@ -48,7 +48,7 @@ def describe_run(run: Mapping[str, Any]) -> tuple[Facts, Facts]:
 def format_fact(value: Any) -> str:
     """Return a value as text: lists with commas, mappings with colons."""
     if isinstance(value, Mapping):
-        return "; ".join(f"{key}: {format_fact(part)}" for key, part in value.items())
+        return "; ".join(f"{key}: {format_fact(item)}" for key, item in value.items())
     if isinstance(value, list | tuple):
         return ", ".join(map(format_fact, value))
     if isinstance(value, bool):

@@ -22,17 +22,17 @@ def write_document(document: Document, out: str | Path, *, overwrite: bool = Fal
     """Write the folder atomically, with `overwrite` in place of an older report, and return the path of its page."""
     folder = Path(out)
     check_folder(folder, overwrite=overwrite)
-    with atomic_path(folder.resolve()) as part:
-        part.mkdir()
-        _write_tables(document, part)
-        page = document_to_html(document, _write_figures(document, part))
-        (part / PAGE).write_text(page, encoding="utf-8", newline="\n")
+    with atomic_path(folder.resolve()) as temporary:
+        temporary.mkdir()
+        _write_tables(document, temporary)
+        page = document_to_html(document, _write_figures(document, temporary))
+        (temporary / PAGE).write_text(page, encoding="utf-8", newline="\n")
     return folder / PAGE
 
 
-def _write_tables(document: Document, part: Path) -> None:
+def _write_tables(document: Document, root: Path) -> None:
     for table in _parts_of(document, Table):
-        folder = part / "tables"
+        folder = root / "tables"
         folder.mkdir(exist_ok=True)
         frames = {f"{table.name}.csv": table.frame, f"{table.name}.paper.csv": table.theirs}
         for name, frame in frames.items():
@@ -42,14 +42,14 @@ def _write_tables(document: Document, part: Path) -> None:
         (folder / f"{table.name}.tex").write_text(table_to_latex(table), encoding="utf-8", newline="\n")
 
 
-def _write_figures(document: Document, part: Path) -> dict[str, tuple[str, bytes]]:
+def _write_figures(document: Document, root: Path) -> dict[str, tuple[str, bytes]]:
     """Write the files, and return the image type and bytes for the page: SVG, or PNG where the SVG is too large."""
     images = {}
     for picture in _parts_of(document, Picture):
-        folder = part / "figures"
+        folder = root / "figures"
         folder.mkdir(exist_ok=True)
-        for kind in ("pdf", "svg"):
-            write_figure(picture.figure, kind, folder / f"{picture.name}.{kind}")
+        for ending in ("pdf", "svg"):
+            write_figure(picture.figure, ending, folder / f"{picture.name}.{ending}")
         svg = (folder / f"{picture.name}.svg").read_bytes()
         images[picture.name] = ("svg+xml", svg) if len(svg) <= MAX_SVG_BYTES else ("png", render(picture.figure, "png"))
     return images

@@ -53,13 +53,16 @@ def tabulate_accuracies(
     size = stacked[0].size
     sums = bootstrap_sums(np.concatenate([stacked.reshape(len(counts), -1), counts], 1), draws=DRAWS, seed=seed)
     totals = sums[:, size:].reshape(DRAWS, 1, 1, -1)
-    accuracy, drawn = divide(stacked.sum(0), n), divide(sums[:, :size].reshape(DRAWS, *stacked.shape[1:]), totals)
+    accuracy, accuracy_draws = (
+        divide(stacked.sum(0), n),
+        divide(sums[:, :size].reshape(DRAWS, *stacked.shape[1:]), totals),
+    )
     dims = ("task", "predictor", axis)
-    variables = _with_interval("accuracy", dims, accuracy, drawn, "accuracy")
+    variables = _with_interval("accuracy", dims, accuracy, accuracy_draws, "accuracy")
     variables["accuracy_n"] = (dims, np.broadcast_to(n, accuracy.shape).copy())
     if len(predictors) > 1:
-        gain, drawn_gain = accuracy[:, 0] - accuracy[:, 1], drawn[:, :, 0] - drawn[:, :, 1]
-        variables |= _with_interval("gain", dims[::2], gain, drawn_gain, f"gain over {predictors[1]}")
+        gain, gain_draws = accuracy[:, 0] - accuracy[:, 1], accuracy_draws[:, :, 0] - accuracy_draws[:, :, 1]
+        variables |= _with_interval("gain", dims[::2], gain, gain_draws, f"gain over {predictors[1]}")
         p = [_test_gains(stacked[:, task], counts, seed) for task in range(len(tasks))]
         variables["gain_p"] = (dims[::2], np.array(p), {"long_name": "p, not corrected"})
         corrected = np.array([[row[0], *correct_p_values(row[1:])] for row in p])
@@ -73,21 +76,21 @@ def select_adjusted_p(data: xr.Dataset, name: str) -> xr.DataArray:
     return data[f"{name}_p_adjusted" if f"{name}_p_adjusted" in data else f"{name}_p"]
 
 
-def divide(part: Any, whole: Any) -> Array:
+def divide(numerator: Any, denominator: Any) -> Array:
     """Return part / whole, and NaN where whole is 0."""
     with np.errstate(invalid="ignore", divide="ignore"):
-        return np.asarray(np.asarray(part, float) / np.asarray(whole, float))
+        return np.asarray(np.asarray(numerator, float) / np.asarray(denominator, float))
 
 
 def _with_interval(name: str, dims: tuple[str, ...], value: Any, draws: Any, long_name: str) -> dict[str, Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # of groups without a question, whose draws are all NaN
         low, high = percentile_interval(draws, ignore_nan=True)
-    known = ~np.isnan(value)
+    valid = ~np.isnan(value)
     return {
         name: (dims, value, {"long_name": long_name, "units": "", "interval": INTERVAL}),
-        f"{name}_low": (dims, np.where(known, low, np.nan)),
-        f"{name}_high": (dims, np.where(known, high, np.nan)),
+        f"{name}_low": (dims, np.where(valid, low, np.nan)),
+        f"{name}_high": (dims, np.where(valid, high, np.nan)),
     }
 
 

@@ -26,21 +26,21 @@ def atomic_path(path: Path) -> Iterator[Path]:
     """
     try:
         target = path.resolve() if path.is_dir() else path
-        part = temporary_path(target)
+        temporary = temporary_path(target)
         try:
             make_folders(target.parent)
-            yield part
-            sync_tree(part)
-            if part.is_dir() and target.is_dir():
-                _swap(part, target)
+            yield temporary
+            sync_tree(temporary)
+            if temporary.is_dir() and target.is_dir():
+                _swap(temporary, target)
             else:
-                part.replace(target)
+                temporary.replace(target)
                 sync_folder(target.parent)
         finally:
-            if part.is_dir():
-                shutil.rmtree(part)
-            elif part.exists():
-                part.unlink()
+            if temporary.is_dir():
+                shutil.rmtree(temporary)
+            elif temporary.exists():
+                temporary.unlink()
     except OSError as error:
         raise OutputError(f"Cannot write {path}: {explain_os_error(error, path)}.") from error
 
@@ -54,8 +54,8 @@ MAX_PATH = 4000
 
 def check_name(path: Path) -> None:
     """Raise OutputError if a path is too long for a file system, before anything is computed."""
-    part = max(path.parts, key=lambda name: len(os.fsencode(name)), default="")
-    for name, limit in ((part, MAX_NAME), (str(path.absolute()), MAX_PATH)):
+    longest = max(path.parts, key=lambda name: len(os.fsencode(name)), default="")
+    for name, limit in ((longest, MAX_NAME), (str(path.absolute()), MAX_PATH)):
         if (size := len(os.fsencode(name))) > limit:
             what = "name" if limit == MAX_NAME else "path"
             raise OutputError(
@@ -103,12 +103,12 @@ def _sync_file(path: Path) -> None:
         os.fsync(file.fileno())
 
 
-def _swap(part: Path, path: Path) -> None:
+def _swap(new: Path, path: Path) -> None:
     """Replace a folder by a new one; restore it if that fails."""
     older = temporary_path(path)
     path.replace(older)
     try:
-        part.replace(path)
+        new.replace(path)
     except OSError:
         older.replace(path)
         raise

@@ -29,16 +29,16 @@ def label_behaviour(data: xr.Dataset) -> xr.DataArray | None:
     shares = {name: share.transpose("lens", "layer", "head") for name, share in _measured_shares(data).items()}
     if not shares and "peak" not in data:
         return None
-    known = [*shares.values(), *([data["peak"].transpose("lens", "layer", "head")] if "peak" in data else [])]
-    labels = np.full(known[0].shape, OTHER, dtype=object)
+    measured = [*shares.values(), *([data["peak"].transpose("lens", "layer", "head")] if "peak" in data else [])]
+    labels = np.full(measured[0].shape, OTHER, dtype=object)
     if "peak" in data:
-        labels[known[-1].values <= BROAD] = BROAD_NAME
+        labels[measured[-1].values <= BROAD] = BROAD_NAME
     if shares:
         stacked = np.nan_to_num(np.stack([share.values for share in shares.values()]))
         names = np.array(list(shares), dtype=object)[stacked.argmax(0)]
         labels = np.where(stacked.max(0) > HALF, names, labels)
-    table = xr.DataArray(labels, known[0].coords, known[0].dims).reset_coords(drop=True)
-    return _label_as_raw(table, [is_merged(known[0].sel(lens=lens)) for lens in known[0]["lens"].values])
+    table = xr.DataArray(labels, measured[0].coords, measured[0].dims).reset_coords(drop=True)
+    return _label_as_raw(table, [is_merged(measured[0].sel(lens=lens)) for lens in measured[0]["lens"].values])
 
 
 def _label_as_raw(labels: xr.DataArray, merged: Sequence[bool]) -> xr.DataArray:
@@ -49,11 +49,11 @@ def _label_as_raw(labels: xr.DataArray, merged: Sequence[bool]) -> xr.DataArray:
     return labels.where(own, labels.sel(lens=RAW, drop=True)).transpose(*labels.dims).assign_attrs(lens=RAW)
 
 
-def describe_behaviour(part: xr.Dataset) -> str:
+def describe_behaviour(selected: xr.Dataset) -> str:
     """Return which attention the behaviour of one lens is read from, and that all heads have one name, if so."""
-    names = part["behaviour"].values.ravel()
-    heads = names[np.isfinite(part["leaf"].values.ravel())] if "leaf" in part else names
-    lens = part["behaviour"].attrs.get("lens")
+    names = selected["behaviour"].values.ravel()
+    heads = names[np.isfinite(selected["leaf"].values.ravel())] if "leaf" in selected else names
+    lens = selected["behaviour"].attrs.get("lens")
     source = f"Behaviour of {lens} attention." if lens else ""
     same = f"All {len(heads)} heads are of one kind: {heads[0]}." if len(set(heads)) == 1 < len(heads) else ""
     return " ".join(filter(None, [source, same]))
@@ -78,11 +78,11 @@ def _measured_shares(data: xr.Dataset) -> Mapping[str, xr.DataArray]:
     """Return the mean weights on neighbours and special tokens, by the name of the behaviour."""
     shares: dict[str, xr.DataArray] = {}
     if "offsets" in data:
-        known = set(data["offset"].values.tolist())
-        shares |= {name: data["offsets"].sel(offset=offset) for name, offset in OFFSETS.items() if offset in known}
+        offsets = set(data["offset"].values.tolist())
+        shares |= {name: data["offsets"].sel(offset=offset) for name, offset in OFFSETS.items() if offset in offsets}
     if "special_tokens" in data and "several" not in data["special_tokens"].dims:
-        table, known = data["special_tokens"], set(data["role"].values.tolist())
+        table, roles = data["special_tokens"], set(data["role"].values.tolist())
         if "others" in data["source"].values:
             table = table.sel(source="others")
-            shares |= {name: table.sel(role=role) for name, role in ROLES.items() if role in known}
+            shares |= {name: table.sel(role=role) for name, role in ROLES.items() if role in roles}
     return {name: share.reset_coords(drop=True) for name, share in shares.items()}

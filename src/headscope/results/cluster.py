@@ -52,10 +52,10 @@ def cluster(options: ClusterOptions) -> xr.Dataset:
     if permutations < 1:
         raise InputError(f"permutations must be at least 1, but got {permutations}.")
     check_seed(seed)
-    whole = _drop_site(restore_axes(data))
+    restored = _drop_site(restore_axes(data))
     lenses = [_cluster_lens(table, count, permutations, seed) for table in distances]
     result = xr.concat(lenses, "lens", join="outer", fill_value={"cluster": 0}, coords="minimal", compat="override")
-    labels = label_behaviour(whole) if options.behaviour is None else read_behaviour(options.behaviour, distances)
+    labels = label_behaviour(restored) if options.behaviour is None else read_behaviour(options.behaviour, distances)
     result = result.assign({VARIABLE: distances} | ({} if labels is None else {"behaviour": labels}))
     units = distances.attrs.get("units", "")
     result["difference"] = result["between"] - result["within"]
@@ -82,9 +82,9 @@ def _has_units(data: xr.Dataset, name: str) -> bool:
 def _read_distances(data: xr.Dataset) -> xr.DataArray:
     """Return the distances `lens layer head other_layer other_head` of the only site."""
     if VARIABLE not in data:
-        known = join_words((f"'{name}'" for name in data.data_vars), limit=8)
+        available = join_words((f"'{name}'" for name in data.data_vars), limit=8)
         raise InputError(
-            f"Heads are clustered by the variable '{VARIABLE}', but the data has {known}. Measure it: "
+            f"Heads are clustered by the variable '{VARIABLE}', but the data has {available}. Measure it: "
             f"hs.measure(model, texts, statistics=['{VARIABLE}'])."
         )
     if lost := [axis for axis in ("layer", "head", *OTHERS) if axis not in data[VARIABLE].dims]:
@@ -111,13 +111,13 @@ def _cluster_lens(table: xr.DataArray, count: int | None, permutations: int, see
     """Return positions, tree, clusters and the test of one lens."""
     shape = (table.sizes["layer"], table.sizes["head"])
     square = table.values.reshape(np.prod(shape), -1)
-    known = np.flatnonzero(np.isfinite(square.diagonal()))  # a lens with one map per layer has one head in each
-    lens, layers = str(table["lens"].values), np.repeat(table["layer"].values, shape[1])[known]
-    square = square[np.ix_(known, known)]
-    if len(known) < 3 or not np.isfinite(square).all():
+    present = np.flatnonzero(np.isfinite(square.diagonal()))  # a lens with one map per layer has one head in each
+    lens, layers = str(table["lens"].values), np.repeat(table["layer"].values, shape[1])[present]
+    square = square[np.ix_(present, present)]
+    if len(present) < 3 or not np.isfinite(square).all():
         raise InputError(
-            f"At least 3 heads with distances between all of them are needed to cluster, but {lens} has {len(known)}. "
-            "Measure more layers or heads, or texts in which all heads have weight."
+            f"At least 3 heads with distances between all of them are needed to cluster, but {lens} has "
+            f"{len(present)}. Measure more layers or heads, or texts in which all heads have weight."
         )
     positions, stress = embed_distances(square, layers)
     tree, leaves = _build_tree(square)
@@ -128,16 +128,16 @@ def _cluster_lens(table: xr.DataArray, count: int | None, permutations: int, see
     def spread(values: Any, empty: Any = np.nan) -> Any:
         """Return values of the known heads as a table of all heads."""
         filled = np.full((np.prod(shape), *values.shape[1:]), empty)
-        filled[known] = values
+        filled[present] = values
         return filled.reshape(*shape, *values.shape[1:])
 
     heads = ("layer", "head")
     tables = {"position": ((*heads, "coordinate"), spread(positions)), "cluster": (heads, spread(clusters, 0))}
     tables |= {"leaf": (heads, spread(np.argsort(leaves).astype(float))), "merge": (("step", "part"), tree)}
-    numbers = {"stress": stress, "silhouette": silhouette, "clusters": int(clusters.max()), **test._asdict()}
+    scores = {"stress": stress, "silhouette": silhouette, "clusters": int(clusters.max()), **test._asdict()}
     coords = {"layer": table["layer"].values, "head": table["head"].values, "coordinate": ["x", "y"], "lens": lens}
     coords |= {"step": np.arange(len(tree)), "part": ["first", "second", "distance", "size"], "gap": gaps}
-    return xr.Dataset({**tables, "by_gap": ("gap", means), **numbers}, coords)
+    return xr.Dataset({**tables, "by_gap": ("gap", means), **scores}, coords)
 
 
 def _build_tree(square: Array) -> tuple[Array, Any]:

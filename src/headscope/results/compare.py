@@ -62,7 +62,7 @@ def compare(options: CompareOptions) -> xr.Dataset:
         cells = _compare_unpaired(left, right, name) if reason else _compare_paired(left, right, name)
         cells["value"].attrs.update(right[name].attrs)  # units and long_name
         adjusted = xr.apply_ufunc(lambda p: correct_p_values(p, correction), cells["p"])
-        variables |= {f"{name}_{part}" if part != "value" else name: cells[part] for part in cells}
+        variables |= {f"{name}_{suffix}" if suffix != "value" else name: cells[suffix] for suffix in cells}
         variables |= {f"{name}_p_adjusted": adjusted, f"{name}_significant": (adjusted < LEVEL).astype(np.int8)}
     facts = {"paired": not reason, "correction": correction, "confidence": CONFIDENCE, "level": LEVEL}
     facts |= {"compared": sizes, **({"unpaired_because": reason} if reason else {})}
@@ -77,8 +77,8 @@ def _check_heads(left: xr.Dataset, right: xr.Dataset, names: Sequence[str], a: x
     """Raise InputError where a lens with one map per layer is compared with one that has a map for each head."""
     first, second = (restore_axes(data)["lens"].values for data in (a, b))
     for index, label in enumerate(left["lens"].values):
-        known = label in first and label in second
-        lenses = (str(label), str(label)) if known else (str(first[0]), str(second[0]))
+        in_both = label in first and label in second
+        lenses = (str(label), str(label)) if in_both else (str(first[0]), str(second[0]))
         for name in names:
             check_same_heads(left[name].isel(lens=index), right[name].isel(lens=index), lenses)
 
@@ -104,16 +104,16 @@ def _common_variables(a: xr.Dataset, b: xr.Dataset, variable: str | None) -> tup
 def _find_statistics(data: xr.Dataset, which: str) -> list[str]:
     """Return the variables that are means over examples; raise InputError for a result of another kind."""
     names = [str(name) for name in data.data_vars]
-    known = [name for name in names if {f"{name}_n", f"{name}_sd"} <= set(names) and f"{name}_p" not in names]
-    if not known:
+    statistics = [name for name in names if {f"{name}_n", f"{name}_sd"} <= set(names) and f"{name}_p" not in names]
+    if not statistics:
         command = read_provenance(data).get("command")
-        held = join_words(map(repr, main_variables(data)), empty="nothing", limit=5)
-        source = f"comes from {command}" if command else f"holds {held}"
+        variables = join_words(map(repr, main_variables(data)), empty="nothing", limit=5)
+        source = f"comes from {command}" if command else f"holds {variables}"
         raise InputError(
             "hs.compare compares statistics that hs.measure has averaged over examples, but the "
             f"{which} result {source}. Give two results of hs.measure."
         )
-    return known
+    return statistics
 
 
 def _select_variables(data: xr.Dataset, names: Sequence[str]) -> xr.Dataset:
@@ -179,8 +179,8 @@ def _align(a: xr.Dataset, b: xr.Dataset, *, by_example: bool) -> tuple[xr.Datase
 def _warn_left_out(sizes: Mapping[str, Mapping[str, int]], left_out: Mapping[str, Sequence[str]]) -> None:
     """Name the statistics, and count the cells and examples, that only one of the results has."""
     counts = {dim: count_noun(n["both"], dim, "lenses" if dim == "lens" else None) for dim, n in sizes.items()}
-    parts = [f"{counts[dim]} ({n['a']} in the first, {n['b']} in the second)" for dim, n in sizes.items()]
-    cells = f": {', '.join(parts)}" if parts else ""
+    shortened = [f"{counts[dim]} ({n['a']} in the first, {n['b']} in the second)" for dim, n in sizes.items()]
+    cells = f": {', '.join(shortened)}" if shortened else ""
     names = [f"{join_words(map(repr, names))}, only in the {which}" for which, names in left_out.items()]
     rest = f" Left out: {'; '.join(names)}." if names else ""
     if cells or rest:

@@ -46,33 +46,33 @@ def describe_place(at: Sequence[str]) -> str:
     return f", {join_words(choice.replace('=', ' ') for choice in at)}" if at else ""
 
 
-def known_places(chosen: xr.Dataset, axes: Sequence[str]) -> Iterator[tuple[tuple[str, ...], list[str]]]:
+def known_places(selected: xr.Dataset, axes: Sequence[str]) -> Iterator[tuple[tuple[str, ...], list[str]]]:
     """Yield choices such as role=sep, and their labels, for every combination of labels that has a value."""
-    for labels in product(*(chosen[axis].values for axis in axes)):
+    for labels in product(*(selected[axis].values for axis in axes)):
         index = dict(zip(axes, labels, strict=True))
-        if bool(chosen["value"].sel(index).notnull().any()):
+        if bool(selected["value"].sel(index).notnull().any()):
             yield tuple(f"{axis}={label}" for axis, label in index.items()), [str(label) for label in labels]
 
 
-def example_count(chosen: xr.Dataset) -> int | str:
+def example_count(selected: xr.Dataset) -> int | str:
     """Return the number of examples: an integer, a range in words, or nothing where it is unknown."""
-    text = format_count(chosen).removeprefix("n = ")
+    text = format_count(selected).removeprefix("n = ")
     return int(text.replace(",", "")) if text.replace(",", "").isdigit() else text
 
 
-def describe_means(chosen: xr.Dataset, over: Sequence[str]) -> str:
+def describe_means(selected: xr.Dataset, over: Sequence[str]) -> str:
     """Return what means are over, and what their intervals are."""
-    axes = [f"{chosen.sizes[dim]} {spaced(dim)}s" for dim in over if chosen.sizes.get(dim, 1) > 1]
+    axes = [f"{selected.sizes[dim]} {spaced(dim)}s" for dim in over if selected.sizes.get(dim, 1) > 1]
     mean = f"Mean over {join_words(axes)}. " if axes else ""
-    if "low" not in chosen:
+    if "low" not in selected:
         return mean.strip()
-    bound = "" if "rows" in chosen or not axes else ", at most this wide"
+    bound = "" if "rows" in selected or not axes else ", at most this wide"
     return f"{mean}Brackets: 95 % interval over examples{bound}."
 
 
-def counts_differ(chosen: xr.Dataset) -> bool:
+def counts_differ(selected: xr.Dataset) -> bool:
     """Return True if the number of examples is not the same in all cells, so that a table shows it for each."""
-    return "n" in chosen and len(np.unique(chosen["n"])) > 1
+    return "n" in selected and len(np.unique(selected["n"])) > 1
 
 
 def means_to_frame(
@@ -86,12 +86,12 @@ def means_to_frame(
     labels = [str(label) for label in means[columns].values] if columns is not None else [name]
     table: dict[str, Any] = {}
     for index, label in enumerate(labels):
-        chosen = means if columns is None else means.isel({columns: index})
-        for ending, part in (("", "value"), ("_low", "low"), ("_high", "high")):
-            if part in means:
-                table[f"{label or name}{ending}"] = np.asarray(chosen[part].transpose(*rows).values, float).ravel()
+        column = means if columns is None else means.isel({columns: index})
+        for ending, suffix in (("", "value"), ("_low", "low"), ("_high", "high")):
+            if suffix in means:
+                table[f"{label or name}{ending}"] = np.asarray(column[suffix].transpose(*rows).values, float).ravel()
         if counts:
-            table[f"n ({label})" if len(labels) > 1 else "n"] = _count_cells(chosen, rows)
+            table[f"n ({label})" if len(labels) > 1 else "n"] = _count_cells(column, rows)
     return pd.DataFrame(table, index=_row_index(means, rows))
 
 

@@ -27,9 +27,9 @@ def embed_distances(
     signs = [points[:, 0] @ (np.asarray(order, float) - np.mean(order)), points[np.abs(points[:, 1]).argmax(), 1]]
     points = points * np.where(np.asarray(signs) < 0, -1.0, 1.0)
     upper = np.triu_indices(len(points), 1)
-    drawn = np.linalg.norm(points[:, None] - points, axis=-1)[upper]
+    embedded = np.linalg.norm(points[:, None] - points, axis=-1)[upper]
     total = float((distances[upper] ** 2).sum())
-    return points, float(np.sqrt(((drawn - distances[upper]) ** 2).sum() / total)) if total else 0.0
+    return points, float(np.sqrt(((embedded - distances[upper]) ** 2).sum() / total)) if total else 0.0
 
 
 def _scale_classically(distances: Array) -> Array:

@@ -52,7 +52,7 @@ def fingerprint_columns(examples: Sequence[Example]) -> str | None:
 _METHODS = ("__call__", "__post_init__")
 
 
-def fingerprint_code(kind: type) -> str:
+def fingerprint_code(entry_class: type) -> str:
     """Return a hash of the methods and attributes that a class defines, whatever its comments and lines.
 
     >>> first, second = type("A", (), {"power": 2}), type("A", (), {"power": 3})
@@ -72,17 +72,17 @@ def fingerprint_code(kind: type) -> str:
             for constant in code.co_consts:
                 yield from describe(constant)
 
-    own = {name: value for name, value in vars(kind).items() if name[:2] != "__" or name in _METHODS}
-    return fingerprint(part for name, value in sorted(own.items()) for part in (name, *describe(value)))
+    own = {name: value for name, value in vars(entry_class).items() if name[:2] != "__" or name in _METHODS}
+    return fingerprint(text for name, value in sorted(own.items()) for text in (name, *describe(value)))
 
 
 def fingerprint_examples(examples: Iterable[Example], *, labels: bool = False) -> str:
     """Return a hash of ids, texts, words and images, and of the tags or, with `labels`, of the labels and choices."""
 
-    def parts(example: Example) -> Iterator[str]:
+    def texts(example: Example) -> Iterator[str]:
         yield from (example.id, example.text, example.pair or "", "\x01".join(example.words or ()))
         columns = example.columns
         yield from (columns["image"].digest,) if hasattr(columns.get("image"), "digest") else ()
         yield from (repr(example.label), *map(str, columns.get("choices", ()))) if labels else columns.get("tags", ())
 
-    return fingerprint(part for example in examples for part in parts(example))
+    return fingerprint(text for example in examples for text in texts(example))

@@ -137,10 +137,10 @@ def _limit(path: Path) -> None:
 
     files = [path] if path.is_file() else [file for file in path.rglob("*") if file.is_file()]
     size = sum(file.stat().st_size for file in files)
-    for kind, limit in (
+    for resource_type, limit in (
         (resource.RLIMIT_CPU, SECONDS + SECONDS_PER_MEGABYTE * size // 2**20),
         (resource.RLIMIT_AS, MEMORY + MEMORY_PER_BYTE * size),
         (resource.RLIMIT_CORE, 0),
     ):
-        _, hard = resource.getrlimit(kind)
-        resource.setrlimit(kind, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard))
+        _, hard = resource.getrlimit(resource_type)
+        resource.setrlimit(resource_type, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard))

@@ -23,7 +23,7 @@ CHANGED_FILE = (
 )
 
 
-def write_netcdf(data: xr.Dataset, part: Path) -> None:
+def write_netcdf(data: xr.Dataset, temporary: Path) -> None:
     """Write the file from memory: HDF5 kills Python when a disk is full, while bytes raise OSError."""
     numbers = {name: variable for name, variable in data.variables.items() if variable.dtype.kind in "fiu"}
     encoding = {name: {**COMPRESSION} for name, variable in numbers.items() if variable.nbytes >= COMPRESSED}
@@ -34,7 +34,7 @@ def write_netcdf(data: xr.Dataset, part: Path) -> None:
             content = bytes(marked.to_netcdf(engine="h5netcdf", format="NETCDF4"))
     except (ValueError, TypeError) as error:  # text that HDF5 cannot hold, attributes other than text and numbers
         raise OutputError(f"This Dataset does not fit into a NetCDF file: {error}.") from error
-    part.write_bytes(seal_end(content))
+    temporary.write_bytes(seal_end(content))
 
 
 def read_netcdf(path: Path) -> xr.Dataset:

@@ -24,8 +24,8 @@ def write_npz(data: xr.Dataset, path: Path) -> Path:
     about: dict[str, Any] = {"attrs": dict(data.attrs), "variables": variables}
     text = np.array(json.dumps(about, ensure_ascii=False))
     content = seal_zip(pack_arrays({"about": text, **arrays}, compress=True))
-    with atomic_path(path) as part:
-        part.write_bytes(content)
+    with atomic_path(path) as temporary:
+        temporary.write_bytes(content)
     return path
 
 

@@ -35,11 +35,11 @@ def name_best_heads(data: xr.Dataset) -> list[str]:
     if "best_head" not in data:
         return []
     axis = str(data["best_head"].dims[-1])
-    parts = [data.isel({axis: index}) for index in range(data.sizes[axis])]
-    names = [f"L{int(part['best_layer'])}H{int(part['best_head'])}" for part in parts]
+    groups = [data.isel({axis: index}) for index in range(data.sizes[axis])]
+    names = [f"L{int(group['best_layer'])}H{int(group['best_head'])}" for group in groups]
     if "best_direction" not in data:
         return names
-    return [f"{name} {ARROWS[str(part['best_direction'].item())]}" for name, part in zip(names, parts, strict=True)]
+    return [f"{name} {ARROWS[str(group['best_direction'].item())]}" for name, group in zip(names, groups, strict=True)]
 
 
 def make_probe_table(data: xr.Dataset, task: str | None = None) -> pd.DataFrame:
@@ -48,16 +48,16 @@ def make_probe_table(data: xr.Dataset, task: str | None = None) -> pd.DataFrame:
     Columns: n, the best head and the best offset where these were chosen, each predictor, `gain` and p; intervals are
     `_low` and `_high`.
     """
-    axis, chosen = find_group_axis(data), select_task(data, task)
+    axis, selected = find_group_axis(data), select_task(data, task)
     first, *baselines = [str(name) for name in data["predictor"].values]
-    columns: dict[str, Any] = {"n": chosen["accuracy_n"].sel(predictor=first).values.astype(int)}
-    columns |= {"best head": names} if (names := name_best_heads(chosen)) else {}
+    columns: dict[str, Any] = {"n": selected["accuracy_n"].sel(predictor=first).values.astype(int)}
+    columns |= {"best head": names} if (names := name_best_heads(selected)) else {}
     for end in ("", "_low", "_high"):
-        columns[f"{first}{end}"] = chosen[f"accuracy{end}"].sel(predictor=first).values
-    columns |= {"offset": chosen["best_offset"].values} if "best_offset" in chosen else {}
-    columns |= {name: chosen["accuracy"].sel(predictor=name).values for name in baselines}
-    if "gain" in chosen:
-        columns |= {f"gain{end}": chosen[f"gain{end}"].values for end in ("", "_low", "_high")}
-        columns["p"] = select_adjusted_p(chosen, "gain").values
+        columns[f"{first}{end}"] = selected[f"accuracy{end}"].sel(predictor=first).values
+    columns |= {"offset": selected["best_offset"].values} if "best_offset" in selected else {}
+    columns |= {name: selected["accuracy"].sel(predictor=name).values for name in baselines}
+    if "gain" in selected:
+        columns |= {f"gain{end}": selected[f"gain{end}"].values for end in ("", "_low", "_high")}
+        columns["p"] = select_adjusted_p(selected, "gain").values
     table = pd.DataFrame(columns, index=pd.Index([str(label) for label in data[axis].values], name=axis))
     return table.rename(columns=lambda name: name.replace("_", " ") if not name.endswith(("_low", "_high")) else name)

@@ -38,8 +38,8 @@ def is_merged(table: xr.DataArray) -> bool:
     """Whether a lens has one map per layer, in a table beside lenses that have one for each head."""
     if "head" not in table.dims or table.sizes["head"] < 2:
         return False
-    known = table.notnull().any([dim for dim in table.dims if dim != "head"]).values
-    return bool(known[0]) and not known[1:].any()
+    has_value = table.notnull().any([dim for dim in table.dims if dim != "head"]).values
+    return bool(has_value[0]) and not has_value[1:].any()
 
 
 def check_same_heads(first: xr.DataArray, second: xr.DataArray, lenses: tuple[str, str]) -> None:
@@ -62,17 +62,17 @@ def select_variable(
     `at` the selection in words, `label` the label of an axis that shows it.
     """
     selection.require_variables(data)
-    whole = restore_axes(data)
-    name = _find_variable(whole, variable)
-    beside = {suffix: whole[f"{name}_{suffix}"] for suffix in SUFFIXES if f"{name}_{suffix}" in whole}
-    selected = _select_lenses(xr.Dataset({"value": whole[name], **beside}), lens)
+    restored = restore_axes(data)
+    name = _find_variable(restored, variable)
+    beside = {suffix: restored[f"{name}_{suffix}"] for suffix in SUFFIXES if f"{name}_{suffix}" in restored}
+    selected = _select_lenses(xr.Dataset({"value": restored[name], **beside}), lens)
     words = []
     for choice in at:
         axis, index = _read_choice(choice, selected, name)
         selected = selected.isel({axis: [index]} if axis in AXES else {axis: index})
         words.append(f"{axis} {selected[axis].values.ravel()[0]}")
     single = {axis: 0 for axis in further_axes(selected) if selected.sizes[axis] == 1}
-    return selected.isel(single).assign_attrs(variable=name, at=", ".join(words), label=axis_label(whole, name))
+    return selected.isel(single).assign_attrs(variable=name, at=", ".join(words), label=axis_label(restored, name))
 
 
 def further_axes(selected: xr.Dataset) -> list[str]:
@@ -94,36 +94,36 @@ def require_shown_axes(figure: str, selected: xr.Dataset, *shown: str, hint: str
 def restore_axes(data: xr.Dataset) -> xr.Dataset:
     """Make dimensions of lens, site, layer and head again, where a single label of them was selected."""
     scalar = [name for name in ("lens", "site", "layer", "head") if name in data.coords and name not in data.dims]
-    whole = data.expand_dims(scalar) if scalar else data
-    return whole if "lens" in whole.dims else whole.expand_dims(lens=[""])
+    restored = data.expand_dims(scalar) if scalar else data
+    return restored if "lens" in restored.dims else restored.expand_dims(lens=[""])
 
 
 def _find_variable(data: xr.Dataset, variable: str | None) -> str:
     """Return the requested variable, or the first."""
-    known = head_variables(data)
-    if not known:
+    variables = head_variables(data)
+    if not variables:
         raise InputError(
             f"This figure draws what was measured for every head, but the data has {selection.quote_variables(data)}. "
             "Measure first: hs.measure(model, texts, statistics=['entropy'])."
         )
-    if variable is not None and variable not in known:
-        raise unknown_name("measured variable in this data", variable, known)
-    return variable if variable is not None else known[0]
+    if variable is not None and variable not in variables:
+        raise unknown_name("measured variable in this data", variable, variables)
+    return variable if variable is not None else variables[0]
 
 
 def _select_lenses(data: xr.Dataset, lens: Sequence[str] | str | None) -> xr.Dataset:
     """Return the requested lenses, in that order."""
-    known = [str(name) for name in data["lens"].values]
-    names = known if lens is None else [lens] if isinstance(lens, str) else list(lens)
+    available = [str(name) for name in data["lens"].values]
+    names = available if lens is None else [lens] if isinstance(lens, str) else list(lens)
     for name in names:
-        if name not in known:
-            raise unknown_name("lens in this data", name, known)
-    return data.isel(lens=[known.index(name) for name in names])
+        if name not in available:
+            raise unknown_name("lens in this data", name, available)
+    return data.isel(lens=[available.index(name) for name in names])
 
 
 def _read_choice(choice: str, data: xr.Dataset, variable: str) -> tuple[str, int]:
     """Return the axis and the index that a choice such as `role=sep` means."""
-    axis, equals, label = (part.strip() for part in choice.partition("="))
+    axis, equals, label = (text.strip() for text in choice.partition("="))
     axes = [str(dim) for dim in data["value"].dims]
     if not equals:
         example = f"{axes[-1]}={data[axes[-1]].values[0]!s}"
@@ -132,7 +132,7 @@ def _read_choice(choice: str, data: xr.Dataset, variable: str) -> tuple[str, int
         raise unknown_name(f"axis of '{variable}'", axis, axes)
     if axis in ("layer", "head") and re.fullmatch(r"-\d+", label):
         return axis, selection.axis_index(data, axis, int(label))
-    labels = [str(known) for known in data[axis].values]
+    labels = [str(value) for value in data[axis].values]
     if label not in labels:
         raise unknown_name(f"{axis} in this data", label, labels)
     return axis, labels.index(label)

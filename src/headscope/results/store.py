@@ -25,7 +25,7 @@ from headscope.results.zarr_folder import is_zarr, read_zarr, write_zarr
 
 PROVENANCE = "its attribute 'headscope' is not what headscope wrote. Copy the file again, or make it again."
 TABLES = {".csv": "pandas.read_csv", ".parquet": "pandas.read_parquet"}
-FIGURES = frozenset({*(f".{kind}" for kind in FIXED_METADATA), ".html"})
+FIGURES = frozenset({*(f".{ending}" for ending in FIXED_METADATA), ".html"})
 """Endings of figures, which are drawn again and again while one looks for the right one."""
 
 
@@ -61,8 +61,8 @@ def save(options: SaveOptions) -> Path:
     if isinstance(options.what, WritesFolder):
         refuse_folder(path, overwrite=options.overwrite)
     refuse_existing(path, overwrite=options.overwrite)
-    with atomic_path(path) as part:
-        write(part)
+    with atomic_path(path) as temporary:
+        write(temporary)
     return path
 
 
@@ -113,12 +113,12 @@ def open_result(path: str | Path) -> xr.Dataset:
             "the result that was saved as .nc or .zarr."
         )
     if ending == ".zarr":
-        data, kind = read_zarr(path), "Zarr folder"
+        data, format_name = read_zarr(path), "Zarr folder"
     else:
-        data, kind = read_netcdf(path), "NetCDF file"
+        data, format_name = read_netcdf(path), "NetCDF file"
     if "headscope" not in data.attrs:
         raise InputError(
-            f"Cannot open {path}: it is a {kind}, but not one that headscope wrote (it has no attribute "
+            f"Cannot open {path}: it is a {format_name}, but not one that headscope wrote (it has no attribute "
             "'headscope'). Open it with xarray.open_dataset."
         )
     with guard_reading(path, PROVENANCE):
@@ -138,14 +138,14 @@ def _choose_writer(what: Any, path: Path) -> Callable[[Path], None]:
             ".parquet": partial(write_parquet, what, path.name),
         }
     elif isinstance(what, Figure):
-        writers = {f".{kind}": partial(write_figure, what, kind) for kind in FIXED_METADATA}
+        writers = {f".{ending}": partial(write_figure, what, ending) for ending in FIXED_METADATA}
         writers[".html"] = partial(write_page, what)
     elif is_examples(what):
         writers = {".jsonl": partial(write_examples, what)}
     elif maps := _list_maps(what):
         writers = {
-            ".nc": lambda part: write_netcdf(_stamp_maps(maps), part),
-            ".zarr": lambda part: write_zarr(_stamp_maps(maps), path, part),
+            ".nc": lambda temporary: write_netcdf(_stamp_maps(maps), temporary),
+            ".zarr": lambda temporary: write_zarr(_stamp_maps(maps), path, temporary),
         }
     else:
         raise InputError(
@@ -153,7 +153,7 @@ def _choose_writer(what: Any, path: Path) -> Callable[[Path], None]:
             f"{type(what).__name__}."
         )
     if path.suffix.lower() not in writers:
-        kind = (
+        what_is = (
             "A Dataset is"
             if isinstance(what, xr.Dataset)
             else "A figure is"
@@ -163,20 +163,20 @@ def _choose_writer(what: Any, path: Path) -> Callable[[Path], None]:
             else "Maps are"
         )
         problem = f"ends in '{path.suffix}'" if path.suffix else "has no ending"
-        raise OutputError(f"{kind} saved as {' '.join(writers)}, but '{path.name}' {problem}. Change the ending.")
+        raise OutputError(f"{what_is} saved as {' '.join(writers)}, but '{path.name}' {problem}. Change the ending.")
     return writers[path.suffix.lower()]
 
 
 def _list_maps(what: Any) -> list[Any]:
     """Return Maps, or a list of Maps, as a list; an empty one for anything else."""
     maps = list(what) if isinstance(what, list | tuple) else [what]
-    return maps if all(isinstance(part, DrawableBatch) for part in maps) else []
+    return maps if all(isinstance(item, DrawableBatch) for item in maps) else []
 
 
 def _stamp_maps(maps: Sequence[Any]) -> xr.Dataset:
     """Return Maps of the same texts as one Dataset with its provenance."""
-    data = combine_results([part.to_dataset() for part in maps])
-    facts, *others = ({} if part.source is None else part.source.describe() for part in maps)
+    data = combine_results([item.to_dataset() for item in maps])
+    facts, *others = ({} if item.source is None else item.source.describe() for item in maps)
     if any(other != facts for other in others):
         raise InputError(
             "These maps are of different models, or of one model before and after a change. Save each alone."

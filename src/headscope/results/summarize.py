@@ -67,11 +67,11 @@ def format_range(counts: Any) -> str:
 
 def describe_mean(selected: xr.Dataset, dims: Sequence[str], marks: str) -> str:
     """Return a note that says what a mean is over, and what the `marks` of its interval show."""
-    parts = [f"{selected.sizes[dim]} {dim}s" for dim in dims if selected.sizes.get(dim, 1) > 1]
-    mean = f"Mean over {join_words(parts)}. " if parts else ""
+    dimensions = [f"{selected.sizes[dim]} {dim}s" for dim in dims if selected.sizes.get(dim, 1) > 1]
+    mean = f"Mean over {join_words(dimensions)}. " if dimensions else ""
     count = format_count(selected)
     if "low" not in selected:
         return f"{mean}{count} examples." if count else mean.strip()
     examples = f" over examples ({count})" if count else ""
-    bound = "" if "rows" in selected or not parts else ", at most this wide"
+    bound = "" if "rows" in selected or not dimensions else ", at most this wide"
     return f"{mean}{marks}: 95\N{NO-BREAK SPACE}% interval{examples}{bound}."

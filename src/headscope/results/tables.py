@@ -23,30 +23,30 @@ def means_table(data: xr.Dataset) -> pd.DataFrame:
     The column of an axis is empty for variables without this axis. The result of `compare` adds the columns p,
     p_adjusted and significant.
     """
-    whole = restore_axes(data)
-    parts = []
-    for name in _table_variables(whole):
+    restored = restore_axes(data)
+    tables = []
+    for name in _table_variables(restored):
         variables = {column: name if column == "value" else f"{name}_{column}" for column in COLUMNS}
-        columns = {column: whole[variable] for column, variable in variables.items() if variable in whole}
-        parts.append((name, xr.Dataset(columns)))
-    return _concatenate(parts)
+        columns = {column: restored[variable] for column, variable in variables.items() if variable in restored}
+        tables.append((name, xr.Dataset(columns)))
+    return _concatenate(tables)
 
 
 def rows_table(data: xr.Dataset) -> pd.DataFrame:
     """Return one row per cell and example: the axes, the id of the example, the variable and its value."""
-    whole = restore_axes(data)
-    names = [name for name in _table_variables(whole) if f"{name}_rows" in whole]
+    restored = restore_axes(data)
+    names = [name for name in _table_variables(restored) if f"{name}_rows" in restored]
     if not names:
         raise OutputError(
             "There is no value of single examples to write: this Dataset holds none. Measure with rows=True, or leave "
             "'.rows' out of the name to write the means."
         )
-    return _concatenate([(name, xr.Dataset({"value": whole[f"{name}_rows"]})) for name in names])
+    return _concatenate([(name, xr.Dataset({"value": restored[f"{name}_rows"]})) for name in names])
 
 
-def write_csv(data: xr.Dataset, name: str, part: Path) -> None:
+def write_csv(data: xr.Dataset, name: str, path: Path) -> None:
     """Write a table as comma-separated text, numbers in full precision, without provenance."""
-    write_cells(_table_for(data, name), part, index=False)
+    write_cells(_table_for(data, name), path, index=False)
 
 
 def write_cells(frame: pd.DataFrame, path: Path, *, index: bool) -> None:
@@ -93,13 +93,13 @@ def _guard_labels(labels: pd.Index) -> pd.Index:
     return labels.map(guard_cell).rename(guard_cell(labels.name))
 
 
-def write_parquet(data: xr.Dataset, name: str, part: Path) -> None:
+def write_parquet(data: xr.Dataset, name: str, path: Path) -> None:
     """Write a table as Parquet, with the Dataset's provenance in the file's metadata under `headscope`."""
     why = ("parquet", "A .parquet file", "   (or use .nc, which needs nothing more)")
     arrow, parquet = require_package("pyarrow", *why), require_package("pyarrow.parquet", *why)
     table = arrow.Table.from_pandas(_table_for(data, name), preserve_index=False)
     provenance = {b"headscope": str(data.attrs.get("headscope", "{}")).encode()}
-    parquet.write_table(table.replace_schema_metadata({**(table.schema.metadata or {}), **provenance}), part)
+    parquet.write_table(table.replace_schema_metadata({**(table.schema.metadata or {}), **provenance}), path)
 
 
 def _table_for(data: xr.Dataset, name: str) -> pd.DataFrame:
@@ -123,20 +123,20 @@ def _table_variables(data: xr.Dataset) -> list[str]:
     return main_variables(data)
 
 
-def _concatenate(parts: list[tuple[str, xr.Dataset]]) -> pd.DataFrame:
+def _concatenate(tables: list[tuple[str, xr.Dataset]]) -> pd.DataFrame:
     """Concatenate the tables of the variables, the columns of axes first."""
-    if not parts:
+    if not tables:
         raise OutputError("There is nothing to write: this Dataset has no variables.")
-    dims = dict.fromkeys(str(dim) for _, part in parts for dim in part["value"].dims)
+    dims = dict.fromkeys(str(dim) for _, data in tables for dim in data["value"].dims)
     axes = [*(axis for axis in AXES if axis in dims), *(dim for dim in dims if dim not in AXES)]
-    table = pd.concat([_to_frame(name, part, axes) for name, part in parts], ignore_index=True)
+    table = pd.concat([_to_frame(name, data, axes) for name, data in tables], ignore_index=True)
     return table[[*axes, "variable", *(column for column in COLUMNS if column in table)]]
 
 
-def _to_frame(name: str, part: xr.Dataset, axes: list[str]) -> pd.DataFrame:
+def _to_frame(name: str, table: xr.Dataset, axes: list[str]) -> pd.DataFrame:
     """Return one variable as a table, with integers in a type that allows empty cells."""
-    dims = [axis for axis in axes if axis in part["value"].dims]
-    frame = part.reset_coords(drop=True).to_dataframe(dim_order=dims).reset_index().assign(variable=name)
+    dims = [axis for axis in axes if axis in table["value"].dims]
+    frame = table.reset_coords(drop=True).to_dataframe(dim_order=dims).reset_index().assign(variable=name)
     integers = [axis for axis in dims if frame[axis].dtype.kind in "iu"]
     integers += [column for column in ("n", "significant") if column in frame]
     converted: dict[str, Any] = {column: frame[column].astype("Int64") for column in integers}

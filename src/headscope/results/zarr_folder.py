@@ -13,7 +13,7 @@ from headscope.core.checksum import (
     DamagedFile,
     fill,
     guard_reading,
-    hash_parts,
+    hash_contents,
     may_expand,
 )
 from headscope.core.errors import InputError, OutputError, require_package
@@ -30,8 +30,8 @@ KEY = f'"{MARKER}": "'.encode() + TAG
 DAMAGED = "it is not a Zarr folder that headscope wrote, or it is damaged. Copy it again, or make it again."
 
 
-def write_zarr(data: xr.Dataset, path: Path, part: Path) -> None:
-    """Write a Dataset to the new folder `part`, which will replace `path`; refuse to replace any other kind of folder.
+def write_zarr(data: xr.Dataset, path: Path, temporary: Path) -> None:
+    """Write a Dataset to the folder `temporary`, which will replace `path`; refuse to replace another kind of folder.
 
     Empty chunks are written too, so that a missing chunk is detected on reading. The files are written from memory: the
     threads of Zarr would go on writing after one of them has failed.
@@ -48,8 +48,8 @@ def write_zarr(data: xr.Dataset, path: Path, part: Path) -> None:
         raise OutputError(f"This Dataset does not fit into a Zarr folder: {error}.") from error
     digest = _hash_files(files)
     for name, content in files.items():
-        (part / name).parent.mkdir(parents=True, exist_ok=True)
-        (part / name).write_bytes(fill(content, KEY, digest) if name in MARKED_FILES else content)
+        (temporary / name).parent.mkdir(parents=True, exist_ok=True)
+        (temporary / name).write_bytes(fill(content, KEY, digest) if name in MARKED_FILES else content)
 
 
 def _write_in_memory(data: xr.Dataset, encoding: Mapping[Any, Any] | None = None) -> dict[str, bytes]:
@@ -111,7 +111,7 @@ def _list_files(path: Path) -> list[Path]:
 
 
 def _hash_files(files: Mapping[str, bytes]) -> bytes:
-    return hash_parts(part for name, content in sorted(files.items()) for part in (name.encode(), content))
+    return hash_contents(item for name, content in sorted(files.items()) for item in (name.encode(), content))
 
 
 def _require_zarr() -> Any:

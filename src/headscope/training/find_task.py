@@ -36,8 +36,8 @@ def find_task_of_head(name: str, network: Any, examples: Sequence[Example]) -> T
     excluded = "classification" if config.num_labels == 1 or config.problem_type == "regression" else "regression"
     fitting = [
         task
-        for task, kind in TASKS.items()
-        if isinstance(network, _head_classes(transformers, kind.head, config)) and task != excluded
+        for task, task_class in TASKS.items()
+        if isinstance(network, _head_classes(transformers, task_class.head, config)) and task != excluded
     ]
     if name not in ("auto", *fitting) or not fitting:
         wanted = f"the task '{name}'" if name != "auto" else "any task"
@@ -46,14 +46,14 @@ def find_task_of_head(name: str, network: Any, examples: Sequence[Example]) -> T
             f"The model is a {type(network).__name__}, which has no head for {wanted}{available}. Tune it first: "
             "hs.finetune(model, train, out=…), in the shell headscope finetune."
         )
-    chosen = fitting[0] if name == "auto" else name
-    if chosen == "classification":
+    task_name = fitting[0] if name == "auto" else name
+    if task_name == "classification":
         return Classification(tuple(_read_class_names(config)))
-    if chosen == "choice":
+    if task_name == "choice":
         return Choice(len(examples[0].columns.get("choices", ())))
-    if chosen == "causal":
+    if task_name == "causal":
         check_causal(network)
-    task: Task = TASKS[chosen]()
+    task: Task = TASKS[task_name]()
     return task
 
 

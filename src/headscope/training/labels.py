@@ -8,7 +8,7 @@ from headscope.core.errors import InputError
 from headscope.core.example import Example
 
 
-def check_labels(examples: Sequence[Example], where: str, kind: type) -> None:
+def check_labels(examples: Sequence[Example], where: str, label_type: type) -> None:
     """Raise InputError for examples without a label, or with one that is no `int`, or for `float` no number."""
     unlabelled = [example for example in examples if example.label is None]
     if len(unlabelled) == len(examples):
@@ -21,10 +21,10 @@ def check_labels(examples: Sequence[Example], where: str, kind: type) -> None:
             f"{len(unlabelled):,} of the {len(examples):,} examples of {where} have no label, such as "
             f"'{unlabelled[0].id}'. Leave them out, or label them."
         )
-    accepted = (int, float) if kind is float else (int,)
+    accepted = (int, float) if label_type is float else (int,)
     for example in examples:
         if not isinstance(example.label, accepted) or isinstance(example.label, bool):
-            expected = "a number" if kind is float else "a whole number that counts the classes"
+            expected = "a number" if label_type is float else "a whole number that counts the classes"
             raise InputError(
                 f"The label of example '{example.id}' of {where} is {example.label!r}, where {expected} is expected. "
                 "Number the classes, or choose another task: task='regression' learns any number."

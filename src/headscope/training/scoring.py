@@ -87,13 +87,13 @@ def make_scoring_job(options: ScoringOptions, *, pad_to: int | None = None) -> S
     check_model(model)
     check_reads_texts(model, "scores are those of texts")
     examples = read_examples(options.data, "the data")
-    kind = find_task_of_head(options.task, model.network, examples)
-    read, examples = examples, kind.prepare(examples, "the data")
+    task_object = find_task_of_head(options.task, model.network, examples)
+    read, examples = examples, task_object.prepare(examples, "the data")
     longest = _find_max_length(model, examples, options.max_length)
-    tokenizer = require_padding(model.tokenizer, model.network.config, kind.padding_side)
-    rows = kind.encode(tokenizer, examples, longest)
+    tokenizer = require_padding(model.tokenizer, model.network.config, task_object.padding_side)
+    rows = task_object.encode(tokenizer, examples, longest)
     data = fingerprint_examples(read, labels=True)
-    return ScoringJob(model, kind, examples, tokenizer, rows, batch_size, longest, pad_to, data)
+    return ScoringJob(model, task_object, examples, tokenizer, rows, batch_size, longest, pad_to, data)
 
 
 def _find_max_length(model: Model, examples: Sequence[Example], max_length: int | None) -> int | None:

@@ -58,6 +58,6 @@ def chrf_from_sums(sums: Float[np.ndarray, "*draws 18"]) -> Float[np.ndarray, "*
     return np.asarray(100 * _divide((1 + BETA**2) * precision * recall, BETA**2 * precision + recall))
 
 
-def _divide(part: Any, whole: Any) -> Float[np.ndarray, "*shape"]:
+def _divide(numerator: Any, denominator: Any) -> Float[np.ndarray, "*shape"]:
     """Return part / whole, and 0 where whole is 0."""
-    return np.where(whole > 0, part / np.where(whole > 0, whole, 1.0), 0.0)
+    return np.where(denominator > 0, numerator / np.where(denominator > 0, denominator, 1.0), 0.0)

@@ -140,10 +140,10 @@ class Importances(HasCard):
         if isinstance(example, slice):
             example = range(*example.indices(len(self)))
         single = isinstance(example, str) or not isinstance(example, Iterable)
-        chosen = [example] if single else example
-        rows = [self._find_row(which) for which in chosen]
-        parts = ("examples", "tokens", "pieces", "scores", "special", "words", "answers")
-        changes: dict[str, Any] = {name: tuple(getattr(self, name)[row] for row in rows) for name in parts}
+        wanted = [example] if single else example
+        rows = [self._find_row(which) for which in wanted]
+        fields = ("examples", "tokens", "pieces", "scores", "special", "words", "answers")
+        changes: dict[str, Any] = {name: tuple(getattr(self, name)[row] for row in rows) for name in fields}
         changes["diagnostics"] = {name: table[rows] for name, table in self.diagnostics.items()}
         return replace(self, score=self.score[rows], **changes)
 

@@ -92,9 +92,9 @@ def _describe_method(importances: Importances) -> dict[str, Any]:
 
 def _describe(importances: Importances, **facts: Any) -> str:
     """Return the provenance: the model, the method, the target and further facts."""
-    known = importances.source.facts if importances.source is not None else {}
+    source_facts = importances.source.facts if importances.source is not None else {}
     facts = {"kind": "importances", "methods": [importances.method], "target": importances.target, **facts}
-    return json.dumps({**known, **facts}, sort_keys=True, ensure_ascii=False)
+    return json.dumps({**source_facts, **facts}, sort_keys=True, ensure_ascii=False)
 
 
 def _fill_up(column: np.ndarray[Any, np.dtype[Any]], width: int) -> np.ndarray[Any, np.dtype[Any]]:

@@ -127,8 +127,10 @@ def _graph(maps: "Maps", example: int, cut: tuple[torch.Tensor, ...]) -> dict[st
 
 def _describe(maps: "Maps", **facts: Any) -> str:
     """Return the provenance: the model, the lens, the site and further facts."""
-    known = maps.source.facts if maps.source is not None else {}
-    return json.dumps({**known, "lenses": [maps.lens], "site": maps.site, **facts}, sort_keys=True, ensure_ascii=False)
+    source_facts = maps.source.facts if maps.source is not None else {}
+    return json.dumps(
+        {**source_facts, "lenses": [maps.lens], "site": maps.site, **facts}, sort_keys=True, ensure_ascii=False
+    )
 
 
 def _describe_axis(maps: "Maps", axis: str) -> dict[str, str]:

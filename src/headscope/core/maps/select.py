@@ -54,13 +54,13 @@ def average_maps(maps: Maps, dims: Sequence[str]) -> Maps:
         averaged["head"] = (
             f"mean of {count_noun(len(maps.heads), 'head')}{' without pruned ones' if maps.pruned else ''}"
         )
-        parts = [maps.layer(label)[:, _find_left(maps, label)].mean(1, keepdim=True) for label in maps.layers]
-        maps = replace(maps, parts=parts, heads=(0,), merged=True, averaged=averaged, diagnostics={})
+        averages = [maps.layer(label)[:, _find_left(maps, label)].mean(1, keepdim=True) for label in maps.layers]
+        maps = replace(maps, parts=averages, heads=(0,), merged=True, averaged=averaged, diagnostics={})
     if "layer" in dims and "layer" not in averaged:
         averaged = {**averaged, "layer": f"mean of {count_noun(len(maps.layers), 'layer')}"}
         seen = [torch.stack(list(maps.visible)).any(0)]
-        parts = [maps.weights.mean(1)]
-        maps = replace(maps, parts=parts, layers=(0,), visible=seen, averaged=averaged, diagnostics={}, graph=None)
+        averages = [maps.weights.mean(1)]
+        maps = replace(maps, parts=averages, layers=(0,), visible=seen, averaged=averaged, diagnostics={}, graph=None)
     return maps
 
 
@@ -80,13 +80,13 @@ def index_maps(maps: Maps, key: Any) -> xr.DataArray:
             "Select an example with maps.sel(example=…)."
         )
     labels = {"layer": maps.layers, "head": maps.heads}
-    chosen = {
-        axis: _slice_labels(labels[axis], part, axis, inclusive=False) if isinstance(part, slice) else part
-        for axis, part in zip(AXES, keys, strict=False)
+    wanted = {
+        axis: _slice_labels(labels[axis], key, axis, inclusive=False) if isinstance(key, slice) else key
+        for axis, key in zip(AXES, keys, strict=False)
     }
-    selected = maps.sel(**chosen)
+    selected = maps.sel(**wanted)
     data = selected.dataset() if len(selected.examples) == 1 else selected.to_dataset()
-    single = [axis for axis, part in chosen.items() if _is_single(part)]
+    single = [axis for axis, label in wanted.items() if _is_single(label)]
     return data["weights"].assign_coords(visible=data["visible"]).isel(dict.fromkeys(["lens", *single], 0))
 
 
@@ -125,19 +125,19 @@ def _select_rows(maps: Maps, wanted: Selector) -> list[int] | None:
     if isinstance(wanted, slice):
         return list(positions[wanted])
     ids = [example.id for example in maps.examples]
-    several = [wanted] if np.ndim(wanted) == 0 else list(wanted)
-    for name in several:
+    wanted_list = [wanted] if np.ndim(wanted) == 0 else list(wanted)
+    for name in wanted_list:
         if isinstance(name, str) and name not in ids:
             raise unknown_name("example", name, ids)
     return list(
-        select_labels(positions, [ids.index(one) if isinstance(one, str) else one for one in several], "example")
+        select_labels(positions, [ids.index(one) if isinstance(one, str) else one for one in wanted_list], "example")
     )
 
 
-def _take_part(part: Tensor | Factored, rows: list[int] | None, heads: list[int] | None) -> Tensor | Factored:
-    if isinstance(part, Factored):
-        return Factored(_take(part.left, rows, heads), _take(part.right, rows, heads))
-    return _take(part, rows, heads)
+def _take_part(layer: Tensor | Factored, rows: list[int] | None, heads: list[int] | None) -> Tensor | Factored:
+    if isinstance(layer, Factored):
+        return Factored(_take(layer.left, rows, heads), _take(layer.right, rows, heads))
+    return _take(layer, rows, heads)
 
 
 def _take(tensor: Tensor, rows: list[int] | None, heads: list[int] | None = None) -> Tensor:
@@ -150,8 +150,8 @@ def _take_tokens(tokens: Tokens, rows: list[int] | None) -> Tokens:
     if rows is None:
         return tokens
     role = None if tokens.role is None else tokens.role[rows]
-    parts = (tokens.real[rows], tokens.special[rows], tokens.segment[rows], tokens.word[rows], role)
-    return Tokens([tokens.text[row] for row in rows], *parts)
+    tables = (tokens.real[rows], tokens.special[rows], tokens.segment[rows], tokens.word[rows], role)
+    return Tokens([tokens.text[row] for row in rows], *tables)
 
 
 def _postpone(

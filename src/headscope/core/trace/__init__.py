@@ -119,12 +119,14 @@ def select_labels(labels: Sequence[int], wanted: Any, what: str) -> tuple[int, .
     """
     if wanted is None:
         return tuple(labels)
-    numbers = [wanted] if np.ndim(wanted) == 0 else list(wanted)
-    if not numbers:
+    wanted_list = [wanted] if np.ndim(wanted) == 0 else list(wanted)
+    if not wanted_list:
         raise InputError(f"{what}s={wanted!r} asks for no {what} at all. Leave it out to get every {what}.")
-    if strange := [number for number in numbers if not isinstance(number, SupportsIndex) or isinstance(number, bool)]:
+    if strange := [
+        number for number in wanted_list if not isinstance(number, SupportsIndex) or isinstance(number, bool)
+    ]:
         raise InputError(f"A {what} is an integer from {labels[0]} to {labels[-1]}, but got {strange[0]!r}.")
-    return tuple(_select_label(labels, index(number), what) for number in numbers)
+    return tuple(_select_label(labels, index(number), what) for number in wanted_list)
 
 
 def _select_label(labels: Sequence[int], number: int, what: str) -> int:
@@ -132,10 +134,10 @@ def _select_label(labels: Sequence[int], number: int, what: str) -> int:
         return number
     if -len(labels) <= number < 0:
         return labels[number]
-    whole = len(labels) > 2 and list(labels) == list(range(labels[0], labels[-1] + 1))
-    known = f"{labels[0]} to {labels[-1]}" if whole else join_words(labels)
+    contiguous = len(labels) > 2 and list(labels) == list(range(labels[0], labels[-1] + 1))
+    listed = f"{labels[0]} to {labels[-1]}" if contiguous else join_words(labels)
     plural = "s" if len(labels) > 1 else ""
-    raise InputError(f"There is no {what} {number} here, only {what}{plural} {known}.")
+    raise InputError(f"There is no {what} {number} here, only {what}{plural} {listed}.")
 
 
 def at_least_float32(tensor: Tensor) -> Tensor:

@@ -35,13 +35,13 @@ class HeadLabels:
         return cls([example.id for example in trace.examples], trace.layers, trace.heads, trace.pruned)
 
     @classmethod
-    def join(cls, parts: Sequence["HeadLabels"]) -> "HeadLabels":
+    def join(cls, tables: Sequence["HeadLabels"]) -> "HeadLabels":
         """Return the labels of the tables of single layers, concatenated."""
         layers, pruned = (
-            [layer for part in parts for layer in part.layers],
-            frozenset().union(*(p.pruned for p in parts)),
+            [layer for table in tables for layer in table.layers],
+            frozenset().union(*(p.pruned for p in tables)),
         )
-        return cls(parts[0].ids, layers, parts[0].heads, pruned)
+        return cls(tables[0].ids, layers, tables[0].heads, pruned)
 
     def find_unexpected(self, nan: HeadMask) -> HeadMask:
         """Return where attention is NaN for another reason than that the head was pruned."""
@@ -100,8 +100,8 @@ def describe_nan(tables: Mapping[str, HeadMask], labels: HeadLabels) -> str:
         for index in either[row, layer].nonzero()[:, 0].tolist():
             sources = tuple(source for source, nan in tables.items() if bool(nan[row, layer, index]))
             heads.setdefault(sources, []).append(labels.heads[index])
-        for sources, numbers in heads.items():
-            where = f"layer {labels.layers[layer]}, {_name_heads(numbers, labels)}"
+        for sources, head_numbers in heads.items():
+            where = f"layer {labels.layers[layer]}, {_name_heads(head_numbers, labels)}"
             places.setdefault(sources, {}).setdefault(where, []).append(f"'{labels.ids[row]}'")
     texts = [_describe_source(sources, where, len(either)) for sources, where in places.items()]
     if first > 0 and "values" not in tables:

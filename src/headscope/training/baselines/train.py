@@ -72,8 +72,8 @@ def train_baseline(
         for epoch in range(1, settings.epochs + 1):
             indices = torch.randperm(len(rows), generator=order).tolist()
             for start in range(0, len(rows), settings.batch_size):
-                chosen = [rows[index] for index in indices[start : start + settings.batch_size]]
-                batch = task.make_batch(tokenizer, chosen, (seed, epoch))
+                batch_rows = [rows[index] for index in indices[start : start + settings.batch_size]]
+                batch = task.make_batch(tokenizer, batch_rows, (seed, epoch))
                 _step(network, {name: tensor.to(network.device) for name, tensor in batch.items()}, optimizer)
                 schedule.step()
     return TrainedBaseline(network.eval(), tokenizer, task, settings.max_length)

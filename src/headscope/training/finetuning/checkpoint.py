@@ -24,10 +24,10 @@ def list_checkpoints(folder: Path) -> list[Path]:
     return sorted(list_numbered(folder, "checkpoint"), key=find_step, reverse=True)
 
 
-def list_numbered(folder: Path, kind: str) -> list[Path]:
-    """Return the folders `kind`-1, `kind`-2 and so on within a folder, in any order."""
+def list_numbered(folder: Path, prefix: str) -> list[Path]:
+    """Return the folders `prefix`-1, `prefix`-2 and so on within a folder, in any order."""
     return [
-        path for path in folder.glob(f"{kind}-*") if re.fullmatch(r"[^-]+-[0-9]{1,18}", path.name) and path.is_dir()
+        path for path in folder.glob(f"{prefix}-*") if re.fullmatch(r"[^-]+-[0-9]{1,18}", path.name) and path.is_dir()
     ]
 
 
@@ -41,8 +41,8 @@ def seal_checkpoint(path: Path) -> None:
     (path / MANIFEST).unlink(missing_ok=True)
     sync_tree(path)
     files = {file.name: [file.stat().st_size, hash_file(file)] for file in sorted(path.iterdir()) if file.is_file()}
-    with atomic_path(path / MANIFEST) as part:
-        part.write_text(json.dumps(files, indent=1), encoding="utf-8")
+    with atomic_path(path / MANIFEST) as temporary:
+        temporary.write_text(json.dumps(files, indent=1), encoding="utf-8")
 
 
 def find_defect(path: Path) -> str | None:

@@ -55,11 +55,11 @@ def finetune(options: FinetuneOptions) -> Model:
         job = prepare_training(
             options.model, options.train, options.dev, task=options.task, tokenizer=options.tokenizer, settings=settings
         )
-        chosen = choose_steps(options.checkpoints, count_steps(job) * settings.epochs)
+        kept_steps = choose_steps(options.checkpoints, count_steps(job) * settings.epochs)
         facts = {**job.facts, "keep_checkpoints": options.keep_checkpoints}
-        facts |= {"checkpoints": options.checkpoints} if chosen else {}
+        facts |= {"checkpoints": options.checkpoints} if kept_steps else {}
         if not folder.begin(facts, **mode):
-            _train(job, folder, facts, device=device, chosen=chosen, quiet=not options.progress)
+            _train(job, folder, facts, device=device, kept_steps=kept_steps, quiet=not options.progress)
         tuned = load(folder.path, device=device)
         _check_weights(folder, tuned)
         return tuned
@@ -85,7 +85,7 @@ def choose_steps(count: int, total: int) -> frozenset[int]:
         raise InputError(
             f"checkpoints={count} models cannot be kept: there are {total:,} training steps. Give 0 to {total}."
         )
-    return frozenset(round(total * part / count) for part in range(1, count + 1))
+    return frozenset(round(total * index / count) for index in range(1, count + 1))
 
 
 def _train(
@@ -94,7 +94,7 @@ def _train(
     facts: Mapping[str, Any],
     *,
     device: str | None,
-    chosen: frozenset[int],
+    kept_steps: frozenset[int],
     quiet: bool,
 ) -> None:
     """Train from the last checkpoint or from the start, and write the model."""
@@ -109,7 +109,7 @@ def _train(
             seed_all(settings.seed),
             show_progress(settings.epochs * len(job.train), done=seen, quiet=quiet) as advance,
         ):
-            callbacks = Callbacks(job, advance, folder, chosen, saves=not keep)
+            callbacks = Callbacks(job, advance, folder, kept_steps, saves=not keep)
             trainer = make_trainer(job, folder, callbacks, device=device, keep=keep)
             trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
     except (MemoryError, RuntimeError) as error:

@@ -97,9 +97,9 @@ class TrainingFolder:
 
     def write_stamp(self, stamp: Mapping[str, Any]) -> None:
         """Write the stamp atomically."""
-        with atomic_path(self.path / STAMP) as part:
+        with atomic_path(self.path / STAMP) as temporary:
             lines = (f"{json.dumps(name)}: {json.dumps(value, ensure_ascii=False)}" for name, value in stamp.items())
-            part.write_text("{\n " + ",\n ".join(lines) + "\n}\n", encoding="utf-8")
+            temporary.write_text("{\n " + ",\n ".join(lines) + "\n}\n", encoding="utf-8")
 
     def write_checkpoint(self, step: int, write: Callable[[], None], *, keep: bool) -> None:
         """Let the trainer write a checkpoint and seal it; then delete all but the last two, unless all are kept."""
@@ -186,16 +186,16 @@ def list_steps(path: Path) -> dict[int, Path]:
 
 def write_model(network: Any, tokenizer: Any, folder: Path) -> None:
     """Write a model into a folder; its config comes last."""
-    part = folder / ".part"
+    temporary = folder / ".part"
     try:
-        network.save_pretrained(part)
-        tokenizer.save_pretrained(part)
-        sync_tree(part)
-        for file in sorted(part.iterdir(), key=lambda file: file.name == "config.json"):
+        network.save_pretrained(temporary)
+        tokenizer.save_pretrained(temporary)
+        sync_tree(temporary)
+        for file in sorted(temporary.iterdir(), key=lambda file: file.name == "config.json"):
             file.replace(folder / file.name)
         sync_folder(folder)
     finally:
-        shutil.rmtree(part, ignore_errors=True)
+        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def read_stamp(path: Path) -> dict[str, Any] | None:

@@ -45,28 +45,28 @@ def prepare_training(
     """Read, check and tokenise the data, and put a head on the model."""
     train = sample_examples(read_examples(train, "train"), settings.limit, settings.seed)
     dev = [] if dev is None else read_examples(dev, "dev")
-    kind, reason = find_task(task, train)
+    task_object, reason = find_task(task, train)
     if dev:
-        kind.prepare(dev, "dev")  # before the model is loaded
+        task_object.prepare(dev, "dev")  # before the model is loaded
         _warn_overlap(train, dev)
     if isinstance(tokenizer, str):
-        model, tokenizer = make_new_model(model, tokenizer, train, task=kind.name)
+        model, tokenizer = make_new_model(model, tokenizer, train, task=task_object.name)
     base, settings = _load_base(model, tokenizer, settings)
     check_reads_texts(base, "hs.finetune trains on texts")
-    kind = continue_task(kind, base.network, train)
-    train, dev = kind.prepare(train, "train"), kind.prepare(dev, "dev") if dev else []
+    task_object = continue_task(task_object, base.network, train)
+    train, dev = task_object.prepare(train, "train"), task_object.prepare(dev, "dev") if dev else []
     check_max_length(base, [*train, *dev], settings.max_length)
     with seed_all(settings.seed):
-        network, new = build_network(base, kind, from_scratch=settings.from_scratch)
-    tokenizer = require_padding(base.tokenizer, network.config, kind.padding_side)
-    labelled = kind.name in ("classification", "choice")
+        network, new = build_network(base, task_object, from_scratch=settings.from_scratch)
+    tokenizer = require_padding(base.tokenizer, network.config, task_object.padding_side)
+    labelled = task_object.name in ("classification", "choice")
     facts = {
         "version": __version__,
         "model": base.spec,
         **fingerprint_model(base),
         **({"weights_hash": None} if settings.from_scratch else {}),
         "new_weights": "all" if settings.from_scratch else new,
-        **describe_task(kind),
+        **describe_task(task_object),
         "guessed": reason or None,
         **asdict(settings),
         "training_data": fingerprint_examples(train, labels=True),
@@ -75,8 +75,10 @@ def prepare_training(
         "n_dev": len(dev),
         "majority": find_majority(example.label for example in train)[1] if labelled else None,
     }
-    train_rows, dev_rows = (kind.encode(tokenizer, data, settings.max_length) if data else [] for data in (train, dev))
-    return TrainingJob(network, tokenizer, kind, settings, train_rows, dev_rows, facts, _summarise(facts))
+    train_rows, dev_rows = (
+        task_object.encode(tokenizer, data, settings.max_length) if data else [] for data in (train, dev)
+    )
+    return TrainingJob(network, tokenizer, task_object, settings, train_rows, dev_rows, facts, _summarise(facts))
 
 
 def read_examples(data: Any, where: str) -> list[Example]:
@@ -122,8 +124,8 @@ def _warn_overlap(train: Sequence[Example], dev: Sequence[Example]) -> None:
 
 
 def _summarise(facts: dict[str, Any]) -> str:
-    parts = [f"Task: {facts['task']}" + (f", because {facts['guessed']}" if facts["guessed"] else "")]
-    parts += [f"{facts['n']:,} training and {facts['n_dev']:,} dev examples"]
-    parts += [f"classes: {', '.join(facts['classes'])}"] if facts.get("classes") else []
-    parts += [f"majority class: {facts['majority']:.1%}"] if facts["majority"] is not None else []
-    return "; ".join(parts) + "."
+    facts_shown = [f"Task: {facts['task']}" + (f", because {facts['guessed']}" if facts["guessed"] else "")]
+    facts_shown += [f"{facts['n']:,} training and {facts['n_dev']:,} dev examples"]
+    facts_shown += [f"classes: {', '.join(facts['classes'])}"] if facts.get("classes") else []
+    facts_shown += [f"majority class: {facts['majority']:.1%}"] if facts["majority"] is not None else []
+    return "; ".join(facts_shown) + "."

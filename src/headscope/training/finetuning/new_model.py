@@ -36,13 +36,13 @@ def read_config(path: str | Path) -> Any:
         values = json.loads(file.read_text(encoding="utf-8"))
     except ValueError as error:
         raise InputError(f"{file} is no JSON: {error}. Write the config of a model, as config.json has it.") from None
-    known = transformers.CONFIG_MAPPING
-    kind = values.get("model_type") if isinstance(values, dict) else None
-    if kind is None:
+    configs = transformers.CONFIG_MAPPING
+    model_type = values.get("model_type") if isinstance(values, dict) else None
+    if model_type is None:
         raise InputError(f'{file} has no "model_type". Write the config of a model, such as {{"model_type": "gpt2"}}.')
-    if kind not in known:
-        raise unknown_name("model type of transformers", str(kind), list(known))
-    return known[kind].from_dict(values)
+    if model_type not in configs:
+        raise unknown_name("model type of transformers", str(model_type), list(configs))
+    return configs[model_type].from_dict(values)
 
 
 def make_new_model(model: Any, tokenizer: str, examples: Sequence[Example], *, task: str) -> tuple[Any, Any]:
@@ -65,10 +65,10 @@ def make_new_model(model: Any, tokenizer: str, examples: Sequence[Example], *, t
             f"read a token that it does not add. Write tokenizer='{WORDS}'."
         )
     if task in TEXT_TASKS:
-        made = make_text_tokenizer(examples, None if tokenizer == WORDS else model.vocab_size)
+        new_tokenizer = make_text_tokenizer(examples, None if tokenizer == WORDS else model.vocab_size)
     else:
-        made = make_word_tokenizer(examples, cls_last=reads_last_token(model), masks=task == "mlm")
-    return _set_vocabulary(deepcopy(model), made), made
+        new_tokenizer = make_word_tokenizer(examples, cls_last=reads_last_token(model), masks=task == "mlm")
+    return _set_vocabulary(deepcopy(model), new_tokenizer), new_tokenizer
 
 
 def _set_vocabulary(config: Any, tokenizer: Any) -> Any:

@@ -80,7 +80,7 @@ class Callbacks:
     job: TrainingJob
     advance: Advance = lambda _: None
     folder: TrainingFolder | None = None
-    chosen: frozenset[int] = frozenset()  # steps after which the model is kept
+    kept_steps: frozenset[int] = frozenset()  # steps after which the model is kept
     saves: bool = True  # also within an epoch
     epoch: int = 1
     saved: float = field(default_factory=time.monotonic)
@@ -99,7 +99,7 @@ class Callbacks:
         """Advance the progress bar, keep the model if asked for, and request a checkpoint when one is due."""
         step, size = (state.global_step - 1) % count_steps(self.job), self.job.settings.batch_size
         self.advance(min(size, len(self.job.train) - step * size))
-        if self.folder is not None and state.global_step in self.chosen:
+        if self.folder is not None and state.global_step in self.kept_steps:
             self.folder.keep_step(self.job.network, self.job.tokenizer, state.global_step)
         if self.saves and time.monotonic() - self.saved >= self.interval:
             self.save_started, control.should_save = time.monotonic(), True

@@ -81,7 +81,7 @@ class Choice(Task):
 
     def make_batch(self, tokenizer: Any, rows: Sequence[EncodedExample], draw: Draw) -> dict[str, Tensor]:  # noqa: ARG002  (as others)
         """Return one padded batch with an axis for the choices."""
-        flat = pad_rows(tokenizer, [part for row in rows for part in row["parts"]])
+        flat = pad_rows(tokenizer, [choice for row in rows for choice in row["parts"]])
         batch = {name: tensor.view(len(rows), self.choices, -1) for name, tensor in flat.items()}
         return {**batch, "labels": torch.tensor([row["labels"] for row in rows])}
 
