@@ -51,9 +51,9 @@ class GateHeads(HeadEdit):
 
     def check_sites(self, sites: Sequence[str]) -> None:
         """Raise InputError for sites that the model does not have or that have no gates."""
-        chosen = self.selection.find_sites(sites)
+        selected = self.selection.find_sites(sites)
         if isinstance(self.gate, SiteTensors):
-            self.gate.check_sites(chosen, "gate")
+            self.gate.check_sites(selected, "gate")
 
     def check_heads(self, heads: Mapping[str, Sequence[int]]) -> None:
         """Raise InputError for heads that the model does not have, and for gates of layers that it does not have."""
@@ -63,9 +63,9 @@ class GateHeads(HeadEdit):
                 if (layers := self.gate.find(site).shape[-2]) != len(heads[site]):
                     raise InputError(f"gate has {layers} layers, but '{site}' has {len(heads[site])}.")
 
-    def write(self, heads: LayerHeads, chosen: list[int]) -> Float[Tensor, "batch chosen query value"]:
+    def write(self, heads: LayerHeads, selected: list[int]) -> Float[Tensor, "batch selected query value"]:
         """Return the product of gate and context."""
-        context = heads.context[:, chosen]
+        context = heads.context[:, selected]
         if isinstance(self.gate, float | int):
             return context * self.gate
         assert isinstance(self.gate, SiteTensors)
@@ -76,4 +76,4 @@ class GateHeads(HeadEdit):
                 f"gate has the shape {list(gate.shape)}, but layer {heads.layer} of '{heads.site}' has {count} heads, "
                 f"and the batch {batch} examples. Its axes are [layer, head] or [batch, layer, head]."
             )
-        return context * gate[..., heads.layer, :][..., chosen][..., None, None].to(context.device)
+        return context * gate[..., heads.layer, :][..., selected][..., None, None].to(context.device)

@@ -53,9 +53,9 @@ class MeanHeads(HeadEdit):
         """Raise InputError for sites that the model does not have or that have no means."""
         self._find_tables().check_sites(self.selection.find_sites(sites), "means")
 
-    def write(self, heads: LayerHeads, chosen: list[int]) -> Float[Tensor, "batch chosen query value"]:
+    def write(self, heads: LayerHeads, selected: list[int]) -> Float[Tensor, "batch selected query value"]:
         """Return the means for every token."""
-        table, context = self._find_tables().find(heads.site), heads.context[:, chosen]
+        table, context = self._find_tables().find(heads.site), heads.context[:, selected]
         _, count, _, value = heads.context.shape
         fits = heads.layer < len(table) and table.shape[1] >= count
         means = table[heads.layer, :count] if fits else table[:0]
@@ -65,7 +65,7 @@ class MeanHeads(HeadEdit):
                 f"means are not of this model: layer {heads.layer} of '{heads.site}' has {count} heads of {value} "
                 f"dimensions, and they have the shape {list(table.shape)} (layer head value). {MAKE}"
             )
-        return means[chosen].to(context)[None, :, None].expand(context.shape)
+        return means[selected].to(context)[None, :, None].expand(context.shape)
 
     def _find_tables(self) -> SiteTensors:
         tables: SiteTensors = self.__dict__["_tables"]

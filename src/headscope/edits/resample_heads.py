@@ -28,7 +28,7 @@ class ResampleHeads(HeadEdit):
         """The model computes something else, which depends on the other examples of the batch."""
         return frozenset({"output", "batch"})
 
-    def write(self, heads: LayerHeads, chosen: list[int]) -> Float[Tensor, "batch chosen query value"]:
+    def write(self, heads: LayerHeads, selected: list[int]) -> Float[Tensor, "batch selected query value"]:
         """Return the context of other examples."""
         batch = len(heads.context)
         if batch < 2:
@@ -37,7 +37,7 @@ class ResampleHeads(HeadEdit):
                 "at least two together; with a batch size that leaves a single example for the last batch, change it."
             )
         donors = choose_donors(batch, self.seed).to(heads.context.device)
-        context = heads.context[donors][:, chosen]
+        context = heads.context[donors][:, selected]
         rows = align_rows(heads.real, donors)[:, None, :, None]
         return context.gather(2, rows.expand(context.shape))
 

@@ -24,9 +24,9 @@ class UniformHeads(HeadEdit):
         """The model computes something else."""
         return frozenset({"output"})
 
-    def write(self, heads: LayerHeads, chosen: list[int]) -> Float[Tensor, "batch chosen query value"]:
+    def write(self, heads: LayerHeads, selected: list[int]) -> Float[Tensor, "batch selected query value"]:
         """Return the mean of the visible values."""
-        values = heads.values[:, chosen]
+        values = heads.values[:, selected]
         return uniform_attention(heads.visible).to(values.dtype)[:, None] @ values
 
 

@@ -24,6 +24,6 @@ class ZeroHeads(HeadEdit):
         """A model without some heads computes something else."""
         return frozenset({"output"})
 
-    def write(self, heads: LayerHeads, chosen: list[int]) -> Float[Tensor, "batch chosen query value"]:
+    def write(self, heads: LayerHeads, selected: list[int]) -> Float[Tensor, "batch selected query value"]:
         """Return zeros."""
-        return torch.zeros_like(heads.context[:, chosen])
+        return torch.zeros_like(heads.context[:, selected])

@@ -211,12 +211,12 @@ class _Rows:
         batch, heads = self.wide.shape[1:3]
         layers = []
         for weights, values in zip(self.attention, self.wide, strict=True):
-            parts = []
+            products = []
             for rows, reach in self.blocks():
                 some = weights[:, :, rows, :reach].double().reshape(batch, heads, -1, reach)
                 product = some @ values[..., :reach, :]
-                parts.append(product.view(batch, heads, -1, rows.stop - rows.start, values.shape[-1]))
-            layers.append(torch.cat(parts, -2) if len(parts) > 1 else parts[0])
+                products.append(product.view(batch, heads, -1, rows.stop - rows.start, values.shape[-1]))
+            layers.append(torch.cat(products, -2) if len(products) > 1 else products[0])
         return torch.stack(layers)
 
     def write(self, solved: Tensor, short: Tensor, result: Sequence[Attention]) -> None:
@@ -244,10 +244,10 @@ def _project_lost(
     for rows in torch.split(lost.nonzero(), max(1, ROW_BYTES // (8 * width * value))):
         layer, example, head, query = rows.unbind(-1)
         number = torch.bincount(layer.cpu(), minlength=len(attention)).tolist()  # rows are sorted by layer
-        indices = [(part[:, 1], part[:, 2], slice(None), part[:, 3]) for part in torch.split(rows, number)]
+        indices = [(chunk[:, 1], chunk[:, 2], slice(None), chunk[:, 3]) for chunk in torch.split(rows, number)]
         own = torch.cat([source[index] for source, index in zip(weights, indices, strict=True)])
-        part = project(own.to(values.dtype), values[layer, example, head], visible[example, query])
-        rank[layer, example, head, query] = part.rank
-        maps = torch.split(part.left @ part.right.mT, number)
+        projected = project(own.to(values.dtype), values[layer, example, head], visible[example, query])
+        rank[layer, example, head, query] = projected.rank
+        maps = torch.split(projected.left @ projected.right.mT, number)
         for target, index, own_maps in zip(effective, indices, maps, strict=True):
             target[index] = own_maps

@@ -16,8 +16,8 @@ def cholesky_inverse(gram: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
     Norm and bound are infinite where there is no factor, and NaN where the matrix is not finite.
     """
-    several = gram.is_cuda and gram.numel() // gram.shape[-1] ** 2 > MAX_WHOLE_INVERSES
-    inverse, failed = _lower_inverse(gram, halved=several)
+    halved = gram.is_cuda and gram.numel() // gram.shape[-1] ** 2 > MAX_WHOLE_INVERSES
+    inverse, failed = _lower_inverse(gram, halved=halved)
     norm = torch.linalg.vector_norm(inverse, dim=(-2, -1)) / (failed == 0)
     return inverse, norm, bound_norm(gram) * norm
 

@@ -16,13 +16,13 @@ from headscope.core.trace import at_least_float32
 class EffectiveLayer:
     """Effective attention of a layer, and its diagnostics by name."""
 
-    part: Tensor | Factored
+    maps: Tensor | Factored
     diagnostics: Mapping[str, Tensor]  # batch head
 
     @property
     def weights(self) -> Tensor:
         """The whole maps."""
-        return self.part.weights if isinstance(self.part, Factored) else self.part
+        return self.maps.weights if isinstance(self.maps, Factored) else self.maps
 
 
 def describe(
@@ -62,11 +62,11 @@ def frobenius_norm(matrix: Tensor) -> Tensor:
     return norm
 
 
-def divide(part: Tensor, whole: Tensor) -> Tensor:
+def divide(numerator: Tensor, denominator: Tensor) -> Tensor:
     """Return part / whole, and part where whole is 0."""
-    return torch.where(whole > 0, part / whole, part)
+    return torch.where(denominator > 0, numerator / denominator, numerator)
 
 
-def effective_share(part: Tensor, attention: Tensor, count: Tensor, rank: Tensor) -> Tensor:
+def effective_share(norm_of: Tensor, attention: Tensor, count: Tensor, rank: Tensor) -> Tensor:
     """Return ‖A_eff‖ / ‖A‖ from a tensor of the norm of A_eff; exactly 1 where every visible key counts."""
-    return torch.where(rank == count, 1.0, divide(frobenius_norm(part), frobenius_norm(attention)))
+    return torch.where(rank == count, 1.0, divide(frobenius_norm(norm_of), frobenius_norm(attention)))

@@ -121,13 +121,13 @@ def _project_head(
         rows, there = (start + b)[:, None], (start + b < count)[:, None]
         product = tl.zeros((B, D), tl.float64)
         for k in range(blocks):
-            known = there & (k * B + b < value)[None, :]
-            part = tl.load(values + rows * key_stride + k * B + b[None, :], mask=known, other=0.0).to(tl.float64)
+            filled = there & (k * B + b < value)[None, :]
+            columns = tl.load(values + rows * key_stride + k * B + b[None, :], mask=filled, other=0.0).to(tl.float64)
             identity = tl.load(spare + 2 * D * D + k * B * D + b[:, None] * D + d[None, :])
-            product = tl.dot(part, identity, product, out_dtype=tl.float64)
+            product = tl.dot(columns, identity, product, out_dtype=tl.float64)
         inside = there & (d < value)[None, :]
-        whole = tl.load(values + rows * key_stride + d[None, :], mask=inside, other=0.0)
-        rounded = tl.where(exact, product.to(tl.float32), whole).to(projected.dtype.element_ty)
+        row = tl.load(values + rows * key_stride + d[None, :], mask=inside, other=0.0)
+        rounded = tl.where(exact, product.to(tl.float32), row).to(projected.dtype.element_ty)
         tl.store(projected + rows * value + d[None, :], rounded, mask=inside)
 
 
@@ -153,9 +153,11 @@ def _factor_prefix(
     tl.store(failed, 1, mask=proved == 0)
     term = tl.zeros((CHUNK, D), tl.float64)
     for k in range(blocks):
-        part = tl.load(rows + k * B + b[None, :], mask=there & (k * B + b < value)[None, :], other=0.0).to(tl.float64)
+        columns = tl.load(rows + k * B + b[None, :], mask=there & (k * B + b < value)[None, :], other=0.0).to(
+            tl.float64
+        )
         inverse = tl.load(spare + D * D + k * B * D + b[:, None] * D + d[None, :])
-        term = tl.dot(part, inverse, term, out_dtype=tl.float64)
+        term = tl.dot(columns, inverse, term, out_dtype=tl.float64)
     chunk = tl.load(rows + d[None, :], mask=there & (d < value)[None, :], other=0.0).to(tl.float64)
     small = tl.where(t[:, None] == t[None, :], 1.0, 0.0).to(tl.float64)
     small = tl.dot(term, tl.trans(chunk), small, out_dtype=tl.float64)
@@ -191,11 +193,11 @@ def _project_chunk(
     term = tl.load(terms + problem.to(tl.int64) * CHUNK * D + t[:, None] * D + d[None, :])
     spare += problem.to(tl.int64) * 3 * D * D + d[:, None] * D + d[None, :]
     counted = t[None, :] <= (r % CHUNK)[:, None]
-    part = tl.where(counted, tl.dot(z, tl.trans(term), out_dtype=tl.float64), 0.0)
-    solved = tl.dot(z, tl.load(spare + D * D), out_dtype=tl.float64) - tl.dot(part, term, out_dtype=tl.float64)
-    part = tl.where(counted, tl.dot(solved, tl.trans(chunk), out_dtype=tl.float64), 0.0)
+    coefficients = tl.where(counted, tl.dot(z, tl.trans(term), out_dtype=tl.float64), 0.0)
+    solved = tl.dot(z, tl.load(spare + D * D), out_dtype=tl.float64) - tl.dot(coefficients, term, out_dtype=tl.float64)
+    coefficients = tl.where(counted, tl.dot(solved, tl.trans(chunk), out_dtype=tl.float64), 0.0)
     product = tl.dot(solved, tl.load(spare), out_dtype=tl.float64)
-    product = tl.dot(part, chunk, product, out_dtype=tl.float64)
+    product = tl.dot(coefficients, chunk, product, out_dtype=tl.float64)
     error = tl.max(tl.max(tl.where(there, tl.abs(product - z), 0.0), 1), 0)
     largest = tl.max(tl.max(tl.abs(z), 1), 0)
     tl.store(failed, 1, mask=(error <= eps * largest) == 0)
@@ -252,11 +254,11 @@ def _write_gram(values, blocks, stride, count, value, gram, D: tl.constexpr, B: 
         rows = tl.zeros((B, D), tl.float64)
         for start in range(0, count, B):
             seen = (start + b < count)[:, None]
-            place = values + (start + b)[:, None] * stride
-            whole = tl.load(place + d[None, :], mask=seen & (d < value)[None, :], other=0.0).to(tl.float64)
+            pointers = values + (start + b)[:, None] * stride
+            rows_of_keys = tl.load(pointers + d[None, :], mask=seen & (d < value)[None, :], other=0.0).to(tl.float64)
             inside = seen & (i * B + b < value)[None, :]
-            part = tl.load(place + i * B + b[None, :], mask=inside, other=0.0).to(tl.float64)
-            rows = tl.dot(tl.trans(part), whole, rows, out_dtype=tl.float64)
+            columns = tl.load(pointers + i * B + b[None, :], mask=inside, other=0.0).to(tl.float64)
+            rows = tl.dot(tl.trans(columns), rows_of_keys, rows, out_dtype=tl.float64)
         size += rows * rows
         rows = tl.where((d[None, :] - i * B == b[:, None]) & (d >= value)[None, :], 1.0, rows)
         tl.store(gram + i * B * D + b[:, None] * D + d[None, :], rows)

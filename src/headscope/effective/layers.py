@@ -67,9 +67,9 @@ def compute_layers(trace: Trace, keys: Keys) -> Iterator[EffectiveLayer]:
     """
     assert trace.values is not None, "hs.view checks what the trace holds"
     contexts = trace.context if trace.context is not None else [None] * len(trace.layers)
-    values = [part[:, :: trace.group] for part in trace.values]
-    parts = zip(trace.layers, trace.attention, values, trace.visible, contexts, strict=True)
-    for layers in _stack_layers([_Layer(*part) for part in parts]):
+    values = [layer_values[:, :: trace.group] for layer_values in trace.values]
+    layer_fields = zip(trace.layers, trace.attention, values, trace.visible, contexts, strict=True)
+    for layers in _stack_layers([_Layer(*fields) for fields in layer_fields]):
         try:
             yield from _compute(layers, keys)
         except InputError as error:
@@ -113,7 +113,7 @@ def compute_layer(heads: LayerHeads, keys: Keys) -> Float[Tensor, "batch head qu
     values = at_least_float32(heads.values[:, :: heads.group]).contiguous()
     layer = _Layer(heads.layer, at_least_float32(heads.attention), values, heads.visible, None)
     (effective,) = _compute([layer], keys)
-    return effective.part
+    return effective.maps
 
 
 def _compute(layers: Sequence[_Layer], keys: Keys) -> Iterator[EffectiveLayer]:
@@ -160,8 +160,8 @@ def _find_bases(layers: Sequence[_Layer], structure: Visibility, *, padded: bool
     assert shared is not None
     if padded:
         shared, counts = torch.ones_like(shared), torch.full_like(counts, shared.shape[-1])
-    heads, whole = layers[0].values.shape[1], bool((counts == shared.shape[-1]).all())
-    keys = shared[:1].expand(heads * len(shared), -1) if whole else shared.repeat_interleave(heads, 0)
+    heads, all_visible = layers[0].values.shape[1], bool((counts == shared.shape[-1]).all())
+    keys = shared[:1].expand(heads * len(shared), -1) if all_visible else shared.repeat_interleave(heads, 0)
     return column_bases(_stack_values(layers).flatten(1, 2), keys, counts.repeat_interleave(heads))
 
 
@@ -173,8 +173,8 @@ def _apply_basis(layer: _Layer, basis: Basis, count: Tensor, left: Tensor | None
     if basis.right is None:
         ones = torch.ones(count.shape, device=count.device)
         return EffectiveLayer(at_least_float32(layer.attention), describe(count, count, lambda: 0 * ones, lambda: ones))
-    part, rank = _project_heads(layer, basis, left), _repeat(basis.rank.view(len(count), -1), count.shape[1])
-    return _describe_factored(layer, part, rank, count, part.left)  # ‖B·Qᵀ‖ = ‖B‖: Q is orthonormal
+    factored, rank = _project_heads(layer, basis, left), _repeat(basis.rank.view(len(count), -1), count.shape[1])
+    return _describe_factored(layer, factored, rank, count, factored.left)  # ‖B·Qᵀ‖ = ‖B‖: Q is orthonormal
 
 
 def _project_heads(layer: _Layer, basis: Basis, left: Tensor | None = None) -> Factored:
@@ -222,25 +222,25 @@ def _dense_share(effective: Tensor, attention: Tensor) -> Tensor:
 def _compute_as_published(layer: _Layer, shared: Tensor) -> EffectiveLayer:
     """Use one rank for the whole batch, an absolute cutoff, and padding among the keys; then remove its columns."""
     basis = find_published_basis(at_least_float32(layer.values).flatten(0, 1))
-    part = _project_heads(layer, basis)
-    part = Factored(part.left, part.right * shared[:, None, :, None])
+    factored = _project_heads(layer, basis)
+    factored = Factored(factored.left, factored.right * shared[:, None, :, None])
     rank = _repeat(basis.rank.view(len(shared), -1), layer.attention.shape[1])
-    return _describe_factored(layer, part, rank, torch.full_like(rank, layer.attention.shape[-1]), None)
+    return _describe_factored(layer, factored, rank, torch.full_like(rank, layer.attention.shape[-1]), None)
 
 
 def _describe_factored(
-    layer: _Layer, part: Factored, rank: Tensor, count: Tensor, norm_of: Tensor | None
+    layer: _Layer, factored: Factored, rank: Tensor, count: Tensor, norm_of: Tensor | None
 ) -> EffectiveLayer:
     """Add diagnostics to factors; `norm_of` is a tensor of the norm of the maps, or None for the maps themselves."""
 
     def share() -> Tensor:
-        return effective_share(part.weights if norm_of is None else norm_of, layer.attention, count, rank)
+        return effective_share(factored.weights if norm_of is None else norm_of, layer.attention, count, rank)
 
     def residual() -> Tensor:
         values = at_least_float32(_repeat(layer.values, layer.attention.shape[1]))
-        known = layer.context is not None and layer.context.dtype == values.dtype
-        target = layer.context if known else at_least_float32(layer.attention) @ values
+        has_context = layer.context is not None and layer.context.dtype == values.dtype
+        target = layer.context if has_context else at_least_float32(layer.attention) @ values
         assert target is not None
-        return factored_residual(part.left, part.right, values, target)
+        return factored_residual(factored.left, factored.right, values, target)
 
-    return EffectiveLayer(part, describe(count, rank, residual, share))
+    return EffectiveLayer(factored, describe(count, rank, residual, share))

@@ -26,8 +26,8 @@ def replace_values(trace: Trace, values: Values) -> Trace:
     assert trace.values is not None, "hs.view checks what the trace holds"
     draw = _draw_rows if values == "random" else _permute_rows
     layers = []
-    for label, known in zip(trace.layers, trace.values, strict=True):
-        layer = at_least_float32(known).clone()
+    for label, original in zip(trace.layers, trace.values, strict=True):
+        layer = at_least_float32(original).clone()
         for row, (real, code) in enumerate(_describe_inputs(trace)):
             for index, head in enumerate(trace.heads):
                 layer[row, index] = draw(layer[row, index], real, np.random.default_rng([label, head, code]))
@@ -44,9 +44,9 @@ def _describe_inputs(trace: Trace) -> Iterator[tuple[Tensor, int]]:
 def _draw_rows(values: Tensor, real: Tensor, random: np.random.Generator) -> Tensor:
     """Draw all rows, those of real keys first: padding does not change them."""
     order = torch.cat([real.nonzero()[:, 0], (~real).nonzero()[:, 0]])
-    drawn = torch.empty(values.shape, dtype=values.dtype)
-    drawn[order] = torch.from_numpy(random.standard_normal(values.shape)).to(values.dtype)
-    return drawn.to(values.device)
+    draws = torch.empty(values.shape, dtype=values.dtype)
+    draws[order] = torch.from_numpy(random.standard_normal(values.shape)).to(values.dtype)
+    return draws.to(values.device)
 
 
 def _permute_rows(values: Tensor, real: Tensor, random: np.random.Generator) -> Tensor:

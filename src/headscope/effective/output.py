@@ -39,10 +39,10 @@ def compute_output(heads: LayerHeads, keys: Keys) -> Context:
             output = _project_rows(heads.attention, values)
     if output is not None:
         return output
-    part = compute_layer(heads, keys)
-    if isinstance(part, Factored):
-        return part.left @ (part.right.mT @ at_least_float32(heads.values))
-    return _multiply(part, at_least_float32(values))
+    weights = compute_layer(heads, keys)
+    if isinstance(weights, Factored):
+        return weights.left @ (weights.right.mT @ at_least_float32(heads.values))
+    return _multiply(weights, at_least_float32(values))
 
 
 def _shared_keys(structure: Visibility, keys: Keys) -> tuple[Bool[Tensor, "batch key"] | None, int]:

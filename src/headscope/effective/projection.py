@@ -80,8 +80,8 @@ def project(
 
 def project_left(attention: Tensor, inverse: Tensor | None, right: Tensor, context: Tensor | None) -> Tensor:
     """Return A·Q, on a CPU from A·V where that loses no precision; on a GPU it would gain nothing."""
-    known = context is not None and not context.is_cuda and context.dtype == attention.dtype == right.dtype
-    if inverse is not None and context is not None and known:
+    reuses_context = context is not None and not context.is_cuda and context.dtype == attention.dtype == right.dtype
+    if inverse is not None and context is not None and reuses_context:
         return context @ inverse
     return attention.to(right.dtype) @ right
 
@@ -106,11 +106,11 @@ def column_bases(
         return _short_bases(visible, keys, counts)
     short = counts <= values.shape[-1]
     few, more = (mask.nonzero()[:, 0].to(values.device) for mask in (short, ~short))
-    parts = (
+    pairs = (
         _short_bases(visible[:, few], keys[few], counts[short]),
         _tall_bases(visible[:, more], keys[more], counts[~short]),
     )
-    return [_merge(one, few, other, more, keys) for one, other in zip(*parts, strict=True)]
+    return [_merge(one, few, other, more, keys) for one, other in zip(*pairs, strict=True)]
 
 
 def _merge(short: Basis, few: Tensor, tall: Basis, more: Tensor, keys: Tensor) -> Basis:
@@ -155,10 +155,14 @@ def prove_bases(
     if right is None and max(worst) <= well and float(norm.amax()) < torch.finfo(torch.float32).max:
         thin = inverse.mT.float()
         rights = values.float() @ thin
-        return [Basis(right, rank, part) for right, part in zip(rights, thin, strict=True)], inverse, condition
+        return (
+            [Basis(right, rank, thin_inverse) for right, thin_inverse in zip(rights, thin, strict=True)],
+            inverse,
+            condition,
+        )
     right = wide @ inverse.mT if right is None else right
     right = right if max(worst) <= NEARLY_ORTHONORMAL else orthonormalize(right)
-    return [Basis(part, rank) for part in right.float()], inverse, condition
+    return [Basis(basis, rank) for basis in right.float()], inverse, condition
 
 
 def _short_bases(values: Tensor, keys: Tensor, counts: Tensor) -> list[Basis]:
@@ -166,8 +170,8 @@ def _short_bases(values: Tensor, keys: Tensor, counts: Tensor) -> list[Basis]:
     count = counts.to(values.device, non_blocking=True)
     proved = _proves_independent(values, keys, rank_tolerance(count, values.shape[-1]))
     bases = []
-    for layer, every in enumerate(proved.all(-1).tolist()):
-        if every:
+    for layer, all_proved in enumerate(proved.all(-1).tolist()):
+        if all_proved:
             bases.append(Basis(None, count))
         else:
             identity = Basis(identity_columns(keys, values.shape[-1], values.dtype), count)

@@ -224,10 +224,10 @@ def check_max_length(model: Model, examples: Sequence[Example], max_length: int 
     special = model.tokenizer.num_special_tokens_to_add(pair=pairs)
     least = special + (2 if two else 1)
     if max_length < least:
-        kind = "pair" if pairs else "text"
+        input_form = "pair" if pairs else "text"
         raise InputError(
             f"max_length={max_length} leaves no room for the texts: the tokenizer adds "
-            f"{count_noun(special, 'special token')} to each {kind}. Give at least {least}."
+            f"{count_noun(special, 'special token')} to each {input_form}. Give at least {least}."
         )
     positions, rotary = _count_positions(model), hasattr(model.network.config, "rope_parameters")
     if positions is not None and max_length > positions and not rotary:  # rotary positions have no end
@@ -301,11 +301,12 @@ def _check_towers(model: Model) -> None:
 
 def _check_decoder(model: Model) -> None:
     """Raise InputError for an encoder-decoder classifier, whose decoder reads the whole text again."""
-    kind = type(model.network).__name__
-    if model.network.config.is_encoder_decoder and kind.endswith("ForSequenceClassification"):
+    class_name = type(model.network).__name__
+    if model.network.config.is_encoder_decoder and class_name.endswith("ForSequenceClassification"):
         raise InputError(
-            f"{kind} reads each text in its encoder and again in its decoder, but headscope gives its decoder a second "
-            "text. Load the model without this head, or give a tokenised batch with decoder_input_ids to hs.capture."
+            f"{class_name} reads each text in its encoder and again in its decoder, but headscope gives its decoder a "
+            "second text. Load the model without this head, or give a tokenised batch with decoder_input_ids to "
+            "hs.capture."
         )
 
 

@@ -156,10 +156,10 @@ def make_request(
     layers: Any = None,
     heads: Any = None,
     keep: Sequence[str] = (),
-    known: frozenset[str] = CAPTURABLE,
+    available: frozenset[str] = CAPTURABLE,
     target: Any = None,
 ) -> Request:
-    """Check the options of a capture and fill in the defaults; `known` is what can be kept."""
+    """Check the options of a capture and fill in the defaults; `available` is what can be kept."""
     check_model(model)
     names = frozenset([keep] if isinstance(keep, str) else keep)
     if target is not None:
@@ -169,14 +169,14 @@ def make_request(
             "The gradient is kept where a target is given, not with keep: hs.capture(model, text, target='predicted'). "
             "hs.by_layer and hs.generate have none, because a gradient is known only after the last layer."
         )
-    if unknown := names - known:
-        raise InputError(f"Cannot keep {', '.join(sorted(unknown))}. What can be kept: {', '.join(sorted(known))}.")
+    if unknown := names - available:
+        raise InputError(f"Cannot keep {', '.join(sorted(unknown))}. What can be kept: {', '.join(sorted(available))}.")
     if not names:
-        names = known - {"pads"} - (set() if model.family.projection else {"output"})
+        names = available - {"pads"} - (set() if model.family.projection else {"output"})
     if "pads" in names:
         names |= {"values"}
-    chosen = None if target is None else parse_target(target)
-    return Request(site or find_sites(model).main, layers, heads, names | {"attention"}, chosen)
+    parsed = None if target is None else parse_target(target)
+    return Request(site or find_sites(model).main, layers, heads, names | {"attention"}, parsed)
 
 
 def capture_batch(model: Model, inputs: Inputs, request: Request) -> Trace:
@@ -239,8 +239,8 @@ def _drop_attentions(output: Any) -> Any:
     """Return a model's output without attention: the trace holds it, and would keep layers that were not asked for."""
     if not isinstance(output, Mapping) or not ATTENTIONS & output.keys():
         return output
-    kind: Any = type(output)
-    return kind(**{name: part for name, part in output.items() if name not in ATTENTIONS})
+    output_class: Any = type(output)
+    return output_class(**{name: value for name, value in output.items() if name not in ATTENTIONS})
 
 
 @contextmanager

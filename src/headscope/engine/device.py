@@ -28,8 +28,8 @@ def check_device(device: Any) -> None:
             f"device='{device}' is asked for, but this installation of torch finds no GPU. Leave it out, or give 'cpu'."
         )
     if parsed.type == "cuda" and (parsed.index or 0) >= (count := torch.cuda.device_count()):
-        known = "'cuda:0'" if count == 1 else f"'cuda:0' to 'cuda:{count - 1}'"
-        raise LoadError(f"device='{device}' is asked for, but the GPUs here are {known}. Give one of these.")
+        available = "'cuda:0'" if count == 1 else f"'cuda:0' to 'cuda:{count - 1}'"
+        raise LoadError(f"device='{device}' is asked for, but the GPUs here are {available}. Give one of these.")
     if parsed.type == "meta" or not _can_allocate(parsed):
         raise LoadError(f"device='{device}' is asked for, but no model can run there. Leave it out, or give 'cpu'.")
 

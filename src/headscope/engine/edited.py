@@ -99,20 +99,20 @@ def _running(model: Model, edits: Sequence[Edit]) -> Iterator[Model]:
 
 def find_attention_modules(model: Model) -> dict[int, str]:
     """The names of the modules that compute attention, by identity."""
-    network, kind = model.network, model.network.config.model_type
+    network, model_type = model.network, model.network.config.model_type
     hooks = _editable_hooks(model)
     if hooks is not None:
         hooked = hooked_modules(network, hooks)
         if any(map(find_editors, hooked.values())):
             raise InputError(
-                f"A model of type '{kind}' cannot be edited within hs.edited again. Give all edits to one call: "
+                f"A model of type '{model_type}' cannot be edited within hs.edited again. Give all edits to one call: "
                 "hs.edited(model, first, second)."
             )
         modules = {id(module): name for name, module in hooked.items()}
     else:
         modules = {id(module): name for name, module in network.named_modules() if calls_interface(module)}
     if not modules:
-        raise _bypassed(kind)
+        raise _bypassed(model_type)
     if getattr(network, "is_gradient_checkpointing", False):
         raise InputError(
             "With gradient checkpointing, layers run again in the backward pass, where nothing says which layer it is. "
@@ -135,8 +135,8 @@ def _number_layers(network: Any, find_site: Callable[[str], str], modules: Mappi
         for attribute, value in vars(config).items()
         if attribute.endswith(("layer", "layers", "depth")) and isinstance(value, int)
     }
-    known = (site_names for site_names in names.values() if len(site_names) in counts)
-    return {name: layer for site_names in known for layer, name in enumerate(site_names)}
+    numbered = (site_names for site_names in names.values() if len(site_names) in counts)
+    return {name: layer for site_names in numbered for layer, name in enumerate(site_names)}
 
 
 def _editable_hooks(model: Model) -> Hooks | None:
@@ -145,10 +145,10 @@ def _editable_hooks(model: Model) -> Hooks | None:
     return hooks if hooks is not None and hooks.editable else None
 
 
-def _bypassed(kind: str) -> CaptureError:
+def _bypassed(model_type: str) -> CaptureError:
     return CaptureError(
-        f"Models of type '{kind}' compute attention without the library's attention interface, so their heads cannot "
-        "be edited. Kinds that go through it can, such as bert, gpt2, llama or t5."
+        f"Models of type '{model_type}' compute attention without the library's attention interface, so their heads "
+        "cannot be edited. Kinds that go through it can, such as bert, gpt2, llama or t5."
     )
 
 
@@ -179,7 +179,7 @@ class _Editor:
     find_site: Callable[[str], str]  # from a module's name
     edits: Sequence[Edit]
     names: dict[int, str]  # attention modules, by identity
-    numbers: dict[str, int]  # layers of attention modules that have one each, by name
+    layer_numbers: dict[str, int]  # layers of attention modules that have one each, by name
     inside: dict[int, set[int]] = field(default_factory=dict)  # the modules inside each module with hooks
     whole_sites: dict[int, set[str]] = field(default_factory=dict)  # where a module with hooks runs all layers
     current: _Pass = field(default_factory=_Pass)
@@ -208,7 +208,7 @@ class _Editor:
         current.began = False
         if current.running and site in self.whole_sites[id(current.running[0])]:
             return current.calls[site] - 1
-        if name not in self.numbers:
+        if name not in self.layer_numbers:
             count = sum(self.find_site(other) == site for other in self.names.values())
             raise InputError(
                 f"{name} was called from outside its network, where nothing says which of the layers of '{site}' it "
@@ -216,7 +216,7 @@ class _Editor:
                 "one call, of the network or of its encoder or decoder."
             )
         self._check_mask(call)
-        return self.numbers[name]
+        return self.layer_numbers[name]
 
     def _check_mask(self, call: AttentionCall) -> None:
         """Raise InputError for the mask of a layer that is called alone, if eager attention would read it otherwise."""
@@ -252,7 +252,7 @@ class _Editor:
         parents = {name[:end] for name in self.names.values() for end, letter in enumerate(name) if letter == "."}
         for name in {"", *parents, *self.names.values()}:  # lambdas, so that copying the network does not copy us
             module = self.network.get_submodule(name)
-            self.inside[id(module)] = {id(part) for part in module.modules()} - {id(module)}
+            self.inside[id(module)] = {id(submodule) for submodule in module.modules()} - {id(module)}
             self.whole_sites[id(module)] = self._find_whole_sites(name, module)
             yield module.register_forward_pre_hook(lambda module, _: self._begin(module))
             yield module.register_forward_hook(
@@ -263,7 +263,7 @@ class _Editor:
     def _find_whole_sites(self, name: str, module: Any) -> set[str]:
         """Return the sites whose layers a call of the module runs, all of them; a numbered module is one layer."""
         sites = set(map(self.find_site, self.names.values()))
-        if any(part.isdigit() for part in name.split(".")):
+        if any(segment.isdigit() for segment in name.split(".")):
             return set()
         outside = self.names.keys() - set(map(id, module.modules()))
         return sites - {self.find_site(self.names[other]) for other in outside}

@@ -78,18 +78,18 @@ def fingerprint_tokenizer(tokenizer: Any) -> str | None:
     """Return a hash of a tokenizer's vocabulary, rules and special tokens; None without a tokenizer."""
     if tokenizer is None:
         return None
-    parts = [_to_json(getattr(tokenizer, "special_tokens_map", {}))]
+    facts = [_to_json(getattr(tokenizer, "special_tokens_map", {}))]
     if (backend := getattr(tokenizer, "backend_tokenizer", None)) is not None:
         rules = json.loads(backend.to_str())
-        parts.append(_to_json({name: value for name, value in rules.items() if name not in UNCOMPARED_TOKENIZER}))
-        return fingerprint(parts)
+        facts.append(_to_json({name: value for name, value in rules.items() if name not in UNCOMPARED_TOKENIZER}))
+        return fingerprint(facts)
     options = getattr(tokenizer, "init_kwargs", {})
-    parts += [type(tokenizer).__name__, _to_json({name: options[name] for name in options if options[name] is True})]
+    facts += [type(tokenizer).__name__, _to_json({name: options[name] for name in options if options[name] is True})]
     if hasattr(tokenizer, "get_vocab"):
-        parts.append(_to_json(tokenizer.get_vocab()))
+        facts.append(_to_json(tokenizer.get_vocab()))
     if hasattr(tokenizer, "sp_model"):
-        parts.append(tokenizer.sp_model.serialized_model_proto().hex())
-    return fingerprint(parts)
+        facts.append(tokenizer.sp_model.serialized_model_proto().hex())
+    return fingerprint(facts)
 
 
 def _compared_config(config: Mapping[str, Any]) -> dict[str, Any]:

@@ -45,4 +45,4 @@ def compute_gradients(readout: Readout, output: Any, recorder: Recorder) -> list
 
 def detach_output(output: Any) -> Any:
     """Return a model's output without the graph that gradients were computed with."""
-    return tree_map(lambda part: part.detach() if isinstance(part, Tensor) else part, output)
+    return tree_map(lambda value: value.detach() if isinstance(value, Tensor) else value, output)

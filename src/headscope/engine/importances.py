@@ -44,17 +44,17 @@ def importances(options: ImportancesOptions) -> Importances:
     """
     model = options.model
     check_model(model)
-    chosen, aim = importance_methods.make(options.method), parse_target(options.target)
+    method_object, aim = importance_methods.make(options.method), parse_target(options.target)
     _check_request(model, options.data, aim, options.batch_size)
     examples = read_texts(options.data)
     longest = check_max_length(model, examples, options.max_length)
     rows: dict[int, Row] = {}
     with torch.inference_mode(False), show_progress(len(examples), quiet=not options.progress) as advance:
         for indices, inputs in _make_batches(model, examples, options.batch_size, longest):
-            rows |= dict(zip(indices, _explain_batch(model, inputs, chosen, aim, longest), strict=True))
+            rows |= dict(zip(indices, _explain_batch(model, inputs, method_object, aim, longest), strict=True))
             advance(len(indices))
     source = CapturedModel(model, model.network.modules(), target=aim.spec)
-    result = _collect(examples, [rows[index] for index in range(len(examples))], chosen, aim.spec, source)
+    result = _collect(examples, [rows[index] for index in range(len(examples))], method_object, aim.spec, source)
     _warn_about_nan(result)
     return result
 
@@ -65,11 +65,11 @@ def _check_request(model: Model, data: Any, target: PredictionTarget, batch_size
             "target='loss' is the loss of a whole task, but importances explain one prediction. Give 'label' or "
             "'mask:word=WORD', or see the gradient of the loss: hs.capture(model, text, target='loss')."
         )
-    kind = type(model.network).__name__
-    if kind.endswith("ForMultipleChoice"):
+    class_name = type(model.network).__name__
+    if class_name.endswith("ForMultipleChoice"):
         raise InputError(
-            f"{kind} compares several choices, but importances explain what a model says of one text. What its heads "
-            "attend to shows hs.capture(model, text, choice); how much they matter, hs.head_importance."
+            f"{class_name} compares several choices, but importances explain what a model says of one text. What its "
+            "heads attend to shows hs.capture(model, text, choice); how much they matter, hs.head_importance."
         )
     if isinstance(data, Mapping) or model.network.main_input_name != "input_ids":
         raise InputError("Importances are of the tokens of texts. Give texts to a model that reads texts.")
@@ -98,9 +98,9 @@ def _make_batches(
     model: Model, examples: Sequence[Example], size: int, max_length: int | None
 ) -> Iterator[tuple[list[int], Inputs]]:
     """Yield batches of texts of similar length, longest first, with the index of each text."""
-    (whole,) = make_batches(model, examples, len(examples), max_length=max_length)  # warns of truncated texts once
-    assert whole.source is not None
-    lengths = whole.source.counts.tolist()
+    (all_inputs,) = make_batches(model, examples, len(examples), max_length=max_length)  # warns of truncated texts once
+    assert all_inputs.source is not None
+    lengths = all_inputs.source.counts.tolist()
     order = sorted(range(len(examples)), key=lambda index: (-lengths[index], index))
     for start in range(0, len(order), size):
         indices = order[start : start + size]

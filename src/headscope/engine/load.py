@@ -96,7 +96,9 @@ def default_folder() -> str:
 
 def find_family(model_type: str) -> Family:
     """Return the family of a `config.model_type`, or the common one, which knows attention and values only."""
-    family: type[Family] = next((kind for kind in families if model_type in kind.kinds), families.find("common"))
+    family: type[Family] = next(
+        (candidate for candidate in families if model_type in candidate.kinds), families.find("common")
+    )
     return family()
 
 
@@ -155,8 +157,8 @@ def _check_source(model: "str | os.PathLike[str]") -> str:
 def _check_dtype(dtype: Any) -> None:
     """Raise LoadError for a name that is no floating-point type of torch."""
     if isinstance(dtype, str) and dtype != "auto":
-        found = getattr(torch, dtype, None)
-        if not isinstance(found, torch.dtype) or not found.is_floating_point:
+        resolved = getattr(torch, dtype, None)
+        if not isinstance(resolved, torch.dtype) or not resolved.is_floating_point:
             raise LoadError(f"dtype={dtype!r} is not known. Give 'float32', 'bfloat16', 'float16' or 'float64'.")
 
 
@@ -214,10 +216,10 @@ def _lacks(source: str, files: Iterable[str]) -> bool:
     return Path(source).is_dir() and not any((Path(source) / file).is_file() for file in files)
 
 
-def _read_pretrained(kind: Any, source: str, what: str = "model", **options: Any) -> Any:
+def _read_pretrained(auto_class: Any, source: str, what: str = "model", **options: Any) -> Any:
     """Return kind.from_pretrained(source); whatever it raises becomes a LoadError that says what to do."""
     try:
-        return kind.from_pretrained(source, **options)
+        return auto_class.from_pretrained(source, **options)
     except Exception as error:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         if Path(source).is_dir():

@@ -52,9 +52,9 @@ class Model(HasCard):
         from headscope.engine.load import silence_transformers
 
         with silence_transformers(), raise_os_errors():
-            for part in (self.network, self.tokenizer, self.processor):
-                if part is not None:
-                    part.save_pretrained(folder)
+            for component in (self.network, self.tokenizer, self.processor):
+                if component is not None:
+                    component.save_pretrained(folder)
 
     @property
     def weights_hash(self) -> str:
@@ -86,9 +86,9 @@ def name_modules(network: Any) -> dict[Any, str]:
     def walk(module: Any, name: str) -> None:
         names[module] = name
         prefix = f"{name}." if name else ""
-        for part, child in module._modules.items():
+        for child_name, child in module._modules.items():
             if child is not None and child not in names:
-                walk(child, prefix + part)
+                walk(child, prefix + child_name)
 
     walk(network, "")
     return names

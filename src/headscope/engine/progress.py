@@ -33,12 +33,12 @@ def format_duration(seconds: float) -> str:
     >>> format_duration(3.2), format_duration(190.0), format_duration(7300.0)
     ('3 s', '3 min 10 s', '2 h 1 min')
     """
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3600} h {whole % 3600 // 60} min"
+    rounded = round(seconds)
+    if rounded < 60:
+        return f"{rounded} s"
+    if rounded < 3600:
+        return f"{rounded // 60} min {rounded % 60} s"
+    return f"{rounded // 3600} h {rounded % 3600 // 60} min"
 
 
 def print_status(text: object) -> None:

@@ -87,11 +87,11 @@ def find_readout(model: Model, inputs: Inputs, output: Any, target: PredictionTa
         zeros = torch.zeros(count, dtype=torch.long, device=model.device)
         return Readout(zeros, (target.spec,) * count, "identity", function=target.function)
     logits = getattr(output, "logits", None)
-    kind = type(model.network).__name__
+    class_name = type(model.network).__name__
     if not isinstance(logits, Tensor):
         raise InputError(
-            f"target={target.spec!r} asks for a prediction, but {kind} has no head that predicts one. Load a model "
-            "with a head, fine-tune this one (hs.finetune), or give a function of its output as target."
+            f"target={target.spec!r} asks for a prediction, but {class_name} has no head that predicts one. Load a "
+            "model with a head, fine-tune this one (hs.finetune), or give a function of its output as target."
         )
     if target.kind == "loss":
         zeros = torch.zeros(count, dtype=torch.long, device=model.device)
@@ -101,19 +101,19 @@ def find_readout(model: Model, inputs: Inputs, output: Any, target: PredictionTa
     if logits.ndim == 3 and model.network.get_output_embeddings() is not None:
         return _read_word(model, inputs, logits, target)
     raise InputError(
-        f"target={target.spec!r} needs one prediction for each text or word, but the logits of {kind} have shape "
+        f"target={target.spec!r} needs one prediction for each text or word, but the logits of {class_name} have shape "
         f"{list(logits.shape)}. Give a function of its output as target."
     )
 
 
 def _find_loss(model: Model, inputs: Inputs, logits: Tensor) -> Callable[[Any], Tensor]:
     """Return the function from an output of these inputs to the loss of each example."""
-    config, kind = model.network.config, type(model.network).__name__
+    config, class_name = model.network.config, type(model.network).__name__
     if _predicts_classes(model, logits, len(inputs.examples)):
         problem, classes = getattr(config, "problem_type", None), logits.shape[-1]
         if classes == 1:
-            numbers = find_numbers(inputs)
-            return lambda output: number_losses(output.logits, numbers)
+            gold = find_numbers(inputs)
+            return lambda output: number_losses(output.logits, gold)
         if problem in (None, "single_label_classification"):
             labels = find_labels(inputs, [str(config.id2label.get(index, index)) for index in range(classes)])
             return lambda output: class_losses(output.logits, labels)
@@ -122,7 +122,7 @@ def _find_loss(model: Model, inputs: Inputs, logits: Tensor) -> Callable[[Any], 
         targets = masked if masked is not None and predicts_masked(model) else next_token_labels(inputs)
         return lambda output: token_losses(output.logits, targets.to(output.logits.device))
     raise InputError(
-        f"target='loss' is known for classes, numbers, masked words and next words, but not for {kind}. Give a "
+        f"target='loss' is known for classes, numbers, masked words and next words, but not for {class_name}. Give a "
         "function of its output as target."
     )
 
@@ -175,7 +175,7 @@ def _read_number(inputs: Inputs, logits: Tensor, target: PredictionTarget) -> Re
 def _find_class(name: str, names: Sequence[str]) -> int:
     if name in names:
         return names.index(name)
-    lowered = [known.lower() for known in names]
+    lowered = [class_name.lower() for class_name in names]
     if lowered.count(name.lower()) == 1:
         return lowered.index(name.lower())
     if name.isdigit() and int(name) < len(names):
@@ -187,20 +187,20 @@ def _read_word(model: Model, inputs: Inputs, logits: Tensor, target: PredictionT
     """Return the readout of a language model: at its mask token, or after the last token."""
     network = model.network
     generates = bool(getattr(network, "can_generate", lambda: False)())
-    kind = ("next" if generates else "mask") if target.kind == "predicted" else target.kind
-    if kind not in ("mask", "next"):
+    position_kind = ("next" if generates else "mask") if target.kind == "predicted" else target.kind
+    if position_kind not in ("mask", "next"):
         raise InputError(
             f"target={target.spec!r} asks for a class, but {type(network).__name__} predicts words. Give "
             f"'{'next' if generates else 'mask'}:word=WORD' or 'predicted'."
         )
-    if (kind == "next") != generates:
+    if (position_kind == "next") != generates:
         reads = "continues texts" if generates else "predicts words at a mask token"
         other = "next" if generates else "mask"
         raise InputError(
             f"target={target.spec!r} does not fit {type(network).__name__}, which {reads}. Give '{other}' or "
             f"'{other}:word=WORD'."
         )
-    position = _find_masks(model, inputs) if kind == "mask" else _find_last(inputs)
+    position = _find_masks(model, inputs) if position_kind == "mask" else _find_last(inputs)
     position = position.to(logits.device)
     rows = logits[torch.arange(len(logits), device=logits.device), position]
     words = [_target_word(example, target) for example in inputs.examples]
@@ -218,8 +218,8 @@ def _target_word(example: Example, target: PredictionTarget) -> str | None:
     if target.column is None:
         return target.name
     if example.columns.get(target.column) in (None, ""):
-        known = f"It has: {join_words(example.columns)}." if example.columns else "It has no columns."
-        raise InputError(f"Example '{example.id}' has no word in a column '{target.column}'. {known}")
+        listed = f"It has: {join_words(example.columns)}." if example.columns else "It has no columns."
+        raise InputError(f"Example '{example.id}' has no word in a column '{target.column}'. {listed}")
     return str(example.columns[target.column])
 
 

@@ -67,10 +67,10 @@ class BatchScorer:
     def find_id(self, name: str, parameter: str = "replace") -> int:
         """Return the id of a special token; raise InputError if the tokenizer has none, or pads with it."""
         tokenizer = self.model.tokenizer
-        known = {other: getattr(tokenizer, f"{other}_token_id", None) for other in ("mask", "unk", "pad")}
-        token = known[name]
+        token_ids = {other: getattr(tokenizer, f"{other}_token_id", None) for other in ("mask", "unk", "pad")}
+        token = token_ids[name]
         if token is None:
-            usable = [f"'{other}'" for other in ("mask", "unk") if known[other] is not None]
+            usable = [f"'{other}'" for other in ("mask", "unk") if token_ids[other] is not None]
             other = f"Give {parameter}={join_words(usable, 'or')}" if usable else "Use 'input_gradient'"
             raise InputError(f"The tokenizer has no '{name}' token to replace words by. {other}.")
         if name != "pad" and token == self.model.network.config.get_text_config().pad_token_id:
@@ -83,13 +83,13 @@ class BatchScorer:
     def score(self, rows: Sequence[int], ids: Int[Tensor, "row token"]) -> Float[Tensor, " row"]:
         """Return the scores of examples with other ids."""
         budget = TOKENS_PER_PASS.get(ids.device.type, TOKENS_PER_PASS["cpu"])
-        size, parts = max(1, budget // ids.shape[1]), []
+        size, scores = max(1, budget // ids.shape[1]), []
         with torch.no_grad():
             for start in range(0, len(rows), size):
                 chunk = list(rows[start : start + size])
                 output = self.model.network(**self._select(chunk, ids[start : start + size]))
-                parts.append(self.readout.select(chunk).score(output))
-        return torch.cat(parts)
+                scores.append(self.readout.select(chunk).score(output))
+        return torch.cat(scores)
 
     def score_embeddings(self, row: int, embeddings: Float[Tensor, "copy token hidden"]) -> Float[Tensor, " copy"]:
         """Return the scores of copies of one example with other embeddings."""
@@ -112,7 +112,7 @@ class BatchScorer:
     def _run(self, rows: Sequence[int], embeddings: Tensor) -> tuple[Readout, Any]:
         readout = self.readout.select(rows)
         tensors = self._select(rows, self.ids[list(rows)])
-        tensors = {name: part.clone() if isinstance(part, Tensor) else part for name, part in tensors.items()}
+        tensors = {name: value.clone() if isinstance(value, Tensor) else value for name, value in tensors.items()}
         return readout, run_with_embeddings(self.model, tensors, Embedded(embeddings))
 
     def _select(self, rows: Sequence[int], ids: Tensor) -> dict[str, Any]:
@@ -120,8 +120,8 @@ class BatchScorer:
         count = len(self.inputs.examples)
         index = torch.tensor(rows, device=ids.device)
         tensors = {
-            name: part[index] if isinstance(part, Tensor) and part.ndim and len(part) == count else part
-            for name, part in self.inputs.tensors.items()
+            name: value[index] if isinstance(value, Tensor) and value.ndim and len(value) == count else value
+            for name, value in self.inputs.tensors.items()
         }
         return {**tensors, "input_ids": ids}
 

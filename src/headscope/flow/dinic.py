@@ -128,9 +128,9 @@ def _search_upwards(work: Work, source: int) -> int:
     for level in range(1, depth):
         count = 0
         for node in range(size):
-            found = distance[level, node] == level and _has_way_down(work, level, node)
-            distance[level, node] = level if found else -1
-            if found:
+            reached = distance[level, node] == level and _has_way_down(work, level, node)
+            distance[level, node] = level if reached else -1
+            if reached:
                 search.level[end], search.node[end] = level, node
                 end += 1
             elif network.from_source[level, source, node]:

@@ -160,6 +160,6 @@ def divide_by_receptive_field(
 
 def result_dtype(maps: Maps) -> torch.dtype:
     """Return float64 for maps in float64, and float32 for all others."""
-    part = maps.parts[0]
-    dtype = part.left.dtype if isinstance(part, Factored) else part.dtype
+    layer = maps.parts[0]
+    dtype = layer.left.dtype if isinstance(layer, Factored) else layer.dtype
     return torch.float64 if dtype == torch.float64 else torch.float32

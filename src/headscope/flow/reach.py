@@ -24,9 +24,9 @@ def find_reachable_nodes(layers: Array) -> Flags:
         reach[depth, node, node] = True
     for level in range(depth - 1, -1, -1):
         edges = layers[level] > SMALLEST_CAPACITY
-        every = edges.all()
+        complete = edges.all()
         for source in range(size):
-            if every:
+            if complete:
                 reach[level, source] = reach[level + 1, source].any()
                 continue
             for node in range(size):

@@ -33,8 +33,8 @@ def share_same_for_sources(flows: Float[np.ndarray, "query key"], visible: Bool[
     """
     largest = np.where(visible, flows, -np.inf).max(0)
     smallest = np.where(visible, flows, np.inf).min(0)
-    several = visible.sum(0) > 1
-    return _mean((largest - smallest <= SAME)[several])
+    shared = visible.sum(0) > 1
+    return _mean((largest - smallest <= SAME)[shared])
 
 
 def _mean(flags: Bool[np.ndarray, " case"]) -> float:

@@ -47,9 +47,9 @@ class IntegratedGradients(Importance):
             ways = attr.IntegratedGradients(lambda vectors, row=row: scorer.score_embeddings(row, vectors))
             start = baselines[row : row + 1]
             options = {"n_steps": self.steps, "internal_batch_size": copies}
-            parts, gap = ways.attribute(text[None], start, return_convergence_delta=True, **options)
+            attributions, gap = ways.attribute(text[None], start, return_convergence_delta=True, **options)
             columns = changed[row].cpu()
-            scores[row, columns] = parts[0].detach().double().sum(-1).cpu()[columns]
+            scores[row, columns] = attributions[0].detach().double().sum(-1).cpu()[columns]
             gaps[row] = float(gap.detach())
         return scores, {"gap": gaps}
 

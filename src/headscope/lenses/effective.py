@@ -45,5 +45,5 @@ class Effective(Lens):
     def __call__(self, trace: Trace) -> Maps:
         """The effective attention of every layer, in factored form where rows see the same keys."""
         layers = list(compute_layers(replace_values(trace, self.values), self.keys))
-        parts = [layer.part for layer in layers]
-        return make_maps(trace, parts, self, signed=True, diagnostics=stack_diagnostics(layers))
+        maps = [layer.maps for layer in layers]
+        return make_maps(trace, maps, self, signed=True, diagnostics=stack_diagnostics(layers))

@@ -72,11 +72,11 @@ class Flow(ThroughLayers):
         visible = find_reachable(maps.visible)
         layers = residual_graph(maps, residual=self.residual, signed=self.signed)
         flows, diagnostics = self._solve(maps, layers, visible)
-        parts = self._divide(maps, flows, visible)
+        weights = self._divide(maps, flows, visible)
         merged = self.heads == "mean"
-        whole = replace(
+        all_layers = replace(
             maps,
-            parts=parts,
+            parts=weights,
             lens=to_spec(self),
             signed=False,
             merged=merged,
@@ -85,7 +85,7 @@ class Flow(ThroughLayers):
             diagnostics=diagnostics,
             graph=Graph("capacities", layers) if merged else None,  # one head has other edges
         )
-        return whole if self.depth == "all" else whole.sel(layer=-1)
+        return all_layers if self.depth == "all" else all_layers.sel(layer=-1)
 
     def _solve(
         self, maps: Maps, layers: Sequence[Tensor], visible: Sequence[Tensor]
@@ -109,7 +109,7 @@ class Flow(ThroughLayers):
                     table[1, row, index, head] = share_same_for_sources(flow, seen)
         device = layers[0].device
         names = ("at_bound", "same_for_sources")
-        diagnostics = {name: torch.from_numpy(part).to(device) for name, part in zip(names, table, strict=True)}
+        diagnostics = {name: torch.from_numpy(column).to(device) for name, column in zip(names, table, strict=True)}
         return [flow.to(device) for flow in flows], diagnostics
 
     def _solve_example(self, merged: Array, heads: Sequence[Array]) -> dict[int, Array]:
@@ -121,15 +121,15 @@ class Flow(ThroughLayers):
 
     def _divide(self, maps: Maps, flows: Sequence[Tensor], visible: Sequence[Tensor]) -> list[Tensor]:
         """Return the flows as weights: as they are, by row, or by receptive field, in the precision of the maps."""
-        parts = list(flows)
+        weights = list(flows)
         if self.receptive_field:
             uniform = spread_uniformly(maps)
             layers = residual_graph(uniform, residual=self.residual)
-            pairs = zip(parts, self._solve(uniform, layers, visible)[0], strict=True)
-            parts = [divide_by_receptive_field(*pair, normalize=True) for pair in pairs]
+            pairs = zip(weights, self._solve(uniform, layers, visible)[0], strict=True)
+            weights = [divide_by_receptive_field(*pair, normalize=True) for pair in pairs]
         elif self.normalize:
-            parts = [flow / flow.sum(-1, keepdim=True).clamp(min=1e-300) for flow in parts]
-        return [part.to(result_dtype(maps)) for part in parts]
+            weights = [flow / flow.sum(-1, keepdim=True).clamp(min=1e-300) for flow in weights]
+        return [layer.to(result_dtype(maps)) for layer in weights]
 
 
 def _require_input(maps: Maps) -> None:

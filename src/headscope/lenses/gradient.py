@@ -28,7 +28,7 @@ class Gradient(Lens):
     def __call__(self, trace: Trace) -> Maps:
         """Return the gradients of every layer and head."""
         assert trace.gradient is not None
-        parts = list(trace.gradient)
+        gradients = list(trace.gradient)
         if self.times_attention:
-            parts = [gradient * attention for gradient, attention in zip(parts, trace.attention, strict=True)]
-        return make_maps(trace, parts, self, signed=True)
+            gradients = [gradient * attention for gradient, attention in zip(gradients, trace.attention, strict=True)]
+        return make_maps(trace, gradients, self, signed=True)

@@ -75,5 +75,5 @@ class Norm(Lens):
         dtype = torch.float64 if trace.attention[0].dtype == torch.float64 else torch.float32
         compute = summed_norms if self.merge else head_norms
         layers = zip(trace.attention, trace.values, trace.output, strict=True)
-        parts = [compute(*(tensor.to(dtype) for tensor in layer)) for layer in layers]
-        return make_maps(trace, parts, self, merged=self.merge)
+        norms = [compute(*(tensor.to(dtype) for tensor in layer)) for layer in layers]
+        return make_maps(trace, norms, self, merged=self.merge)

@@ -37,13 +37,13 @@ class Null(Lens):
 
     def __call__(self, trace: Trace) -> Maps:
         """What effective attention leaves over, layer by layer."""
-        parts: list[Tensor] = []
+        remainders: list[Tensor] = []
         tables: list[dict[str, Tensor]] = []
         for attention, layer in zip(trace.attention, compute_layers(trace, self.keys), strict=True):
             effective = layer.weights
             raw = attention.to(effective)
-            parts.append(raw - effective)
-            share = divide(frobenius_norm(parts[-1]), frobenius_norm(raw))
+            remainders.append(raw - effective)
+            share = divide(frobenius_norm(remainders[-1]), frobenius_norm(raw))
             tables.append({**layer.diagnostics, "share": share})
         diagnostics = {name: torch.stack([table[name] for table in tables], dim=1) for name in tables[0]}
-        return make_maps(trace, parts, self, signed=True, diagnostics=diagnostics)
+        return make_maps(trace, remainders, self, signed=True, diagnostics=diagnostics)

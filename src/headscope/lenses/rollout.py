@@ -42,14 +42,16 @@ class Rollout(ThroughLayers):
     def __call__(self, trace: Trace) -> Maps:
         """Return the rollout of every layer from `start` on."""
         maps = self._select_layers(view_inner(trace, self.inner))
-        graph, parts = self._roll_out(maps)
+        graph, layers = self._roll_out(maps)
         if self.receptive_field:
             _, uniform = self._roll_out(spread_uniformly(maps))
             normalize = self.signed != "signed"
-            parts = [divide_by_receptive_field(*pair, normalize=normalize) for pair in zip(parts, uniform, strict=True)]
+            layers = [
+                divide_by_receptive_field(*pair, normalize=normalize) for pair in zip(layers, uniform, strict=True)
+            ]
         return replace(
             maps,
-            parts=parts,
+            parts=layers,
             lens=to_spec(self),
             signed=maps.signed and self.signed == "signed",
             merged=self.heads == "mean",

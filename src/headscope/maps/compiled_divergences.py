@@ -23,8 +23,17 @@ Double = np.ndarray[Any, np.dtype[np.float64]]
 Flags = np.ndarray[Any, np.dtype[np.bool_]]
 
 P0, P1, P2, P3, P4, P5, P6, P7 = (
-    np.float32(part)
-    for part in (0.33333329, -0.25000297, 0.20001469, -0.16642248, 0.14202174, -0.12972239, 0.12712308, -0.08101559)
+    np.float32(coefficient)
+    for coefficient in (
+        0.33333329,
+        -0.25000297,
+        0.20001469,
+        -0.16642248,
+        0.14202174,
+        -0.12972239,
+        0.12712308,
+        -0.08101559,
+    )
 )
 LOG2, ZERO, HALF, ONE = np.float32(np.log(2)), np.float32(0), np.float32(0.5), np.float32(1)
 MANTISSA, EXPONENT = np.int32(0x7FFFFF), np.int32(23)  # bits of a float32
@@ -43,20 +52,20 @@ def compare_heads(
 
 def _compare_heads(shares: Float[Tensor, "head query key"], mean: bool) -> Float[Tensor, "head other"]:
     single = x_log_x(shares).sum(-1).double()  # Σ p·log p of every row; NaN where it has no weight
-    known = ~single.isnan()
-    mixed = torch.from_numpy(_sum_on_threads((shares / 2).contiguous().numpy(), known.numpy()))
-    weights = known.double()
+    valid = ~single.isnan()
+    mixed = torch.from_numpy(_sum_on_threads((shares / 2).contiguous().numpy(), valid.numpy()))
+    weights = valid.double()
     both = single.nan_to_num() @ weights.T  # head other: Σ p·log p of the rows that both heads have
     count = weights @ weights.T
     total = ((both + both.T) / 2 - mixed - mixed.triu(1).T).clamp_min_(0).fill_diagonal_(0)
     return total / count if mean else total.masked_fill(count == 0, torch.nan)
 
 
-def _sum_on_threads(halves: Single, known: Flags) -> Double:
+def _sum_on_threads(halves: Single, valid: Flags) -> Double:
     """Return Σ m·log m of each head with itself and those after it; the heads are dealt out to the threads of torch."""
     heads, threads = len(halves), torch.get_num_threads()
     sums = np.zeros((heads, heads))
-    deal = partial(_sum_mixtures, halves, known, sums)
+    deal = partial(_sum_mixtures, halves, valid, sums)
     if threads == 1:
         deal(0, 1)
         return sums
@@ -66,7 +75,7 @@ def _sum_on_threads(halves: Single, known: Flags) -> Double:
 
 
 @partial(compiled, fused=True)
-def _sum_mixtures(halves: Single, known: Flags, sums: Double, start: int, step: int) -> None:
+def _sum_mixtures(halves: Single, valid: Flags, sums: Double, start: int, step: int) -> None:
     """Write Σ m·log m of the heads start, start + step, … with those after them; m is the sum of two halves."""
     heads, rows, keys = halves.shape
     mixture, exponent = np.empty(keys, np.float32), np.empty(keys, np.float32)
@@ -78,7 +87,7 @@ def _sum_mixtures(halves: Single, known: Flags, sums: Double, start: int, step: 
                 for key in range(keys):
                     total[key] = ZERO
                 for row in range(block, min(block + ROWS, rows)):
-                    if known[head, row] and known[other, row]:
+                    if valid[head, row] and valid[other, row]:
                         first, second = halves[head, row], halves[other, row]
                         for key in range(keys):
                             mixture[key] = first[key] + second[key]

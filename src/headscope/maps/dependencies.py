@@ -45,9 +45,9 @@ def list_relations(train: Iterable[Example], test: Iterable[Example], min_count:
     >>> list_relations([tree], [tree], 2)
     {'all': 2, 's': 2}
     """
-    parts = [_count_relations(part) for part in (train, test)]
-    counts = parts[0] + parts[1]
-    shared = parts[0].keys() & parts[1].keys()
+    split_counts = [_count_relations(split) for split in (train, test)]
+    counts = split_counts[0] + split_counts[1]
+    shared = split_counts[0].keys() & split_counts[1].keys()
     frequent = {name: count for name, count in counts.most_common() if count >= min_count and name in shared}
     if not frequent:
         most = join_words((f"{name} ({count})" for name, count in counts.most_common(3)), limit=3)
@@ -58,11 +58,11 @@ def list_relations(train: Iterable[Example], test: Iterable[Example], min_count:
     return {ALL: counts.total(), **frequent}
 
 
-def check_counted(words: int, part: str) -> None:
+def check_counted(words: int, split: str) -> None:
     """Raise InputError if no word of the training or test documents could be counted."""
     if not words:
         raise InputError(
-            f"No word of the {part} documents was left with its head, and with that of the control task, when texts "
+            f"No word of the {split} documents was left with its head, and with that of the control task, when texts "
             "were truncated, so there is nothing to probe. Give shorter sentences, or a larger max_length."
         )
 
@@ -153,8 +153,8 @@ def align_trees(maps: Maps, relations: Sequence[str], tasks: Sequence[HeadsOf]) 
     heads = torch.full((len(tasks), *words.shape), -1)
     groups = torch.zeros(*words.shape, len(relations), dtype=torch.bool)
     index = {relation: column for column, relation in enumerate(relations)}
-    for row, (example, numbers) in enumerate(zip(maps.examples, words.tolist(), strict=True)):
-        positions = {number: position for position, number in enumerate(numbers) if number >= 0}
+    for row, (example, word_numbers) in enumerate(zip(maps.examples, words.tolist(), strict=True)):
+        positions = {number: position for position, number in enumerate(word_numbers) if number >= 0}
         answers = [task(example) for task in tasks]
         for number, position in positions.items():
             targets = [answer[number] for answer in answers]

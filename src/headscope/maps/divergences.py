@@ -27,7 +27,7 @@ def divergences(shares: Shares, *, mean: bool = False) -> Float[Tensor, "batch h
     _, heads, queries, keys = shares.shape
     cells = CELLS.get(shares.device.type, CELLS["cpu"])
     examples = max(1, cells // max(1, heads * queries * keys))
-    tables = [_compare_rows(part, max(1, cells // (heads * keys)), mean) for part in torch.split(shares, examples)]
+    tables = [_compare_rows(chunk, max(1, cells // (heads * keys)), mean) for chunk in torch.split(shares, examples)]
     upper = torch.cat(tables).triu()
     return upper + upper.triu(1).mT
 
@@ -44,7 +44,7 @@ def _compare_rows(shares: Shares, step: int, mean: bool) -> Float[Tensor, "batch
     """Return the divergence of each head from itself and those after it, `step` rows at a time."""
     batch, heads, queries, _ = shares.shape
     rows = shares.transpose(0, 1).flatten(1, 2)  # head row key
-    sums = torch.cat([_mixture_sums(part) for part in torch.split(rows, step, dim=1)], dim=-1)
+    sums = torch.cat([_mixture_sums(chunk) for chunk in torch.split(rows, step, dim=1)], dim=-1)
     single = sums.diagonal(dim1=0, dim2=1).mT  # head row: Σ p·log p; NaN where a row has no weight
     divergence = ((single[:, None] + single) / 2 - sums).clamp_min_(0).double()
     divergence = divergence.view(heads, heads, batch, queries).movedim(2, 0)

@@ -210,8 +210,9 @@ def _count_nan(nan: Tensor, heads: Sequence[int]) -> Array:
 
 
 def _describe_type(values: Any) -> str:
-    kinds = map(type, values.values()) if isinstance(values, Mapping) else [type(values)]
-    return f"a {next(kind.__name__ for kind in kinds if kind is not Tensor or not isinstance(values, Mapping))}"
+    if not isinstance(values, Mapping):
+        return f"a {type(values).__name__}"
+    return f"a {next(type(value).__name__ for value in values.values() if type(value) is not Tensor)}"
 
 
 def _summarize(name: str, leaf: Moments) -> dict[str, Array]:

@@ -152,12 +152,12 @@ def token_positions(tokens: Tokens) -> Int[Tensor, "batch token"]:
     return tokens.real.cumsum(-1) - 1
 
 
-def select_key(part: Weights | Factored, key: Int[Tensor, " batch"]) -> Float[Tensor, "batch head query"]:
+def select_key(layer: Weights | Factored, key: Int[Tensor, " batch"]) -> Float[Tensor, "batch head query"]:
     """Return the weights of every row on one key of each example; of a factored map, only this column is computed."""
-    if isinstance(part, Factored):
-        index = key[:, None, None, None].expand(-1, part.right.shape[1], 1, part.right.shape[-1])
-        return (part.left @ part.right.gather(2, index).mT)[..., 0]
-    return at_least_float32(part.gather(-1, key[:, None, None, None].expand(-1, *part.shape[1:3], 1))[..., 0])
+    if isinstance(layer, Factored):
+        index = key[:, None, None, None].expand(-1, layer.right.shape[1], 1, layer.right.shape[-1])
+        return (layer.left @ layer.right.gather(2, index).mT)[..., 0]
+    return at_least_float32(layer.gather(-1, key[:, None, None, None].expand(-1, *layer.shape[1:3], 1))[..., 0])
 
 
 def gather_rows(

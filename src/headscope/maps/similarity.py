@@ -29,8 +29,8 @@ def rank_correlation(
     chunks = 1 if left.is_cuda else max(1, len(left))  # on a CPU one example at a time, so that its ranks fit the cache
     heads = max(left.shape[1], right.shape[1])
     tables = (left.expand(-1, heads, -1, -1), right.expand(-1, heads, -1, -1), visible)
-    parts = zip(*(table.chunk(chunks) for table in tables), strict=True)
-    return torch.cat([_correlate_ranks(*part, same=right is left) for part in parts])
+    chunk_pairs = zip(*(table.chunk(chunks) for table in tables), strict=True)
+    return torch.cat([_correlate_ranks(*pair, same=right is left) for pair in chunk_pairs])
 
 
 def _correlate_ranks(left: Tensor, right: Tensor, visible: Tensor, *, same: bool) -> Tensor:

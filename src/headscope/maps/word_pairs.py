@@ -53,10 +53,10 @@ def mark_word_pairs(
     """
     width = words.shape[1]
     marks = torch.zeros(len(examples), len(names), width, width)
-    for row, (example, numbers) in enumerate(zip(examples, words.tolist(), strict=True)):
-        places = {number: position for position, number in enumerate(numbers) if number >= 0}
+    for row, (example, word_numbers) in enumerate(zip(examples, words.tolist(), strict=True)):
+        positions = {number: position for position, number in enumerate(word_numbers) if number >= 0}
         for first, second, relation in list_word_pairs(example):
-            if first in places and second in places:
+            if first in positions and second in positions:
                 for index, name in enumerate(names):
-                    marks[row, index, places[first], places[second]] += has_name(relation, name)
+                    marks[row, index, positions[first], positions[second]] += has_name(relation, name)
     return marks

@@ -45,7 +45,7 @@ def to_words(maps: Maps, query: str = "mean") -> Maps:
             masks[id(mask)] = merge_mask(mask, rows, columns)
     return replace(
         maps,
-        parts=[merge_layer(part, rows, columns) for part in maps.parts],
+        parts=[merge_layer(layer, rows, columns) for layer in maps.parts],
         queries=queries.words,
         keys=keys.words,
         visible=[masks[id(mask)] for mask in maps.visible],
@@ -54,17 +54,17 @@ def to_words(maps: Maps, query: str = "mean") -> Maps:
 
 
 def merge_layer(
-    part: Float[Tensor, "batch head query key"] | Factored,
+    layer: Float[Tensor, "batch head query key"] | Factored,
     rows: Float[Tensor, "batch word query"],
     columns: Bool[Tensor, "batch other key"],
 ) -> Float[Tensor, "batch head word other"] | Factored:
     """Average the rows and sum the columns of each word of one layer; a factored map stays factored."""
-    if not isinstance(part, Factored):
-        dtype = torch.promote_types(part.dtype, torch.float32)  # half precision is added in float32
-        merged = rows[:, None].to(dtype) @ part.to(dtype) @ columns[:, None].to(dtype).mT
-        return merged.to(part.dtype)
-    left, right = rows[:, None].to(part.left.dtype), columns[:, None].to(part.right.dtype)
-    return Factored(left @ part.left, right @ part.right)
+    if not isinstance(layer, Factored):
+        dtype = torch.promote_types(layer.dtype, torch.float32)  # half precision is added in float32
+        merged = rows[:, None].to(dtype) @ layer.to(dtype) @ columns[:, None].to(dtype).mT
+        return merged.to(layer.dtype)
+    left, right = rows[:, None].to(layer.left.dtype), columns[:, None].to(layer.right.dtype)
+    return Factored(left @ layer.left, right @ layer.right)
 
 
 def merge_mask(
@@ -111,11 +111,11 @@ def group_tokens(tokens: Tokens) -> WordGroups:
 
 def _word_indices(words: Sequence[int], real: Sequence[bool]) -> list[int]:
     """Return the index of each token's word among the words of its row, -1 for padding."""
-    known: dict[tuple[str, int], int] = {}
+    indices_by_word: dict[tuple[str, int], int] = {}
     indices = []
     for token, (word, is_real) in enumerate(zip(words, real, strict=True)):
         key = ("word", word) if word >= 0 else ("token", token)
-        indices.append(known.setdefault(key, len(known)) if is_real else -1)
+        indices.append(indices_by_word.setdefault(key, len(indices_by_word)) if is_real else -1)
     return indices
 
 

@@ -72,6 +72,6 @@ def mark_tokens(examples: Sequence[Example], tokens: Tokens) -> Bool[Tensor, "ba
                 f"Example '{example.id}' has no column 'marked', which lists the numbers of its marked words. Add it, "
                 "such as [0, 3] for the first and the fourth word."
             )
-        numbers = [int(number) for number in example.columns["marked"]]
-        rows.append(torch.isin(row, torch.tensor(numbers, dtype=row.dtype)) & (row >= 0))
+        word_numbers = [int(number) for number in example.columns["marked"]]
+        rows.append(torch.isin(row, torch.tensor(word_numbers, dtype=row.dtype)) & (row >= 0))
     return torch.stack(rows)

@@ -77,15 +77,17 @@ class Relations(PerExample):
             shape = (len(maps.examples), len(maps.layers), len(maps.heads), len(self.names), len(DIRECTIONS))
             missing = torch.full(shape, torch.nan, dtype=torch.float64, device=maps.visible[0].device)
             return {"relations": missing, "relations_baseline": missing, "relations_gain": missing}
-        rows, columns, numbers, marks = tables
-        is_word = (numbers >= 0)[:, :, None] & (numbers >= 0)[:, None]
+        rows, columns, word_numbers, marks = tables
+        is_word = (word_numbers >= 0)[:, :, None] & (word_numbers >= 0)[:, None]
         layers = []
         for weights, visible in iterate_layers(maps):
             merged = merge_layer(weights, rows, columns)
             assert isinstance(merged, Tensor)
             seen = merge_mask(visible, rows, columns) & is_word
-            parts = [average_pairs(*table, numbers, marks) for table in both_directions(merged.double(), seen)]
-            layers.append(torch.stack(parts, dim=-1))  # kind batch head name direction
+            directions = [
+                average_pairs(*table, word_numbers, marks) for table in both_directions(merged.double(), seen)
+            ]
+            layers.append(torch.stack(directions, dim=-1))  # kind batch head name direction
         weight, baseline = torch.stack(layers, dim=2)
         return {"relations": weight, "relations_baseline": baseline, "relations_gain": weight - baseline}
 
@@ -98,19 +100,22 @@ def both_directions(weights: WordMap, seen: WordMask) -> list[tuple[WordMap, Wor
 
 
 def average_pairs(
-    weights: WordMap, seen: WordMask, numbers: Int[Tensor, "batch word"], marks: Float[Tensor, "batch name word other"]
+    weights: WordMap,
+    seen: WordMask,
+    word_numbers: Int[Tensor, "batch word"],
+    marks: Float[Tensor, "batch name word other"],
 ) -> Float[Tensor, "kind batch head name"]:
     """Return the mean weight of the related pairs, and that of all pairs at the same distances."""
     weights, related = weights.masked_fill(~seen[:, None], 0.0), marks.double() * seen[:, None]
     count = related.sum((-2, -1))[:, None]  # batch 1 name
-    tables = weights, average_distances(weights, seen, numbers)
+    tables = weights, average_distances(weights, seen, word_numbers)
     return torch.stack([torch.einsum("bhij,bnij->bhn", table, related) / count for table in tables])
 
 
-def average_distances(weights: WordMap, seen: WordMask, numbers: Int[Tensor, "batch word"]) -> WordMap:
+def average_distances(weights: WordMap, seen: WordMask, word_numbers: Int[Tensor, "batch word"]) -> WordMap:
     """Return in every cell the mean weight of all cells with the same distance between their words, and 0 for none."""
     heads, width = weights.shape[1:3]
-    position = (numbers >= 0).cumsum(-1)
+    position = (word_numbers >= 0).cumsum(-1)
     distance = (position[:, None] - position[:, :, None] + width).flatten(1)  # batch cell, from 0
     bins = torch.zeros(len(weights), heads, 2 * width + 1, dtype=weights.dtype, device=weights.device)
     cells = distance[:, None].expand(-1, heads, -1)

@@ -23,8 +23,8 @@ def relative_distance(
 ) -> Float[Tensor, "batch head"]:
     """Return ‖M − A‖ / ‖A‖ of each head over the visible cells, Frobenius norms; NaN where A is 0."""
     squares = apply_in_blocks(_row_squares, raw, weights, visible).double().sum(-1)  # 2 batch head
-    change, whole = squares.unbind()
-    return (change / whole.masked_fill(whole == 0, torch.nan)).sqrt_()
+    change, total = squares.unbind()
+    return (change / total.masked_fill(total == 0, torch.nan)).sqrt_()
 
 
 @dataclass(frozen=True)

@@ -78,19 +78,19 @@ class Sink(PerExample):
             return {"sink": torch.full(shape, torch.nan, device=maps.visible[0].device)}
         raw = batch.maps["model", to_spec(lenses.make("raw"))]
         layers = []
-        for part, (weights, visible) in zip(maps.parts, iterate_layers(raw), strict=True):
+        for layer, (weights, visible) in zip(maps.parts, iterate_layers(raw), strict=True):
             key = find_sink(weights, visible)
-            layers.append(_by_kind(_mean_of_others(part, visible, key), kinds.gather(-1, key[:, None])))
+            layers.append(_by_kind(_mean_of_others(layer, visible, key), kinds.gather(-1, key[:, None])))
         return {"sink": torch.stack(layers, dim=1)}
 
 
 def _mean_of_others(
-    part: Weights | Factored, visible: Visible, key: Int[Tensor, " batch"]
+    layer: Weights | Factored, visible: Visible, key: Int[Tensor, " batch"]
 ) -> Float[Tensor, "batch head"]:
     """Return the mean weight on one key of each example, from the other tokens that see it."""
     other = torch.arange(visible.shape[1], device=key.device) != key[:, None]  # batch query
     seen = visible.gather(-1, key[:, None, None].expand(-1, visible.shape[1], 1))[..., 0]
-    return masked_mean(select_key(part, key), (seen & other)[:, None], dim=-1)
+    return masked_mean(select_key(layer, key), (seen & other)[:, None], dim=-1)
 
 
 def _by_kind(values: Float[Tensor, "batch head"], kind: Int[Tensor, "batch 1"]) -> Float[Tensor, "batch head kind"]:

@@ -19,8 +19,8 @@ def resample_counts(counts: Any, *, draws: int = DRAWS, seed: int = 0) -> np.nda
     """
     counts = np.asarray(counts)
     total = int(counts.sum())
-    drawn = np.random.default_rng(seed).multinomial(total, counts.ravel() / total, size=draws)
-    return drawn.reshape(draws, *counts.shape)
+    resampled = np.random.default_rng(seed).multinomial(total, counts.ravel() / total, size=draws)
+    return resampled.reshape(draws, *counts.shape)
 
 
 def bootstrap_means(

@@ -30,10 +30,10 @@ def bootstrap_crossed(
     weights = _draw_weights(random, sizes.pop(), draws)
     means = {}
     for name, table in tables.items():
-        known, rows = np.isfinite(table), _draw_weights(random, len(table), draws)
-        total = ((rows @ np.where(known, table, 0.0)) * weights).sum(-1)
+        finite, rows = np.isfinite(table), _draw_weights(random, len(table), draws)
+        total = ((rows @ np.where(finite, table, 0.0)) * weights).sum(-1)
         with np.errstate(invalid="ignore", divide="ignore"):
-            means[name] = total / ((rows @ known.astype(float)) * weights).sum(-1)
+            means[name] = total / ((rows @ finite.astype(float)) * weights).sum(-1)
     return means
 
 

@@ -55,8 +55,8 @@ def relative_margin(
     base, change, base_margin = np.asarray(base), np.asarray(change), np.asarray(base_margin)
     other_margin, change_margin = np.asarray(other_margin), np.asarray(change_margin)
     with np.errstate(invalid="ignore", divide="ignore"):
-        part = change / base
-        squares = (1 + part) * change_margin**2 + part * ((1 + part) * base_margin**2 - other_margin**2)
+        relative = change / base
+        squares = (1 + relative) * change_margin**2 + relative * ((1 + relative) * base_margin**2 - other_margin**2)
         margin = np.sqrt(np.maximum(squares, 0.0)) / np.abs(base)
     return np.where(np.abs(base) > base_margin, margin, np.nan)
 

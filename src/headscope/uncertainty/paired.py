@@ -40,7 +40,7 @@ def bootstrap_change(
 ) -> Array:
     """Return the change of a score over draws of examples, `draw …`; both runs are scored on the same draw."""
     before = before.reshape(len(before), *(1,) * (after.ndim - 2), -1)
-    first, moved = (bootstrap_sums(part, draws=draws, seed=seed) for part in (before, after - before))
+    first, moved = (bootstrap_sums(scores, draws=draws, seed=seed) for scores in (before, after - before))
     return np.asarray(from_sums(first + moved) - from_sums(first))  # exactly 0 where no example changed
 
 

@@ -50,8 +50,14 @@ def sample_maps(
 def make_pattern_map(maps: Maps, layer: int, head: int, **origin: str) -> PatternMap:
     """Return the map of one head over the real tokens of a single text; `origin` are other fields of its Source."""
     keys, real = maps.keys, maps.keys.real[0].cpu()
-    known: dict[str, Any] = {"part": "random", "lens": maps.lens, "tuned": "", "data": "", "text": maps.examples[0].id}
+    defaults: dict[str, Any] = {
+        "part": "random",
+        "lens": maps.lens,
+        "tuned": "",
+        "data": "",
+        "text": maps.examples[0].id,
+    }
     segments = tuple(max(0, int(segment)) for segment in keys.segment[0].cpu()[real])
-    source = Source(**{**known, **origin}, layer=layer, head=head, tokens=tuple(keys.text[0]), segments=segments)
+    source = Source(**{**defaults, **origin}, layer=layer, head=head, tokens=tuple(keys.text[0]), segments=segments)
     weights = maps.layer(layer)[0, maps.heads.index(head)].float().cpu()
     return PatternMap(source, weights[real][:, real].numpy())

@@ -58,11 +58,11 @@ def prune(model: Model, heads: str | Sequence[str]) -> Model:
 def prune_network(model: Model, names: Sequence[str]) -> list[str]:
     """Remove heads of a model's network in place, note them in its config, and return their names."""
     facts, heads = _find_facts(model), list_heads(model)
-    chosen = _select(HeadSelection.of(names), heads)
+    selected = _select(HeadSelection.of(names), heads)
     removed = []
     for site, layers in heads.items():
         for layer, (name, present) in enumerate(layers.items()):
-            gone = [head for head in chosen[site][layer] if head in present.heads]
+            gone = [head for head in selected[site][layer] if head in present.heads]
             if gone:
                 remove_heads(model, name, facts, gone)
                 removed += [name_head(site, layer, head, sites=len(heads)) for head in gone]
@@ -103,7 +103,7 @@ def _select(selection: HeadSelection, heads: Heads) -> dict[str, list[list[int]]
     """Return the chosen heads of each layer at each site; raise InputError for those that there are not."""
     selection.find_sites(list(heads))
     selection.check({site: [module.total for module in layers.values()] for site, layers in heads.items()})
-    chosen = {
+    selected = {
         site: [selection.select(site, layer, module.total) for layer, module in enumerate(layers.values())]
         for site, layers in heads.items()
     }
@@ -112,17 +112,17 @@ def _select(selection: HeadSelection, heads: Heads) -> dict[str, list[list[int]]
             modules = list(heads[site].values())
             if term.base.head is not None and term.base.head not in modules[term.base.layer or 0].heads:
                 raise InputError(f"'{term.text}' is pruned already.")
-    return chosen
+    return selected
 
 
 def _find_facts(model: Model) -> HeadWeights:
-    facts, kind = model.family.head_weights, model.network.config.model_type
-    if facts is None or (facts.kinds and kind not in facts.kinds):
-        known = sorted({kind for family in families for kind in prunable_kinds(family)})
+    facts, model_type = model.family.head_weights, model.network.config.model_type
+    if facts is None or (facts.kinds and model_type not in facts.kinds):
+        prunable_types = sorted({prunable for family in families for prunable in prunable_kinds(family)})
         raise InputError(
-            f"Heads of models of type '{kind}' cannot be removed: no family says where their weights are. They can be "
-            "switched off: hs.edited(model, 'zero_heads:heads=…'). Types whose heads can be removed: "
-            f"{join_words(known)}."
+            f"Heads of models of type '{model_type}' cannot be removed: no family says where their weights are. They "
+            "can be switched off: hs.edited(model, 'zero_heads:heads=…'). Types whose heads can be removed: "
+            f"{join_words(prunable_types)}."
         )
     return facts
 

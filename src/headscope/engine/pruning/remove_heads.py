@@ -43,8 +43,10 @@ def remove_heads(model: Model, name: str, facts: HeadWeights, heads: Sequence[in
         if shares and layer is not module.get_submodule(facts.projections[0]):
             _cut_shared(layer, before, after, size)
         else:
-            parts = _output_width(layer) // width
-            rows = [part * len(before.heads) + position for part in range(parts) for position in positions]
+            projections = _output_width(layer) // width
+            rows = [
+                projection * len(before.heads) + position for projection in range(projections) for position in positions
+            ]
             _cut(layer, _expand_rows(rows, size), inputs=False)
     _cut(output, _expand_rows(positions, size), inputs=True)
     for attribute in facts.counts:

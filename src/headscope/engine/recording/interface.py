@@ -259,9 +259,9 @@ def _mark(config: Any, name: str | None) -> str | None:
     return marked
 
 
-def _find_owner(kind: type) -> type:
+def _find_owner(config_class: type) -> type:
     """Return the class that defines the property `_attn_implementation` of a config."""
-    return next(base for base in kind.__mro__ if "_attn_implementation" in vars(base))
+    return next(base for base in config_class.__mro__ if "_attn_implementation" in vars(base))
 
 
 def _wrap_property(original: Any) -> property:
@@ -301,8 +301,8 @@ def _name_implementations(modules: Collection[Any], configs: Iterable[Any]) -> d
     Configs of such modules say a name of ours.
     """
     names = dict.fromkeys(map(id, configs), "eager")
-    kinds: set[Any] = {type(module) for module in modules}
-    if older := set(filter(_indexes_interface, kinds)):
+    module_classes: set[Any] = {type(module) for module in modules}
+    if older := set(filter(_indexes_interface, module_classes)):
         own = find_configs(module for module in modules if type(module) in older)
         names |= dict.fromkeys(map(id, own), _register())
     return names
@@ -354,28 +354,28 @@ def _attend(
         raise CaptureError(f"The eager attention function of {type(module).__name__} returned no weights to capture.")
     name = recorder.names[module] if recorder is not None else ""
     call = AttentionCall(name, weights, value, output.transpose(1, 2), attention_mask)
-    if (kept := find_kept_heads(module)) is not None:
-        call = restore_heads(call, kept, keeps_graph=recorder is not None and recorder.keeps_graph)
+    if (kept_heads := find_kept_heads(module)) is not None:
+        call = restore_heads(call, kept_heads, keeps_graph=recorder is not None and recorder.keeps_graph)
     context = product = call.context
     if recorder is not None:
         recorder.record(call)
     for editor in editors:
         edited = replace(call, name=editor.names[id(module)], context=context)
         context = editor.change(edited, None if context is product else product)
-    if kept is not None:
-        context = kept.select(context)
-    changed = kept is not None or bool(editors)
+    if kept_heads is not None:
+        context = kept_heads.select(context)
+    changed = kept_heads is not None or bool(editors)
     return (context.transpose(1, 2).contiguous() if changed else output), weights
 
 
 def _eager_function(module: Any) -> Any:
     """Return the eager attention function of the file that defines the module's forward."""
-    kind: Any = type(module)
-    functions = (variables.get("eager_attention_forward") for variables in _forward_globals(kind))
+    module_class: Any = type(module)
+    functions = (variables.get("eager_attention_forward") for variables in _forward_globals(module_class))
     function = next((function for function in functions if function is not None), None)
     if function is None:
         raise CaptureError(
-            f"{kind.__name__} calls the attention interface, but {inspect.getmodule(kind)} has no "
+            f"{module_class.__name__} calls the attention interface, but {inspect.getmodule(module_class)} has no "
             "eager_attention_forward to compute the weights with. Add a family file that says how to capture it."
         )
     return function
@@ -383,33 +383,33 @@ def _eager_function(module: Any) -> Any:
 
 def calls_interface(module: Any) -> bool:
     """Return True if the module's forward, or one that it inherits, looks up its attention function by name."""
-    kind: Any = type(module)
-    return _class_calls_interface(kind)
+    module_class: Any = type(module)
+    return _class_calls_interface(module_class)
 
 
 @cache
-def _indexes_interface(kind: Any) -> bool:
+def _indexes_interface(module_class: Any) -> bool:
     """Return True if a class's forward looks up its attention function without `get_interface`."""
-    return "get_interface" not in next(_names_of_lookups(kind), ("get_interface",))
+    return "get_interface" not in next(_names_of_lookups(module_class), ("get_interface",))
 
 
 @cache
-def _class_calls_interface(kind: Any) -> bool:
-    return any(_names_of_lookups(kind))
+def _class_calls_interface(module_class: Any) -> bool:
+    return any(_names_of_lookups(module_class))
 
 
-def _names_of_lookups(kind: Any) -> Iterator[tuple[str, ...]]:
+def _names_of_lookups(module_class: Any) -> Iterator[tuple[str, ...]]:
     """Yield the names that a class's forward, and those it inherits, use, if they look up attention functions."""
-    forwards = (inspect.unwrap(base.__dict__["forward"]) for base in kind.__mro__ if "forward" in vars(base))
+    forwards = (inspect.unwrap(base.__dict__["forward"]) for base in module_class.__mro__ if "forward" in vars(base))
     codes = (getattr(forward, "__code__", None) for forward in forwards)
     names = (code.co_names for code in codes if code is not None)
     return (forward_names for forward_names in names if "ALL_ATTENTION_FUNCTIONS" in forward_names)
 
 
 @cache
-def _forward_globals(kind: Any) -> list[dict[str, Any]]:
+def _forward_globals(module_class: Any) -> list[dict[str, Any]]:
     """Return the global variables that the forward of a class, and those it inherits, can see."""
-    forwards = (base.__dict__["forward"] for base in kind.__mro__ if "forward" in vars(base))
+    forwards = (base.__dict__["forward"] for base in module_class.__mro__ if "forward" in vars(base))
     return [getattr(inspect.unwrap(forward), "__globals__", {}) for forward in forwards]
 
 

@@ -128,8 +128,8 @@ def _select_and_mask(
             layer.masked_fill_(rows, 0)
         context = _fill_zeros(context, blind)
         values = values if keep_pads else _fill_zeros(values, [~keys[:, None, :, None]] * len(values))
-    parts = zip(calls, attention, values, context, strict=True)
-    return [replace(call, attention=a, values=v, context=c, mask=None) for call, a, v, c in parts], visible
+    tensors = zip(calls, attention, values, context, strict=True)
+    return [replace(call, attention=a, values=v, context=c, mask=None) for call, a, v, c in tensors], visible
 
 
 def _select_gradient(gradients: Sequence[Tensor], heads: Sequence[int], visible: Sequence[Visible]) -> list[Tensor]:

@@ -39,12 +39,12 @@ def _split_heads(
 ) -> Float[Tensor, "head value hidden"]:
     """Return the part of each head; that of a pruned head is zero."""
     attention = _follow(model.network, module.split("."))
-    kept = find_kept_heads(attention)
-    if kept is None:
+    kept_heads = find_kept_heads(attention)
+    if kept_heads is None:
         return matrix.reshape(head_count, -1, matrix.shape[-1])
     assert model.family.head_weights is not None
     size = getattr(attention, model.family.head_weights.size)
-    return kept.expand(matrix.reshape(1, len(kept.heads), size, matrix.shape[-1]))[0]
+    return kept_heads.expand(matrix.reshape(1, len(kept_heads.heads), size, matrix.shape[-1]))[0]
 
 
 def find_projection(model: Model, module: str) -> Any:
@@ -55,18 +55,20 @@ def find_projection(model: Model, module: str) -> Any:
             "family is one file; families/bert.py is the shortest example. Or capture with "
             "keep=('attention', 'values')."
         )
-    path = [part for part in module.split(".") if part != "_orig_mod"]  # torch.compile's wrapper has the same parts
-    for part in model.family.projection.split("/"):
-        path = path[:-1] if part == ".." else [*path, part]
+    path = [
+        segment for segment in module.split(".") if segment != "_orig_mod"
+    ]  # torch.compile's wrapper has the same parts
+    for step in model.family.projection.split("/"):
+        path = path[:-1] if step == ".." else [*path, step]
     return _follow(model.network, path)
 
 
 def _follow(network: Any, path: Sequence[str]) -> Any:
     """Return the module, or the bare parameter, at a path; faster than `get_submodule`, for every capture needs it."""
-    part = network
+    module = network
     for name in path:
-        part = part._modules[name] if name in part._modules else getattr(part, name)
-    return part
+        module = module._modules[name] if name in module._modules else getattr(module, name)
+    return module
 
 
 def _input_by_output(layer: Any, weight: Tensor) -> Float[Tensor, "input output"]:

@@ -54,16 +54,16 @@ def repeat_value_heads(
     return values.repeat_interleave(groups, dim=1) if groups > 1 else values
 
 
-def restore_heads(call: AttentionCall, kept: KeptHeads, *, keeps_graph: bool) -> AttentionCall:
+def restore_heads(call: AttentionCall, kept_heads: KeptHeads, *, keeps_graph: bool) -> AttentionCall:
     """Return a call with the heads that a module had before some were pruned; those are zero.
 
     With `keeps_graph`, the context is computed again from the attention, so that its gradient can be asked for.
     """
-    attention = kept.expand(call.attention)
+    attention = kept_heads.expand(call.attention)
     attention = start_graph(attention) if keeps_graph else attention  # of a layer without heads
-    values = kept.expand(repeat_value_heads(call.values, call.attention.shape[1]))
-    context = attention @ values if keeps_graph else kept.expand(call.context)
-    return replace(call, attention=attention, values=values, context=context, missing=tuple(kept.missing))
+    values = kept_heads.expand(repeat_value_heads(call.values, call.attention.shape[1]))
+    context = attention @ values if keeps_graph else kept_heads.expand(call.context)
+    return replace(call, attention=attention, values=values, context=context, missing=tuple(kept_heads.missing))
 
 
 @dataclass
@@ -108,8 +108,8 @@ class Recorder:
         attention, context = _detach(call.attention), _detach(call.context)
         if call.missing:
             attention, context = (
-                part.index_fill(1, torch.tensor(call.missing, device=part.device), torch.nan)
-                for part in (attention, context)
+                tensor.index_fill(1, torch.tensor(call.missing, device=tensor.device), torch.nan)
+                for tensor in (attention, context)
             )
         values = _detach(repeat_value_heads(call.values, attention.shape[1]))
         group = attention.shape[1] // call.values.shape[1]

@@ -19,7 +19,7 @@ from headscope.engine.recording.interface import calls_interface
 CROSS = re.compile(r"cross|x_attn|encoder_att|enc(oder)?_?dec", re.IGNORECASE)
 """What the names of cross-attention modules contain, inside their layer."""
 
-Parts = tuple[str, ...]
+ModulePath = tuple[str, ...]
 """A module's name without numbers, in parts: the same for all layers of a site."""
 
 Sides = tuple[str | None, str | None]
@@ -30,7 +30,7 @@ Sides = tuple[str | None, str | None]
 class Sites:
     """The attention sites of a model."""
 
-    table: Mapping[Parts, str]
+    table: Mapping[ModulePath, str]
     sides: Mapping[str, Sides]  # of the sites that read the inputs
     main: str  # the site that is captured by default
     site_names: dict[str, str] = field(default_factory=dict)  # by module
@@ -38,8 +38,8 @@ class Sites:
     def find(self, module: str) -> str:
         """Return the site of an attention module."""
         if module not in self.site_names:
-            parts = _remove_numbers(module)
-            self.site_names[module] = self.table.get(parts) or ".".join(parts)
+            path = _remove_numbers(module)
+            self.site_names[module] = self.table.get(path) or ".".join(path)
         return self.site_names[module]
 
     def sides_of(self, site: str) -> Sides:
@@ -66,17 +66,17 @@ def find_sites(model: Model) -> Sites:
 def _search(model: Model) -> Sites:
     config = model.network.config
     hooked = model.family.hooks and model.family.hooks.module
-    modules: dict[Parts, str] = {}  # the first module of each site
+    modules: dict[ModulePath, str] = {}  # the first module of each site
     for module, name in name_modules(model.network).items():
         if type(module).__name__ == hooked or calls_interface(module):
             modules.setdefault(_remove_numbers(name), name)
-    cross = [parts for parts, name in modules.items() if CROSS.search(_split_layer(name)[1])]
-    own = [parts for parts in modules if parts not in cross]
+    cross = [path for path, name in modules.items() if CROSS.search(_split_layer(name)[1])]
+    own = [path for path in modules if path not in cross]
     table = _label_own(own, is_encoder_decoder=config.is_encoder_decoder) | _label_cross(cross)
-    for part, site in reversed(model.family.sites):
-        table |= {parts: site for parts in table if part in parts}
+    for segment, site in reversed(model.family.sites):
+        table |= {path: site for path in table if segment in path}
     main, reads_source = "encoder" if config.is_encoder_decoder else "self", True
-    readers = [parts for parts in own if table[parts] != "decoder"]
+    readers = [path for path in own if table[path] != "decoder"]
     if readers and main not in table.values():
         embeddings = find_word_embeddings(model.network)
         main, reads_source = table[_nearest(embeddings[0] if embeddings else "", readers)], embeddings is not None
@@ -84,13 +84,15 @@ def _search(model: Model) -> Sites:
     if config.is_encoder_decoder:
         sides |= {"decoder": ("target", "target"), "cross": ("target", "source")}
     else:
-        layers = {_split_layer(modules[parts])[0] for parts in own if table[parts] in sides}
-        sides |= {table[parts]: ("source", None) for parts in cross if _split_layer(modules[parts])[0] in layers}
+        layers = {_split_layer(modules[path])[0] for path in own if table[path] in sides}
+        sides |= {table[path]: ("source", None) for path in cross if _split_layer(modules[path])[0] in layers}
     return Sites(table, sides, main)
 
 
-def _remove_numbers(name: str) -> Parts:
-    return tuple(part for part in name.split(".") if not part.isdigit() and part != "_orig_mod")  # of torch.compile
+def _remove_numbers(name: str) -> ModulePath:
+    return tuple(
+        segment for segment in name.split(".") if not segment.isdigit() and segment != "_orig_mod"
+    )  # of torch.compile
 
 
 def _split_layer(name: str) -> tuple[str, str]:
@@ -104,43 +106,43 @@ def _split_layer(name: str) -> tuple[str, str]:
     return layer, name[len(layer) :].removeprefix(".")
 
 
-def _label_own(own: list[Parts], *, is_encoder_decoder: bool) -> dict[Parts, str]:
+def _label_own(own: list[ModulePath], *, is_encoder_decoder: bool) -> dict[ModulePath, str]:
     """Name the sites where a tower attends to itself."""
     if len(own) == 1 and not is_encoder_decoder:
         return {own[0]: "self"}
-    labels = {parts: _unique_prefix(parts, own) for parts in own}
+    labels = {path: _unique_prefix(path, own) for path in own}
     if is_encoder_decoder:
-        halves = {parts: next((part for part in parts if part in ("encoder", "decoder")), None) for parts in own}
+        halves = {path: next((segment for segment in path if segment in ("encoder", "decoder")), None) for path in own}
         counts = Counter(halves.values())
-        labels |= {parts: half for parts, half in halves.items() if half and counts[half] == 1}
+        labels |= {path: half for path, half in halves.items() if half and counts[half] == 1}
     return labels
 
 
-def _label_cross(cross: list[Parts]) -> dict[Parts, str]:
+def _label_cross(cross: list[ModulePath]) -> dict[ModulePath, str]:
     if len(cross) == 1:
         return {cross[0]: "cross"}
-    return {parts: f"{_unique_prefix(parts, cross)}.cross" for parts in cross}
+    return {path: f"{_unique_prefix(path, cross)}.cross" for path in cross}
 
 
-def _unique_prefix(parts: Parts, everyone: Iterable[Parts]) -> str:
+def _unique_prefix(path: ModulePath, everyone: Iterable[ModulePath]) -> str:
     """Return the shortest beginning that no other name has, without what all names begin with.
 
     >>> _unique_prefix(("model", "tower", "attn"), [("model", "layers", "attn")])
     'tower'
     """
-    others = [other for other in everyone if other != parts]
-    shared = min((_count_shared(parts, other) for other in others), default=0)
-    ends = range(shared + 1, len(parts) + 1)
-    end = next((end for end in ends if all(other[:end] != parts[:end] for other in others)), len(parts))
-    return ".".join(parts[shared:end])
+    others = [other for other in everyone if other != path]
+    shared = min((_count_shared(path, other) for other in others), default=0)
+    ends = range(shared + 1, len(path) + 1)
+    end = next((end for end in ends if all(other[:end] != path[:end] for other in others)), len(path))
+    return ".".join(path[shared:end])
 
 
-def _count_shared(left: Parts, right: Parts) -> int:
+def _count_shared(left: ModulePath, right: ModulePath) -> int:
     """Return the number of parts that two names begin with."""
     return len(list(takewhile(lambda pair: pair[0] == pair[1], zip(left, right, strict=False))))
 
 
-def _nearest(name: str, sites: list[Parts]) -> Parts:
+def _nearest(name: str, sites: list[ModulePath]) -> ModulePath:
     """Return the site whose name begins most like a given one; of several, the least deep."""
-    parts = _remove_numbers(name)
-    return max(sites, key=lambda site: (_count_shared(parts, site), -len(site)))
+    path = _remove_numbers(name)
+    return max(sites, key=lambda site: (_count_shared(path, site), -len(site)))

@@ -259,7 +259,9 @@ class _AttentionWatch(TorchFunctionMode):
         return result
 
     def _has_weights(self, args: Any) -> bool:
-        operands = (operand for part in args for operand in (part if isinstance(part, list | tuple) else [part]))
+        operands = (
+            operand for argument in args for operand in (argument if isinstance(argument, list | tuple) else [argument])
+        )
         return any(isinstance(operand, Tensor) and operand in self.weights for operand in operands)
 
 
