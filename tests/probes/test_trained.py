@@ -99,7 +99,7 @@ def test_weights_are_at_the_optimum_that_scipy_finds_of_the_literal_loss():
         total = sum(oracle.find_loss(score, s.heads[0]) for score, s in zip(scores, sentences, strict=True))
         return total / count + 0.01 / 2 * (flat @ flat)
 
-    weights, converged = arcs.fit_weights(sentences, ones, task=0, kinds=2, l2=0.01, iterations=200)
+    weights, converged = arcs.fit_weights(sentences, ones, task=0, factor_kinds=2, l2=0.01, iterations=200)
     assert converged
     expected = minimize(loss, np.zeros(weights.size), method="BFGS")
     assert loss(weights.ravel()) == pytest.approx(expected.fun, abs=1e-5)

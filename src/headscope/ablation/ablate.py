@@ -61,11 +61,11 @@ def ablate(options: AblateOptions) -> xr.Dataset:
     heads = make_head_sets(sets, counts, site, pruned_heads(job.model.network.config))
     edits = [replace(base, heads=selection) for selection in heads.selections]
     baseline, answers = _answer(job, edits, counts, quiet=not options.progress)
-    kind = sets if isinstance(sets, str) else "list"
-    facts = {**job.describe("hs.ablate"), "edit": to_spec(base), "sets": kind, "site": site, **TEST}
+    set_kind = sets if isinstance(sets, str) else "list"
+    facts = {**job.describe("hs.ablate"), "edit": to_spec(base), "sets": set_kind, "site": site, **TEST}
     facts |= {name: fact for name, fact in describe_edits([base]).items() if name != "edits"}
     what = {"heads": "each head", "layers": "each layer", "all_but_one": "all heads of a layer but one"}.get(
-        kind, "heads"
+        set_kind, "heads"
     )
     title = f"Change of {job.task.main} without {what} · {to_spec(base)}{f' · {site}' if len(counts) > 1 else ''}"
     return stamp(_make_dataset(job, heads, baseline, answers, title), kind="ablation", **facts)
@@ -73,17 +73,17 @@ def ablate(options: AblateOptions) -> xr.Dataset:
 
 def _check_edit(edit: Any) -> HeadEdit:
     """Return the edit; raise InputError for one that is not of heads, or that names some."""
-    made = make_edit(edit)
-    if not isinstance(made, HeadEdit):
+    head_edit = make_edit(edit)
+    if not isinstance(head_edit, HeadEdit):
         raise InputError(
-            f"'{to_spec(made)}' is no edit of heads. Give one of them, such as zero_heads or uniform_heads."
+            f"'{to_spec(head_edit)}' is no edit of heads. Give one of them, such as zero_heads or uniform_heads."
         )
-    if made.heads != ("all",):
+    if head_edit.heads != ("all",):
         raise InputError(
-            f"The edit '{to_spec(made)}' names heads, but hs.ablate edits one set after the other. Leave its heads "
-            f"out, and name them as a set: sets=['{'+'.join(made.heads)}']."
+            f"The edit '{to_spec(head_edit)}' names heads, but hs.ablate edits one set after the other. Leave its "
+            f"heads out, and name them as a set: sets=['{'+'.join(head_edit.heads)}']."
         )
-    return made
+    return head_edit
 
 
 def _answer(

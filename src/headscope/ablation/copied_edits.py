@@ -34,18 +34,19 @@ class CopiedEdits(Edit):
     def __call__(self, heads: LayerHeads) -> Tensor | None:
         """Return what the heads of all copies write; None where no edit changes anything."""
         layer = heads.layer + self.skipped.get(heads.site, 0)
-        chosen = [edit.layers is None or layer in edit.layers for edit in self.edits]
-        if not any(chosen):
+        edits_layer = [edit.layers is None or layer in edit.layers for edit in self.edits]
+        if not any(edits_layer):
             return None
         size = len(heads.context) // len(self.edits)
-        parts = [select_rows(heads, slice(start, start + size), layer) for start in range(0, len(heads.context), size)]
+        copies = [select_rows(heads, slice(start, start + size), layer) for start in range(0, len(heads.context), size)]
         written = [
-            edit(part) if is_chosen else None for edit, part, is_chosen in zip(self.edits, parts, chosen, strict=True)
+            edit(copy) if edits_this else None
+            for edit, copy, edits_this in zip(self.edits, copies, edits_layer, strict=True)
         ]
-        if all(part is None for part in written):
+        if all(copy is None for copy in written):
             return None
-        contexts = zip(written, parts, strict=True)
-        return torch.cat([part.context if context is None else context for context, part in contexts])
+        contexts = zip(written, copies, strict=True)
+        return torch.cat([copy.context if context is None else context for context, copy in contexts])
 
 
 def select_rows(heads: LayerHeads, rows: slice, layer: int) -> LayerHeads:

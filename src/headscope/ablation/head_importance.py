@@ -89,9 +89,9 @@ def _differentiate(job: ScoringJob, site: str, edits: Sequence[Edit], *, quiet: 
 def find_site(model: Model, site: str | None) -> str:
     """Return the main site, or the named one; raise InputError for one that the model does not have."""
     sites = find_sites(model)
-    known = list(dict.fromkeys(sites.table.values()))
-    if site is not None and site not in known:
-        raise InputError(f"The model has no attention site '{site}'. Its sites: {join_words(known)}.")
+    site_names = list(dict.fromkeys(sites.table.values()))
+    if site is not None and site not in site_names:
+        raise InputError(f"The model has no attention site '{site}'. Its sites: {join_words(site_names)}.")
     return sites.main if site is None else site
 
 
@@ -149,7 +149,8 @@ def _reduce(
     if reduction == "example":
         return np.abs(np.concatenate(signed)), np.ones(len(tokens))
     weighted = [
-        np.abs(np.tensordot(batch.weights.numpy(), part, 1)) for batch, part in zip(batches, signed, strict=True)
+        np.abs(np.tensordot(batch.weights.numpy(), gradients, 1))
+        for batch, gradients in zip(batches, signed, strict=True)
     ]
     return np.stack(weighted), np.array([float(batch.tokens.sum()) for batch in batches])
 

@@ -77,15 +77,15 @@ def _list_present(heads: Mapping[str, Sequence[int]], site: str, pruned: Sequenc
     return present
 
 
-def _list_sets(kind: str, present: Sequence[Sequence[int]], counts: Sequence[int], prefix: str) -> HeadSets:
+def _list_sets(name: str, present: Sequence[Sequence[int]], counts: Sequence[int], prefix: str) -> HeadSets:
     """Return every head, every layer or all heads of a layer but one, without heads that were pruned."""
     layers = list(range(len(counts)))
-    if kind == "layers":
+    if name == "layers":
         left = [layer for layer in layers if present[layer]]
         names = tuple((f"{prefix}L{layer}",) for layer in left)
         return HeadSets(names, ("layer",), {"layer": layers}, tuple((layer,) for layer in left))
     cells = tuple((layer, head) for layer in layers for head in present[layer])
-    if kind == "all_but_one":
+    if name == "all_but_one":
         names = tuple((f"{prefix}L{layer}-L{layer}H{head}",) for layer, head in cells)
     else:
         names = tuple((f"{prefix}L{layer}H{head}",) for layer, head in cells)
@@ -96,10 +96,10 @@ def _add_site(selection: Any, heads: Mapping[str, Sequence[int]], site: str, pru
     """Return the parts of a selection with a site before those without; check that the model has these heads."""
     terms = HeadSelection.of(check_heads_argument(selection)).terms
     named = tuple(term.text if term.site or len(heads) == 1 else f"{site}.{term.text}" for term in terms)
-    chosen = HeadSelection.of(named)
-    chosen.find_sites(list(heads))
-    chosen.check(heads)
-    for term in chosen.terms:
+    with_sites = HeadSelection.of(named)
+    with_sites.find_sites(list(heads))
+    with_sites.check(heads)
+    for term in with_sites.terms:
         if term.base.head is not None and term.text in pruned:
             raise InputError(f"'{term.text}' was pruned, so it cannot be ablated. Leave it out.")
     return named

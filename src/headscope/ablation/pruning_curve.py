@@ -108,11 +108,11 @@ def _find_heads(job: ScoringJob, site: str | None) -> list[Head]:
 
 
 def _read_seeds(seeds: Any) -> list[int]:
-    numbers = list(range(seeds)) if isinstance(seeds, int) else list(seeds) if isinstance(seeds, Sequence) else []
-    whole = all(isinstance(number, int) and not isinstance(number, bool) and number >= 0 for number in numbers)
-    if not numbers or not whole or len(set(numbers)) < len(numbers):
+    seed_list = list(range(seeds)) if isinstance(seeds, int) else list(seeds) if isinstance(seeds, Sequence) else []
+    valid = all(isinstance(seed, int) and not isinstance(seed, bool) and seed >= 0 for seed in seed_list)
+    if not seed_list or not valid or len(set(seed_list)) < len(seed_list):
         raise InputError(f"seeds must be a number of random orders or a list of different seeds, but got {seeds!r}.")
-    return numbers
+    return seed_list
 
 
 def _plan(counts: dict[float, int], keep: int, order: Order) -> Plan:
@@ -132,8 +132,8 @@ def _score(job: ScoringJob, plans: Sequence[Plan], *, quiet: bool) -> list[list[
             advance(1)
             return job.task.compute_metrics(answers)[job.task.main]
 
-        whole = score([])
-        return [[score(pruned) if pruned else whole for pruned in plan] for plan in plans]
+        unpruned = score([])
+        return [[score(pruned) if pruned else unpruned for pruned in plan] for plan in plans]
 
 
 def _zero(heads: Sequence[Head]) -> ZeroHeads:

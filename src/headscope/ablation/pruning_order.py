@@ -23,9 +23,9 @@ class Head:
 
 def list_heads(counts: Mapping[str, Sequence[int]], sites: Sequence[str], missing: Iterable[str] = ()) -> list[Head]:
     """Return all heads at some sites, without those that are missing; `counts` are the heads of each layer, by site."""
-    gone, several = set(missing), len(counts) > 1
+    gone, many_sites = set(missing), len(counts) > 1
     heads = [
-        Head(site, layer, head, f"{site}.L{layer}H{head}" if several else f"L{layer}H{head}")
+        Head(site, layer, head, f"{site}.L{layer}H{head}" if many_sites else f"L{layer}H{head}")
         for site in sites
         for layer, count in enumerate(counts[site])
         for head in range(count)
@@ -48,14 +48,14 @@ def extend_pruned(pruned: Sequence[Head], ranked: Sequence[Head], count: int, ke
     """Return `count` heads: those pruned so far, and the first of `ranked` that leave `keep` heads in each layer."""
     left = Counter((head.site, head.layer) for head in ranked)
     left.subtract((head.site, head.layer) for head in pruned)
-    chosen = list(pruned)
+    extended = list(pruned)
     for head in ranked:
-        if len(chosen) == count:
+        if len(extended) == count:
             break
         if head not in pruned and left[head.site, head.layer] > keep:
-            chosen.append(head)
+            extended.append(head)
             left[head.site, head.layer] -= 1
-    return chosen
+    return extended
 
 
 def plan_steps(heads: Sequence[Head], steps: Any, keep: Any) -> dict[float, int]:

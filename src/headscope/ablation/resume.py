@@ -80,11 +80,11 @@ def find_blocks(model: Model) -> WatchedBlocks:
 
 def _find_block(network: Any, name: str) -> str:
     """Return the name of the outermost numbered module with a forward around an attention module."""
-    parts = name.split(".")
-    for end in range(1, len(parts) + 1):
-        module = network.get_submodule(".".join(parts[:end]))
-        if parts[end - 1].isdigit() and not isinstance(module, nn.ModuleList | nn.ModuleDict):
-            return ".".join(parts[:end])
+    names = name.split(".")
+    for end in range(1, len(names) + 1):
+        module = network.get_submodule(".".join(names[:end]))
+        if names[end - 1].isdigit() and not isinstance(module, nn.ModuleList | nn.ModuleDict):
+            return ".".join(names[:end])
     raise ResumeError(f"the attention module '{name}' is in no numbered layer")
 
 
@@ -162,15 +162,19 @@ class _Resumed(BlockWatcher):
 
     def run_leaf(self, forward: Any, args: Any, kwargs: Any) -> Any:
         if self.before_output:
-            known = self.recorded.projected[self.block][self.call] if self._is_unchanged() else []
+            projected = self.recorded.projected[self.block][self.call] if self._is_unchanged() else []
             self.leaf += 1
-            if self.leaf <= len(known) and is_batch(known[self.leaf - 1], len(get_hidden(self.recorded.outputs[0]))):
-                return self._repeat(known[self.leaf - 1])
+            if self.leaf <= len(projected) and is_batch(
+                projected[self.leaf - 1], len(get_hidden(self.recorded.outputs[0]))
+            ):
+                return self._repeat(projected[self.leaf - 1])
         elif self._follows_attention() and args and args[0].ndim == 3 and args[0].shape[1] > 1:
             assert self.recorded.read is not None
             rows = torch.arange(len(args[0]), device=args[0].device)
-            chosen = args[0][rows, self.recorded.read.repeat(self.copies)][:, None]  # broadcasts against all tokens
-            return forward(chosen, *args[1:], **kwargs)
+            read_tokens = args[0][rows, self.recorded.read.repeat(self.copies)][
+                :, None
+            ]  # broadcasts against all tokens
+            return forward(read_tokens, *args[1:], **kwargs)
         return forward(*args, **kwargs)
 
     def _is_unchanged(self) -> bool:
@@ -219,7 +223,7 @@ def repeat_rows(output: Any, rows: int, copies: int) -> Any:
     if output is None or isinstance(output, int | float | str):
         return output
     if isinstance(output, tuple | list):
-        return type(output)(repeat_rows(part, rows, copies) for part in output)
+        return type(output)(repeat_rows(value, rows, copies) for value in output)
     if is_batch(output, rows):
         return output.repeat(copies, *(1,) * (output.ndim - 1))
     if isinstance(output, Tensor) and output.ndim >= 3 and len(output) == 1:
@@ -230,8 +234,8 @@ def repeat_rows(output: Any, rows: int, copies: int) -> Any:
 def _expand_tokens(output: Any, tokens: int) -> Any:
     """Return the hidden states of one token as those of all."""
     hidden = get_hidden(output)
-    whole = hidden.expand(-1, tokens, -1)
-    return whole if isinstance(output, Tensor) else type(output)([whole, *output[1:]])
+    expanded = hidden.expand(-1, tokens, -1)
+    return expanded if isinstance(output, Tensor) else type(output)([expanded, *output[1:]])
 
 
 def _describe(output: Any) -> str:

@@ -83,8 +83,8 @@ class _AnswerBatch:
         del output
         for block, indices in self._group(recorded).items():
             for start in range(0, len(indices), limit):
-                chosen = indices[start : start + limit]
-                answers |= self._answer_copies(network, batch, recorded, block, chosen)
+                edit_indices = indices[start : start + limit]
+                answers |= self._answer_copies(network, batch, recorded, block, edit_indices)
             if not self.checked:
                 self._check_answers(answers[str(indices[0])], self.edits[indices[0]], network, tokenizer, rows, batch)
         self.checked = True
@@ -126,20 +126,20 @@ class _AnswerBatch:
         return groups
 
     def _answer_copies(
-        self, network: Any, batch: Mapping[str, Tensor], recorded: RecordedPass, block: int, chosen: Sequence[int]
+        self, network: Any, batch: Mapping[str, Tensor], recorded: RecordedPass, block: int, edit_indices: Sequence[int]
     ) -> dict[str, Any]:
         """Return the answers of one pass over copies of the batch, one for each of the chosen edits."""
         size, task = len(batch["input_ids"]), self.job.task
-        copied = {name: tensor.repeat(len(chosen), *(1,) * (tensor.ndim - 1)) for name, tensor in batch.items()}
-        edits = [self.edits[index] for index in chosen]
+        copied = {name: tensor.repeat(len(edit_indices), *(1,) * (tensor.ndim - 1)) for name, tensor in batch.items()}
+        edits = [self.edits[index] for index in edit_indices]
         edit = CopiedEdits.of(edits, recorded.count_calls(block))
         layers = {layer for changed in edits for layer in _list_layers(changed, self.counts)}
         first = min(recorded.find_call(*layer) for layer in layers if recorded.find_block(*layer) == block)
-        with edited(self.job.model, edit), resume_at(self.blocks, recorded, block, len(chosen), first):
+        with edited(self.job.model, edit), resume_at(self.blocks, recorded, block, len(edit_indices), first):
             answers = task.compute_answers(run_network(task, network, copied), copied)
         return {
             str(index): {name: values[copy * size : (copy + 1) * size] for name, values in answers.items()}
-            for copy, index in enumerate(chosen)
+            for copy, index in enumerate(edit_indices)
         }
 
     def _check_pass(self, recorded: RecordedPass, batch: Mapping[str, Tensor]) -> None:

@@ -46,8 +46,8 @@ def watch_blocks(watched: WatchedBlocks, watcher: BlockWatcher) -> Iterator[None
     thread = threading.get_ident()
     with ExitStack() as stack:
         for module, site in watched.attention.values():
-            known = bool(watched.projections)
-            begin = partial(_begin_attention, watcher, thread, site, known=known)
+            has_projections = bool(watched.projections)
+            begin = partial(_begin_attention, watcher, thread, site, has_projections=has_projections)
             stack.enter_context(module.register_forward_pre_hook(begin))
             stack.enter_context(module.register_forward_hook(partial(_end_attention, watcher, thread)))
         for block in watched.blocks:
@@ -62,9 +62,9 @@ def _is_linear(module: Any) -> bool:
     return isinstance(module, nn.Linear) or type(module).__name__ == "Conv1D"  # of GPT-2
 
 
-def _begin_attention(watcher: BlockWatcher, thread: int, site: str, *_: Any, known: bool) -> None:
+def _begin_attention(watcher: BlockWatcher, thread: int, site: str, *_: Any, has_projections: bool) -> None:
     if threading.get_ident() == thread:
-        watcher.before_output = known and watcher.running
+        watcher.before_output = has_projections and watcher.running
         watcher.begin_attention(site)
 
 

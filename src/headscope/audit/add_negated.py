@@ -62,8 +62,8 @@ def _negate(example: Example, claim: str, negated: str, column: str) -> Example:
             f"A negated claim turns the label to the other of two choices, but example '{example.id}' has "
             f"{count_noun(len(choices), 'choice')} and the label {example.label}."
         )
-    before, found, after = example.text.rpartition(claim)
-    if not found:
+    before, match, after = example.text.rpartition(claim)
+    if not match:
         raise InputError(
             f"The text of example '{example.id}' does not hold its {column}, {claim!r}, so that it cannot be negated "
             "there. Give a text with the claim in it."
@@ -96,10 +96,10 @@ def _check_copies(examples: Sequence[Example], claims: Sequence[str], table: Map
 def _find_claim(example: Example, column: str) -> str:
     claim = example.text if column == "text" else example.columns.get(column)
     if not isinstance(claim, str) or not claim:
-        known = ["text", *(name for name, value in example.columns.items() if isinstance(value, str))]
+        text_columns = ["text", *(name for name, value in example.columns.items() if isinstance(value, str))]
         raise InputError(
             f"Example '{example.id}' has no text in the column '{column}'. Name the column with the claim; it has: "
-            f"{join_words(known)}."
+            f"{join_words(text_columns)}."
         )
     return claim
 

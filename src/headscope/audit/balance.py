@@ -43,10 +43,10 @@ def balance(options: BalanceOptions) -> list[Example]:
     seed = check_seed(options.seed)
     prepared = prepare_texts(options.data, options.parts)
     named = check_patterns(options.patterns)
-    found = find_occurrences(prepared.texts, prepared.groups, check_ngrams(options.ngrams, named), named)
-    points = find_points(prepared, found, "exclusive")
+    occurrences = find_occurrences(prepared.texts, prepared.groups, check_ngrams(options.ngrams, named), named)
+    points = find_points(prepared, occurrences, "exclusive")
     order = np.argsort(points.examples, kind="stable")
-    state = _Balance(prepared, points, order, len(found.names), np.random.default_rng(seed))
+    state = _Balance(prepared, points, order, len(occurrences.names), np.random.default_rng(seed))
     keep = np.ones(len(prepared.examples), bool)
     keep = state.equalize(keep, np.zeros(len(keep)))
     before = state.find_largest_gain(keep)
@@ -119,11 +119,11 @@ class _Balance:
 
     def _count(self, keep: Booleans) -> tuple[Integers, Integers, Floats]:
         """Return the examples of every cue and outcome, those of the cue, and the share the outcome should have."""
-        kept = keep[self.points.examples]
-        cues, outcomes = self.points.cues[kept], self.points.outcomes[kept]
+        retained = keep[self.points.examples]
+        cues, outcomes = self.points.cues[retained], self.points.outcomes[retained]
         counts = np.bincount(cues * self.outcomes + outcomes, minlength=self.cues * self.outcomes)
         counts = counts.reshape(self.cues, self.outcomes)
-        return counts, counts.sum(1, keepdims=True), self._rates(cues, self.points.chances[kept])
+        return counts, counts.sum(1, keepdims=True), self._rates(cues, self.points.chances[retained])
 
     def _rates(self, cues: Integers, chances: Floats) -> Floats:
         """Return what the share of each outcome should be, `cue outcome`."""

@@ -15,10 +15,10 @@ from headscope.uncertainty.intervals import binomial_test, wilson_intervals
 
 
 def count_cues(
-    data: LabelledTexts, found: Occurrences, points: CuePoints, variant: Variant, min_count: int, smoothing: float
+    data: LabelledTexts, occurrences: Occurrences, points: CuePoints, variant: Variant, min_count: int, smoothing: float
 ) -> xr.Dataset:
     """Return the rates of all cues along `cue`, without their provenance."""
-    size, n = len(found.names), len(data.examples)
+    size, n = len(occurrences.names), len(data.examples)
     if not size:
         raise InputError(
             f"There is no cue in these {n:,} examples: their texts have no or too few words. Look at them."
@@ -34,18 +34,23 @@ def count_cues(
         productive = np.bincount(points.cues, points.outcomes, size).astype(np.int64)
         with np.errstate(invalid="ignore"):
             chance = np.bincount(points.cues, points.chances, size) / applicability
-        pmi = _choice_pmi(data, found, smoothing)
-    known = np.flatnonzero(applicability >= min_count)
-    if not len(known):
+        pmi = _choice_pmi(data, occurrences, smoothing)
+    frequent = np.flatnonzero(applicability >= min_count)
+    if not len(frequent):
         raise InputError(
             f"None of {size:,} cues applies to at least min_count={min_count} of {n:,} examples. Lower min_count, or "
             "give more examples."
         )
-    variables = _summarize(applicability[known], productive[known], chance[known], n, add=int(variant == "either"))
-    variables["pmi"] = ("cue", pmi[known], {"long_name": "pointwise mutual information", "units": "nats"})
-    coords: dict[str, Any] = {"cue": np.array(found.names, object)[known], "words": ("cue", found.lengths[known])}
+    variables = _summarize(
+        applicability[frequent], productive[frequent], chance[frequent], n, add=int(variant == "either")
+    )
+    variables["pmi"] = ("cue", pmi[frequent], {"long_name": "pointwise mutual information", "units": "nats"})
+    coords: dict[str, Any] = {
+        "cue": np.array(occurrences.names, object)[frequent],
+        "words": ("cue", occurrences.lengths[frequent]),
+    }
     if data.kind == "classification":
-        coords["label"] = ("cue", np.array(data.classes, object)[favoured[known]])
+        coords["label"] = ("cue", np.array(data.classes, object)[favoured[frequent]])
         variables |= _correct(variables["productivity_p"][1] * (len(data.classes) if len(data.classes) > 2 else 1))
     table = xr.Dataset(variables, coords).assign(n=n)
     order = np.lexsort((table["cue"].values.astype(str), -table["applicability"].values, -table["gain"].values))
@@ -83,13 +88,13 @@ def _correct(p: Floats) -> dict[str, Any]:
     }
 
 
-def _choice_pmi(data: LabelledTexts, found: Occurrences, smoothing: float) -> Floats:
+def _choice_pmi(data: LabelledTexts, occurrences: Occurrences, smoothing: float) -> Floats:
     """Return the pointwise mutual information of the cue being in a choice and that choice being right."""
     right = np.zeros(len(data.texts), np.int64)
     right[data.first[:-1] + data.labels] = 1
-    size = len(found.names)
-    productive = np.bincount(found.cues, right[found.texts], size)
-    return _pmi(productive, np.bincount(found.cues, minlength=size), np.float64(right.mean()), smoothing)
+    size = len(occurrences.names)
+    productive = np.bincount(occurrences.cues, right[occurrences.texts], size)
+    return _pmi(productive, np.bincount(occurrences.cues, minlength=size), np.float64(right.mean()), smoothing)
 
 
 def _pmi(joint: Any, occurrences: Any, rate: Any, smoothing: float) -> Floats:

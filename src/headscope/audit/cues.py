@@ -48,11 +48,11 @@ def cues(options: CuesOptions) -> xr.Dataset:
     prepared = prepare_texts(options.data, options.parts)
     if variant != "exclusive" and prepared.kind != "choice":
         raise InputError(f"variant={variant!r} is about choices, but these are labelled texts. Leave it out.")
-    found = find_occurrences(prepared.texts, prepared.groups, ngrams, named)
-    points = find_points(prepared, found, checked)
-    table = count_cues(prepared, found, points, checked, min_count, smoothing)
+    occurrences = find_occurrences(prepared.texts, prepared.groups, ngrams, named)
+    points = find_points(prepared, occurrences, checked)
+    table = count_cues(prepared, occurrences, points, checked, min_count, smoothing)
     _warn_patterns(named, table, min_count)
-    counted = {"cues": table.sizes["cue"], "cues_found": len(found.names)}
+    counted = {"cues": table.sizes["cue"], "cues_found": len(occurrences.names)}
     asked = {"variant": variant, "ngrams": sorted(set(ngrams)), "patterns": named, "min_count": min_count}
     return stamp(table, kind="cues", command="hs.cues", **asked, smoothing=smoothing, **counted, **_describe(prepared))
 

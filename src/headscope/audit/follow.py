@@ -80,7 +80,7 @@ def _find_texts(texts: Sequence[Text], cue: str, *, pattern: bool) -> Integers:
     if pattern:
         return find_occurrences(texts, groups, (), check_patterns([cue])).texts
     for words in _spell(cue):
-        found = find_occurrences(texts, groups, (len(words),), {})
-        if (name := " ".join(words)) in found.names:
-            return np.asarray(found.texts[found.cues == found.names.index(name)])
+        occurrences = find_occurrences(texts, groups, (len(words),), {})
+        if (name := " ".join(words)) in occurrences.names:
+            return np.asarray(occurrences.texts[occurrences.cues == occurrences.names.index(name)])
     return np.zeros(0, np.int64)

@@ -43,16 +43,16 @@ def prepare_texts(data: Any, parts: str | Sequence[str] | None = None) -> Labell
 
     `parts` are "text", "pair", "choices", or names of further columns; by default the choices, or else all texts.
     """
-    every = read(data)
-    examples = [example for example in every if example.label is not None]
+    all_examples = read(data)
+    examples = [example for example in all_examples if example.label is not None]
     if not examples:
         raise InputError(
-            f"Cues are about labels, but none of {count_noun(len(every), 'example')} has one. Name the column with the "
-            "labels: hs.read(…, label='y'), in the shell --label y."
+            f"Cues are about labels, but none of {count_noun(len(all_examples), 'example')} has one. Name the column "
+            "with the labels: hs.read(…, label='y'), in the shell --label y."
         )
-    missing = len(every) - len(examples)
+    missing = len(all_examples) - len(examples)
     if missing:
-        _warn(f"left out {count_noun(missing, 'example')} of {len(every):,} without a label.")
+        _warn(f"left out {count_noun(missing, 'example')} of {len(all_examples):,} without a label.")
     names = choose_parts(examples, parts)
     make = _prepare_choices if names == ("choices",) else _prepare_classes
     return make(examples, names, missing)
@@ -60,19 +60,19 @@ def prepare_texts(data: Any, parts: str | Sequence[str] | None = None) -> Labell
 
 def choose_parts(examples: Sequence[Example], parts: str | Sequence[str] | None) -> tuple[str, ...]:
     """Return the parts that are asked for, or the choices if there are any, or else the text and the pair."""
-    known = ["text"]
-    known += ["pair"] if any(example.pair is not None for example in examples) else []
-    known += sorted({name for example in examples for name in example.columns} - set(PARTS))
+    available = ["text"]
+    available += ["pair"] if any(example.pair is not None for example in examples) else []
+    available += sorted({name for example in examples for name in example.columns} - set(PARTS))
     choice = any("choices" in example.columns for example in examples)
-    known += ["choices"] if choice else []
+    available += ["choices"] if choice else []
     if parts is None:
-        return ("choices",) if choice else tuple(name for name in ("text", "pair") if name in known)
+        return ("choices",) if choice else tuple(name for name in ("text", "pair") if name in available)
     names = (parts,) if isinstance(parts, str) else tuple(parts)
     for name in names:
-        if name not in known:
-            raise unknown_name("part of these examples", name, known)
+        if name not in available:
+            raise unknown_name("part of these examples", name, available)
     if not names:
-        raise InputError(f"parts is empty. Name at least one of {join_words(known)}.")
+        raise InputError(f"parts is empty. Name at least one of {join_words(available)}.")
     if "choices" in names and len(names) > 1:
         raise InputError(
             f"Cues in choices are compared between the choices of an example, but parts is {join_words(names)}. Give "

@@ -43,18 +43,18 @@ def find_occurrences(
     """
     check_ngrams(ngrams, patterns)
     encoded = encode_texts(texts)
-    parts = [_find_ngrams(encoded, groups, length) for length in sorted(set(ngrams))]
-    parts += [_find_pattern(texts, groups, name, pattern) for name, pattern in patterns.items()]
-    for part in parts[len(set(ngrams)) :]:
-        if any(part.names[0] in other.names for other in parts[: len(set(ngrams))]):
-            raise InputError(f"The name of the pattern '{part.names[0]}' is also a word of the texts. Rename it.")
-    offsets = np.cumsum([0, *(len(part.names) for part in parts)])
-    cues = [part.cues + offset for part, offset in zip(parts, offsets, strict=False)]
+    tables = [_find_ngrams(encoded, groups, length) for length in sorted(set(ngrams))]
+    tables += [_find_pattern(texts, groups, name, pattern) for name, pattern in patterns.items()]
+    for table in tables[len(set(ngrams)) :]:
+        if any(table.names[0] in other.names for other in tables[: len(set(ngrams))]):
+            raise InputError(f"The name of the pattern '{table.names[0]}' is also a word of the texts. Rename it.")
+    offsets = np.cumsum([0, *(len(table.names) for table in tables)])
+    cues = [table.cues + offset for table, offset in zip(tables, offsets, strict=False)]
     return Occurrences(
-        np.concatenate([part.texts for part in parts]),
+        np.concatenate([table.texts for table in tables]),
         np.concatenate(cues),
-        tuple(name for part in parts for name in part.names),
-        np.concatenate([part.lengths for part in parts]),
+        tuple(name for table in tables for name in table.names),
+        np.concatenate([table.lengths for table in tables]),
     )
 
 
@@ -101,7 +101,7 @@ def _find_ngrams(encoded: EncodedTexts, groups: Integers, length: int) -> Occurr
     distinct, first, cues = np.unique(codes[positions], return_index=True, return_inverse=True)
     starts = positions[first]
     words = [[encoded.vocabulary[word] for word in encoded.ids[starts + shift]] for shift in range(length)]
-    names = tuple(" ".join(parts) for parts in zip(*words, strict=True))
+    names = tuple(" ".join(ngram) for ngram in zip(*words, strict=True))
     count = int(groups.max()) + 1 if len(groups) else 1
     pairs = np.sort(cues * count + groups[text_of_word[positions]])  # np.unique would hash them, which takes longer
     pairs = pairs[np.diff(pairs, prepend=-1) > 0]
@@ -113,11 +113,11 @@ def _find_pattern(texts: Sequence[Text], groups: Integers, name: str, pattern: s
     search = regex.compile(pattern).search
     plain = (text if isinstance(text, str) else " ".join(text) for text in texts)
     try:
-        found = np.array([search(normalize_text(text), timeout=TIME_LIMIT) is not None for text in plain], bool)
+        matches = np.array([search(normalize_text(text), timeout=TIME_LIMIT) is not None for text in plain], bool)
     except TimeoutError:
         raise InputError(
             f"The pattern '{name}' takes more than {TIME_LIMIT:g} seconds on one text, because it can match in very "
             "many ways. Write it without repeats of what repeats or overlaps, such as (a+)+ or (a|aa)+."
         ) from None
-    matching = np.unique(groups[found])
+    matching = np.unique(groups[matches])
     return Occurrences(matching, np.zeros_like(matching), (name,), np.zeros(1, np.int64))

@@ -37,19 +37,19 @@ def check_variant(variant: str) -> Variant:
     return cast("Variant", variant)
 
 
-def find_points(data: LabelledTexts, found: Occurrences, variant: Variant) -> CuePoints:
+def find_points(data: LabelledTexts, occurrences: Occurrences, variant: Variant) -> CuePoints:
     """Return to which examples each cue applies, and whether it is right.
 
     To an example of a classification a cue applies if it occurs there. To a multiple choice it applies if it occurs in
     exactly one of the choices (`exclusive`) or in at least one (`either`, right if the right choice has it).
     """
     if data.kind == "classification":
-        chances = np.full(len(found.texts), np.nan)
-        return CuePoints(found.texts, found.cues, data.labels[found.texts], chances)
+        chances = np.full(len(occurrences.texts), np.nan)
+        return CuePoints(occurrences.texts, occurrences.cues, data.labels[occurrences.texts], chances)
     sizes = np.diff(data.first)
-    example = np.repeat(np.arange(len(sizes)), sizes)[found.texts]
-    right = found.texts == data.first[example] + data.labels[example]
-    start = np.flatnonzero(np.diff(found.cues, prepend=-1) | np.diff(example, prepend=-1))
+    example = np.repeat(np.arange(len(sizes)), sizes)[occurrences.texts]
+    right = occurrences.texts == data.first[example] + data.labels[example]
+    start = np.flatnonzero(np.diff(occurrences.cues, prepend=-1) | np.diff(example, prepend=-1))
     if not len(start):
         empty = np.zeros(0, np.int64)
         return CuePoints(empty, empty, empty, np.zeros(0))
@@ -57,4 +57,4 @@ def find_points(data: LabelledTexts, found: Occurrences, variant: Variant) -> Cu
     applies = choices == 1 if variant == "exclusive" else choices > 0
     productive = np.add.reduceat(right.astype(np.int64), start)
     chances = choices / sizes[example[start]]
-    return CuePoints(example[start][applies], found.cues[start][applies], productive[applies], chances[applies])
+    return CuePoints(example[start][applies], occurrences.cues[start][applies], productive[applies], chances[applies])

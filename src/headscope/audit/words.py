@@ -74,15 +74,15 @@ def _locate_characters(text: str) -> list[tuple[int, int]]:
     starts = [0]
     for index in range(1, len(text)):
         before, after = text[starts[-1] : index], text[index]
-        apart = "".join(unicodedata.normalize("NFC", part) for part in (before, after))
+        apart = "".join(unicodedata.normalize("NFC", piece) for piece in (before, after))
         if not unicodedata.combining(after) and unicodedata.normalize("NFC", before + after) == apart:
             starts.append(index)
     spans = []
     for start, end in pairwise([*starts, len(text)]):
-        part = text[start:end]
-        composed = unicodedata.normalize("NFC", part)
+        piece = text[start:end]
+        composed = unicodedata.normalize("NFC", piece)
         changed = [(start, end)] * len(composed)
-        spans += changed if composed != part else [(index, index + 1) for index in range(start, end)]
+        spans += changed if composed != piece else [(index, index + 1) for index in range(start, end)]
     return spans
 
 
@@ -92,7 +92,7 @@ def encode_texts(texts: Iterable[str | tuple[str, ...]]) -> EncodedTexts:
     Most pieces between spaces occur again, so each is split into words once.
     """
     indices: dict[str, int] = {}
-    known: dict[str, tuple[int, ...]] = {}
+    codes: dict[str, tuple[int, ...]] = {}
     contextual: set[str] = set()
     rows: list[list[int]] = []
 
@@ -103,14 +103,14 @@ def encode_texts(texts: Iterable[str | tuple[str, ...]]) -> EncodedTexts:
         if _NEEDS_CONTEXT.search(piece):
             contextual.add(piece)
             return ()
-        return known.setdefault(piece, tuple(encode(list_words(piece))))
+        return codes.setdefault(piece, tuple(encode(list_words(piece))))
 
     for text in texts:
         if isinstance(text, tuple):
             rows.append(encode(_normalize_word(word) for word in text if word))
             continue
         pieces = unicodedata.normalize("NFC", text).split()
-        row = list(chain.from_iterable([known[piece] if piece in known else encode_piece(piece) for piece in pieces]))
+        row = list(chain.from_iterable([codes[piece] if piece in codes else encode_piece(piece) for piece in pieces]))
         rows.append(row if contextual.isdisjoint(pieces) else encode(list_words(text)))
     starts = np.concatenate([[0], np.cumsum([len(row) for row in rows], dtype=np.int64)]).astype(np.int64)
     ids = np.fromiter(chain.from_iterable(rows), np.int64, int(starts[-1]))

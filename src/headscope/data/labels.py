@@ -47,24 +47,26 @@ def parse_labels(labels: Any) -> dict[str, int] | None:
     return {name: int(number) for name, number in pairs}
 
 
-def renumber_examples(examples: Sequence[Example], numbers: Mapping[str, int]) -> list[Example]:
+def renumber_examples(examples: Sequence[Example], label_numbers: Mapping[str, int]) -> list[Example]:
     """Return examples whose labels have these numbers, by name or by the label itself."""
     return [
         example
         if example.label is None
-        else _renumber(example, find_number(numbers, str(example.columns.get(LABEL_NAME, example.label)), example.id))
+        else _renumber(
+            example, find_number(label_numbers, str(example.columns.get(LABEL_NAME, example.label)), example.id)
+        )
         for example in examples
     ]
 
 
-def find_number(numbers: Mapping[str, int], name: str, example: str) -> int:
+def find_number(label_numbers: Mapping[str, int], name: str, example: str) -> int:
     """Return the number of a label; raise InputError for one that has none."""
-    if name not in numbers:
+    if name not in label_numbers:
         raise InputError(
-            f"The label of example '{example}' is '{name}', but labels has {join_words(numbers)}. Name it there, too, "
-            "or leave such examples out."
+            f"The label of example '{example}' is '{name}', but labels has {join_words(label_numbers)}. Name it there, "
+            "too, or leave such examples out."
         )
-    return numbers[name]
+    return label_numbers[name]
 
 
 def match_labels(examples: Sequence[Example], classes: Sequence[str], where: str) -> list[Example]:
@@ -105,10 +107,10 @@ def check_not_alphabetical(examples: Iterable[Example], where: str, expected: st
 
 def match_train(examples: Sequence[Example], train: Sequence[Example], where: str) -> list[Example]:
     """Return the examples with their labels numbered as those of the training examples of the same name."""
-    numbers = name_labels(train)
-    if not numbers:
+    label_numbers = name_labels(train)
+    if not label_numbers:
         return list(examples)
-    names = {number: name for name, number in numbers.items()}
+    names = {number: name for name, number in label_numbers.items()}
     return match_labels(examples, [names.get(number, str(number)) for number in range(max(names) + 1)], where)
 
 
@@ -146,11 +148,11 @@ def _has_open_name(example: Example) -> bool:
 def _find_class(name: str, classes: Sequence[str]) -> int | None:
     if name in classes:
         return list(classes).index(name)
-    lowered = [known.lower() for known in classes]
+    lowered = [class_name.lower() for class_name in classes]
     if lowered.count(name.lower()) == 1:
         return lowered.index(name.lower())
-    numbers = [f"LABEL_{number}" for number in range(len(classes))] if _are_numbers(classes) else []
-    return numbers.index(name) if name in numbers else None
+    generic_names = [f"LABEL_{number}" for number in range(len(classes))] if _are_numbers(classes) else []
+    return generic_names.index(name) if name in generic_names else None
 
 
 def _are_numbers(classes: Sequence[str]) -> bool:

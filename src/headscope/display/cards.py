@@ -30,8 +30,8 @@ LEFT = '<td style="text-align: left">'
 
 def make_card(what: Any) -> str:
     """Return an HTML card of an object: its name, a few facts and a small picture."""
-    for kind, describe in _CARDS.items():
-        if isinstance(what, kind):
+    for card_type, describe in _CARDS.items():
+        if isinstance(what, card_type):
             return describe(what)
     raise TypeError(f"No card is made of a {type(what).__name__}.")
 
@@ -145,10 +145,10 @@ def _list_texts(examples: Iterable[Example]) -> dict[str, str]:
 
 def _describe_output(output: Any) -> str:
     """Return the names and shapes of the tensors that the network returned; of the loss its value."""
-    parts = dict(output) if isinstance(output, Mapping) else {}
-    shapes = {name: part.shape for name, part in parts.items() if isinstance(part, Tensor)}
+    values = dict(output) if isinstance(output, Mapping) else {}
+    shapes = {name: value.shape for name, value in values.items() if isinstance(value, Tensor)}
     return ", ".join(
-        f"{name} {' × '.join(map(str, shape)) if shape else f'{float(parts[name]):.3g}'}"
+        f"{name} {' × '.join(map(str, shape)) if shape else f'{float(values[name]):.3g}'}"
         for name, shape in shapes.items()
     )
 

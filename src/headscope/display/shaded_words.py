@@ -19,32 +19,32 @@ MAX_TOP = 5
 def shade_html(importances: Importances, row: int) -> str:
     """Return one text as HTML; the score of each token is shown when the mouse is over it."""
     (text,) = read_texts(importances.dataset(row))
-    scale, (numbers,), _ = choose_scale([text])
-    largest = _largest(numbers)
-    parts = []
-    for piece, number, pair in zip(text.pieces, numbers, find_colours(scale, numbers), strict=True):
+    scale, (scores,), _ = choose_scale([text])
+    largest = _largest(scores)
+    spans = []
+    for piece, score, pair in zip(text.pieces, scores, find_colours(scale, scores), strict=True):
         inner = piece.lstrip(" ")
-        parts.append(" " * (len(piece) - len(inner)))
+        spans.append(" " * (len(piece) - len(inner)))
         if pair is None:
-            parts.append(f'<span style="opacity: 0.6">{html.escape(inner)}</span>')
+            spans.append(f'<span style="opacity: 0.6">{html.escape(inner)}</span>')
             continue
-        rule = "; text-decoration: underline" if number < -FAINT * largest else ""
+        rule = "; text-decoration: underline" if score < -FAINT * largest else ""
         style = f"background: {pair[0]}; color: {pair[1]}; padding: 1px 0{rule}"
-        parts.append(f'<span style="{style}" title="{number:.3g}">{html.escape(inner)}</span>')
-    return f'<div style="line-height: 1.7; max-width: 46em; white-space: pre-wrap">{"".join(parts)}</div>'
+        spans.append(f'<span style="{style}" title="{score:.3g}">{html.escape(inner)}</span>')
+    return f'<div style="line-height: 1.7; max-width: 46em; white-space: pre-wrap">{"".join(spans)}</div>'
 
 
 def shade_terminal(importances: Importances, row: int) -> Text:
     """Return one text for a terminal: shaded, and with negative scores underlined."""
     (text,) = read_texts(importances.dataset(row))
-    scale, (numbers,), _ = choose_scale([text])
-    largest, shaded = _largest(numbers), Text()
-    for piece, number, pair in zip(text.pieces, numbers, find_colours(scale, numbers), strict=True):
+    scale, (scores,), _ = choose_scale([text])
+    largest, shaded = _largest(scores), Text()
+    for piece, score, pair in zip(text.pieces, scores, find_colours(scale, scores), strict=True):
         inner = piece.lstrip(" ")
         shaded.append(" " * (len(piece) - len(inner)))
         style = Style(dim=True)
         if pair is not None:
-            style = Style(color=pair[1], bgcolor=pair[0], underline=bool(number < -FAINT * largest))
+            style = Style(color=pair[1], bgcolor=pair[0], underline=bool(score < -FAINT * largest))
         shaded.append(inner, style)
     return shaded
 
@@ -69,6 +69,6 @@ def _order(scores: "np.ndarray[tuple[int, ...], np.dtype[np.float64]]") -> Seque
     return order
 
 
-def _largest(numbers: "np.ndarray[tuple[int, ...], np.dtype[np.float64]]") -> float:
-    finite = np.abs(numbers[np.isfinite(numbers)])
+def _largest(scores: "np.ndarray[tuple[int, ...], np.dtype[np.float64]]") -> float:
+    finite = np.abs(scores[np.isfinite(scores)])
     return float(finite.max()) if finite.size else 0.0

@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 
 from headscope.core.probe import Probe, WordStream
-from headscope.probing.trained import TrainingOptions, check_training, train_probe
+from headscope.probing.trained import ProbeTrainingOptions, check_training, train_probe
 
 
 @dataclass(frozen=True)
@@ -35,5 +35,5 @@ class Attention(Probe):
 
     def fit(self, train: WordStream, test: WordStream) -> xr.Dataset:
         """Train on `train`, and count right answers in `test`."""
-        options = TrainingOptions(2, self.l2, self.iterations, self.min_count, self.seed)
+        options = ProbeTrainingOptions(2, self.l2, self.iterations, self.min_count, self.seed)
         return train_probe(train, test, lambda forms: np.ones((len(forms), 1), np.float32), options)

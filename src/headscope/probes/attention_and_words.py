@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import xarray as xr
 
 from headscope.core.probe import Probe, WordStream
-from headscope.probing.trained import TrainingOptions, check_training, train_probe
+from headscope.probing.trained import ProbeTrainingOptions, check_training, train_probe
 from headscope.probing.word_vectors import Vectors, read_vectors, scale_vectors
 
 MODEL = "model"
@@ -45,6 +45,6 @@ class AttentionAndWords(Probe):
             table, coverage = read_vectors(self.vectors, forms)
             return scale_vectors(table)
 
-        options = TrainingOptions(4, self.l2, self.iterations, self.min_count, self.seed)
+        options = ProbeTrainingOptions(4, self.l2, self.iterations, self.min_count, self.seed)
         result = train_probe(train, test, embed, options)
         return result.assign(coverage=((), coverage, {"long_name": "share of word forms that have a vector"}))

@@ -66,13 +66,13 @@ class Coreference(Probe):
     def fit(self, train: WordStream, test: WordStream) -> xr.Dataset:
         """Choose heads on `train`, and count right answers in `test`."""
         seen, new = (count_answers(stream, name) for stream, name in ((train, "training"), (test, "test")))
-        kinds = np.flatnonzero(seen.counts.sum(0) * new.counts.sum(0))
-        seen, new = seen.select(kinds), new.select(kinds)
+        groups = np.flatnonzero(seen.counts.sum(0) * new.counts.sum(0))
+        seen, new = seen.select(groups), new.select(groups)
         layers, heads = choose_heads(seen.head_accuracy)
-        best = np.stack([new.by_head[:, kind, *head] for kind, head in enumerate(zip(layers, heads, strict=True))], 1)
+        best = np.stack([new.by_head[:, group, *head] for group, head in enumerate(zip(layers, heads, strict=True))], 1)
         one = new.by_head[:, :, layers[0], heads[0]]  # document kind
         hits = np.stack([best, *new.by_baseline, one])[None]  # task predictor document kind
-        labels = [GROUPS[kind] for kind in kinds]
+        labels = [GROUPS[group] for group in groups]
         names: dict[str, Any] = {"tasks": [TASK], "groups": {"kind": labels}, "seed": self.seed}
         by_half = np.stack([answers.head_accuracy for answers in (seen, new)])[:, None]
         counts, left_out = seen.counts.sum(0) + new.counts.sum(0), seen.left_out + new.left_out
@@ -102,13 +102,13 @@ class Answers:
     pruned: frozenset[tuple[int, int]] = frozenset()
     left_out: int = 0
 
-    def select(self, kinds: Int[np.ndarray, " kind"]) -> "Answers":
+    def select(self, groups: Int[np.ndarray, " kind"]) -> "Answers":
         """Return the answers for some kinds of mentions."""
         return replace(
             self,
-            by_head=self.by_head[:, kinds],
-            by_baseline=self.by_baseline[:, :, kinds],
-            counts=self.counts[:, kinds],
+            by_head=self.by_head[:, groups],
+            by_baseline=self.by_baseline[:, :, groups],
+            counts=self.counts[:, groups],
         )
 
     @property
@@ -167,16 +167,16 @@ def list_groups(example: Example, anaphor: Anaphor) -> list[int]:
 
 def choose_heads(accuracy: Float[np.ndarray, "kind layer head"]) -> tuple[Any, Any]:
     """Return the layer and the head with the best accuracy for each kind, as indices; the first of equal ones."""
-    known = np.nan_to_num(accuracy, nan=-1.0).reshape(len(accuracy), -1)
-    layers, heads = np.unravel_index(known.argmax(-1), accuracy.shape[1:])
+    filled = np.nan_to_num(accuracy, nan=-1.0).reshape(len(accuracy), -1)
+    layers, heads = np.unravel_index(filled.argmax(-1), accuracy.shape[1:])
     return layers, heads
 
 
 def list_questions(maps: Maps, left_out: int = 0) -> tuple[list[tuple[int, Anaphor]], int]:
     """Return the anaphors of a batch with their examples, and add those to `left_out` of which words are missing."""
     asked = []
-    for row, (example, numbers) in enumerate(zip(maps.examples, maps.keys.word.tolist(), strict=True)):
-        words = set(numbers)
+    for row, (example, word_numbers) in enumerate(zip(maps.examples, maps.keys.word.tolist(), strict=True)):
+        words = set(word_numbers)
         for anaphor in list_anaphors(example):
             if {mention.head for mention in (anaphor.mention, *anaphor.candidates)} <= words:
                 asked.append((row, anaphor))
@@ -224,8 +224,8 @@ def compare_baselines(
     gains = []
     for baseline in BASELINES:
         pair = ["head", baseline]
-        part = hits[:, [PREDICTORS.index(name) for name in pair]]
-        table = tabulate_accuracies(part, counts, predictors=pair, **names)
+        pair_hits = hits[:, [PREDICTORS.index(name) for name in pair]]
+        table = tabulate_accuracies(pair_hits, counts, predictors=pair, **names)
         quantities = {f"gain{end}": f"gain_over{end}" for end in ("", "_low", "_high", "_p", "_p_adjusted")}
         gains.append(table[list(quantities)].rename(quantities).expand_dims(baseline=[baseline]))
     return xr.concat(gains, "baseline")

@@ -55,15 +55,15 @@ def score_arcs(attention: Attention, factors: Factors) -> Float[np.ndarray, "wor
     return np.asarray(scores if factors.shape[1] == 2 else scores + rows[..., 1].T + columns[..., 1].T)
 
 
-def differentiate_arcs(attention: Attention, gradient: Float[np.ndarray, "word other"], kinds: int) -> Factors:
+def differentiate_arcs(attention: Attention, gradient: Float[np.ndarray, "word other"], factor_kinds: int) -> Factors:
     """Return the gradient with respect to the factors from that with respect to the scores."""
-    sides = (gradient,) if kinds == 2 else (gradient, gradient.T)
+    sides = (gradient,) if factor_kinds == 2 else (gradient, gradient.T)
     stacked = np.stack(sides, -1)  # word other side
     rows = attention.swapaxes(1, 2) @ stacked
     columns = attention.transpose(1, 2, 0) @ stacked
     order = (
         [rows[..., 0], columns[..., 0]]
-        if kinds == 2
+        if factor_kinds == 2
         else [rows[..., 0], columns[..., 0], columns[..., 1], rows[..., 1]]
     )
     return np.stack(order, 1)
@@ -80,19 +80,19 @@ def find_loss(
     scores: Float[np.ndarray, "word other"], heads: Int[np.ndarray, " word"]
 ) -> tuple[float, Float[np.ndarray, "word other"]]:
     """Return the summed negative log-likelihood of the heads, among all other words, and its gradient."""
-    known = np.flatnonzero(heads >= 0)
+    has_head = np.flatnonzero(heads >= 0)
     others = scores.astype(np.float64)
     np.fill_diagonal(others, -np.inf)
-    others = others[known]
+    others = others[has_head]
     others -= others.max(-1, keepdims=True)
     probability = np.exp(others)
     total = probability.sum(-1, keepdims=True)
-    index = np.arange(len(known)), heads[known]
+    index = np.arange(len(has_head)), heads[has_head]
     loss = float((np.log(total[:, 0]) - others[index]).sum())
     gradient = np.zeros(scores.shape)
     probability /= total
     probability[index] -= 1
-    gradient[known] = probability
+    gradient[has_head] = probability
     return loss, gradient.astype(scores.dtype)
 
 
@@ -101,7 +101,7 @@ def fit_weights(
     vectors: Float[np.ndarray, "form dim"],
     *,
     task: int,
-    kinds: int,
+    factor_kinds: int,
     l2: float,
     iterations: int,
 ) -> tuple[ArcWeights, bool]:
@@ -111,7 +111,7 @@ def fit_weights(
     """
     from scipy.optimize import minimize
 
-    shape = (vectors.shape[1], kinds, next(iter(sentences)).attention.shape[-1])
+    shape = (vectors.shape[1], factor_kinds, next(iter(sentences)).attention.shape[-1])
 
     def evaluate(flat: Array) -> tuple[float, Array]:
         weights = flat.reshape(shape[0], -1).astype(vectors.dtype)
@@ -119,11 +119,11 @@ def fit_weights(
         gradient, loss, count = np.zeros_like(factors), 0.0, 0
         for sentence in sentences:
             scores = score_arcs(sentence.attention, factors[sentence.forms])
-            part, slope = find_loss(scores, sentence.heads[task])
-            np.add.at(gradient, sentence.forms, differentiate_arcs(sentence.attention, slope, kinds))
-            loss, count = loss + part, count + int((sentence.heads[task] >= 0).sum())
-        whole = (vectors.T @ gradient.reshape(len(vectors), -1)).astype(np.float64).ravel() / count
-        return loss / count + l2 / 2 * float(flat @ flat), whole + l2 * flat
+            sentence_loss, slope = find_loss(scores, sentence.heads[task])
+            np.add.at(gradient, sentence.forms, differentiate_arcs(sentence.attention, slope, factor_kinds))
+            loss, count = loss + sentence_loss, count + int((sentence.heads[task] >= 0).sum())
+        slopes = (vectors.T @ gradient.reshape(len(vectors), -1)).astype(np.float64).ravel() / count
+        return loss / count + l2 / 2 * float(flat @ flat), slopes + l2 * flat
 
     options = {"maxiter": iterations, "maxcor": 20, "ftol": TOLERANCE}
     result = minimize(evaluate, np.zeros(int(np.prod(shape))), jac=True, method="L-BFGS-B", options=options)

@@ -53,16 +53,18 @@ class SentenceStream:
         layers = [weights.permute(0, 2, 3, 1).cpu().numpy() for weights, _ in iterate_layers(maps)]
         sentences = []
         for row, example in enumerate(maps.examples):
-            numbers = trees.words[row].numpy()
-            positions = np.argsort(np.where(numbers < 0, numbers.max() + 1, numbers))[: (numbers >= 0).sum()]
-            rank = np.full(len(numbers) + 1, -1)  # the last is that of no head
+            word_numbers = trees.words[row].numpy()
+            positions = np.argsort(np.where(word_numbers < 0, word_numbers.max() + 1, word_numbers))[
+                : (word_numbers >= 0).sum()
+            ]
+            rank = np.full(len(word_numbers) + 1, -1)  # the last is that of no head
             rank[positions] = np.arange(len(positions))
             attention = np.concatenate([layer[row][np.ix_(positions, positions)] for layer in layers], -1)
             words = example.words or ()
             sentences.append(
                 Sentence(
                     attention=np.nan_to_num(attention),
-                    forms=np.array([self.vocabulary[words[number]] for number in numbers[positions]]),
+                    forms=np.array([self.vocabulary[words[number]] for number in word_numbers[positions]]),
                     heads=rank[trees.heads[:, row].numpy()][:, positions],
                     groups=trees.groups[row].numpy()[positions],
                     document=documents[document_name(example)],

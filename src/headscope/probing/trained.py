@@ -22,10 +22,10 @@ DIRECTIONS = ("dependent to head", "head to dependent")
 
 
 @dataclass(frozen=True)
-class TrainingOptions:
+class ProbeTrainingOptions:
     """What decides the weights of a trained probe, beside the data."""
 
-    kinds: int  # of factors, see `probing.arcs`
+    factor_kinds: int  # of factors, see `probing.arcs`
     l2: float
     iterations: int
     min_count: int
@@ -42,7 +42,7 @@ def check_training(probe: str, l2: float, iterations: int, min_count: int) -> No
 
 
 def train_probe(
-    train: WordStream, test: WordStream, embed: Callable[[Sequence[str]], Vectors], options: TrainingOptions
+    train: WordStream, test: WordStream, embed: Callable[[Sequence[str]], Vectors], options: ProbeTrainingOptions
 ) -> xr.Dataset:
     """Train weights on `train` for the trees and for the control task, and count right answers in `test`."""
     examples = [*train.examples, *test.examples]
@@ -53,7 +53,11 @@ def train_probe(
     vectors = embed(forms)
     seen, new = (SentenceStream(stream, list(relations), tasks, vocabulary) for stream in (train, test))
     offsets = choose_offsets(seen, len(relations))
-    settings: dict[str, Any] = {"kinds": options.kinds, "l2": options.l2, "iterations": options.iterations}
+    settings: dict[str, Any] = {
+        "factor_kinds": options.factor_kinds,
+        "l2": options.l2,
+        "iterations": options.iterations,
+    }
     fits = [fit_weights(seen, vectors, task=task, **settings) for task in range(len(TASKS))]
     hits, counts = count_answers(new, vectors, [weights for weights, _ in fits], offsets)
     check_counted(int(counts.sum()), "test")
@@ -98,14 +102,14 @@ def count_answers(
     documents, relations = len(number_documents(sentences.stream.examples)), offsets.shape[1]
     hits = np.zeros((len(TASKS), len(PREDICTORS), documents, relations), dtype=np.int64)
     counts = np.zeros((documents, relations), dtype=np.int64)
-    factors = [np.einsum("fd,dkh->fkh", vectors, part.astype(vectors.dtype)) for part in weights]
+    factors = [np.einsum("fd,dkh->fkh", vectors, task_weights.astype(vectors.dtype)) for task_weights in weights]
     for sentence in sentences:
         counts[sentence.document] += sentence.groups.sum(0)
         for task, table in enumerate(factors):
             heads = predict_heads(score_arcs(sentence.attention, table[sentence.forms]))
             by_offset = sentence.count_hits(predict_offsets(sentence), task)  # offset relation
-            chosen = by_offset[offsets[task], np.arange(relations)]
-            hits[task, :, sentence.document] += [sentence.count_hits(heads, task), chosen, by_offset[NEXT]]
+            offset_hits = by_offset[offsets[task], np.arange(relations)]
+            hits[task, :, sentence.document] += [sentence.count_hits(heads, task), offset_hits, by_offset[NEXT]]
     return hits, counts
 
 
@@ -113,5 +117,5 @@ def weigh_heads(weights: ArcWeights) -> Float[np.ndarray, "direction head"]:
     """Return the weight of every head where it is one number, else the norm of its weights."""
     if weights.shape[:2] == (1, 2):
         return np.asarray(weights[0])
-    directions = (weights[:, kind::2] for kind in (0, 1))
-    return np.stack([np.sqrt((part**2).sum((0, 1))) for part in directions])
+    directions = (weights[:, direction::2] for direction in (0, 1))
+    return np.stack([np.sqrt((side**2).sum((0, 1))) for side in directions])

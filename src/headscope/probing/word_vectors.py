@@ -29,11 +29,11 @@ def read_vectors(path: str | Path, forms: Sequence[str]) -> tuple[Vectors, float
     table: dict[str, np.ndarray[tuple[int], np.dtype[np.float32]]] = {}
     with file.open(encoding="utf-8") as lines:
         for number, line in enumerate(lines, 1):
-            word, *numbers = line.rstrip().split(" ")
-            if word not in wanted or (number == 1 and len(numbers) == 1):
+            word, *cells = line.rstrip().split(" ")
+            if word not in wanted or (number == 1 and len(cells) == 1):
                 continue
             try:
-                table[word] = np.array(numbers, dtype=np.float32)
+                table[word] = np.array(cells, dtype=np.float32)
             except ValueError:
                 raise InputError(f"Line {number} of {file} is not a word and its numbers: {line[:40]!r}.") from None
     sizes = {len(vector) for vector in table.values()}
@@ -41,6 +41,6 @@ def read_vectors(path: str | Path, forms: Sequence[str]) -> tuple[Vectors, float
         problem = f"has vectors of different lengths ({sorted(sizes)})" if sizes else "has none of the words"
         raise InputError(f"{file} {problem}. Give a text file with a word and its vector on every line, as GloVe's.")
     missing = np.zeros(sizes.pop(), np.float32)
-    known = [form in table or form.lower() in table for form in forms]
+    has_vector = [form in table or form.lower() in table for form in forms]
     vectors = [table.get(form, table.get(form.lower(), missing)) for form in forms]
-    return np.stack(vectors), float(np.mean(known))
+    return np.stack(vectors), float(np.mean(has_vector))

@@ -104,7 +104,7 @@ def _parse_sentence(block: _Block, entities: EntityParser, marked: bool) -> Reco
                 if "-" in cells[0]:
                     raise Unreadable(f"the multiword token {cells[0]} has Entity=, which belongs to words")
                 first = len(words) - 1 if "." not in cells[0] else len(words)
-                marks = [part.removeprefix("Entity=") for part in cells[9].split("|") if part.startswith("Entity=")]
+                marks = [item.removeprefix("Entity=") for item in cells[9].split("|") if item.startswith("Entity=")]
                 mentions += entities.parse(marks[0] if marks else "", first, len(words) - 1)
         if not words:
             raise Unreadable("the sentence has no words")
@@ -121,7 +121,7 @@ def _is_word(name: str, expected: int) -> bool:
     """Return whether a line is the next word; `3-4` is a multiword token and `3.1` an empty node."""
     if name == str(expected):
         return True
-    if not all(part.isdecimal() for part in re.split(r"[-.]", name, maxsplit=1)) or name.isdecimal():
+    if not all(digits.isdecimal() for digits in re.split(r"[-.]", name, maxsplit=1)) or name.isdecimal():
         raise Unreadable(f"the word's number is '{name}', but {expected} is expected")
     return False
 

@@ -53,10 +53,10 @@ def _find_list(path: Path, value: Any) -> list[Any]:
     fields = value if isinstance(value, dict) else {}
     lists = {key: field for key, field in fields.items() if isinstance(field, list) and _are_objects(field)}
     if len(lists) != 1:
-        kind = f"an object with the fields {join_words(fields, limit=8)}" if fields else type_name(value)
+        content = f"an object with the fields {join_words(fields, limit=8)}" if fields else type_name(value)
         raise InputError(
-            f"{path} holds {kind}, but a list of objects is expected, or an object with one such list. Save the rows "
-            "as a list, or read them in Python and give hs.read the list."
+            f"{path} holds {content}, but a list of objects is expected, or an object with one such list. Save the "
+            "rows as a list, or read them in Python and give hs.read the list."
         )
     return next(iter(lists.values()))
 

@@ -45,10 +45,10 @@ class Text(Reader):
                 yield from ([line] for line in paragraph) if self.unit == "line" else [paragraph]
 
 
-def _join(lines: list[Line], whole: bool) -> Record | Malformed:
+def _join(lines: list[Line], paragraph: bool) -> Record | Malformed:
     for number, _, problem in lines:
         if problem:
             return Malformed(number, problem)
-    if whole:
+    if paragraph:
         return Record(1, {"text": "\n".join(text for _, text, _ in lines).strip()})
     return Record(lines[0][0], {"text": " ".join(text.strip() for _, text, _ in lines)})

@@ -57,13 +57,13 @@ class Winogender(Reader):
 
 def _convert(row: dict[str, Any]) -> Mapping[str, Any]:
     """Return the sentence with its three mentions; its name is OCCUPATION.PARTICIPANT.ANSWER.GENDER.txt."""
-    parts = row["sentid"].split(".")
-    if len(parts) != 5 or parts[2] not in ("0", "1") or parts[3] not in PRONOUNS:
+    fields = row["sentid"].split(".")
+    if len(fields) != 5 or fields[2] not in ("0", "1") or fields[3] not in PRONOUNS:
         raise Unreadable(
             f"the column 'sentid' is {row['sentid']!r}, but OCCUPATION.PARTICIPANT.ANSWER.GENDER.txt is expected, with "
             "0 or 1 and male, female or neutral"
         )
-    occupation, participant, answer, gender, _ = parts
+    occupation, participant, answer, gender, _ = fields
     words = tuple(row["sentence"][start:end] for start, end in split_words(row["sentence"]))
     referent = participant if answer == "1" else occupation
     named = ((PRONOUNS[gender], referent), ((occupation,), occupation), ((participant,), participant))
@@ -84,7 +84,7 @@ def _convert(row: dict[str, Any]) -> Mapping[str, Any]:
 
 def _find_word(words: tuple[str, ...], forms: tuple[str, ...]) -> int:
     """Return the only word that is one of these forms."""
-    numbers = [number for number, word in enumerate(words) if word.lower() in forms]
-    if len(numbers) != 1:
-        raise Unreadable(f"the sentence has {len(numbers)} words of {', '.join(forms)}, but 1 is expected")
-    return numbers[0]
+    positions = [position for position, word in enumerate(words) if word.lower() in forms]
+    if len(positions) != 1:
+        raise Unreadable(f"the sentence has {len(positions)} words of {', '.join(forms)}, but 1 is expected")
+    return positions[0]

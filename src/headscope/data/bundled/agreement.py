@@ -77,9 +77,9 @@ def make_sentences(split: str, count: int, seed: int = 0) -> list[AgreementSente
     generator = random.Random(f"{split} {seed}")
     sentences: dict[tuple[str, ...], AgreementSentence] = {}
     while len(sentences) < count:
-        kind = len(sentences)
-        plural = kind // ATTRACTORS % 2 == 1
-        sentence = _Draft(generator, test=split == "test").make(plural, kind % ATTRACTORS)
+        number = len(sentences)
+        plural = number // ATTRACTORS % 2 == 1
+        sentence = _Draft(generator, test=split == "test").make(plural, number % ATTRACTORS)
         sentences.setdefault(sentence.words, sentence)
     return list(sentences.values())
 
@@ -131,10 +131,10 @@ class _Draft:
 
     def _add_modifier(self, plural: bool) -> None:
         """Add a prepositional phrase or a relative clause, whose noun follows or precedes its verb."""
-        kind = self.generator.random()
-        if kind < 0.7:
+        draw = self.generator.random()
+        if draw < 0.7:
             self._add_phrase(self._choose(PREPOSITIONS), plural=plural)
-        elif kind < 0.85:
+        elif draw < 0.85:
             self._add_phrase("that", self._choose(PAST), plural=plural)
         else:
             self._add_phrase("that", plural=plural)

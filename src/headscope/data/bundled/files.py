@@ -26,10 +26,10 @@ def citation_keys(name: str) -> tuple[str, ...]:
     for catalog in catalogs.values():
         for entry in catalog.names():
             keys[entry] = (*keys.get(entry, ()), *getattr(catalog.find(entry), "cites", ()))
-    known = {entry: tuple(dict.fromkeys(cited)) for entry, cited in keys.items() if cited}
-    if canonical_name(name) not in known:
-        raise unknown_name("thing to cite", name, known)
-    return known[canonical_name(name)]
+    keys_by_entry = {entry: tuple(dict.fromkeys(cited)) for entry, cited in keys.items() if cited}
+    if canonical_name(name) not in keys_by_entry:
+        raise unknown_name("thing to cite", name, keys_by_entry)
+    return keys_by_entry[canonical_name(name)]
 
 
 def read_bibtex(name: str) -> str:

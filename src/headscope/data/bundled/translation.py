@@ -71,9 +71,9 @@ def _make_sentence(generator: random.Random, subject: int, other: int) -> tuple[
     english = [first.english, verb[first.plural], second.english]
     french = [first.french, verb[2 + first.plural], second.french]
     if generator.random() < 0.5:
-        place, word = generator.choice(PLACES).split()
+        preposition, word = generator.choice(PLACES).split()
         third = _make_phrase(generator, generator.randrange(len(NOUNS)))
-        english, french = [*english, place, third.english], [*french, word, third.french]
+        english, french = [*english, preposition, third.english], [*french, word, third.french]
     return " ".join(english), " ".join(french)
 
 
@@ -84,8 +84,8 @@ def _make_phrase(generator: random.Random, noun: int) -> Phrase:
     article = generator.choice(DETERMINERS["plural" if plural else "singular"]).split()
     adjectives = [adjective.split() for adjective in generator.sample(ADJECTIVES, count)]
     before, after = (
-        [adjective[1 + feminine + 2 * plural] for adjective in adjectives if adjective[-1] == place]
-        for place in ("before", "after")
+        [adjective[1 + feminine + 2 * plural] for adjective in adjectives if adjective[-1] == position]
+        for position in ("before", "after")
     )
     return Phrase(
         " ".join([article[0], *(adjective[0] for adjective in adjectives), forms[plural]]),

@@ -29,12 +29,12 @@ def list_anaphors(example: Example) -> list[Anaphor]:
     [(3, (False, True))]
     """
     mentions = list_mentions(example)
-    chosen = example.columns.get("anaphors")
+    listed = example.columns.get("anaphors")
     anaphors = []
-    for number in range(len(mentions)) if chosen is None else chosen:
+    for number in range(len(mentions)) if listed is None else listed:
         mention = mentions[number]
         others = [other for other in mentions if other.head != mention.head]
-        candidates = others if chosen is not None else [other for other in others if other.head < mention.head]
+        candidates = others if listed is not None else [other for other in others if other.head < mention.head]
         candidates.sort(key=lambda other: (abs(other.head - mention.head), other.head, other.first, other.last))
         right_heads = {other.head for other in candidates if other.entity == mention.entity}
         if right_heads:

@@ -80,8 +80,8 @@ def find_traits(example: Example, mention: Mention, words: Sequence[str]) -> Tra
 
 def _read_features(example: Example, word: int) -> Iterator[tuple[str, str]]:
     features = example.columns.get("features")
-    for part in features[word].split("|") if features else ():
-        name, _, value = part.partition("=")
+    for assignment in features[word].split("|") if features else ():
+        name, _, value = assignment.partition("=")
         yield name, value
 
 

@@ -71,8 +71,8 @@ def find_head(tree: Constituent, first: int, last: int) -> int:
         node = inside[0]
     if (node.first, node.last) == (first, last):
         return _head_of(node)
-    parts = [child for child in node.children if first <= child.first and child.last <= last]
-    return _head_of(Constituent("NP", first, last, parts)) if parts else last
+    children = [child for child in node.children if first <= child.first and child.last <= last]
+    return _head_of(Constituent("NP", first, last, children)) if children else last
 
 
 def _head_of(node: Constituent) -> int:

@@ -29,7 +29,7 @@ def join_sentences(examples: Sequence[Example], words: int) -> list[Example]:
         if document is None:
             passages += sentences
         else:
-            passages += [_join(part) for part in _split(sentences, words)]
+            passages += [_join(run) for run in _split(sentences, words)]
     return passages
 
 
@@ -51,10 +51,12 @@ def _select(example: Example, counts: Counter[tuple[str, str]]) -> Example:
     if "anaphors" in example.columns:
         return example
     document = _document_or_id(example)
-    numbers = [number for number, entity in enumerate(_entities(example)) if counts[document, str(entity)] > 1]
+    repeated_mentions = [
+        number for number, entity in enumerate(_entities(example)) if counts[document, str(entity)] > 1
+    ]
     mentions = list_mentions(example)
-    heads = tuple(mentions[number].head for number in numbers)
-    repeated = tuple(example.columns["mentions"][number] for number in numbers)
+    heads = tuple(mentions[number].head for number in repeated_mentions)
+    repeated = tuple(example.columns["mentions"][number] for number in repeated_mentions)
     columns = {**example.columns, "mentions": repeated, "mention_heads": heads}
     return replace(example, columns=MappingProxyType(columns))
 
@@ -73,20 +75,20 @@ def _document_or_id(example: Example) -> str:
 
 def _split(sentences: Iterable[Example], words: int) -> Iterator[list[Example]]:
     """Yield consecutive sentences that have no more than so many words together."""
-    part: list[Example] = []
+    run: list[Example] = []
     for sentence in sentences:
-        if part and sum(len(each.words or ()) for each in [*part, sentence]) > words:
-            yield part
-            part = []
-        part.append(sentence)
-    if part:
-        yield part
+        if run and sum(len(member.words or ()) for member in [*run, sentence]) > words:
+            yield run
+            run = []
+        run.append(sentence)
+    if run:
+        yield run
 
 
 def _join(sentences: Sequence[Example]) -> Example:
     """Return the sentences as one example; what only some of them have is left out."""
     columns: dict[str, Any] = {"document": sentences[0].columns["document"], "sentences": len(sentences)}
-    starts = [sum(len(each.words or ()) for each in sentences[:number]) for number in range(len(sentences))]
+    starts = [sum(len(sentence.words or ()) for sentence in sentences[:number]) for number in range(len(sentences))]
     common = set.intersection(*(set(sentence.columns) for sentence in sentences))
     for name in common & set(PER_WORD):
         columns[name] = tuple(value for sentence in sentences for value in sentence.columns[name])

@@ -42,7 +42,7 @@ def read_po(path: Path) -> Iterator[Record | Malformed]:
 
     Messages that are not translated, fuzzy or obsolete are left out.
     """
-    entry, part, start, fuzzy = dict[str, str](), "", 0, False
+    entry, keyword, start, fuzzy = dict[str, str](), "", 0, False
     for number, line, problem in read_lines(path):
         text = line.strip()
         match = _KEYWORD.fullmatch(text)
@@ -50,14 +50,14 @@ def read_po(path: Path) -> Iterator[Record | Malformed]:
             yield Malformed(number, problem)
         elif "msgstr" in entry and (text.startswith("#") or (match and match[1] in ("msgctxt", "msgid"))):
             yield from [] if fuzzy else _finish(start, entry)
-            entry, part, fuzzy = {}, "", False
+            entry, keyword, fuzzy = {}, "", False
         if text.startswith("#"):
             fuzzy |= text.startswith("#,") and "fuzzy" in text
-        elif match or (text.startswith('"') and part):
+        elif match or (text.startswith('"') and keyword):
             if match:
-                part, start = match[1] + (match[2] or ""), start if entry else number
+                keyword, start = match[1] + (match[2] or ""), start if entry else number
             try:
-                entry[part.removesuffix("[0]")] = entry.get(part.removesuffix("[0]"), "") + _unquote(
+                entry[keyword.removesuffix("[0]")] = entry.get(keyword.removesuffix("[0]"), "") + _unquote(
                     match[3] if match else text
                 )
             except (SyntaxError, ValueError):

@@ -22,7 +22,7 @@ LABELS = ("label", "gold_label")
 IDS = ("id", "idx", "index", "sent_id")
 
 
-def choose_columns(requested: Columns, known: Columns, values: Mapping[str, Any]) -> Columns:
+def choose_columns(requested: Columns, of_format: Columns, values: Mapping[str, Any]) -> Columns:
     """Return the requested columns, otherwise those that the format knows, otherwise those with common names."""
     values = {**values, **{name: None for name in requested.used if is_nested(name, values)}}
     by_number = requested.id == "row" and "row" not in values
@@ -32,22 +32,22 @@ def choose_columns(requested: Columns, known: Columns, values: Mapping[str, Any]
             raise Unreadable(describe_missing(name, values))
     free = {name.lower(): name for name in reversed(list(values)) if name not in requested.used}
     if requested.text == "":
-        if not (requested.choices or known.choices or "choices" in values):
+        if not (requested.choices or of_format.choices or "choices" in values):
             raise Unreadable("text='' reads choices without a text before them, but there are no choices. Name them")
         texts = replace(requested, text=None)
     elif requested.text or requested.words:
         texts = requested
     else:
-        texts = known if known.text or known.words else _guess_texts(free, values)
+        texts = of_format if of_format.text or of_format.words else _guess_texts(free, values)
         texts = replace(texts, pair=requested.pair or texts.pair)
     return Columns(
         text=texts.text,
         pair=texts.pair,
         words=texts.words,
-        label=requested.label or known.label or _first(free, LABELS),
-        id=None if by_number else requested.id or known.id or _first(free, IDS),
-        choices=requested.choices or known.choices,
-        labels=known.labels,
+        label=requested.label or of_format.label or _first(free, LABELS),
+        id=None if by_number else requested.id or of_format.id or _first(free, IDS),
+        choices=requested.choices or of_format.choices,
+        labels=of_format.labels,
     )
 
 

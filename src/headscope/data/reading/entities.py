@@ -49,8 +49,8 @@ class EntityParser:
         return mentions
 
     def _fields(self, text: str) -> tuple[str, str]:
-        parts = dict(zip(self.order, text.split("-"), strict=False))
-        entity, kind = (next((parts.get(name, "") for name in names if name in self.order), "") for names in FIELDS)
+        values = dict(zip(self.order, text.split("-"), strict=False))
+        entity, kind = (next((values.get(name, "") for name in names if name in self.order), "") for names in FIELDS)
         return (entity or text.split("-")[0]).partition("[")[0], kind  # e5[1/2] is the first part of e5
 
     def _close(self, entity: str) -> tuple[int, str, str]:

@@ -17,18 +17,18 @@ Label = int | float | str | None
 
 
 def make_examples(
-    table: RecordTable, columns: Columns, *, skip: bool = False, numbers: Mapping[str, int] | None = None
+    table: RecordTable, columns: Columns, *, skip: bool = False, label_numbers: Mapping[str, int] | None = None
 ) -> list[Example]:
     """Return each row as an example; with `skip`, rows that cannot be read are skipped and counted in a warning.
 
-    `columns` are the columns that the user named, `numbers` those of the classes of labels.
+    `columns` are the columns that the user named, `label_numbers` those of the classes of labels.
     """
     if table.header is not None:
         try:
             choose_columns(columns, table.columns, dict.fromkeys(table.header))
         except Unreadable as problem:
             raise InputError(f"{table.name}: {problem}.") from None
-    parser = _RowParser(table, columns, numbers)
+    parser = _RowParser(table, columns, label_numbers)
     drafts: list[dict[str, Any]] = []
     problems: list[str] = []
     for index, row in enumerate(table.rows):
@@ -56,8 +56,8 @@ def make_examples(
 class _RowParser:
     """Parses rows, and checks each against those before: the same columns, the same kind of label, a new id."""
 
-    def __init__(self, table: RecordTable, requested: Columns, numbers: Mapping[str, int] | None) -> None:
-        self.table, self.requested, self.numbers = table, requested, numbers
+    def __init__(self, table: RecordTable, requested: Columns, label_numbers: Mapping[str, int] | None) -> None:
+        self.table, self.requested, self.label_numbers = table, requested, label_numbers
         self.columns: Columns | None = None
         self.headers: set[tuple[str, ...]] = set()
         self.ids: dict[str, int] = {}
@@ -109,7 +109,7 @@ class _RowParser:
 
     def _label(self, row: Record, columns: Columns, rest: dict[str, Any]) -> Label:
         if columns.label is None:
-            if self.numbers is not None:
+            if self.label_numbers is not None:
                 raise Unreadable("labels numbers the labels, but no column holds them; name it: label=…")
             return None
         classes = columns.labels.get(columns.label)
@@ -117,7 +117,7 @@ class _RowParser:
         if label is None:
             return None
         name = label if isinstance(label, str) else classes[int(label)] if classes else None
-        if self.numbers is not None:
+        if self.label_numbers is not None:
             return self._number(label, name, columns.label, rest)
         if name is not None:
             rest.setdefault(LABEL_NAME, name)
@@ -132,15 +132,15 @@ class _RowParser:
 
     def _number(self, label: Label, name: str | None, column: str, rest: dict[str, Any]) -> int:
         """Return the number that the user gave a label, by its name or as it is in the data."""
-        assert self.numbers is not None
-        known = next((key for key in (name, str(label)) if key in self.numbers), None)
-        if known is None:
+        assert self.label_numbers is not None
+        key = next((key for key in (name, str(label)) if key in self.label_numbers), None)
+        if key is None:
             raise Unreadable(
-                f"the label (column '{column}') is {name or label!r}, but labels has {join_words(self.numbers)}"
+                f"the label (column '{column}') is {name or label!r}, but labels has {join_words(self.label_numbers)}"
             )
         rest.setdefault(LABEL_NAME, name or str(label))
         rest[LABEL_ORDER] = GIVEN
-        return self.numbers[known]
+        return self.label_numbers[key]
 
 
 def _label_converter(labels: Sequence[Label]) -> Callable[[Label], Any]:

@@ -61,13 +61,13 @@ def read_lines(
 def find_encoding(encoding: str) -> str:
     """Return the name that Python has for an encoding of texts; raise InputError for an unknown one."""
     try:
-        found = codecs.lookup(encoding)
-        "a".encode(found.name)  # raises LookupError for what encodes no text, such as base64
+        codec = codecs.lookup(encoding)
+        "a".encode(codec.name)  # raises LookupError for what encodes no text, such as base64
     except (LookupError, ValueError):
         raise InputError(
             f"encoding={encoding!r} is not known. Common ones are utf-8, utf-16, latin-1 and cp1252."
         ) from None
-    return UTF8 if found.name == "utf-8-sig" else found.name
+    return UTF8 if codec.name == "utf-8-sig" else codec.name
 
 
 def _split_lines(path: Path, encoding: str, *, advise: bool) -> Iterator[bytes | tuple[str, str | None]]:

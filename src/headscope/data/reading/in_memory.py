@@ -12,7 +12,7 @@ from headscope.data.reading.values import type_name
 
 def table_from_object(source: Any) -> RecordTable:
     """Return the rows of a list, a DataFrame or a dataset."""
-    packages = {kind.__module__.partition(".")[0] for kind in type(source).__mro__}
+    packages = {base.__module__.partition(".")[0] for base in type(source).__mro__}
     if "datasets" in packages:
         return table_from_dataset(source, "the dataset")
     if hasattr(source, "columns"):  # going through it would give the names of its columns
@@ -21,10 +21,10 @@ def table_from_object(source: Any) -> RecordTable:
         return table_from_frame(source if "pandas" in packages else source.to_pandas())
     if isinstance(source, Iterable) and not isinstance(source, Mapping | str | bytes):
         return RecordTable("the list", _parse_items(source), unit="row")
-    kind = "None" if source is None else type_name(source)
+    source_type = "None" if source is None else type_name(source)
     raise InputError(
-        f"Cannot read {kind}. Give a path, 'format:parameters@PATH', a list of texts, pairs, dicts or examples, a "
-        "pandas DataFrame, or a dataset of the package datasets."
+        f"Cannot read {source_type}. Give a path, 'format:parameters@PATH', a list of texts, pairs, dicts or examples, "
+        "a pandas DataFrame, or a dataset of the package datasets."
     )
 
 
@@ -61,7 +61,7 @@ def _parse_items(source: Iterable[Any]) -> Iterator[Record | Malformed]:
             yield Record(row, {"text": item, "pair": None})
         elif isinstance(item, Mapping):
             yield Record(row, {str(name): value for name, value in item.items()})
-        elif isinstance(item, tuple | list) and len(item) == 2 and all(isinstance(part, str) for part in item):
+        elif isinstance(item, tuple | list) and len(item) == 2 and all(isinstance(text, str) for text in item):
             yield Record(row, {"text": item[0], "pair": item[1]})
         elif isinstance(item, Example):
             yield Malformed(row, "it is an Example, but other items are not; give a list of examples only")

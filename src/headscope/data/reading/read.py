@@ -41,22 +41,22 @@ def read(options: ReadOptions) -> list[Example]:
     choices = options.choices
     choices = choices if choices is None or isinstance(choices, str) else tuple(choices)
     columns = Columns(options.text, options.pair, options.label, options.words, options.id, choices)
-    numbers, encoding, skip = parse_labels(options.labels), options.encoding, options.malformed == "skip"
+    label_numbers, encoding, skip = parse_labels(options.labels), options.encoding, options.malformed == "skip"
     source = options.source
     if isinstance(source, Iterator):
         source = list(source)
     if isinstance(source, list | tuple) and source and all(isinstance(item, Example) for item in source):
-        return _check_examples(source, columns, numbers)
+        return _check_examples(source, columns, label_numbers)
     if isinstance(source, str) and source == "sample":
         with as_file(bundled_file("gap_sample.tsv")) as path:
-            return make_examples(find_table(f"gap@{path}"), columns, skip=skip, numbers=numbers)
+            return make_examples(find_table(f"gap@{path}"), columns, skip=skip, label_numbers=label_numbers)
     if isinstance(source, str | os.PathLike):
         table = find_table(os.fspath(source), encoding)
     elif encoding is None:
         table = table_from_object(_wrap_pair(source))
     else:
         raise InputError(f"encoding={encoding!r} is that of a file, but the texts are in memory. Leave it out.")
-    return make_examples(table, columns, skip=skip, numbers=numbers)
+    return make_examples(table, columns, skip=skip, label_numbers=label_numbers)
 
 
 def read_texts(text: Any, pair: Any = None) -> list[Example]:
@@ -92,13 +92,13 @@ def find_table(source: str, encoding: str | None = None) -> RecordTable:
         reader, path = parsed
         return _set_encoding(reader, encoding)(path)
     file = find_file(source)
-    kinds = {f".{ending}": kind for kind in readers for ending in kind.endings}
-    if file.suffix.lower() not in kinds:
+    by_ending = {f".{ending}": reader for reader in readers for ending in reader.endings}
+    if file.suffix.lower() not in by_ending:
         raise InputError(
-            f"The format of {file} is not known from its ending '{file.suffix}'. Known: {join_words(sorted(kinds))}. "
-            f"Or name the format: 'jsonl@{file}'."
+            f"The format of {file} is not known from its ending '{file.suffix}'. Known: "
+            f"{join_words(sorted(by_ending))}. Or name the format: 'jsonl@{file}'."
         )
-    return _set_encoding(kinds[file.suffix.lower()](), encoding)(str(file))
+    return _set_encoding(by_ending[file.suffix.lower()](), encoding)(str(file))
 
 
 def _set_encoding(reader: Any, encoding: str | None) -> Reader:
@@ -106,8 +106,8 @@ def _set_encoding(reader: Any, encoding: str | None) -> Reader:
     if encoding is not None and "encoding" not in {field.name for field in fields(reader)}:
         name = type(reader).__name__.lower()
         raise InputError(f"encoding={encoding!r} was given, but the format '{name}' has its own. Leave it out.")
-    chosen: Reader = reader if encoding is None else replace(reader, encoding=encoding)
-    return chosen
+    with_encoding: Reader = reader if encoding is None else replace(reader, encoding=encoding)
+    return with_encoding
 
 
 def _wrap_pair(source: Any) -> Any:
@@ -131,10 +131,14 @@ def _is_text(source: Any) -> bool:
     name = canonical_name(re.split("[:@]", source, maxsplit=1)[0])
     if name != source and name in readers.names():
         return False
-    return Path(source).suffix.lower().removeprefix(".") not in {ending for kind in readers for ending in kind.endings}
+    return Path(source).suffix.lower().removeprefix(".") not in {
+        ending for reader in readers for ending in reader.endings
+    }
 
 
-def _check_examples(examples: Sequence[Example], columns: Columns, numbers: Mapping[str, int] | None) -> list[Example]:
+def _check_examples(
+    examples: Sequence[Example], columns: Columns, label_numbers: Mapping[str, int] | None
+) -> list[Example]:
     """Check that the ids of examples are unique, and that no columns are named for them; renumber their labels."""
     if columns.used:
         raise InputError(f"Columns are named ({', '.join(columns.used)}), but the list holds examples. Leave them out.")
@@ -143,24 +147,24 @@ def _check_examples(examples: Sequence[Example], columns: Columns, numbers: Mapp
         if example.id in rows:
             raise InputError(f"The list, row {row}: the id '{example.id}' is already that of row {rows[example.id]}.")
         rows[example.id] = row
-    return list(examples) if numbers is None else renumber_examples(examples, numbers)
+    return list(examples) if label_numbers is None else renumber_examples(examples, label_numbers)
 
 
 def _parse(source: str) -> tuple[Reader, str] | None:
     """Return the reader and the path of `name:parameters@PATH`, or None for a source of another form."""
     spec, at, path = source.partition("@")
-    name, *parts = re.split("[:,]", spec)
-    known = canonical_name(name) in readers.names()
-    kind = cast("type[Reader]", readers.find(name)) if known else None
-    bundled = kind is not None and (kind.bundled or not kind.needs_path)
-    if not (at or parts or bundled) or not canonical_name(name).isidentifier():
+    name, *values = re.split("[:,]", spec)
+    is_reader = canonical_name(name) in readers.names()
+    reader_class = cast("type[Reader]", readers.find(name)) if is_reader else None
+    bundled = reader_class is not None and (reader_class.bundled or not reader_class.needs_path)
+    if not (at or values or bundled) or not canonical_name(name).isidentifier():
         return None
     if len(name) == 1 and not at:  # C:\\ is a drive
         return None
-    if " " in source and not known:  # the source is a text
+    if " " in source and not is_reader:  # the source is a text
         return None
-    kind = cast("type[Reader]", readers.find(name))
-    reader: Reader = readers.make(kind, **_parameters(kind, name, parts))
+    reader_class = cast("type[Reader]", readers.find(name))
+    reader: Reader = readers.make(reader_class, **_parameters(reader_class, name, values))
     if reader.needs_path and not path and (at or not reader.bundled):
         raise InputError(f"'{source}' does not say where the data are. Write {spec}@PATH, with a folder or a file.")
     if not reader.needs_path and at:
@@ -168,11 +172,13 @@ def _parse(source: str) -> tuple[Reader, str] | None:
     return reader, path
 
 
-def _parameters(kind: Any, name: str, parts: Sequence[str]) -> dict[str, str]:
+def _parameters(reader_class: Any, name: str, values: Sequence[str]) -> dict[str, str]:
     """Parse parameters by position or by name: `rte:dev` or `task=rte:split=dev`."""
-    names = [field.name for field in fields(kind)]
-    if len(parts) > len(names):
+    names = [field.name for field in fields(reader_class)]
+    if len(values) > len(names):
         takes = f"{len(names)} ({', '.join(names)})" if names else "no parameters"
-        raise InputError(f"The reader '{name}' takes {takes}, but got {count_noun(len(parts), 'parameter')}: {parts}.")
-    pairs = (part.split("=", 1) if "=" in part else (key, part) for key, part in zip(names, parts, strict=False))
+        raise InputError(
+            f"The reader '{name}' takes {takes}, but got {count_noun(len(values), 'parameter')}: {values}."
+        )
+    pairs = (value.split("=", 1) if "=" in value else (key, value) for key, value in zip(names, values, strict=False))
     return {canonical_name(key): value for key, value in pairs if value}

@@ -101,8 +101,8 @@ def type_name(value: Any) -> str:
         return f"the number {value}"
     if isinstance(value, str):
         return f"the text {value!r}"
-    known = {"list": "a list", "tuple": "a list", "dict": "an object"}
-    return known.get(type(value).__name__, f"a {type(value).__name__}")
+    words = {"list": "a list", "tuple": "a list", "dict": "an object"}
+    return words.get(type(value).__name__, f"a {type(value).__name__}")
 
 
 def _check_texts(texts: Sequence[Any], item: str, where: str, minimum: int) -> tuple[str, ...]:

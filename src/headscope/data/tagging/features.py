@@ -31,22 +31,22 @@ class Features:
     def around(self, word: str) -> tuple[list[str], ...]:
         """Return what a word adds to the words at distance 1, -1, 2 and -2 from it."""
         low, form = word.lower(), shape(word)
-        kind, suffix = self._class(low), low[-3:]
+        word_class, suffix = self._class(low), low[-3:]
         return (
-            ["g" + low, "h" + suffix, "i" + kind, "j" + form],
-            ["n" + low, "o" + suffix, "p" + kind, "q" + form],
-            ["v" + low, "w" + kind],
-            ["x" + low, "y" + kind],
+            ["g" + low, "h" + suffix, "i" + word_class, "j" + form],
+            ["n" + low, "o" + suffix, "p" + word_class, "q" + form],
+            ["v" + low, "w" + word_class],
+            ["x" + low, "y" + word_class],
         )
 
     def pair(self, words: tuple[str, str]) -> tuple[list[str], ...]:
         """Return what two adjacent words add to the second and to the first."""
         first, second = words
         low, next_low = first.lower(), second.lower()
-        kinds, forms = f"{self._class(low)} {self._class(next_low)}", f"{letter_case(first)} {letter_case(second)}"
+        classes, forms = f"{self._class(low)} {self._class(next_low)}", f"{letter_case(first)} {letter_case(second)}"
         return (
-            [f"k{low} {next_low}", "l" + kinds, "m" + forms],
-            [f"r{low} {next_low}", "s" + kinds, f"t{low} {self._class(next_low)}", "u" + forms],
+            [f"k{low} {next_low}", "l" + classes, "m" + forms],
+            [f"r{low} {next_low}", "s" + classes, f"t{low} {self._class(next_low)}", "u" + forms],
         )
 
     def history(self, pair: tuple[int, int]) -> list[str]:

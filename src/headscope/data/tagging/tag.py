@@ -39,12 +39,12 @@ def tag_examples(examples: Sequence[Example], tagger: str = "auto") -> list[Exam
 
 
 def _make_tagger(tagger: str) -> Tagger | None:
-    kind, _, model = tagger.partition(":")
+    package, _, model = tagger.partition(":")
     if tagger == "gold":
         return None
     if tagger in ("auto", "english"):
         return EnglishTagger()
-    if kind == "spacy":
+    if package == "spacy":
         return SpacyTagger(model or "en_core_web_sm")
     raise InputError(
         f"No tagger is called '{tagger}'. Use 'auto' or 'english' (built in), 'spacy:MODEL' such as "
@@ -65,8 +65,8 @@ def _items(example: Example) -> list[Item]:
 
 
 def _add_tags(example: Example, tags: Iterator[Tags]) -> Example:
-    parts = [next(tags) for _ in _items(example)]
-    added: dict[str, Any] = {"tags": tuple(tag for part in parts for tag in part.tags)}
-    for name, part in zip(("spans", "pair_spans"), parts, strict=False):
-        added |= {} if part.spans is None else {name: part.spans}
+    tagged_texts = [next(tags) for _ in _items(example)]
+    added: dict[str, Any] = {"tags": tuple(tag for tagged in tagged_texts for tag in tagged.tags)}
+    for name, tagged in zip(("spans", "pair_spans"), tagged_texts, strict=False):
+        added |= {} if tagged.spans is None else {name: tagged.spans}
     return replace(example, columns=MappingProxyType({**example.columns, **added}))

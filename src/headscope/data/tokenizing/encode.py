@@ -68,16 +68,16 @@ def tokenise(
     max_length: int | None = None,
 ) -> list[EncodedExample]:
     """Return what the tokenizer gives; texts of one kind are tokenised together, which is many times as fast."""
-    kinds = {(isinstance(text, list), pair is None) for text, pair in zip(texts, pairs, strict=True)}
-    if len(kinds) > 1:
+    forms = {(isinstance(text, list), pair is None) for text, pair in zip(texts, pairs, strict=True)}
+    if len(forms) > 1:
         return [
             row
             for text, pair in zip(texts, pairs, strict=True)
             for row in tokenise(tokenizer, [text], [pair], max_length=max_length)
         ]
-    if not kinds:
+    if not forms:
         return []
-    ((split, single),) = kinds
+    ((split, single),) = forms
     encoding = tokenizer(
         list(texts),
         None if single else list(pairs),
@@ -219,13 +219,13 @@ def special_roles(tokenizer: Any) -> dict[int, int]:
 
     The token for unknown words is not special, even if it also starts and ends texts (GPT-2).
     """
-    known = {
+    ids_by_role = {
         "mask": [tokenizer.mask_token_id],
         "sep": [tokenizer.sep_token_id, tokenizer.eos_token_id],
         "cls": [tokenizer.cls_token_id, tokenizer.bos_token_id],
     }
     roles = dict.fromkeys(set(tokenizer.all_special_ids) - {tokenizer.unk_token_id}, ROLES.index("other"))
-    return roles | {token: ROLES.index(role) for role, ids in known.items() for token in ids if token in roles}
+    return roles | {token: ROLES.index(role) for role, ids in ids_by_role.items() for token in ids if token in roles}
 
 
 def _segments(sides: Sequence[int | None]) -> list[int]:

@@ -38,12 +38,12 @@ def _decode(pieces: Sequence[str | bytes]) -> list[str]:
         if isinstance(piece, str):
             shown.append(piece)
             continue
-        parts = takewhile(lambda part: isinstance(part, bytes), pieces[len(shown) : len(shown) + 4])
-        run = cast("list[bytes]", list(parts))
+        bytes_run = takewhile(lambda piece: isinstance(piece, bytes), pieces[len(shown) : len(shown) + 4])
+        run = cast("list[bytes]", list(bytes_run))
         for size in range(1, len(run) + 1):  # a character has at most four bytes in UTF-8
             with suppress(UnicodeDecodeError):
                 text = _make_visible(b"".join(run[:size]).decode())
-                shown += [f"{text}({part}/{size})" for part in range(1, size + 1)] if size > 1 else [text]
+                shown += [f"{text}({index}/{size})" for index in range(1, size + 1)] if size > 1 else [text]
                 break
         else:
             shown.append("⟨" + piece.hex(" ").upper() + "⟩")

@@ -44,7 +44,7 @@ def shorten_examples(
 def _shorten_example(tokenizer: Any, example: Example, max_length: int, least: int, use_pair: bool) -> Example:
     text: Any = example.text if example.words is None else example.words
     pair = example.pair if use_pair else None
-    is_long = [part is not None and len(part) > least for part in (text, pair)]
+    is_long = [side is not None and len(side) > least for side in (text, pair)]
     if not any(is_long):
         return example
     if pair is None:
