@@ -90,10 +90,20 @@ def compare(name: str, model: Model, shapes: list[tuple[int, int]], turns: int) 
             size = " of ".join(f"{size / 1e6:.0f}" for size in sizes if size is not None)
             cells.append([f"{batch} × {tokens}", f"{share} %", f"{whole:.1f} ms", f"{gain:.2f}", size])
             rows.append(
-                {"model": name, "batch": batch, "tokens": tokens, "pruned": share, "whole_ms": whole,
-                 "speedup": gain.median, "speedup_least": gain.least, "file": files[share], "whole_file": files[0],
-                 "error": error, "largest_output": scale}
-            )  # fmt: skip
+                {
+                    "model": name,
+                    "batch": batch,
+                    "tokens": tokens,
+                    "pruned": share,
+                    "whole_ms": whole,
+                    "speedup": gain.median,
+                    "speedup_least": gain.least,
+                    "file": files[share],
+                    "whole_file": files[0],
+                    "error": error,
+                    "largest_output": scale,
+                }
+            )
     show(f"{name}: whole over pruned, least / median", ["shape", "pruned", "whole", "speed-up", "file (MB)"], cells)
     return rows
 

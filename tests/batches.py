@@ -48,11 +48,19 @@ def build_maps(weights, rows, *, lens="raw", signed=False, causal=False, merged=
         whole[index][..., columns[:, None], columns] = tensor * seen
         visible[index][columns[:, None], columns] = seen
     return Maps(
-        parts=list(whole.unbind(1)), lens=lens, signed=signed, merged=merged, site="self",
-        layers=tuple(range(layers)), heads=tuple(range(heads)), queries=tokens, keys=tokens,
-        visible=[visible] * layers, examples=tuple(make_example(row, index) for index, row in enumerate(rows)),
+        parts=list(whole.unbind(1)),
+        lens=lens,
+        signed=signed,
+        merged=merged,
+        site="self",
+        layers=tuple(range(layers)),
+        heads=tuple(range(heads)),
+        queries=tokens,
+        keys=tokens,
+        visible=[visible] * layers,
+        examples=tuple(make_example(row, index) for index, row in enumerate(rows)),
         diagnostics={"share": (whole**2).sum((-2, -1)).sqrt()},
-    )  # fmt: skip
+    )
 
 
 def make_example(row, index):

@@ -19,11 +19,32 @@ WORDS = (
 VOCAB = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ".", ",", *WORDS]
 SIZE = {"vocab_size": len(VOCAB)}
 GQA = {**SMALL, **SIZE, "num_key_value_heads": 2, "head_dim": 8}
-TWO = {**SIZE, "d_model": 32, "encoder_layers": 2, "decoder_layers": 2, "encoder_attention_heads": 4,
-       "decoder_attention_heads": 4, "encoder_ffn_dim": 48, "decoder_ffn_dim": 48, "max_position_embeddings": 64,
-       "pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3, "decoder_start_token_id": 2}  # fmt: skip
-TEXT_TO_TEXT = {**SIZE, "d_model": 32, "d_kv": 8, "d_ff": 48, "num_layers": 2, "num_heads": 4,
-                "pad_token_id": 0, "eos_token_id": 3, "decoder_start_token_id": 0}  # fmt: skip
+TWO = {
+    **SIZE,
+    "d_model": 32,
+    "encoder_layers": 2,
+    "decoder_layers": 2,
+    "encoder_attention_heads": 4,
+    "decoder_attention_heads": 4,
+    "encoder_ffn_dim": 48,
+    "decoder_ffn_dim": 48,
+    "max_position_embeddings": 64,
+    "pad_token_id": 0,
+    "bos_token_id": 2,
+    "eos_token_id": 3,
+    "decoder_start_token_id": 2,
+}
+TEXT_TO_TEXT = {
+    **SIZE,
+    "d_model": 32,
+    "d_kv": 8,
+    "d_ff": 48,
+    "num_layers": 2,
+    "num_heads": 4,
+    "pad_token_id": 0,
+    "eos_token_id": 3,
+    "decoder_start_token_id": 0,
+}
 WINDOW = {"sliding_window": 4, "layer_types": ["sliding_attention", "full_attention"]}
 
 KINDS: dict[str, dict[str, Any]] = {
@@ -34,8 +55,18 @@ KINDS: dict[str, dict[str, Any]] = {
     "distilbert": {**SIZE, "dim": 32, "n_layers": 2, "n_heads": 4, "hidden_dim": 48, "max_position_embeddings": 64},
     "electra": {**SMALL, **SIZE, "embedding_size": 32, "max_position_embeddings": 64},
     "albert": {**SMALL, **SIZE, "embedding_size": 16, "num_hidden_layers": 3, "max_position_embeddings": 64},
-    "modernbert": {**SMALL, **SIZE, "num_hidden_layers": 3, "local_attention": 8, "global_attn_every_n_layers": 3,
-                   "pad_token_id": 0, "cls_token_id": 2, "sep_token_id": 3, "bos_token_id": 2, "eos_token_id": 3},
+    "modernbert": {
+        **SMALL,
+        **SIZE,
+        "num_hidden_layers": 3,
+        "local_attention": 8,
+        "global_attn_every_n_layers": 3,
+        "pad_token_id": 0,
+        "cls_token_id": 2,
+        "sep_token_id": 3,
+        "bos_token_id": 2,
+        "eos_token_id": 3,
+    },
     "gpt2": {**SIZE, "n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 64, "bos_token_id": 2, "eos_token_id": 3},
     "llama": GQA,
     "mistral": {**GQA, "sliding_window": 4},
@@ -55,22 +86,56 @@ KINDS: dict[str, dict[str, Any]] = {
     "mbart": TWO,
     "marian": {**TWO, "decoder_vocab_size": len(VOCAB)},
     "pegasus": TWO,
-    "deberta-v2": {**SMALL, **SIZE, "max_position_embeddings": 64, "relative_attention": True, "position_buckets": 8,
-                   "norm_rel_ebd": "layer_norm", "share_att_key": True, "pos_att_type": ["p2c", "c2p"],
-                   "conv_kernel_size": 3, "position_biased_input": False, "type_vocab_size": 2},
+    "deberta-v2": {
+        **SMALL,
+        **SIZE,
+        "max_position_embeddings": 64,
+        "relative_attention": True,
+        "position_buckets": 8,
+        "norm_rel_ebd": "layer_norm",
+        "share_att_key": True,
+        "pos_att_type": ["p2c", "c2p"],
+        "conv_kernel_size": 3,
+        "position_biased_input": False,
+        "type_vocab_size": 2,
+    },
     "mpnet": {**SMALL, **SIZE, "max_position_embeddings": 66},
-    "gptj": {**SIZE, "n_embd": 32, "n_layer": 2, "n_head": 4, "rotary_dim": 4, "n_positions": 64, "bos_token_id": 2,
-             "eos_token_id": 3},
-    "gpt_neo": {**SIZE, "hidden_size": 32, "num_layers": 2, "num_heads": 4, "window_size": 4,
-                "attention_types": [[["global", "local"], 1]], "max_position_embeddings": 64, "bos_token_id": 2,
-                "eos_token_id": 3},
+    "gptj": {
+        **SIZE,
+        "n_embd": 32,
+        "n_layer": 2,
+        "n_head": 4,
+        "rotary_dim": 4,
+        "n_positions": 64,
+        "bos_token_id": 2,
+        "eos_token_id": 3,
+    },
+    "gpt_neo": {
+        **SIZE,
+        "hidden_size": 32,
+        "num_layers": 2,
+        "num_heads": 4,
+        "window_size": 4,
+        "attention_types": [[["global", "local"], 1]],
+        "max_position_embeddings": 64,
+        "bos_token_id": 2,
+        "eos_token_id": 3,
+    },
     "bloom": {**SIZE, "hidden_size": 32, "n_layer": 2, "n_head": 4, "bos_token_id": 2, "eos_token_id": 3},
-    "xlnet": {**SIZE, "d_model": 32, "n_layer": 2, "n_head": 4, "d_inner": 48, "pad_token_id": 0, "bos_token_id": 2,
-              "eos_token_id": 3},
+    "xlnet": {
+        **SIZE,
+        "d_model": 32,
+        "n_layer": 2,
+        "n_head": 4,
+        "d_inner": 48,
+        "pad_token_id": 0,
+        "bos_token_id": 2,
+        "eos_token_id": 3,
+    },
     "doge": GQA,  # passes the mask by name, as afmoe does
     "afmoe": {**GQA, **WINDOW, "num_experts": 2, "num_experts_per_tok": 1, "moe_intermediate_size": 16},
     "cohere": {**GQA, "pad_token_id": 0, "eos_token_id": 3},  # through the interface, and described by no family
-}  # fmt: skip
+}
 SITES = dict.fromkeys(
     ("t5", "mt5", "umt5", "m2m_100", "bart", "mbart", "marian", "pegasus"), ("encoder", "decoder", "cross")
 )
@@ -115,9 +180,14 @@ def tokenizer() -> Any:
     )
     backend.decoder = decoders.WordPiece()
     return transformers.PreTrainedTokenizerFast(
-        tokenizer_object=backend, pad_token="[PAD]", unk_token="[UNK]", cls_token="[CLS]", sep_token="[SEP]",
-        mask_token="[MASK]", model_input_names=["input_ids", "token_type_ids", "attention_mask"],
-    )  # fmt: skip
+        tokenizer_object=backend,
+        pad_token="[PAD]",
+        unk_token="[UNK]",
+        cls_token="[CLS]",
+        sep_token="[SEP]",
+        mask_token="[MASK]",
+        model_input_names=["input_ids", "token_type_ids", "attention_mask"],
+    )
 
 
 def text(words: int, seed: int = 0) -> str:

@@ -79,8 +79,10 @@ def test_changes_are_tested_in_pairs_and_corrected_for_all_heads(every_head):
 
 def test_the_interval_of_a_change_is_a_paired_bootstrap(every_head):
     cell = every_head.isel(layer=1, head=int(np.argmax(every_head["changed"].values[1])))
-    before, after = ((every_head[name].values == every_head["label"].values).astype(float)
-                     for name in ("prediction_whole", "prediction"))  # fmt: skip
+    before, after = (
+        (every_head[name].values == every_head["label"].values).astype(float)
+        for name in ("prediction_whole", "prediction")
+    )
     after = after[1, int(cell["head"])]
     index = np.random.default_rng(0).integers(0, 40, (1000, 40))
     draws = after[index].mean(-1) - before[index].mean(-1)

@@ -118,8 +118,9 @@ class Literal:
     def slopes(self, rows):
         """The slopes of the mean loss with respect to gates on the heads."""
         every = slice(None)
-        return np.array([[self.slope(lambda: self.loss(rows), layer, (every, head)) for head in range(4)]
-                         for layer in range(2)])  # fmt: skip
+        return np.array(
+            [[self.slope(lambda: self.loss(rows), layer, (every, head)) for head in range(4)] for layer in range(2)]
+        )
 
     def token_slopes(self, row):
         """The absolute slopes with respect to gates on single queries, summed; each has a copy of the example."""
@@ -258,14 +259,16 @@ def test_heads_without_an_output_have_no_importance():
 def test_heads_that_were_pruned_have_no_importance_at_all():
     model, data = model_of("classification"), DATA["classification"]
     edit = "zero_heads:heads=L0H1+L1H3"
-    zero, pruned = hs.head_importance(model, data, edit=edit, **QUIET), hs.head_importance(
-        hs.prune(model, ["L0H1", "L1H3"]), data, **QUIET
-    )  # fmt: skip
+    zero, pruned = (
+        hs.head_importance(model, data, edit=edit, **QUIET),
+        hs.head_importance(hs.prune(model, ["L0H1", "L1H3"]), data, **QUIET),
+    )
     missing = np.isnan(pruned["head_importance"].values)
     assert [tuple(map(int, index)) for index in np.argwhere(missing)] == [(0, 1), (1, 3)]
     assert (pruned["head_importance_n"].values[missing] == 0).all()
-    np.testing.assert_allclose(pruned["head_importance"].values[~missing], zero["head_importance"].values[~missing],
-                               rtol=1e-6)  # fmt: skip
+    np.testing.assert_allclose(
+        pruned["head_importance"].values[~missing], zero["head_importance"].values[~missing], rtol=1e-6
+    )
 
 
 def test_the_model_is_left_as_it_was():

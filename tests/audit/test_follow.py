@@ -46,8 +46,10 @@ def test_every_cue_is_found_under_its_name():
 def test_a_cue_may_be_written_as_in_a_text():
     assert find_cue_spans("They DON’T. Do not!", "don't") == [(5, 10)]
     assert has_cue([Example("0", "They DON’T."), Example("1", "do n"), Example("2", "")], "don't").tolist() == [
-        True, False, False,
-    ]  # fmt: skip
+        True,
+        False,
+        False,
+    ]
 
 
 def test_a_cue_is_marked_however_its_accents_are_written():

@@ -128,8 +128,9 @@ def test_nan_of_a_lens_of_ones_own_is_counted_and_said():
         r"Attention is finite there\. Statistics leave these maps out: x_nan counts them, x_n the others\.$"
     )
     with pytest.warns(DataWarning, match=expected) as caught:
-        data = measure(tiny("bert"), TEXTS, lens=["raw", WithoutFirst()], statistics=["entropy", "offsets"],
-                       progress=False)  # fmt: skip
+        data = measure(
+            tiny("bert"), TEXTS, lens=["raw", WithoutFirst()], statistics=["entropy", "offsets"], progress=False
+        )
     assert len(caught) == 1
     for name in ("entropy", "offsets"):
         assert data[f"{name}_nan"].sum("site").sel(lens="without_first").values.tolist() == [[0, 1, 0, 0]] * 2
@@ -166,8 +167,7 @@ def test_the_labels_are_those_of_the_chosen_heads():
 
 
 def test_a_stream_and_a_capture_by_layer_say_it_once_for_each_batch():
-    for run in (lambda: list(stream(broken(0), TEXTS)),
-                lambda: by_layer(broken(0), TEXTS, see=lambda trace: None)):  # fmt: skip
+    for run in (lambda: list(stream(broken(0), TEXTS)), lambda: by_layer(broken(0), TEXTS, see=lambda trace: None)):
         with pytest.warns(DataWarning, match="layer 0, head 1 of examples") as caught:
             run()
         assert len(caught) == 1
@@ -208,8 +208,16 @@ def test_a_measurement_leaves_nan_out_and_says_so(lens, options):
     with pytest.warns(
         DataWarning, match=r"example '1'\..*Statistics leave these maps out: x_nan counts them, x_n the others\."
     ) as caught:
-        data = measure(blind_to("dog"), TEXTS, lens=lens, statistics=["entropy", "peak", "offsets"], batch_size=1,
-                       rows=True, progress=False, **options)  # fmt: skip
+        data = measure(
+            blind_to("dog"),
+            TEXTS,
+            lens=lens,
+            statistics=["entropy", "peak", "offsets"],
+            batch_size=1,
+            rows=True,
+            progress=False,
+            **options,
+        )
     assert len(caught) == 1
     whole = measure(tiny("bert"), [TEXTS[0], TEXTS[2]], lens=lens, statistics=["entropy", "peak"], progress=False)
     for name in ("entropy", "peak"):

@@ -6,9 +6,18 @@ from headscope.core.errors import InputError, UnknownName
 from headscope.core.target import PredictionTarget, parse_target
 
 SPECS = (
-    "predicted", "label", "class=positive", "class=1", "class=very good:score=logit", "mask", "mask:word=his",
-    "mask:column=verb", "next", "next:word=mat,score=logit", "predicted:score=logit",
-)  # fmt: skip
+    "predicted",
+    "label",
+    "class=positive",
+    "class=1",
+    "class=very good:score=logit",
+    "mask",
+    "mask:word=his",
+    "mask:column=verb",
+    "next",
+    "next:word=mat,score=logit",
+    "predicted:score=logit",
+)
 
 
 @pytest.mark.parametrize("spec", SPECS)

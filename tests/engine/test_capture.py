@@ -54,8 +54,12 @@ def test_a_tokenised_batch_equals_the_text():
 def test_layers_whose_heads_differ_in_size_make_one_trace():
     torch.manual_seed(0)
     kinds = ["sliding_attention", "full_attention"] * 2
-    config = AutoConfig.for_model("gemma4_text", **{**GQA, **WINDOW, "num_hidden_layers": 4, "layer_types": kinds},
-                                  global_head_dim=12, hidden_size_per_layer_input=0)  # fmt: skip
+    config = AutoConfig.for_model(
+        "gemma4_text",
+        **{**GQA, **WINDOW, "num_hidden_layers": 4, "layer_types": kinds},
+        global_head_dim=12,
+        hidden_size_per_layer_input=0,
+    )
     model = load(AutoModel.from_config(config).eval(), tokenizer=tokenizer())
     trace = capture(model, batch("llama"))
     assert [layer.shape[-1] for layer in trace.values] == [layer.shape[-1] for layer in trace.context] == [8, 12, 8, 12]
@@ -221,9 +225,10 @@ def test_length_options_with_a_tokenised_batch_are_an_error():
 def test_a_lens_without_its_inputs_names_the_capture_to_make():
     trace = capture(BERT, text(5), keep=("values",))
     with pytest.raises(
-        NotCaptured, match=r"The lens 'norm' needs 'output', but this trace holds 'attention' and 'values'\. "
-        r"Capture again with keep=\('attention', 'output', 'values'\)"
-    ):  # fmt: skip
+        NotCaptured,
+        match=r"The lens 'norm' needs 'output', but this trace holds 'attention' and 'values'\. "
+        r"Capture again with keep=\('attention', 'output', 'values'\)",
+    ):
         view(trace, "norm")
     with pytest.raises(NotCaptured, match=r"'effective:keys=paper' needs 'pads'"):
         view(trace, "effective:keys=paper")

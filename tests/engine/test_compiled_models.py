@@ -227,8 +227,10 @@ def test_a_capture_within_compiled_code_is_refused_unless_it_is_marked():
     def count_layers():
         return len(capture(model, text(4)).attention)
 
-    for count, said in ((count_layers, pytest.raises(CaptureError, match=REFUSED)),
-                        (torch.compiler.disable(count_layers), nullcontext())):  # fmt: skip
+    for count, said in (
+        (count_layers, pytest.raises(CaptureError, match=REFUSED)),
+        (torch.compiler.disable(count_layers), nullcontext()),
+    ):
         work = torch.compile(lambda number, count=count: number + count(), backend="eager")
         with said:
             assert work(torch.ones(1)) == 3

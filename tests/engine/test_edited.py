@@ -521,8 +521,9 @@ def test_padding_cannot_take_part_where_queries_see_different_keys(kind):
 
 
 def test_a_kind_that_bypasses_the_interface_is_refused():
-    config = transformers.GPTJConfig(vocab_size=len(VOCAB), n_embd=32, n_layer=1, n_head=4, rotary_dim=4,
-                                     bos_token_id=2, eos_token_id=3)  # fmt: skip
+    config = transformers.GPTJConfig(
+        vocab_size=len(VOCAB), n_embd=32, n_layer=1, n_head=4, rotary_dim=4, bos_token_id=2, eos_token_id=3
+    )
     model = load(transformers.GPTJModel(config), tokenizer=tokenizer())
     said = r"type 'gptj' compute attention without the library's attention interface, so their heads cannot be edited"
     with pytest.raises(CaptureError, match=said), edited(model, "effective_attention"):
@@ -531,8 +532,10 @@ def test_a_kind_that_bypasses_the_interface_is_refused():
 
 def halve_heads(network):
     """Halve what each head of an MPNet hands to the output projection."""
-    hooks = [layer.attention.attn.o.register_forward_pre_hook(lambda _, given: (given[0] / 2,))
-             for layer in network.encoder.layer]  # fmt: skip
+    hooks = [
+        layer.attention.attn.o.register_forward_pre_hook(lambda _, given: (given[0] / 2,))
+        for layer in network.encoder.layer
+    ]
     made = network(**GIVEN).last_hidden_state
     for hook in hooks:
         hook.remove()

@@ -53,8 +53,13 @@ def test_the_result_has_provenance_and_survives_a_file(tmp_path):
     data = identifiability(trace(), -1, 2, -1, example=1)
     facts = read_provenance(data)
     assert {name: facts[name] for name in ("layer", "head", "query", "query_token", "n", "rank")} == {
-        "layer": 1, "head": 2, "query": 5, "query_token": "f", "n": 6, "rank": VALUE,
-    }  # fmt: skip
+        "layer": 1,
+        "head": 2,
+        "query": 5,
+        "query_token": "f",
+        "n": 6,
+        "rank": VALUE,
+    }
     assert data["key_token"].values.tolist() == list("abcdef")
     assert open_result(save(data, tmp_path / "a.nc")).identical(data)
 

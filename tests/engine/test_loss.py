@@ -103,8 +103,9 @@ def test_a_regression_has_the_squared_error():
 
 def test_the_loss_is_measured_and_stamped():
     statistic = "token_types:source=all,reduce=mean,types=sep+mask+other_text"
-    data = measure(headed("bert", "mlm"), TEXTS, lens="gradient", statistics=[statistic], target="loss:seed=3",
-                   progress=False)  # fmt: skip
+    data = measure(
+        headed("bert", "mlm"), TEXTS, lens="gradient", statistics=[statistic], target="loss:seed=3", progress=False
+    )
     assert '"target": "loss:seed=3"' in data.attrs["headscope"]
     assert (data["token_types_absolute"].sel(type="sep") > 0).all()
 

@@ -26,8 +26,15 @@ LORA = {
 def with_lora(kind, **more):
     """A model with adapters that are not zero."""
     torch.manual_seed(1)
-    lora = peft.LoraConfig(target_modules=LORA[kind], r=2, lora_alpha=8, init_lora_weights=False, lora_dropout=0.3,
-                            fan_in_fan_out=kind == "gpt2", **more)  # fmt: skip
+    lora = peft.LoraConfig(
+        target_modules=LORA[kind],
+        r=2,
+        lora_alpha=8,
+        init_lora_weights=False,
+        lora_dropout=0.3,
+        fan_in_fan_out=kind == "gpt2",
+        **more,
+    )
     return peft.get_peft_model(network(kind), lora)
 
 
@@ -85,8 +92,10 @@ def test_heads_times_slices_with_lora_sum_to_the_output_of_the_layer(kind):
 
 def test_dora_and_disabled_adapters_are_respected():
     dora = with_lora("bert", use_dora=True)
-    same(capture(load(dora, tokenizer=tokenizer()), text(5)),
-         capture(load(dora.merge_and_unload(), tokenizer=tokenizer()), text(5)))  # fmt: skip
+    same(
+        capture(load(dora, tokenizer=tokenizer()), text(5)),
+        capture(load(dora.merge_and_unload(), tokenizer=tokenizer()), text(5)),
+    )
     off = with_lora("bert")
     with off.disable_adapter():
         same(capture(load(off, tokenizer=tokenizer()), text(5)), capture(tiny("bert"), text(5)))
@@ -94,8 +103,10 @@ def test_dora_and_disabled_adapters_are_respected():
 
 def test_a_model_with_lora_stays_in_training_mode():
     wrapped = with_lora("bert").train()
-    same(capture(load(wrapped, tokenizer=tokenizer()), text(5)),
-         capture(load(with_lora("bert").eval(), tokenizer=tokenizer()), text(5)))  # fmt: skip
+    same(
+        capture(load(wrapped, tokenizer=tokenizer()), text(5)),
+        capture(load(with_lora("bert").eval(), tokenizer=tokenizer()), text(5)),
+    )
     assert all(module.training for module in wrapped.modules())
 
 

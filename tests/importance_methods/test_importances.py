@@ -225,9 +225,12 @@ def test_mistakes_are_refused_in_a_sentence():
 
 def test_a_token_that_is_missing_or_pads_is_no_replacement():
     bare = tokenizer().__class__(
-        tokenizer_object=tokenizer().backend_tokenizer, pad_token="[PAD]", unk_token="[UNK]", cls_token="[CLS]",
+        tokenizer_object=tokenizer().backend_tokenizer,
+        pad_token="[PAD]",
+        unk_token="[UNK]",
+        cls_token="[CLS]",
         sep_token="[SEP]",
-    )  # fmt: skip
+    )
     without = load(headed_network("bert", "classification"), tokenizer=bare)
     with pytest.raises(InputError, match="The tokenizer has no 'mask' token to replace words by. Give replace='unk'"):
         importances(without, "the cat")

@@ -101,8 +101,12 @@ def test_captured_attention_is_what_eager_attention_returns(kind, site):
     eager.set_attn_implementation("eager")
     with torch.no_grad():
         output = eager(**inputs_of(kind).tensors, output_attentions=True)
-    name = {"self": "attentions", "encoder": "encoder_attentions", "decoder": "decoder_attentions",
-            "cross": "cross_attentions"}[site]  # fmt: skip
+    name = {
+        "self": "attentions",
+        "encoder": "encoder_attentions",
+        "decoder": "decoder_attentions",
+        "cross": "cross_attentions",
+    }[site]
     real = trace.queries.real[:, None, :, None]
     for ours, theirs in zip(trace.attention, output[name], strict=True):
         torch.testing.assert_close(ours, theirs * real, atol=1e-6, rtol=0)

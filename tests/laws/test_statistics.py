@@ -329,13 +329,17 @@ def select_layer(maps, index):
     """Return the maps of one layer, with the weights in full."""
     label = maps.layers[index]
     return replace(
-        maps, parts=[maps.layer(label)], layers=(label,), visible=[maps.visible[index]],
+        maps,
+        parts=[maps.layer(label)],
+        layers=(label,),
+        visible=[maps.visible[index]],
         diagnostics={name: each[:, index : index + 1] for name, each in maps.diagnostics.items()},
-    )  # fmt: skip
+    )
 
 
 def test_every_parameter_has_a_default():
     assert all(
         each.default is not MISSING or each.default_factory is not MISSING
-        for kind in statistics for each in fields(kind)
-    )  # fmt: skip
+        for kind in statistics
+        for each in fields(kind)
+    )

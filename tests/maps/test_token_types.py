@@ -26,9 +26,15 @@ def masks(types, tags=("PRON", "VERB", "PUNCT"), **options):
 
 def test_words_have_the_type_of_their_tag_and_special_tokens_of_their_role():
     assert masks(["pronoun", "verb", "punctuation", "noun", "cls", "sep", "mask", "other_special"]) == {
-        "pronoun": "01000000", "verb": "00100000", "punctuation": "00001000", "noun": "00000000", "cls": "10000000",
-        "sep": "00000100", "mask": "00000010", "other_special": "00000001",
-    }  # fmt: skip
+        "pronoun": "01000000",
+        "verb": "00100000",
+        "punctuation": "00001000",
+        "noun": "00000000",
+        "cls": "10000000",
+        "sep": "00000100",
+        "mask": "00000010",
+        "other_special": "00000001",
+    }
 
 
 def test_the_first_or_all_tokens_of_a_split_word_are_marked():

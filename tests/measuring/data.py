@@ -12,10 +12,12 @@ LENSES = ["raw", "effective"]
 def examples(count: int) -> list[Example]:
     """Texts of 2 to 30 words, no two alike."""
     return [
-        Example(f"text {index}", " ".join(WORDS[(index * 7 + step * (1 + index % 5)) % len(WORDS)]
-                                          for step in range(2 + index * 11 % 29)))
+        Example(
+            f"text {index}",
+            " ".join(WORDS[(index * 7 + step * (1 + index % 5)) % len(WORDS)] for step in range(2 + index * 11 % 29)),
+        )
         for index in range(count)
-    ]  # fmt: skip
+    ]
 
 
 def saved_model(folder: Path) -> Path:

@@ -20,6 +20,12 @@ def observe_slowly(self, start=0):
 
 MeasureJob.observe = observe_slowly
 hs.measure(
-    hs.load(sys.argv[1]), examples(60), lens=LENSES, statistics=STATISTICS, batch_size=1, out=sys.argv[2],
-    progress=False, rows=True,
-)  # fmt: skip
+    hs.load(sys.argv[1]),
+    examples(60),
+    lens=LENSES,
+    statistics=STATISTICS,
+    batch_size=1,
+    out=sys.argv[2],
+    progress=False,
+    rows=True,
+)

@@ -360,9 +360,13 @@ def test_causal_and_encoder_decoder_models_are_measured():
     for kind, site in (("llama", None), ("t5", "cross")):
         pairs = [("the cat sat", "on a mat"), ("the dog ran fast over the hill", "under the blue sky")]
         result = hs.measure(
-            tiny(kind), pairs if site else [text for text, _ in pairs], lens=LENSES, statistics="entropy",
-            site=site, progress=False,
-        )  # fmt: skip
+            tiny(kind),
+            pairs if site else [text for text, _ in pairs],
+            lens=LENSES,
+            statistics="entropy",
+            site=site,
+            progress=False,
+        )
         assert (result["entropy_n"] == 2).all()
         assert result["site"].values.tolist() == [site or "self"]
 

@@ -48,8 +48,12 @@ def test_data_to_train_on_replace_the_half_and_share_no_document():
 
 
 def test_an_example_without_document_may_share_its_id_but_not_its_words_with_train():
-    alone = [hs.Example(tree.id, tree.text, words=tree.words, columns={name: tree.columns[name] for name in
-             ("heads", "relations")}) for tree in TREES]  # fmt: skip
+    alone = [
+        hs.Example(
+            tree.id, tree.text, words=tree.words, columns={name: tree.columns[name] for name in ("heads", "relations")}
+        )
+        for tree in TREES
+    ]
     others = [replace(tree, id=alone[at].id) for at, tree in enumerate(alone[6:])]
     assert read_provenance(probe(alone[:6], PROBE, train=others))["n"] == 6
     with pytest.raises(hs.InputError, match="The document '2' is both in the data and in train"):

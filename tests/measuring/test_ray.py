@@ -37,9 +37,15 @@ def folder(tmp_path_factory):
 
 def measured(folder, **options):
     return hs.measure(
-        hs.load(folder), examples(24), lens=LENSES, statistics=STATISTICS, batch_size=2, progress=False, rows=True,
+        hs.load(folder),
+        examples(24),
+        lens=LENSES,
+        statistics=STATISTICS,
+        batch_size=2,
+        progress=False,
+        rows=True,
         **options,
-    )  # fmt: skip
+    )
 
 
 def test_two_workers_give_the_result_of_one_process(cluster, folder, tmp_path):

@@ -2,8 +2,13 @@
 
 import torch
 
-TRAITS = {"he": ("3", "singular", "masculine"), "she": ("3", "singular", "feminine"),
-          "it": ("3", "singular", "neuter"), "they": ("3", "", ""), "we": ("1", "plural", "")}  # fmt: skip
+TRAITS = {
+    "he": ("3", "singular", "masculine"),
+    "she": ("3", "singular", "feminine"),
+    "it": ("3", "singular", "neuter"),
+    "they": ("3", "", ""),
+    "we": ("1", "plural", ""),
+}
 
 
 def read_mentions(example):

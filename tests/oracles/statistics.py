@@ -275,8 +275,11 @@ def sink(statistic, batch):
         if maps.site.endswith("cross"):
             return [nan] * 5
         key = find(example, layer)
-        values = [weights[key] for query, weights in rows(maps, example, layer, head).items()
-                  if query != key and key in weights]  # fmt: skip
+        values = [
+            weights[key]
+            for query, weights in rows(maps, example, layer, head).items()
+            if query != key and key in weights
+        ]
         kinds = ("cls", "sep", "special", "punctuation", "word")
         return [mean(values) if kind == kind_of(example, key) else nan for kind in kinds]
 
@@ -424,10 +427,12 @@ def relations(statistic, batch):
             return {"i to j": there, "j to i": back, "larger": max(known, default=None)}[how]
 
         return [
-            [_compare_pairs(batch.examples[example], words, order, directed, name, how)
-             for how in ("i to j", "j to i", "larger")]
+            [
+                _compare_pairs(batch.examples[example], words, order, directed, name, how)
+                for how in ("i to j", "j to i", "larger")
+            ]
             for name in statistic.names
-        ]  # fmt: skip
+        ]
 
     if maps.site.endswith("cross"):
         empty = np.full((len(maps.examples), len(maps.layers), len(maps.heads), len(statistic.names), 3), nan)

@@ -130,8 +130,10 @@ def test_each_kind_has_a_head_of_its_own_and_one_head_is_the_same_for_all():
         plant_head(stream, 0, 1, lambda example: [q for q in oracle.list_questions(example) if q[0][4] == "proper"])
         plant_head(stream, 1, 2, lambda example: [q for q in oracle.list_questions(example) if q[0][4] != "proper"])
     result = Coreference().fit(train, test).isel(task=0)
-    heads = {str(kind): (int(result["best_layer"].sel(kind=kind)), int(result["best_head"].sel(kind=kind)))
-             for kind in result["kind"].values}  # fmt: skip
+    heads = {
+        str(kind): (int(result["best_layer"].sel(kind=kind)), int(result["best_head"].sel(kind=kind)))
+        for kind in result["kind"].values
+    }
     assert (heads["proper"], heads["pronoun"], heads["nominal"], heads["all"]) == ((0, 1), (1, 2), (1, 2), (1, 2))
     kinds = ["pronoun", "proper", "nominal"]
     assert (result["accuracy"].sel(predictor="head", kind=kinds) == 1.0).all()
@@ -170,8 +172,14 @@ def test_mentions_with_truncated_words_are_left_out_and_counted(minilm):
 def test_a_result_of_a_model_is_stamped_and_has_all_predictors(minilm):
     first = hs.probe(minilm, "winogender", "coreference", limit=12, random_weights=True, progress=False)
     assert list(first["predictor"].values) == [
-        "head", "rules", "head_match", "nearest", "chance", "one_head", "random_weights",
-    ]  # fmt: skip
+        "head",
+        "rules",
+        "head_match",
+        "nearest",
+        "chance",
+        "one_head",
+        "random_weights",
+    ]
     assert list(first["kind"].values) == ["all", "pronoun", "different_word"]
     assert (first["accuracy"].sel(predictor="chance") == 0.5).all()
     assert read_provenance(first)["probe"] == "coreference"

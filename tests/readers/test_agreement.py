@@ -18,12 +18,25 @@ HEADER = (
     "n_intervening last_intervening n_diff_intervening distance max_depth all_nouns nouns_up_to_verb"
 ).split()
 ROW = {
-    "sentence": "the article on NNP large systems is NN", "orig_sentence": 'the article on "Acme" large systems is out',
-    "pos_sentence": "DT NN IN NNP JJ NNS VBZ NN", "subj": "article", "verb": "is", "subj_pos": "NN", "has_rel": "False",
-    "has_nsubj": "False", "verb_pos": "VBZ", "subj_index": "2", "verb_index": "7", "n_intervening": "1",
-    "last_intervening": "NNS", "n_diff_intervening": "1", "distance": "5", "max_depth": "2", "all_nouns": "NN",
+    "sentence": "the article on NNP large systems is NN",
+    "orig_sentence": 'the article on "Acme" large systems is out',
+    "pos_sentence": "DT NN IN NNP JJ NNS VBZ NN",
+    "subj": "article",
+    "verb": "is",
+    "subj_pos": "NN",
+    "has_rel": "False",
+    "has_nsubj": "False",
+    "verb_pos": "VBZ",
+    "subj_index": "2",
+    "verb_index": "7",
+    "n_intervening": "1",
+    "last_intervening": "NNS",
+    "n_diff_intervening": "1",
+    "distance": "5",
+    "max_depth": "2",
+    "all_nouns": "NN",
     "nouns_up_to_verb": "NN NNS",
-}  # fmt: skip
+}
 
 
 def write_pair(folder, text=SENTENCES, gold=GOLD):
@@ -45,9 +58,13 @@ def test_the_text_ends_before_the_verb(tmp_path):
     first, second = read(f"agreement@{write_pair(tmp_path)}")
     assert (first.text, first.label, first.columns["label_name"]) == ("the keys to the cabinet", 1, "plural")
     assert dict(first.columns) == {
-        "attractors": 1, "verb": "are", "wrong_verb": "is", "subject_position": None, "attractor_positions": None,
+        "attractors": 1,
+        "verb": "are",
+        "wrong_verb": "is",
+        "subject_position": None,
+        "attractor_positions": None,
         "label_name": "plural",
-    }  # fmt: skip
+    }
     assert (second.words, second.label) == (("the", "Man"), 0)
 
 
@@ -88,9 +105,16 @@ def test_a_folder_without_a_gold_file_is_refused(tmp_path):
 
 @pytest.mark.parametrize(
     ("right", "wrong", "number"),
-    [("has", "have", "singular"), ("were", "was", "plural"), ("Is", "Are", "singular"), ("miss", "misses", "plural"),
-     ("goes", "go", "singular"), ("tries", "try", "singular"), ("do", "does", "plural")],
-)  # fmt: skip
+    [
+        ("has", "have", "singular"),
+        ("were", "was", "plural"),
+        ("Is", "Are", "singular"),
+        ("miss", "misses", "plural"),
+        ("goes", "go", "singular"),
+        ("tries", "try", "singular"),
+        ("do", "does", "plural"),
+    ],
+)
 def test_the_number_of_a_verb_shows_in_its_form(right, wrong, number):
     assert find_number(right, wrong) == number
 

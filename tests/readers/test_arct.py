@@ -15,8 +15,12 @@ def test_an_arct_example_has_reason_and_claim_as_text_and_warrants_as_choices(tm
     assert (example.id, example.text, example.pair, example.label) == ("7_A", "It rains. Stay in.", None, 1)
     assert example.columns["choices"] == ("yes", "no")
     assert {example.columns[name] for name in ("warrant0", "warrant1", "reason", "claim", "debateTitle")} == {
-        "yes", "no", "It rains.", "Stay in.", "Weather",
-    }  # fmt: skip
+        "yes",
+        "no",
+        "It rains.",
+        "Stay in.",
+        "Weather",
+    }
 
 
 def test_the_label_column_of_adversarial_sets_may_be_elsewhere(tmp_path):

@@ -49,8 +49,10 @@ def test_sentences_are_numbered_in_their_document_and_part(tmp_path):
     words = "nw/a 0 0 Yes UH (TOP*) - - - - * -"
     examples = read(write(tmp_path, sentence(words, "", words) + second))
     assert [(example.id, example.columns["document"]) for example in examples] == [
-        ("nw/a-1-1", "nw/a-1"), ("nw/a-1-2", "nw/a-1"), ("nw/b-2-1", "nw/b-2"),
-    ]  # fmt: skip
+        ("nw/a-1-1", "nw/a-1"),
+        ("nw/a-1-2", "nw/a-1"),
+        ("nw/b-2-1", "nw/b-2"),
+    ]
 
 
 def test_a_mention_of_its_own_kind_of_bracket_may_hold_one_of_the_same_entity(tmp_path):

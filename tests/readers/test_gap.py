@@ -14,9 +14,16 @@ def test_gap_columns_have_types(tmp_path):
     (example,) = read(f"gap:validation@{tmp_path}")
     assert (example.id, example.text, example.label) == ("d-1", "Ann told Eve that she won.", None)
     assert dict(example.columns) == {
-        "Pronoun": "she", "Pronoun-offset": 18, "A": "Ann", "A-offset": 0, "A-coref": True, "B": "Eve", "B-offset": 9,
-        "B-coref": False, "URL": "http://x",
-    }  # fmt: skip
+        "Pronoun": "she",
+        "Pronoun-offset": 18,
+        "A": "Ann",
+        "A-offset": 0,
+        "A-coref": True,
+        "B": "Eve",
+        "B-offset": 9,
+        "B-coref": False,
+        "URL": "http://x",
+    }
 
 
 @pytest.mark.parametrize(

@@ -39,8 +39,10 @@ def test_the_pronoun_is_left_out_of_its_sentence_or_paragraph():
 def test_a_sentence_is_found_by_an_offset():
     text = "It rained. She won! All went home."
     assert [text[slice(*find_sentences(text, [offset]))].strip() for offset in (0, 11, 30)] == [
-        "It rained.", "She won!", "All went home.",
-    ]  # fmt: skip
+        "It rained.",
+        "She won!",
+        "All went home.",
+    ]
 
 
 def test_an_unknown_split_is_refused():

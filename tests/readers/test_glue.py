@@ -8,25 +8,54 @@ from tests.readers.shared import DATA, real
 
 PARSES = "\t(ROOT x)" * 4
 SAMPLES = {  # task: folder, file, lines; text, pair, label, its name
-    "cola": ("CoLA", "dev.tsv", ["gj04\t1\t\tThe sailors rode the breeze.", "gj04\t0\t*\tThe was."],
-             ("The was.", None, 0, "unacceptable")),
-    "sst-2": ("SST-2", "dev.tsv", ["sentence\tlabel", "so good \t1", "\"bad\t0"], ("\"bad", None, 0, "negative")),
-    "mrpc": ("MRPC", "dev.tsv", ["\ufeffQuality\t#1 ID\t#2 ID\t#1 String\t#2 String", "1\t7\t8\tOne .\tUn ."],
-             ("One .", "Un .", 1, "equivalent")),
-    "sts-b": ("STS-B", "dev.tsv", ["index\tgenre\tsentence1\tsentence2\tscore", "0\tnews\tA.\tB.\t3.250"],
-              ("A.", "B.", 3.25, None)),
-    "qqp": ("QQP", "dev.tsv", ["id\tqid1\tqid2\tquestion1\tquestion2\tis_duplicate", "201\t1\t2\tWhy?\tHow?\t0"],
-            ("Why?", "How?", 0, "not_duplicate")),
-    "mnli": ("MNLI", "dev_matched.tsv",
-             ["index\tpromptID\tpairID\tgenre\ts1bp\ts2bp\ts1p\ts2p\tsentence1\tsentence2\tlabel1\tgold_label",
-              f"0\t1\t1n\tslate{PARSES}\tA b.\tC d.\tneutral\tcontradiction"],
-             ("A b.", "C d.", 2, "contradiction")),
-    "qnli": ("QNLI", "dev.tsv", ["index\tquestion\tsentence\tlabel", "0\tWho?\tHe.\tentailment"],
-             ("Who?", "He.", 0, "entailment")),
-    "rte": ("RTE", "dev.tsv", ["index\tsentence1\tsentence2\tlabel", "0\tA.\tB.\tnot_entailment"],
-            ("A.", "B.", 1, "not_entailment")),
+    "cola": (
+        "CoLA",
+        "dev.tsv",
+        ["gj04\t1\t\tThe sailors rode the breeze.", "gj04\t0\t*\tThe was."],
+        ("The was.", None, 0, "unacceptable"),
+    ),
+    "sst-2": ("SST-2", "dev.tsv", ["sentence\tlabel", "so good \t1", '"bad\t0'], ('"bad', None, 0, "negative")),
+    "mrpc": (
+        "MRPC",
+        "dev.tsv",
+        ["\ufeffQuality\t#1 ID\t#2 ID\t#1 String\t#2 String", "1\t7\t8\tOne .\tUn ."],
+        ("One .", "Un .", 1, "equivalent"),
+    ),
+    "sts-b": (
+        "STS-B",
+        "dev.tsv",
+        ["index\tgenre\tsentence1\tsentence2\tscore", "0\tnews\tA.\tB.\t3.250"],
+        ("A.", "B.", 3.25, None),
+    ),
+    "qqp": (
+        "QQP",
+        "dev.tsv",
+        ["id\tqid1\tqid2\tquestion1\tquestion2\tis_duplicate", "201\t1\t2\tWhy?\tHow?\t0"],
+        ("Why?", "How?", 0, "not_duplicate"),
+    ),
+    "mnli": (
+        "MNLI",
+        "dev_matched.tsv",
+        [
+            "index\tpromptID\tpairID\tgenre\ts1bp\ts2bp\ts1p\ts2p\tsentence1\tsentence2\tlabel1\tgold_label",
+            f"0\t1\t1n\tslate{PARSES}\tA b.\tC d.\tneutral\tcontradiction",
+        ],
+        ("A b.", "C d.", 2, "contradiction"),
+    ),
+    "qnli": (
+        "QNLI",
+        "dev.tsv",
+        ["index\tquestion\tsentence\tlabel", "0\tWho?\tHe.\tentailment"],
+        ("Who?", "He.", 0, "entailment"),
+    ),
+    "rte": (
+        "RTE",
+        "dev.tsv",
+        ["index\tsentence1\tsentence2\tlabel", "0\tA.\tB.\tnot_entailment"],
+        ("A.", "B.", 1, "not_entailment"),
+    ),
     "wnli": ("WNLI", "dev.tsv", ["index\tsentence1\tsentence2\tlabel", "0\tA.\tB.\t1"], ("A.", "B.", 1, "entailment")),
-}  # fmt: skip
+}
 
 
 def write(tmp_path, task, folder=None):
@@ -122,10 +151,16 @@ def test_an_unknown_or_missing_task_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("source", "count"),
     [
-        ("rte:train", 2490), ("rte:dev", 277), ("mrpc:train", 3668), ("mrpc:dev", 408),
-        ("sst-2:dev", 872), ("sts-b:train", 5749), ("sts-b:dev", 1500), ("qnli:dev", 5463),
+        ("rte:train", 2490),
+        ("rte:dev", 277),
+        ("mrpc:train", 3668),
+        ("mrpc:dev", 408),
+        ("sst-2:dev", 872),
+        ("sts-b:train", 5749),
+        ("sts-b:dev", 1500),
+        ("qnli:dev", 5463),
     ],
-)  # fmt: skip
+)
 def test_real_tasks_are_read_completely(source, count):
     examples = read(f"glue:{source}@{DATA / 'glue'}")
     assert len(examples) == count == len({example.id for example in examples})

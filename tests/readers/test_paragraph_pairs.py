@@ -43,8 +43,10 @@ def test_paragraphs_of_plain_text_are_separated_by_empty_lines(tmp_path):
 def test_pairs_of_wikitext_stay_within_an_article_and_beside_one_another(wikitext):
     examples = read(f"paragraph_pairs:format=wikitext@{wikitext}")
     assert [(example.text, example.pair) for example in examples] == [
-        ("One, two.", "Three-four."), ("Three-four.", "Five."), ("Eight.", "Nine."),
-    ]  # fmt: skip
+        ("One, two.", "Three-four."),
+        ("Three-four.", "Five."),
+        ("Eight.", "Nine."),
+    ]
     assert examples[0].columns["document"] != examples[2].columns["document"]
     assert [example.id for example in examples] == ["wiki-4", "wiki-5", "wiki-13"]
 

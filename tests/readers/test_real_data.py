@@ -13,15 +13,21 @@ from tests.readers.shared import DATA, real
 @pytest.mark.parametrize(
     ("source", "count"),
     [
-        ("arct:train@{}/arct", 1210), ("arct:dev@{}/arct/original", 316), ("arct:test@{}/arct", 444),
-        ("arct:train-adv-negated@{}/arct", 2420), ("arct:dev-adv-negated@{}/arct", 632),
-        ("arct:test-adv-negated@{}/arct/adversarial", 888), ("arct:train-swapped@{}/arct", 2420),
-        ("gap:development@{}/coreference/gap", 2000), ("gap:validation@{}/coreference/gap", 454),
+        ("arct:train@{}/arct", 1210),
+        ("arct:dev@{}/arct/original", 316),
+        ("arct:test@{}/arct", 444),
+        ("arct:train-adv-negated@{}/arct", 2420),
+        ("arct:dev-adv-negated@{}/arct", 632),
+        ("arct:test-adv-negated@{}/arct/adversarial", 888),
+        ("arct:train-swapped@{}/arct", 2420),
+        ("gap:development@{}/coreference/gap", 2000),
+        ("gap:validation@{}/coreference/gap", 454),
         ("gap:test@{}/coreference/gap", 2000),
-        ("{}/treebank/en_ewt-dev.conllu", 2001), ("{}/treebank/en_gum-dev.conllu", 1575),
+        ("{}/treebank/en_ewt-dev.conllu", 2001),
+        ("{}/treebank/en_gum-dev.conllu", 1575),
         ("{}/coreference/winogender/all_sentences.tsv", 720),
     ],
-)  # fmt: skip
+)
 def test_real_data_are_read_completely(source, count):
     examples = read(source.format(DATA))
     assert len(examples) == count == len({example.id for example in examples})

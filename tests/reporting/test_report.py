@@ -149,11 +149,16 @@ def test_a_comparison_in_which_nothing_differs_has_no_empty_table():
 def scored():
     """What `hs.score` gives for classes."""
     variables = {
-        "accuracy": ((), 0.75, {"interval": "95 %, Wilson"}), "accuracy_low": ((), 0.3), "accuracy_high": ((), 0.95),
-        "majority": ((), 0.5, {"long_name": "share of the most common label, cat"}), "n": ((), 4),
-        "prediction": ("example", [0, 1, 1, 1]), "label": ("example", [0, 0, 1, 1]),
-        "logits": (("example", "class"), np.zeros((4, 2))), "margin": ("example", [1.0, -1.0, 2.0, 0.5]),
-    }  # fmt: skip
+        "accuracy": ((), 0.75, {"interval": "95 %, Wilson"}),
+        "accuracy_low": ((), 0.3),
+        "accuracy_high": ((), 0.95),
+        "majority": ((), 0.5, {"long_name": "share of the most common label, cat"}),
+        "n": ((), 4),
+        "prediction": ("example", [0, 1, 1, 1]),
+        "label": ("example", [0, 0, 1, 1]),
+        "logits": (("example", "class"), np.zeros((4, 2))),
+        "margin": ("example", [1.0, -1.0, 2.0, 0.5]),
+    }
     axes = {"example": list("abcd"), "class": ["cat", "dog"]}
     return stamp(xr.Dataset(variables, axes), command="hs.score", task="classification", n=4)
 

@@ -60,10 +60,18 @@ def files(folder):
 def test_every_table_and_figure_is_a_file(written):
     assert written.name == "report.html"
     assert set(files(written.parent)) == {
-        "report.html", "figures/line.pdf", "figures/line.svg",
-        "tables/accuracy.csv", "tables/accuracy.paper.csv", "tables/accuracy.tex",
-        "tables/other.csv", "tables/other.paper.csv", "tables/other.tex", "tables/verdicts.csv", "tables/verdicts.tex",
-    }  # fmt: skip
+        "report.html",
+        "figures/line.pdf",
+        "figures/line.svg",
+        "tables/accuracy.csv",
+        "tables/accuracy.paper.csv",
+        "tables/accuracy.tex",
+        "tables/other.csv",
+        "tables/other.paper.csv",
+        "tables/other.tex",
+        "tables/verdicts.csv",
+        "tables/verdicts.tex",
+    }
     table = pd.read_csv(written.parent / "tables" / "accuracy.csv")
     assert list(table["raw_low"]) == [0.606, 0.901, 0.823]
 
@@ -117,9 +125,11 @@ def test_a_papers_numbers_are_beside_or_below_ours(text):
 
 def test_verdicts_have_a_text_and_a_colour(text):
     assert re.findall(r'<span class="verdict (\w+)">([^<]+)<', text) == [
-        ("yes", "holds"), ("no", "refuted by exactness"), ("partly", "holds only without padding"),
+        ("yes", "holds"),
+        ("no", "refuted by exactness"),
+        ("partly", "holds only without padding"),
         ("no", "not reproduced"),
-    ]  # fmt: skip
+    ]
 
 
 def test_an_interval_is_beside_its_value(text):

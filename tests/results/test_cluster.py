@@ -188,8 +188,12 @@ def test_a_result_is_stamped_saved_and_the_same_again(tmp_path):
     facts = read_provenance(result)
     assert facts["model"] == "tiny"
     assert {name: facts[name] for name in ("command", "permutations", "seed", "count", "linkage")} == {
-        "command": "headscope cluster", "permutations": 99, "seed": 0, "count": 2, "linkage": "average"
-    }  # fmt: skip
+        "command": "headscope cluster",
+        "permutations": 99,
+        "seed": 0,
+        "count": 2,
+        "linkage": "average",
+    }
     assert cluster(data, count=2, **QUICK).identical(result)
     back = open_result(save(result, tmp_path / "clusters.nc"))
     assert back["position"].equals(result["position"])

@@ -19,9 +19,11 @@ def to_gpu(maps):
     """Return the maps on the GPU; tokens stay on the host."""
     tables = {name: each.cuda() for name, each in maps.diagnostics.items()}
     return replace(
-        maps, parts=[each.cuda() for each in maps.parts], visible=[each.cuda() for each in maps.visible],
+        maps,
+        parts=[each.cuda() for each in maps.parts],
+        visible=[each.cuda() for each in maps.visible],
         diagnostics=tables,
-    )  # fmt: skip
+    )
 
 
 @contextmanager

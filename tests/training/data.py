@@ -11,10 +11,16 @@ NAMES = ("cat", "dog")
 def labelled(count: int, start: int = 0) -> list[Example]:
     """Texts that begin with the name of their class."""
     return [
-        Example(f"{index}", f"{NAMES[index % 2]} {text(3 + index % 5, seed=index)}", None, None, index % 2,
-                {"label_name": NAMES[index % 2]})
+        Example(
+            f"{index}",
+            f"{NAMES[index % 2]} {text(3 + index % 5, seed=index)}",
+            None,
+            None,
+            index % 2,
+            {"label_name": NAMES[index % 2]},
+        )
         for index in range(start, start + count)
-    ]  # fmt: skip
+    ]
 
 
 def paired(count: int) -> list[Example]:
@@ -28,10 +34,11 @@ def paired(count: int) -> list[Example]:
 def choosing(count: int, choices: Sequence[str] = ("cat", "dog")) -> list[Example]:
     """Which of two words the text begins with."""
     return [
-        Example(f"{index}", f"{NAMES[index % 2]} {text(3, seed=index)}", None, None, index % 2,
-                {"choices": tuple(choices)})
+        Example(
+            f"{index}", f"{NAMES[index % 2]} {text(3, seed=index)}", None, None, index % 2, {"choices": tuple(choices)}
+        )
         for index in range(count)
-    ]  # fmt: skip
+    ]
 
 
 def plain(count: int) -> list[Example]:

@@ -165,9 +165,18 @@ def test_padding_of_a_batch_keeps_the_labels():
 
 def test_a_model_from_scratch_learns_to_translate(tmp_path):
     config = transformers.BartConfig(
-        d_model=32, encoder_layers=1, decoder_layers=1, encoder_attention_heads=2, decoder_attention_heads=2,
-        encoder_ffn_dim=32, decoder_ffn_dim=32, max_position_embeddings=64, dropout=0.0, init_std=0.15, vocab_size=400,
-    )  # fmt: skip
+        d_model=32,
+        encoder_layers=1,
+        decoder_layers=1,
+        encoder_attention_heads=2,
+        decoder_attention_heads=2,
+        encoder_ffn_dim=32,
+        decoder_ffn_dim=32,
+        max_position_embeddings=64,
+        dropout=0.0,
+        init_std=0.15,
+        vocab_size=400,
+    )
     words = {"red": "rouge", "green": "vert", "black": "noir", "white": "blanc"}
     rows = [{"text": f"a {key} b", "pair": f"{value} c"} for key, value in words.items() for _ in range(8)]
     rows = [{"id": str(number), **row} for number, row in enumerate(rows)]

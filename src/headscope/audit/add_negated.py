@@ -89,8 +89,9 @@ def _check_copies(examples: Sequence[Example], claims: Sequence[str], table: Map
             f"{count_noun(len(same), 'example')} of {len(examples):,} {'has' if len(same) == 1 else 'have'} a claim "
             f"whose negation is the same, the first is {same[0]!r}: their copies have the same text and the other "
             "label. Correct the table, or leave these examples out.",
-            DataWarning, stacklevel=4,
-        )  # fmt: skip
+            DataWarning,
+            stacklevel=4,
+        )
 
 
 def _find_claim(example: Example, column: str) -> str:

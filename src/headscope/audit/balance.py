@@ -69,8 +69,9 @@ def _warn_wide(keep: Booleans, before: float, after: float) -> None:
             f"{count_noun(int(keep.sum()), 'example')} of {len(keep):,} are left, and the largest gain of a cue is "
             f"{after:.3f}, no less than before: cues are within their intervals because these are wide. Give more "
             "examples, or look for fewer cues, with ngrams or parts.",
-            DataWarning, stacklevel=4,
-        )  # fmt: skip
+            DataWarning,
+            stacklevel=4,
+        )
 
 
 @dataclass(frozen=True)

@@ -76,8 +76,9 @@ def _warn_patterns(patterns: Mapping[str, str], table: xr.Dataset, min_count: in
         warnings.warn(
             f"left out the {pattern} {names}, which {apply} to fewer than min_count={min_count} of {int(table['n']):,} "
             "examples. Patterns are for texts in lower case.",
-            DataWarning, stacklevel=4,
-        )  # fmt: skip
+            DataWarning,
+            stacklevel=4,
+        )
 
 
 def _check_numbers(min_count: int, smoothing: float) -> None:

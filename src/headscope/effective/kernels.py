@@ -47,9 +47,22 @@ def project_values(values: Values, unit: float) -> tuple[Values, Int[Tensor, " 1
     projected, size = torch.empty(values.shape, dtype=values.dtype, device=values.device), spare.shape[-1]
     with torch.cuda.device(values.device):
         _project_head[batch * groups,](
-            wide, projected, failed, spare, groups, count, value, size // BLOCK, *wide.stride()[:3],
-            unit * max(count, value), torch.finfo(values.dtype).eps, D=size, B=BLOCK, num_warps=4, num_stages=1,
-        )  # fmt: skip
+            wide,
+            projected,
+            failed,
+            spare,
+            groups,
+            count,
+            value,
+            size // BLOCK,
+            *wide.stride()[:3],
+            unit * max(count, value),
+            torch.finfo(values.dtype).eps,
+            D=size,
+            B=BLOCK,
+            num_warps=4,
+            num_stages=1,
+        )
     return projected, failed
 
 
@@ -70,13 +83,42 @@ def project_rows(
     rows = max(CHUNK, min(ROWS, triton.next_power_of_2(group * CHUNK)))
     with torch.cuda.device(values.device):
         _factor_prefix[number,](
-            wide, failed, spare, terms, groups, count, value, size // BLOCK, chunks, *strides, unit,
-            D=size, B=BLOCK, CHUNK=CHUNK, num_warps=4, num_stages=1,
-        )  # fmt: skip
+            wide,
+            failed,
+            spare,
+            terms,
+            groups,
+            count,
+            value,
+            size // BLOCK,
+            chunks,
+            *strides,
+            unit,
+            D=size,
+            B=BLOCK,
+            CHUNK=CHUNK,
+            num_warps=4,
+            num_stages=1,
+        )
         _project_chunk[number, -(-group * CHUNK // rows)](
-            written, wide, failed, spare, terms, groups, group, count, value, chunks, *strides,
-            torch.finfo(values.dtype).eps, D=size, CHUNK=CHUNK, ROWS=rows, num_warps=8, num_stages=1,
-        )  # fmt: skip
+            written,
+            wide,
+            failed,
+            spare,
+            terms,
+            groups,
+            group,
+            count,
+            value,
+            chunks,
+            *strides,
+            torch.finfo(values.dtype).eps,
+            D=size,
+            CHUNK=CHUNK,
+            ROWS=rows,
+            num_warps=8,
+            num_stages=1,
+        )
     return written, failed
 
 
@@ -105,9 +147,22 @@ def _prepare(values: Values, number: int) -> tuple[Values, Float[Tensor, "proble
 
 @triton.jit
 def _project_head(
-    values, projected, failed, spare, groups, count, value, blocks, batch_stride, head_stride, key_stride, tolerance,
-    eps, D: tl.constexpr, B: tl.constexpr,
-):  # fmt: skip
+    values,
+    projected,
+    failed,
+    spare,
+    groups,
+    count,
+    value,
+    blocks,
+    batch_stride,
+    head_stride,
+    key_stride,
+    tolerance,
+    eps,
+    D: tl.constexpr,
+    B: tl.constexpr,
+):
     """V·(X·G) of one head of values."""
     head = tl.program_id(0)
     values += (head // groups).to(tl.int64) * batch_stride + head % groups * head_stride
@@ -133,9 +188,23 @@ def _project_head(
 
 @triton.jit
 def _factor_prefix(
-    values, failed, spare, terms, groups, count, value, blocks, chunks, batch_stride, head_stride, key_stride, unit,
-    D: tl.constexpr, B: tl.constexpr, CHUNK: tl.constexpr,
-):  # fmt: skip
+    values,
+    failed,
+    spare,
+    terms,
+    groups,
+    count,
+    value,
+    blocks,
+    chunks,
+    batch_stride,
+    head_stride,
+    key_stride,
+    unit,
+    D: tl.constexpr,
+    B: tl.constexpr,
+    CHUNK: tl.constexpr,
+):
     """G and X = G⁻¹ of the keys before a chunk, and N of the keys T of the chunk.
 
     The Gram matrix of a row that sees the first p of them is G + Σ tᵢtᵢᵀ, and its inverse is X − Σ nᵢnᵢᵀ, with
@@ -176,9 +245,24 @@ def _factor_prefix(
 
 @triton.jit
 def _project_chunk(
-    contexts, values, failed, spare, terms, groups, group, count, value, chunks, batch_stride, head_stride, key_stride,
-    eps, D: tl.constexpr, CHUNK: tl.constexpr, ROWS: tl.constexpr,
-):  # fmt: skip
+    contexts,
+    values,
+    failed,
+    spare,
+    terms,
+    groups,
+    group,
+    count,
+    value,
+    chunks,
+    batch_stride,
+    head_stride,
+    key_stride,
+    eps,
+    D: tl.constexpr,
+    CHUNK: tl.constexpr,
+    ROWS: tl.constexpr,
+):
     """z ← z·X·G of the rows of a chunk, with X and G of the keys that each sees, for heads that share their values."""
     problem = tl.program_id(0)
     head, begin = problem // chunks, value + problem % chunks * CHUNK
@@ -205,9 +289,7 @@ def _project_chunk(
 
 
 @triton.jit
-def _factor(
-    values, blocks, stride, count, value, spare, added, tolerance, D: tl.constexpr, B: tl.constexpr
-):  # fmt: skip
+def _factor(values, blocks, stride, count, value, spare, added, tolerance, D: tl.constexpr, B: tl.constexpr):
     """Write G, X = G⁻¹ and X·G of the first `count` keys; return whether full rank is proved, and ρ.
 
     `added` is a bound on what later keys add to ‖G‖. NaN and infinite values prove nothing.

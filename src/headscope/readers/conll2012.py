@@ -17,14 +17,26 @@ EMPTY = ("-", "_", "*", "")
 LEAST_COLUMNS = 12
 PATTERNS = ("*gold_conll", "*auto_conll", "*.conll")
 
-UNIVERSAL = {
-    "CC": "CCONJ", "CD": "NUM", "DT": "DET", "EX": "PRON", "FW": "X", "IN": "ADP", "JJ": "ADJ", "JJR": "ADJ",
-    "JJS": "ADJ", "LS": "X", "MD": "AUX", "NN": "NOUN", "NNS": "NOUN", "NNP": "PROPN", "NNPS": "PROPN", "PDT": "DET",
-    "POS": "PART", "PRP": "PRON", "PRP$": "PRON", "RB": "ADV", "RBR": "ADV", "RBS": "ADV", "RP": "ADP", "SYM": "SYM",
-    "TO": "PART", "UH": "INTJ", "VB": "VERB", "VBD": "VERB", "VBG": "VERB", "VBN": "VERB", "VBP": "VERB", "VBZ": "VERB",
-    "WDT": "PRON", "WP": "PRON", "WP$": "PRON", "WRB": "ADV", "$": "SYM", "#": "SYM", "AFX": "X", "ADD": "X", "XX": "X",
-}  # fmt: skip
-"""Universal tags of those of the Penn Treebank; all others are punctuation."""
+PENN_TAGS = {
+    "CCONJ": "CC",
+    "NUM": "CD",
+    "DET": "DT PDT",
+    "PRON": "EX PRP PRP$ WDT WP WP$",
+    "X": "FW LS AFX ADD XX",
+    "ADP": "IN RP",
+    "ADJ": "JJ JJR JJS",
+    "AUX": "MD",
+    "NOUN": "NN NNS",
+    "PROPN": "NNP NNPS",
+    "PART": "POS TO",
+    "ADV": "RB RBR RBS WRB",
+    "SYM": "SYM $ #",
+    "INTJ": "UH",
+    "VERB": "VB VBD VBG VBN VBP VBZ",
+}
+"""Tags of the Penn Treebank by their universal tag; all others are punctuation."""
+
+UNIVERSAL = {penn: universal for universal, tags in PENN_TAGS.items() for penn in tags.split()}
 
 NUMBERS = {"NN": "Number=Sing", "NNP": "Number=Sing", "NNS": "Number=Plur", "NNPS": "Number=Plur"}
 

@@ -96,8 +96,10 @@ def _common_variables(a: xr.Dataset, b: xr.Dataset, variable: str | None) -> tup
         raise unknown_name("variable of both results", variable, common)
     if variable is not None:
         return [variable], {}
-    only = {which: [name for name in names if name not in common] for which, names in
-            (("first", first), ("second", second))}  # fmt: skip
+    only = {
+        "first": [name for name in first if name not in common],
+        "second": [name for name in second if name not in common],
+    }
     return common, {which: names for which, names in only.items() if names}
 
 

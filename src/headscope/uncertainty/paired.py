@@ -153,5 +153,6 @@ def _warn_blunt(tests: int, permutations: int, *, asked: bool) -> None:
         warnings.warn(
             f"{tests:,} tests are corrected together, and after {permutations:,} permutations no corrected p-value can "
             f"be below {smallest:.2g}, so that none can be significant. Test fewer heads together.",
-            DataWarning, stacklevel=3,
-        )  # fmt: skip
+            DataWarning,
+            stacklevel=3,
+        )

@@ -117,8 +117,17 @@ def test_the_two_candidates_of_a_pronoun_stay_although_one_is_a_singleton():
 
 def test_the_pronoun_of_gap_has_both_names_as_candidates_also_behind_it():
     text = "When she met Eve Lee, Ann smiled."
-    columns = {"Pronoun": "she", "Pronoun-offset": 5, "A": "Eve Lee", "A-offset": 13, "A-coref": False, "B": "Ann",
-               "B-offset": 22, "B-coref": True, "URL": "http://x"}  # fmt: skip
+    columns = {
+        "Pronoun": "she",
+        "Pronoun-offset": 5,
+        "A": "Eve Lee",
+        "A-offset": 13,
+        "A-coref": False,
+        "B": "Ann",
+        "B-offset": 22,
+        "B-coref": True,
+        "URL": "http://x",
+    }
     example = add_gap_mentions(Example("0", text, columns=columns))
     (anaphor,) = list_anaphors(example)
     assert (anaphor.mention.head, anaphor.mention.kind, example.columns["document"]) == (1, "pronoun", "http://x")
@@ -129,8 +138,16 @@ def test_the_pronoun_of_gap_has_both_names_as_candidates_also_behind_it():
 
 
 def test_a_pronoun_without_a_space_before_it_is_a_word():
-    columns = {"Pronoun": "He", "Pronoun-offset": 12, "A": "Lee", "A-offset": 0, "A-coref": True, "B": "Ben",
-               "B-offset": 8, "B-coref": False}  # fmt: skip
+    columns = {
+        "Pronoun": "He",
+        "Pronoun-offset": 12,
+        "A": "Lee",
+        "A-offset": 0,
+        "A-coref": True,
+        "B": "Ben",
+        "B-offset": 8,
+        "B-coref": False,
+    }
     example = add_gap_mentions(Example("0", "Lee met Ben.He ran.", columns=columns))
     assert read_words(example)[-3:] == ("He", "ran", ".")
     assert list_anaphors(example)[0].mention.kind == "pronoun"

@@ -71,7 +71,7 @@ def test_a_json_file_is_a_list_of_objects_or_an_object_with_one(tmp_path):
         ('["One."]', "row 0: it is the text 'One.', but an object {…} is expected"),
         ("[" * 100_000, "its JSON cannot be read|it is not JSON"),
     ],
-)  # fmt: skip
+)
 def test_other_json_is_refused_in_one_sentence(tmp_path, content, text):
     path = tmp_path / "a.json"
     path.write_text(content)

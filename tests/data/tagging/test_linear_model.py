@@ -107,8 +107,10 @@ def test_scores_are_sums_of_weights_and_fixed_tags_need_none(tmp_path):
     read = read_weights(tmp_path / "small.npz")
     assert (read.tags, read.classes, read.fixed_tags) == (weights.tags, weights.classes, weights.fixed_tags)
     assert {name: read.table[row].tolist() for name, row in read.rows.items()} == {
-        "bwalk": [0, 2, 0], "B0": [0, 0, 5], "a": [0, 1, 0]
-    }  # fmt: skip
+        "bwalk": [0, 2, 0],
+        "B0": [0, 0, 5],
+        "a": [0, 1, 0],
+    }
     assert LinearTagger(read).tag(["the", "walk"]) == ["DET", "NOUN"]
     assert LinearTagger(read).tag(["walk", "the"]) == ["VERB", "DET"]
     assert LinearTagger(read).tag(["the", "the"]) == ["DET", "DET"]
@@ -138,9 +140,13 @@ def test_the_bundled_model_is_verified(monkeypatch):
 def test_features_of_different_kinds_have_different_names():
     features = Features({"horses": "H"})
     groups = [
-        features.own(("1", "horses")), *features.around("horses"), *features.pair(("horses", "horses")),
-        features.history((1, 1)), features.word_history(("horses", 1)), features.next_history(("horses", 1)),
-    ]  # fmt: skip
+        features.own(("1", "horses")),
+        *features.around("horses"),
+        *features.pair(("horses", "horses")),
+        features.history((1, 1)),
+        features.word_history(("horses", 1)),
+        features.next_history(("horses", 1)),
+    ]
     names = [name for group in groups for name in group]
     assert len(names) == len(set(names))
 

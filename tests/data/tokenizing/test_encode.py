@@ -23,9 +23,13 @@ def fast(backend, decoder=None, **options):
     )
     backend.decoder = decoder
     return transformers.PreTrainedTokenizerFast(
-        tokenizer_object=backend, pad_token="[PAD]", unk_token="[UNK]", cls_token="[CLS]", sep_token="[SEP]",
+        tokenizer_object=backend,
+        pad_token="[PAD]",
+        unk_token="[UNK]",
+        cls_token="[CLS]",
+        sep_token="[SEP]",
         mask_token="[MASK]",
-    )  # fmt: skip
+    )
 
 
 @cache
@@ -77,9 +81,12 @@ def across():
 
 
 TOKENIZERS = {
-    "wordpiece": wordpiece, "byte level": byte_level, "byte level, trimmed": byte_level_trimmed,
-    "metaspace": metaspace, "across": across,
-}  # fmt: skip
+    "wordpiece": wordpiece,
+    "byte level": byte_level,
+    "byte level, trimmed": byte_level_trimmed,
+    "metaspace": metaspace,
+    "across": across,
+}
 
 
 def with_words(text, pair=None):

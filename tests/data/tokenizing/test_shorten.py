@@ -39,20 +39,24 @@ def train(model, trainer, normalizer=None, splitter=None):
 SPECIAL = {"special_tokens": ["[UNK]", "[CLS]", "[SEP]", "<mask>"]}
 TOKENIZERS = {
     "wordpiece": lambda: train(
-        models.WordPiece(unk_token="[UNK]"), trainers.WordPieceTrainer(vocab_size=90, **SPECIAL),
-        normalizers.BertNormalizer(), pre_tokenizers.BertPreTokenizer(),
+        models.WordPiece(unk_token="[UNK]"),
+        trainers.WordPieceTrainer(vocab_size=90, **SPECIAL),
+        normalizers.BertNormalizer(),
+        pre_tokenizers.BertPreTokenizer(),
     ),
     "byte-level": lambda: train(
         models.BPE(), trainers.BpeTrainer(vocab_size=300, **SPECIAL), splitter=pre_tokenizers.ByteLevel()
     ),
     "unigram": lambda: train(
-        models.Unigram(), trainers.UnigramTrainer(vocab_size=90, unk_token="[UNK]", **SPECIAL),
-        normalizers.NFKC(), pre_tokenizers.Metaspace(),
+        models.Unigram(),
+        trainers.UnigramTrainer(vocab_size=90, unk_token="[UNK]", **SPECIAL),
+        normalizers.NFKC(),
+        pre_tokenizers.Metaspace(),
     ),
     "whole-text": lambda: train(  # as Llama's: the text is one word
         models.BPE(unk_token="[UNK]"), trainers.BpeTrainer(vocab_size=120, **SPECIAL), normalizers.Replace(" ", "▁")
     ),
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope="module", params=list(TOKENIZERS))

@@ -24,10 +24,14 @@ def words(text):
         ("She's sure they're Kim's; I'd've left.", "She|'s|sure|they|'re|Kim|'s|;|I|'d|'ve|left|."),
         ("You cannot; gonna dont wanna.", "You|can|not|;|gon|na|do|nt|wan|na|."),
         ("a well-known, state-of-the-art e-mail", "a|well|-|known|,|state|-|of|-|the|-|art|e-mail"),
-        ("Mr. Fox of the U.S. met Dr. J. Smith, e.g. at Inc. dinners.",
-         "Mr.|Fox|of|the|U.S.|met|Dr.|J.|Smith|,|e.g.|at|Inc.|dinners|."),
-        ("See https://a.org/b?c=d, www.x.com or me@mail.example.com.",
-         "See|https://a.org/b?c=d|,|www.x.com|or|me@mail.example.com|."),
+        (
+            "Mr. Fox of the U.S. met Dr. J. Smith, e.g. at Inc. dinners.",
+            "Mr.|Fox|of|the|U.S.|met|Dr.|J.|Smith|,|e.g.|at|Inc.|dinners|.",
+        ),
+        (
+            "See https://a.org/b?c=d, www.x.com or me@mail.example.com.",
+            "See|https://a.org/b?c=d|,|www.x.com|or|me@mail.example.com|.",
+        ),
         ("$3.50, 1,000,000 (5%) at 5:30pm on 12/25/2001", "$|3.50|,|1,000,000|(|5|%|)|at|5:30|pm|on|12/25/2001"),
         ("the 1990s, 3rd, 555-1234", "the|1990s|,|3rd|,|555-1234"),
         ("Great :) so ;-) good <3 :D", "Great|:)|so|;-)|good|<3|:D"),
@@ -37,7 +41,7 @@ def words(text):
         ("naïve café — “quoted” 東京", "naïve|café|—|“|quoted|”|東京"),
         ("  \n", ""),
     ],
-)  # fmt: skip
+)
 def test_words_are_split_as_in_a_treebank(text, expected):
     assert "|".join(words(text)) == expected
 

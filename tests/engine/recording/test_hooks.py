@@ -272,8 +272,9 @@ def test_a_layer_that_is_not_called_is_an_error():
 
 
 def test_a_model_that_does_not_run_eagerly_is_an_error():
-    config = transformers.FalconConfig(**SIZE, hidden_size=32, num_hidden_layers=1, num_attention_heads=4,
-                                       bos_token_id=2, eos_token_id=3)  # fmt: skip
+    config = transformers.FalconConfig(
+        **SIZE, hidden_size=32, num_hidden_layers=1, num_attention_heads=4, bos_token_id=2, eos_token_id=3
+    )
     model = described(transformers.FalconModel(config), Hooks("FalconAttention", values="query_key_value"), "dense")
     with pytest.raises(CaptureError, match=r"'falcon' runs with 'sdpa' attention.*attn_implementation='eager'"):
         capture(model, text(4))

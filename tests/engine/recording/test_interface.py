@@ -83,8 +83,14 @@ def test_values_of_padding_are_kept_on_request_only():
 
 
 def test_a_model_that_bypasses_the_interface_is_an_error_that_names_the_file_to_add():
-    config = transformers.FalconConfig(vocab_size=len(VOCAB), hidden_size=32, num_hidden_layers=1,
-                                       num_attention_heads=4, bos_token_id=2, eos_token_id=3)  # fmt: skip
+    config = transformers.FalconConfig(
+        vocab_size=len(VOCAB),
+        hidden_size=32,
+        num_hidden_layers=1,
+        num_attention_heads=4,
+        bos_token_id=2,
+        eos_token_id=3,
+    )
     model = load(transformers.FalconModel(config), tokenizer=tokenizer())
     with pytest.raises(
         CaptureError, match=r"type 'falcon' .* without the library's attention interface.*families/falcon\.py"

@@ -160,15 +160,21 @@ def pictures(count):
     ids = torch.tensor([[5, *[29, *[IMAGE] * 4] * count, 6]])
     patches = torch.randn(count * 16, 3 * 2 * 4 * 4, generator=torch.Generator().manual_seed(2))
     types = (ids == IMAGE).long()
-    return {"input_ids": ids, "pixel_values": patches, "image_grid_thw": torch.tensor([[1, 4, 4]] * count),
-            "mm_token_type_ids": types}  # fmt: skip
+    return {
+        "input_ids": ids,
+        "pixel_values": patches,
+        "image_grid_thw": torch.tensor([[1, 4, 4]] * count),
+        "mm_token_type_ids": types,
+    }
 
 
 def test_attention_computed_in_parts_does_not_count_as_layers():
     model = load(qwen2_vl(), tokenizer=tokenizer())
     assert capture(model, pictures(1), site="visual").layers == (0, 1)
-    for see in (lambda: capture(model, pictures(2), site="visual"),
-                lambda: by_layer(model, pictures(2), see=lambda trace: trace.layers, site="visual")):  # fmt: skip
+    for see in (
+        lambda: capture(model, pictures(2), site="visual"),
+        lambda: by_layer(model, pictures(2), see=lambda trace: trace.layers, site="visual"),
+    ):
         with pytest.raises(CaptureError, match=r"visual\.blocks\.0\.attn computes attention several times in one call"):
             see()
     assert capture(model, pictures(2)).layers == (0, 1)

@@ -182,9 +182,20 @@ def test_attention_that_reaches_no_site_is_named():
 
 
 def build_clap():
-    sound = {"image_size": 60, "num_mel_bins": 16, "window_size": 4, "spec_size": 64, "patch_size": 2,
-             "patch_stride": 2, "num_classes": 5, "hidden_size": 64, "patch_embeds_hidden_size": 32,
-             "depths": [2, 2], "num_attention_heads": [2, 2], "intermediate_size": 37}  # fmt: skip
+    sound = {
+        "image_size": 60,
+        "num_mel_bins": 16,
+        "window_size": 4,
+        "spec_size": 64,
+        "patch_size": 2,
+        "patch_stride": 2,
+        "num_classes": 5,
+        "hidden_size": 64,
+        "patch_embeds_hidden_size": 32,
+        "depths": [2, 2],
+        "num_attention_heads": [2, 2],
+        "intermediate_size": 37,
+    }
     words = {"vocab_size": 40, "max_position_embeddings": 64, **SMALL}
     config = transformers.ClapConfig(text_config=words, audio_config=sound, projection_dim=16)
     inputs = {"input_features": torch.randn(1, 1, 60, 16), "is_longer": torch.tensor([[False]])}
@@ -192,8 +203,15 @@ def build_clap():
 
 
 def build_kosmos():
-    words = {"vocab_size": 40, "max_position_embeddings": 64, "embed_dim": 32, "layers": 2, "ffn_dim": 48,
-             "attention_heads": 4, "pad_token_id": 1}  # fmt: skip
+    words = {
+        "vocab_size": 40,
+        "max_position_embeddings": 64,
+        "embed_dim": 32,
+        "layers": 2,
+        "ffn_dim": 48,
+        "attention_heads": 4,
+        "pad_token_id": 1,
+    }
     picture = {**SMALL, "patch_embed_hidden_size": 768, "head_dim": 8, "max_num_patches": 16}
     config = transformers.Kosmos2_5Config(text_config=words, vision_config=picture, latent_query_num=4)
     patches = torch.rand(1, 16, 770)

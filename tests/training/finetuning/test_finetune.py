@@ -39,8 +39,12 @@ def test_the_folder_is_a_complete_model(tuned):
     assert again.weights_hash == model.weights_hash == stamp(out)["tuned_hash"]
     assert again.network.config.id2label == {0: "cat", 1: "dog"}
     assert {path.name for path in out.iterdir()} == {
-        "config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json", "finetune.json",
-    }  # fmt: skip
+        "config.json",
+        "model.safetensors",
+        "tokenizer.json",
+        "tokenizer_config.json",
+        "finetune.json",
+    }
 
 
 def test_the_stamp_holds_the_base_model_settings_and_scores(tuned):

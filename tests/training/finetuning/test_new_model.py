@@ -21,9 +21,16 @@ from headscope.training.finetuning.new_model import make_new_model, make_word_to
 from headscope.training.score import score
 
 CONFIG = {
-    "model_type": "gpt2", "is_causal": False, "n_layer": 2, "n_head": 4, "n_embd": 32, "n_positions": 64,
-    "resid_pdrop": 0.0, "embd_pdrop": 0.0, "attn_pdrop": 0.0,
-}  # fmt: skip
+    "model_type": "gpt2",
+    "is_causal": False,
+    "n_layer": 2,
+    "n_head": 4,
+    "n_embd": 32,
+    "n_positions": 64,
+    "resid_pdrop": 0.0,
+    "embd_pdrop": 0.0,
+    "attn_pdrop": 0.0,
+}
 FAST = {"epochs": 12, "batch_size": 8, "learning_rate": 3e-3, "max_length": 32, "progress": False, "device": "cpu"}
 
 

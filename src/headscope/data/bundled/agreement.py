@@ -50,9 +50,18 @@ PAST = _split(
 )  # the same for one and for many, so that they give no hint
 ADVERBS = ("often", "usually", "still", "never", "certainly", "also", "rarely", "now")
 VERBS = (
-    ("is", "are"), ("has", "have"), ("was", "were"), ("seems", "seem"), ("remains", "remain"), ("appears", "appear"),
-    ("becomes", "become"), ("makes", "make"), ("shows", "show"), ("needs", "need"), ("gives", "give"),
-)  # fmt: skip
+    ("is", "are"),
+    ("has", "have"),
+    ("was", "were"),
+    ("seems", "seem"),
+    ("remains", "remain"),
+    ("appears", "appear"),
+    ("becomes", "become"),
+    ("makes", "make"),
+    ("shows", "show"),
+    ("needs", "need"),
+    ("gives", "give"),
+)
 
 
 @dataclass(frozen=True)

@@ -7,30 +7,55 @@ TEST_CLASS = 4
 """Nouns i and j are subject and object of a test sentence if i + j is a multiple of this, otherwise of training."""
 
 NOUNS = (
-    "dog dogs chien chiens m", "cat cats chat chats m", "horse horses cheval chevaux m", "boy boys garçon garçons m",
-    "girl girls fille filles f", "woman women femme femmes f", "king kings roi rois m", "queen queens reine reines f",
-    "doctor doctors médecin médecins m", "singer singers chanteuse chanteuses f", "house houses maison maisons f",
-    "car cars voiture voitures f", "table tables table tables f", "book books livre livres m",
-    "garden gardens jardin jardins m", "bridge bridges pont ponts m", "town towns ville villes f",
-    "forest forests forêt forêts f", "boat boats bateau bateaux m", "train trains train trains m",
-)  # fmt: skip
+    "dog dogs chien chiens m",
+    "cat cats chat chats m",
+    "horse horses cheval chevaux m",
+    "boy boys garçon garçons m",
+    "girl girls fille filles f",
+    "woman women femme femmes f",
+    "king kings roi rois m",
+    "queen queens reine reines f",
+    "doctor doctors médecin médecins m",
+    "singer singers chanteuse chanteuses f",
+    "house houses maison maisons f",
+    "car cars voiture voitures f",
+    "table tables table tables f",
+    "book books livre livres m",
+    "garden gardens jardin jardins m",
+    "bridge bridges pont ponts m",
+    "town towns ville villes f",
+    "forest forests forêt forêts f",
+    "boat boats bateau bateaux m",
+    "train trains train trains m",
+)
 """English singular and plural, French singular and plural, gender."""
 
 ADJECTIVES = (
-    "small petit petite petits petites before", "large grand grande grands grandes before",
-    "beautiful beau belle beaux belles before", "bad mauvais mauvaise mauvais mauvaises before",
-    "red rouge rouge rouges rouges after", "green vert verte verts vertes after", "black noir noire noirs noires after",
-    "white blanc blanche blancs blanches after", "famous célèbre célèbre célèbres célèbres after",
-    "heavy lourd lourde lourds lourdes after", "tired fatigué fatiguée fatigués fatiguées after",
+    "small petit petite petits petites before",
+    "large grand grande grands grandes before",
+    "beautiful beau belle beaux belles before",
+    "bad mauvais mauvaise mauvais mauvaises before",
+    "red rouge rouge rouges rouges after",
+    "green vert verte verts vertes after",
+    "black noir noire noirs noires after",
+    "white blanc blanche blancs blanches after",
+    "famous célèbre célèbre célèbres célèbres after",
+    "heavy lourd lourde lourds lourdes after",
+    "tired fatigué fatiguée fatigués fatiguées after",
     "strange bizarre bizarre bizarres bizarres after",
-)  # fmt: skip
+)
 """English; French masculine and feminine singular, masculine and feminine plural; before or after the noun."""
 
 VERBS = (
-    "sees see voit voient", "finds find trouve trouvent", "loves love aime aiment", "hides hide cache cachent",
-    "follows follow suit suivent", "knows know connaît connaissent", "watches watch regarde regardent",
+    "sees see voit voient",
+    "finds find trouve trouvent",
+    "loves love aime aiment",
+    "hides hide cache cachent",
+    "follows follow suit suivent",
+    "knows know connaît connaissent",
+    "watches watch regarde regardent",
     "wants want veut veulent",
-)  # fmt: skip
+)
 """English singular and plural, French singular and plural."""
 
 PLACES = ("under sous", "behind derrière", "before devant", "with avec", "for pour", "against contre")

@@ -10,10 +10,16 @@ from headscope.core.reader import Columns, Unreadable
 from headscope.data.reading.values import type_name
 
 TEXT_PAIRS = (
-    ("text", "pair"), ("sentence1", "sentence2"), ("premise", "hypothesis"), ("question1", "question2"),
-    ("text1", "text2"), ("text_a", "text_b"),
-    ("question", "sentence"), ("question", "context"), ("question", "passage"),
-)  # fmt: skip
+    ("text", "pair"),
+    ("sentence1", "sentence2"),
+    ("premise", "hypothesis"),
+    ("question1", "question2"),
+    ("text1", "text2"),
+    ("text_a", "text_b"),
+    ("question", "sentence"),
+    ("question", "context"),
+    ("question", "passage"),
+)
 """Common names of text and pair; the first that both exist are used, before any of SINGLE_TEXTS."""
 
 SINGLE_TEXTS = ("text", "sentence", "question", "content", "document")
