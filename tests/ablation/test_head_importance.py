@@ -10,8 +10,7 @@ import pytest
 import torch
 
 import headscope as hs
-from headscope.ablation.head_gradients import SCORE_DRAW
-from headscope.ablation.head_importance import compute_reductions, find_site
+from headscope.ablation.head_importance import SCORE_DRAW, compute_reductions, find_site
 from headscope.core.edit import Edit
 from headscope.core.errors import InputError
 from headscope.core.example import Example

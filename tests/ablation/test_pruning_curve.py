@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 import headscope as hs
-from headscope.ablation.pruning_curve import _read_seeds
-from headscope.ablation.pruning_order import Head, extend_pruned, list_heads, plan_steps, rank_heads
+from headscope.ablation.pruning_curve import Head, _read_seeds, extend_pruned, list_heads, plan_steps, rank_heads
 from headscope.core.errors import InputError, UnknownName
 from headscope.core.provenance import read_provenance
 from tests.ablation.test_ablate import balanced_bert, with_head

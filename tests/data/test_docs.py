@@ -7,7 +7,7 @@ import pytest
 
 from headscope.core.catalog import readers
 from headscope.core.errors import DataWarning
-from headscope.data.reading.columns import IDS, LABELS, SINGLE_TEXTS, TEXT_PAIRS, WORDS
+from headscope.data.reading.examples import IDS, LABELS, SINGLE_TEXTS, TEXT_PAIRS, WORDS
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "reading.md").read_text(encoding="utf-8")

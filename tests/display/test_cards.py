@@ -13,8 +13,8 @@ from matplotlib.image import imread
 from headscope.core.document import Document, Paragraph, Picture, Section, Table
 from headscope.core.lens import view
 from headscope.core.study import StudyResult
-from headscope.display import thumbnails
-from headscope.display.thumbnails import tile_maps
+from headscope.display import cards
+from headscope.display.cards import tile_maps
 from headscope.engine.capture import capture
 from tests.models import batch, text, tiny
 
@@ -80,9 +80,9 @@ def test_thumbnails_are_dark_where_weights_are_large():
 
 def test_very_long_texts_show_some_layers_or_no_picture(monkeypatch):
     maps = view(capture(tiny("bert"), text(9)), "raw")
-    monkeypatch.setattr(thumbnails, "MAX_WEIGHTS", 4 * 11 * 11)
+    monkeypatch.setattr(cards, "MAX_WEIGHTS", 4 * 11 * 11)
     assert "Layers 0 down" in maps._repr_html_()
-    monkeypatch.setattr(thumbnails, "MAX_WEIGHTS", 100)
+    monkeypatch.setattr(cards, "MAX_WEIGHTS", 100)
     assert not pictures(maps)
     assert facts(maps)["tokens"] == "11"
 

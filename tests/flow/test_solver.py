@@ -13,11 +13,9 @@ from headscope.core.errors import InputError
 from headscope.core.lens import view
 from headscope.engine.capture import capture
 from headscope.engine.load import load
-from headscope.flow.bounds import mix_flows, sum_minima
 from headscope.flow.graph import residual_graph
-from headscope.flow.pairs import solve_pairs
 from headscope.flow.reach import find_reachable_nodes
-from headscope.flow.solver import bound_flows, flow_map, flow_maps, prove_by_halves
+from headscope.flow.solver import bound_flows, flow_map, flow_maps, mix_flows, prove_by_halves, solve_pairs, sum_minima
 from tests.flow.graphs import KINDS, flow_by_networkx, make_graph
 from tests.oracles.flow import max_flow
 

@@ -8,8 +8,7 @@ import pytest
 import torch
 
 from headscope.core.catalog import edits
-from headscope.core.edit import Edit, LayerHeads
-from headscope.core.head_edit import HeadEdit, SiteTensors
+from headscope.core.edit import Edit, HeadEdit, LayerHeads, SiteTensors
 from headscope.core.spec import to_spec
 from headscope.edits.mean_heads import MeanHeads
 from headscope.engine.capture import capture

@@ -8,8 +8,7 @@ import torch
 
 import headscope as hs
 from headscope.core.provenance import read_provenance
-from headscope.measuring.probe import make_stream_settings, randomize, split_documents
-from headscope.measuring.word_stream import make_stream
+from headscope.measuring.probe import make_stream, make_stream_settings, randomize, split_documents
 from headscope.results.accuracies import document_name
 from tests.models import tiny
 from tests.probes.data import make_tree

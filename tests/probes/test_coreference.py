@@ -10,8 +10,8 @@ import headscope as hs
 from headscope.core.errors import InputError
 from headscope.core.provenance import read_provenance
 from headscope.data.coreference.passages import join_sentences
+from headscope.measuring.probe import make_stream as make_model_stream
 from headscope.measuring.probe import make_stream_settings
-from headscope.measuring.word_stream import make_stream as make_model_stream
 from headscope.probes.coreference import Coreference, count_answers, list_questions, make_questions
 from tests.data.coreference.documents import make_document
 from tests.oracles import coreference as oracle

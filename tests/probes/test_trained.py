@@ -8,7 +8,7 @@ from headscope.maps.dependencies import read_heads
 from headscope.probes.attention import Attention
 from headscope.probes.attention_and_words import AttentionAndWords
 from headscope.probing import arcs
-from headscope.probing.sentences import SentenceStream
+from headscope.probing.trained import SentenceStream
 from headscope.probing.word_vectors import read_vectors, scale_vectors
 from tests.models import WORDS
 from tests.oracles import probes as oracle

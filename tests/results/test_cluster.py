@@ -12,8 +12,7 @@ from headscope.core.errors import InputError, MissingExtra
 from headscope.core.provenance import read_provenance
 from headscope.plotting.draw import draw
 from headscope.results.behaviour import describe_behaviour, label_behaviour
-from headscope.results.cluster import cluster, name_distance
-from headscope.results.embedding import embed_distances
+from headscope.results.cluster import cluster, embed_distances, name_distance
 from headscope.results.store import open_result, save
 from tests.figures.data import head_distances
 

@@ -18,8 +18,7 @@ from headscope.training.find_task import find_task_of_head
 from headscope.training.finetuning.new_model import make_text_tokenizer
 from headscope.training.losses import compute_losses
 from headscope.training.task import run_network
-from headscope.training.tasks.translation import Translation
-from headscope.training.translate import EXTRA, FACTOR, translate
+from headscope.training.tasks.translation import EXTRA, FACTOR, Translation, translate
 from tests.heads import headed
 from tests.models import text
 

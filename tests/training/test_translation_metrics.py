@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import sacrebleu
 
-from headscope.training.translation_metrics import bleu_from_sums, chrf_from_sums
-from headscope.training.translation_metrics import count_matches as count_integers
+from headscope.training.tasks.translation import bleu_from_sums, chrf_from_sums
+from headscope.training.tasks.translation import count_matches as count_integers
 
 WORDS = "le la chat chien noir voit une maison , . rouge petit".split()
 

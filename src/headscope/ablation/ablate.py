@@ -12,9 +12,9 @@ from headscope.ablation.head_sets import HeadSets, count_heads, make_head_sets
 from headscope.ablation.options import AblateOptions
 from headscope.ablation.resume import ResumeError
 from headscope.ablation.resumed_answers import answer_edits
+from headscope.core.edit import HeadEdit
 from headscope.core.errors import InputError
 from headscope.core.example import example_coordinates, tabulate_examples
-from headscope.core.head_edit import HeadEdit
 from headscope.core.options import takes_options
 from headscope.core.provenance import stamp
 from headscope.core.spec import to_spec

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from jaxtyping import Float
 from torch import Tensor
 
-from headscope.core.edit import LayerHeads
+from headscope.core.edit import HeadEdit, LayerHeads, SiteTensors
 from headscope.core.errors import InputError
-from headscope.core.head_edit import HeadEdit, SiteTensors
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,8 @@ import xarray as xr
 from jaxtyping import Float
 from torch import Tensor
 
-from headscope.core.edit import LayerHeads
+from headscope.core.edit import HeadEdit, LayerHeads, SiteTensors
 from headscope.core.errors import InputError
-from headscope.core.head_edit import HeadEdit, SiteTensors
 from headscope.results.store import open_result
 
 MAKE = "Make it with hs.average_heads(model, data), and in the shell give the .nc file that hs.save wrote."

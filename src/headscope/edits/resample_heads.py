@@ -6,9 +6,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from headscope.core.edit import LayerHeads
+from headscope.core.edit import HeadEdit, LayerHeads
 from headscope.core.errors import InputError
-from headscope.core.head_edit import HeadEdit
 
 
 @dataclass(frozen=True)

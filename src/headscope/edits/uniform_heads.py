@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from jaxtyping import Float
 from torch import Tensor
 
-from headscope.core.edit import LayerHeads
-from headscope.core.head_edit import HeadEdit
+from headscope.core.edit import HeadEdit, LayerHeads
 from headscope.core.trace import Visible
 
 

@@ -6,8 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from headscope.core.edit import LayerHeads
-from headscope.core.head_edit import HeadEdit
+from headscope.core.edit import HeadEdit, LayerHeads
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,19 @@ from headscope.results.hashes import fingerprint, hash_configs
 from headscope.version import __version__
 
 UNCOMPARED = frozenset(
-    "architectures dtype id2label label2id output_attentions output_hidden_states problem_type return_dict torch_dtype "
-    "transformers_version use_cache".split()
+    [
+        "architectures",
+        "dtype",
+        "id2label",
+        "label2id",
+        "output_attentions",
+        "output_hidden_states",
+        "problem_type",
+        "return_dict",
+        "torch_dtype",
+        "transformers_version",
+        "use_cache",
+    ]
 )
 """Entries of a config that change no attention, or are compared elsewhere."""
 

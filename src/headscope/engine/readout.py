@@ -13,8 +13,8 @@ from headscope.core.example import Example
 from headscope.core.prose import count_noun, join_words
 from headscope.core.target import PredictionTarget
 from headscope.core.tokens import ROLES
+from headscope.data.labels import check_not_alphabetical, match_labels
 from headscope.engine.batch import Inputs
-from headscope.engine.labels import find_labels, find_numbers
 from headscope.engine.loss import class_losses, next_token_labels, number_losses, predicts_masked, token_losses
 from headscope.engine.model import Model
 
@@ -281,3 +281,31 @@ def _check_function_score(scores: Any, count: int) -> Tensor:
         )
     doubles: Tensor = scores.double()
     return doubles
+
+
+def find_labels(inputs: Inputs, names: Sequence[str]) -> list[int]:
+    """Return the label of each example, from the examples or from a tokenised batch."""
+    label_tensor = inputs.tensors.get("labels")
+    if label_tensor is None:
+        labels: list[Any] = [example.label for example in match_labels(inputs.examples, names, "the data")]
+    else:
+        labels = label_tensor.tolist()
+    for example, label in zip(inputs.examples, labels, strict=True):
+        if isinstance(label, bool) or not isinstance(label, int) or not 0 <= label < len(names):
+            raise InputError(
+                f"target='label' needs the label of each example as a number from 0 to {len(names) - 1}, but that of "
+                f"example '{example.id}' is {label!r}. Give labels, or target='predicted'."
+            )
+    return list(labels)
+
+
+def find_numbers(inputs: Inputs) -> list[float]:
+    """Return the number that is right for each example."""
+    check_not_alphabetical(inputs.examples, "the data", "a number")
+    for example in inputs.examples:
+        if not isinstance(example.label, int | float):
+            raise InputError(
+                f"target='loss' needs the number that is right for each example, but the label of example "
+                f"'{example.id}' is {example.label!r}. Give labels, or target='predicted'."
+            )
+    return [float(example.label or 0) for example in inputs.examples]

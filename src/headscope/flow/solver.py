@@ -19,12 +19,10 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float
 
-from headscope.core.compiled import require_compiler
+from headscope.core.compiled import compiled, require_compiler
 from headscope.core.errors import InputError
-from headscope.flow.bounds import mix_flows, sum_minima
-from headscope.flow.dinic import TOLERANCE
+from headscope.flow.dinic import TOLERANCE, fill_flows
 from headscope.flow.network import Array, Indices
-from headscope.flow.pairs import solve_pairs
 from headscope.flow.reach import SMALLEST_CAPACITY, find_reachable_nodes
 
 
@@ -187,3 +185,75 @@ def _check(layers: Any) -> Array:
             f"The capacities of a flow are finite numbers that are at least 0, but these have {what}. {advice}."
         )
     return np.where(array > SMALLEST_CAPACITY, array, 0)
+
+
+def solve_pairs(
+    layers: Float[np.ndarray, "layer query key"],
+    bounds: Float[np.ndarray, "query key"],
+    wanted: Bool[np.ndarray, "query key"],
+) -> Float[np.ndarray, "query key"]:
+    """Return the maximum flow from each query of the top level to each input token, where it is `wanted`, else 0.
+
+    `layers` are the capacities of edges, the lowest layer first, at least two. `bounds` are upper bounds of the flows;
+    a flow that meets its bound is proved maximal at once, so tight ones save time, and infinite ones are right too.
+    """
+    if not len(layers) > 1 or not layers.shape[1:] == bounds.shape == wanted.shape:
+        raise ValueError(
+            f"{layers.shape} layers do not have bounds {bounds.shape} of pairs {wanted.shape}, or are less than two."
+        )
+    flows = np.zeros(bounds.shape)
+    wanted = wanted & (bounds > SMALLEST_CAPACITY)
+    if wanted.any():
+        most = min(layers[0].sum(0).max(), layers[-1].sum(1).max())  # what flows along a wider edge would be rounded
+        layers = np.minimum(np.ascontiguousarray(layers, dtype=np.float64), most)
+        order = np.argsort(-layers, axis=2, kind="stable")
+        into_order = np.argsort(-layers[0].T, axis=1, kind="stable")
+        counts = np.count_nonzero(layers > SMALLEST_CAPACITY, axis=2)
+        upside_down = np.ascontiguousarray(layers[::-1].transpose(0, 2, 1))
+        to_sink = np.ascontiguousarray(find_reachable_nodes(upside_down)[::-1])
+        fill_flows(layers, order, counts, into_order, find_reachable_nodes(layers), to_sink, bounds, wanted, flows)
+    return flows
+
+
+@compiled
+def sum_minima(upper: Array, lower: Array) -> Array:
+    """Return Σ_i min(upper[s, i], lower[i, t]): the maximum flow through two layers, and a bound through more.
+
+    >>> sum_minima(np.array([[0.7, 0.3]]), np.array([[0.5], [0.4]]))
+    array([[0.8]])
+    """
+    sums = np.zeros((upper.shape[0], lower.shape[1]))
+    for source in range(upper.shape[0]):
+        for node in range(upper.shape[1]):
+            capacity = upper[source, node]
+            if capacity > 0:
+                for sink in range(lower.shape[1]):
+                    sums[source, sink] += min(capacity, lower[node, sink])
+    return sums
+
+
+@compiled
+def mix_flows(upper: Array, lower: Array) -> Array:
+    """Return the largest mixture of the flows `lower` of the nodes below, a lower bound of the flow of each source.
+
+    The shares of the mixture sum to at most 1, and the part of a node is at most the capacity of the edge to it. The
+    largest mixture takes the largest flows first.
+
+    >>> mix_flows(np.array([[0.7, 0.3]]), np.array([[0.5], [0.4]]))
+    array([[0.5]])
+    """
+    mixtures = np.zeros((upper.shape[0], lower.shape[1]))
+    for sink in range(lower.shape[1]):
+        order = np.argsort(-lower[:, sink])
+        for source in range(upper.shape[0]):
+            share = 1.0
+            for node in order:
+                flow, capacity = lower[node, sink], upper[source, node]
+                if flow <= 0:
+                    break
+                if capacity >= share * flow:
+                    mixtures[source, sink] += share * flow
+                    break
+                share -= capacity / flow
+                mixtures[source, sink] += capacity
+    return mixtures

@@ -14,7 +14,8 @@ from headscope.core.batch import Batch
 from headscope.core.edit import Edit
 from headscope.core.errors import DataWarning, InputError
 from headscope.core.lens import Lens, view
-from headscope.core.maps import Maps
+from headscope.core.maps import LazyTensors, Maps
+from headscope.core.maps.factored import Factored
 from headscope.core.prose import join_words
 from headscope.core.spec import parse_spec, to_spec
 from headscope.core.state import State
@@ -36,7 +37,6 @@ from headscope.engine.model import Model
 from headscope.maps.per_example import PerExample, align_heads, compute_values, drop_nan, make_state
 from headscope.maps.rows import find_nan_maps
 from headscope.maps.words import to_words
-from headscope.measuring.layers import MapsByLens, fold_layers, select_layer
 from headscope.measuring.settings import MeasureSettings
 
 Key = tuple[str, str]
@@ -45,6 +45,56 @@ Key = tuple[str, str]
 States = dict[Key, State]
 TokenTables = Mapping[str, tuple[Tensor, ...]]
 """Tensors about the tokens of a batch, by the spec of the statistic that uses them."""
+
+
+MapsByLens = Mapping[tuple[str, str], Maps]
+"""The maps of a batch, by role and lens."""
+
+
+def select_layer(maps: MapsByLens, label: int) -> dict[tuple[str, str], Maps]:
+    """Return the maps of one layer, each computed once for all statistics."""
+    selected = {}
+    for key, stack in maps.items():
+        index = stack.layers.index(label)
+        tables = LazyTensors({name: partial(_select, stack.diagnostics, name, index) for name in stack.diagnostics})
+        selected[key] = replace(
+            stack, parts=[stack.layer(label)], layers=(label,), visible=[stack.visible[index]], diagnostics=tables
+        )
+    return selected
+
+
+def fold_layers(maps: MapsByLens) -> dict[tuple[str, str], Maps] | None:
+    """Return the heads of all layers as the heads of one layer, so that a GPU launches fewer kernels.
+
+    None where heads are merged, or where layers differ in shape or mask.
+    """
+    shapes = {
+        tuple(layer.left.shape[:3]) if isinstance(layer, Factored) else tuple(layer.shape[:3])
+        for stack in maps.values()
+        for layer in stack.parts
+    }
+    masks = {id(mask) for stack in maps.values() for mask in stack.visible}
+    if any(stack.merged for stack in maps.values()) or len(shapes) > 1 or len(masks) > 1:
+        return None
+    return {
+        key: replace(
+            stack,
+            parts=[torch.cat([stack.layer(label) for label in stack.layers], dim=1)],
+            layers=(0,),
+            heads=tuple(range(len(stack.layers) * len(stack.heads))),
+            visible=stack.visible[:1],
+            diagnostics=LazyTensors({name: partial(_fold, stack.diagnostics, name) for name in stack.diagnostics}),
+        )
+        for key, stack in maps.items()
+    }
+
+
+def _select(tables: Mapping[str, Tensor], name: str, index: int) -> Tensor:
+    return tables[name][:, index : index + 1]
+
+
+def _fold(tables: Mapping[str, Tensor], name: str) -> Tensor:
+    return tables[name].flatten(1, 2)[:, None]
 
 
 @dataclass(frozen=True)

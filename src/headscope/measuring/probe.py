@@ -1,41 +1,122 @@
 """Fit a probe to the attention of a model: choose or train on some documents, report on others."""
 
 import random
+import warnings
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from copy import deepcopy
-from dataclasses import fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import torch
 import xarray as xr
+from jaxtyping import Float
+from torch import Tensor
 
 from headscope.core.catalog import lenses, probes
 from headscope.core.checks import check_seed
-from headscope.core.errors import InputError
+from headscope.core.edit import Edit
+from headscope.core.errors import DataWarning, InputError
 from headscope.core.example import Example, sample_examples
-from headscope.core.lens import Lens
+from headscope.core.lens import Lens, view
+from headscope.core.maps import Maps
 from headscope.core.options import takes_options
 from headscope.core.probe import Probe
 from headscope.core.provenance import stamp
 from headscope.core.spec import to_spec
+from headscope.core.trace.nan_attention import warn_about_nan
 from headscope.data.reading.read import read
 from headscope.data.tagging.tag import tag_examples
-from headscope.engine.edited import make_edits
+from headscope.engine.batch import make_batches
+from headscope.engine.capture import capture_batch, make_request
+from headscope.engine.edited import describe_edits, edit_if_any, make_edits
 from headscope.engine.fingerprint import fingerprint_model
 from headscope.engine.images import check_reads_texts
 from headscope.engine.load import load, silence_transformers
-from headscope.engine.model import Model, check_model
-from headscope.engine.progress import show_progress
+from headscope.engine.model import Model, check_model, find_word_embeddings
+from headscope.engine.progress import Advance, show_progress
 from headscope.engine.pruning.pruned_config import pruned_heads
 from headscope.engine.recording.sites import find_sites
+from headscope.maps.words import to_words
 from headscope.measuring.options import ProbedInputs, ProbeOptions
-from headscope.measuring.word_stream import StreamSettings, make_stream
+from headscope.measuring.plan import BatchPlan, count_tokens, make_plan, max_cells
 from headscope.results.accuracies import document_name, number_documents
 from headscope.results.hashes import fingerprint_columns, fingerprint_examples, hash_configs
 
 RANDOM_WEIGHTS = "random_weights"
 """The predictor that is the same probe, fitted to the model with random weights."""
+
+
+@dataclass(frozen=True)
+class StreamSettings(ProbedInputs):
+    """Which maps a probe reads: the complete options of `hs.probe`."""
+
+    lens: Lens
+    edit: tuple[Edit, ...] = ()
+
+    def to_facts(self) -> dict[str, Any]:
+        """Return what decides the numbers, as plain data."""
+        facts = {name: getattr(self, name) for name in ("query", "limit", "seed", "max_length")}
+        return {"lens": to_spec(self.lens), **facts, **describe_edits(self.edit)}
+
+
+@dataclass
+class ModelStream:
+    """The maps of a model between the words of examples; the model runs again at every pass."""
+
+    model: Model
+    plan: BatchPlan
+    settings: StreamSettings
+    advance: Advance | None = None  # is told the number of examples of every batch that is new
+    _seen: set[int] = field(default_factory=set)
+
+    @property
+    def examples(self) -> Sequence[Example]:
+        """All examples, in the order of the data."""
+        return self.plan.examples
+
+    def __iter__(self) -> Iterator[Maps]:
+        """Yield the maps of one batch after another, in the order of the plan."""
+        return self.batches(0)
+
+    def batches(self, start: int) -> Iterator[Maps]:
+        """Yield the maps of the batches from number `start` on."""
+        for index in range(start, len(self.plan.batches)):
+            yield self._compute(self.plan.batch(index))
+            if self.advance is not None and index not in self._seen:
+                self.advance(len(self.plan.batches[index]))
+            self._seen.add(index)
+
+    def embed(self, words: Sequence[str]) -> Float[Tensor, "word hidden"]:
+        """Return the mean input embedding of the tokens of each word; zeros for a word without tokens."""
+        layer = find_word_embeddings(self.model.network)
+        if layer is None:
+            raise InputError(f"The model {self.model.spec} has no input embeddings of words. Give vectors of your own.")
+        table = layer[1].weight.detach().float()
+        rows = self.model.tokenizer([[word] for word in words], is_split_into_words=True, add_special_tokens=False)
+        means = [table[ids].mean(0) if ids else torch.zeros_like(table[0]) for ids in rows["input_ids"]]
+        return torch.stack(means)
+
+    def _compute(self, examples: tuple[Example, ...]) -> Maps:
+        settings = self.settings
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DataWarning)  # truncated texts were reported with the plan
+            inputs = next(make_batches(self.model, examples, len(examples), max_length=settings.max_length))
+        with edit_if_any(self.model, settings.edit) as model:
+            request = make_request(model, settings.site, keep=tuple(settings.lens.needs))
+            trace = capture_batch(model, inputs, request)
+        warn_about_nan(trace)
+        return to_words(view(trace, settings.lens), settings.query)
+
+
+def make_stream(
+    model: Model, examples: Sequence[Example], settings: StreamSettings, advance: Advance | None = None
+) -> ModelStream:
+    """Plan the batches of similar length, longest first."""
+    lengths = count_tokens(model, examples, settings.max_length)
+    cells, device = max_cells(model, copies=4), model.device.type
+    plan = make_plan(examples, lengths, batch_size=settings.batch_size, cells=cells, device=device)
+    return ModelStream(model, plan, settings, advance)
 
 
 @takes_options(ProbeOptions)

@@ -6,13 +6,12 @@ import numpy as np
 import xarray as xr
 
 from headscope.core.checks import check_seed
-from headscope.core.errors import InputError
+from headscope.core.errors import InputError, require_package
 from headscope.core.options import takes_options
 from headscope.core.prose import join_words
 from headscope.core.provenance import read_provenance, stamp
 from headscope.core.spec import parse_spec
 from headscope.results.behaviour import label_behaviour, read_behaviour
-from headscope.results.embedding import embed_distances
 from headscope.results.options import ClusterOptions
 from headscope.results.select import restore_axes
 from headscope.uncertainty.group_distances import compare_groups
@@ -183,3 +182,38 @@ def _average_by_gap(square: Array, layers: Any) -> tuple[Any, Array]:
     first, second = np.triu_indices(len(square), 1)
     gaps, index = np.unique(np.abs(layers[first] - layers[second]), return_inverse=True)
     return gaps, np.bincount(index, square[first, second]) / np.bincount(index)
+
+
+def embed_distances(
+    distances: Array,  # point other
+    order: Any,  # point
+) -> tuple[Array, float]:
+    """Return positions `point coordinate` by metric multidimensional scaling, and Kruskal's stress 1.
+
+    scikit-learn's SMACOF starts from classical scaling, so the result is the same each time. Positions are centred and
+    turned to their principal axes; x grows with `order`, such as the layer, and the farthest point along y is positive.
+    """
+    manifold = require_package("sklearn.manifold", "clusters", "Multidimensional scaling")
+    start = _scale_classically(distances)
+    points, _ = manifold.smacof(
+        distances, metric=True, init=start, n_init=1, max_iter=500, eps=1e-7, normalized_stress=False
+    )
+    points = points - points.mean(0)
+    points = points @ np.linalg.svd(points, full_matrices=False)[2].T
+    signs = [points[:, 0] @ (np.asarray(order, float) - np.mean(order)), points[np.abs(points[:, 1]).argmax(), 1]]
+    points = points * np.where(np.asarray(signs) < 0, -1.0, 1.0)
+    upper = np.triu_indices(len(points), 1)
+    embedded = np.linalg.norm(points[:, None] - points, axis=-1)[upper]
+    total = float((distances[upper] ** 2).sum())
+    return points, float(np.sqrt(((embedded - distances[upper]) ** 2).sum() / total)) if total else 0.0
+
+
+def _scale_classically(distances: Array) -> Array:
+    """Return the first two principal coordinates of points with these distances (Torgerson)."""
+    from scipy.linalg import eigh
+
+    squares = distances**2
+    centred = squares - squares.mean(0) - squares.mean(1, keepdims=True) + squares.mean()
+    count = len(distances)
+    values, vectors = eigh(-centred / 2, subset_by_index=(count - 2, count - 1))
+    return np.asarray(vectors[:, ::-1] * np.sqrt(np.maximum(values[::-1], 0.0)))

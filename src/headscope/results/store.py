@@ -1,5 +1,6 @@
 """Save and open results: Datasets as NetCDF, Zarr or tables, figures as PDF, SVG, PNG or HTML, models as folders."""
 
+import json
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -10,13 +11,13 @@ from matplotlib.figure import Figure
 
 from headscope.core.checksum import guard_reading
 from headscope.core.errors import InputError, OutputError
+from headscope.core.example import Example
 from headscope.core.options import takes_options
 from headscope.core.provenance import read_provenance, stamp
 from headscope.plotting.combine import combine_results
 from headscope.plotting.draw import DrawableBatch
 from headscope.plotting.export import FIXED_METADATA, write_figure, write_page
 from headscope.results.atomic import REPLACE, atomic_path, check_name
-from headscope.results.examples_file import is_examples, write_examples
 from headscope.results.hashes import fingerprint_examples
 from headscope.results.netcdf import read_netcdf, write_netcdf
 from headscope.results.options import SaveOptions
@@ -27,6 +28,8 @@ PROVENANCE = "its attribute 'headscope' is not what headscope wrote. Copy the fi
 TABLES = {".csv": "pandas.read_csv", ".parquet": "pandas.read_parquet"}
 FIGURES = frozenset({*(f".{ending}" for ending in FIXED_METADATA), ".html"})
 """Endings of figures, which are drawn again and again while one looks for the right one."""
+
+FIELDS = ("id", "text", "pair", "words", "label")
 
 
 @runtime_checkable
@@ -182,3 +185,21 @@ def _stamp_maps(maps: Sequence[Any]) -> xr.Dataset:
             "These maps are of different models, or of one model before and after a change. Save each alone."
         )
     return stamp(data, kind="maps", command="hs.save", **facts, data=fingerprint_examples(maps[0].examples))
+
+
+def is_examples(what: Any) -> bool:
+    """Whether this is a list of examples, and not an empty one."""
+    return isinstance(what, list | tuple) and bool(what) and all(isinstance(item, Example) for item in what)
+
+
+def write_examples(examples: Sequence[Example], path: Path) -> None:
+    """Write one object a line: the fields of an example that any of them has, and its further columns."""
+    names = [name for name in FIELDS if any(getattr(example, name) is not None for example in examples)]
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        for example in examples:
+            row = {name: getattr(example, name) for name in names} | dict(example.columns)
+            file.write(json.dumps(row, ensure_ascii=False, default=_to_plain) + "\n")
+
+
+def _to_plain(value: Any) -> Any:
+    return dict(value) if hasattr(value, "keys") else value.tolist() if hasattr(value, "tolist") else str(value)

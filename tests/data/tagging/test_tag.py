@@ -10,7 +10,7 @@ import pytest
 
 from headscope.core.errors import DataWarning, InputError, MissingExtra
 from headscope.core.example import Example
-from headscope.data.tagging import cache as tag_cache
+from headscope.data.tagging import tag as tag_cache
 from headscope.data.tagging.tag import tag_examples
 from headscope.data.tagging.tagger import EnglishTagger, words_at
 

@@ -8,14 +8,14 @@ import pytest
 import headscope as hs
 from headscope.core.errors import DataWarning, InputError
 from headscope.training.finetuning import trainer
-from headscope.training.finetuning.checkpoint import (
+from headscope.training.finetuning.folder import (
     MANIFEST,
     TRAINER_FILES,
+    TrainingFolder,
     find_defect,
     list_checkpoints,
     seal_checkpoint,
 )
-from headscope.training.finetuning.folder import TrainingFolder
 from headscope.training.finetuning.trainer import Callbacks
 from tests.models import tiny
 from tests.training.data import labelled

@@ -11,7 +11,7 @@ import headscope as hs
 from headscope.core.errors import OutputError
 from headscope.experiments.study import study
 from headscope.results.disk import raise_os_errors
-from headscope.training.finetuning.checkpoint import find_defect, list_checkpoints
+from headscope.training.finetuning.folder import find_defect, list_checkpoints
 from tests.experiments.tiny_study import TinyStudy
 from tests.full_disk import run_python
 from tests.models import tiny

@@ -14,8 +14,7 @@ from torch import Tensor, nn
 from headscope.core.errors import InputError
 from headscope.core.family import HeadWeights
 from headscope.engine.model import Model
-from headscope.engine.pruning.attention import RepeatedHeads, SharedBias, derive_class
-from headscope.engine.pruning.empty_attention import EmptyAttention
+from headscope.engine.pruning.attention import EmptyAttention, RepeatedHeads, SharedBias, derive_class
 from headscope.engine.pruning.kept_heads import KeptHeads, find_kept_heads
 from headscope.engine.recording.output_projection import find_projection
 

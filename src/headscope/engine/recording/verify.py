@@ -227,9 +227,41 @@ class _AttentionWatch(TorchFunctionMode):
     ATTENTION = frozenset({"scaled_dot_product_attention", "multi_head_attention_forward"})
     PRODUCTS = frozenset({"matmul", "__matmul__", "bmm", "baddbmm", "einsum"})
     KEEPS = frozenset(
-        "dropout to type type_as float half double bfloat16 view reshape contiguous transpose permute expand clone "
-        "nan_to_num masked_fill masked_fill_ mul __mul__ __rmul__ __getitem__ unsqueeze squeeze flatten unflatten "
-        "swapaxes movedim where view_as reshape_as detach __get__".split()
+        [
+            "dropout",
+            "to",
+            "type",
+            "type_as",
+            "float",
+            "half",
+            "double",
+            "bfloat16",
+            "view",
+            "reshape",
+            "contiguous",
+            "transpose",
+            "permute",
+            "expand",
+            "clone",
+            "nan_to_num",
+            "masked_fill",
+            "masked_fill_",
+            "mul",
+            "__mul__",
+            "__rmul__",
+            "__getitem__",
+            "unsqueeze",
+            "squeeze",
+            "flatten",
+            "unflatten",
+            "swapaxes",
+            "movedim",
+            "where",
+            "view_as",
+            "reshape_as",
+            "detach",
+            "__get__",
+        ]
     )
     """Functions whose result is still attention if they are given attention."""
 
