@@ -14,10 +14,10 @@ from headscope.uncertainty.corrections import correct_p_values
 from headscope.uncertainty.paired import mcnemar_test
 from tests.heads import headed_network
 from tests.models import tokenizer
-from tests.training.data import choosing, labelled, paired, plain
+from tests.training.data import choosing, labeled, paired, plain
 
 QUIET = {"progress": False}
-DATA = {"classification": labelled, "regression": paired, "choice": choosing, "mlm": plain, "causal": plain}
+DATA = {"classification": labeled, "regression": paired, "choice": choosing, "mlm": plain, "causal": plain}
 
 
 def with_head(kind, task, **changes):
@@ -30,7 +30,7 @@ def with_head(kind, task, **changes):
 def balanced_bert():
     """A tiny classifier that gives half of the examples each class."""
     model = with_head("bert", "classification")
-    logits = hs.score(model, labelled(40), **QUIET)["logits"].values
+    logits = hs.score(model, labeled(40), **QUIET)["logits"].values
     with torch.no_grad():
         model.network.classifier.bias[0] += float(np.median(logits[:, 1] - logits[:, 0]))
     return model
@@ -43,16 +43,16 @@ def bert():
 
 @pytest.fixture(scope="module")
 def every_head(bert):
-    return hs.ablate(bert, labelled(40), **QUIET)
+    return hs.ablate(bert, labeled(40), **QUIET)
 
 
 def test_every_head_is_scored_as_hs_score_does(bert, every_head):
-    whole = hs.score(bert, labelled(40), **QUIET)
+    whole = hs.score(bert, labeled(40), **QUIET)
     assert float(every_head["score"]) == float(whole["accuracy"])
     assert float(every_head["score_low"]) == float(whole["accuracy_low"])
     for layer in every_head["layer"].values:
         for head in every_head["head"].values:
-            literal = hs.score(bert, labelled(40), edit=f"zero_heads:heads=L{layer}H{head}", **QUIET)
+            literal = hs.score(bert, labeled(40), edit=f"zero_heads:heads=L{layer}H{head}", **QUIET)
             cell = every_head.sel(layer=layer, head=head)
             assert float(cell["ablated"]) == float(literal["accuracy"])
             assert float(cell["ablated_high"]) == float(literal["accuracy_high"])
@@ -115,16 +115,16 @@ def test_every_task_can_be_ablated(task):
 
 
 def test_sets_are_layers_or_all_heads_but_one(bert):
-    layers = hs.ablate(bert, labelled(10), sets="layers", **QUIET)
-    named = hs.ablate(bert, labelled(10), sets=["L0", "L1", "L1-L1H2"], **QUIET)
+    layers = hs.ablate(bert, labeled(10), sets="layers", **QUIET)
+    named = hs.ablate(bert, labeled(10), sets=["L0", "L1", "L1-L1H2"], **QUIET)
     assert layers["ablated"].dims == ("layer",)
     np.testing.assert_array_equal(layers["prediction"], named["prediction"][:2])
-    others = hs.ablate(bert, labelled(10), sets="all_but_one", **QUIET)
+    others = hs.ablate(bert, labeled(10), sets="all_but_one", **QUIET)
     np.testing.assert_array_equal(others["prediction"].sel(layer=1, head=2), named["prediction"][2])
 
 
 def test_sites_are_chosen_by_name():
-    model, data = with_head("bart", "classification"), labelled(8)
+    model, data = with_head("bart", "classification"), labeled(8)
     found = hs.ablate(model, data, site="cross", **QUIET)
     literal = hs.score(model, data, edit="zero_heads:heads=cross.L1H1", **QUIET)
     np.testing.assert_array_equal(found["prediction"].sel(layer=1, head=1), literal["prediction"])
@@ -158,19 +158,19 @@ def test_results_are_stamped(every_head):
 )
 def test_wrong_arguments_are_refused(bert, options, message):
     with pytest.raises(InputError, match=message):
-        hs.ablate(bert, labelled(4), **options, **QUIET)
+        hs.ablate(bert, labeled(4), **options, **QUIET)
 
 
 def test_the_model_is_left_as_it_was(bert):
     before = {name: module.forward for name, module in bert.network.named_modules()}
-    hs.ablate(bert, labelled(4), sets="layers", **QUIET)
+    hs.ablate(bert, labeled(4), sets="layers", **QUIET)
     assert {name: module.forward for name, module in bert.network.named_modules()} == before
     assert not bert.network._forward_hooks
     assert not bert.network._forward_pre_hooks
 
 
 def test_heads_that_were_pruned_have_no_change_and_are_not_counted(bert):
-    smaller, data = hs.prune(bert, ["L0H1", "L1"]), labelled(20)
+    smaller, data = hs.prune(bert, ["L0H1", "L1"]), labeled(20)
     found = hs.ablate(smaller, data, **QUIET)
     gone = np.array([[False, True, False, False], [True] * 4])
     assert (found["change"].isnull().values == gone).all()

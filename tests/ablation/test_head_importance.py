@@ -20,13 +20,13 @@ from headscope.training.losses import compute_losses
 from headscope.training.predict import plan_batches
 from headscope.training.task import run_network
 from tests.models import KINDS, text, tokenizer
-from tests.training.data import choosing, labelled, paired, plain
+from tests.training.data import choosing, labeled, paired, plain
 
 STEPS = {"t5": 1e-3}  # whose softmax and norms are in float32, also of a float64 model
 STEP = 1e-5  # of finite differences of all others, in float64
 QUIET = {"progress": False}
 DATA = {
-    "classification": labelled(3),
+    "classification": labeled(3),
     "regression": paired(3),
     "choice": choosing(3, ("a cat", "dog")),
     "mlm": plain(3),

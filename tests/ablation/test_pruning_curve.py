@@ -8,7 +8,7 @@ from headscope.ablation.pruning_curve import Head, _read_seeds, extend_pruned, l
 from headscope.core.errors import InputError, UnknownName
 from headscope.core.provenance import read_provenance
 from tests.ablation.test_ablate import balanced_bert, with_head
-from tests.training.data import labelled, plain
+from tests.training.data import labeled, plain
 
 QUIET = {"progress": False}
 NAMES = [f"L{layer}H{head}" for layer in range(2) for head in range(4)]
@@ -31,7 +31,7 @@ def score_without(model, data, names):
 
 
 def test_heads_go_from_the_least_important_on(bert):
-    data = labelled(40)
+    data = labeled(40)
     curve = hs.pruning_curve(bert, data, steps=25, **QUIET)
     order, whole = literal_order(bert, data), hs.score(bert, data, **QUIET)
     assert curve["pruned"].values.tolist() == [0, 25, 50, 75, 100]
@@ -53,7 +53,7 @@ def test_heads_go_from_the_least_important_on(bert):
 
 
 def test_recomputed_importance_is_that_of_what_is_left(bert):
-    data, pruned = labelled(12), []
+    data, pruned = labeled(12), []
     curve = hs.pruning_curve(bert, data, steps=25, recompute=True, **QUIET)
     for count, heads in zip((2, 4, 6, 8), curve["heads"].values[1:], strict=True):
         edit = f"zero_heads:heads={'+'.join(pruned)}" if pruned else None
@@ -64,12 +64,12 @@ def test_recomputed_importance_is_that_of_what_is_left(bert):
 
 
 def test_importance_may_come_from_other_data(bert):
-    curve = hs.pruning_curve(bert, labelled(8), steps=50, importance_data=labelled(12, 50), **QUIET)
-    assert str(curve["heads"].values[1]) == "+".join(literal_order(bert, labelled(12, 50))[:4])
+    curve = hs.pruning_curve(bert, labeled(8), steps=50, importance_data=labeled(12, 50), **QUIET)
+    assert str(curve["heads"].values[1]) == "+".join(literal_order(bert, labeled(12, 50))[:4])
 
 
 def test_random_orders_differ_by_seed_and_come_again(bert):
-    data = labelled(8)
+    data = labeled(8)
     curve = hs.pruning_curve(bert, data, by="random", steps=25, seeds=3, **QUIET)
     assert curve["score"].dims == ("seed", "pruned")
     assert len(set(curve["heads"].values[:, 2])) == 3
@@ -84,14 +84,14 @@ def test_random_orders_differ_by_seed_and_come_again(bert):
 
 
 def test_every_layer_keeps_some_heads(bert):
-    curve = hs.pruning_curve(bert, labelled(8), steps=12.5, keep=1, **QUIET)
+    curve = hs.pruning_curve(bert, labeled(8), steps=12.5, keep=1, **QUIET)
     assert curve["count"].values.tolist() == [0, 1, 2, 3, 4, 5, 6]
     last = str(curve["heads"].values[-1]).split("+")
     assert [sum(name.startswith(f"L{layer}") for name in last) for layer in range(2)] == [3, 3]
 
 
 def test_the_scores_are_those_of_the_smaller_models(bert):
-    data = labelled(40)
+    data = labeled(40)
     curve = hs.pruning_curve(bert, data, steps=50, **QUIET)
     smaller = hs.prune(bert, str(curve["heads"].values[1]))
     assert float(hs.score(smaller, data, **QUIET)["accuracy"]) == float(curve["score"][1])
@@ -143,7 +143,7 @@ def test_a_layer_with_few_heads_left_is_passed_over():
 
 
 def test_requests_that_cannot_be_met(bert):
-    data = labelled(4)
+    data = labeled(4)
     with pytest.raises(UnknownName, match="No order of pruning is called 'gradient'. Known: importance, random"):
         hs.pruning_curve(bert, data, by="gradient", **QUIET)
     with pytest.raises(InputError, match="recompute and importance_data are for by='importance'"):

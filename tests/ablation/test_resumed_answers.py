@@ -12,7 +12,7 @@ from headscope.training.scoring import prepare_scoring
 from tests.heads import headed_network
 from tests.laws.test_edits import EDITABLE, some_means
 from tests.models import sites, tokenizer
-from tests.training.data import choosing, labelled, plain
+from tests.training.data import choosing, labeled, plain
 
 QUIET = {"progress": False}
 WITHOUT = ("m2m_100", "marian", "pegasus", "cohere", "vit", "afmoe")  # no classifier of texts in transformers
@@ -24,7 +24,7 @@ CLOSE = {"rtol": 1e-9, "atol": 1e-9}  # in float64
 def make_job(kind, head="classification"):
     """Eight texts in two batches; eager attention, as edits have it: others round differently."""
     network = headed_network(kind, head, attn_implementation="eager").double()
-    data = labelled(8) if head == "classification" else choosing(8) if head == "choice" else plain(8)
+    data = labeled(8) if head == "classification" else choosing(8) if head == "choice" else plain(8)
     return prepare_scoring(hs.load(network, tokenizer=tokenizer()), data, task="auto", batch_size=5, max_length=None)
 
 
@@ -77,11 +77,11 @@ def test_a_model_that_is_edited_already_is_ablated_by_whole_evaluations(capsys):
     with hs.edited(job.model, "uniform_heads:heads=L1H0") as changed:
         with pytest.raises(ResumeError, match="the model is being edited already"):
             find_blocks(changed)
-        found = hs.ablate(changed, labelled(8), sets=["L0H1"])
+        found = hs.ablate(changed, labeled(8), sets=["L0H1"])
     said = "Every set of heads takes a whole evaluation, because the model is being edited already."
     assert said in capsys.readouterr().err
     both = ["uniform_heads:heads=L1H0", "zero_heads:heads=L0H1"]
-    literal = hs.score(job.model, labelled(8), edit=both, **QUIET)
+    literal = hs.score(job.model, labeled(8), edit=both, **QUIET)
     np.testing.assert_array_equal(found["prediction"][0], literal["prediction"])
 
 

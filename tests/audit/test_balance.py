@@ -37,9 +37,9 @@ def test_no_cue_of_a_balanced_part_of_arct_is_off_chance(split):
 def test_no_cue_of_a_balanced_part_of_random_texts_is_off_chance(seed, classes):
     random = np.random.default_rng(seed)
     labels = random.integers(0, classes, 120)
-    favoured = random.integers(0, classes, 12)
+    favored = random.integers(0, classes, 12)
     texts = [
-        " ".join(f"w{word}" for word in range(12) if random.random() < (0.5 if favoured[word] == label else 0.2))
+        " ".join(f"w{word}" for word in range(12) if random.random() < (0.5 if favored[word] == label else 0.2))
         for label in labels
     ]
     examples = [

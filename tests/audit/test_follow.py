@@ -37,8 +37,8 @@ def test_following_a_cue_is_its_productivity():
 
 def test_every_cue_is_found_under_its_name():
     examples = [Example("0", "J. Smith can't, e-mail U.S. No. 5 :) 'tis DON’T"), Example("1", "no")]
-    labelled = [Example(example.id, example.text, label=number) for number, example in enumerate(examples)]
-    for cue in cues(labelled)["cue"].values:
+    labeled = [Example(example.id, example.text, label=number) for number, example in enumerate(examples)]
+    for cue in cues(labeled)["cue"].values:
         assert has_cue(examples, cue).any()
         assert any(find_cue_spans(example.text, cue) for example in examples)
 

@@ -8,7 +8,7 @@ from headscope.core.heads import HeadSelection, check_heads_argument
 
 def select(heads, *, site="self", layers=2, count=3):
     """All selected heads of a small model, as pairs of layer and head."""
-    selection = HeadSelection.of(heads)
+    selection = HeadSelection.parse(heads)
     return [(layer, head) for layer in range(layers) for head in selection.select(site, layer, count)]
 
 
@@ -33,8 +33,8 @@ def test_a_selection_names_heads(heads, wanted):
 
 
 def test_a_selection_knows_its_layers():
-    assert HeadSelection.of("L3H7+L0H1").layers == (0, 3)
-    assert HeadSelection.of("L3H7+all-L3H7").layers is None
+    assert HeadSelection.parse("L3H7+L0H1").layers == (0, 3)
+    assert HeadSelection.parse("L3H7+all-L3H7").layers is None
 
 
 @pytest.mark.parametrize("text", ["", "L3H", "3H7", "H7", "l3h7", "L3 H7", "L3H7,L0H1", "L3-H7", "all-", "+", "L-1H0"])
@@ -48,7 +48,7 @@ def test_what_is_no_head_is_refused_with_the_grammar(text):
 @pytest.mark.parametrize("text", ["L3-L5", "L3-L3", "L3H7-L3H7", "L3H7-L3"])
 def test_only_what_a_part_has_can_be_excluded_and_not_all_of_it(text):
     with pytest.raises(InputError, match=r"Cannot exclude L\dH?\d? from L3(H7)? in"):
-        HeadSelection.of(text)
+        HeadSelection.parse(text)
 
 
 def test_a_head_is_named_once():
@@ -60,11 +60,11 @@ def test_a_missing_layer_head_or_site_is_named():
     with pytest.raises(InputError, match=r"There is no head 3 here, only heads 0 to 2\."):
         select("L1H3")
     with pytest.raises(InputError, match=r"There is no layer 2 here, only layers 0 and 1\."):
-        HeadSelection.of("all-L2H0").check({"self": [3, 3]})
+        HeadSelection.parse("all-L2H0").check({"self": [3, 3]})
     with pytest.raises(InputError, match=r"computed no attention at 'cross', so 'cross\.L0' changed nothing"):
-        HeadSelection.of("cross.L0").check({"self": [3, 3]})
+        HeadSelection.parse("cross.L0").check({"self": [3, 3]})
     with pytest.raises(InputError, match=r"'cros\.L0' names no attention site of this model\. Its sites: encoder"):
-        HeadSelection.of("cros.L0").find_sites(["encoder", "cross"])
+        HeadSelection.parse("cros.L0").find_sites(["encoder", "cross"])
 
 
 def test_with_several_sites_only_all_heads_need_no_site():
@@ -72,9 +72,9 @@ def test_with_several_sites_only_all_heads_need_no_site():
     with pytest.raises(
         InputError, match=r"encoder, decoder and cross, and 'L0' does not say which\. Write encoder\.L0"
     ):
-        HeadSelection.of("L0").find_sites(sites)
-    assert HeadSelection.of("all").find_sites(sites) == sites
-    assert HeadSelection.of("cross.L0").find_sites(sites) == ["cross"]
+        HeadSelection.parse("L0").find_sites(sites)
+    assert HeadSelection.parse("all").find_sites(sites) == sites
+    assert HeadSelection.parse("cross.L0").find_sites(sites) == ["cross"]
 
 
 def test_what_is_no_text_is_refused():

@@ -1,4 +1,4 @@
-"""Captures of texts, pairs and tokenised batches."""
+"""Captures of texts, pairs and tokenized batches."""
 
 import warnings
 

@@ -157,9 +157,9 @@ def test_stream_takes_a_target():
 def test_a_tokenised_batch_brings_its_labels():
     model = headed("bert", "classification")
     inputs = prepare_inputs(model, TEXTS, None, max_length=None, pad_to=None).tensors
-    labelled = capture(model, {**inputs, "labels": torch.tensor([1, 0])}, target="label")
+    labeled = capture(model, {**inputs, "labels": torch.tensor([1, 0])}, target="label")
     expected = capture(model, TEXTS, target="label")
-    assert torch.equal(labelled.gradient[0], expected.gradient[0])
+    assert torch.equal(labeled.gradient[0], expected.gradient[0])
 
 
 def test_image_classifiers_have_gradients():

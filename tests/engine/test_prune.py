@@ -21,7 +21,7 @@ from headscope.results.store import save
 from tests.ablation.test_ablate import with_head
 from tests.laws.test_families import inputs_of
 from tests.models import KINDS, batch, network, sites, tiny, tokenizer
-from tests.training.data import labelled, plain
+from tests.training.data import labeled, plain
 
 PRUNABLE = sorted(kind for family in families for kind in prunable_kinds(family))
 NAMED = ("bert", "roberta", "distilbert", "gpt2", "llama", "t5", "bart")
@@ -285,7 +285,7 @@ def test_gradients_of_pruned_models_are_those_of_the_zeroed_one():
     assert not trace.gradient[1].any()
 
 
-@pytest.mark.parametrize(("kind", "task", "data"), [("bert", "classification", labelled), ("gpt2", "causal", plain)])
+@pytest.mark.parametrize(("kind", "task", "data"), [("bert", "classification", labeled), ("gpt2", "causal", plain)])
 def test_a_pruned_head_has_no_importance_and_ablating_it_changes_nothing(kind, task, data):
     model, names = with_head(kind, task), ["L0", "L1H2"]
     examples, pruned = data(8), prune(model, names)

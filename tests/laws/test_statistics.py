@@ -217,7 +217,7 @@ def test_a_state_is_read_as_it_was_written(statistic, sample):
     np.savez(file, **state.arrays())
     file.seek(0)
     with np.load(file, allow_pickle=False) as arrays:
-        back = State.of_arrays(dict(arrays))
+        back = State.from_arrays(dict(arrays))
     assert statistic.finish(back).identical(statistic.finish(state))
     assert (back.spec, list(back.labels)) == (state.spec, list(state.labels))
 

@@ -125,7 +125,7 @@ def test_uniform_causal_attention_is_uniform_over_the_receptive_field():
         view(trace, "rollout").layer(-1)[0, 0],
         view(trace, "rollout:receptive_field=true").layer(-1)[0, 0],
     )
-    assert plain[-1, 0] > 2 * plain[-1, -2]  # the mask alone favours early tokens
+    assert plain[-1, 0] > 2 * plain[-1, -2]  # the mask alone favors early tokens
     torch.testing.assert_close(corrected, uniform[0, 0])
 
 

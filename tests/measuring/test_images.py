@@ -142,5 +142,5 @@ def test_what_is_no_image_is_refused_before_anything_runs(folder):
 
 
 def test_a_model_of_texts_and_images_names_the_verb_that_takes_both():
-    with pytest.raises(InputError, match="A CLIPModel reads texts and images together. Give both as a tokenised batch"):
+    with pytest.raises(InputError, match="A CLIPModel reads texts and images together. Give both as a tokenized batch"):
         hs.measure(hs.load(clip(), tokenizer=tokenizer()), ["the cat"], statistics="entropy", **QUIET)

@@ -55,7 +55,7 @@ def scores(table, segments):
     n, (_, excess, rest, offsets) = len(table), profiles(table)
     radius = max(1, n // thresholds.BAND_FRACTION)
     above = {offset: max(0.0, share - 1 / n) for offset, share in offsets.items()}
-    band = max(sum(above.get(o, 0.0) for o in range(centre - radius, centre + radius + 1)) for centre in above)
+    band = max(sum(above.get(o, 0.0) for o in range(center - radius, center + radius + 1)) for center in above)
     nonzero = [row for row, full in zip(rest, table, strict=True) if sum(full) > 0]
     evenness = [sum(map(sqrt, row)) ** 2 / (n * sum(row)) if sum(row) else 0.0 for row in nonzero]
     second = sum(segments)

@@ -1,4 +1,4 @@
-"""Message catalogues, against Python's own reader of compiled ones."""
+"""Message catalogs, against Python's own reader of compiled ones."""
 
 import gettext
 import struct

@@ -53,7 +53,7 @@ def drop_comment(path):
 def make_state(folder, *, checked):
     path, values = folder / "a.state", np.arange(24.0).reshape(4, 2, 3)
     ids = np.array(["a", "b", "c", "d"])
-    leaves = {"x": Moments.of(values), "y": Total(values.sum(0)), "z": Rows.of(ids, values)}
+    leaves = {"x": Moments.from_values(values), "y": Total(values.sum(0)), "z": Rows.from_values(ids, values)}
     state = State("entropy", leaves, {"layer": [0, 1], "head": [0, 1, 2]})
     facts = {"model": "tiny", "shard": [1, 1], "n": 4}
     write_checkpoint(Checkpoint(facts, 3, 7, {("raw", "entropy"): state}, {"id": list("abcd")}), path)

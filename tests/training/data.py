@@ -1,4 +1,4 @@
-"""Small labelled data that a tiny model can learn."""
+"""Small labeled data that a tiny model can learn."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from tests.models import WORDS, text
 NAMES = ("cat", "dog")
 
 
-def labelled(count: int, start: int = 0) -> list[Example]:
+def labeled(count: int, start: int = 0) -> list[Example]:
     """Texts that begin with the name of their class."""
     return [
         Example(

@@ -8,14 +8,14 @@ import headscope as hs
 from headscope.core.errors import InputError
 from headscope.training.encode import pad_batch
 from tests.models import tokenizer
-from tests.training.data import labelled, plain
+from tests.training.data import labeled, plain
 from tests.training.test_score import with_head
 
 PAPER = "effective_attention:keys=paper"
 
 
 def test_padding_changes_only_the_answers_of_the_paper_variant():
-    model, data = with_head("bert", "AutoModelForSequenceClassification"), labelled(8)
+    model, data = with_head("bert", "AutoModelForSequenceClassification"), labeled(8)
     narrow, wide = (hs.score(model, data, pad_to=width, progress=False) for width in (None, 40))
     np.testing.assert_allclose(wide["logits"], narrow["logits"], atol=1e-6)  # float32
     narrow, wide = (hs.score(model, data, edit=PAPER, pad_to=width, progress=False) for width in (20, 40))

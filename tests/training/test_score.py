@@ -16,7 +16,7 @@ from headscope.core.errors import InputError
 from headscope.core.example import Example
 from headscope.core.provenance import read_provenance
 from tests.models import network, tiny, tokenizer
-from tests.training.data import choosing, labelled, paired, plain
+from tests.training.data import choosing, labeled, paired, plain
 from tests.training.finetuning.test_finetune import FAST, tuned  # noqa: F401  (a fixture)
 
 QUIET = {"progress": False}
@@ -32,7 +32,7 @@ def with_head(kind, auto, **changes):
 
 
 def test_metrics_are_those_of_the_answers(tuned):  # noqa: F811
-    data = labelled(30, start=300)
+    data = labeled(30, start=300)
     result = hs.score(tuned[0], data, **QUIET)
     assert float(result["accuracy"]) == float((result["prediction"] == result["label"]).mean())
     assert float(result["f1"]) == pytest.approx(f1_score(result["label"], result["prediction"]))
@@ -44,7 +44,7 @@ def test_metrics_are_those_of_the_answers(tuned):  # noqa: F811
 
 
 def test_the_logits_are_those_of_single_texts(tuned):  # noqa: F811
-    model, data = tuned[0], labelled(9, start=300)
+    model, data = tuned[0], labeled(9, start=300)
     result = hs.score(model, data, batch_size=4, **QUIET)
     for index, example in enumerate(data):
         with torch.no_grad():
@@ -54,21 +54,21 @@ def test_the_logits_are_those_of_single_texts(tuned):  # noqa: F811
 
 def test_the_dev_score_of_fine_tuning_equals_the_score(tuned):  # noqa: F811
     dev = json.loads((tuned[1] / "finetune.json").read_text())["dev"][-1]
-    result = hs.score(str(tuned[1]), labelled(20, start=100), **QUIET)
+    result = hs.score(str(tuned[1]), labeled(20, start=100), **QUIET)
     assert all(float(result[name]) == dev[name] for name in ("accuracy", "f1", "matthews"))
     assert read_provenance(result)["max_length"] == 32  # as it was tuned
 
 
 def test_effective_attention_does_not_change_the_logits(tuned):  # noqa: F811
-    plainly, edited = (hs.score(tuned[0], labelled(8), edit=edit, **QUIET) for edit in (None, "effective_attention"))
+    plainly, edited = (hs.score(tuned[0], labeled(8), edit=edit, **QUIET) for edit in (None, "effective_attention"))
     np.testing.assert_allclose(plainly["logits"], edited["logits"], atol=1e-5)
     assert read_provenance(edited)["edits"] == ["effective_attention"]
-    changed = hs.score(tuned[0], labelled(8), edit=["effective_attention:keys=paper"], **QUIET)
+    changed = hs.score(tuned[0], labeled(8), edit=["effective_attention:keys=paper"], **QUIET)
     assert np.abs(plainly["logits"] - changed["logits"]).max() > 1e-4
 
 
 def test_a_score_is_saved_and_opened_without_torch(tuned, tmp_path):  # noqa: F811
-    result = hs.score(tuned[0], labelled(8), **QUIET)
+    result = hs.score(tuned[0], labeled(8), **QUIET)
     hs.save(result, tmp_path / "score.nc")
     code = (
         "import sys, headscope as hs; found = hs.open_result(sys.argv[1]);"
@@ -103,18 +103,18 @@ def test_the_choice_with_the_largest_logit_is_predicted():
 
 def test_a_model_without_a_head_for_the_task_is_refused(tuned):  # noqa: F811
     with pytest.raises(InputError, match="is a BertModel, which has no head for any task. Tune it first"):
-        hs.score(tiny("bert"), labelled(4), **QUIET)
+        hs.score(tiny("bert"), labeled(4), **QUIET)
     with pytest.raises(InputError, match="no head for the task 'regression', only one for 'classification'"):
         hs.score(tuned[0], paired(4), task="regression", **QUIET)
     with pytest.raises(InputError, match="No task is called 'class'"):
-        hs.score(tuned[0], labelled(4), task="class", **QUIET)
+        hs.score(tuned[0], labeled(4), task="class", **QUIET)
 
 
 def test_data_that_does_not_fit_the_model_is_refused(tuned):  # noqa: F811
     with pytest.raises(InputError, match="In the data there are labels 2, but the classes are 0 to 1"):
-        hs.score(tuned[0], [replace(example, label=2, columns={}) for example in labelled(2)], **QUIET)
+        hs.score(tuned[0], [replace(example, label=2, columns={}) for example in labeled(2)], **QUIET)
     with pytest.raises(InputError, match="The labels of the data are names, 'sea', but the classes are called cat"):
-        hs.score(tuned[0], [replace(example, columns={"label_name": "sea"}) for example in labelled(1)], **QUIET)
+        hs.score(tuned[0], [replace(example, columns={"label_name": "sea"}) for example in labeled(1)], **QUIET)
     with pytest.raises(InputError, match="None of the 3 examples of the data has a label"):
         hs.score(tuned[0], plain(3), **QUIET)
     with pytest.raises(InputError, match="There are no examples in the data"):

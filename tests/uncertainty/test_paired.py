@@ -9,7 +9,7 @@ from scipy.stats import binomtest
 from headscope.core.errors import DataWarning
 from headscope.uncertainty.bootstrap import CELLS
 from headscope.uncertainty.corrections import LEVEL, correct_p_values
-from headscope.uncertainty.correlation import pearson, pearson_from_sums, pearson_statistics
+from headscope.uncertainty.correlation import pearson, pearson_from_sums, pearson_moments
 from headscope.uncertainty.paired import bootstrap_change, count_permutations, mcnemar_test, permutation_test
 
 
@@ -49,7 +49,7 @@ def test_a_permutation_test_equals_a_literal_loop(monkeypatch):
     random = np.random.default_rng(3)
     x, before, after = random.normal(size=(3, 12))
     after = np.stack([before + 0.1 * after, after, before], -1)
-    statistics = pearson_statistics(x, before), pearson_statistics(np.repeat(x[:, None], 3, 1), after)
+    statistics = pearson_moments(x, before), pearson_moments(np.repeat(x[:, None], 3, 1), after)
     found = permutation_test(*statistics, pearson_from_sums, permutations=99, seed=5)
     draws = np.random.default_rng(5)
     swaps = np.concatenate([draws.integers(0, 2, (size, 12), dtype=np.int8) for size in _batches(99, 120 // 18)])
@@ -68,8 +68,8 @@ def _batches(total, size):
 
 def test_an_undefined_change_has_no_p_value():
     x = np.arange(5.0)
-    constant = pearson_statistics(x, np.full(5, 0.1))
-    assert np.isnan(permutation_test(pearson_statistics(x, x), constant[:, None], pearson_from_sums, permutations=9))
+    constant = pearson_moments(x, np.full(5, 0.1))
+    assert np.isnan(permutation_test(pearson_moments(x, x), constant[:, None], pearson_from_sums, permutations=9))
 
 
 def test_both_runs_share_the_draws_of_the_bootstrap():

@@ -185,7 +185,7 @@ def _without_pruned(result: xr.Dataset, model: Model, site: str) -> xr.Dataset:
     if not (names := pruned_heads(model.network.config)):
         return result
     gone = np.zeros(result["head_importance"].shape, bool)
-    selection = HeadSelection.of(names)
+    selection = HeadSelection.parse(names)
     for layer in range(gone.shape[0]):
         gone[layer, selection.select(site, layer, gone.shape[1])] = True
     left = xr.DataArray(~gone, dims=("layer", "head"))

@@ -70,7 +70,7 @@ def make_head_sets(sets: Any, heads: Mapping[str, Sequence[int]], site: str, pru
 
 def _list_present(heads: Mapping[str, Sequence[int]], site: str, pruned: Sequence[str]) -> list[list[int]]:
     """Return the heads of each layer at a site without those that were pruned."""
-    gone = HeadSelection.of(list(pruned)) if pruned else HeadSelection(())
+    gone = HeadSelection.parse(list(pruned)) if pruned else HeadSelection(())
     present = [sorted(set(range(n)) - set(gone.select(site, layer, n))) for layer, n in enumerate(heads[site])]
     if not any(present):
         raise InputError(f"All heads at '{site}' were pruned, so there is none to ablate.")
@@ -94,9 +94,9 @@ def _list_sets(name: str, present: Sequence[Sequence[int]], counts: Sequence[int
 
 def _add_site(selection: Any, heads: Mapping[str, Sequence[int]], site: str, pruned: Sequence[str]) -> tuple[str, ...]:
     """Return the parts of a selection with a site before those without; check that the model has these heads."""
-    terms = HeadSelection.of(check_heads_argument(selection)).terms
+    terms = HeadSelection.parse(check_heads_argument(selection)).terms
     named = tuple(term.text if term.site or len(heads) == 1 else f"{site}.{term.text}" for term in terms)
-    with_sites = HeadSelection.of(named)
+    with_sites = HeadSelection.parse(named)
     with_sites.find_sites(list(heads))
     with_sites.check(heads)
     for term in with_sites.terms:

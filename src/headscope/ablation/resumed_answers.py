@@ -114,7 +114,7 @@ class _AnswerBatch:
     def _prepare_layers(self) -> AbstractContextManager[Any]:
         """Let layers return what they return in an edited pass: with hooks, also their attention weights."""
         hooks = self.job.model.family.hooks
-        return nullcontext() if hooks is None else edited(self.job.model, CopiedEdits.of([], {}))
+        return nullcontext() if hooks is None else edited(self.job.model, CopiedEdits.from_edits([], {}))
 
     def _group(self, recorded: RecordedPass) -> dict[int, list[int]]:
         """Return the indices of the edits by the first block that they change."""
@@ -131,7 +131,7 @@ class _AnswerBatch:
         size, task = len(batch["input_ids"]), self.job.task
         copied = {name: tensor.repeat(len(edit_indices), *(1,) * (tensor.ndim - 1)) for name, tensor in batch.items()}
         edits = [self.edits[index] for index in edit_indices]
-        edit = CopiedEdits.of(edits, recorded.count_calls(block))
+        edit = CopiedEdits.from_edits(edits, recorded.count_calls(block))
         layers = {layer for changed in edits for layer in _list_layers(changed, self.counts)}
         first = min(recorded.find_call(*layer) for layer in layers if recorded.find_block(*layer) == block)
         with edited(self.job.model, edit), resume_at(self.blocks, recorded, block, len(edit_indices), first):
@@ -193,7 +193,7 @@ class CopiedEdits(Edit):
     skipped: Mapping[str, int]  # the number of layers that do not run, by site
 
     @classmethod
-    def of(cls, edits: Sequence[Edit], skipped: Mapping[str, int]) -> "CopiedEdits":
+    def from_edits(cls, edits: Sequence[Edit], skipped: Mapping[str, int]) -> "CopiedEdits":
         """Return an edit that applies each of `edits` to its copy of the batch."""
         copied = cls()
         copied.edits, copied.skipped = edits, skipped

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from headscope.audit.labelled_texts import LabelledTexts, prepare_texts
+from headscope.audit.labeled_texts import LabeledTexts, prepare_texts
 from headscope.audit.occurrences import check_ngrams, check_patterns, find_occurrences
 from headscope.audit.options import BalanceOptions
 from headscope.audit.points import CuePoints, Floats, find_points
@@ -78,7 +78,7 @@ def _warn_wide(keep: Booleans, before: float, after: float) -> None:
 class _Balance:
     """The cues of the examples, and the steps that remove examples."""
 
-    data: LabelledTexts
+    data: LabeledTexts
     points: CuePoints
     order: Integers  # of the points by example
     cues: int

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from headscope.audit.labelled_texts import LabelledTexts, prepare_texts
+from headscope.audit.labeled_texts import LabeledTexts, prepare_texts
 from headscope.audit.occurrences import Occurrences, check_ngrams, check_patterns, find_occurrences
 from headscope.audit.options import CuesOptions
 from headscope.audit.points import CuePoints, Floats, Variant, check_variant, find_points
@@ -28,7 +28,7 @@ def cues(options: CuesOptions) -> xr.Dataset:
     A cue applies to a multiple choice if it is in exactly one of the choices, and to a text that is to be classified if
     it is in the text. For each cue there are `applicability`, the number of examples to which it applies;
     `productivity`, the share of these in which it is right: the choice with the cue is the right one, or the text has
-    the label that the cue favours (the coordinate `label`, the class with the largest productivity over its chance);
+    the label that the cue favors (the coordinate `label`, the class with the largest productivity over its chance);
     `coverage`, applicability over all examples; `chance`, what productivity would be without any relation; `gain` =
     coverage · (productivity − chance); and `pmi`, the pointwise mutual information of cue and label in nats, with
     `smoothing` added to the counts. Intervals are Wilson's (95 %), and `productivity_p` is of an exact binomial test,
@@ -59,14 +59,14 @@ def cues(options: CuesOptions) -> xr.Dataset:
     return stamp(table, kind="cues", command="hs.cues", **asked, smoothing=smoothing, **counted, **_describe(prepared))
 
 
-def _describe(data: LabelledTexts) -> dict[str, Any]:
+def _describe(data: LabeledTexts) -> dict[str, Any]:
     """Return the facts about the data that a result is stamped with."""
     return {
         "task": data.kind,
         "parts": list(data.parts),
         "data": fingerprint_examples(data.examples, labels=True),
         "n": len(data.examples),
-        "unlabelled": data.unlabelled,
+        "unlabelled": data.unlabeled,
     }
 
 
@@ -91,7 +91,7 @@ def _check_numbers(min_count: int, smoothing: float) -> None:
 
 
 def count_cues(
-    data: LabelledTexts, occurrences: Occurrences, points: CuePoints, variant: Variant, min_count: int, smoothing: float
+    data: LabeledTexts, occurrences: Occurrences, points: CuePoints, variant: Variant, min_count: int, smoothing: float
 ) -> xr.Dataset:
     """Return the rates of all cues along `cue`, without their provenance."""
     size, n = len(occurrences.names), len(data.examples)
@@ -103,9 +103,9 @@ def count_cues(
     if data.kind == "classification":
         counts = np.bincount(points.cues * len(data.classes) + points.outcomes, minlength=size * len(data.classes))
         rates = np.bincount(data.labels) / n
-        favoured = np.argmax(counts.reshape(size, -1) / rates, axis=1)
-        productive = counts.reshape(size, -1)[np.arange(size), favoured]
-        chance, pmi = rates[favoured], _pmi(productive, applicability, rates[favoured], smoothing)
+        favored = np.argmax(counts.reshape(size, -1) / rates, axis=1)
+        productive = counts.reshape(size, -1)[np.arange(size), favored]
+        chance, pmi = rates[favored], _pmi(productive, applicability, rates[favored], smoothing)
     else:
         productive = np.bincount(points.cues, points.outcomes, size).astype(np.int64)
         with np.errstate(invalid="ignore"):
@@ -126,7 +126,7 @@ def count_cues(
         "words": ("cue", occurrences.lengths[frequent]),
     }
     if data.kind == "classification":
-        coords["label"] = ("cue", np.array(data.classes, object)[favoured[frequent]])
+        coords["label"] = ("cue", np.array(data.classes, object)[favored[frequent]])
         variables |= _correct(variables["productivity_p"][1] * (len(data.classes) if len(data.classes) > 2 else 1))
     table = xr.Dataset(variables, coords).assign(n=n)
     order = np.lexsort((table["cue"].values.astype(str), -table["applicability"].values, -table["gain"].values))
@@ -164,7 +164,7 @@ def _correct(p: Floats) -> dict[str, Any]:
     }
 
 
-def _choice_pmi(data: LabelledTexts, occurrences: Occurrences, smoothing: float) -> Floats:
+def _choice_pmi(data: LabeledTexts, occurrences: Occurrences, smoothing: float) -> Floats:
     """Return the pointwise mutual information of the cue being in a choice and that choice being right."""
     right = np.zeros(len(data.texts), np.int64)
     right[data.first[:-1] + data.labels] = 1
@@ -174,6 +174,6 @@ def _choice_pmi(data: LabelledTexts, occurrences: Occurrences, smoothing: float)
 
 
 def _pmi(joint: Any, occurrences: Any, rate: Any, smoothing: float) -> Floats:
-    """Return log p(label | cue) / p(label), with `smoothing` more occurrences labelled at the usual rate."""
+    """Return log p(label | cue) / p(label), with `smoothing` more occurrences labeled at the usual rate."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(np.log((joint + smoothing * rate) / ((occurrences + smoothing) * rate)))

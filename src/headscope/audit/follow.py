@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from headscope.audit.labelled_texts import choose_parts, select_texts
+from headscope.audit.labeled_texts import choose_parts, select_texts
 from headscope.audit.occurrences import Text, check_patterns, find_occurrences
 from headscope.audit.words import Integers, list_words, locate_words, normalize_text
 from headscope.core.errors import InputError

@@ -5,7 +5,7 @@ from typing import Any, Literal, cast, get_args
 
 import numpy as np
 
-from headscope.audit.labelled_texts import LabelledTexts
+from headscope.audit.labeled_texts import LabeledTexts
 from headscope.audit.occurrences import Occurrences
 from headscope.audit.words import Integers
 from headscope.core.errors import InputError
@@ -37,7 +37,7 @@ def check_variant(variant: str) -> Variant:
     return cast("Variant", variant)
 
 
-def find_points(data: LabelledTexts, occurrences: Occurrences, variant: Variant) -> CuePoints:
+def find_points(data: LabeledTexts, occurrences: Occurrences, variant: Variant) -> CuePoints:
     """Return to which examples each cue applies, and whether it is right.
 
     To an example of a classification a cue applies if it occurs there. To a multiple choice it applies if it occurs in

@@ -120,7 +120,7 @@ class HeadEdit(Edit):
     @property
     def selection(self) -> HeadSelection:
         """The chosen heads."""
-        return HeadSelection.of(self.heads)
+        return HeadSelection.parse(self.heads)
 
     @property
     def layers(self) -> tuple[int, ...] | None:
@@ -158,7 +158,7 @@ class SiteTensors:
     tensors: Mapping[str | None, Tensor]
 
     @classmethod
-    def of(cls, tensors: Any, what: str) -> "SiteTensors":
+    def from_argument(cls, tensors: Any, what: str) -> "SiteTensors":
         """Take a tensor or a mapping from sites to tensors; `what` is the argument that the errors name."""
         tables = dict(tensors) if isinstance(tensors, Mapping) else {None: tensors}
         if not tables or not all(isinstance(table, Tensor) for table in tables.values()):

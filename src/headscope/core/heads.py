@@ -25,7 +25,7 @@ class Label:
     head: int | None = None
 
     @classmethod
-    def of(cls, text: str) -> "Label":
+    def parse(cls, text: str) -> "Label":
         """Read `L3H7`, `L3` or `all`."""
         return cls(*map(int, re.findall(r"\d+", text))) if text != "all" else cls(None)
 
@@ -55,13 +55,13 @@ class HeadTerm:
     without: tuple[Label, ...]
 
     @classmethod
-    def of(cls, text: str) -> "HeadTerm":
+    def parse(cls, text: str) -> "HeadTerm":
         """Read `cross.L3-L3H7`."""
         match = _TERM.fullmatch(text.strip())
         if match is None:
             raise InputError(f"Cannot read {text!r} as heads. {GRAMMAR}")
-        base = Label.of(match["base"])
-        without = tuple(map(Label.of, match["without"].split("-")[1:]))
+        base = Label.parse(match["base"])
+        without = tuple(map(Label.parse, match["without"].split("-")[1:]))
         for label in without:
             if not base.covers(label):
                 raise InputError(f"Cannot exclude {label} from {base} in {text!r}, which has more heads or others.")
@@ -78,14 +78,14 @@ class HeadTerm:
 class HeadSelection:
     """Heads of a model by name; each part names heads that no other part names.
 
-    >>> HeadSelection.of("L3-L3H1+L0H2").select("self", 3, heads=4)
+    >>> HeadSelection.parse("L3-L3H1+L0H2").select("self", 3, heads=4)
     [0, 2, 3]
     """
 
     terms: tuple[HeadTerm, ...]
 
     @classmethod
-    def of(cls, heads: str | Sequence[str]) -> "HeadSelection":
+    def parse(cls, heads: str | Sequence[str]) -> "HeadSelection":
         """Read a selection as one string, or as several whose heads are joined."""
         return _read("+".join([heads] if isinstance(heads, str) else heads))
 
@@ -135,7 +135,7 @@ class HeadSelection:
 
 @cache
 def _read(heads: str) -> HeadSelection:
-    return HeadSelection(tuple(map(HeadTerm.of, heads.split("+"))))
+    return HeadSelection(tuple(map(HeadTerm.parse, heads.split("+"))))
 
 
 def check_heads_argument(heads: Any) -> tuple[str, ...]:
@@ -146,4 +146,4 @@ def check_heads_argument(heads: Any) -> tuple[str, ...]:
         raise InputError(f"heads must be a string such as 'L3H7+L0H1' or a list of such strings, but got {heads!r}.")
     if not heads:
         raise InputError(f"heads={heads!r} asks for no head at all. {GRAMMAR}")
-    return tuple(term.text for term in HeadSelection.of(heads).terms)
+    return tuple(term.text for term in HeadSelection.parse(heads).terms)

@@ -26,7 +26,7 @@ class Moments:
     square: Array  # sum of squared deviations from the mean
 
     @classmethod
-    def of(cls, values: Array) -> "Moments":
+    def from_values(cls, values: Array) -> "Moments":
         """Build from one value per example, along the first axis."""
         valid = ~np.isnan(values)
         n = valid.sum(0)
@@ -57,7 +57,7 @@ class Rows:
     values: Array  # example …
 
     @classmethod
-    def of(cls, ids: Array, values: Array) -> "Rows":
+    def from_values(cls, ids: Array, values: Array) -> "Rows":
         """Build from ids and values in any order."""
         order = np.argsort(ids, kind="stable")
         ids = ids[order]
@@ -69,7 +69,7 @@ class Rows:
         return cls(ids, values[order])
 
     def __add__(self, other: "Rows") -> "Rows":
-        return Rows.of(np.concatenate([self.ids, other.ids]), np.concatenate([self.values, other.values]))
+        return Rows.from_values(np.concatenate([self.ids, other.ids]), np.concatenate([self.values, other.values]))
 
 
 Leaf = Moments | Total | Rows
@@ -104,13 +104,13 @@ class State:
         return {"kinds": leaf_types, "labels": {name: list(axis) for name, axis in self.labels.items()}}
 
     def arrays(self) -> dict[str, Array]:
-        """Return the state as plain arrays, for a file; the inverse of `of_arrays`."""
+        """Return the state as plain arrays, for a file; the inverse of `from_arrays`."""
         about = json.dumps({"spec": self.spec, **self._layout()}, ensure_ascii=False)
         fields = {f"{name}/{field}": array for name, leaf in self.leaves.items() for field, array in vars(leaf).items()}
         return {"about": np.array(about), **fields}
 
     @classmethod
-    def of_arrays(cls, arrays: Mapping[str, Array]) -> "State":
+    def from_arrays(cls, arrays: Mapping[str, Array]) -> "State":
         """Build a state from the result of `arrays`; raise ValueError, KeyError or TypeError for anything else."""
         about = json.loads(str(arrays["about"]))
         leaves = {

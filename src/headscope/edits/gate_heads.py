@@ -30,7 +30,7 @@ class GateHeads(HeadEdit):
             if not math.isfinite(self.gate):
                 raise InputError(f"gate must be a finite number, but got {self.gate}.")
             return
-        gates = self.gate if isinstance(self.gate, SiteTensors) else SiteTensors.of(self.gate, "gate")
+        gates = self.gate if isinstance(self.gate, SiteTensors) else SiteTensors.from_argument(self.gate, "gate")
         for gate in gates.tensors.values():
             if gate.ndim not in (2, 3):
                 raise InputError(

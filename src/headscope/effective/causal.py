@@ -82,7 +82,7 @@ def _project_nested(
         effective[:, :, :first] = weights[:, :, :first]
     if not tall:
         return result, proved
-    chunks = _Chunks.of(counts[:, first:], value)
+    chunks = _Chunks.from_counts(counts[:, first:], value)
     factors = _factor(prefix, chunks)
     rows = _Rows(attention, wide, visible, counts, first, structure.sorted)
     solved = _solve(rows.contexts(), factors, chunks)  # layer batch value_head group row value
@@ -126,7 +126,7 @@ class _Chunks:
     added: Int[Tensor, "batch chunk slot"]  # number of keys of the chunk that the row in a slot sees
 
     @classmethod
-    def of(cls, counts: Int[Tensor, "batch row"], value: int) -> "_Chunks":
+    def from_counts(cls, counts: Int[Tensor, "batch row"], value: int) -> "_Chunks":
         """Assign rows to chunks by the number of keys that they see; all tensors are on the CPU."""
         beyond = (counts - value - 1).clamp(min=0)
         chunk = beyond // CHUNK

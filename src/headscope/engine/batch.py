@@ -86,7 +86,7 @@ def read_inputs(model: Model, data: Any) -> list[Example]:
 def make_batches(
     model: Model, examples: Sequence[Example], size: int, *, max_length: int | None = None, pad_to: int | None = None
 ) -> Iterator[Inputs]:
-    """Tokenise all examples at once, so that truncation is reported once, and split them into batches."""
+    """Tokenize all examples at once, so that truncation is reported once, and split them into batches."""
     if reads_images(model):
         if max_length is not None or pad_to is not None:
             raise InputError("A picture goes in whole: leave out max_length and pad_to.")
@@ -123,10 +123,10 @@ def _make_image_batches(model: Model, examples: Sequence[Example], size: int) ->
 
 
 def inputs_from_tensors(model: Model, batch: Mapping[str, Any], image_names: Sequence[str] = ()) -> Inputs:
-    """Prepare a batch that is tokenised already, or images that are processed already."""
+    """Prepare a batch that is tokenized already, or images that are processed already."""
     if not {"input_ids", "pixel_values"} & set(batch):
         raise InputError(
-            f"A tokenised batch holds input_ids or pixel_values, but this one holds {', '.join(map(str, batch))}. Give "
+            f"A tokenized batch holds input_ids or pixel_values, but this one holds {', '.join(map(str, batch))}. Give "
             "texts as a list, a DataFrame, a dataset or a path: whatever hs.read takes."
         )
     tensors = {name: torch.as_tensor(values) for name, values in batch.items()}
@@ -294,7 +294,7 @@ def _check_towers(model: Model) -> None:
     towers = all(hasattr(model.network, name) for name in ("text_model", "vision_model"))
     if towers and hasattr(model.network.config, "projection_dim"):
         raise InputError(
-            f"A {type(model.network).__name__} reads texts and images together. Give both as a tokenised batch, as its "
+            f"A {type(model.network).__name__} reads texts and images together. Give both as a tokenized batch, as its "
             "processor makes it: hs.capture(model, {'input_ids': …, 'pixel_values': …})."
         )
 
@@ -305,7 +305,7 @@ def _check_decoder(model: Model) -> None:
     if model.network.config.is_encoder_decoder and class_name.endswith("ForSequenceClassification"):
         raise InputError(
             f"{class_name} reads each text in its encoder and again in its decoder, but headscope gives its decoder a "
-            "second text. Load the model without this head, or give a tokenised batch with decoder_input_ids to "
+            "second text. Load the model without this head, or give a tokenized batch with decoder_input_ids to "
             "hs.capture."
         )
 

@@ -135,11 +135,11 @@ def by_layer(
 
 
 def prepare_inputs(model: Model, text: Any, pair: Any, *, max_length: int | None, pad_to: int | None) -> Inputs:
-    """Return one batch from the texts, the images or the tokenised batch that a user passes."""
+    """Return one batch from the texts, the images or the tokenized batch that a user passes."""
     has_options = pair is not None or max_length is not None or pad_to is not None
     if isinstance(text, Mapping):
         if has_options:
-            raise InputError("A tokenised batch goes in as it is: leave out pair, max_length and pad_to.")
+            raise InputError("A tokenized batch goes in as it is: leave out pair, max_length and pad_to.")
         return inputs_from_tensors(model, text)
     if reads_images(model):
         if has_options:

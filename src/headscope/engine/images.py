@@ -126,7 +126,7 @@ def image_examples(
     """Return an example for each image, with the image as the model saw it and its patch grid as columns.
 
     The columns are computed on first access, and empty without an image processor, which says how pixel values were
-    normalised.
+    normalized.
     """
     grid = patch_grid(model, pixels)
     columns: list[Any] = [{}] * len(pixels)
@@ -151,7 +151,7 @@ def _image_column(
 
 
 def _is_image(source: Any) -> bool:
-    return hasattr(source, "convert") and hasattr(source, "getbands")  # a PIL image, recognised without importing PIL
+    return hasattr(source, "convert") and hasattr(source, "getbands")  # a PIL image, recognized without importing PIL
 
 
 def _list_sources(images: Any) -> list[Any]:

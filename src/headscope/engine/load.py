@@ -190,7 +190,7 @@ def _read_tokenizer(source: str, network: Any) -> Any:
     from transformers import AutoTokenizer
 
     if network.main_input_name != "input_ids":
-        return None  # images and sounds are not tokenised
+        return None  # images and sounds are not tokenized
     tokenizer = _read_pretrained(AutoTokenizer, source, "tokenizer", trust_remote_code=False)
     files = ["tokenizer.json", *getattr(tokenizer, "vocab_files_names", {}).values()]
     if _lacks(source, files):

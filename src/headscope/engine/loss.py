@@ -57,7 +57,7 @@ def mask_inputs(model: Model, inputs: Inputs, seed: int) -> Inputs:
 def token_losses(
     logits: Float[Tensor, "batch token word"], labels: Int[Tensor, "batch token"]
 ) -> Float[Tensor, " batch"]:
-    """Return the mean cross-entropy of the labelled tokens of each example, in float64."""
+    """Return the mean cross-entropy of the labeled tokens of each example, in float64."""
     selected = labels != IGNORED
     losses = torch.nn.functional.cross_entropy(logits[selected].double(), labels[selected], reduction="none")
     rows = selected.nonzero()[:, 0]

@@ -284,7 +284,7 @@ def _check_function_score(scores: Any, count: int) -> Tensor:
 
 
 def find_labels(inputs: Inputs, names: Sequence[str]) -> list[int]:
-    """Return the label of each example, from the examples or from a tokenised batch."""
+    """Return the label of each example, from the examples or from a tokenized batch."""
     label_tensor = inputs.tensors.get("labels")
     if label_tensor is None:
         labels: list[Any] = [example.label for example in match_labels(inputs.examples, names, "the data")]

@@ -20,5 +20,5 @@ class Llama(Family):
             "qwen3",
             "gemma",
             "gemma2",
-        ),  # the others normalise over heads, or count them
+        ),  # the others normalize over heads, or count them
     )

@@ -16,7 +16,7 @@ from headscope.core.spec import parse_spec, to_spec
 from headscope.core.trace import Trace
 
 Signed = Literal["absolute", "clip", "signed"]
-"""How a negative weight becomes that of an edge: its absolute value, 0, or itself (then rows are not normalised)."""
+"""How a negative weight becomes that of an edge: its absolute value, 0, or itself (then rows are not normalized)."""
 
 
 class ThroughLayers(Lens):
@@ -148,7 +148,7 @@ def divide_by_receptive_field(
 ) -> Float[Tensor, "batch head query key"]:
     """Divide scores by those of the same method under uniform attention, then each row by its sum if `normalize`.
 
-    A causal mask alone gives early tokens more weight than late ones: Abnar & Zuidema (2020) ask to normalise by the
+    A causal mask alone gives early tokens more weight than late ones: Abnar & Zuidema (2020) ask to normalize by the
     receptive field before either method is applied to a decoder. A score is 0 where the uniform one is.
     """
     ratios = scores / uniform.masked_fill(uniform == 0, 1)

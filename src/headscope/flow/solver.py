@@ -66,7 +66,7 @@ def flow_map(
     wanted = np.zeros(layers.shape[1:], dtype=bool)
     wanted[rows] = True
     if len(layers) < 3:
-        flows = _Below.of(layers[:-1]).solve(layers[-1])[0]
+        flows = _Below.from_layers(layers[:-1]).solve(layers[-1])[0]
         return np.asarray(flows[rows])
     flows = np.zeros(layers.shape[1:])
     if len(layers) > 3 and find_reachable_nodes(layers[len(layers) // 2 :])[0].all():
@@ -119,7 +119,7 @@ class _Below:
         self.into_first: Array = np.empty(0)  # upper bound of the flow to the nodes above the lowest layer
 
     @classmethod
-    def of(cls, layers: Array) -> "_Below":
+    def from_layers(cls, layers: Array) -> "_Below":
         below = cls()
         for layer in layers:
             below.add(layer, *below.solve(layer))

@@ -175,10 +175,10 @@ def make_state(
     count = np.zeros(heads, np.int64) if nan is None else _count_nan(nan, heads)
     for name, value in values.items():
         table = np.asarray(value.cpu() if isinstance(value, Tensor) else value, dtype=np.float64)
-        leaves[name] = Moments.of(table)
+        leaves[name] = Moments.from_values(table)
         leaves[f"{name}_nan"] = Total(count)
         if rows:
-            leaves[f"{name}_rows"] = Rows.of(np.array(ids, dtype=np.str_), table)
+            leaves[f"{name}_rows"] = Rows.from_values(np.array(ids, dtype=np.str_), table)
     return State(to_spec(statistic), leaves, {name: list(axis) for name, axis in labels.items()})
 
 

@@ -61,7 +61,7 @@ class Checkpoint:
             index, _, name = path.partition("/")
             by_state[int(index)][name] = array
         keys = [(str(lens), str(statistic)) for lens, statistic in about["keys"]]
-        states = {key: State.of_arrays(by_state[index]) for index, key in enumerate(keys)}
+        states = {key: State.from_arrays(by_state[index]) for index, key in enumerate(keys)}
         checkpoint = cls(dict(about["facts"]), about["done"], about["total"], states, examples)
         if len(states) < len(keys) or not checkpoint.sound:
             raise DamagedFile("Its batches, states or examples cannot be counted.")

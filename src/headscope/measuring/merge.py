@@ -122,7 +122,8 @@ def _check_same_measurement(checkpoints: Mapping[Path, Checkpoint]) -> None:
         difference = find_difference(first.facts, checkpoint.facts, SHARD_FACTS)
         if difference is not None:
             raise InputError(
-                f"{first_path} and {path} are not parts of one measurement: {difference.compare()}. Measure both alike."
+                f"{first_path} and {path} are not parts of one measurement: {difference.describe()}. Measure both "
+                "alike."
             )
 
 

@@ -233,7 +233,7 @@ class Observer:
             values = _concat_layers([layer for layer, _ in layers])
             nan = _NanTables(sources, _concat_tables([tables_of_layer for _, tables_of_layer in layers]))
         values |= self._compute(maps, "stack", tables)
-        return _PendingBatch.start(HeadLabels.of(traces["model"]), nan, values, self._observe_directly(maps))
+        return _PendingBatch.start(HeadLabels.from_trace(traces["model"]), nan, values, self._observe_directly(maps))
 
     def _observe_streaming(self, inputs: Inputs) -> _PendingBatch:
         """Compute the statistics of each layer while the model runs, and free its maps."""
@@ -250,7 +250,7 @@ class Observer:
             tables.update(self._token_tables(trace))
         maps = self._view({"model": trace})
         values, nan = self._observe_maps(select_layer(maps, trace.layers[0]), tables)
-        return HeadLabels.of(trace), _NanTables(find_nan(trace), nan), values
+        return HeadLabels.from_trace(trace), _NanTables(find_nan(trace), nan), values
 
     def _observe_maps(
         self, layer: MapsByLens, tables: TokenTables
@@ -325,7 +325,7 @@ class Observer:
         for (lens, spec), values in pending.values.items():
             read = _maps_read(statistics[spec], lenses[lens])
             heads = [len(axis) for axis in values.labels.values()][:2]
-            wrong, counted = (_unite([cells.maps[key] for key in read], heads) for cells in (nan, unexpected))
+            wrong, counted = (_any_of([cells.maps[key] for key in read], heads) for cells in (nan, unexpected))
             tensors = {name: drop_nan(next(arrived), wrong) for name in values.tensors}
             states[lens, spec] = make_state(
                 statistics[spec], tensors, ids, values.labels, rows=self.settings.rows, nan=counted
@@ -370,12 +370,12 @@ def _maps_read(statistic: PerExample, lens: Lens) -> list[RoleAndLens]:
     return [*read, ("against", to_spec(lens))] if "against" in statistic.needs else read
 
 
-def _unite(tables: Sequence[HeadMask], heads: Sequence[int]) -> HeadMask:
+def _any_of(tables: Sequence[HeadMask], heads: Sequence[int]) -> HeadMask:
     """Return where one of several tables is true, for values of this number of layers and heads."""
-    united = align_heads(tables[0], heads)
+    mask = align_heads(tables[0], heads)
     for table in tables[1:]:
-        united = united | align_heads(table, heads)
-    return united
+        mask = mask | align_heads(table, heads)  # sizes of 1 broadcast
+    return mask
 
 
 def _advise_layers(lens: str, layers: Sequence[int]) -> str:

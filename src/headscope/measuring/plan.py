@@ -13,7 +13,7 @@ import torch
 
 from headscope.core.errors import InputError
 from headscope.core.example import Example
-from headscope.data.tokenizing.encode import tokenise, warn_truncated
+from headscope.data.tokenizing.encode import tokenize, warn_truncated
 from headscope.data.tokenizing.shorten import COUNTED, shorten_examples
 from headscope.engine.batch import check_max_length
 from headscope.engine.images import count_patches, reads_images
@@ -23,7 +23,7 @@ from headscope.results import hashes
 TOKENS = {"cpu": 4096, "cuda": 16384}
 """Tokens of a batch by device, padding included. Larger batches are not faster."""
 
-CHUNK = 512  # examples tokenised at once to count their tokens
+CHUNK = 512  # examples tokenized at once to count their tokens
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ def count_tokens(model: Model, examples: Sequence[Example], max_length: int | No
     for start in range(0, len(examples), CHUNK):
         chunk = short[start : start + CHUNK]
         texts = [list(example.words) if example.words is not None else example.text for example in chunk]
-        rows = tokenise(model.tokenizer, texts, [example.pair if paired else None for example in chunk])
+        rows = tokenize(model.tokenizer, texts, [example.pair if paired else None for example in chunk])
         lengths += [len(row["input_ids"]) for row in rows]
     warn_truncated(examples, lengths, longest, "will be truncated", shortened=short, stacklevel=4)
     return [min(length, longest) if longest else length for length in lengths]

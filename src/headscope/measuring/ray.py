@@ -120,7 +120,7 @@ def _build_observer(description: dict[str, Any]) -> Observer:
         difference = find_difference(facts, fingerprint_model(model))
         if difference is not None:
             raise InputError(
-                f"The workers loaded another model from '{spec}' than yours: {difference.compare()}. A model that was "
+                f"The workers loaded another model from '{spec}' than yours: {difference.describe()}. A model that was "
                 "changed after it was loaded must be saved to a folder first, and loaded from there."
             )
         return replace(model, spec=spec)

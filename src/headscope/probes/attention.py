@@ -14,9 +14,9 @@ class Attention(Probe):
     """Syntactic heads from all attention heads together, without words (Clark et al., 2019).
 
     The probability that word j is the head of word i is softmax_j Σ_k w_k A^k_ij + u_k A^k_ji over all other words j,
-    with two weights for each attention head k. They minimise the mean loss per word of the training documents plus
+    with two weights for each attention head k. They minimize the mean loss per word of the training documents plus
     l2/2 times their squares, by L-BFGS with at most this number of `iterations`. The accuracy of `all` relations is the
-    unlabelled attachment score (UAS), over all words but roots, punctuation included.
+    unlabeled attachment score (UAS), over all words but roots, punctuation included.
 
     Baselines: the best fixed offset of each relation, chosen on the training documents, and the next word
     (right-branching). The control task gives every word form an offset to its head at random, by `seed`, and trains

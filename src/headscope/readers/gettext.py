@@ -1,4 +1,4 @@
-"""Message catalogues of programs."""
+"""Message catalogs of programs."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -10,7 +10,7 @@ from headscope.data.reading.files import find_file
 
 @dataclass(frozen=True)
 class Gettext(Reader):
-    """A catalogue of gettext, .po or .mo: messages of a program as texts, their translations as pairs.
+    """A catalog of gettext, .po or .mo: messages of a program as texts, their translations as pairs.
 
     Messages that are not translated, fuzzy or obsolete are left out, as programs do; of a message with plural forms,
     the first form is read. The column `context` has what tells equal messages apart.

@@ -56,19 +56,19 @@ class Glue(Reader):
         """Read one split; the path is GLUE's folder, the task's own folder, or the file."""
         task = _find_task(self.task)
         split = self.split.lower().replace("_", "-").replace("validation", "dev")
-        unlabelled = split.startswith("test")
+        unlabeled = split.startswith("test")
         labels = {task.label: task.classes} if task.classes else {}
         return read_tab_table(
             _find_split(path, task, split),
             Columns(text=task.text, pair=task.pair, label=task.label, labels=labels),
-            header=None if unlabelled else task.header,
+            header=None if unlabeled else task.header,
             convert=partial(_convert, task),
-            required=(task.text, task.pair, None if unlabelled else task.label),
+            required=(task.text, task.pair, None if unlabeled else task.label),
         )
 
 
 def _find_task(name: str) -> GlueTask:
-    key = _normalise(name)
+    key = _normalize(name)
     if not key:
         raise InputError("Which task of GLUE? Write glue:TASK:SPLIT@DIR, such as glue:rte:dev@glue_data.")
     if key not in TASKS:
@@ -83,9 +83,9 @@ def _find_split(path: str, task: GlueTask, split: str) -> Path:
         return find_file(folder)
     if task.folder == "MNLI" and split in ("dev", "test"):
         split += "-matched"
-    name, key = f"{split.replace('-', '_')}.tsv", _normalise(task.folder)
+    name, key = f"{split.replace('-', '_')}.tsv", _normalize(task.folder)
     inner = next(
-        (child for child in sorted(folder.iterdir()) if child.is_dir() and _normalise(child.name) == key), None
+        (child for child in sorted(folder.iterdir()) if child.is_dir() and _normalize(child.name) == key), None
     )
     if inner is None and not (folder / name).is_file():
         raise InputError(
@@ -95,7 +95,7 @@ def _find_split(path: str, task: GlueTask, split: str) -> Path:
     return find_file((inner or folder) / name)
 
 
-def _normalise(name: str) -> str:
+def _normalize(name: str) -> str:
     return re.sub(r"[-_\s]", "", name.lower())
 
 

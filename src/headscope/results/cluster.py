@@ -190,7 +190,7 @@ def embed_distances(
 ) -> tuple[Array, float]:
     """Return positions `point coordinate` by metric multidimensional scaling, and Kruskal's stress 1.
 
-    scikit-learn's SMACOF starts from classical scaling, so the result is the same each time. Positions are centred and
+    scikit-learn's SMACOF starts from classical scaling, so the result is the same each time. Positions are centered and
     turned to their principal axes; x grows with `order`, such as the layer, and the farthest point along y is positive.
     """
     manifold = require_package("sklearn.manifold", "clusters", "Multidimensional scaling")
@@ -213,7 +213,7 @@ def _scale_classically(distances: Array) -> Array:
     from scipy.linalg import eigh
 
     squares = distances**2
-    centred = squares - squares.mean(0) - squares.mean(1, keepdims=True) + squares.mean()
+    centered = squares - squares.mean(0) - squares.mean(1, keepdims=True) + squares.mean()
     count = len(distances)
-    values, vectors = eigh(-centred / 2, subset_by_index=(count - 2, count - 1))
+    values, vectors = eigh(-centered / 2, subset_by_index=(count - 2, count - 1))
     return np.asarray(vectors[:, ::-1] * np.sqrt(np.maximum(values[::-1], 0.0)))

@@ -30,20 +30,20 @@ class Difference:
         """Whether both values are hashes, which say nothing to a reader."""
         return all(value is None or is_hash(value) for value in (self.first, self.second))
 
-    def compare(self) -> str:
+    def describe(self) -> str:
         """Return how two finished runs differ.
 
-        >>> Difference("max_length", 64, 128).compare()
+        >>> Difference("max_length", 64, 128).describe()
         'their max_length differs, 64 and 128'
         """
         if self.hashed:
             return f"they differ in their {self.label}"
         return f"their {self.name} differs, {shorten(self.first)} and {shorten(self.second)}"
 
-    def refuse(self) -> str:
+    def reason_not_resumed(self) -> str:
         """Return why the second run cannot resume the first.
 
-        >>> Difference("weights_hash", "53aa51172d142c89", "77bb51172d142c89").refuse()
+        >>> Difference("weights_hash", "53aa51172d142c89", "77bb51172d142c89").reason_not_resumed()
         'the weights changed since it was started'
         """
         if self.hashed:
@@ -86,7 +86,7 @@ def check_resumable(
     """
     difference = find_difference(stored, to_plain(current), ignore)
     if difference is not None:
-        raise InputError(f"{path} cannot be resumed: {difference.refuse()}. {remedy}")
+        raise InputError(f"{path} cannot be resumed: {difference.reason_not_resumed()}. {remedy}")
 
 
 def is_hash(value: Any) -> bool:

@@ -1,4 +1,4 @@
-"""Attention to neighbouring tokens: the previous token, the token itself, the next token."""
+"""Attention to neighboring tokens: the previous token, the token itself, the next token."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from headscope.maps.per_example import PerExample
 from headscope.maps.rows import iterate_layers, masked_mean, rows_with_keys
 
 
-def neighbour_indices(
+def neighbor_indices(
     queries: Tokens, keys: Tokens, offsets: Sequence[int]
 ) -> tuple[Int[Tensor, "batch query offset"], Bool[Tensor, "batch query offset"]]:
     """Return the index of the key at each offset from each query, without padding, and whether it exists.
@@ -59,11 +59,11 @@ class Offsets(PerExample):
         return {"offset": range(-self.reach, self.reach + 1)}
 
     def tokens(self, examples: Sequence[Example], queries: Tokens, keys: Tokens) -> tuple[Tensor, ...]:  # noqa: ARG002
-        """Return the neighbours of each query."""
-        return neighbour_indices(queries, keys, range(-self.reach, self.reach + 1))
+        """Return the neighbors of each query."""
+        return neighbor_indices(queries, keys, range(-self.reach, self.reach + 1))
 
     def values(self, batch: Batch) -> Mapping[str, Tensor]:
-        """Return the mean over the rows of an example that have such a neighbour."""
+        """Return the mean over the rows of an example that have such a neighbor."""
         index, valid = self.token_tables(batch)
         masks, picked = [], []
         for weights, visible in iterate_layers(batch.focus):

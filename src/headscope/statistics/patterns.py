@@ -44,12 +44,12 @@ class Patterns(PerExample):
 
     Maps are classified by |w| over real tokens (Kovaleva et al., 2019). The classifier is "cnn", "rules", "both", or a
     .safetensors file of `headscope patterns train`; "both" has a further class, `unsure`, for maps on which the first
-    two disagree. Cross attention and maps of fewer than four tokens have no class: they are NaN. All labelled maps are
+    two disagree. Cross attention and maps of fewer than four tokens have no class: they are NaN. All labeled maps are
     of encoders; the classes were not defined for causal attention.
 
     `patterns_share`, and `patterns_layer_share` for each layer, are shares over heads, corrected for the errors of the
-    classifier on labelled maps of the same lens; for a lens of which none was labelled, on those of all lenses. Their
-    intervals cover the heads, the labelled maps, and the examples as if heads correlated fully.
+    classifier on labeled maps of the same lens; for a lens of which none was labeled, on those of all lenses. Their
+    intervals cover the heads, the labeled maps, and the examples as if heads correlated fully.
     """
 
     classifier: str = "cnn"

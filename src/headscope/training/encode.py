@@ -1,4 +1,4 @@
-"""Examples as token ids: tokenised once, padded batch by batch."""
+"""Examples as token ids: tokenized once, padded batch by batch."""
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
@@ -9,29 +9,29 @@ from torch import Tensor
 
 from headscope.core.errors import InputError
 from headscope.core.example import Example
-from headscope.data.tokenizing.encode import EncodedExample, pad_lists, tokenise, warn_truncated
+from headscope.data.tokenizing.encode import EncodedExample, pad_lists, tokenize, warn_truncated
 from headscope.data.tokenizing.masking import IGNORED
 from headscope.data.tokenizing.shorten import COUNTED, shorten_examples
 
 
-def tokenise_examples(
+def tokenize_examples(
     tokenizer: Any, examples: Sequence[Example], max_length: int | None, *, stacklevel: int = 5
 ) -> list[EncodedExample]:
     """Return texts and pairs as the tokenizer encodes them; truncate long ones, and warn how many."""
     short = shorten_examples(tokenizer, examples, max_length, longer_than=COUNTED)
-    rows = _tokenise(tokenizer, short)
+    rows = _tokenize(tokenizer, short)
     lengths = [len(row["input_ids"]) for row in rows]
     long = warn_truncated(examples, lengths, max_length, "were truncated", shortened=short, stacklevel=stacklevel)
     beginnings = shorten_examples(tokenizer, [short[index] for index in long], max_length)
-    truncated = _tokenise(tokenizer, beginnings, max_length)
+    truncated = _tokenize(tokenizer, beginnings, max_length)
     for index, row in zip(long, truncated, strict=True):
         rows[index] = row
     return rows
 
 
-def _tokenise(tokenizer: Any, examples: Sequence[Example], max_length: int | None = None) -> list[EncodedExample]:
+def _tokenize(tokenizer: Any, examples: Sequence[Example], max_length: int | None = None) -> list[EncodedExample]:
     texts = [list(example.words) if example.words is not None else example.text for example in examples]
-    return tokenise(tokenizer, texts, [example.pair for example in examples], max_length=max_length)
+    return tokenize(tokenizer, texts, [example.pair for example in examples], max_length=max_length)
 
 
 def pad_rows(tokenizer: Any, rows: Sequence[EncodedExample]) -> dict[str, Tensor]:

@@ -84,7 +84,7 @@ def _infer_task(train: Sequence[Example]) -> tuple[str, str]:
     if all(label is None for label in labels):
         raise InputError(
             f"None of the {len(labels):,} training examples has a label, so the task cannot be inferred. Name the "
-            "column that holds it: hs.read(…, label=…), in the shell --label. Only language modelling, task='mlm' or "
+            "column that holds it: hs.read(…, label=…), in the shell --label. Only language modeling, task='mlm' or "
             "task='causal', and task='translation', which learns to write the second text of a pair, need none."
         )
     if any(isinstance(label, float) for label in labels):

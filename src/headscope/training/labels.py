@@ -10,16 +10,16 @@ from headscope.core.example import Example
 
 def check_labels(examples: Sequence[Example], where: str, label_type: type) -> None:
     """Raise InputError for examples without a label, or with one that is no `int`, or for `float` no number."""
-    unlabelled = [example for example in examples if example.label is None]
-    if len(unlabelled) == len(examples):
+    unlabeled = [example for example in examples if example.label is None]
+    if len(unlabeled) == len(examples):
         raise InputError(
             f"None of the {len(examples):,} examples of {where} has a label. Name the column that holds it: "
             "hs.read(…, label=…), in the shell --label."
         )
-    if unlabelled:
+    if unlabeled:
         raise InputError(
-            f"{len(unlabelled):,} of the {len(examples):,} examples of {where} have no label, such as "
-            f"'{unlabelled[0].id}'. Leave them out, or label them."
+            f"{len(unlabeled):,} of the {len(examples):,} examples of {where} have no label, such as "
+            f"'{unlabeled[0].id}'. Leave them out, or label them."
         )
     accepted = (int, float) if label_type is float else (int,)
     for example in examples:

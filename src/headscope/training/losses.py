@@ -25,7 +25,7 @@ def compute_losses(task: Task, output: Any, batch: Mapping[str, Tensor]) -> Loss
 def sum_token_losses(
     logits: Float[Tensor, "batch token vocabulary"], labels: Int[Tensor, "batch token"]
 ) -> tuple[Float[Tensor, " batch"], Int[Tensor, " batch"]]:
-    """Return the summed cross-entropy of the labelled tokens of each example, and their number."""
+    """Return the summed cross-entropy of the labeled tokens of each example, and their number."""
     loss = torch.nn.functional.cross_entropy(logits.mT, labels, ignore_index=IGNORED, reduction="none")
     return loss.sum(-1), (labels != IGNORED).sum(-1)
 

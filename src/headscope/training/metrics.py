@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from headscope.uncertainty.bootstrap import bootstrap_metric, bootstrap_sums, percentile_interval, resample_counts
-from headscope.uncertainty.correlation import pearson, pearson_from_sums, pearson_statistics
+from headscope.uncertainty.correlation import pearson, pearson_from_sums, pearson_moments
 from headscope.uncertainty.intervals import wilson_interval
 from headscope.uncertainty.paired import FromSums
 
@@ -40,9 +40,9 @@ def make_accuracy(labels: Any, predictions: Any) -> Metric:
 
 def make_pearson(labels: Float[np.ndarray, " example"], predictions: Float[np.ndarray, " example"]) -> Metric:
     """Return the linear correlation with its bootstrap interval."""
-    metric, centre = make_example_metric(pearson, labels, predictions), labels.mean()  # for the precision of squares
+    metric, center = make_example_metric(pearson, labels, predictions), labels.mean()  # for the precision of squares
     return replace(
-        metric, statistics=pearson_statistics(labels - centre, predictions - centre), from_sums=pearson_from_sums
+        metric, statistics=pearson_moments(labels - center, predictions - center), from_sums=pearson_from_sums
     )
 
 

@@ -18,7 +18,7 @@ from headscope.training.task import Answers, Task
 
 @takes_options(ScoreOptions)
 def score(options: ScoreOptions) -> xr.Dataset:
-    """Score a model with a head on labelled examples.
+    """Score a model with a head on labeled examples.
 
     For each metric x there are x, `x_low` and `x_high`: Wilson's 95 % interval for accuracy, else the percentile
     interval of 1,000 bootstrap draws of examples. Along `example` are `prediction`, `label`, `logits`, and `margin`,

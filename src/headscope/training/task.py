@@ -13,7 +13,7 @@ from torch import Tensor
 
 from headscope.core.example import Example
 from headscope.data.tokenizing.encode import EncodedExample
-from headscope.training.encode import pad_rows, tokenise_examples
+from headscope.training.encode import pad_rows, tokenize_examples
 from headscope.training.metrics import Metric
 
 Answers = dict[str, Shaped[np.ndarray, "..."]]
@@ -77,7 +77,7 @@ class Task(ABC):
 
     def encode(self, tokenizer: Any, examples: Sequence[Example], max_length: int | None) -> list[EncodedExample]:
         """Return the examples as token ids, with their labels."""
-        rows = tokenise_examples(tokenizer, examples, max_length)
+        rows = tokenize_examples(tokenizer, examples, max_length)
         return [{**row, "labels": example.label} for row, example in zip(rows, examples, strict=True)]
 
     def make_batch(self, tokenizer: Any, rows: Sequence[EncodedExample], draw: Draw) -> dict[str, Tensor]:  # noqa: ARG002  (for masks)

@@ -20,13 +20,13 @@ def pearson(x: Values, y: Values) -> Float[np.ndarray, "*draws"]:
     return np.where(constant, np.nan, correlation)
 
 
-def pearson_statistics(x: Values, y: Values) -> Float[np.ndarray, "*draws example 6"]:
-    """Return of each example what `pearson_from_sums` needs the sums of: 1, x, y, x², y² and xy."""
+def pearson_moments(x: Values, y: Values) -> Float[np.ndarray, "*draws example 6"]:
+    """Return per-example terms, 1, x, y, x², y² and xy, whose sums give Pearson's r in `pearson_from_sums`."""
     return np.stack([np.ones_like(x), x, y, x * x, y * y, x * y], axis=-1)
 
 
 def pearson_from_sums(sums: Float[np.ndarray, "*draws 6"]) -> Float[np.ndarray, "*draws"]:
-    """Return the linear correlation from the sums of `pearson_statistics`; NaN where either side is constant."""
+    """Return the linear correlation from the sums of `pearson_moments`; NaN where either side is constant."""
     n, x, y, xx, yy, xy = np.moveaxis(np.asarray(sums), -1, 0)
     spread = xx - x * x / n, yy - y * y / n
     constant = (spread[0] <= 1e-12 * xx) | (spread[1] <= 1e-12 * yy)  # what rounding leaves of 0

@@ -92,8 +92,8 @@ def wilson_intervals(successes: Numbers, total: Numbers, confidence: float = CON
     z = float(ndtri((1 + confidence) / 2))
     with np.errstate(invalid="ignore", divide="ignore"):
         share, extra = np.asarray(successes) / np.asarray(total), z**2 / np.asarray(total)
-        centre, margin = share + extra / 2, z * np.sqrt(share * (1 - share) / total + extra / (4 * np.asarray(total)))
-        return np.asarray((centre - margin) / (1 + extra)), np.asarray((centre + margin) / (1 + extra))
+        center, margin = share + extra / 2, z * np.sqrt(share * (1 - share) / total + extra / (4 * np.asarray(total)))
+        return np.asarray((center - margin) / (1 + extra)), np.asarray((center + margin) / (1 + extra))
 
 
 def binomial_test(successes: Numbers, total: Numbers, chance: Numbers) -> Array:

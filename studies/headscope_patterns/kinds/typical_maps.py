@@ -1,4 +1,4 @@
-"""Labelled maps that are typical of their pattern classes."""
+"""Labeled maps that are typical of their pattern classes."""
 
 import xarray as xr
 
@@ -9,7 +9,7 @@ from headscope.results.document_parts import draw_part
 
 
 class TypicalMaps(Kind):
-    """Labelled maps that `headscope patterns typical` selected: those that the classifier is most confident of."""
+    """Labeled maps that `headscope patterns typical` selected: those that the classifier is most confident of."""
 
     variables = {"weights": "from each query to each key", "map": "the labelled maps"}
     default_figure = "typical_maps"

@@ -1,4 +1,4 @@
-"""Random samples of a model's attention maps, for labelling."""
+"""Random samples of a model's attention maps, for labeling."""
 
 import random
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""A very long text is tokenised from its beginning alone, with the same first tokens."""
+"""A very long text is tokenized from its beginning alone, with the same first tokens."""
 
 import random
 from dataclasses import replace
@@ -12,7 +12,7 @@ from headscope.core.example import Example
 from headscope.data.tokenizing import shorten as module
 from headscope.data.tokenizing.encode import encode
 from headscope.data.tokenizing.shorten import shorten, shorten_examples
-from headscope.training.encode import tokenise_examples
+from headscope.training.encode import tokenize_examples
 
 WORDS = "the cat sat on a mat and naïve cafés were 1,024 times over-priced , said <mask> don't été ﬁne".split()
 CORPUS = [" ".join(random.Random(seed).choices(WORDS, k=30)) for seed in range(50)]
@@ -135,7 +135,7 @@ def test_the_warning_counts_characters_where_tokens_were_not_counted():
     text = write(3000)
     examples = [Example("long", text), Example("short", write(30))]
     with pytest.warns(DataWarning, match=rf"were truncated: 'long' \({len(text):,} characters\) and 'short' \(\d"):
-        rows = tokenise_examples(tokenizer, examples, 9)
+        rows = tokenize_examples(tokenizer, examples, 9)
     assert rows[0]["input_ids"] == tokenizer(text, truncation=True, max_length=9)["input_ids"]
 
 

@@ -84,7 +84,7 @@ def test_the_towers_of_clip_are_two_sites(kind):
 
 
 def test_texts_alone_for_clip_are_an_error_that_says_what_it_reads():
-    with pytest.raises(InputError, match="A CLIPModel reads texts and images together. Give both as a tokenised batch"):
+    with pytest.raises(InputError, match="A CLIPModel reads texts and images together. Give both as a tokenized batch"):
         capture(load(clip(), tokenizer=tokenizer()), ["a b", "c"])
 
 

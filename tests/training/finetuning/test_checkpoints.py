@@ -18,7 +18,7 @@ from headscope.training.finetuning.folder import (
 )
 from headscope.training.finetuning.trainer import Callbacks
 from tests.models import tiny
-from tests.training.data import labelled
+from tests.training.data import labeled
 
 FAST = {"learning_rate": 1e-3, "max_length": 32, "device": "cpu", "progress": False, "epochs": 2, "batch_size": 4}
 FILES = ("model.safetensors", "config.json", *TRAINER_FILES)
@@ -28,7 +28,7 @@ FILES = ("model.safetensors", "config.json", *TRAINER_FILES)
 def stopped(tmp_path_factory):
     """A run that was stopped after step 4 of 6, with checkpoints of steps 3 and 4, and the hash of the whole run."""
     folder = tmp_path_factory.mktemp("run")
-    whole = hs.finetune(tiny("bert"), labelled(12), out=folder / "whole", **FAST)
+    whole = hs.finetune(tiny("bert"), labeled(12), out=folder / "whole", **FAST)
     with pytest.MonkeyPatch.context() as patch:
         real = Callbacks.end_step
 
@@ -41,7 +41,7 @@ def stopped(tmp_path_factory):
         patch.setattr(trainer, "MIN_INTERVAL", 0.0)
         patch.setattr(trainer, "WRITE_FACTOR", 0)
         with pytest.raises(KeyboardInterrupt, match="The first 4 of 6 steps are saved"):
-            hs.finetune(tiny("bert"), labelled(12), out=folder / "stopped", **FAST)
+            hs.finetune(tiny("bert"), labeled(12), out=folder / "stopped", **FAST)
     return folder / "stopped", whole.weights_hash
 
 
@@ -53,7 +53,7 @@ def run(stopped, tmp_path):
 
 
 def resume(run):
-    return hs.finetune(tiny("bert"), labelled(12), out=run, resume=True, **FAST).weights_hash
+    return hs.finetune(tiny("bert"), labeled(12), out=run, resume=True, **FAST).weights_hash
 
 
 def damage(path, how):
@@ -157,7 +157,7 @@ def test_copies_and_files_beside_checkpoints_are_none(run):
 def test_a_stamp_without_sense_is_refused(run, content, resumed):
     (run / "finetune.json").write_text(content)
     with pytest.raises(InputError, match=r"finetune\.json is damaged\. Delete the folder, or give another\."):
-        hs.finetune(tiny("bert"), labelled(12), out=run, resume=resumed, **FAST)
+        hs.finetune(tiny("bert"), labeled(12), out=run, resume=resumed, **FAST)
 
 
 def test_damaged_weights_of_a_finished_run_are_refused(run):

@@ -11,9 +11,9 @@ import transformers
 import headscope as hs
 from headscope.core.errors import DataWarning, HeadscopeError, InputError, MissingExtra
 from tests.models import network, tiny, tokenizer
-from tests.training.data import choosing, labelled, paired, plain
+from tests.training.data import choosing, labeled, paired, plain
 
-DATA = labelled(8)
+DATA = labeled(8)
 
 
 def refused(tmp_path, text, train=None, model=None, error=InputError, **more):
@@ -61,7 +61,7 @@ def test_invalid_choices_are_refused(tmp_path):
 
 def test_dev_examples_that_are_in_train_are_counted(tmp_path):
     with pytest.warns(DataWarning, match="3 of the 5 examples of dev are in train as well, such as '0'"):
-        refused(tmp_path, "max_length=99 is more than the 64", dev=[*DATA[:3], *labelled(2, start=50)], max_length=99)
+        refused(tmp_path, "max_length=99 is more than the 64", dev=[*DATA[:3], *labeled(2, start=50)], max_length=99)
 
 
 def test_truncated_texts_are_counted(tmp_path):

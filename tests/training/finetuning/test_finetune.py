@@ -11,7 +11,7 @@ import transformers
 import headscope as hs
 from headscope.engine.load import load
 from tests.models import network, tiny, tokenizer
-from tests.training.data import choosing, labelled, paired, plain
+from tests.training.data import choosing, labeled, paired, plain
 
 FAST = {"learning_rate": 3e-3, "max_length": 32, "device": "cpu", "progress": False}
 
@@ -20,7 +20,7 @@ FAST = {"learning_rate": 3e-3, "max_length": 32, "device": "cpu", "progress": Fa
 def tuned(tmp_path_factory):
     """A tiny BERT that tells cats from dogs, and its folder."""
     out = tmp_path_factory.mktemp("tuned") / "model"
-    return hs.finetune(tiny("bert"), labelled(64), dev=labelled(20, start=100), out=out, epochs=4, **FAST), out
+    return hs.finetune(tiny("bert"), labeled(64), dev=labeled(20, start=100), out=out, epochs=4, **FAST), out
 
 
 def stamp(out):
@@ -29,7 +29,7 @@ def stamp(out):
 
 def test_a_model_learns_classes(tuned):
     model, out = tuned
-    assert float(hs.score(model, labelled(40, start=200), progress=False)["accuracy"]) > 0.9
+    assert float(hs.score(model, labeled(40, start=200), progress=False)["accuracy"]) > 0.9
     assert stamp(out)["dev"][-1]["accuracy"] > 0.9
 
 
@@ -66,7 +66,7 @@ def test_a_model_learns_numbers(tmp_path):
     assert float(hs.score(model, paired(60), progress=False)["pearson"]) > 0.7
 
 
-@pytest.mark.parametrize(("rows", "metric"), [(labelled, "accuracy"), (paired, "pearson")])
+@pytest.mark.parametrize(("rows", "metric"), [(labeled, "accuracy"), (paired, "pearson")])
 def test_mpnet_learns_and_is_scored_with_effective_attention_in_place(rows, metric, tmp_path):
     model = hs.finetune(tiny("mpnet"), rows(40), out=tmp_path / "m", epochs=8, **FAST)
     plain, same = (hs.score(model, rows(40), edit=edit, progress=False) for edit in (None, "effective_attention"))
@@ -103,21 +103,21 @@ def test_a_config_starts_from_scratch(tmp_path):
         vocab_size=len(tokenizer()), n_embd=32, n_layer=2, n_head=4, n_positions=64, bos_token_id=2, eos_token_id=3
     )
     options = {"tokenizer": tokenizer(), "epochs": 1, **FAST}
-    model = hs.finetune(config, labelled(12), dev=labelled(4, start=50), out=tmp_path / "m", **options)
+    model = hs.finetune(config, labeled(12), dev=labeled(4, start=50), out=tmp_path / "m", **options)
     facts = stamp(tmp_path / "m")["facts"]
     assert (facts["from_scratch"], facts["weights_hash"], facts["new_weights"]) == (True, None, "all")
     assert type(model.network).__name__ == "GPT2ForSequenceClassification"
-    assert hs.score(model, labelled(6), batch_size=4, progress=False).sizes["example"] == 6
+    assert hs.score(model, labeled(6), batch_size=4, progress=False).sizes["example"] == 6
 
 
 def test_a_pretrained_model_can_be_trained_from_scratch(tmp_path):
-    settings = {"epochs": 1, **FAST, "learning_rate": 1e-9}  # so that weights stay as initialised
-    pretrained = hs.finetune(tiny("bert"), labelled(8), out=tmp_path / "kept", **settings)
-    fresh = hs.finetune(tiny("bert"), labelled(8), out=tmp_path / "fresh", from_scratch=True, **settings)
+    settings = {"epochs": 1, **FAST, "learning_rate": 1e-9}  # so that weights stay as initialized
+    pretrained = hs.finetune(tiny("bert"), labeled(8), out=tmp_path / "kept", **settings)
+    fresh = hs.finetune(tiny("bert"), labeled(8), out=tmp_path / "fresh", from_scratch=True, **settings)
     spread = [
         float(model.network.bert.encoder.layer[0].output.dense.weight.detach().std()) for model in (pretrained, fresh)
     ]
-    assert spread[0] == pytest.approx(0.12, rel=0.1)  # six times the standard deviation of BERT's initialisation
+    assert spread[0] == pytest.approx(0.12, rel=0.1)  # six times the standard deviation of BERT's initialization
     assert spread[1] == pytest.approx(0.02, rel=0.1)
 
 
@@ -129,7 +129,7 @@ def test_the_pooler_is_loaded_from_the_folder_of_a_model_with_another_head(tmp_p
     config = json.loads((tmp_path / "base" / "config.json").read_text())
     (tmp_path / "base" / "config.json").write_text(json.dumps({**config, "architectures": ["BertForMaskedLM"]}))
     settings = {"epochs": 1, **FAST, "learning_rate": 1e-9}
-    model = hs.finetune(tmp_path / "base", labelled(8), out=tmp_path / "m", **settings)
+    model = hs.finetune(tmp_path / "base", labeled(8), out=tmp_path / "m", **settings)
     assert stamp(tmp_path / "m")["facts"]["new_weights"] == ["classifier.bias", "classifier.weight"]
     torch.testing.assert_close(model.network.bert.pooler.dense.weight, whole.bert.pooler.dense.weight)
 
@@ -140,18 +140,18 @@ def test_weights_changed_after_loading_are_tuned(tmp_path):
     base = load(tmp_path / "base", device="cpu")
     with torch.no_grad():
         base.network.encoder.layer[0].output.dense.weight.zero_()
-    model = hs.finetune(base, labelled(8), out=tmp_path / "m", epochs=1, **{**FAST, "learning_rate": 1e-9})
+    model = hs.finetune(base, labeled(8), out=tmp_path / "m", epochs=1, **{**FAST, "learning_rate": 1e-9})
     assert float(model.network.bert.encoder.layer[0].output.dense.weight.detach().abs().max()) < 1e-6
 
 
 def test_a_limit_samples_the_training_examples(tmp_path):
-    hs.finetune(tiny("bert"), labelled(40), out=tmp_path / "m", epochs=1, limit=10, **FAST)
+    hs.finetune(tiny("bert"), labeled(40), out=tmp_path / "m", epochs=1, limit=10, **FAST)
     facts = stamp(tmp_path / "m")["facts"]
     assert (facts["n"], facts["limit"]) == (10, 10)
 
 
 def test_the_inferred_task_is_printed_with_the_progress(tmp_path, capsys):
-    hs.finetune(tiny("bert"), labelled(8), out=tmp_path / "m", epochs=1, **{**FAST, "progress": True})
+    hs.finetune(tiny("bert"), labeled(8), out=tmp_path / "m", epochs=1, **{**FAST, "progress": True})
     output = capsys.readouterr()
     assert output.err.startswith(
         "Task: classification, because labels are names of classes; 8 training and 0 dev examples; "
@@ -162,7 +162,7 @@ def test_the_inferred_task_is_printed_with_the_progress(tmp_path, capsys):
 
 def test_the_same_settings_give_the_same_weights(tmp_path):
     first, second, different = (
-        hs.finetune(tiny("bert"), labelled(12), out=tmp_path / name, epochs=1, seed=seed, **FAST).weights_hash
+        hs.finetune(tiny("bert"), labeled(12), out=tmp_path / name, epochs=1, seed=seed, **FAST).weights_hash
         for name, seed in (("first", 0), ("second", 0), ("different", 1))
     )
     assert first == second != different
@@ -170,21 +170,21 @@ def test_the_same_settings_give_the_same_weights(tmp_path):
 
 def test_random_states_are_restored(tmp_path):
     before = torch.get_rng_state(), np.random.get_state()[1].copy()
-    hs.finetune(tiny("bert"), labelled(8), out=tmp_path / "m", epochs=1, **FAST)
+    hs.finetune(tiny("bert"), labeled(8), out=tmp_path / "m", epochs=1, **FAST)
     assert torch.equal(torch.get_rng_state(), before[0])
     assert (np.random.get_state()[1] == before[1]).all()
 
 
 def test_the_given_model_is_unchanged(tmp_path):
     before = tiny("bert").weights_hash
-    hs.finetune(tiny("bert"), labelled(8), out=tmp_path / "m", epochs=1, **FAST)
+    hs.finetune(tiny("bert"), labeled(8), out=tmp_path / "m", epochs=1, **FAST)
     assert tiny("bert").weights_hash == before
 
 
 def test_half_precision_trains_in_float32(tmp_path):
     network("bert").half().save_pretrained(tmp_path / "half")
     tokenizer().save_pretrained(tmp_path / "half")
-    model = hs.finetune(tmp_path / "half", labelled(8), out=tmp_path / "m", epochs=1, **FAST)
+    model = hs.finetune(tmp_path / "half", labeled(8), out=tmp_path / "m", epochs=1, **FAST)
     assert model.network.dtype == torch.float32
     assert load(tmp_path / "m").network.config.dtype == torch.float32
 
@@ -192,15 +192,15 @@ def test_half_precision_trains_in_float32(tmp_path):
 @pytest.mark.parametrize("kind", ["bert", "gpt2"])
 def test_a_pruned_model_is_tuned_and_stays_pruned(kind, tmp_path):
     pruned = hs.prune(tiny(kind), ["L0", "L1H2"])
-    model = hs.finetune(pruned, labelled(32), out=tmp_path / "first", epochs=1, **FAST)
+    model = hs.finetune(pruned, labeled(32), out=tmp_path / "first", epochs=1, **FAST)
     assert model.network.config.headscope_pruned_heads == ["L0H0", "L0H1", "L0H2", "L0H3", "L1H2"]
     base = model.network.base_model
     assert base.num_parameters() - pruned.network.num_parameters() == 0
     assert model.weights_hash == stamp(tmp_path / "first")["tuned_hash"]
-    start = hs.finetune(pruned, labelled(32), out=tmp_path / "none", epochs=1, **(FAST | {"learning_rate": 1e-12}))
+    start = hs.finetune(pruned, labeled(32), out=tmp_path / "none", epochs=1, **(FAST | {"learning_rate": 1e-12}))
     for name, weight in pruned.network.state_dict().items():
         torch.testing.assert_close(start.network.base_model.state_dict()[name], weight, rtol=0, atol=1e-6)
-    again = hs.finetune(tmp_path / "first", labelled(32), out=tmp_path / "second", epochs=1, **FAST)
+    again = hs.finetune(tmp_path / "first", labeled(32), out=tmp_path / "second", epochs=1, **FAST)
     assert again.network.config.headscope_pruned_heads == model.network.config.headscope_pruned_heads
-    new = hs.finetune(pruned, labelled(32), out=tmp_path / "new", epochs=1, from_scratch=True, **FAST)
+    new = hs.finetune(pruned, labeled(32), out=tmp_path / "new", epochs=1, from_scratch=True, **FAST)
     assert new.network.num_parameters() == model.network.num_parameters()

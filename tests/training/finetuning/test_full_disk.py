@@ -16,7 +16,7 @@ from tests.experiments.tiny_study import TinyStudy
 from tests.full_disk import run_python
 from tests.models import tiny
 from tests.studies.data import place
-from tests.training.data import labelled
+from tests.training.data import labeled
 
 FAST = {"learning_rate": 1e-3, "max_length": 32, "device": "cpu", "progress": False, "epochs": 3, "batch_size": 4}
 ROOM = r"Its disk has [\d.]+ \w+ left"
@@ -67,7 +67,7 @@ def fill_disk_at(monkeypatch, number, error):
     ],
 )
 def test_a_fine_tuning_on_a_full_disk_says_what_is_left_and_is_resumed(number, what, left, tmp_path, monkeypatch):
-    whole = hs.finetune(tiny("bert"), labelled(12), out=tmp_path / "whole", **FAST)
+    whole = hs.finetune(tiny("bert"), labeled(12), out=tmp_path / "whole", **FAST)
     with monkeypatch.context() as patch:
         fill_disk_at(patch, number, SAFETENSORS)
         expected = (
@@ -75,10 +75,10 @@ def test_a_fine_tuning_on_a_full_disk_says_what_is_left_and_is_resumed(number, w
             r"resume=True, in the shell --resume\."
         )
         with pytest.raises(OutputError, match=f"^{expected}$"):
-            hs.finetune(tiny("bert"), labelled(12), out=tmp_path / "m", **FAST)
+            hs.finetune(tiny("bert"), labeled(12), out=tmp_path / "m", **FAST)
     assert all(find_defect(path) is None for path in list_checkpoints(tmp_path / "m" / "checkpoints"))
     assert not (tmp_path / "m" / ".part").exists()
-    resumed = hs.finetune(tiny("bert"), labelled(12), out=tmp_path / "m", resume=True, **FAST)
+    resumed = hs.finetune(tiny("bert"), labeled(12), out=tmp_path / "m", resume=True, **FAST)
     assert resumed.weights_hash == whole.weights_hash
 
 
@@ -95,7 +95,7 @@ def test_a_disk_that_is_full_within_a_checkpoint_is_the_same_sentence(name, tmp_
 
     monkeypatch.setattr(torch, "save", save)
     with pytest.raises(OutputError, match=rf"step 3 to .*: a file could not be written in full\. {ROOM}\. There is no"):
-        hs.finetune(tiny("bert"), labelled(12), out=tmp_path / "m", **FAST)
+        hs.finetune(tiny("bert"), labeled(12), out=tmp_path / "m", **FAST)
 
 
 def test_a_study_on_a_full_disk_says_how_it_is_resumed(tmp_path, monkeypatch):

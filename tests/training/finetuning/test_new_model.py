@@ -17,7 +17,12 @@ from headscope.engine.importances import importances
 from headscope.engine.load import load
 from headscope.measuring.measure import measure
 from headscope.training.finetuning.finetune import finetune
-from headscope.training.finetuning.new_model import make_new_model, make_word_tokenizer, read_config, reads_last_token
+from headscope.training.finetuning.new_model import (
+    build_config_and_tokenizer,
+    make_word_tokenizer,
+    read_config,
+    reads_last_token,
+)
 from headscope.training.score import score
 
 CONFIG = {
@@ -87,7 +92,7 @@ def test_a_new_model_learns_and_is_scored_measured_and_edited(folder):
 def test_the_class_token_is_where_the_classifier_reads(kind, last):
     config = getattr(transformers, kind)()
     assert reads_last_token(config) == last
-    config, tokenizer = make_new_model(config, "words", sentences(8), task="classification")
+    config, tokenizer = build_config_and_tokenizer(config, "words", sentences(8), task="classification")
     tokens = tokenizer.convert_ids_to_tokens(tokenizer("the keys")["input_ids"])
     assert tokens == (["the", "keys", "[CLS]"] if last else ["[CLS]", "the", "keys", "[SEP]"])
     assert (config.vocab_size, config.pad_token_id) == (len(tokenizer), tokenizer.pad_token_id)
@@ -158,14 +163,14 @@ def test_agreement_sentences_train_a_new_model(tmp_path):
 
 def test_subwords_are_for_tasks_that_write():
     config = transformers.GPT2Config(n_layer=1, n_head=2, n_embd=16, vocab_size=300)
-    made, tokenizer = make_new_model(config, "subwords", sentences(8), task="causal")
+    made, tokenizer = build_config_and_tokenizer(config, "subwords", sentences(8), task="causal")
     assert (made.vocab_size, made.eos_token_id) == (len(tokenizer), tokenizer.eos_token_id)
     with pytest.raises(InputError, match=r"for the tasks translation and causal, but this is 'classification'"):
-        make_new_model(config, "subwords", sentences(8), task="classification")
+        build_config_and_tokenizer(config, "subwords", sentences(8), task="classification")
 
 
 def test_a_new_marian_has_one_vocabulary_on_both_sides():
     config = transformers.MarianConfig(d_model=16, encoder_layers=1, decoder_layers=1)
-    made, tokenizer = make_new_model(config, "words", sentences(8), task="translation")
+    made, tokenizer = build_config_and_tokenizer(config, "words", sentences(8), task="translation")
     assert made.vocab_size == made.decoder_vocab_size == len(tokenizer)
     assert (made.decoder_start_token_id, made.forced_eos_token_id) == (tokenizer.bos_token_id, None)

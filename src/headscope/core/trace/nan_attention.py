@@ -30,7 +30,7 @@ class HeadLabels:
     pruned: frozenset[tuple[int, int]] = frozenset()  # layer and head of heads that are NaN because they were pruned
 
     @classmethod
-    def of(cls, trace: Trace) -> "HeadLabels":
+    def from_trace(cls, trace: Trace) -> "HeadLabels":
         """Return the labels of a trace."""
         return cls([example.id for example in trace.examples], trace.layers, trace.heads, trace.pruned)
 
@@ -151,7 +151,7 @@ def warn_about_nan(trace: Trace, *, stacklevel: int = 3) -> bool:
     """
     if trace.attention[0].is_cuda:
         return False
-    labels = HeadLabels.of(trace)
+    labels = HeadLabels.from_trace(trace)
     tables = {source: labels.find_unexpected(nan) for source, nan in find_nan(trace).items()}
     if not any(bool(nan.any()) for nan in tables.values()):
         return False

@@ -1,4 +1,4 @@
-"""Message catalogues of gettext: .po, which people write, and .mo, which programs read."""
+"""Message catalogs of gettext: .po, which people write, and .mo, which programs read."""
 
 import ast
 import re
@@ -16,9 +16,9 @@ _KEYWORD = re.compile(r'(msgctxt|msgid|msgid_plural|msgstr)(\[\d+\])?\s*(".*)')
 
 
 def read_mo(path: Path) -> Iterator[Record]:
-    """Yield the messages of a compiled catalogue in its order; the number counts them from 0.
+    """Yield the messages of a compiled catalog in its order; the number counts them from 0.
 
-    Only translated messages are in it. Raise InputError for a file that is no such catalogue.
+    Only translated messages are in it. Raise InputError for a file that is no such catalog.
     """
     data = path.read_bytes()
     order = next((order for order in "<>" if data[:4] == struct.pack(f"{order}I", MAGIC)), None)
@@ -38,7 +38,7 @@ def read_mo(path: Path) -> Iterator[Record]:
 
 
 def read_po(path: Path) -> Iterator[Record | Malformed]:
-    """Yield the translated messages of a catalogue; the number is the line of the message.
+    """Yield the translated messages of a catalog; the number is the line of the message.
 
     Messages that are not translated, fuzzy or obsolete are left out.
     """

@@ -1,4 +1,4 @@
-"""Binary features of the tagger, as names: of a word, its neighbours, and the tags before it.
+"""Binary features of the tagger, as names: of a word, its neighbors, and the tags before it.
 
 The first character of a name is its kind, so that features of different kinds have different names.
 """

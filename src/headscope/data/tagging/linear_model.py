@@ -2,7 +2,7 @@
 
 It was trained on the English Web Treebank of Universal Dependencies by docs/runs/tagger.py; see EWT_NOTICE beside the
 weights. Words are tagged from left to right: the score of a tag is the sum of its weights over the features of the
-word, its neighbours and the tags before it (features.py), and the highest score wins.
+word, its neighbors and the tags before it (features.py), and the highest score wins.
 """
 
 import hashlib

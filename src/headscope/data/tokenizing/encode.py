@@ -1,4 +1,4 @@
-"""Tokenise, truncate and pad texts, with a warning when texts are truncated."""
+"""Tokenize, truncate and pad texts, with a warning when texts are truncated."""
 
 import warnings
 from bisect import bisect_right
@@ -25,7 +25,7 @@ EncodedExample = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Encoded(LazyFields):
-    """One tokenised example: the inputs of the model, and what each token is."""
+    """One tokenized example: the inputs of the model, and what each token is."""
 
     inputs: Mapping[str, Sequence[int]]
     text: Sequence[str]
@@ -43,13 +43,13 @@ def encode(
     use_pair: bool = True,
     add_special: bool = True,
 ) -> list[Encoded]:
-    """Tokenise every example; those longer than `max_length` are truncated, and a warning says how many.
+    """Tokenize every example; those longer than `max_length` are truncated, and a warning says how many.
 
-    `use_pair=False` tokenises the text alone, for models whose decoder reads the pair; `add_special=False` adds no
+    `use_pair=False` tokenizes the text alone, for models whose decoder reads the pair; `add_special=False` adds no
     special tokens, for texts that contain them already.
     """
     if tokenizer is None:
-        raise InputError("This model has no tokenizer. Give one to hs.load(…, tokenizer=…), or pass a tokenised batch.")
+        raise InputError("This model has no tokenizer. Give one to hs.load(…, tokenizer=…), or pass a tokenized batch.")
     short = shorten_examples(tokenizer, examples, max_length, use_pair=use_pair, longer_than=COUNTED)
     rows = [_encode(tokenizer, example, None, use_pair, add_special) for example in short]
     lengths = [len(row.special) for row in rows]
@@ -60,20 +60,20 @@ def encode(
     return rows
 
 
-def tokenise(
+def tokenize(
     tokenizer: Any,
     texts: Sequence[str | list[str]],
     pairs: Sequence[str | None],
     *,
     max_length: int | None = None,
 ) -> list[EncodedExample]:
-    """Return what the tokenizer gives; texts of one kind are tokenised together, which is many times as fast."""
+    """Return what the tokenizer gives; texts of one kind are tokenized together, which is many times as fast."""
     forms = {(isinstance(text, list), pair is None) for text, pair in zip(texts, pairs, strict=True)}
     if len(forms) > 1:
         return [
             row
             for text, pair in zip(texts, pairs, strict=True)
-            for row in tokenise(tokenizer, [text], [pair], max_length=max_length)
+            for row in tokenize(tokenizer, [text], [pair], max_length=max_length)
         ]
     if not forms:
         return []
@@ -103,7 +103,7 @@ def warn_truncated(
 ) -> list[int]:
     """Warn of texts with more than `max_length` tokens, and return their indices.
 
-    Of those that were tokenised `shortened`, the number of characters is given, because that of tokens is not known.
+    Of those that were tokenized `shortened`, the number of characters is given, because that of tokens is not known.
     """
     long = [index for index, length in enumerate(lengths) if max_length and length > max_length]
     if long:

@@ -58,7 +58,7 @@ def prune(model: Model, heads: str | Sequence[str]) -> Model:
 def prune_network(model: Model, names: Sequence[str]) -> list[str]:
     """Remove heads of a model's network in place, note them in its config, and return their names."""
     facts, heads = _find_facts(model), list_heads(model)
-    selected = _select(HeadSelection.of(names), heads)
+    selected = _select(HeadSelection.parse(names), heads)
     removed = []
     for site, layers in heads.items():
         for layer, (name, present) in enumerate(layers.items()):

@@ -1,4 +1,4 @@
-"""Fine-tune a model on labelled examples."""
+"""Fine-tune a model on labeled examples."""
 
 import time
 from collections.abc import Mapping

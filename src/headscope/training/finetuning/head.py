@@ -18,7 +18,7 @@ from headscope.training.task import Task
 
 
 def build_network(model: Model, task: Task, *, from_scratch: bool) -> tuple[Any, list[str]]:
-    """Return the network, and the names of its new, randomly initialised weights.
+    """Return the network, and the names of its new, randomly initialized weights.
 
     Where the model comes from a folder or a hub, the head and the pooler are loaded from there if present.
     """

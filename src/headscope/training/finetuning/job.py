@@ -18,7 +18,7 @@ from headscope.results.hashes import fingerprint_examples
 from headscope.training.encode import require_padding
 from headscope.training.find_task import continue_task, find_task
 from headscope.training.finetuning.head import build_network, seed_all
-from headscope.training.finetuning.new_model import make_new_model
+from headscope.training.finetuning.new_model import build_config_and_tokenizer
 from headscope.training.finetuning.settings import TrainingSettings
 from headscope.training.labels import find_majority
 from headscope.training.task import Task, describe_task
@@ -42,7 +42,7 @@ class TrainingJob:
 def prepare_training(
     model: Any, train: Any, dev: Any, *, task: str, tokenizer: Any, settings: TrainingSettings
 ) -> TrainingJob:
-    """Read, check and tokenise the data, and put a head on the model."""
+    """Read, check and tokenize the data, and put a head on the model."""
     train = sample_examples(read_examples(train, "train"), settings.limit, settings.seed)
     dev = [] if dev is None else read_examples(dev, "dev")
     task_object, reason = find_task(task, train)
@@ -50,7 +50,7 @@ def prepare_training(
         task_object.prepare(dev, "dev")  # before the model is loaded
         _warn_overlap(train, dev)
     if isinstance(tokenizer, str):
-        model, tokenizer = make_new_model(model, tokenizer, train, task=task_object.name)
+        model, tokenizer = build_config_and_tokenizer(model, tokenizer, train, task=task_object.name)
     base, settings = _load_base(model, tokenizer, settings)
     check_reads_texts(base, "hs.finetune trains on texts")
     task_object = continue_task(task_object, base.network, train)
@@ -59,7 +59,7 @@ def prepare_training(
     with seed_all(settings.seed):
         network, new = build_network(base, task_object, from_scratch=settings.from_scratch)
     tokenizer = require_padding(base.tokenizer, network.config, task_object.padding_side)
-    labelled = task_object.name in ("classification", "choice")
+    labeled = task_object.name in ("classification", "choice")
     facts = {
         "version": __version__,
         "model": base.spec,
@@ -73,12 +73,12 @@ def prepare_training(
         "n": len(train),
         "dev_data": fingerprint_examples(dev, labels=True) if dev else None,
         "n_dev": len(dev),
-        "majority": find_majority(example.label for example in train)[1] if labelled else None,
+        "majority": find_majority(example.label for example in train)[1] if labeled else None,
     }
     train_rows, dev_rows = (
         task_object.encode(tokenizer, data, settings.max_length) if data else [] for data in (train, dev)
     )
-    return TrainingJob(network, tokenizer, task_object, settings, train_rows, dev_rows, facts, _summarise(facts))
+    return TrainingJob(network, tokenizer, task_object, settings, train_rows, dev_rows, facts, _summarize(facts))
 
 
 def read_examples(data: Any, where: str) -> list[Example]:
@@ -123,7 +123,7 @@ def _warn_overlap(train: Sequence[Example], dev: Sequence[Example]) -> None:
         )
 
 
-def _summarise(facts: dict[str, Any]) -> str:
+def _summarize(facts: dict[str, Any]) -> str:
     facts_shown = [f"Task: {facts['task']}" + (f", because {facts['guessed']}" if facts["guessed"] else "")]
     facts_shown += [f"{facts['n']:,} training and {facts['n_dev']:,} dev examples"]
     facts_shown += [f"classes: {', '.join(facts['classes'])}"] if facts.get("classes") else []

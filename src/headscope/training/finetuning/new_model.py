@@ -45,7 +45,9 @@ def read_config(path: str | Path) -> Any:
     return configs[model_type].from_dict(values)
 
 
-def make_new_model(model: Any, tokenizer: str, examples: Sequence[Example], *, task: str) -> tuple[Any, Any]:
+def build_config_and_tokenizer(
+    model: Any, tokenizer: str, examples: Sequence[Example], *, task: str
+) -> tuple[Any, Any]:
     """Return a copy of a config with the size of the vocabulary, and the tokenizer of this name, made for these texts.
 
     The config's `vocab_size` is the maximum number of subwords. Only where the task masks tokens is there a mask

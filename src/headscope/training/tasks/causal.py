@@ -1,4 +1,4 @@
-"""Causal language modelling: each token is predicted from those before it."""
+"""Causal language modeling: each token is predicted from those before it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from headscope.core.errors import InputError
 from headscope.core.example import Example
 from headscope.data.tokenizing.encode import EncodedExample, pad_lists
 from headscope.data.tokenizing.masking import IGNORED
-from headscope.training.encode import pad_rows, tokenise_examples
+from headscope.training.encode import pad_rows, tokenize_examples
 from headscope.training.metrics import Metric, make_token_metrics
 from headscope.training.task import Answers, Draw, Task
 
@@ -35,7 +35,7 @@ class Causal(Task):
 
     def encode(self, tokenizer: Any, examples: Sequence[Example], max_length: int | None) -> list[EncodedExample]:
         """Return token ids; raise InputError for a text with a single token, from which nothing is predicted."""
-        rows = tokenise_examples(tokenizer, examples, max_length, stacklevel=4)
+        rows = tokenize_examples(tokenizer, examples, max_length, stacklevel=4)
         for row, example in zip(rows, examples, strict=True):
             if len(row["input_ids"]) < 2:
                 raise InputError(

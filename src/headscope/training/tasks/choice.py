@@ -12,7 +12,7 @@ from headscope.core.example import Example
 from headscope.core.prose import join_words
 from headscope.data.labels import check_not_alphabetical
 from headscope.data.tokenizing.encode import EncodedExample
-from headscope.training.encode import pad_rows, tokenise_examples
+from headscope.training.encode import pad_rows, tokenize_examples
 from headscope.training.labels import check_labels, check_several_labels
 from headscope.training.metrics import Metric, make_accuracy
 from headscope.training.task import Answers, Draw, Task
@@ -75,7 +75,7 @@ class Choice(Task):
             for example in examples
             for choice in example.columns["choices"]
         ]
-        rows = tokenise_examples(tokenizer, inputs, max_length, stacklevel=5)
+        rows = tokenize_examples(tokenizer, inputs, max_length, stacklevel=5)
         groups = [rows[start : start + self.choices] for start in range(0, len(rows), self.choices)]
         return [{"parts": group, "labels": example.label} for group, example in zip(groups, examples, strict=True)]
 

@@ -1,4 +1,4 @@
-"""Masked language modelling (Devlin et al., 2019)."""
+"""Masked language modeling (Devlin et al., 2019)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,14 +12,14 @@ from headscope.core.errors import InputError
 from headscope.core.example import Example
 from headscope.data.tokenizing.encode import EncodedExample, pad_lists
 from headscope.data.tokenizing.masking import IGNORED, mask_tokens
-from headscope.training.encode import pad_rows, tokenise_examples
+from headscope.training.encode import pad_rows, tokenize_examples
 from headscope.training.metrics import Metric, make_token_metrics
 from headscope.training.task import Answers, Draw, Task
 
 
 @dataclass(frozen=True)
 class Mlm(Task):
-    """Masked language modelling, without labels. Masks are drawn anew in each epoch, and once for scores."""
+    """Masked language modeling, without labels. Masks are drawn anew in each epoch, and once for scores."""
 
     name = "mlm"
     head = "AutoModelForMaskedLM"
@@ -37,7 +37,7 @@ class Mlm(Task):
         """Return token ids, and the index of each example, which seeds its masks."""
         if tokenizer.mask_token_id is None:
             raise InputError("The tokenizer has no mask token, so no word can be masked. Choose another model or task.")
-        rows = tokenise_examples(tokenizer, examples, max_length, stacklevel=4)
+        rows = tokenize_examples(tokenizer, examples, max_length, stacklevel=4)
         for row, example in zip(rows, examples, strict=True):
             if all(row["special_tokens_mask"]):
                 raise InputError(

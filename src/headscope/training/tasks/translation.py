@@ -14,7 +14,7 @@ from headscope.core.errors import InputError, require_package
 from headscope.core.example import Example
 from headscope.data.tokenizing.encode import EncodedExample, pad_lists, warn_truncated
 from headscope.data.tokenizing.masking import IGNORED
-from headscope.training.encode import pad_rows, tokenise_examples
+from headscope.training.encode import pad_rows, tokenize_examples
 from headscope.training.losses import sum_token_losses
 from headscope.training.metrics import Metric, divide_sums, make_sum_metric
 from headscope.training.task import Answers, Draw, Task, run_network
@@ -60,7 +60,7 @@ class Translation(Task):
 
     def encode(self, tokenizer: Any, examples: Sequence[Example], max_length: int | None) -> list[EncodedExample]:
         """Return the token ids of both texts, and the second text itself."""
-        rows = tokenise_examples(tokenizer, [replace(example, pair=None) for example in examples], max_length)
+        rows = tokenize_examples(tokenizer, [replace(example, pair=None) for example in examples], max_length)
         references = [example.pair for example in examples]
         targets = tokenizer(text_target=references, padding=False, verbose=False)["input_ids"]
         if warn_truncated(examples, list(map(len, targets)), max_length, "were truncated", stacklevel=4):

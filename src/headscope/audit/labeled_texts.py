@@ -1,4 +1,4 @@
-"""Labelled examples as texts in which cues are looked for."""
+"""Labeled examples as texts in which cues are looked for."""
 
 import warnings
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ PARTS = ("text", "pair", "choices")
 
 
 @dataclass(frozen=True)
-class LabelledTexts:
+class LabeledTexts:
     """Texts with the group that each belongs to, and the label of every example.
 
     Of a classification, the group is the example, and `labels` are indices of `classes`. Of a multiple choice, each
@@ -35,10 +35,10 @@ class LabelledTexts:
     classes: tuple[str, ...]
     first: Integers
     parts: tuple[str, ...]
-    unlabelled: int
+    unlabeled: int
 
 
-def prepare_texts(data: Any, parts: str | Sequence[str] | None = None) -> LabelledTexts:
+def prepare_texts(data: Any, parts: str | Sequence[str] | None = None) -> LabeledTexts:
     """Read examples, leave out those without a label, and select the parts in which cues are looked for.
 
     `parts` are "text", "pair", "choices", or names of further columns; by default the choices, or else all texts.
@@ -81,7 +81,7 @@ def choose_parts(examples: Sequence[Example], parts: str | Sequence[str] | None)
     return tuple(dict.fromkeys(names))
 
 
-def _prepare_choices(examples: Sequence[Example], parts: tuple[str, ...], missing: int) -> LabelledTexts:
+def _prepare_choices(examples: Sequence[Example], parts: tuple[str, ...], missing: int) -> LabeledTexts:
     for example in examples:
         count = len(example.columns.get("choices", ()))
         if count < 2:
@@ -97,10 +97,10 @@ def _prepare_choices(examples: Sequence[Example], parts: tuple[str, ...], missin
     counts = [len(example.columns["choices"]) for example in examples]
     first = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     labels = np.array([int(example.label or 0) for example in examples], np.int64)
-    return LabelledTexts("choice", examples, texts, np.arange(len(texts)), labels, (), first, parts, missing)
+    return LabeledTexts("choice", examples, texts, np.arange(len(texts)), labels, (), first, parts, missing)
 
 
-def _prepare_classes(examples: Sequence[Example], parts: tuple[str, ...], missing: int) -> LabelledTexts:
+def _prepare_classes(examples: Sequence[Example], parts: tuple[str, ...], missing: int) -> LabeledTexts:
     values = sorted({example.label for example in examples if example.label is not None})
     if any(float(value) % 1 for value in values) or len(values) > MAX_CLASSES:
         raise InputError(
@@ -123,7 +123,7 @@ def _prepare_classes(examples: Sequence[Example], parts: tuple[str, ...], missin
     _warn_empty(texts, "text")
     first = np.arange(len(examples) + 1)
     classes = tuple(names[value] for value in values)
-    return LabelledTexts(
+    return LabeledTexts(
         "classification", examples, texts, np.array(groups, np.int64), labels, classes, first, parts, missing
     )
 
