@@ -723,3 +723,14 @@ def test_a_layer_or_head_that_is_not_there_is_said_after_all_layers_were_called_
     model = fresh()
     with edited(model, f"zero_heads:heads={heads}"), pytest.raises(InputError, match=said):
         run_layers(model, torch.randn(1, 5, 32))
+
+
+def test_a_block_of_edits_that_is_entered_again_says_so():
+    block = edited(tiny("bert"), Scaled(by=2.0))
+    with block:
+        pass
+    with (
+        pytest.raises(InputError, match=r"was entered before: a block lasts once\. Call hs\.edited\(…\) again\."),
+        block,
+    ):
+        pass

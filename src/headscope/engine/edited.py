@@ -55,7 +55,7 @@ def edited(model: Model, *edits: str | Edit) -> AbstractContextManager[Model]:
     check_model(model)
     if not edits:
         raise InputError(f"hs.edited was given no edit. Name one: {', '.join(catalog.names())}.")
-    return _running(model, make_edits(edits))
+    return _EditedBlock(_running(model, make_edits(edits)))
 
 
 def make_edit(what: Any) -> Edit:
@@ -81,6 +81,22 @@ def edit_if_any(model: Model, edits: Any) -> AbstractContextManager[Model]:
     """The model with its attention changed, or as it is where there is no edit."""
     parsed_edits = make_edits(edits)
     return edited(model, *parsed_edits) if parsed_edits else nullcontext(model)
+
+
+class _EditedBlock(AbstractContextManager[Model]):
+    """The block of `hs.edited`. A generator's own block raises a bare AttributeError when it is entered again."""
+
+    def __init__(self, block: AbstractContextManager[Model]) -> None:
+        self.block, self.entered = block, False
+
+    def __enter__(self) -> Model:
+        if self.entered:
+            raise InputError("This hs.edited(…) was entered before: a block lasts once. Call hs.edited(…) again.")
+        self.entered = True
+        return self.block.__enter__()
+
+    def __exit__(self, *error: Any) -> bool | None:
+        return self.block.__exit__(*error)
 
 
 @contextmanager
