@@ -1,5 +1,7 @@
 """`headscope cues`, `headscope balance` and `headscope add-negated` in the shell."""
 
+import warnings
+
 from rich.cells import cell_len
 
 import headscope as hs
@@ -53,6 +55,13 @@ def test_a_table_of_your_own_is_audited(tmp_path):
     assert "No part of these examples is called 'c'" in run(
         "cues", str(path), "--text", "a", "--label", "y", "--parts", "c", code=2
     )
+
+
+def test_a_pattern_that_no_example_has_is_noted_once(tmp_path):
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        out = run("balance", "arct:dev", "-o", str(tmp_path / "balanced.jsonl"), "--patterns", "absent=zzzz")
+    assert out.count("left out the pattern 'absent'") == 1
 
 
 def test_a_balanced_part_is_written_with_its_proof(tmp_path):

@@ -35,6 +35,9 @@ def command(
         balanced = hs.balance(examples, **select_options(options, BalanceOptions))
         hs.save(balanced, out, overwrite=options["force"])
         cues = select_options(options, CueOptions)
-        results = [hs.cues(rows, **cues) for rows in (examples, balanced)]
-    print_before_and_after(Console(highlight=False), *results)
+        before = hs.cues(examples, **cues)
+        # hs.cues has named the absent patterns once already
+        cues["patterns"] = {name: text for name, text in cues["patterns"].items() if name in before["cue"].values}
+        after = hs.cues(balanced, **cues)
+    print_before_and_after(Console(highlight=False), before, after)
     print_path(out)
