@@ -76,6 +76,7 @@ def _project_nested(
         -1, (device_counts.clamp(max=value) - 1).clamp(min=0)[:, None].expand(*wide.shape[:3], -1)
     )
     result = [weights.new_empty(weights.shape, dtype=torch.float32) for weights in attention]
+    # rows that see no more keys than value dimensions lose nothing if those are independent: A_eff = A
     tall = (counts > value).any(0).nonzero()[:, 0].tolist()
     first = tall[0] if tall else counts.shape[1]
     for weights, effective in zip(attention, result, strict=True):
@@ -157,13 +158,14 @@ def _factor(prefix: Tensor, chunks: _Chunks) -> _Factors:
     base, tail = prefix[..., :value, :], prefix[..., value : value + number * CHUNK, :]
     tail = torch.nn.functional.pad(tail, (0, 0, 0, number * CHUNK - tail.shape[-2]))
     tail = tail.view(*tail.shape[:-2], number, CHUNK, value)
+    # the Gram matrix of nested keys is the sum of those of the chunks
     grams = torch.cat([(base.mT @ base)[..., None, :, :], tail.mT @ tail], -3).cumsum(-3)
     lower, norm, _ = cholesky_inverse(grams[..., :-1, :, :])
     condition = bound_norm(grams[..., 1:, :, :]) * norm  # with all keys that rows of the chunk may see
     lower = torch.where(condition.isfinite()[..., None, None], lower, 0)
     added = tail @ lower.mT  # W
     small = added @ added.mT
-    small.diagonal(dim1=-2, dim2=-1).add_(1)
+    small.diagonal(dim1=-2, dim2=-1).add_(1)  # I + W·Wᵀ = C·Cᵀ
     factor, _ = torch.linalg.cholesky_ex(small)
     return _Factors(lower, torch.linalg.solve_triangular(factor, added, upper=False), condition)
 
@@ -178,8 +180,8 @@ def _solve(contexts: Tensor, factors: _Factors, chunks: _Chunks) -> Tensor:
     slotted = slotted.reshape(layer, batch, heads, number, -1, value)
     mask = torch.arange(CHUNK, device=contexts.device) < chunks.added.to(contexts.device)[..., None]
     mask = mask[None, :, None].repeat(1, 1, 1, 1, group, 1)  # layer batch head chunk group·slot added
-    white = slotted @ factors.lower.mT
-    white = white - (white @ factors.terms.mT).mul_(mask) @ factors.terms
+    white = slotted @ factors.lower.mT  # L⁻¹·z
+    white = white - (white @ factors.terms.mT).mul_(mask) @ factors.terms  # (I − Σ nₜnₜᵀ)·L⁻¹·z, t among the row's keys
     solved = (white @ factors.lower).view(layer, batch, heads, number, group, slots, value)
     solved = solved.transpose(3, 4).reshape(layer, batch, heads, group, -1, value)
     back = chunks.slot.to(contexts.device).view(1, batch, 1, 1, rows, 1)

@@ -18,7 +18,7 @@ def cholesky_inverse(gram: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """
     halved = gram.is_cuda and gram.numel() // gram.shape[-1] ** 2 > MAX_WHOLE_INVERSES
     inverse, failed = _lower_inverse(gram, halved=halved)
-    norm = torch.linalg.vector_norm(inverse, dim=(-2, -1)) / (failed == 0)
+    norm = torch.linalg.vector_norm(inverse, dim=(-2, -1)) / (failed == 0)  # x / 0 is infinite
     return inverse, norm, bound_norm(gram) * norm
 
 
@@ -32,13 +32,14 @@ def bound_norm(gram: Tensor) -> Tensor:
 
 
 def _lower_inverse(gram: Tensor, *, halved: bool) -> tuple[Tensor, Tensor]:
-    """Return L⁻¹ and where the factorisation failed, as a whole or from the inverses of two halves."""
+    """Return L⁻¹ and where the factorization failed, as a whole or from the inverses of two halves."""
     value = gram.shape[-1]
     if not halved or value <= 32:
         factor, failed = torch.linalg.cholesky_ex(gram)
         eye = torch.eye(value, dtype=gram.dtype, device=gram.device).expand_as(gram)
         return torch.linalg.solve_triangular(factor, eye, upper=False), failed
     half = value // 2
+    # L = [[A, 0], [B, C]] has the inverse [[A⁻¹, 0], [−C⁻¹·B·A⁻¹, C⁻¹]], and C·Cᵀ is the Schur complement
     first, first_failed = _lower_inverse(gram[..., :half, :half], halved=True)
     below = gram[..., half:, :half] @ first.mT  # lower left block of L
     second, second_failed = _lower_inverse(gram[..., half:, half:] - below @ below.mT, halved=True)

@@ -67,6 +67,7 @@ def compute_layers(trace: Trace, keys: Keys) -> Iterator[EffectiveLayer]:
     """
     assert trace.values is not None, "hs.view checks what the trace holds"
     contexts = trace.context if trace.context is not None else [None] * len(trace.layers)
+    # traces repeat values that heads share: one head of each group is enough
     values = [layer_values[:, :: trace.group] for layer_values in trace.values]
     layer_fields = zip(trace.layers, trace.attention, values, trace.visible, contexts, strict=True)
     for layers in _stack_layers([_Layer(*fields) for fields in layer_fields]):

@@ -133,6 +133,7 @@ def _tall_bases(values: Tensor, keys: Tensor, counts: Tensor) -> list[Basis]:
     if bases is not None:
         return bases
     values = at_least_float32(values)
+    # inverses of matrices without a factor are NaN: those bases are replaced below
     right = orthonormalize(values.double() @ inverse.mT.nan_to_num()).to(values.dtype)
     rank = torch.full(keys.shape[:1], values.shape[-1], device=values.device)
     lost = ~proves_rank(condition, rank_tolerance(counts, values.shape[-1]).to(values.device))
@@ -242,6 +243,7 @@ def _merged_basis(values: Tensor, keys: Tensor) -> Basis:
 
 def _first_equal_row(values: Tensor, keys: Tensor) -> Int[Tensor, "problem key"]:
     """Return for each visible key the first visible key with the same values; for any other key, itself."""
+    # one number per row: equal rows have equal codes, so sorting brings them together; `same` rejects chance hits
     weights = torch.linspace(1, 2, values.shape[-1], dtype=torch.float64, device=values.device)
     codes = torch.where(keys, (values.double() * weights).sum(-1), torch.nan).sort(dim=-1, stable=True)
     positions = torch.arange(keys.shape[-1], device=keys.device)

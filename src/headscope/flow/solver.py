@@ -65,7 +65,7 @@ def flow_map(
     rows = np.arange(layers.shape[1]) if sources is None else _check_sources(sources, layers.shape[1])
     wanted = np.zeros(layers.shape[1:], dtype=bool)
     wanted[rows] = True
-    if len(layers) < 3:
+    if len(layers) < 3:  # a matrix of edges, or a sum of minima: the bounds are the flows
         flows = _Below.from_layers(layers[:-1]).solve(layers[-1])[0]
         return np.asarray(flows[rows])
     flows = np.zeros(layers.shape[1:])
@@ -87,7 +87,7 @@ def prove_by_halves(
     """
     size, middle = layers.shape[1], len(layers) // 2
     into_sink = np.minimum(layers[0].sum(0), 1)
-    collector = np.zeros((1, size, size))
+    collector = np.zeros((1, size, size))  # an extra layer: one sink takes at most 1/n from each middle node
     collector[0, :, 0] = 1 / size
     above = np.concatenate([collector, layers[middle:]])
     starts = np.zeros((size, size), dtype=bool)
@@ -209,6 +209,7 @@ def solve_pairs(
         order = np.argsort(-layers, axis=2, kind="stable")
         into_order = np.argsort(-layers[0].T, axis=1, kind="stable")
         counts = np.count_nonzero(layers > SMALLEST_CAPACITY, axis=2)
+        # which nodes reach a sink: the same search, with the network turned over
         upside_down = np.ascontiguousarray(layers[::-1].transpose(0, 2, 1))
         to_sink = np.ascontiguousarray(find_reachable_nodes(upside_down)[::-1])
         fill_flows(layers, order, counts, into_order, find_reachable_nodes(layers), to_sink, bounds, wanted, flows)

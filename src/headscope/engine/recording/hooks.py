@@ -153,6 +153,7 @@ class _HookedModule:
             return None
         layer = self._output_layer()
         assert isinstance(layer, nn.Linear), "hooks.editable is for modules with a linear output projection"
+        # the projection of the old context is in the output already, with the bias: add that of the difference
         difference = (changed - context).transpose(1, 2).flatten(2)
         return (returned[0] + linear(difference, layer.weight), *returned[1:])
 

@@ -153,7 +153,7 @@ def is_intercepted(network: Any) -> bool:
 
 def own_implementation(config: Any) -> str | None:
     """Return the name of the implementation that a config has, also where it says "eager" because of a capture."""
-    name: str | None = config._attn_implementation_internal
+    name: str | None = config._attn_implementation_internal  # behind the property that we replace
     return name and str(name)
 
 
@@ -172,14 +172,15 @@ def _replace_implementation(user: Any, modules: Collection[Any], *, evaluate: bo
             stack.enter_context(_replace(AttentionInterface, "get_interface", _wrap_lookup))
             for owner in {_find_owner(type(config)) for config in configs}:
                 stack.enter_context(_replace(owner, "_attn_implementation", _wrap_property))
-            for config in configs:
+            for config in configs:  # a copy that the model makes of its config keeps the mark of the original
                 stack.enter_context(_replace(config, "_attn_implementation_internal", partial(_mark, config)))
             replaced = {owner for owner, _ in list(_replaced)}
             for module in modules:
                 if not (module.training or module._compiled_call_impl or id(module) in replaced):
-                    continue
+                    continue  # nothing to change, as in nearly all of a model's thousands of modules
                 if evaluate and (module.training or (id(module), "training") in _replaced):
                     stack.enter_context(_replace(module, "training", lambda _: False))
+                # what module.compile() set, which torch calls in place of the forward
                 if module._compiled_call_impl or (id(module), "_compiled_call_impl") in _replaced:
                     stack.enter_context(_replace(module, "_compiled_call_impl", lambda _: None))
         yield
@@ -353,6 +354,7 @@ def _attend(
     if weights is None:
         raise CaptureError(f"The eager attention function of {type(module).__name__} returned no weights to capture.")
     name = recorder.names[module] if recorder is not None else ""
+    # eager functions return the context as `batch query head value`
     call = AttentionCall(name, weights, value, output.transpose(1, 2), attention_mask)
     if (kept_heads := find_kept_heads(module)) is not None:
         call = restore_heads(call, kept_heads, keeps_graph=recorder is not None and recorder.keeps_graph)
@@ -401,6 +403,7 @@ def _class_calls_interface(module_class: Any) -> bool:
 def _names_of_lookups(module_class: Any) -> Iterator[tuple[str, ...]]:
     """Yield the names that a class's forward, and those it inherits, use, if they look up attention functions."""
     forwards = (inspect.unwrap(base.__dict__["forward"]) for base in module_class.__mro__ if "forward" in vars(base))
+    # compiled code lists the global names that it reads, and needs no source file
     codes = (getattr(forward, "__code__", None) for forward in forwards)
     names = (code.co_names for code in codes if code is not None)
     return (forward_names for forward_names in names if "ALL_ATTENTION_FUNCTIONS" in forward_names)

@@ -68,6 +68,7 @@ def make_trace(model: Model, inputs: Inputs, request: Request, recorder: Recorde
         pruned=frozenset(
             (label, head) for label, call in zip(layers, calls, strict=True) for head in call.missing if head in heads
         ),
+        # heads share values in groups of consecutive heads, which a selection of heads would break up
         group=calls[0].group if heads == tuple(range(head_count)) and len({call.group for call in calls}) == 1 else 1,
     )
 

@@ -55,9 +55,8 @@ def find_projection(model: Model, module: str) -> Any:
             "family is one file; families/bert.py is the shortest example. Or capture with "
             "keep=('attention', 'values')."
         )
-    path = [
-        segment for segment in module.split(".") if segment != "_orig_mod"
-    ]  # torch.compile's wrapper has the same parts
+    # torch.compile's wrapper, `_orig_mod`, has the same submodules
+    path = [segment for segment in module.split(".") if segment != "_orig_mod"]
     for step in model.family.projection.split("/"):
         path = path[:-1] if step == ".." else [*path, step]
     return _follow(model.network, path)
@@ -79,7 +78,7 @@ def _input_by_output(layer: Any, weight: Tensor) -> Float[Tensor, "input output"
         width = weight.shape[0] if _is_conv1d(getattr(layer, "base_layer", layer)) else weight.shape[1]
         unit = torch.eye(width, dtype=weight.dtype, device=device)
         with torch.no_grad():
-            matrix: Tensor = frozen(unit) - frozen(torch.zeros_like(unit))
+            matrix: Tensor = frozen(unit) - frozen(torch.zeros_like(unit))  # without the bias
         return matrix
     return weight if _is_conv1d(layer) else weight.mT
 

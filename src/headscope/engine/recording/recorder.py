@@ -30,7 +30,10 @@ class AttentionCall:
         """Return which keys each query may see, from the mask that the module was given; None means all."""
         if self.mask is None:
             return None
-        mask = self.mask[..., : self.attention.shape[-1]]
+        mask = self.mask[
+            ..., : self.attention.shape[-1]
+        ]
+        # a mask of numbers is added to the scores: about 0 for visible keys, about the lowest number for hidden ones
         visible = mask if mask.dtype == torch.bool else mask > lowest_score(mask.dtype) / 2
         if visible.shape[1] > 1 and not torch.equal(visible, visible[:, :1].expand_as(visible)):
             raise CaptureError(f"In {self.name} heads differ in the keys they see, which a trace cannot hold.")
@@ -106,7 +109,7 @@ class Recorder:
             )
         self.running = call.name if self.marks_forwards else ""
         attention, context = _detach(call.attention), _detach(call.context)
-        if call.missing:
+        if call.missing:  # zeros would count as attention in every mean, NaN is left out
             attention, context = (
                 tensor.index_fill(1, torch.tensor(call.missing, device=tensor.device), torch.nan)
                 for tensor in (attention, context)

@@ -20,7 +20,7 @@ CROSS = re.compile(r"cross|x_attn|encoder_att|enc(oder)?_?dec", re.IGNORECASE)
 """What the names of cross-attention modules contain, inside their layer."""
 
 ModulePath = tuple[str, ...]
-"""A module's name without numbers, in parts: the same for all layers of a site."""
+"""A module's name without numbers, split at its dots: the same for all layers of a site."""
 
 Sides = tuple[str | None, str | None]
 """Whose tokens are queries and keys: "source", "target" (what a decoder reads), or None for neither."""
@@ -73,7 +73,7 @@ def _search(model: Model) -> Sites:
     cross = [path for path, name in modules.items() if CROSS.search(_split_layer(name)[1])]
     own = [path for path in modules if path not in cross]
     table = _label_own(own, is_encoder_decoder=config.is_encoder_decoder) | _label_cross(cross)
-    for segment, site in reversed(model.family.sites):
+    for segment, site in reversed(model.family.sites):  # the first that fits is written last, and stays
         table |= {path: site for path in table if segment in path}
     main, reads_source = "encoder" if config.is_encoder_decoder else "self", True
     readers = [path for path in own if table[path] != "decoder"]
@@ -90,9 +90,8 @@ def _search(model: Model) -> Sites:
 
 
 def _remove_numbers(name: str) -> ModulePath:
-    return tuple(
-        segment for segment in name.split(".") if not segment.isdigit() and segment != "_orig_mod"
-    )  # of torch.compile
+    segments = name.split(".")
+    return tuple(segment for segment in segments if not segment.isdigit() and segment != "_orig_mod")  # torch.compile
 
 
 def _split_layer(name: str) -> tuple[str, str]:
@@ -138,7 +137,7 @@ def _unique_prefix(path: ModulePath, everyone: Iterable[ModulePath]) -> str:
 
 
 def _count_shared(left: ModulePath, right: ModulePath) -> int:
-    """Return the number of parts that two names begin with."""
+    """Return the number of segments that two names begin with."""
     return len(list(takewhile(lambda pair: pair[0] == pair[1], zip(left, right, strict=False))))
 
 
