@@ -59,7 +59,7 @@ def find_occurrences(
 
 
 def check_ngrams(ngrams: Sequence[int] | int, patterns: Mapping[str, str]) -> tuple[int, ...]:
-    """Return the numbers of words; raise InputError for those that no cue has, and for nothing to look for."""
+    """Return the lengths of n-grams; raise InputError for one out of range, and for nothing to look for."""
     ngrams = (ngrams,) if isinstance(ngrams, int) else tuple(ngrams)
     if not ngrams and not patterns:
         raise InputError("There is nothing to look for: ngrams is empty and there are no patterns. Give at least one.")

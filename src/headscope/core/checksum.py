@@ -32,7 +32,7 @@ class DamagedFile(ValueError):  # noqa: N818  (the name says what is wrong)
 
 
 def seal(content: bytes) -> bytes:
-    """Fill in the checksum of content that holds the placeholder; of several ones, of the last."""
+    """Write the checksum of content over its last placeholder."""
     start = content.rfind(TAG) + len(TAG)
     return content[:start] + _digest([content]) + content[start + len(ZEROS) :]
 
@@ -48,7 +48,7 @@ def seal_zip(content: bytes) -> bytes:
 
 
 def verify(content: Any) -> bool:
-    """Return whether content has a checksum; raise DamagedFile if it is another one than that of the content.
+    """Return whether content has a checksum; raise DamagedFile if it does not match the content.
 
     >>> verify(seal_end(b"content")), verify(b"content")
     (True, False)
@@ -73,7 +73,7 @@ def fill(content: bytes, key: bytes, digits: bytes = ZEROS) -> bytes:
 
 
 def hash_contents(contents: Iterable[bytes]) -> bytes:
-    """Return the checksum of several contents that hold placeholders, with their lengths."""
+    """Return one checksum of several contents and their lengths; the contents hold placeholders."""
     return _digest(piece for content in contents for piece in (struct.pack("<Q", len(content)), content))
 
 
@@ -85,7 +85,7 @@ def _digest(pieces: Iterable[bytes]) -> bytes:
 
 
 def may_expand(uncompressed: int, stored: int) -> bool:
-    """Return whether a file may expand to this size in memory; a few bytes that fill all of it are an attack."""
+    """Return whether a file may expand to this size in memory; a few bytes that fill the memory are an attack."""
     return uncompressed <= max(UNCHECKED_SIZE, MAX_EXPANSION * stored)
 
 

@@ -93,7 +93,7 @@ class Edit(ABC):
 
 
 def check_layers(layers: object) -> None:
-    """Refuse what is neither None nor a tuple of layer numbers; for use in `__post_init__`."""
+    """Raise InputError unless layers are None or a tuple of layer numbers; for use in `__post_init__`."""
     if layers == ():
         raise InputError("layers=() asks for no layer at all. Leave it out to change every layer.")
     counted = isinstance(layers, tuple) and all(isinstance(layer, int) and layer >= 0 for layer in layers)
@@ -106,7 +106,7 @@ def check_layers(layers: object) -> None:
 
 @dataclass(frozen=True)
 class HeadEdit(Edit):
-    """What chosen heads write instead; the other heads write what they did.
+    """An edit of selected heads; all other heads write what they did.
 
     `heads` names them: `L3H7+L0H1`, `L3` for a layer, `all`, `all-L3H7` for all but one, `cross.L3H7` at one of several
     sites.
@@ -124,11 +124,11 @@ class HeadEdit(Edit):
 
     @property
     def layers(self) -> tuple[int, ...] | None:
-        """The layers of the chosen heads; None if they may be anywhere."""
+        """The layers of the selected heads; None if they may be anywhere."""
         return self.selection.layers
 
     def check_sites(self, sites: Sequence[str]) -> None:
-        """Raise InputError for a site that the model does not have, or where it is not clear which is meant."""
+        """Raise InputError for a site that the model does not have, or for an ambiguous one."""
         self.selection.find_sites(sites)
 
     def check_heads(self, heads: Mapping[str, Sequence[int]]) -> None:
@@ -136,7 +136,7 @@ class HeadEdit(Edit):
         self.selection.check(heads)
 
     def __call__(self, heads: LayerHeads) -> Float[Tensor, "batch head query value"] | None:
-        """Return what all heads of the layer write; None where none of them is chosen."""
+        """Return what all heads of the layer write; None where none of them is selected."""
         count = heads.context.shape[1]
         selected = self.selection.select(heads.site, heads.layer, count)
         if not selected:
@@ -148,7 +148,7 @@ class HeadEdit(Edit):
 
     @abstractmethod
     def write(self, heads: LayerHeads, selected: list[int]) -> Float[Tensor, "batch selected query value"]:
-        """Return what the chosen heads of a layer write."""
+        """Return what the selected heads of a layer write."""
 
 
 @dataclass(frozen=True, eq=False)

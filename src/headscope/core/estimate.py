@@ -72,7 +72,7 @@ class Estimate:
         return f"{text} [{format(float(self.low), spec)}, {format(float(self.high), spec)}]"
 
     def columns(self, title: str) -> dict[str, Any]:
-        """Return the columns of a table, `title`, `title_low` and `title_high`; their axes must be one."""
+        """Return the columns of a table, `title`, `title_low` and `title_high`, of an estimate with one axis."""
         ends = zip(ENDS, (self.value, self.low, self.high), strict=True)
         return {f"{title}{end}": variable.values for end, variable in ends if variable is not None}
 

@@ -33,13 +33,13 @@ class Label:
         return "all" if self.layer is None else f"L{self.layer}" + ("" if self.head is None else f"H{self.head}")
 
     def covers(self, other: "Label") -> bool:
-        """Whether the heads of `other` are among those of this one, and not all of them."""
+        """Whether the heads of `other` are a proper subset of these."""
         if self.layer is None:
             return other.layer is not None
         return self.layer == other.layer and self.head is None and other.head is not None
 
     def select(self, layer: int, heads: int) -> set[int]:
-        """Return those of the heads 0 to `heads` - 1 of a layer that it names; raise InputError for a missing head."""
+        """Return which of a layer's `heads` heads it names; raise InputError for a missing head."""
         if self.layer not in (None, layer):
             return set()
         return set(select_labels(range(heads), self.head, "head"))
@@ -47,7 +47,7 @@ class Label:
 
 @dataclass(frozen=True)
 class HeadTerm:
-    """One part of a selection: a head, a layer or all heads, of one site or any, without some."""
+    """One term of a selection: a head, a layer or all heads, at one site or any, minus exceptions."""
 
     text: str
     site: str | None
@@ -76,7 +76,7 @@ class HeadTerm:
 
 @dataclass(frozen=True)
 class HeadSelection:
-    """Heads of a model by name; each part names heads that no other part names.
+    """Heads of a model by name; no two terms name the same head.
 
     >>> HeadSelection.parse("L3-L3H1+L0H2").select("self", 3, heads=4)
     [0, 2, 3]
@@ -86,7 +86,7 @@ class HeadSelection:
 
     @classmethod
     def parse(cls, heads: str | Sequence[str]) -> "HeadSelection":
-        """Read a selection as one string, or as several whose heads are joined."""
+        """Parse a selection from one string, or from several that are joined."""
         return _read("+".join([heads] if isinstance(heads, str) else heads))
 
     @property
@@ -96,7 +96,7 @@ class HeadSelection:
         return None if None in layers else tuple(sorted(layer for layer in layers if layer is not None))
 
     def select(self, site: str, layer: int, heads: int) -> list[int]:
-        """Return those of the heads of a layer that are selected, in order; raise InputError for a missing head."""
+        """Return the selected heads of a layer, in order; raise InputError for a missing head."""
         selected: dict[int, HeadTerm] = {}
         for term in self.terms:
             for head in sorted(term.select(site, layer, heads)):
@@ -108,7 +108,7 @@ class HeadSelection:
         return sorted(selected)
 
     def find_sites(self, sites: Sequence[str]) -> list[str]:
-        """Return those of a model's sites that have selected heads; raise InputError where it is not clear which."""
+        """Return the sites that have selected heads; raise InputError for an unknown or ambiguous site."""
         for term in self.terms:
             if term.site is not None and term.site not in sites:
                 raise InputError(
@@ -139,7 +139,7 @@ def _read(heads: str) -> HeadSelection:
 
 
 def check_heads_argument(heads: Any) -> tuple[str, ...]:
-    """Return heads, given as a string or several, as a tuple of the parts of a selection; for `__post_init__`."""
+    """Return heads, given as one string or several, as a tuple of terms such as `L3H7`; for `__post_init__`."""
     if not isinstance(heads, str) and not (
         isinstance(heads, Sequence) and all(isinstance(head, str) for head in heads)
     ):

@@ -91,7 +91,7 @@ def check_choices(entry: Any) -> None:
 
 
 def _find_hints(entry_class: type) -> dict[str, Any]:
-    """Return the types of a class's fields, found once for each class: that takes longer than to build the entry."""
+    """Return the types of a class's fields, cached: finding them takes longer than building the entry."""
     if entry_class not in _HINTS:
         _HINTS[entry_class] = get_type_hints(entry_class)
     return _HINTS[entry_class]
@@ -115,7 +115,7 @@ def class_name(name: str) -> str:
 
 
 def entry_name(entry_class: type) -> str:
-    """Return the name of an entry of this class: that of the class, in small letters.
+    """Return the class's name in snake case, which is the name of its entry.
 
     >>> from headscope.core.errors import HeadscopeError, UnknownName
     >>> entry_name(UnknownName), entry_name(HeadscopeError)

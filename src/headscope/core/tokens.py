@@ -76,7 +76,7 @@ class Tokens(LazyFields):
 
 
 def token_labels(tokens: Sequence[str]) -> np.ndarray[Any, np.dtype[Any]]:
-    """Return tokens as coordinates of a Dataset; a lone surrogate, which no file can hold, becomes U+FFFD."""
+    """Return tokens as coordinates of a Dataset; lone surrogates, which no file can hold, become U+FFFD."""
     labels = [token.encode("utf-16", "surrogatepass").decode("utf-16", "replace") for token in tokens]
     return np.array(labels, dtype=object)
 

@@ -69,7 +69,7 @@ def project_rows(
 def _project_nested(
     attention: Sequence[Attention], wide: Tensor, prefix: Tensor, visible: Tensor, structure: Visibility
 ) -> tuple[list[Attention], Bool[Tensor, "layer batch value_head query"]]:
-    """Compute all rows by the path of full rank, and return for which that is proved."""
+    """Compute all rows on the full-rank path, and return for which of them full rank is proved."""
     value, counts = wide.shape[-1], structure.counts
     device_counts = counts.to(wide.device)
     proved = _prove_short(prefix[..., :value, :]).gather(
@@ -97,7 +97,7 @@ def _project_nested(
 
 
 def _prove_short(rows: Float[Tensor, "*shape key value"]) -> Bool[Tensor, "*shape key"]:
-    """Return for each m whether the first m rows are proved independent, so that their attention is effective.
+    """Return for each m whether the first m rows are proved independent, so that A_eff = A for them.
 
     Leading blocks of a Cholesky factor, and of its inverse, are those of the leading blocks of the matrix.
     """
@@ -239,7 +239,7 @@ class _Rows:
 def _project_lost(
     attention: Sequence[Attention], values: Tensor, visible: Tensor, lost: Tensor, result: list[Attention], rank: Tensor
 ) -> None:
-    """Project each row that is lost as a problem of its own, in place; any mask will do."""
+    """Project each row without a proof as a problem of its own, in place, whatever the mask."""
     heads, width, value = values.shape[2:]
     shape = (len(attention[0]), heads, -1, *attention[0].shape[2:])
     weights, effective = ([layer.view(shape) for layer in layers] for layers in (attention, result))

@@ -28,7 +28,7 @@ class EffectiveLayer:
 def describe(
     count: Tensor, rank: Tensor, residual: Callable[[], Tensor], share: Callable[[], Tensor]
 ) -> Mapping[str, Tensor]:
-    """Return the diagnostics under the names that users see; those that cost something are computed when asked for."""
+    """Return the diagnostics under the names that users see; costly ones are computed on first access."""
     return LazyTensors(
         {"n": lambda: count, "rank": lambda: rank, "share": share, "null": lambda: count - rank, "residual": residual}
     )
@@ -63,7 +63,7 @@ def frobenius_norm(matrix: Tensor) -> Tensor:
 
 
 def divide(numerator: Tensor, denominator: Tensor) -> Tensor:
-    """Return part / whole, and part where whole is 0."""
+    """Return numerator / denominator, and the numerator where the denominator is 0."""
     return torch.where(denominator > 0, numerator / denominator, numerator)
 
 

@@ -78,7 +78,7 @@ def _with_sum(basis: Tensor, tolerance: float) -> Tensor:
 
 
 def _prove(extremes: Extremes, row: Tensor, equations: Tensor) -> None:
-    """Hold every witness to the constraints and every bound to its proof; say so if one fails."""
+    """Check every witness against the constraints and every bound against its proof; raise an error if one fails."""
     rows, proofs = (torch.from_numpy(table) for table in (extremes.rows, extremes.proofs))  # side key other
     signs = torch.tensor([[1.0], [-1.0]], dtype=row.dtype)
     outside = ((rows - row) @ equations).abs().amax(-1)

@@ -145,7 +145,7 @@ def _compute_shared(layers: Sequence[_Layer], structure: Visibility, *, padded: 
 
 
 def _project_together(layers: Sequence[_Layer], bases: Sequence[Basis]) -> list[Tensor] | list[None]:
-    """Return A·Q of each layer from one product of all; None where a GPU is busy with each, and on a CPU."""
+    """Return A·Q of each layer from one stacked product; None on a CPU, and where one layer keeps a GPU busy."""
     rights, first = [basis.right for basis in bases if basis.right is not None], layers[0].attention
     size = 4 * len(layers) * first.numel()
     if len(layers) == 1 or not first.is_cuda or size > TOGETHER_BYTES or len(rights) < len(layers):

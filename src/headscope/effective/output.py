@@ -46,7 +46,7 @@ def compute_output(heads: LayerHeads, keys: Keys) -> Context:
 
 
 def _shared_keys(structure: Visibility, keys: Keys) -> tuple[Bool[Tensor, "batch key"] | None, int]:
-    """Return the keys that every query sees, None for all of them, and the least number of them in an example."""
+    """Return the keys that every query sees (None for all), and the smallest number of them in an example."""
     assert structure.shared is not None
     if keys == "padded" or structure.sees_all:
         return None, structure.shared.shape[-1]

@@ -229,14 +229,14 @@ def record_gradient(model: Model, inputs: Inputs, request: Request) -> Recorder:
 
 
 def _add_choice_axis(model: Model, tensors: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return inputs with an axis of one choice for a model with a head for multiple choice, which expects one."""
+    """Return inputs with a choice axis of size 1 for a multiple-choice model, which expects that axis."""
     if not type(model.network).__name__.endswith("ForMultipleChoice"):
         return tensors
     return {name: tensor[:, None] if isinstance(tensor, torch.Tensor) else tensor for name, tensor in tensors.items()}
 
 
 def _drop_attentions(output: Any) -> Any:
-    """Return a model's output without attention: the trace holds it, and would keep layers that were not asked for."""
+    """Return a model's output without attention: the trace holds what was asked for, and the rest can be freed."""
     if not isinstance(output, Mapping) or not ATTENTIONS & output.keys():
         return output
     output_class: Any = type(output)

@@ -138,7 +138,7 @@ def find_attention_modules(model: Model) -> dict[int, str]:
 
 
 def _number_layers(network: Any, find_site: Callable[[str], str], modules: Mapping[int, str]) -> dict[str, int]:
-    """Return the layer of each attention module, by name, at sites where every layer has a module of its own.
+    """Return the layer of each attention module by name, at sites with one module per layer.
 
     That is so where there are as many modules as a config says that there are layers. ALBERT has less.
     """
@@ -156,7 +156,7 @@ def _number_layers(network: Any, find_site: Callable[[str], str], modules: Mappi
 
 
 def _editable_hooks(model: Model) -> Hooks | None:
-    """Return the hooks of a kind that bypasses the interface, if its heads can be edited."""
+    """Return the hooks of a model type that bypasses the interface, if its heads can be edited."""
     hooks = model.family.hooks
     return hooks if hooks is not None and hooks.editable else None
 
@@ -235,7 +235,7 @@ class _Editor:
         return self.layer_numbers[name]
 
     def _check_mask(self, call: AttentionCall) -> None:
-        """Raise InputError for the mask of a layer that is called alone, if eager attention would read it otherwise."""
+        """Raise InputError if eager attention would read the mask of a layer that is called alone differently."""
         own = own_implementation(self.network.config) or "eager"
         causal = getattr(self.network.get_submodule(call.name), "is_causal", True) and call.attention.shape[2] > 1
         if own == "eager" or not (causal if call.mask is None else call.mask.dtype == torch.bool):
@@ -277,7 +277,7 @@ class _Editor:
             )
 
     def _find_whole_sites(self, name: str, module: Any) -> set[str]:
-        """Return the sites whose layers a call of the module runs, all of them; a numbered module is one layer."""
+        """Return the sites all of whose layers a call of the module runs; a numbered module is one layer."""
         sites = set(map(self.find_site, self.names.values()))
         if any(segment.isdigit() for segment in name.split(".")):
             return set()
@@ -322,7 +322,7 @@ class _Editor:
 
 
 def _apply(edit: Edit, heads: LayerHeads, seeing: Bool[Tensor, "batch 1 query 1"] | None) -> LayerHeads:
-    """Return the heads with the context that an edit gives them; rows that see nothing, of padding, keep theirs."""
+    """Return the heads with the edited context; rows of padding, which see nothing, keep theirs."""
     context = edit(heads)
     if context is None:
         return heads

@@ -16,7 +16,7 @@ from headscope.engine.recording.recorder import Recorder
 
 @contextmanager
 def allow_gradients(tensors: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Switch gradients on in this block, whatever the caller's mode; yield inputs that they can be computed with."""
+    """Enable gradients in this block, whatever the caller's mode; yield inputs without inference tensors."""
     with torch.inference_mode(False), torch.enable_grad():
         yield {
             name: tensor.clone() if isinstance(tensor, Tensor) and tensor.is_inference() else tensor

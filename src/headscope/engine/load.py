@@ -217,7 +217,7 @@ def _lacks(source: str, files: Iterable[str]) -> bool:
 
 
 def _read_pretrained(auto_class: Any, source: str, what: str = "model", **options: Any) -> Any:
-    """Return kind.from_pretrained(source); whatever it raises becomes a LoadError that says what to do."""
+    """Return auto_class.from_pretrained(source); turn any error into a LoadError that says what to do."""
     try:
         return auto_class.from_pretrained(source, **options)
     except Exception as error:

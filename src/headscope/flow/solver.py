@@ -152,7 +152,7 @@ class _Below:
 
 
 def _check_sources(sources: Sequence[int], size: int) -> Indices:
-    """Return the positions of sources as an array; raise InputError for one that there is not."""
+    """Return the positions of sources as an array; raise InputError for one outside of the sequence."""
     rows = np.asarray(sources)
     if rows.ndim != 1 or not len(rows) or rows.dtype.kind not in "iu" or rows.min() < 0 or rows.max() >= size:
         raise InputError(f"sources are positions from 0 to {size - 1}, at least one, but got {list(sources)}.")
@@ -160,7 +160,7 @@ def _check_sources(sources: Sequence[int], size: int) -> Indices:
 
 
 def _check_tops(tops: Sequence[Any], layers: Array) -> list[Array]:
-    """Return the edges of heads as float64; raise InputError where they are not those of these layers."""
+    """Return the edges of heads as float64; raise InputError if their shapes do not fit the layers."""
     checked = [_check(heads) for heads in tops]
     if len(checked) != len(layers) or any(heads.shape[1:] != layers.shape[1:] for heads in checked):
         raise InputError(
@@ -171,7 +171,7 @@ def _check_tops(tops: Sequence[Any], layers: Array) -> list[Array]:
 
 
 def _check(layers: Any) -> Array:
-    """Return the layers as float64; raise InputError for capacities that no flow has."""
+    """Return the layers as float64; raise InputError for capacities that are negative or not finite."""
     require_compiler("Attention flow")
     array = np.ascontiguousarray(layers, dtype=np.float64)
     if array.ndim != 3 or array.shape[1] != array.shape[2] or not array.size:

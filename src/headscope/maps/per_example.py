@@ -183,7 +183,7 @@ def make_state(
 
 
 def align_heads(nan: Bool[Tensor, "batch _ _"], heads: Sequence[int]) -> Bool[Tensor, "batch _ _"]:
-    """Return a table of maps for values of another number of layers or heads: a value of several is NaN if one is.
+    """Reduce a NaN table to the layers and heads of the values: a value of several maps is NaN if one of them is.
 
     >>> align_heads(torch.tensor([[[False, False], [False, True]]]), (2, 1)).tolist()
     [[[False], [True]]]

@@ -52,7 +52,7 @@ class Checkpoint:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "Checkpoint":
-        """Return the checkpoint that `to_bytes` wrote; anything else raises an error of any kind."""
+        """Return the checkpoint that `to_bytes` wrote; other content may raise any exception."""
         arrays = unpack_arrays(data)
         about = json.loads(str(arrays.pop("about")))
         examples = json.loads(arrays.pop("examples").tobytes()) if "examples" in arrays else {}
@@ -69,7 +69,7 @@ class Checkpoint:
 
     @property
     def sound(self) -> bool:
-        """Whether it holds 0 to all batches, and as many values of one field of the examples as of another."""
+        """Whether `done` is between 0 and `total`, and all fields of the examples have one length."""
         counts = {len(column) for column in self.examples.values()}
         types = {type(self.done), type(self.total), *map(type, self.examples.values())}
         return types <= {int, list} and 0 <= self.done <= self.total and len(counts) <= 1

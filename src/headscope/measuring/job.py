@@ -37,7 +37,7 @@ class MeasureJob:
         return observe_batches(self.observer, map(self.plan.batch, range(start, stop or len(self.plan.batches))))
 
     def tabulate(self) -> dict[str, list[Any]]:
-        """Return the fields of the examples, with the row of each in the whole data, where every value is kept."""
+        """Return the fields of the examples with their row numbers in the whole data; nothing unless rows=True."""
         if not self.observer.settings.rows:
             return {}
         shard, shards = self.facts["shard"]

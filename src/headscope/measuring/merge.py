@@ -107,7 +107,7 @@ def _check_names(results: Mapping[str, xr.Dataset]) -> None:
 
 
 def _join_examples(tables: Sequence[Mapping[str, Sequence[Any]]]) -> dict[str, list[Any]]:
-    """Return the examples of all shards in the order of the data; nothing if a shard of an older version has none."""
+    """Return the examples of all shards in the order of the data; nothing if a shard, of an older version, has none."""
     if not all(tables):
         return {}
     names = dict.fromkeys(name for table in tables for name in table)

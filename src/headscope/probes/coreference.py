@@ -173,7 +173,7 @@ def choose_heads(accuracy: Float[np.ndarray, "kind layer head"]) -> tuple[Any, A
 
 
 def list_questions(maps: Maps, left_out: int = 0) -> tuple[list[tuple[int, Anaphor]], int]:
-    """Return the anaphors of a batch with their examples, and add those to `left_out` of which words are missing."""
+    """Return the anaphors of a batch with their examples; add those with truncated words to `left_out`."""
     asked = []
     for row, (example, word_numbers) in enumerate(zip(maps.examples, maps.keys.word.tolist(), strict=True)):
         words = set(word_numbers)

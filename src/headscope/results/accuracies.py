@@ -77,7 +77,7 @@ def select_adjusted_p(data: xr.Dataset, name: str) -> xr.DataArray:
 
 
 def divide(numerator: Any, denominator: Any) -> Array:
-    """Return part / whole, and NaN where whole is 0."""
+    """Return numerator / denominator, and NaN where the denominator is 0."""
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.asarray(np.asarray(numerator, float) / np.asarray(denominator, float))
 

@@ -75,7 +75,7 @@ def read_behaviour(behaviour: xr.DataArray, distances: xr.DataArray) -> xr.DataA
 
 
 def _measured_shares(data: xr.Dataset) -> Mapping[str, xr.DataArray]:
-    """Return the mean weights on neighbours and special tokens, by the name of the behaviour."""
+    """Return the mean weights on neighbors and special tokens, by the name of the behaviour."""
     shares: dict[str, xr.DataArray] = {}
     if "offsets" in data:
         offsets = set(data["offset"].values.tolist())

@@ -43,7 +43,7 @@ def explain_failed_write(error: OSError, folder: Path) -> tuple[str, str]:
 
 
 def remove_folder(folder: Path) -> None:
-    """Delete a folder under another name: a run that is killed meanwhile leaves all of it or nothing under its own."""
+    """Rename a folder, then delete it: an interruption leaves it complete or gone under its own name."""
     hidden = temporary_path(folder)
     folder.replace(hidden)
     shutil.rmtree(hidden)

@@ -19,7 +19,7 @@ def fingerprint(texts: Iterable[str]) -> str:
 
 
 def hash_configs(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return facts as a result is stamped with them: of a model's config, which is long, only a hash."""
+    """Return facts for a stamp, with a hash in place of a model's long config."""
     configs = {name: fact for name, fact in facts.items() if isinstance(fact, Mapping)}
     hashes = {f"{name}_hash": fingerprint([json.dumps(fact, sort_keys=True)]) for name, fact in configs.items()}
     return {name: fact for name, fact in facts.items() if name not in configs} | hashes

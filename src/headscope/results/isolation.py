@@ -47,7 +47,7 @@ def check_in_child(path: Path, load: Callable[[Path], object]) -> None:
 
 
 def _ask(request: str) -> str:
-    """Return "read", "failed" or the text of an InputError as JSON; empty if there is no child that could try."""
+    """Return the child's answer as JSON: "read", "failed" or the text of an InputError; empty without a child."""
     global _child, _parent_pid
     try:
         if _child is None or _child.poll() is not None or _parent_pid != os.getpid():
@@ -130,7 +130,7 @@ def _answer(load: Callable[[Path], object], path: Path, answers: Any) -> None:
 
 
 def _limit(path: Path) -> None:
-    """Let this process die of endless work, rather than the computer of too much memory."""
+    """Limit the memory and time of this process, so that a damaged file cannot exhaust the computer."""
     if os.name == "nt":
         return
     import resource

@@ -145,7 +145,7 @@ def _remove_stale(lock: Path, path: Path, stale: Owner | None) -> None:
 
 
 def _read_owner(lock: Path) -> Owner | None:
-    """Return the owner of a lock; None where there is none, or a power loss left a file without content."""
+    """Return the owner of a lock; None without a lock, or if a power loss left the file empty."""
     try:
         owner = Owner(**json.loads(lock.read_text(encoding="utf-8"))) if lock.is_file() else None
     except (OSError, ValueError, TypeError, RecursionError):

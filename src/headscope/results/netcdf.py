@@ -67,7 +67,7 @@ def load_netcdf(path: Path) -> xr.Dataset:
 
 
 def read_values(data: xr.Dataset) -> xr.Dataset:
-    """Return a Dataset of which every value can be read; damaged text of an index raises only when it is used."""
+    """Read every value of a Dataset now: damaged text in an index would raise only when it is used."""
     for variable in data.variables.values():
         _ = variable.values
     return data

@@ -66,7 +66,7 @@ def _holds_return(frame: pd.DataFrame) -> bool:
 
 
 def guard_cell(value: Any) -> Any:
-    """Return a text that a spreadsheet would take for a formula with an apostrophe before it; all else as it is.
+    """Return a text with an apostrophe in front if a spreadsheet would take it for a formula; otherwise unchanged.
 
     A spreadsheet runs cells that begin with =, +, -, @, a tab or a carriage return. Numbers are no formulas. Texts with
     apostrophes before such a character get one more, so that removing one gives the original.

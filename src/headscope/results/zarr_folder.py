@@ -61,7 +61,7 @@ def _write_in_memory(data: xr.Dataset, encoding: Mapping[Any, Any] | None = None
 
 
 def read_zarr(path: Path) -> xr.Dataset:
-    """Read a whole Dataset from a folder; verify its checksum, or of an older one that it can be read."""
+    """Read a whole Dataset from a folder; verify its checksum, or for an older folder that it can be read."""
     _require_zarr()
     if not path.is_dir() or not is_zarr(path):
         existing = "a file" if path.is_file() else "a folder without Zarr data" if path.exists() else "nothing"
@@ -90,7 +90,7 @@ def load_zarr(path: Path) -> xr.Dataset:
 
 
 def _verify_folder(path: Path) -> bool:
-    """Return whether a folder has a checksum; raise DamagedFile if it is another one than that of its files."""
+    """Return whether a folder has a checksum; raise DamagedFile if it does not match the files."""
     files = {file.relative_to(path).as_posix(): file.read_bytes() for file in _list_files(path)}
     marked = {name: files[name] for name in MARKED_FILES if KEY in files.get(name, b"")}
     if not marked:

@@ -15,7 +15,7 @@ Losses = tuple[Tensor, Tensor]
 
 
 def compute_losses(task: Task, output: Any, batch: Mapping[str, Tensor]) -> Losses:
-    """Return the summed loss of each example, and the number of its terms, as the head of a task has it in training.
+    """Return the summed training loss of each example, and its number of terms.
 
     The loss of an example is their quotient; that of a batch is the quotient of their sums.
     """

@@ -41,7 +41,7 @@ def _benjamini_hochberg(ascending: Array) -> Array:
 
 
 def simultaneous_factor(tests: int, n: int | None = None, confidence: float = CONFIDENCE) -> float:
-    """Return by how much intervals must widen so that all of a number of them hold together (Bonferroni).
+    """Return the factor by which intervals widen so that all of them hold together (Bonferroni).
 
     Of means of `n` values, by quantiles of Student's t; without `n`, of the normal distribution.
 

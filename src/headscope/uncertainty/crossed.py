@@ -1,4 +1,4 @@
-"""Bootstrap of numbers that vary with two things at once: the seed of training and the example."""
+"""Bootstrap of results that vary with two crossed factors: the training seed and the example."""
 
 from collections.abc import Hashable, Mapping
 from typing import TypeVar
@@ -38,5 +38,5 @@ def bootstrap_crossed(
 
 
 def _draw_weights(random: np.random.Generator, count: int, draws: int) -> Float[np.ndarray, "draws count"]:
-    """Return how often each of `count` things is in each draw of as many."""
+    """Return how often each of `count` items occurs in each draw of `count` items with replacement."""
     return np.asarray(random.multinomial(count, np.full(count, 1 / count), size=draws), dtype=float)

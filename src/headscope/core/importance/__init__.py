@@ -48,7 +48,7 @@ class Scorer(Protocol):
         """Return the id of a special token: "mask", "unk" or "pad"; an error advises on the parameter that names it."""
 
     def score(self, rows: Sequence[int], ids: Int[Tensor, "row token"]) -> Float[Tensor, " row"]:
-        """Return the scores of examples with other tokens, in as many forward passes as memory asks for."""
+        """Return the scores of examples with other tokens, in several forward passes where memory is short."""
 
     def score_embeddings(self, row: int, embeddings: Float[Tensor, "copy token hidden"]) -> Float[Tensor, " copy"]:
         """Return the scores of copies of one example with other embeddings, as part of a graph."""

@@ -98,7 +98,7 @@ def _select(labels: tuple[int, ...], wanted: Selector, what: str) -> tuple[int, 
 
 
 def _slice_labels(labels: tuple[int, ...], wanted: slice, what: str, *, inclusive: bool) -> list[int]:
-    """Return the labels between two labels, in the order in which they are; a negative end counts from the last one."""
+    """Return the labels between two labels, in their order; negative ends count from the last one."""
     ascending = list(labels) == sorted(labels)
 
     def position(end: int, *, after: bool) -> int:
@@ -157,7 +157,7 @@ def _take_tokens(tokens: Tokens, rows: list[int] | None) -> Tokens:
 def _postpone(
     maps: Maps, name: str, rows: list[int] | None, layers: list[int], heads: list[int] | None
 ) -> Callable[[], Tensor]:
-    """Return a function that computes a diagnostic and takes the selected part of it."""
+    """Return a function that computes a diagnostic and selects from it."""
 
     def take() -> Tensor:
         table = _take(maps.diagnostics[name], rows)[:, layers]

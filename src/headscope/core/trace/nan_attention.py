@@ -36,7 +36,7 @@ class HeadLabels:
 
     @classmethod
     def join(cls, tables: Sequence["HeadLabels"]) -> "HeadLabels":
-        """Return the labels of the tables of single layers, concatenated."""
+        """Concatenate the labels of single layers."""
         layers, pruned = (
             [layer for table in tables for layer in table.layers],
             frozenset().union(*(p.pruned for p in tables)),
@@ -44,7 +44,7 @@ class HeadLabels:
         return cls(tables[0].ids, layers, tables[0].heads, pruned)
 
     def find_unexpected(self, nan: HeadMask) -> HeadMask:
-        """Return where attention is NaN for another reason than that the head was pruned."""
+        """Return where attention is NaN although the head was not pruned."""
         if not self.pruned or nan.shape[1:] != (len(self.layers), len(self.heads)):
             return nan
         pruned = [[(layer, head) in self.pruned for head in self.heads] for layer in self.layers]
@@ -52,7 +52,7 @@ class HeadLabels:
 
 
 def largest_values(trace: Trace) -> dict[str, Float[Tensor, "batch layer head"]]:
-    """Return for the attention and, where held, the values of each head one number, not finite if one of them is not.
+    """Return one number per head for its attention, and one for its values where held; not finite if any entry is not.
 
     A softmax with NaN in it is NaN everywhere, so that one column of A is enough. On a GPU this launches two kernels
     for each table.

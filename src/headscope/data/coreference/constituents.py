@@ -33,7 +33,7 @@ class Constituent:
 
 
 def parse_brackets(bits: Sequence[str], tags: Sequence[str]) -> Constituent:
-    """Return the tree of a sentence, of which each word has a part, such as `(NP*`, `*` or `*)`.
+    """Return the tree of a sentence from one column of brackets per word, such as `(NP*`, `*` or `*)`.
 
     >>> tree = parse_brackets(["(TOP(S(NP*", "*)", "(VP*)))"], ["DT", "NN", "VBD"])
     >>> [(child.label, child.first, child.last) for child in tree.children[0].children[0].children]

@@ -74,7 +74,7 @@ def _document_or_id(example: Example) -> str:
 
 
 def _split(sentences: Iterable[Example], words: int) -> Iterator[list[Example]]:
-    """Yield consecutive sentences that have no more than so many words together."""
+    """Yield runs of consecutive sentences with at most this number of words together."""
     run: list[Example] = []
     for sentence in sentences:
         if run and sum(len(member.words or ()) for member in [*run, sentence]) > words:

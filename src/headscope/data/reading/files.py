@@ -59,7 +59,7 @@ def read_lines(
 
 
 def find_encoding(encoding: str) -> str:
-    """Return the name that Python has for an encoding of texts; raise InputError for an unknown one."""
+    """Return Python's name of a text encoding; raise InputError for an unknown one."""
     try:
         codec = codecs.lookup(encoding)
         "a".encode(codec.name)  # raises LookupError for what encodes no text, such as base64

@@ -102,7 +102,7 @@ def find_table(source: str, encoding: str | None = None) -> RecordTable:
 
 
 def _set_encoding(reader: Any, encoding: str | None) -> Reader:
-    """Return a reader of files in this encoding; raise InputError for one that knows its own."""
+    """Return the reader with this encoding; raise InputError for a format with a fixed encoding."""
     if encoding is not None and "encoding" not in {field.name for field in fields(reader)}:
         name = type(reader).__name__.lower()
         raise InputError(f"encoding={encoding!r} was given, but the format '{name}' has its own. Leave it out.")
@@ -111,7 +111,7 @@ def _set_encoding(reader: Any, encoding: str | None) -> Reader:
 
 
 def _wrap_pair(source: Any) -> Any:
-    """Return a pair of texts as the only item of a list; raise InputError for a tuple of another number of texts."""
+    """Return a pair of texts as a list of one pair; raise InputError for a tuple that is no pair."""
     if not isinstance(source, tuple) or not source or not all(isinstance(item, str) for item in source):
         return source
     if len(source) != 2:

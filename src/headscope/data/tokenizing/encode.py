@@ -67,7 +67,7 @@ def tokenize(
     *,
     max_length: int | None = None,
 ) -> list[EncodedExample]:
-    """Return what the tokenizer gives; texts of one kind are tokenized together, which is many times as fast."""
+    """Tokenize texts; those of one form are tokenized together, which is many times as fast."""
     forms = {(isinstance(text, list), pair is None) for text, pair in zip(texts, pairs, strict=True)}
     if len(forms) > 1:
         return [

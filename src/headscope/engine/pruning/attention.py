@@ -42,7 +42,7 @@ class SharedBias(PrunedAttention):
         return self.kept_heads.select(shared)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """Compute attention with the own heads' part of the bias; return the bias of all heads."""
+        """Compute attention with the bias of the heads that are left; return the bias of all heads."""
         assert self.head_weights.bias is not None
         arguments = self._bind(args, kwargs)
         shared: Tensor | None = arguments[self.head_weights.bias]
@@ -55,7 +55,7 @@ class SharedBias(PrunedAttention):
 
 
 class RepeatedHeads(nn.Linear):
-    """A projection to key-value heads that gives some of them several times, for groups of different sizes (GQA)."""
+    """A projection that repeats some key-value heads, for groups of different sizes (GQA)."""
 
     repeats: list[int]  # the numbers of the heads, in the order of the output
     head_size: int
@@ -71,7 +71,7 @@ class RepeatedHeads(nn.Linear):
 def derive_class(
     mixin: type[PrunedAttention], original: type[nn.Module], facts: HeadWeights, projection: str | None
 ) -> type[nn.Module]:
-    """Return a class with the name and the methods of an attention module, changed by the mixin."""
+    """Return a subclass of an attention module's class with the mixin, under the same name."""
     inside = None if projection is None or projection.startswith("..") else projection
     attributes = {"original": original, "head_weights": facts, "projection": inside, "__module__": original.__module__}
     return type(original.__name__, (mixin, original), attributes)

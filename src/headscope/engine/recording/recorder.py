@@ -30,9 +30,7 @@ class AttentionCall:
         """Return which keys each query may see, from the mask that the module was given; None means all."""
         if self.mask is None:
             return None
-        mask = self.mask[
-            ..., : self.attention.shape[-1]
-        ]
+        mask = self.mask[..., : self.attention.shape[-1]]
         # a mask of numbers is added to the scores: about 0 for visible keys, about the lowest number for hidden ones
         visible = mask if mask.dtype == torch.bool else mask > lowest_score(mask.dtype) / 2
         if visible.shape[1] > 1 and not torch.equal(visible, visible[:, :1].expand_as(visible)):

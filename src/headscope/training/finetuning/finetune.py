@@ -76,7 +76,7 @@ def _check_weights(folder: TrainingFolder, tuned: Model) -> None:
 
 
 def choose_steps(count: int, total: int) -> frozenset[int]:
-    """Return a number of steps at equal distances, the last of which is the last step of all.
+    """Return `count` equally spaced steps, the last of which is the final step.
 
     >>> sorted(choose_steps(3, 10))
     [3, 7, 10]

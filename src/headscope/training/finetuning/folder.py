@@ -214,7 +214,7 @@ def find_step(path: Path) -> int:
 
 
 def list_checkpoints(folder: Path) -> list[Path]:
-    """Return the checkpoints of a run, the last first; a copy that somebody made beside them is none."""
+    """Return the checkpoints of a run, the last first; copies under other names are left out."""
     return sorted(list_numbered(folder, "checkpoint"), key=find_step, reverse=True)
 
 

@@ -48,7 +48,7 @@ def read_config(path: str | Path) -> Any:
 def build_config_and_tokenizer(
     model: Any, tokenizer: str, examples: Sequence[Example], *, task: str
 ) -> tuple[Any, Any]:
-    """Return a copy of a config with the size of the vocabulary, and the tokenizer of this name, made for these texts.
+    """Build a tokenizer of this name from the texts, and a copy of the config with its vocabulary size.
 
     The config's `vocab_size` is the maximum number of subwords. Only where the task masks tokens is there a mask
     token: one that was never seen would mean nothing.

@@ -192,5 +192,5 @@ def chrf_from_sums(sums: Float[np.ndarray, "*draws 18"]) -> Float[np.ndarray, "*
 
 
 def _divide(numerator: Any, denominator: Any) -> Float[np.ndarray, "*shape"]:
-    """Return part / whole, and 0 where whole is 0."""
+    """Return numerator / denominator, and 0 where the denominator is 0."""
     return np.where(denominator > 0, numerator / np.where(denominator > 0, denominator, 1.0), 0.0)
