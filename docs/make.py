@@ -4,14 +4,14 @@
     python docs/make.py clusters cues     write those of these pages
     python docs/make.py --check           list what would change, and fail if anything would
 
-The result files in docs/results are stamped with the command that made them.
+The result files in docs/results, and in the folders of studies, are stamped with the command that made them.
 """
 
 import argparse
 import re
 import sys
-import tempfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,66 +19,26 @@ from matplotlib.figure import Figure
 from pages import (
     ablation_page,
     api_page,
-    argument_cues_facts,
-    argument_cues_page,
-    attention_flow_facts,
-    attention_flow_page,
     clusters_page,
-    coreference_page,
     cues_page,
-    dark_secrets_facts,
-    dark_secrets_page,
-    effective_attention_facts,
-    effective_attention_page,
     flow_page,
     heads_page,
-    note_page,
     padding_page,
     performance_page,
-    probes_page,
     pruning_page,
     rollout_page,
-    sixteen_heads_facts,
-    sixteen_heads_page,
     training_page,
-    what_heads_look_at_facts,
-    what_heads_look_at_page,
     words_page,
 )
 
 from headscope.core.catalog import families
 from headscope.core.provenance import read_provenance
+from headscope.experiments.pages.generate import Generated, fill_page, find_pages, read_guide, write_pictures
 from headscope.plotting.draw import draw
-from headscope.results.store import open_result, save
+from headscope.results.store import open_result
 from headscope_patterns.pages import patterns_page
 
 DOCS = Path(__file__).parent
-
-
-Generated = Iterable[tuple[Path, bytes]]
-"""Paths of files with what belongs into them."""
-
-
-def write_pictures(figures: Mapping[str, Figure]) -> Generated:
-    """Yield the path and content of each figure."""
-    with tempfile.TemporaryDirectory() as folder:
-        for name, figure in figures.items():
-            yield DOCS / "pictures" / name, save(figure, Path(folder) / name).read_bytes()
-
-
-def fill_page(name: str, texts: Mapping[str, str]) -> Generated:
-    """Yield a page with each text between the marks of its name."""
-    page = (DOCS / name).read_text(encoding="utf-8")
-    for mark, text in texts.items():
-        page = fill_text(page, mark, text)
-    yield DOCS / name, page.encode()
-
-
-def fill_text(page: str, mark: str, text: str) -> str:
-    """Return the text of a page with this text between its marks."""
-    parts = re.split(rf"(<!-- {mark} -->\n|<!-- /{mark} -->)", page)
-    parts[2] = text
-    return "".join(parts)
 
 
 def describe_edits() -> str:
@@ -121,7 +81,7 @@ def make_rollout_and_flow() -> Generated:
     """Yield the page on rollout and flow, and its figures."""
     yield from write_pictures({"flow_saturation.svg": flow_page.picture(), **rollout_page.pictures()})
     yield from fill_page(
-        "rollout_and_flow.md",
+        DOCS / "rollout_and_flow.md",
         {
             "cost": rollout_page.table(),
             "saturation": flow_page.describe_saturation(),
@@ -134,81 +94,60 @@ def make_clusters() -> Generated:
     """Yield the page on clusters of heads, and its figures."""
     yield from write_pictures(clusters_page.pictures())
     texts = {"clusters": clusters_page.describe_clusters(), "speed": clusters_page.describe_speed()}
-    yield from fill_page("clusters.md", texts)
-
-
-def make_coreference() -> Generated:
-    """Yield the page on coreference, and its figures."""
-    yield from write_pictures(coreference_page.pictures())
-    yield from fill_page("coreference.md", coreference_page.parts())
+    yield from fill_page(DOCS / "clusters.md", texts)
 
 
 def make_cues() -> Generated:
     """Yield the page on cues, and its figures."""
     yield from write_pictures(cues_page.pictures())
-    yield from fill_page("cues.md", cues_page.parts())
-
-
-def make_probes() -> Generated:
-    """Yield the pages on probes, and their figures."""
-    yield from write_pictures(probes_page.pictures())
-    yield from fill_page("probes.md", {"measured": probes_page.describe_measured()})
-    yield from probes_page.made()
+    yield from fill_page(DOCS / "cues.md", cues_page.parts())
 
 
 def make_training() -> Generated:
     """Yield the page on fine-tuning."""
     texts = {"tuned": training_page.table(), "translation": training_page.translation()}
-    yield from fill_page("training.md", texts)
+    yield from fill_page(DOCS / "training.md", texts)
 
 
 def make_page(page: Any, pictures: Mapping[str, Figure]) -> Generated:
     """Yield a page that is generated as a whole, and its figures."""
     yield from write_pictures(pictures)
-    yield DOCS / f"{page.__name__.rpartition('.')[2].removesuffix('_page')}.md", page.page()
+    yield f"{page.__name__.rpartition('.')[2].removesuffix('_page')}.md", page.page()
 
 
-def make_study(page: Any, facts: Any) -> Generated:
-    """Yield the pages of a study, and their figures."""
-    values = facts.read_facts()
-    yield from write_pictures(page.drawn(values))
-    yield from page.made(values)
+def make_index() -> Generated:
+    """Yield the page on all studies: what they share, then what each of them says of itself."""
+    text = (DOCS / "templates" / "studies.md").read_text(encoding="utf-8")
+    yield "studies.md", text.replace("<!-- guides -->", "\n".join(map(read_guide, find_pages()))).encode()
 
 
 GENERATORS: dict[str, Callable[[], Generated]] = {
     "compare": make_comparison,
-    "capture": lambda: fill_page("capture.md", {"families": make_family_table()}),
-    "edits": lambda: fill_page("edits.md", {"measured": describe_edits()}),
-    "words": lambda: fill_page("words.md", {"tagger": words_page.table()}),
+    "capture": lambda: fill_page(DOCS / "capture.md", {"families": make_family_table()}),
+    "edits": lambda: fill_page(DOCS / "edits.md", {"measured": describe_edits()}),
+    "words": lambda: fill_page(DOCS / "words.md", {"tagger": words_page.table()}),
     "rollout_and_flow": make_rollout_and_flow,
     "clusters": make_clusters,
-    "ablation": lambda: fill_page("ablation.md", {"cost": ablation_page.table()}),
-    "coreference": make_coreference,
-    "pruning": lambda: fill_page("pruning.md", {"cost": pruning_page.table()}),
+    "ablation": lambda: fill_page(DOCS / "ablation.md", {"cost": ablation_page.table()}),
+    "pruning": lambda: fill_page(DOCS / "pruning.md", {"cost": pruning_page.table()}),
     "training": make_training,
     "cues": make_cues,
-    "probes": make_probes,
     "api": lambda: make_page(api_page, {}),
     "padding": lambda: make_page(padding_page, {"padding.svg": padding_page.picture()}),
     "heads": lambda: make_page(heads_page, heads_page.pictures()),
     "patterns": lambda: make_page(patterns_page, patterns_page.pictures()),
     "performance": lambda: make_page(performance_page, {}),
-    "effective_attention": lambda: make_study(effective_attention_page, effective_attention_facts),
-    "effective_attention_tables": lambda: effective_attention_page.make_tables(effective_attention_facts.read_facts()),
-    "note": lambda: note_page.made(effective_attention_facts.read_facts()),
-    "attention_flow": lambda: make_study(attention_flow_page, attention_flow_facts),
-    "dark_secrets": lambda: make_study(dark_secrets_page, dark_secrets_facts),
-    "sixteen_heads": lambda: make_study(sixteen_heads_page, sixteen_heads_facts),
-    "argument_cues": lambda: make_study(argument_cues_page, argument_cues_facts),
-    "what_heads_look_at": lambda: make_study(what_heads_look_at_page, what_heads_look_at_facts),
+    "studies": make_index,
+    **{page: partial(generate, DOCS) for study in find_pages().values() for page, generate in study.docs.items()},
 }
 """What generates each page with its figures. Every file has one generator."""
 
 
-def find_stale(names: Iterable[str]) -> Generated:
+def find_stale(names: Iterable[str]) -> Iterator[tuple[Path, bytes]]:
     """Yield the files of these generators that are missing or have other content than they should."""
     for name in names:
-        for path, content in GENERATORS[name]():
+        for file, content in GENERATORS[name]():
+            path = DOCS / file
             if not path.is_file() or number_clips(path.read_bytes()) != number_clips(content):
                 yield path, content
 

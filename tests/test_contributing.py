@@ -12,7 +12,7 @@ from headscope.engine.capture import capture
 from headscope.experiments.study import study
 from headscope.measuring.measure import measure
 from tests.models import text, tiny
-from tests.studies.data import place
+from tests.study_data import place
 
 PAGE = (Path(__file__).parents[1] / "CONTRIBUTING.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"`src/headscope/(\w+)/(\w+)\.py`.*?```python\n(.*?)```", PAGE, re.DOTALL)

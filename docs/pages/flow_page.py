@@ -14,6 +14,7 @@ from headscope.plotting import theme
 from headscope.results.store import open_result
 
 DOCS = Path(__file__).parents[1]
+STUDY = DOCS.parent / "studies" / "headscope_studies" / "attention_flow" / "results"
 BARS = {("encoder-like", 12, 64): 300, ("encoder-like", 12, 128): 1000, ("causal", 12, 64): 15, ("causal", 12, 128): 15}
 WORST = 3
 """How many times the speed of igraph is aimed at, by kind, layers and tokens; WORST for any other graph."""
@@ -97,7 +98,7 @@ def _tell_flow(parts: Sequence[tuple[str, xr.Dataset]]) -> str:
 
 def _tell_tuned(model: str = "all-MiniLM-L6-v2", task: str = "SST-2") -> str:
     """Return the share at the bound in the tuned models of the study, whose page shows it, too."""
-    numbers = open_result(DOCS / "results" / f"attention_flow_{model}.nc")["at_bound"].sel(subset="all", lens="flow")
+    numbers = open_result(STUDY / f"attention_flow_{model}.nc")["at_bound"].sel(subset="all", lens="flow")
     shares = numbers.sel(task=task).isel(layer=-1).values
     return (
         f"With {model} *tuned* on {task} it is {min(shares):.0%} to {max(shares):.0%} there ({len(shares)} seeds;\n"

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import torch
 import xarray as xr
-from commands import make_parser  # beside this file
 
 import headscope as hs
 from headscope.core.provenance import stamp
+from headscope.experiments.runs import make_parser
 from headscope.results.hashes import fingerprint
 
 PADDING = {

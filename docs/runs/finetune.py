@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 import xarray as xr
-from commands import run_or_join  # beside this file
 
 import headscope as hs
 from headscope.core.provenance import read_provenance, stamp
+from headscope.experiments.runs import run_or_join
 
 TASKS = ("rte", "mrpc", "stsb", "sst2", "mlm")
 SETTINGS: dict[str, dict[str, Any]] = {

@@ -18,10 +18,16 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from commands import add_commands, add_paths, add_run_options, call_command, make_parser  # beside this file
 
 import headscope as hs
 from headscope.core.provenance import stamp
+from headscope.experiments.runs import (
+    add_commands,
+    add_paths,
+    add_run_options,
+    call_command,
+    make_parser,
+)
 from headscope.measuring.checkpoint import read_checkpoint
 
 TASKS = ("RTE", "SST-2")

@@ -19,10 +19,10 @@ from pathlib import Path
 
 import numpy as np
 import xarray as xr
-from commands import run_or_join  # beside this file
 
 import headscope as hs
 from headscope.core.provenance import stamp
+from headscope.experiments.runs import run_or_join
 from headscope.measuring.checkpoint import read_checkpoint
 
 STATISTICS = (

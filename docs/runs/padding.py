@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 import torch
 import xarray as xr
-from commands import join_models, run_or_join  # beside this file
 from rich.console import Console
 from rich.progress import track
 
 import headscope as hs
 from headscope.core.provenance import stamp
+from headscope.experiments.runs import join_models, run_or_join
 from headscope.results.hashes import fingerprint
 
 TASKS = ("RTE", "MRPC", "QNLI", "SST-2", "STS-B")

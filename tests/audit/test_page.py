@@ -6,7 +6,7 @@ import pytest
 
 from headscope.audit.cues import cues
 from headscope.results.store import open_result
-from headscope.studies.argument_cues.paper import NOT, PATTERNS
+from headscope_studies.argument_cues.paper import NOT, PATTERNS
 
 DOCS = Path(__file__).parents[2] / "docs"
 

@@ -6,7 +6,7 @@ from typer.testing import CliRunner
 
 from headscope.cli.main import app
 from headscope.experiments.rendering.report import describe_unlearned
-from tests.studies.data import found, place
+from tests.study_data import found, place
 
 
 def run(*arguments):

@@ -13,7 +13,7 @@ from headscope.experiments.study import study
 from headscope.experiments.tasks import read_files
 from tests.experiments.tiny_study import TinyStudy
 from tests.models import tiny
-from tests.studies.data import place
+from tests.study_data import place
 
 
 def test_a_file_named_like_the_report_is_studied_to_the_end(tmp_path, monkeypatch):

@@ -11,7 +11,7 @@ from headscope.core.study import Study
 from headscope.experiments.steps import Steps
 from headscope.experiments.study import study
 from tests.experiments.tiny_study import TinyStudy
-from tests.studies.data import place
+from tests.study_data import place
 
 OPTIONS = {"device": "cpu", "progress": False}
 

@@ -17,7 +17,7 @@ from headscope.experiments.study import study
 from headscope.reporting.latex_table import table_to_latex
 from headscope.reporting.markdown import to_markdown
 from tests.experiments.tiny_study import CLAIM, TinyStudy
-from tests.studies.data import place
+from tests.study_data import place
 
 
 def options():

@@ -6,15 +6,15 @@ import torch
 import xarray as xr
 
 import headscope as hs
-from headscope.experiments.analysis.models.published import average_all_rows
 from headscope.experiments.summary import (
     average,
     summarise_distance_by_tokens,
     summarise_sink,
     summarise_types,
 )
+from headscope_studies.effective_attention.published import average_all_rows
 from tests.models import tiny
-from tests.studies.data import place
+from tests.study_data import place
 
 TYPES = ["noun", "pronoun", "verb", "punctuation", "cls", "sep"]
 

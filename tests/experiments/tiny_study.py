@@ -6,13 +6,13 @@ import pandas as pd
 import xarray as xr
 
 from headscope.core.document import Document, Section
-from headscope.experiments.analysis.models.scores import score_edits
 from headscope.experiments.claims import Claim, Threshold, judge
 from headscope.experiments.rendering.report import report_verdicts, sample_inputs, score_table, select_interval
 from headscope.experiments.study import TaskStudy, option
 from headscope.experiments.summary import average, list_tasks, summarise
 from headscope.plotting.facets import heat_facets, interval_facets
 from headscope.reporting.frames import Quantity, to_frame
+from headscope_studies.effective_attention.scores import score_edits
 
 EDITS = {"raw": None, "effective": "effective_attention"}
 CAPTIONS = {"verdicts": "The claim.", "table_1": "Entropy (the paper's Table 1).", "scores": "Scores.",

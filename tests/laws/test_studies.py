@@ -11,7 +11,7 @@ from headscope.core.document import Document, Picture, Table
 from headscope.core.provenance import read_provenance
 from headscope.core.study import Study
 from headscope.reporting.latex_table import table_to_latex
-from tests.studies.data import found, tiny
+from tests.study_data import found, tiny
 
 every = pytest.mark.parametrize("name", studies.names())
 

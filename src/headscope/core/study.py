@@ -37,11 +37,13 @@ ProgressCallback = Callable[[Progress], None]
 class Study(ABC):
     """The parameters of an experiment, its steps, and the report on its results.
 
-    A subclass is a frozen dataclass in a file or package of its own under `studies/`, named after it. Its fields, best
-    declared with `option`, are the options of `headscope study` in the shell.
+    A subclass is a frozen dataclass. In a package of studies, which the entry point `headscope.studies` names, it has a
+    package or file named after it. Its fields, best declared with `option`, are the options of `headscope study`.
 
-    >>> from headscope.studies.effective_attention import EffectiveAttention
-    >>> issubclass(EffectiveAttention, hs.Study)
+    >>> class CountWords(hs.Study):
+    ...     def run(self, model, out, **options): ...
+    ...     def document(self, results): ...
+    >>> "count_words" in hs.list("studies")
     True
     """
 

@@ -198,7 +198,7 @@ class TaskStudy(Study):
         """Measure every task, and join the results."""
         from headscope.engine.load import load
         from headscope.engine.model import Model
-        from headscope.experiments.analysis.heads.one_head import choose_maps
+        from headscope.experiments.one_head import choose_maps
         from headscope.experiments.tuned import check_example, check_runs, find_example
         from headscope.patterns.classify.classify import classifier_files
 

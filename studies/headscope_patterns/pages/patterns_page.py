@@ -20,13 +20,13 @@ from headscope.patterns.shares import Errors, draw_rates, estimate_shares, read_
 from headscope.plotting import theme
 from headscope.plotting.draw import draw
 from headscope.results.store import open_result
-from headscope.studies.effective_attention import paper
 from headscope_patterns.labels.labelled_maps import LabelledMaps, read_labelled_maps
 from headscope_patterns.labels.render import draw_map
 from headscope_patterns.labels.typical import select_typical
 from headscope_patterns.train.evaluation import list_subsets
 from headscope_patterns.train.metrics import cohen_kappa, confusion_matrix, macro_f1
 from headscope_patterns.train.training_set import normalized_batches, select_training_set
+from headscope_studies.effective_attention import paper
 
 RESULTS = Path(__file__).parents[1] / "results"
 DOCS = Path(__file__).parents[3] / "docs"

@@ -28,9 +28,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from commands import add_commands, call_command, make_parser  # beside this file
 
 import headscope as hs
+from headscope.experiments.runs import add_commands, call_command, make_parser
 from headscope_patterns.labels.labelled_maps import PatternMap, read_labelled_maps, save_maps
 from headscope_patterns.labels.render import row_shares
 from headscope_patterns.labels.sample_maps import make_pattern_map

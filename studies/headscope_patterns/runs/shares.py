@@ -18,10 +18,10 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from commands import run_or_join  # beside this file
 
 import headscope as hs
 from headscope.core.provenance import stamp
+from headscope.experiments.runs import run_or_join
 from headscope.measuring.checkpoint import read_checkpoint
 from headscope.statistics.patterns import share_heads
 

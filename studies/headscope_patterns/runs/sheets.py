@@ -16,8 +16,7 @@ import random
 from dataclasses import replace
 from pathlib import Path
 
-from commands import add_commands, call_command, make_parser  # beside this file
-
+from headscope.experiments.runs import add_commands, call_command, make_parser
 from headscope_patterns.labels.labelled_maps import PatternMap, read_labelled_maps, save_labels
 from headscope_patterns.labels.render import save_sheets
 from headscope_patterns.shell import KEYS

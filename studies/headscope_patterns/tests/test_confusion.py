@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
 import xarray as xr
-from tests.figures.data import evaluated, measured
 
 from headscope.core.errors import InputError, UnknownName
 from headscope.core.kind import find_kind
 from headscope.plotting.draw import draw
+from tests.figures.data import evaluated, measured
 
 
 def test_each_cell_has_its_count_and_its_share_of_the_labels_maps():

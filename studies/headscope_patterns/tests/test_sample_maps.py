@@ -1,10 +1,10 @@
 """Maps are sampled from what `hs.read` takes."""
 
 import pytest
-from tests.data.reading.test_inputs import SOURCES
-from tests.models import tiny
 
 from headscope_patterns.labels.sample_maps import sample_maps
+from tests.data.reading.test_inputs import SOURCES
+from tests.models import tiny
 
 
 @pytest.mark.parametrize("source", SOURCES)

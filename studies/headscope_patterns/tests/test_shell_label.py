@@ -4,11 +4,11 @@ import json
 
 import numpy as np
 import pytest
-from tests.measuring.data import examples, saved_model
 from typer.testing import CliRunner
 
 from headscope.cli.main import app
 from headscope_patterns.labels.labelled_maps import read_labelled_maps
+from tests.measuring.data import examples, saved_model
 
 
 @pytest.fixture(scope="module")

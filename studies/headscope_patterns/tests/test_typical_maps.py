@@ -1,8 +1,6 @@
 import numpy as np
 import pytest
 import xarray as xr
-from tests.figures.data import typical
-from tests.reporting.test_report import parts
 
 from headscope.core.document import Picture, Table
 from headscope.core.errors import InputError
@@ -10,6 +8,8 @@ from headscope.core.kind import find_kind
 from headscope.core.provenance import stamp
 from headscope.plotting.draw import draw
 from headscope.reporting.report import build_document
+from tests.figures.data import typical
+from tests.reporting.test_report import parts
 
 
 def test_each_class_has_a_column_of_maps_the_most_confident_first():

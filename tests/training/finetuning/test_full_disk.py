@@ -15,7 +15,7 @@ from headscope.training.finetuning.folder import find_defect, list_checkpoints
 from tests.experiments.tiny_study import TinyStudy
 from tests.full_disk import run_python
 from tests.models import tiny
-from tests.studies.data import place
+from tests.study_data import place
 from tests.training.data import labeled
 
 FAST = {"learning_rate": 1e-3, "max_length": 32, "device": "cpu", "progress": False, "epochs": 3, "batch_size": 4}

@@ -9,6 +9,8 @@ from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from inspect import isabstract
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 from weakref import WeakSet
 
@@ -23,6 +25,9 @@ class Catalog:
     The file `head_grid.py` holds the class `HeadGrid`, whose name in specs and in the shell is `head_grid`. An entry
     point has the name of its class, too; its group is `headscope.lenses` for the folder `lenses`. A class that a
     notebook or a script defines is found by its name from then on.
+
+    An entry point of the group `headscope.studies` may also name a package of studies, one package each. A folder in
+    one of them that has the name of a catalog, such as `readers`, adds to that catalog.
     """
 
     kind: str  # "lens", which is also the file of its base class in core/
@@ -30,7 +35,7 @@ class Catalog:
 
     def names(self) -> list[str]:
         """Return all names, built in or from other installed packages."""
-        return sorted({*self._files(), *self._entry_points()})
+        return sorted({*self._files(), *self._study_files(), *self._entry_points()})
 
     def defined(self) -> dict[str, type]:
         """Return the classes of this session that are neither built in nor installed, by name; the newest counts."""
@@ -43,8 +48,8 @@ class Catalog:
     def find(self, name: str) -> type:
         """Return the class of a name."""
         name = spec.canonical_name(name)
-        if name in self._files():
-            return _catalog_class(import_module(f"headscope.{self.folder}.{name}"), name)
+        if module := self._files().get(name) or self._study_files().get(name):
+            return _catalog_class(import_module(module), name)
         if entry_point := self._entry_points().get(name):
             return self._load(name, entry_point)
         if kind := (defined := self.defined()).get(name):
@@ -52,6 +57,8 @@ class Catalog:
         error = unknown_name(self.kind, name, {*self.names(), *defined})
         if "Did you mean" in str(error):
             raise error
+        if self.folder == "studies" and not self.names():
+            raise UnknownName(f"{error} Published studies are a package of their own: pip install headscope[studies].")
         raise UnknownName(
             f"{error} A {self.kind} of your own is known once its class is defined; the shell and Ray need it in an "
             f"installed package with the entry point 'headscope.{self.folder}'."
@@ -131,18 +138,48 @@ class Catalog:
             )
         return kind
 
-    def _files(self) -> frozenset[str]:
-        return _module_names(tuple(import_module(f"headscope.{self.folder}").__path__))
+    def _files(self) -> dict[str, str]:
+        """Return the modules of the library's own folder, by name; studies have none."""
+        package = f"headscope.{self.folder}"
+        return _list_modules(package, tuple(import_module(package).__path__)) if self.folder != "studies" else {}
+
+    def _study_files(self) -> dict[str, str]:
+        """Return the modules that packages of studies add to this catalog, by name."""
+        modules: dict[str, str] = {}
+        for point in entry_points(group="headscope.studies"):
+            package = _find_package(point)
+            if package is not None:
+                modules |= _list_study_modules(package.__name__, tuple(package.__path__), self.folder)
+        return modules
 
     def _entry_points(self) -> dict[str, EntryPoint]:
         points = entry_points(group=f"headscope.{self.folder}")
-        return {spec.canonical_name(point.name): point for point in points}
+        return {spec.canonical_name(point.name): point for point in points if _find_package(point) is None}
 
 
 @cache
-def _module_names(folders: tuple[str, ...]) -> frozenset[str]:
-    """Return the names of the files in some folders, which are searched once: every view looks up a lens."""
-    return frozenset(module.name for module in pkgutil.iter_modules(folders))
+def _list_modules(package: str, folders: tuple[str, ...]) -> dict[str, str]:
+    """Return the modules in the folders of a package, which are searched once: every view looks up a lens."""
+    return {module.name: f"{package}.{module.name}" for module in pkgutil.iter_modules(folders)}
+
+
+@cache
+def _list_study_modules(package: str, folders: tuple[str, ...], catalog: str) -> dict[str, str]:
+    """Return the modules that a package of studies adds to a catalog: the studies themselves, or files in theirs."""
+    studies = _list_modules(package, folders)
+    if catalog == "studies":
+        return studies
+    modules: dict[str, str] = {}
+    for name, study in studies.items():
+        modules |= _list_modules(f"{study}.{catalog}", tuple(str(Path(folder, name, catalog)) for folder in folders))
+    return modules
+
+
+def _find_package(point: EntryPoint) -> ModuleType | None:
+    """Return the package of studies that an entry point names; None where it names a class."""
+    if point.group != "headscope.studies" or point.attr:
+        return None
+    return import_module(point.module)
 
 
 def is_built_in(kind: type) -> bool:

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from headscope.core.provenance import stamp
-from headscope.experiments.analysis.heads.relation_heads import LARGER
+from headscope.experiments.relation_heads import LARGER
 from headscope.experiments.summary import list_tasks
 from headscope.plotting import canvas, fonts, heatmap, scales, theme
 from headscope.plotting.draw import draw

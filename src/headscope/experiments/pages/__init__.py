@@ -1,0 +1,1 @@
+"""What pages of the docs on studies share: verdicts over several models, their tables and figures."""

@@ -1,0 +1,216 @@
+"""What the results of a study with several models come to: verdicts, their counts in words, ranges of numbers."""
+
+from abc import abstractmethod
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import xarray as xr
+
+from headscope.core.prose import count_noun, format_signed, join_words
+from headscope.experiments.claims import (
+    CODE,
+    HOLDS,
+    MOOT,
+    REFUTED,
+    Claim,
+    JudgedClaim,
+    TaskVerdict,
+    list_kinds,
+    name_without,
+)
+from headscope.experiments.rendering.sentences import conjugate
+from headscope.experiments.seeds import combine_seeds
+
+
+@dataclass(frozen=True)
+class StudyFacts:
+    """The numbers of every model as they were measured."""
+
+    measured: Mapping[str, xr.Dataset]
+
+    stem: ClassVar[str]
+    """How the names of its result files and pictures begin."""
+
+    claims: ClassVar[Sequence[Claim]]
+    contrast: ClassVar[str] = CODE
+
+    @abstractmethod
+    def judge(self, measured: Mapping[str, xr.Dataset]) -> dict[str, list[JudgedClaim]]:
+        """Return the verdicts on every model, corrected for the number of all of them."""
+
+    @cached_property
+    def models(self) -> dict[str, xr.Dataset]:
+        """The numbers of every model, seeds combined."""
+        return {label: combine_seeds(data) for label, data in self.measured.items()}
+
+    @cached_property
+    def judged_all(self) -> dict[str, list[JudgedClaim]]:
+        """The verdicts on every model, and what else the study judges."""
+        return self.judge(self.measured)
+
+    @property
+    def judged(self) -> dict[str, list[JudgedClaim]]:
+        """The verdicts on every model."""
+        return {label: self.judged_all[label] for label in self.models}
+
+    @property
+    def every(self) -> list[JudgedClaim]:
+        """All verdicts in one list."""
+        return [claim for claims in self.judged_all.values() for claim in claims]
+
+    @property
+    def tests(self) -> int:
+        """The number of verdicts that intervals are corrected for."""
+        return max(claim.tests for claim in self.every)
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """All kinds of verdicts, from the claim that holds to the one that does not apply."""
+        kinds = list_kinds(self.contrast)
+        return kinds if any(claim.published for claim in self.claims) else (kinds[0], *kinds[3:])
+
+    @property
+    def exact(self) -> tuple[str, str]:
+        """The kinds of verdicts on claims that hold when they are measured exactly."""
+        return HOLDS, name_without(self.contrast)
+
+    @property
+    def pairs(self) -> int:
+        """The number of pairs of a model and a task."""
+        return sum(data.sizes["task"] for data in self.models.values())
+
+    @property
+    def others(self) -> dict[str, list[JudgedClaim]]:
+        """What the study judges beside its models, such as time."""
+        return {label: claims for label, claims in self.judged_all.items() if label not in self.models}
+
+    @property
+    def total(self) -> int:
+        """The number of all verdicts, those on claims that do not apply included."""
+        return len(self.claims) * self.pairs + sum(
+            len(claim.tasks) for claims in self.others.values() for claim in claims
+        )
+
+    @property
+    def seeds(self) -> dict[str, int]:
+        """The number of seeds of each task, by model."""
+        return {label: data.sizes.get("seed", 1) for label, data in self.measured.items()}
+
+    @property
+    def seed_counts(self) -> str:
+        """The number of seeds in words, such as 3 seeds; empty where there is one."""
+        counts = sorted(set(self.seeds.values()), reverse=True)
+        if counts == [1]:
+            return ""
+        if len(counts) == 1:
+            return f"{counts[0]} seeds"
+        labels = {count: [label for label, known in self.seeds.items() if known == count] for count in counts}
+        return " or ".join(f"{count} seeds ({join_words(labels[count])})" for count in counts)
+
+    @cached_property
+    def unstable(self) -> int:
+        """How many verdicts differ between seeds, each judged alone."""
+        last = {label: count - 1 for label, count in self.seeds.items()}  # stands for the seeds that a model lacks
+        return count_changes(*(
+            self.judge({label: data.isel(seed=min(at, last[label])) for label, data in self.measured.items()})
+            for at in range(max(last.values()) + 1)
+        ))  # fmt: skip
+
+    def cells(self, claim: Claim) -> dict[tuple[str, str], TaskVerdict]:
+        """Return the verdicts on one claim by model and task."""
+        return {
+            (label, task.task): task
+            for label, claims in self.judged.items()
+            for judged in claims
+            if judged.text == claim.text
+            for task in judged.tasks
+        }
+
+    def verdicts(self, claim: Claim) -> list[str]:
+        """Return the verdicts on one claim for the pairs to which it applies."""
+        return [task.verdict for task in self.cells(claim).values() if task.verdict != MOOT]
+
+    def count(self, claim: Claim, *kinds: str) -> str:
+        """Return for how many pairs a claim has one of these verdicts, such as 3 of 15; pairs it applies to."""
+        verdicts = self.verdicts(claim)
+        return f"{sum(verdict in kinds for verdict in verdicts)} of {len(verdicts)}"
+
+
+def format_range(values: Iterable[Any], form: str = ".0f", unit: str = " %") -> str:
+    """Return the least and the greatest number, such as −30 to −10 %.
+
+    >>> format_range([-0.4, -0.2], ".1f", ""), format_range([12.2, 11.9])
+    ('−0.4 to −0.2', '12 %')
+    """
+    numbers = [float(value) for value in values]
+    if not numbers:
+        return "no value"
+    low, high = (format_signed(value, form) for value in (min(numbers), max(numbers)))
+    return f"{low}{unit}" if low == high else f"{low} to {high}{unit}"
+
+
+def count_kinds(judged: Iterable[JudgedClaim]) -> Counter[str]:
+    """Return the number of each verdict."""
+    return Counter(task.verdict for claim in judged for task in claim.tasks)
+
+
+def count_changes(*versions: Mapping[str, Iterable[JudgedClaim]]) -> int:
+    """Return how many verdicts are not the same in all versions; a claim that is left out does not apply."""
+    tables = [
+        {(label, claim.text, task.task): task.verdict
+         for label, claims in judged.items() for claim in claims for task in claim.tasks}
+        for judged in versions
+    ]  # fmt: skip
+    return sum(len({table.get(key, MOOT) for table in tables}) > 1 for key in set().union(*tables))
+
+
+def describe_counts(facts: StudyFacts) -> str:
+    """Return how many of all verdicts are of which kind."""
+    counts, total = count_kinds(facts.every), facts.total
+    counts[MOOT] += total - sum(counts.values())  # claims that apply to no task of a model may be left out
+    parts = join_words(f"{counts[kind]} {conjugate(kind, counts[kind])}" for kind in facts.kinds)
+    others = "".join(f" and {len(claims)} on {label}" for label, claims in facts.others.items())
+    return (
+        f"Of {total} verdicts, those on {len(facts.claims)} claims for {count_noun(facts.pairs, 'pair')} of a model "
+        f"and a task{others}, {parts}."
+    )
+
+
+def list_claims(facts: StudyFacts, *kinds: str, least: float = 0.0) -> list[str]:
+    """Return the claims that have one of these verdicts for more than a share of the pairs to which they apply."""
+    found = []
+    for claim in facts.claims:
+        verdicts = facts.verdicts(claim)
+        count = sum(verdict in kinds for verdict in verdicts)
+        if verdicts and count > least * len(verdicts):
+            found.append((count, f"“{claim.text.rstrip('.')}” ({count} of {len(verdicts)})"))
+    return [text for _, text in sorted(found, key=lambda pair: -pair[0])]
+
+
+def describe_holding(facts: StudyFacts) -> str:
+    """Return which claims hold for most pairs."""
+    found = list_claims(facts, *facts.exact, least=0.5)
+    if not found:
+        return "No claim holds for more than half of its pairs."
+    return f"For more than half of their pairs these hold: {join_words(found)}."
+
+
+def describe_refuted(facts: StudyFacts) -> str:
+    """Return which claims are refuted by exactness, and how often."""
+    found = list_claims(facts, REFUTED)
+    if not found:
+        return "No claim is refuted by exactness for any pair."
+    return f"Refuted by exactness, for so many pairs: {join_words(found)}."
+
+
+def describe_seeds(facts: StudyFacts, trained: str = "fine-tuned") -> str:
+    """Return how seeds are combined, and how many verdicts depend on the seed."""
+    if not facts.seed_counts:
+        return f"Every model was {trained} once for each task."
+    return (
+        f"Every model was {trained} with {facts.seed_counts} for each task, and a verdict needs the same answer from "
+        f"all of them; judged with each seed alone, {facts.unstable} of {facts.total} verdicts differ between seeds."
+    )

@@ -1,0 +1,115 @@
+"""The command line of scripts that are run once per model and dataset, and then join all runs into one file."""
+
+import argparse
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+import headscope as hs
+from headscope.core.provenance import read_provenance, stamp
+
+TUNING: dict[str, Any] = {"epochs": 3, "batch_size": 16, "learning_rate": 5e-5, "warmup": 0.06}
+"""How small models are tuned on GLUE; they learn less with the learning rate of most papers, 2e-5."""
+
+TUNING_BY_TASK: dict[str, dict[str, Any]] = {
+    "sst2": {"epochs": 1, "batch_size": 32, "limit": 16_000},
+    "rte": {"learning_rate": 1e-4},
+}
+"""Of SST-2's 67,349 sentences a sample is enough; small models learn little of RTE with 5e-5."""
+
+Command = Callable[[argparse.Namespace], None]
+
+
+def make_parser(description: str | None) -> argparse.ArgumentParser:
+    """Return a parser that prints the docstring of a script as it is."""
+    return argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+
+
+def add_commands(parser: argparse.ArgumentParser, **functions: Command) -> list[argparse.ArgumentParser]:
+    """Add a command with the option --out for every function; `call_command` calls the one that is asked for."""
+    subparsers = parser.add_subparsers(required=True)
+    commands = [subparsers.add_parser(name) for name in functions]
+    for command, function in zip(commands, functions.values(), strict=True):
+        command.add_argument("--out", type=Path, required=True, help="output path")
+        command.set_defaults(command=function)
+    return commands
+
+
+def call_command(parser: argparse.ArgumentParser) -> None:
+    """Parse the command line, and call the function of its command with the options."""
+    options = parser.parse_args()
+    options.command(options)
+
+
+def add_run_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of one run."""
+    parser.add_argument("--data", type=Path, required=True, help="folder of the data")
+    parser.add_argument("--model", help="a hub id or a folder; default: a small BERT")
+    parser.add_argument("--limit", type=int, help="number of examples")
+
+
+def add_paths(parser: argparse.ArgumentParser) -> None:
+    """Add the argument of a command that joins all runs into one file."""
+    parser.add_argument("paths", type=Path, nargs="+", help="files of the runs")
+
+
+def run_or_join(
+    description: str | None,
+    run: Command,
+    join: Command,
+    *,
+    argument: str | None = None,  # of `run`
+    choices: Iterable[str] | None = None,  # of that argument
+    settings: Iterable[str] | None = None,  # choices of --settings; the first is the default
+) -> None:
+    """Parse the command line, and call `run` or `join` with its options."""
+    parser = make_parser(description)
+    running, joining = add_commands(parser, run=run, join=join)
+    if argument is not None:
+        running.add_argument(argument, choices=choices)
+    add_run_options(running)
+    if settings is not None:
+        running.add_argument("--settings", choices=settings, default=next(iter(settings)))
+    add_paths(joining)
+    call_command(parser)
+
+
+def add_join(commands: Any, join: Command) -> None:
+    """Add the command `join` with the folder of all runs and --out."""
+    command = commands.add_parser("join", help="join the results of all runs")
+    command.add_argument("folder", type=Path)
+    command.add_argument("--out", type=Path, required=True)
+    command.set_defaults(what=join)
+
+
+def merge_facts(runs: Sequence[xr.Dataset], shared: Iterable[str], command: str) -> dict[str, Any]:
+    """Return the provenance of runs of one model, which must agree in the `shared` facts, under a new command."""
+    facts = [read_provenance(run) for run in runs]
+    for name in shared:
+        if len(values := {str(fact.get(name)) for fact in facts}) > 1:
+            raise SystemExit(f"These runs of one model differ in {name}: {', '.join(sorted(values))}.")
+    first = {name: value for name, value in facts[0].items() if name != "options"}  # `tuning` has those of each task
+    return {**first, "command": command}
+
+
+def to_single(values: xr.DataArray) -> xr.DataArray:
+    """Return double-precision values in single precision, and others as they are."""
+    return values.astype(np.float32) if values.dtype == np.float64 else values
+
+
+def join_models(options: argparse.Namespace) -> None:
+    """Join runs of different models over the same data; a shallower model has no values in deeper layers."""
+    parts = [hs.open_result(path) for path in options.paths]
+    facts = [read_provenance(part) for part in parts]
+    if len({(fact["data"], fact["n"]) for fact in facts}) > 1:
+        raise SystemExit("These runs are over different data.")
+    joined = {
+        "command": f"{facts[0]['command']}, one run for each model, joined",
+        "model": sorted(name for fact in facts for name in fact["model"]),
+        "weights_hash": {name: code for fact in facts for name, code in fact["weights_hash"].items()},
+    }
+    whole = xr.concat([part.drop_attrs() for part in parts], "model", join="outer")
+    hs.save(stamp(whole, **{**facts[0], **joined}), options.out, overwrite=True)

@@ -1,0 +1,147 @@
+"""The pages of the docs on the study argument-cues are generated from result files only."""
+
+from argparse import Namespace
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import headscope as hs
+from headscope.core.provenance import read_provenance, stamp
+from headscope.experiments.describe import describe_study
+from headscope.results.hashes import fingerprint_examples
+from headscope.results.npz import write_npz
+from headscope.results.store import open_result
+from headscope_studies.argument_cues import ArgumentCues
+from headscope_studies.argument_cues.answers import NETWORKS, TUNED
+from headscope_studies.argument_cues.claims import CLAIMS
+from headscope_studies.argument_cues.heads import compare_groups
+from headscope_studies.argument_cues.pages import page
+from headscope_studies.argument_cues.parts import ALL
+from headscope_studies.argument_cues.runs import argument_cues
+from tests.study_data import found, place
+from tests.study_pages import check_page, check_stamps, check_tables
+
+HEADER = "#id\twarrant0\twarrant1\tcorrectLabelW0orW1\treason\tclaim\tdebateTitle\tdebateInfo"
+PARTS = ("warrant", "reason + warrant", "claim + warrant", "all", "all, balanced")
+
+
+def write_arct(folder):
+    """Write a small ARCT whose right warrant has `not` most often, with adversarial copies."""
+    for split in ("train", "dev", "test"):
+        rows, copies = [], []
+        for at in range(60):
+            label = at % 2
+            warrants = ["it is dry", "it is not wet"] if (at % 5 > 0) == bool(label) else ["it is not wet", "it is dry"]
+            row = [f"{split}{at}", *warrants, str(label), f"It rains {at}.", "Stay in.", "t", "i"]
+            rows.append("\t".join(row))
+            copies.append("\t".join([f"{row[0]}-adversarial", *warrants, str(1 - label), row[4], "Go out.", "t", "i"]))
+        (folder / f"{split}.tsv").write_text("\n".join([HEADER, *rows]), encoding="utf-8")
+        (folder / f"{split}-adv-negated.csv").write_text("\n".join([HEADER, *rows, *copies]), encoding="utf-8")
+    return folder
+
+
+def make_run(network, part, seed, points):
+    """Return random answers, and random heads where a study has them."""
+    random = np.random.default_rng(seed)
+    data = xr.Dataset({"prediction": ("point", random.integers(0, 2, points).astype(np.int8)), "learned": 0.9,
+                       "checked": 100}).expand_dims(network=[network], part=[part], seed=[seed])  # fmt: skip
+    if network != TUNED or part != ALL:
+        return data
+    dims, shape = ("example", "lens", "query", "layer", "head"), (40, 3, 2, 2, 3)
+    table = xr.DataArray(random.random(shape), dims=dims, coords={"lens": ["raw", "effective", "norm"],
+                         "query": ["cls", "all"], "layer": [0, 1], "head": [0, 1, 2]})  # fmt: skip
+    return data.merge(compare_groups(table, np.arange(40) < 20).expand_dims(seed=[seed]))
+
+
+@pytest.fixture(scope="module")
+def maker():
+    return page
+
+
+@pytest.fixture(scope="module")
+def joined(tmp_path_factory):
+    """Two seeds of random answers, and the audit of other data, joined as the docs' own results are."""
+    folder = tmp_path_factory.mktemp("joined")
+    arct, base = write_arct(tmp_path_factory.mktemp("arct")), hs.load(place() / "base", device="cpu", dtype="float32")
+    study = ArgumentCues(data=str(arct), balanced=True)
+    points = [example for examples in study.read_data().sets.values() for example in examples]
+    facts = {**describe_study(study, base), "model": "base", "data": fingerprint_examples(points, labels=True)}
+    for network in NETWORKS:
+        for part in PARTS:
+            for seed in (0, 1):
+                run = stamp(make_run(network, part, seed, len(points)), **facts)
+                write_npz(run, folder / "found" / f"base.{network.replace(' ', '_')}.{part}.{seed}.argument_cues.npz")
+    for name in ("numbers", "cues"):
+        write_npz(found("argument_cues")[name], folder / "found" / f"audit.toy.{name}.argument_cues.npz")
+    options = Namespace(
+        folder=folder / "found",
+        out=folder,
+        arct=arct,
+        model=str(place() / "base"),
+        limit=None,
+        train_limit=None,
+        epochs=None,
+        device="cpu",
+    )
+    argument_cues.join(options)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def facts(joined, maker):
+    return maker.said.read_facts(joined)
+
+
+def test_runs_are_joined_into_stamped_files(joined):
+    names = {f"argument_cues_base{end}.nc" for end in ("", "_answers", "_heads", "_cues")}
+    check_stamps(joined, names | {f"argument_cues_audit_toy_{name}.nc" for name in ("numbers", "cues")})
+    whole = open_result(joined / "argument_cues_base.nc")
+    assert whole["part"].values.tolist() == list(PARTS)
+    assert read_provenance(whole)["seeds"] == [0, 1]
+
+
+def test_the_page_answers_in_words_and_numbers_with_four_figures(facts, maker):
+    check_page(
+        maker,
+        facts,
+        f"those on {len(CLAIMS)} claims for 1 pair of a model and a task",
+        "none of 30 trainings failed",
+        "| base | warrant | ",
+        "With the whole input base is not shown to do better than with warrants alone",
+        "(on only 2 seeds of base)",
+        "Every network was trained on warrant, ",
+        "follows it in",
+        "On the adversarial set (120 points), where the cue has a productivity of 0.50",
+        "The largest difference of the weight from [CLS]",
+        "**toy** (",
+        "chance 50 %): right in",
+        "Of their adversarial training examples, trainings that did not fail have 90 % right.",
+        "as all are where the published claim is [not negated]",
+        "verdicts hold with all of them halved",
+        words=1600,
+    )
+
+
+def test_the_page_says_how_few_seeds_did_not_fail_and_how_little_they_learned(facts, maker):
+    label, data = facts.each[0]
+    lost = data["part"] == "all, balanced"
+    first = lost & (data["run"] == 0)
+    few = data.assign(failed=data["failed"].where(~lost, 1), run_failed=data["run_failed"] | first,
+                      run_learned=data["run_learned"].where(~lost, 0.55))  # fmt: skip
+    said = maker.networks.describe_fair(replace(facts, measured={label: few.expand_dims(task=["ARCT"])}))
+    assert "% (the 1 of 2 seeds that did not fail; the best of all " in said
+    assert "have 55 % right: they learned next to nothing" in said
+
+
+def test_the_page_says_whether_the_cue_gets_more_or_less_attention(facts, maker):
+    label, _ = facts.each[0]
+    means = facts.more[label]["heads"]["difference"].mean("seed").sel(lens="raw", query="cls")
+    layer, head = np.unravel_index(np.abs(means.values).argmax(), means.shape)
+    word = "more" if means.values[layer, head] > 0 else "less"
+    assert f"raw L{layer}H{head}, {word} (" in maker.networks.describe_heads(facts)
+
+
+def test_all_tables_are_on_a_page_of_their_own(facts, maker):
+    check_tables(maker, facts, "## base", "## Cues of ARCT", "## Audit of toy", "2026-11-16")

@@ -1,0 +1,147 @@
+"""What is measured of one task: rows of [CLS] beside importances, and examples with one word replaced."""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from headscope.core.example import Example
+from headscope.core.lens import view
+from headscope.engine.capture import capture
+from headscope.experiments import summary
+from headscope.experiments.summary import summarise, with_interval
+from headscope.experiments.tuned import TaskRun, find_example, ignore_truncation
+from headscope.results.hashes import fingerprint
+from headscope.training.labels import find_majority
+from headscope.training.score import score
+from headscope.uncertainty.intervals import wilson_interval
+from headscope_studies.attention_flow.claims import CONTRASTS
+from headscope_studies.attention_flow.paper import SHOWN
+from headscope_studies.attention_flow.prediction_rows import KEPT, RowComparison
+from headscope_studies.attention_flow.replaced_word import choose_kinds, show_replaced
+from headscope_studies.attention_flow.token_scores import measure_token_scores, split_token_scores
+
+INNER = {"raw": "raw", "effective": "effective", "norm": "norm", "gradient": "gradient:times_attention=true"}
+GRAPHS = {name: (name, *(f"{name} {graph}" if name != "raw" else graph for graph in SHOWN[1:])) for name in INNER}
+LENSES = {
+    label: inner if label == name else label if name == "raw" else f"{label.split()[-1]}:inner=({inner})"
+    for name, inner in INNER.items()
+    for label in GRAPHS[name]
+}
+"""Each attention by itself, and rollout and flow through the graph made of it."""
+
+SCORES = {
+    "blank-out": "blank_out:replace=unk",
+    "|blank-out|": "blank_out:replace=unk,change=absolute",
+    "gradient": "input_gradient",
+    "gradient × input": "input_gradient:kind=times_input",
+}
+MOST = 4
+"""Attractors from which sentences are counted together."""
+
+
+def measure_task(run: TaskRun, example: str | None) -> dict[str, xr.Dataset]:
+    """Return the numbers, the shown examples and the maps of one of them."""
+    wanted = find_example(run, example)
+    name = f"-{fingerprint([str(example)])}" if wanted else ""
+    with ignore_truncation():
+        return {
+            "numbers": run.steps.keep("numbers", partial(measure_numbers, run)),
+            "shown": run.steps.keep(f"shown{name}", partial(measure_shown, run, wanted)),
+            "maps": run.steps.keep(f"maps{name}", partial(measure_maps, run, wanted)),
+        }
+
+
+def measure_numbers(run: TaskRun) -> xr.Dataset:
+    """Return everything over all inputs, and over those that are predicted correctly."""
+    scored, rows = predict(run), run.steps.keep("rows", partial(measure_rows, run))
+    right = scored["prediction"].values == scored["label"].values
+    counts = [example.columns.get("attractors") for example in run.examples]
+    attractors = np.array([np.nan if count is None else min(int(count), MOST) for count in counts], float)
+    rows = rows.assign(attractors=("example", attractors))
+    subsets = {"all": np.ones(len(right), bool), "correct": right}
+    whole = summary.summarise_by("subset", subsets, rows, summarise_rows, summarise_contrasts).rename(n="count")
+    learned = scored[["accuracy", "accuracy_low", "accuracy_high", "majority"]].expand_dims(lens=["raw"])
+    learned = learned.rename({f"accuracy{end}": f"score{end}" for end in ("", "_low", "_high")}).reset_coords(drop=True)
+    parts = [whole, summarise_groups(rows, right, scored["label"].values), learned, run.describe(metric="accuracy")]
+    numbers = xr.merge(parts, compat="no_conflicts", join="outer").sel(lens=list(LENSES))
+    numbers = numbers.assign(n=len(run.examples), count=numbers["count"].astype(float))
+    return numbers.expand_dims(task=[run.task.name]).drop_attrs()
+
+
+def predict(run: TaskRun) -> xr.Dataset:
+    """Return the predictions of the tuned model."""
+    options: dict[str, Any] = {"max_length": run.max_length, "progress": run.steps.bars}
+    return run.steps.keep("scores", lambda: score(run.tuned, run.examples, **options))
+
+
+def measure_rows(run: TaskRun) -> xr.Dataset:
+    """Return the values of every input; importances are for the probability of its label."""
+    tuned = run.tuned
+    run.steps.say(2, "how important each token is: blank-out and input gradients")
+    options: dict[str, Any] = {"target": "label", "max_length": run.max_length}
+    make = partial(measure_token_scores, tuned, run.examples, SCORES, **options)
+    scores = split_token_scores(run.steps.keep("importances", make))
+    run.steps.say(3, f"rows of [CLS] through {len(LENSES)} lenses, {len(run.examples):,} inputs")
+    comparison = RowComparison(LENSES, scores, {"subject": "subject_position", "attractor": "attractor_positions"})
+    return comparison.measure(tuned, run.examples, max_length=run.max_length, quiet=not run.steps.bars)
+
+
+def measure_shown(run: TaskRun, wanted: Example | None) -> xr.Dataset:
+    """Return an input that is predicted correctly and one that is not, each with one word replaced."""
+    run.steps.say(4, "examples with one word replaced")
+    kinds = choose_kinds(run.examples, predict(run))
+    if "wrong" not in kinds:  # look for one among the inputs that were not sampled
+        kinds = (
+            choose_kinds(run.task.dev, score(run.tuned, run.task.dev, max_length=run.max_length, progress=False))
+            | kinds
+        )
+    kinds |= {"chosen": [wanted]} if wanted else {}
+    lenses = {name: LENSES[name] for name in SHOWN}
+    return show_replaced(run.tuned, kinds, lenses, max_length=run.max_length).expand_dims(task=[run.task.name])
+
+
+def measure_maps(run: TaskRun, wanted: Example | None) -> xr.Dataset:
+    """Return flow on one example with the graph of its layers."""
+    run.steps.say(5, "the layers of one example")
+    example = wanted or choose_kinds(run.examples, predict(run)).get("right", run.examples)[0]
+    trace = capture(run.tuned, [example], keep=KEPT, max_length=run.max_length)
+    return view(trace, "flow").dataset()
+
+
+def summarise_rows(rows: xr.Dataset) -> xr.Dataset:
+    """Return means over inputs with their intervals, and the standard deviation of correlations."""
+    exact, code = (rows["correlation"].sel(formula=name, drop=True) for name in ("exact", "code"))
+    parts = [summarise("correlation", exact), summarise("code", code)]
+    parts += [summarise(name, rows[name]) for name in ("spread", "diagonal", "at_bound", "same_for_sources")]
+    missing = exact.isnull().sum("example").astype(float)  # other seeds may miss others: their mean is no whole number
+    return xr.merge(parts).assign(correlation_std=exact.std("example"), missing=missing)
+
+
+def summarise_contrasts(rows: xr.Dataset) -> xr.Dataset:
+    """Return the mean of every contrast of a claim, by both formulas where it is one of correlations."""
+    values = []
+    for contrast in CONTRASTS.values():
+        value = contrast(rows).drop_vars(("lens", "importance", "layer", "word"), errors="ignore")
+        values.append(value if "formula" in value.dims else value.expand_dims(formula=["exact"]))
+    table = xr.concat(values, "contrast", join="outer", coords="minimal", compat="override")
+    named = table.assign_coords(contrast=list(CONTRASTS)).rename(formula="lens")
+    result = summarise("difference", named).rename(lens="formula")
+    return result.assign({f"difference_change{end}": result[f"difference{end}"] for end in ("", "_low", "_high")})
+
+
+def summarise_groups(rows: xr.Dataset, right: Any, labels: Any) -> xr.Dataset:
+    """Return accuracy beside the most common label, and weights on words, by the number of attractors, if known."""
+    attractors = rows["attractors"].values
+    groups = {int(count): attractors == count for count in np.unique(attractors[np.isfinite(attractors)])}
+    if not groups:
+        return xr.Dataset()
+    table = summary.summarise_by("attractors", groups, rows.drop_vars("attractors"), _summarise_lift)
+    ends = [(right[mask].mean(), *wilson_interval(int(right[mask].sum()), int(mask.sum()))) for mask in groups.values()]
+    table["group_majority"] = ("attractors", [find_majority(labels[mask])[1] for mask in groups.values()])
+    return table.rename(n="group_count").assign(with_interval("group_accuracy", ("attractors",), np.array(ends).T))
+
+
+def _summarise_lift(rows: xr.Dataset) -> xr.Dataset:
+    return summarise("lift", rows["lift"])

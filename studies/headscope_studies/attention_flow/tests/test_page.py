@@ -1,0 +1,129 @@
+"""The page of the docs on attention flow is generated from result files only."""
+
+import pytest
+import xarray as xr
+
+from headscope.core.provenance import read_provenance, stamp
+from headscope.experiments.claims import MOOT
+from headscope.experiments.pages import facts as study_facts
+from headscope.experiments.seeds import join_seeds
+from headscope.results.npz import write_npz
+from headscope.results.store import open_result
+from headscope_studies.attention_flow.claims import CLAIMS
+from headscope_studies.attention_flow.pages import page
+from tests.study_data import found
+from tests.study_pages import check_page, check_stamps, check_tables, join_runs
+
+
+@pytest.fixture(scope="module")
+def maker():
+    return page
+
+
+@pytest.fixture(scope="module")
+def facts(joined, maker):
+    return maker.said.read_facts(joined)
+
+
+@pytest.fixture(scope="module")
+def joined(tmp_path_factory):
+    """Two seeds of a tiny study, joined as the docs' own results are."""
+    folder = tmp_path_factory.mktemp("joined")
+    parts = found("attention_flow")
+    for task, name in (("templates", "templates"), ("sst2", "SST-2")):
+        for part in ("numbers", "shown", "maps"):
+            data = parts[part]
+            data = data.assign(count=0 * data["count"] + 40) if part == "numbers" else data  # enough for verdicts
+            if "task" in data.dims:
+                named = [data.assign_coords(task=[name]).expand_dims(seed=[seed], axis=1) for seed in (0, 1)]
+                data = stamp(join_seeds(named), **read_provenance(data))
+            write_npz(data, folder / "found" / f"tiny.{task}.{part}.npz")
+    join_runs("headscope_studies.attention_flow.runs.attention_flow", folder)
+    return folder
+
+
+def test_runs_are_joined_into_stamped_files(joined):
+    check_stamps(joined, [f"attention_flow_{name}.nc" for name in ("tiny", "tiny_shown", "tiny_maps")])
+    whole, one = open_result(joined / "attention_flow_tiny.nc"), found("attention_flow")["numbers"]
+    assert whole["correlation"].dims[:2] == ("task", "seed")
+    assert (whole["task"].values.tolist(), whole["seed"].values.tolist()) == (["templates", "SST-2"], [0, 1])
+    shown = open_result(joined / "attention_flow_tiny_shown.nc")
+    assert shown["task"].values.tolist() == ["templates"]  # no sentence of GLUE
+    xr.testing.assert_allclose(whole["correlation"].isel(task=1, seed=1, drop=True),
+                               one["correlation"].isel(task=0, drop=True), rtol=1e-5)  # fmt: skip
+
+
+def test_the_page_answers_in_words_and_numbers_with_four_figures(facts, maker):
+    claims = len(CLAIMS)
+    check_page(
+        maker,
+        facts,
+        f"Of {2 * claims} verdicts, those on {claims} claims for 2 pairs of a model and a task, ",
+        "Every model was trained with 2 seeds for each task, and a verdict needs the same answer from all of them.",
+        f"0 of {2 * claims} verdicts differ between seeds",  # which are the same here
+        "the paper prints 0.29, 0.71, 0.70 for raw attention, rollout and flow with blank-out",
+        "The paper prints 0.69, 0.32, 0.32 for blank-out",
+        "With only correct predictions ",
+        "of all pairs are at the bound",
+    )
+
+
+def test_all_tables_are_on_a_page_of_their_own(facts, maker):
+    check_tables(
+        maker,
+        facts,
+        "## tiny",
+        "| Flow correlates better with blank-out than raw attention does, in the last layer. |",
+        "(the paper's Table 3)",
+        "| rollout | 0.11 ± 0.19 | 0.12 ± 0.21 | 0.13 ± 0.21 | 0.13 ± 0.20 |",
+        "| SST-2 | flow |",
+        "The studied model has no such head",
+        "it ranks densely",
+        "(pictures/attention_flow_tiny_inner.svg)",
+    )
+
+
+def test_sentences_follow_from_the_numbers(facts, maker):
+    """The same results, but as if a model had learned nothing, and flow were saturated or better in every layer."""
+    said, study = maker.said, study_facts
+    numbers = facts.measured["tiny"].copy(deep=True)
+    for name in ("score", "score_low", "score_high"):
+        numbers[name] = numbers[name] * 0 + 0.5
+    for name in ("at_bound", "same_for_sources"):
+        numbers[name] = numbers[name] * 0 + 1
+    for end in ("", "_low", "_high"):
+        numbers[f"difference_change{end}"] = numbers[f"difference_change{end}"] * 0 + 0.9
+    attractors = {"attractors": ["all", "0", "1", "2"], "seed": [0, 1]}
+    ends = {
+        "accuracy": [0.7, 0.8, 0.7, 0.6],
+        "accuracy_low": [0.6, 0.7, 0.6, 0.5],
+        "accuracy_high": [0.8, 0.9, 0.8, 0.7],
+        "majority": [0.5, 0.6, 0.7, 0.8],
+    }
+    accuracy = xr.Dataset({name: (("seed", "attractors"), [row, row]) for name, row in ends.items()}, attractors)
+    named = numbers.assign_coords(task=["agreement", "SST-2"])
+    made = said.FlowFacts({"paper": named}, {"paper": {"accuracy": accuracy}})
+    assert said.count_true(made, "Flow correlates better with blank-out than raw") == "1 of 1"
+    assert said.count_true(made, "On SST-2, flow correlates slightly better") == "1 of 1"
+    learned = said.describe_learned(made)
+    assert "It reaches .50 (most common label " in learned
+    assert "where the paper says .96," in learned
+    assert "it is better with 0, not shown to differ with 1 and worse with 2 attractors" in learned
+    assert "So what fails for the paper's architecture may fail because it learned less." in learned
+    assert said.describe_saturation(made).startswith(
+        "In the last layer 100 % of all pairs are at the bound and 100 % of tokens"
+    )
+    for name in ("score", "score_low", "score_high"):
+        numbers[name] = numbers[name] * 0 + 0.99
+    good = said.FlowFacts({"paper": numbers.assign_coords(task=["agreement", "SST-2"])}, {"paper": {}})
+    assert "learned less" not in said.describe_learned(good)
+    assert study.describe_seeds(good).endswith("0 of 50 verdicts differ between seeds.")
+
+
+def test_verdicts_that_change_are_counted(facts, maker):
+    """A claim that applies in one version only has changed too."""
+    study, judged = study_facts, facts.judged
+    assert study.count_changes(judged, judged) == 0
+    fewer = {"tiny": judged["tiny"][1:]}
+    applies = sum(task.verdict != MOOT for task in judged["tiny"][0].tasks)
+    assert study.count_changes(judged, fewer) == applies > 0

@@ -1,0 +1,90 @@
+"""The claims of Kovaleva et al. (2019) as data, with thresholds that were set before any model was measured."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from headscope.experiments import judging
+from headscope.experiments.claims import Claim, JudgedClaim, Threshold
+from headscope.experiments.relation_heads import ENCODED, name_best_head
+from headscope.experiments.rendering.layers import name_least
+from headscope_studies.dark_secrets import paper
+from headscope_studies.dark_secrets.disabled import name_best
+
+DATE = "2026-11-16"
+SHARE = Threshold("share of maps", 0.05, "points", "two standard errors of a difference of two shares of 1,000 maps "
+                  "are up to 4.5 points", DATE)  # fmt: skip
+SIGN = Threshold("margin", 0.0, "", "its sign: above 0 exactly where the order is as claimed; never scaled", DATE)
+GAIN = Threshold("gain by disabling", 0.005, "points", "half a point, one or two inputs of the smallest dev set; the "
+                 "paper draws its gains as colours", DATE)  # fmt: skip
+HARDLY = Threshold("mean change of the score", 0.01, "points", "one point, what a table with two digits shows", DATE)
+UNHURT = Threshold("change without a layer", -0.01, "points", "a loss of one point, what a table with two digits "
+                   "shows", DATE)  # fmt: skip
+PRETRAINED = Threshold("gain by pretraining", 0.05, "points", "two standard errors of a difference of two "
+                       "accuracies near 0.7 on 800 inputs are 4.6 points", DATE)  # fmt: skip
+LEARNED = Threshold("gain over the most common label", 0.05, "points", "as for pretraining, so that both gains are "
+                    "judged alike", DATE)  # fmt: skip
+ENCODES = Threshold("weight above that at the same distance", ENCODED, "", "a tenth of all attention of a word; the "
+                    "paper draws weights as colours", DATE)  # fmt: skip
+FEW = Threshold("share of heads", 0.1, "points", "a tenth of the heads; the paper gives no number for few", DATE)
+OURS: dict[str, Any] = {"percent": True, "source": "kovaleva2019"}
+
+
+def _claim_share(text: str, pattern: str, bounds: tuple[float, float]) -> Claim:
+    return Claim(text, "share", {"pattern": pattern}, "within", threshold=SHARE, bounds=bounds, exact=("raw",), **OURS)
+
+
+def _unknown(name: str, reason: str) -> Any:
+    """Return a condition: a claim does not apply where its quantity is not known."""
+    return lambda task: "" if np.isfinite(task[f"{name}_change"].values.astype(float)).all() else reason
+
+
+CLAIMS = (
+    _claim_share("32 to 61 % of all maps are heterogeneous.", "heterogeneous", paper.HETEROGENEOUS),
+    _claim_share("About 30 % of all maps are vertical.", "vertical", (paper.VERTICAL, paper.VERTICAL)),
+    Claim("The last two layers change most with fine-tuning.", "layer_margin", direction="above", threshold=SIGN,
+          exact=("raw",), source="kovaleva2019",
+          applies=lambda task: "" if task.sizes["layer"] > 2 else "there are no other layers",
+          figures=lambda task: name_least(task, "similarity_layer", ["raw"])),
+    Claim("Disabling one head hardly changes the score, on average over heads.", "mean_head", {}, "same",
+          threshold=HARDLY, **OURS),
+    Claim("Disabling some head improves the score.", "best_head", {}, "rises", threshold=GAIN,
+          figures=lambda task: name_best(task, "head"), **OURS),
+    Claim("Disabling some whole layer improves the score.", "best_layer", {}, "rises", threshold=GAIN,
+          figures=lambda task: name_best(task, "layer"), **OURS),
+    Claim("Some whole layer can be disabled without loss.", "best_layer_change", {}, "above", threshold=UNHURT,
+          figures=lambda task: name_best(task, "layer"), source="kovaleva2019"),
+    Claim("Fine-tuned from pretrained weights, the model is better than from random ones.", "pretraining_gain", {},
+          "rises", threshold=PRETRAINED,
+          applies=_unknown("pretraining_gain", "the model was fine-tuned before the study"), **OURS),
+    Claim("Fine-tuned from random weights, the model still learns the task, on all tasks but STS-B.", "random_gain", {},
+          "rises", threshold=LEARNED, but_on=("STS-B",), theirs={"SST-2": f"accuracy {paper.SST_FROM_RANDOM:.2f}"},
+          applies=_unknown("random_gain", "there is no most common label, or the model was fine-tuned before"), **OURS),
+)  # fmt: skip
+RELATION_CLAIMS = (
+    Claim("Some head attends to the words of a relation more than their distance explains.", "best_gain", {}, "rises",
+          threshold=ENCODES, figures=name_best_head, source="kovaleva2019"),
+    Claim("Few heads do.", "encoding", {}, "below", threshold=FEW, **OURS),
+)  # fmt: skip
+"""Judged on relations in place of tasks."""
+
+
+def judge_claims(numbers: xr.Dataset, relations: xr.Dataset | None = None) -> dict[str, list[JudgedClaim]]:
+    """Judge the claims on tasks, and those on relations, corrected for all of these verdicts."""
+    return judge_models({"": numbers}, {} if relations is None else {"": relations})
+
+
+def judge_models(models: Mapping[str, xr.Dataset], relations: Mapping[str, xr.Dataset]) -> dict[str, list[JudgedClaim]]:
+    """Judge every claim on every model, corrected for all verdicts; those on relations as if they were models."""
+    groups: dict[str, tuple[Sequence[Claim], xr.Dataset]] = {
+        label: (CLAIMS, numbers) for label, numbers in models.items()
+    }
+    groups |= {name_relations(label): (RELATION_CLAIMS, numbers) for label, numbers in relations.items()}
+    return judging.judge_together(groups)
+
+
+def name_relations(label: str) -> str:
+    """Return the name of the verdicts on the relations of a model."""
+    return f"relations {label}".strip()

@@ -1,0 +1,183 @@
+"""Run the study dark-secrets with pretrained models on GLUE, for docs/dark_secrets.md.
+
+One run for each model, task and seed, which may be parallel; then the related words of each model; then all results are
+joined. The files in results were made on a GPU with these commands (relations on a CPU), for mrpc, stsb, sst2
+(without `--limit`: all of dev) and rte, with the seeds 0, 1 and 2, with the default model, all-MiniLM-L6-v2, and with
+`--model e5-small`:
+
+    python ../sixteen_heads/runs/sixteen_heads.py tune rte --place GLUE --seed 1 --work WORK
+    python runs/dark_secrets.py run rte --place GLUE --limit 400 --seed 1 --work WORK --out FOUND
+    python runs/dark_secrets.py relations --treebank en_ewt-dev.conllu --out FOUND
+    python runs/dark_secrets.py join FOUND --out results
+
+The models are tuned once for both studies: `run` takes the one that sixteen_heads.py left in WORK/models, or tunes it
+itself where there is none, and tunes a randomly initialised copy with the same settings. (Only e5-small for stsb with
+seed 2 was tuned again for this study; `tuned_hash` says so.) Without `--limit` all of dev
+is studied. Runs write small files of plain arrays into FOUND, and need neither HDF5 nor any dataset library. WORK holds
+every step; a stopped run is resumed from it.
+"""
+
+import argparse
+import warnings
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import xarray as xr
+
+import headscope as hs
+from headscope.core.provenance import read_provenance, stamp
+from headscope.experiments.relation_heads import measure_relations, read_relations, show_relation
+from headscope.experiments.runs import TUNING, TUNING_BY_TASK, add_join, merge_facts, to_single
+from headscope.experiments.seeds import join_seeds
+from headscope.experiments.steps import print_progress
+from headscope.experiments.study import stamp_tasks
+from headscope.experiments.tuned import TaskRun, check_runs, describe_tuning
+from headscope.results.npz import read_npz, write_npz
+from headscope.training.finetuning.folder import read_stamp
+from headscope.training.finetuning.settings import TrainingOptions
+from headscope_studies.dark_secrets import DarkSecrets
+from headscope_studies.dark_secrets.disabled import find_best
+from headscope_studies.dark_secrets.measure import measure_numbers
+
+DEFAULT = "all-MiniLM-L6-v2"
+ORDER = ("MRPC", "STS-B", "SST-2", "RTE")
+CLASSIFIER = "cnn"
+PART = "dark_secrets"  # the runs of other studies may be in the same folder
+MAX_LENGTH = 128
+OPTIONS = ("limit", "train_limit", "epochs", "batch_size", "learning_rate", "warmup")
+SETTINGS = ("epochs", "batch_size", "learning_rate", "warmup", "max_length", "limit")
+"""What decides a fine-tuning, beside its seed and its data."""
+
+SHARED = ("version", "weights_hash", "max_length", "classifier", "device", "dtype")
+"""Facts that all runs of one model must have in common."""
+COMMAND = "dark_secrets/runs/dark_secrets.py over GLUE, one run for each task and seed, joined"
+
+
+def run(chosen: argparse.Namespace) -> None:
+    """Study one model on one task with one seed."""
+    warnings.simplefilter("ignore", hs.DataWarning)  # texts over 128 tokens are cut; the data table counts them
+    study, planned, label = _plan(chosen)
+    planned.steps.begin(planned.facts({"classifier": CLASSIFIER}))
+    numbers = planned.steps.keep("numbers", lambda: measure_numbers(planned, CLASSIFIER), discard="*.state")
+    numbers = numbers.assign(train=("task", [planned.train_size]), tuning=("task", [describe_tuning(planned.tuning)]))
+    facts = {**study.describe_run(planned.base, []), "model": label, "seed": chosen.seed}
+    numbers = stamp_tasks(numbers, **facts).expand_dims(seed=[chosen.seed], axis=1)
+    write_npz(numbers, chosen.out / f"{label}.{chosen.task}.{chosen.seed}.{PART}.npz")
+
+
+def _plan(chosen: argparse.Namespace) -> tuple[DarkSecrets, TaskRun, str]:
+    """Return the study, what it does for one task with one seed, and the name of the model."""
+    label = name_model(chosen.model)
+    folder = chosen.tuned or chosen.work / "models" / f"{label}-{chosen.task}-{chosen.seed}"
+    options = {**TUNING, **TUNING_BY_TASK.get(chosen.task, {})}
+    options["train_limit"] = options.pop("limit", None)
+    options |= {name: getattr(chosen, name) for name in OPTIONS if getattr(chosen, name) is not None}
+    study = DarkSecrets(data=str(chosen.place), tasks=(chosen.task,), classifier=CLASSIFIER, **options)
+    (task,), _ = study.read_tasks()
+    base = hs.load(chosen.model, device=chosen.device, dtype="float32")
+    out = chosen.work / "dark_secrets" / label / f"seed-{chosen.seed}"
+    planned = study.plan_task(task, base, out, 1, seed=chosen.seed, device=chosen.device, progress=print_progress)
+    if (folder / "config.json").is_file():
+        check_settings(folder, planned.tuning)
+        planned = replace(planned, tuned_folder=folder)
+    check_runs([planned], {"classifier": CLASSIFIER})
+    return study, planned, label
+
+
+def check_settings(folder: Path, tuning: TrainingOptions) -> None:
+    """Stop if a model was tuned with other settings than the random copy will be: the two are compared."""
+    tuned = read_stamp(folder)
+    facts = tuned["facts"] if tuned else {}
+    for name in (*SETTINGS, "seed"):
+        if facts.get(name) != tuning.get(name):
+            raise SystemExit(f"{folder} was tuned with {name}={facts.get(name)}, but here it is {tuning.get(name)}.")
+
+
+def relations(chosen: argparse.Namespace) -> None:
+    """Measure every head of one model, before tuning, on the related words of a treebank."""
+    warnings.simplefilter("ignore", hs.DataWarning)
+    label, examples = name_model(chosen.model), read_relations(str(chosen.treebank))[: chosen.limit]
+    model = hs.load(chosen.model, device=chosen.device, dtype="float32")
+    measured = measure_relations(model, examples, max_length=MAX_LENGTH, progress=True)
+    shown = show_relation(model, read_relations(), measured, max_length=MAX_LENGTH)
+    facts = {**read_provenance(measured), "command": "dark_secrets/runs/dark_secrets.py relations", "model": label,
+             "treebank": chosen.treebank.name, "device": model.device.type}  # fmt: skip
+    write_npz(stamp(measured, **facts), chosen.out / f"{label}.relations.npz")
+    write_npz(stamp(shown, **facts), chosen.out / f"{label}.shown_relation.npz")
+
+
+def name_model(model: str | None) -> str:
+    """Return the name of a model: that of its folder."""
+    return Path(model or DEFAULT).name
+
+
+def join(chosen: argparse.Namespace) -> None:
+    """Join the tasks and seeds of each model in one file, single precision; relations and their maps in others."""
+    for label in sorted({path.name.partition(".")[0] for path in chosen.folder.glob(f"*.{PART}.npz")}):
+        runs = [read_npz(path) for path in sorted(chosen.folder.glob(f"{label}.*.{PART}.npz"))]
+        runs.sort(key=lambda each: (ORDER.index(each["task"].item()), int(each["seed"].item())))
+        facts, known = merge_facts(runs, SHARED, COMMAND), {int(each["seed"].item()) for each in runs}
+        for seeds, part in group_seeds(runs).items():
+            complete = len(seeds) == len(known)
+            name = label if complete else f"{label}-{len(seeds)}-seeds"
+            lacking = {} if complete else {"not_run": sorted(known.difference(seeds))}
+            numbers = join_seeds([bound_best(each.drop_attrs()) for each in part])
+            hs.save(stamp_tasks(numbers.map(to_single), **facts, **lacking), chosen.out / f"dark_secrets_{name}.nc",
+                    overwrite=True)  # fmt: skip
+    for part in ("relations", "shown_relation"):
+        for path in sorted(chosen.folder.glob(f"*.{part}.npz")):
+            data = read_npz(path)
+            name = f"dark_secrets_{path.name.removesuffix(f'.{part}.npz')}_{part}.nc"
+            hs.save(data.map(to_single, keep_attrs=True).assign_attrs(data.attrs), chosen.out / name, overwrite=True)
+
+
+def group_seeds(runs: list[xr.Dataset]) -> dict[tuple[int, ...], list[xr.Dataset]]:
+    """Return the runs of tasks with the same seeds: results can be joined only along seeds that all tasks have."""
+    tasks: dict[str, list[xr.Dataset]] = {}
+    for each in runs:
+        tasks.setdefault(str(each["task"].item()), []).append(each)
+    groups: dict[tuple[int, ...], list[xr.Dataset]] = {}
+    for part in tasks.values():
+        groups.setdefault(tuple(int(each["seed"].item()) for each in part), []).extend(part)
+    return groups
+
+
+def bound_best(numbers: xr.Dataset) -> xr.Dataset:
+    """Return the numbers with the interval of the best head and layer as it is defined now."""
+    one, dims = numbers.isel(task=0, seed=0), {"task": numbers["task"], "seed": numbers["seed"]}
+    for kind in ("head", "layer"):
+        best = find_best(one, kind, int(one["n"]), str(one["metric"].item()))
+        numbers = numbers.assign(best.expand_dims(dims))
+    return numbers
+
+
+def main() -> None:
+    """Run, measure relations, or join."""
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    verbs: Any = options.add_subparsers(required=True)
+    running = verbs.add_parser("run", help="study one model on one task with one seed")
+    running.add_argument("task", choices=[task.lower().replace("-", "") for task in ORDER])
+    running.add_argument("--place", type=Path, required=True, help="the folder of GLUE")
+    running.add_argument("--seed", type=int, default=0, help="seed of fine-tuning")
+    running.add_argument("--work", type=Path, required=True, help="where steps and tuned models are kept")
+    running.add_argument("--tuned", type=Path, help="a model that is tuned already; that in WORK/models by default")
+    for name, kind in (("train-limit", int), ("epochs", int), ("batch-size", int), ("learning-rate", float),
+                       ("warmup", float)):  # fmt: skip
+        running.add_argument(f"--{name}", type=kind)
+    running.set_defaults(what=run)
+    relating = verbs.add_parser("relations", help="measure one model on the related words of a treebank")
+    relating.add_argument("--treebank", type=Path, required=True, help="a CoNLL-U file, or a table of word pairs")
+    relating.set_defaults(what=relations)
+    for verb in (running, relating):
+        verb.add_argument("--model", help="a hub id or a folder; nothing: the default")
+        verb.add_argument("--limit", type=int, help="number of inputs to study; all by default")
+        verb.add_argument("--device", choices=("cpu", "cuda"))
+        verb.add_argument("--out", type=Path, required=True, help="where the small results go")
+    add_join(verbs, join)
+    chosen = options.parse_args()
+    chosen.what(chosen)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,115 @@
+"""The pages of the docs on the study dark-secrets are generated from result files only."""
+
+import pytest
+import xarray as xr
+
+from headscope.core.provenance import read_provenance, stamp
+from headscope.results.npz import write_npz
+from headscope.results.store import open_result
+from headscope_studies.dark_secrets.claims import CLAIMS, RELATION_CLAIMS
+from headscope_studies.dark_secrets.pages import page
+from tests.study_data import found
+from tests.study_pages import check_page, check_stamps, check_tables, join_runs
+
+PAIRS = len(CLAIMS) * 2
+
+
+@pytest.fixture(scope="module")
+def maker():
+    return page
+
+
+@pytest.fixture(scope="module")
+def joined(tmp_path_factory):
+    """Two tasks and two seeds of a tiny study, joined as the docs' own results are."""
+    folder = tmp_path_factory.mktemp("joined")
+    results = found("dark_secrets")
+    for part in ("relations", "shown_relation"):
+        data = results[part]
+        data = data.assign(n=0 * data["n"] + 40) if part == "relations" else data
+        write_npz(stamp(data, **read_provenance(data)), folder / "found" / f"tiny.{part}.npz")
+    numbers = results["numbers"].assign(n=0 * results["numbers"]["n"] + 40)  # enough for verdicts
+    for task, name in (("rte", "RTE"), ("sst2", "SST-2")):
+        for seed in (0, 1):
+            data = numbers.assign_coords(task=[name]).expand_dims(seed=[seed], axis=1)
+            write_npz(
+                stamp(data, **read_provenance(numbers)), folder / "found" / f"tiny.{task}.{seed}.dark_secrets.npz"
+            )
+    join_runs("headscope_studies.dark_secrets.runs.dark_secrets", folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def facts(joined, maker):
+    return maker.said.read_facts(joined)
+
+
+def test_runs_are_joined_into_stamped_files(joined):
+    check_stamps(
+        joined, {"dark_secrets_tiny.nc", "dark_secrets_tiny_relations.nc", "dark_secrets_tiny_shown_relation.nc"}
+    )
+    whole, one = open_result(joined / "dark_secrets_tiny.nc"), found("dark_secrets")["numbers"]
+    assert (whole["task"].values.tolist(), whole["seed"].values.tolist()) == (["SST-2", "RTE"], [0, 1])
+    xr.testing.assert_allclose(whole["head_change"].isel(task=1, seed=1, drop=True),
+                               one["head_change"].isel(task=0, drop=True), rtol=1e-5)  # fmt: skip
+
+
+def test_the_page_answers_in_words_and_numbers_with_four_figures(facts, maker):
+    relations = found("dark_secrets")["relations"].sizes["task"]
+    check_page(
+        maker,
+        facts,
+        f"{PAIRS} verdicts on {len(CLAIMS)} claims for 2 pairs of a model and a task: ",
+        f"{relations * len(RELATION_CLAIMS)} verdicts on {len(RELATION_CLAIMS)} claims for {relations} relations of a",
+        "find 32 to 61 % of them heterogeneous",
+        "are heterogeneous and ",
+        "the score is not lower without ",
+        "SST-2 is learned to ",
+        "where the paper says 0.80",
+        "| tiny, RTE | accuracy |",
+        "The plain 95 % interval of the change without one head is ±",
+        "were reasoned for 800 inputs; with 40 two standard errors of a difference are 20.5 points",
+        " points on average, signs included, and by ",
+        "verdicts hold with all of them halved",
+    )
+
+
+def test_all_tables_are_on_a_page_of_their_own(facts, maker):
+    check_tables(
+        maker,
+        facts,
+        "## tiny",
+        "| Disabling some head improves the score. |",
+        "| subject |",
+        "2026-11-16",
+    )
+
+
+def test_kinds_of_verdicts_that_no_claim_can_have_are_not_shown(facts):
+    assert facts.kinds == ("holds", "not reproduced", "undecided", "does not apply")
+
+
+def test_significant_changes_need_every_seed(facts, maker):
+    data = facts.measured["tiny"].copy(deep=True)
+    data["head_change"] = data["head_change"] * 0 - 0.1
+    data["head_change_p_adjusted"] = data["head_change_p_adjusted"] * 0 + 0.01
+    heads = data.sizes["layer"] * data.sizes["head"]
+    made = type(facts)({"tiny": data}, facts.more)
+    assert f"of {2 * heads} changes {2 * heads} losses and 0 gains are significant with every seed" in (
+        maker.said.describe_disabled(made)
+    )
+    data["head_change_p_adjusted"] = data["head_change_p_adjusted"] + 0.9 * (data["seed"] == 1)
+    assert f"of {2 * heads} changes 0 losses and 0 gains" in maker.said.describe_disabled(made)
+
+
+def test_a_task_with_fewer_seeds_stands_apart_and_says_so(joined, maker, tmp_path):
+    for path in (joined / "found").glob("*.npz"):
+        if path.name != "tiny.sst2.1.dark_secrets.npz":
+            (tmp_path / "found").mkdir(exist_ok=True)
+            (tmp_path / "found" / path.name).write_bytes(path.read_bytes())
+    join_runs("headscope_studies.dark_secrets.runs.dark_secrets", tmp_path)
+    facts = maker.said.read_facts(tmp_path)
+    assert {label: data.sizes["seed"] for label, data in facts.measured.items()} == {"tiny": 2, "tiny-1-seeds": 1}
+    said = maker.said.describe_fewer(facts)
+    assert said.startswith("tiny-1-seeds is ")
+    assert said.endswith(" on SST-2, where seed 1 was not run.")

@@ -1,0 +1,192 @@
+"""The page docs/tables.md: every table behind docs/effective_attention.md."""
+
+from functools import partial
+from pathlib import Path
+
+import pandas as pd
+import xarray as xr
+
+from headscope.experiments.claims import FEWEST
+from headscope.experiments.judging import count_tests, judge_all
+from headscope.experiments.pages.facts import format_range
+from headscope.experiments.pages.tables import (
+    by_model,
+    find_letters,
+    flatten_rows,
+    format_cell,
+    format_intervals,
+    paragraphs,
+    prefix,
+    to_grid,
+    verdict_values,
+)
+from headscope.experiments.rendering.report import describe_unlearned, score_table, time_table
+from headscope.experiments.rendering.sentences import list_ranges
+from headscope.experiments.summary import list_tasks
+from headscope.patterns import NAMES
+from headscope.reporting.frames import ENDS, Quantity, to_frame
+from headscope_studies.effective_attention import paper, report
+from headscope_studies.effective_attention.claims import LOSES, SEVERAL
+from headscope_studies.effective_attention.norms import describe_norms
+from headscope_studies.effective_attention.pages.facts import Facts
+from headscope_studies.effective_attention.pages.null_values import null_values_table
+
+FOLDER = Path(__file__).parent
+
+WEIGHTS = {
+    "[SEP] from all others": ("weight", {"token": "sep"}),
+    "[CLS] from all others": ("weight", {"token": "cls"}),
+    **{f"[CLS] to {report.TOKENS.get(kind, kind)}": ("type_weight", {"type": kind})
+       for kind in ("cls", "sep", "punctuation", "noun", "pronoun", "verb")},
+}  # fmt: skip
+
+
+def page(facts: Facts) -> bytes:
+    """Return the page."""
+    method = (report.TEXTS["lenses"], report.JUDGED, *report.TEXTS["method"].split("\n\n"))
+    text = (FOLDER / "tables.md").read_text(encoding="utf-8").format(
+        **verdict_values(facts),
+        distances=by_model(facts, lambda label: distance_table(facts.models[label])),
+        several=by_model(facts, lambda label: several_table(facts, label)),
+        published=by_model(facts, lambda label: published_table(facts.tuned[label])),
+        sinks=by_model(facts, lambda label: sink_table(facts.tuned[label])),
+        dispersion=by_model(facts, lambda label: dispersion_table(facts.tuned[label])),
+        lengths=by_model(facts, lambda label: length_table(facts, label)),
+        length_tests=format_range([count_length_tests(data) for data in facts.models.values()], ".0f", ""),
+        fewest=FEWEST,
+        null_values=null_values_table(),
+        faults=report.TEXTS["faults"],
+        patterns=by_model(facts, lambda label: pattern_table(facts.tuned[label])),
+        learned=paragraphs(facts, describe_unlearned),
+        scores=by_model(facts, lambda label: _scores(facts.models[label])),
+        times="Not measured." if facts.times is None else _describe_times(facts.times),
+        norms=paragraphs(facts, partial(describe_norms, text=report.TEXTS["beside norms"])),
+        method="\n\n".join(f"- {line}" for line in method),
+        differences="\n\n".join(prefix(label, report.describe_differences(data, facts.seeds[label]))
+                                for label, data in facts.models.items()),
+    )  # fmt: skip
+    return text.encode()
+
+
+def distance_table(numbers: xr.Dataset) -> pd.DataFrame:
+    """Return the relative change of attention of every task, and how many inputs have at most d tokens."""
+    n = numbers["n"]
+    data = numbers.sel(role="tuned", length="all")
+    data = data.assign(short=100 * n.sel(length="at most d") / n.sel(length="all"), n=n.sel(length="all"))
+    columns = [Quantity("inputs", "n", whole=True), Quantity("of at most d tokens (%)", "short")]
+    columns += [Quantity(lens, "distance", {"lens": lens}) for lens in ("effective", "padded", "paper")]
+    frame = format_intervals(to_frame(data, {"task": "task"}, columns), ".3f", ("effective", "padded", "paper"))
+    return format_intervals(frame, ".0f", ("of at most d tokens (%)",)).rename_axis("task")
+
+
+def several_table(facts: Facts, label: str) -> pd.DataFrame:
+    """Return changes of weights in per cent, by maximum, mean and sum."""
+    rows = {}
+    for title, (name, where) in WEIGHTS.items():
+        for several in SEVERAL:
+            part = facts.relative(label, name, size="signed", several=several, **where).sel(lens="effective")
+            rows[f"{title}, {several}"] = {
+                task: format_cell(".0f", *(float(part[end].sel(task=task)) for end in ("value", "low", "high")))
+                for task in list_tasks(part)
+            }
+    return pd.DataFrame.from_dict(rows, "index").rename_axis("change (%)")
+
+
+def published_table(tuned: xr.Dataset) -> pd.DataFrame:
+    """Return the weights on [SEP] and [CLS], our average beside the published one."""
+    rows = []
+    for task in list_tasks(tuned):
+        row: dict[str, str] = {"task": task}
+        for token, name in (("sep", "[SEP]"), ("cls", "[CLS]")):
+            ours = tuned["weight"].sel(task=task, token=token, size="signed", several="max")
+            theirs = tuned["published_weight"].sel(task=task, token=token)
+            for title, weights in (("ours", ours), ("theirs", theirs)):
+                first, second = (float(weights.sel(lens=lens)) for lens in ("raw", "paper"))
+                row[f"{name}, {title}: raw → paper"] = f"{first:.3f} → {second:.3f}"
+        rows.append(row)
+    return pd.DataFrame(rows).set_index("task")
+
+
+def sink_table(tuned: xr.Dataset) -> pd.DataFrame:
+    """Return the weight on the sink with each attention, and which token it is."""
+    data = tuned.assign(kinds=100 * tuned["sink_kind"].mean("layer"))
+    columns = [Quantity(lens, "sink_mean", {"lens": lens}) for lens in report.SHOWN]
+    kinds = [str(kind) for kind in data["sink"].values if float(data["kinds"].sel(sink=kind).max()) > 0]
+    columns += [Quantity(f"{report.TOKENS.get(kind, kind)} (%)", "kinds", {"sink": kind}) for kind in kinds]
+    frame = format_intervals(to_frame(data, {"task": "task"}, columns), ".3f", report.SHOWN)
+    titles = [column.title for column in columns if column.variable == "kinds"]
+    return format_intervals(frame, ".0f", titles).rename_axis("task")
+
+
+def dispersion_table(tuned: xr.Dataset) -> pd.DataFrame:
+    """Return the entropy of rows with each attention."""
+    columns = [Quantity(lens, "dispersion", {"lens": lens}) for lens in report.SHOWN]
+    columns.append(Quantity("change, effective", "dispersion_change", {"lens": "effective"}))
+    return format_intervals(to_frame(tuned, {"task": "task"}, columns), ".2f").rename_axis("task")
+
+
+def list_lengths(numbers: xr.Dataset) -> list[str]:
+    """Return the classes of lengths that are judged apart."""
+    lengths = ["at most d", "more than d", *list_ranges(numbers)]
+    size = int(numbers["value_size"].values[0])
+    return lengths[1:] if f"1–{size}" in lengths else lengths  # the same inputs
+
+
+def count_length_tests(numbers: xr.Dataset) -> int:
+    """Return how many verdicts by length rest on an interval."""
+    claims, tuned = list(LOSES.values()), numbers.sel(role="tuned")
+    return sum(count_tests(claims, tuned.sel(length=length)) for length in list_lengths(numbers))
+
+
+def length_table(facts: Facts, label: str) -> pd.DataFrame:
+    """Return for each task and length whether the sink, [SEP], [CLS] and punctuation lose weight."""
+    numbers, letters = facts.models[label], find_letters(facts)
+    rows: dict[tuple[str, str], dict[str, str]] = {(task, name): {} for task in list_tasks(numbers) for name in LOSES}
+    tests = count_length_tests(numbers)
+    for length in list_lengths(numbers):
+        part = facts.measured[label].sel(role="tuned", length=length)
+        for name, judged in zip(LOSES, judge_all(list(LOSES.values()), part, tests), strict=True):
+            for task in judged.tasks:
+                n = int(numbers["n"].sel(task=task.task, length=length))
+                word = (letters[task.verdict] if n else "–") + (f" ({n:,})" if name == next(iter(LOSES)) else "")
+                rows[task.task, name][f"{length} tokens" if length[0].isdigit() else length] = word
+    return flatten_rows(pd.DataFrame.from_dict(rows, "index"), "task")
+
+
+def pattern_table(tuned: xr.Dataset) -> pd.DataFrame:
+    """Return shares of patterns: corrected with intervals, counted, and the paper's."""
+    theirs = paper.table_2(list_tasks(tuned))
+    rows = {}
+    for task in list_tasks(tuned):
+        for lens in report.SHOWN:
+            cells = {}
+            for name, letter in paper.LETTERS.items():
+                part = tuned.sel(task=task, lens=lens, pattern=name)
+                share = [100 * float(part[f"share{end}"]) for end in ENDS]
+                cell = f"{format_cell('.1f', *share)}, counted {100 * float(part['counted']):.1f}"
+                if theirs is not None and (task, lens) in theirs.index:
+                    cell += f", paper {theirs.loc[(task, lens), letter]}"
+                cells[f"{letter} ({NAMES[name]})"] = cell
+            rows[f"{task}, {lens}"] = cells
+    return pd.DataFrame.from_dict(rows, "index").rename_axis("attention")
+
+
+def _scores(numbers: xr.Dataset) -> pd.DataFrame:
+    frame = format_intervals(score_table(numbers), ".3f", ("score", "change"))
+    frame = format_intervals(frame, ".1e", ("largest change of an output", "of these, largest lead"))
+    return flatten_rows(format_intervals(frame, ",.0f", ("predictions changed",)), "attention")
+
+
+def _describe_times(times: xr.Dataset) -> str:
+    frame = time_table(times, report.WAYS)
+    table = format_intervals(format_intervals(frame, ".2f", list(report.WAYS.values())), ".4f", ("raw (s)",))
+    theirs = paper.table_3()["ratio"]
+    table["paper"] = [f"{theirs[task]:.2f}" if task in theirs else "" for task, _ in table.index]
+    device = times.attrs["device"]
+    where = "one thread of a CPU (seconds of CPU time)" if device == "cpu" else device
+    text = (
+        f"BERT-base's shape on {where}, random weights, one batch of each task padded to "
+        f"{int(times.attrs['tokens'])} tokens; ratios to `raw`, median of the turns, least and most in brackets. Only "
+        "the full decomposition is what the paper did; the others are ways of ours."
+    )
+    return f"{text}\n\n{to_grid(flatten_rows(table, 'task, inputs in a batch'))}"

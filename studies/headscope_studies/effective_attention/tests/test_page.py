@@ -1,0 +1,189 @@
+"""The page of the docs is generated from result files only."""
+
+import argparse
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+
+from headscope.core.document import Picture
+from headscope.core.errors import InputError
+from headscope.core.provenance import stamp
+from headscope.experiments.claims import REFUTED
+from headscope.experiments.pages import facts as study_facts
+from headscope.results.npz import write_npz
+from headscope_studies.effective_attention.claims import CLAIMS, SINK
+from headscope_studies.effective_attention.pages import note, page
+from headscope_studies.effective_attention.runs import effective_attention
+from tests.study_data import found
+from tests.study_pages import check_page, check_stamps, check_tables, join_runs
+
+
+@pytest.fixture(scope="module")
+def joined(tmp_path_factory):
+    """Runs of a tiny study of two tasks with two seeds, joined as the docs' own results are."""
+    folder = tmp_path_factory.mktemp("joined")
+    parts = found("effective_attention")
+    for task in ("RTE", "SST-2"):
+        for seed in (0, 1):
+            numbers = parts["numbers"].assign_coords(task=[task]).expand_dims(seed=[seed], axis=1)
+            write_npz(numbers, folder / "found" / f"tiny.{task.lower()}.{seed}.numbers.npz")
+        write_npz(stamp(parts["maps"], task_shown=task), folder / "found" / f"tiny.{task.lower()}.0.maps.npz")
+    timed = [parts["times"].assign_coords(task=[task]) for task in ("RTE", "SST-2")]
+    for label in ("tiny", "bert-base-shape_cpu"):
+        timed_as = xr.concat(timed, "task", combine_attrs="override")
+        write_npz(timed_as, folder / "found" / f"{label}.times.npz")
+    join_runs("headscope_studies.effective_attention.runs.effective_attention", folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def maker():
+    return page
+
+
+@pytest.fixture(scope="module")
+def said():
+    return page.said
+
+
+@pytest.fixture(scope="module")
+def facts(joined, said):
+    return said.read_facts(joined)
+
+
+def test_runs_are_joined_into_stamped_files(joined):
+    from headscope.core.provenance import read_provenance
+    from headscope.results.store import open_result
+
+    names = ("tiny", "tiny_times", "tiny_maps", "bert-base-shape_cpu_times")
+    check_stamps(joined, [f"effective_attention_{name}.nc" for name in names])
+    for path in joined.glob("*.nc"):
+        assert read_provenance(open_result(path))["n"] == (12 if path.stem.endswith("_times") else 24)
+    whole = open_result(joined / "effective_attention_tiny.nc")
+    one = found("effective_attention")["numbers"]
+    assert whole["share"].dims[:2] == ("task", "seed")
+    for seed in (0, 1):
+        again = whole["share"].isel(task=1, drop=True).sel(seed=seed, drop=True)
+        xr.testing.assert_allclose(again, one["share"].isel(task=0, drop=True), rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda run: run.assign(data_hash=("task", ["other"])), "The seeds of RTE study different inputs"),
+        (lambda run: stamp(run, weights_hash="other"), "differ in weights_hash"),
+        (lambda run: run.assign_coords(task=["MRPC"]), "Tasks have different seeds"),
+    ],
+)
+def test_runs_that_do_not_belong_together_are_not_joined(tmp_path, change, said):
+    numbers = found("effective_attention")["numbers"].assign_coords(task=["RTE"])
+    for seed, run in enumerate((numbers, change(numbers))):
+        run = run.expand_dims(seed=[seed], axis=1)
+        write_npz(run, tmp_path / "found" / f"tiny.{run['task'].item().lower()}.{seed}.numbers.npz")
+    with pytest.raises((SystemExit, InputError), match=said):
+        effective_attention.join(argparse.Namespace(folder=tmp_path / "found", out=tmp_path, seeds=None))
+    assert not list(tmp_path.glob("*.nc"))
+
+
+def test_the_page_answers_in_words_and_numbers_with_four_figures(facts, maker):
+    claims = len(CLAIMS)
+    check_page(
+        maker,
+        facts,
+        f"Of {2 * claims + 1} verdicts, those on {claims} claims for 2 pairs of a model and a task and 1 on time, ",
+        "with tiny (d is 8) on RTE and SST-2, 24 inputs for each model",
+        "Every model was fine-tuned with 2 seeds for each task, and a verdict needs the same answer from all of them.",
+        f"0 of {2 * claims + 1} verdicts differ between seeds",  # which are the same here
+        "of the inputs have at most d tokens",
+    )
+
+
+def test_all_tables_are_on_a_page_of_their_own(facts, maker):
+    text = check_tables(
+        maker,
+        facts,
+        "| RTE, the sink |",
+        "| SST-2, paper |",
+        "| [CLS] to punctuation, sum |",
+        "one thread of a CPU (seconds of CPU time), random weights",
+        "It was tuned with 2 seeds for each task (1 epoch, batch 8, learning rate 2e-05)",
+        "pictures/effective_attention_scaled_thresholds.svg",
+    )
+    assert "**Reduced**" not in text  # all of dev was studied
+
+
+def test_the_note_and_the_objections_have_their_numbers(facts):
+    pages = {name: content.decode() for name, content in note.fill_templates(facts)}
+    assert re.findall(r"^\*\*(\d+)\.", pages["objections.md"], re.MULTILINE) == [str(number) for number in range(1, 11)]
+    distance = facts.tuned["tiny"]["distance"].sel(lens="paper", task="RTE")
+    assert f"| tiny, paper | {float(distance):.3f} |" in pages["note.md"]
+    (code,) = re.findall(r"```python\n(.*?)```", pages["note.md"], re.DOTALL)
+    exec(compile(code, "note.md", "exec"), {})  # its last line compares A_eff·V with A·V
+    assert not any("nan" in text.split() for text in pages.values())
+
+
+def test_sentences_follow_from_the_numbers(facts, said):
+    """The same results, but as if effective attention were attention, and so all that paper shows were padding."""
+    numbers = facts.measured["tiny"].copy(deep=True)
+    for name in ("sink_mean", "weight", "type_weight", "share", "dispersion"):
+        for end in ("", "_low", "_high"):
+            numbers[f"{name}_change{end}"] = numbers[f"{name}_change{end}"] * 0
+    lost = numbers["sink_mean"].sel(lens="raw", drop=True)
+    numbers["n"] = 20 * numbers["n"]  # enough to be judged
+    for end in ("", "_low", "_high"):
+        numbers[f"sink_mean{end}"] = numbers["sink_mean"]
+        numbers[f"sink_mean_change{end}"] = -0.9 * lost.where(numbers["lens"] == "paper", 0)
+    same = said.Facts({"tiny": numbers})
+    assert same.count(SINK, REFUTED) == "2 of 2 pairs"
+    short = int((numbers["n"].sel(length="at most d").isel(seed=0) > 0).sum())
+    assert f"at most d tokens that weight is lost by the sink ({short} of " in said.describe_by_size(same)
+    assert f"“{SINK.text.rstrip('.')}” (2 of 2)" in study_facts.describe_refuted(same)
+    assert said.describe_change(same, "sink_mean", "effective") == "0 %"
+    assert said.describe_change(same, "sink_mean", "paper") == "−90 %"
+    assert said.describe_specials(said.Facts({}, None, {"mpnet": ("<s>", "</s>"), "tiny": ("[CLS]", "[SEP]")})) == (
+        " [CLS] and [SEP] stand for `<s>` and `</s>` in mpnet."
+    )
+    assert said.describe_time(same) == "Evaluation time was not measured."
+
+
+def test_verdicts_that_depend_on_the_seed_are_counted(facts, said):
+    numbers = facts.measured["tiny"].copy(deep=True)
+    numbers["n"] = 20 * numbers["n"]  # enough to be judged
+    for end in ("", "_low", "_high"):
+        numbers[f"sink_mean{end}"] = numbers["sink_mean"]
+        change = numbers[f"sink_mean_change{end}"]
+        numbers[f"sink_mean_change{end}"] = xr.where(numbers["seed"] == 1, -abs(numbers["sink_mean"]), 0 * change)
+    changed = said.Facts({"tiny": numbers})
+    assert changed.unstable == 2  # the sink on both tasks
+
+
+def test_changes_in_per_cent_are_those_of_each_seed_united(facts, said):
+    numbers = facts.measured["tiny"].copy(deep=True)
+    for end in ("", "_low", "_high"):  # the second seed has five times the weight, and the same change
+        scaled = xr.where(numbers["seed"] == 1, 5, 1)
+        numbers[f"sink_mean{end}"] = numbers[f"sink_mean{end}"] * scaled
+    united = said.Facts({"tiny": numbers}).relative("tiny", "sink_mean")
+    each = [said.Facts({"tiny": numbers.isel(seed=[seed])}).relative("tiny", "sink_mean") for seed in (0, 1)]
+    xr.testing.assert_allclose(united["value"], (each[0]["value"] + each[1]["value"]) / 2)
+    xr.testing.assert_allclose(each[0]["value"], 5 * each[1]["value"])
+    known = united["low"].notnull()
+    assert known.any()
+    for seed in each:
+        assert ((seed["low"] >= united["low"]) | ~known).all()
+        assert ((seed["high"] <= united["high"]) | ~known).all()
+
+
+def test_every_model_has_a_report(joined):
+    ((name, document),) = page.said.list_reports(joined)
+    assert name == "effective_attention_tiny"
+    assert {part.name for section in document.sections for part in section.parts if isinstance(part, Picture)} >= {
+        *(f"figure_{number}" for number in range(1, 8)), "sink_by_layer", "scaled_thresholds"}  # fmt: skip
+
+
+def test_numbers_are_printed_with_their_intervals(maker):
+    frame = pd.DataFrame({"x": [0.5, np.nan], "x_low": [0.4, np.nan], "x_high": [0.6, np.nan], "name": ["a", "b"]})
+    text = maker.tables.format_intervals(frame, ".1f", ("x",))
+    assert text.to_dict("list") == {"x": ["0.5 [0.4, 0.6]", ""], "name": ["a", "b"]}

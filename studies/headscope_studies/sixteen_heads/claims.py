@@ -1,0 +1,83 @@
+"""The claims of Michel et al. (2019) as data. Each threshold was set before any model was measured."""
+
+from dataclasses import replace
+from math import inf
+from typing import Any
+
+import xarray as xr
+
+from headscope.experiments.claims import Claim, Threshold
+from headscope.results.accuracies import select_adjusted_p
+from headscope_studies.sixteen_heads.paper import COLLAPSE, CROSS, PRUNED, PRUNED_TRANSLATION
+
+MOST, NOTABLE, SMALL, HALF = 0.5, 0.05, 0.01, 0.5
+EARLY, EARLY_CORRELATION = 20, 0.7
+RELATED = 0.3
+COMPARED = 50
+"""Percent of heads pruned, at which orders are compared."""
+
+THRESHOLDS = {name: Threshold(text, value, unit, why, "2026-11-16") for name, (text, value, unit, why) in {
+    "most": ("most heads, or layers", MOST, "%", "most is more than half"),
+    "kept": ("score left without notable loss", 1 - NOTABLE, "%",
+             "a loss of 5 % of the score, about that of a smaller model of the same kind, is notable"),
+    "collapse": ("score left after a collapse", HALF, "%", "less than half of the score is left"),
+    "order": ("gain over random orders", 0.0, "", "any gain counts: the paper prints none"),
+    "early": ("correlation with the final importance", EARLY_CORRELATION, "", "half of the variance of ranks, 0.7²"),
+    "related": ("correlation of heads", RELATED, "", "a medium correlation by the usual convention"),
+}.items()}  # fmt: skip
+CORRELATIONS = ("early", "related")
+"""Thresholds of correlations, which are between −1 and 1."""
+
+
+def _claim(
+    text: str, quantity: str, direction: Any, threshold: str, where: dict[str, Any] | None = None, **more: Any
+) -> Claim:
+    def applies(task: xr.Dataset) -> str:
+        if "majority" in task and float(task["score_low"]) <= float(task["majority"]):  # NaN for numbers
+            return "the model is not shown to have learned the task"
+        chosen = more.get("sites")
+        if chosen is not None and str(task["task"].values) not in chosen:
+            return "a claim on other sites"
+        if quantity not in task or any(label not in task[dim].values for dim, label in (where or {}).items()):
+            return "not measured"
+        return "" if bool(task[quantity].sel(where or {}).notnull().any()) else more.get("missing", "not measured")
+
+    return Claim(text, quantity, where or {}, direction, threshold=THRESHOLDS[threshold],
+                 percent=threshold == "most", limits=(-1.0, 1.0) if threshold in CORRELATIONS else (-inf, inf),
+                 applies=applies, source="michel2019")  # fmt: skip
+
+
+SHARED = (
+    _claim("Most heads can be removed, one at a time, without a significant change of the score.",
+           "significant_share", "below", "most"),
+    _claim("Most heads change the score by less than 1 % when they are removed.", "small_share", "above", "most"),
+    _claim("One head is enough in most layers.", "enough_share", "above", "most"),
+    _claim("Pruning by importance keeps more of the score than random pruning, at half of the heads.", "gain",
+           "above", "order"),
+    _claim("Importance orders heads as the effect of their removal does.", "agreement", "above", "related",
+           {"reduction": "example"}, missing="no head changes the score, with some seed"),
+)  # fmt: skip
+CLAIMS = (
+    *SHARED,
+    _claim(f"{PRUNED} % of the heads can be pruned by importance without notable loss.", "kept", "above", "kept",
+           {"order": "importance", "pruned": PRUNED}),
+    _claim("Heads have the same effects on another dataset of the task.", "effect_correlation", "above", "related",
+           {"parts": "groups"}, missing="the data has no groups"),
+    _claim(f"Important heads are determined early: after {EARLY} % of training their order is that of the end.",
+           "determined", "above", "early", {"trained": EARLY}, missing="no models during training"),
+)  # fmt: skip
+TRANSLATION_CLAIMS = (
+    *(replace(claim, text=f"Translation: {claim.text[:1].lower()}{claim.text[1:]}") for claim in SHARED),
+    _claim(f"Translation: {PRUNED_TRANSLATION} % of the heads can be pruned by importance without notable loss.",
+           "kept", "above", "kept", {"order": "importance", "pruned": PRUNED_TRANSLATION}),
+    _claim(f"Without {COLLAPSE} % of encoder–decoder heads, translation collapses.", "kept", "below", "collapse",
+           {"order": "importance", "pruned": COLLAPSE}, sites=(CROSS,)),
+    _claim(f"Without {COLLAPSE} % of self-attention heads, translation survives.", "kept", "above", "collapse",
+           {"order": "importance", "pruned": COLLAPSE}, sites=("encoder", "decoder")),
+)  # fmt: skip
+
+
+def enough(best: xr.Dataset, score: float, level: float) -> xr.DataArray:
+    """Return in which layers one head is enough: no significant loss, and no notable one."""
+    lost = (best["best_change"] < 0) & (select_adjusted_p(best, "best") < level)
+    return ~lost & (best["best_change"] >= -NOTABLE * abs(score))

@@ -1,0 +1,152 @@
+"""What is measured of one tuned model: without each head, with one head a layer, pruned, on other data, in training."""
+
+import shutil
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from headscope.ablation.ablate import ablate
+from headscope.ablation.head_importance import compute_reductions, head_importance
+from headscope.ablation.pruning_curve import pruning_curve
+from headscope.core.example import Example
+from headscope.core.provenance import read_provenance
+from headscope.engine.load import load
+from headscope.engine.model import Model
+from headscope.experiments.summary import with_interval
+from headscope.experiments.tuned import ABLATION_BATCH, TaskRun, ignore_truncation
+from headscope.training.labels import find_majority
+from headscope.uncertainty.corrections import LEVEL
+from headscope.uncertainty.intervals import student_margin
+from headscope_studies.sixteen_heads import head_effects as effects
+from headscope_studies.sixteen_heads.claims import COMPARED, SMALL, enough
+from headscope_studies.sixteen_heads.head_effects import Ends, correlate_heads, share_of
+
+REDUCTIONS = ("example", "token", "batch")
+STEP = 10
+"""Percent of the heads that are pruned at a time."""
+
+NUMBERS = [f"{name}{end}" for name in ("score", "change") for end in ("", "_low", "_high")]
+
+
+def measure_task(run: TaskRun, *, group: str, orders: int) -> dict[str, xr.Dataset]:
+    """Return the numbers of a task; models kept during training are deleted when they are measured."""
+    with ignore_truncation():
+        numbers = run.steps.keep("numbers", partial(_measure, run, group, orders))
+    if run.tuned_folder is None:
+        for folder in run.list_checkpoints().values():
+            shutil.rmtree(folder)
+    return {"numbers": numbers}
+
+
+def _measure(run: TaskRun, group: str, orders: int) -> xr.Dataset:
+    model, examples = run.tuned, run.examples
+    options: dict[str, Any] = {"max_length": run.max_length, "progress": run.steps.bars}
+    ablation = run.steps.keep("ablation", partial(_remove_one, run, model, options))
+    heads = measure_heads(model, examples, ablation, orders=orders, say=run.steps.say, **options)
+    run.steps.say(5, "comparing parts of the data, and models during training")
+    size = ABLATION_BATCH[model.device.type]
+    parts = effects.compare_parts(
+        model, examples, ablation, effects.split_parts(examples, group), batch_size=size, **options
+    )
+    training = follow_training(run, heads["head_importance"].sel(reduction="example", drop=True), options)
+    labels = [example.label for example in examples]
+    majority = find_majority(np.array(labels))[1] if all(isinstance(label, int) for label in labels) else np.nan
+    more = {"majority": ((), majority), "n": ((), len(examples))}
+    facts = run.describe(metric=read_provenance(ablation)["main"])
+    return xr.merge([heads, parts, training, facts.assign(more)]).expand_dims(task=[run.task.name])
+
+
+def _remove_one(run: TaskRun, model: Model, options: dict[str, Any]) -> xr.Dataset:
+    run.steps.say(2, "removing one head at a time")
+    table = ablate(model, run.examples, batch_size=ABLATION_BATCH[model.device.type], **options)
+    return table.drop_vars([name for name in table.coords if name not in ("layer", "head")])
+
+
+def measure_heads(
+    model: Model,
+    examples: Sequence[Example],
+    ablation: xr.Dataset,
+    *,
+    orders: int,
+    say: Any = lambda *_: None,
+    site: str | None = None,
+    **options: Any,
+) -> xr.Dataset:
+    """Return what is measured at one site of any model, from the scores without each head and further ones."""
+    options |= {"site": site, "batch_size": ABLATION_BATCH[model.device.type]}
+    say(3, "removing all heads of a layer but one")
+    chosen = effects.choose_best(ablate(model, examples[::2], sets="all_but_one", **options))
+    alone = ablate(model, examples[1::2], sets=effects.name_all_but(chosen), **options)
+    say(4, "estimating importance, and pruning")
+    importance = compute_reductions(model, examples, REDUCTIONS, **options)
+    curves = measure_curves(model, examples, orders, options)
+    best, change = effects.judge_best(chosen, alone), ablation["change"]
+    known, score = change.notnull().values, float(ablation["score"])
+    significant = ablation["change_significant"].values.astype(bool)[known]
+    numbers: dict[str, Ends] = {
+        "significant_share": share_of(significant),
+        "worse_share": share_of(significant & (change.values[known] < 0)),
+        "small_share": share_of(np.abs(change.values[known]) < SMALL * abs(score)),
+        "enough_share": share_of(enough(best, float(alone["score"]), LEVEL)),
+        "gain": _compare_orders(curves),
+    }
+    agreement = [correlate_heads(importance.sel(reduction=name), np.abs(change)) for name in REDUCTIONS]
+    variables: dict[str, Any] = {}
+    for name, ends in numbers.items():
+        variables |= with_interval(name, (), map(np.asarray, ends))
+    variables |= with_interval("agreement", ("reduction",), np.array(agreement).T)
+    table = ablation[[*NUMBERS, "change_p", "change_p_adjusted"]]
+    table = table.assign(significant=ablation["change_significant"].astype(float))
+    parts = [table, xr.Dataset(variables), best, importance.to_dataset(), curves]
+    return xr.merge([part.drop_attrs() for part in parts], join="outer", compat="override")
+
+
+def measure_curves(model: Model, examples: Sequence[Example], orders: int, options: dict[str, Any]) -> xr.Dataset:
+    """Return the score by percent of heads pruned, by importance and in random orders, and how much of it is kept.
+
+    Random orders are averaged; the ends of the interval are those of all orders.
+    """
+    ordered = pruning_curve(model, examples, by="importance", steps=STEP, **options)[NUMBERS]
+    random = pruning_curve(model, examples, by="random", steps=STEP, seeds=orders, **options)[NUMBERS]
+    ends = {"low": random.min("seed"), "high": random.max("seed")}
+    middle = random.mean("seed").assign({f"{name}_{end}": table[f"{name}_{end}"] for end, table in ends.items()
+                                         for name in ("score", "change")})  # fmt: skip
+    curves = xr.concat([ordered, middle], xr.Variable("order", ["importance", "random"]), join="outer")
+    whole = float(ordered["score"].sel(pruned=0))
+    shares = {f"kept{end}": 1 + curves[f"change{end}"] / abs(whole) for end in ("", "_low", "_high")}
+    spread = random["change"].rename("random_change").rename(seed="drawn")
+    names = {name: name.replace("score", "pruned_score").replace("change", "pruned_change") for name in NUMBERS}
+    return curves.rename(names).assign(shares).merge(spread.to_dataset()).drop_attrs()
+
+
+def _compare_orders(curves: xr.Dataset) -> Ends:
+    """Return how much more of the score pruning by importance keeps than random orders do, at half of the heads.
+
+    The margins of both add as independent ones: that of the score, and Student's over random orders.
+    """
+    at = curves.sel(pruned=COMPARED)
+    ordered = at.sel(order="importance")
+    random = at["random_change"].values
+    margin = float(ordered["pruned_change_high"] - ordered["pruned_change_low"]) / 2
+    spread = float(student_margin(np.std(random, ddof=1), float(len(random)))) if len(random) > 1 else np.nan
+    gain, reach = float(ordered["pruned_change"]) - float(np.mean(random)), float(np.hypot(margin, spread))
+    return gain, gain - reach, gain + reach
+
+
+def follow_training(run: TaskRun, final: xr.DataArray, options: dict[str, Any]) -> xr.Dataset:
+    """Return importance during training, and its rank correlation with that at the end, by percent of the steps."""
+    folders = list(run.list_checkpoints().values())
+    if not folders:
+        return xr.Dataset()
+    tables = []
+    for folder in folders:
+        model = load(folder, device=run.device, dtype="float32")
+        table = head_importance(model, run.examples, batch_size=ABLATION_BATCH[model.device.type], **options)
+        tables.append(table["head_importance"].drop_attrs())
+    ends = np.array([correlate_heads(table, final) for table in tables]).T
+    trained = [round(100 * (index + 1) / len(folders)) for index in range(len(folders))]
+    during = xr.concat(tables, xr.Variable("trained", trained)).rename("head_importance_during")
+    return during.to_dataset().assign(with_interval("determined", ("trained",), ends))

@@ -1,0 +1,144 @@
+"""Run the study of Michel et al. (2019) with pretrained models on GLUE and a model that translates, for docs.
+
+One run for each model, task and seed, which may be parallel; then all results are joined. The files in results
+were made on a GPU with these commands, for rte, mrpc, stsb and sst2 (without `--limit`: all of dev) with seeds 0, 1 and
+2, of the default model, all-MiniLM-L6-v2, and of `--model e5-small`; and for each site of models that translate, with
+the same seeds:
+
+    python runs/sixteen_heads.py tune rte --place GLUE --seed 1 --work WORK
+    python runs/sixteen_heads.py run rte --place GLUE --limit 400 --seed 1 --work WORK --out FOUND
+    python runs/sixteen_heads.py translate --model FOLDER --parallel test.tsv --site cross --limit 128 \\
+        --seed 0 --work WORK --out FOUND
+    python runs/sixteen_heads.py join FOUND --out results
+
+FOLDER is one that docs/runs/translation.py trained with this seed; sites are encoder, decoder, cross and all. `tune`
+leaves the model in WORK/models/MODEL-TASK-SEED, with models during training in it; `run` studies that, and tunes first
+where there is none. Without `--limit` all of dev is studied. How models are tuned is set below, and each result names
+it as `tuning`. Runs write small files of plain arrays into FOUND, and need neither HDF5 nor any dataset library.
+"""
+
+import argparse
+import json
+import warnings
+from pathlib import Path
+from typing import Any
+
+import xarray as xr
+
+import headscope as hs
+from headscope.core.provenance import read_provenance, stamp
+from headscope.experiments.runs import TUNING, TUNING_BY_TASK, add_join, merge_facts, to_single
+from headscope.experiments.seeds import join_seeds
+from headscope.experiments.steps import print_progress
+from headscope.experiments.study import stamp_tasks
+from headscope.experiments.tasks import read_glue
+from headscope.results.npz import read_npz, write_npz
+from headscope_studies.sixteen_heads import SixteenHeads
+from headscope_studies.sixteen_heads.paper import KINDS
+from headscope_studies.sixteen_heads.translation import ALL, SITES, measure_sites
+
+ORDER = ("RTE", "MRPC", "STS-B", "SST-2", "QNLI")
+CHECKPOINTS, ORDERS = 5, 3
+WITHOUT_CHECKPOINTS = ("sst2",)  # which the others are enough for
+SHARED = ("version", "max_length", "device", "dtype")
+"""Facts that all runs of one model must have in common."""
+
+COMMAND = "sixteen_heads/runs/sixteen_heads.py, one run for each task and seed, joined"
+
+
+def tune(chosen: argparse.Namespace) -> Path:
+    """Tune one model for one task with one seed, unless that is done, and return its folder."""
+    warnings.simplefilter("ignore", hs.DataWarning)  # texts over 128 tokens are cut
+    folder = Path(chosen.work / "models" / f"{_label(chosen)}-{chosen.task}-{chosen.seed}")
+    if not (folder / "config.json").is_file():
+        (task,), _ = read_glue(str(chosen.place), (chosen.task,), KINDS)
+        options = {**TUNING, **TUNING_BY_TASK.get(chosen.task, {}), "seed": chosen.seed}
+        options |= {"limit": chosen.train_limit} if chosen.train_limit else {}
+        checkpoints = 0 if chosen.task in WITHOUT_CHECKPOINTS else CHECKPOINTS
+        base = hs.load(chosen.model, device=chosen.device, dtype="float32")
+        hs.finetune(base, list(task.train), out=folder, checkpoints=checkpoints, resume=True, device=chosen.device,
+                    progress=False, **options)  # fmt: skip
+    return folder
+
+
+def run(chosen: argparse.Namespace) -> None:
+    """Study one model on one task with one seed."""
+    folder = tune(chosen)
+    study = SixteenHeads(data=str(chosen.place), tasks=(chosen.task,), tuned=str(folder), limit=chosen.limit,
+                         checkpoints=CHECKPOINTS, random_orders=ORDERS)  # fmt: skip
+    work = chosen.work / "steps" / f"{_label(chosen)}-{chosen.task}-{chosen.seed}"
+    results = study.run(chosen.model, work, device=chosen.device, progress=print_progress)
+    numbers = results["numbers"].expand_dims(seed=[chosen.seed], axis=1)
+    facts = json.loads((folder / "finetune.json").read_text(encoding="utf-8"))["facts"]
+    tuning = f"{facts['epochs']} epochs, batch {facts['batch_size']}, learning rate {facts['learning_rate']:g}, " \
+             f"warm-up {facts['warmup']:g}"  # fmt: skip
+    numbers = numbers.assign(tuning=xr.full_like(numbers["tuning"], "", dtype=f"<U{len(tuning)}"))
+    numbers["tuning"][:] = tuning
+    numbers["train"][:] = facts["n"]
+    numbers["source"] = xr.full_like(numbers["source"], "train to learn from, dev to study", dtype="<U40")
+    facts = {**read_provenance(results["numbers"]), "model": _label(chosen), "seed": chosen.seed}
+    write_npz(stamp(numbers, **facts), chosen.out / f"{_label(chosen)}.{chosen.task}.{chosen.seed}.numbers.npz")
+
+
+def translate(chosen: argparse.Namespace) -> None:
+    """Study the sites of one model that translates."""
+    warnings.simplefilter("ignore", hs.DataWarning)
+    label, name = "translation", f"translation.{chosen.seed}.{chosen.site}"
+    sites = measure_sites(str(chosen.model), str(chosen.parallel), chosen.work / "steps" / name, limit=chosen.limit,
+                          seed=0, orders=ORDERS, sites=(chosen.site,), device=chosen.device,
+                          progress=print_progress)  # fmt: skip
+    sites = stamp(sites.expand_dims(seed=[chosen.seed], axis=1), model=label, seed=chosen.seed)
+    write_npz(sites, chosen.out / f"{name}.sites.npz")
+
+
+def join(chosen: argparse.Namespace) -> None:
+    """For each model its tasks and seeds in one file, in single precision; and the sites of models that translate."""
+    for label in sorted({path.name.partition(".")[0] for path in chosen.folder.glob("*.numbers.npz")}):
+        runs = [read_npz(path) for path in sorted(chosen.folder.glob(f"{label}.*.numbers.npz"))]
+        facts = merge_facts(runs, SHARED, COMMAND)
+        runs.sort(key=lambda each: (ORDER.index(str(each["task"].item())), int(each["seed"].item())))
+        numbers = join_seeds([each.drop_attrs() for each in runs]).map(to_single)
+        hs.save(stamp_tasks(numbers, **facts), chosen.out / f"sixteen_heads_{label}.nc", overwrite=True)
+    runs = [read_npz(path) for path in sorted(chosen.folder.glob("*.sites.npz"))]
+    if runs:
+        facts = merge_facts(runs, SHARED, COMMAND)
+        runs.sort(key=lambda each: ((ALL, *SITES).index(str(each["task"].item())), int(each["seed"].item())))
+        sites = join_seeds([each.drop_attrs() for each in runs]).map(to_single)
+        hashes = dict.fromkeys(read_provenance(each)["weights_hash"] for each in runs)
+        facts |= {"seed": sites["seed"].values.tolist(), "weights_hash": " ".join(hashes)}
+        hs.save(stamp(sites, **facts), chosen.out / "sixteen_heads_translation.nc", overwrite=True)
+
+
+def _label(chosen: argparse.Namespace) -> str:
+    return Path(chosen.model or "all-MiniLM-L6-v2").name
+
+
+def main() -> None:
+    """Tune, run, translate or join."""
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    verbs: Any = options.add_subparsers(required=True)
+    tuning = verbs.add_parser("tune", help="tune one model for one task with one seed")
+    running = verbs.add_parser("run", help="study one model on one task with one seed")
+    translating = verbs.add_parser("translate", help="study the sites of one model that translates")
+    for verb, what in ((tuning, tune), (running, run), (translating, translate)):
+        verb.add_argument("--seed", type=int, default=0, help="seed of training")
+        verb.add_argument("--work", type=Path, required=True, help="where steps and tuned models are kept")
+        verb.add_argument("--device", choices=("cpu", "cuda"))
+        verb.add_argument("--limit", type=int, help="number of inputs to study")
+        verb.add_argument("--model", help="a hub id or a folder; nothing: the default")
+        verb.set_defaults(what=what)
+    for verb in (tuning, running):
+        verb.add_argument("task", choices=[task.lower().replace("-", "") for task in ORDER])
+        verb.add_argument("--place", type=Path, required=True, help="the folder of GLUE")
+        verb.add_argument("--train-limit", type=int, help="number of examples to tune on")
+    for verb in (running, translating):
+        verb.add_argument("--out", type=Path, required=True, help="where the small results go")
+    translating.add_argument("--parallel", type=Path, required=True, help="columns text and pair")
+    translating.add_argument("--site", choices=(ALL, *SITES), required=True)
+    add_join(verbs, join)
+    chosen = options.parse_args()
+    chosen.what(chosen)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,88 @@
+"""The pages of the docs on the study sixteen-heads are generated from result files only."""
+
+import pytest
+import xarray as xr
+
+from headscope.core.provenance import read_provenance, stamp
+from headscope.results.npz import write_npz
+from headscope.results.store import open_result
+from headscope_studies.sixteen_heads.claims import CLAIMS, TRANSLATION_CLAIMS
+from headscope_studies.sixteen_heads.pages import page
+from headscope_studies.sixteen_heads.translation import ALL, SITES
+from tests.study_data import found
+from tests.study_pages import check_page, check_stamps, check_tables, join_runs
+
+
+@pytest.fixture(scope="module")
+def maker():
+    return page
+
+
+@pytest.fixture(scope="module")
+def joined(tmp_path_factory):
+    """Two tasks and two seeds of a tiny study, and sites with the same numbers, joined as the docs' own results are."""
+    folder = tmp_path_factory.mktemp("joined")
+    numbers = found("sixteen_heads")["numbers"]
+    facts = read_provenance(numbers)
+    numbers = numbers.assign(n=0 * numbers["n"] + 40)  # enough for verdicts
+    for seed in (0, 1):
+        for task, name in (("rte", "RTE"), ("stsb", "STS-B")):
+            data = numbers.assign_coords(task=[name]).expand_dims(seed=[seed], axis=1)
+            write_npz(stamp(data, **facts), folder / "found" / f"tiny.{task}.{seed}.numbers.npz")
+        for site in (ALL, *SITES):
+            data = (
+                numbers.drop_dims(["parts", "trained"])
+                .drop_vars("majority")
+                .assign_coords(task=[site])
+                .expand_dims(seed=[seed], axis=1)
+            )
+            path = folder / "found" / f"translation.{seed}.{site}.sites.npz"
+            write_npz(stamp(data, **{**facts, "model": "translation"}), path)
+    join_runs("headscope_studies.sixteen_heads.runs.sixteen_heads", folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def facts(joined, maker):
+    return maker.said.read_facts(joined)
+
+
+def test_runs_are_joined_into_stamped_files(joined):
+    check_stamps(joined, {"sixteen_heads_tiny.nc", "sixteen_heads_translation.nc"})
+    whole, one = open_result(joined / "sixteen_heads_tiny.nc"), found("sixteen_heads")["numbers"]
+    assert (whole["task"].values.tolist(), whole["seed"].values.tolist()) == (["RTE", "STS-B"], [0, 1])
+    xr.testing.assert_allclose(whole["head_importance"].isel(task=1, seed=1, drop=True),
+                               one["head_importance"].isel(task=0, drop=True), rtol=1e-5)  # fmt: skip
+
+
+def test_the_page_answers_in_words_and_numbers_with_four_figures(facts, maker):
+    check_page(
+        maker,
+        facts,
+        f"{2 * len(CLAIMS)} verdicts on {len(CLAIMS)} claims for 2 pairs of a model and a task: ",
+        f"{4 * len(TRANSLATION_CLAIMS)} verdicts on {len(TRANSLATION_CLAIMS)} claims for 4 sites of a model",
+        "have a significant effect when they are removed alone",
+        "so much is left when heads are pruned",
+        "Not shown to have learned their task: tiny (",
+        "judged by plain 95 % intervals, each by itself, ",
+        "without 60 % of encoder–decoder heads",
+        "verdicts hold with all of them halved",
+        words=1500,
+    )
+
+
+def test_without_a_model_that_translates_the_page_says_so(facts, maker):
+    text = maker.page(type(facts)(facts.measured)).decode()
+    assert "No model that translates was studied." in text
+    assert "sixteen_heads_translation.svg" not in text
+
+
+def test_all_tables_are_on_a_page_of_their_own(facts, maker):
+    check_tables(
+        maker,
+        facts,
+        "## tiny",
+        "## Translation",
+        "| One head is enough in most layers. |",
+        "2026-11-16",
+    )

@@ -1,0 +1,109 @@
+"""Draw and tabulate what a token of a group counts beside an ordinary one, by every measure."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from headscope.core.prose import join_words
+from headscope.experiments.summary import list_tasks
+from headscope.plotting import canvas, series, theme
+from headscope.reporting.frames import Quantity, to_frame
+from headscope_studies.what_heads_look_at.no_op import GROUPS, begin_sentence, name_no_ops
+
+ORDINARY_TOKEN = "1 = an ordinary token"
+
+
+@theme.apply()
+def draw_no_ops(networks: xr.Dataset, width: float = theme.PAGE[0]) -> Figure:
+    """Draw the ratio of every measure on a logarithmic axis, a panel for each network, a mark for each group.
+
+    Left of the line at 1 a token of the group counts less than an ordinary one.
+    """
+    names = list_tasks(networks)
+    measures = [str(name) for name in networks["measure"].values]
+    values = np.concatenate([networks[f"ratio{end}"].values.ravel() for end in ("", "_low", "_high")])
+    finite = np.append(values[np.isfinite(values) & (values > 0)], 1.0)
+    limits = (float(finite.min()) / 1.6, float(finite.max()) * 1.6)
+    across = min(len(names), 3)
+    down = -(-len(names) // across)
+    figure = canvas.new_figure((width, 0.9 + down * (0.55 + 0.42 * len(measures))))
+    panels = figure.subplots(down, across, sharex=True, sharey=True, squeeze=False).ravel()
+    for panel, name in zip(panels, names, strict=False):
+        _draw_network(panel, networks.sel(task=name), measures, limits)
+        panel.set_title(canvas.wrap_text(name, (width - 1.2) / across - 0.1, theme.text_size("note")),
+                        fontsize=theme.text_size("note"))  # fmt: skip
+    for panel in panels[len(names) :]:
+        panel.set_visible(False)
+    for panel in panels[max(0, len(names) - across) : len(names)]:
+        panel.tick_params(axis="x", labelbottom=True)  # also above panels that are left out
+    for panel in panels[::across]:
+        panel.set_yticks(range(len(measures)), labels=measures, fontsize=theme.text_size("note"))
+    handles, labels = panels[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper center", ncols=len(labels), fontsize=theme.text_size("note"))
+    figure.supxlabel(f"weight on one token, {ORDINARY_TOKEN}", fontsize=theme.text_size("note"), color=theme.quiet)
+    return figure
+
+
+def _draw_network(panel: Axes, network: xr.Dataset, measures: list[str], limits: tuple[float, float]) -> None:
+    panel.set_xscale("log")
+    panel.axvspan(limits[0], 1, color=theme.faint, alpha=0.5, linewidth=0)
+    panel.axvline(1, color=theme.quiet, linewidth=0.8)
+    for at, (group, style) in enumerate(zip(GROUPS, series.styles(GROUPS, "groups"), strict=True)):
+        part = network.sel(group=group)
+        value, low, high = (part[f"ratio{end}"].sel(measure=measures).values for end in ("", "_low", "_high"))
+        ends = np.nan_to_num(np.stack([value - low, high - value]).clip(0))
+        look: dict[str, Any] = {"color": style.colour, "marker": style.mark, "markersize": 4, "linestyle": "none"}
+        heights = np.arange(len(measures)) + 0.16 * (at - (len(GROUPS) - 1) / 2)
+        panel.errorbar(value, heights, xerr=ends, label=GROUPS[group], elinewidth=0.9, **look)
+    panel.set(xlim=limits, ylim=(len(measures) - 0.5, -0.5))
+    panel.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    series.style_axes(panel, "x")
+    panel.tick_params(axis="y", length=0)
+
+
+def no_op_table(networks: xr.Dataset) -> pd.DataFrame:
+    """Return the ratio of each group by every measure, a row for each network and group."""
+    columns = [Quantity(str(name), "ratio", {"measure": name}) for name in networks["measure"].values]
+    named = networks.assign_coords(group=[GROUPS[str(name)] for name in networks["group"].values])
+    return to_frame(named, {"task": "model", "group": "token"}, columns)
+
+
+def answer_table(networks: xr.Dataset) -> pd.DataFrame:
+    """Return by which measures attention to a group is a no-op: a row for each network and group."""
+    rows = []
+    for name in list_tasks(networks):
+        network = networks.sel(task=name)
+        for group, title in GROUPS.items():
+            answers = name_no_ops(network, group)
+            raw = f"{float(network['ratio'].sel(group=group, measure='raw')):.3g} ×"
+            row = {"model": name, "token": title, "raw attention": raw if answers else f"{raw}, not attended to more"}
+            measures = [str(measure) for measure in networks["measure"].values[1:]]
+            rows.append(row | {measure: answers.get(measure, "–") for measure in measures})
+    return pd.DataFrame(rows).set_index(["model", "token"])
+
+
+def describe_no_ops(network: xr.Dataset) -> str:
+    """Return for each group of one network by which measures attention to it is a no-op, in sentences."""
+    sentences = []
+    for group in ("sep", "cls", "period_comma"):
+        title, answers = GROUPS[group], name_no_ops(network, group)
+        raw = float(network["ratio"].sel(group=group, measure="raw"))
+        if not answers:
+            verb = begin_sentence(group, "is not", "are not")
+            sentences.append(f"{verb} attended to more than an ordinary token ({raw:.2g} ×).")
+            continue
+        kinds = {kind: [name for name, answer in answers.items() if answer == kind] for kind in ("no-op", "counts")}
+        means = {name: f"{name} ({float(network['ratio'].sel(group=group, measure=name)):.2g} ×)" for name in answers}
+        parts = []
+        if kinds["no-op"]:
+            parts.append(f"a no-op by {join_words(means[name] for name in kinds['no-op'])}")
+        if kinds["counts"]:
+            never = "not by" if parts else "not a no-op by"
+            parts.append(f"{never} {join_words(means[name] for name in kinds['counts'])}")
+        text = ", but ".join(parts) or "open by every other measure"
+        sentences.append(f"Attention to {title} ({raw:.2g} × that to an ordinary token) is {text}.")
+    return " ".join(sentences)

@@ -1,0 +1,103 @@
+"""The pages of the docs on what heads look at are generated from result files only."""
+
+import pytest
+import xarray as xr
+
+from headscope.core.provenance import read_provenance, stamp
+from headscope.results.npz import write_npz
+from headscope.results.store import open_result, save
+from headscope_studies.what_heads_look_at.networks import CLASSIFIER, MASKED
+from headscope_studies.what_heads_look_at.pages import page
+from tests.study_data import found
+from tests.study_pages import check_page, check_stamps, check_tables, join_runs
+
+NAME = "what_heads_look_at"
+PROBES = ("dependency", "attention", "attention_and_words")
+
+
+@pytest.fixture(scope="module")
+def maker():
+    return page
+
+
+@pytest.fixture(scope="module")
+def joined(tmp_path_factory):
+    """Two seeds of a tiny study, joined as the docs' own results are."""
+    folder = tmp_path_factory.mktemp("joined")
+    results = found(NAME)
+    facts = {
+        **read_provenance(results["numbers"]),
+        "dtype": "float32",
+        "data": "0123",
+        "tuning": {MASKED: "how", CLASSIFIER: "how"},
+    }
+    for part, name in (("surface", "numbers"), ("clusters", "clusters")):
+        data = results[name].assign(n=0 * results[name]["n"] + 40) if part == "surface" else results[name]
+        write_npz(stamp(data.drop_attrs(), **facts), folder / "found" / f"tiny.{NAME}.{part}.npz")
+    for seed in (0, 1):
+        data = results["no_op"].assign(n=0 * results["no_op"]["n"] + 40).drop_attrs()
+        data = data.expand_dims(seed=[seed], axis=1)
+        write_npz(stamp(data, **facts), folder / "found" / f"tiny.{seed}.{NAME}.no_op.npz")
+    join_runs(f"headscope_studies.{NAME}.runs.{NAME}", folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def facts(joined, maker):
+    """The joined results, with those of probes as their own script joins them."""
+    folder = joined / "all"
+    folder.mkdir()
+    for path in joined.glob("*.nc"):
+        (folder / path.name).write_bytes(path.read_bytes())
+    for name in PROBES:
+        data = found(NAME)[name]
+        whole = xr.concat([data.expand_dims(model=["tiny"], treebank=[bank], attention=["raw"], seed=[0])
+                           for bank in ("EWT", "GUM")], "treebank")  # fmt: skip
+        save(stamp(whole.drop_attrs(), **read_provenance(data)), folder / f"probes_{name}.nc")
+    data = found(NAME)["coreference"]
+    save(
+        stamp(data.expand_dims(data=["Winogender"], lens=["raw"]), **read_provenance(data)),
+        folder / "coreference_tiny.nc",
+    )
+    return maker.said.read_facts(folder)
+
+
+def test_runs_are_joined_into_stamped_files(joined):
+    check_stamps(joined, {f"{NAME}_tiny.nc", f"{NAME}_tiny_clusters.nc", f"{NAME}_tiny_no_op.nc"})
+    whole, one = open_result(joined / f"{NAME}_tiny_no_op.nc"), found(NAME)["no_op"]
+    assert whole["seed"].values.tolist() == [0, 1]
+    xr.testing.assert_allclose(whole["ratio"].isel(seed=1, drop=True), one["ratio"].astype("float32"), rtol=1e-5)
+
+
+def test_the_page_answers_in_words_and_numbers_with_four_figures(facts, maker):
+    check_page(maker, facts, "Is it a no-op?", "tiny (2 layers × 4 heads)", "## Syntax", "## Coreference", words=2400)
+
+
+def test_the_tables_have_every_verdict_and_only_drawn_figures(facts, maker):
+    text = check_tables(maker, facts, "## Verdicts on tokens", "## Verdicts on probes", "published code")
+    assert text.count("gain over the best fixed offset") == 1
+
+
+def test_answers_follow_from_both_verdicts(facts, maker):
+    frame = maker.said.answer_frame(facts)
+    for (model, _), row in frame.iterrows():
+        raw = row["raw"].partition(" × ")[2]
+        assert raw in ("attended to more", "not attended to more", "undecided")
+        if raw != "attended to more":
+            assert {cell.partition(" × ")[2] for cell in row[1:] if cell != "–"} <= {raw}
+        assert ("–" in row.values) == model.endswith("pretrained")
+
+
+def test_single_layers_that_say_otherwise_are_counted(facts, maker):
+    more = less = 0
+    for data in facts.networks.values():
+        for network in data["task"].values:
+            for layer in data["layer"].values:
+                for group in ("cls", "sep"):
+                    cell = data.sel(task=network, layer=layer, group=group)
+                    attended = float(cell["ratio_layer_low"].sel(measure="raw")) > 1
+                    more += attended
+                    less += attended and float(cell["ratio_layer_high"].sel(measure="norm")) < 1
+    sentence = maker.said.describe_layers(facts)
+    assert f", {less} of {more} by norm" in sentence
+    assert maker.page(facts).decode().count(sentence) == 1

@@ -1,0 +1,44 @@
+"""What the tests of every study's pages in the docs share."""
+
+import re
+import subprocess
+import sys
+
+from headscope.core.provenance import read_provenance
+from headscope.results.store import open_result
+
+
+def join_runs(module, folder):
+    """Join the runs in the folder `found` with the script of a study, as its committed results are."""
+    script = [sys.executable, "-m", module, "join", folder / "found", "--out", folder]
+    done = subprocess.run(script, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def check_stamps(folder, names):
+    """The result files in a folder have these names, and say what was run."""
+    assert {path.name for path in folder.glob("*.nc")} == set(names)
+    for path in folder.glob("*.nc"):
+        assert {"command", "model", "weights_hash", "data", "n", "version"} <= set(read_provenance(open_result(path)))
+
+
+def check_page(page, facts, *expected, words=1300):
+    """The main page says what is expected, with four figures that are drawn, in fewer words: two screens, captions."""
+    text = page.page(facts).decode()
+    for sentence in expected:
+        assert sentence in text
+    pictures = re.findall(r"!\[[^]]+\]\(pictures/([^)]+)\)", text)
+    assert len(pictures) == 4
+    assert set(pictures) == set(page.draw_pictures(facts))
+    assert "nan" not in text
+    assert len(text.split()) < words
+
+
+def check_tables(page, facts, *expected):
+    """The page of all tables says what is expected, and shows only figures that are drawn; its text."""
+    text = page.tables.page(facts).decode()
+    for sentence in expected:
+        assert sentence in text
+    assert "nan" not in text
+    assert set(re.findall(r"\(pictures/([^)]+)\)", text)) <= set(page.draw_table_pictures(facts))
+    return text
