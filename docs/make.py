@@ -121,6 +121,12 @@ def make_index() -> Generated:
     yield "studies.md", text.replace("<!-- guides -->", "\n".join(map(read_guide, find_pages()))).encode()
 
 
+def list_study_generators() -> dict[str, Callable[[], Generated]]:
+    """Return what generates the pages of each study, by the names of the pages."""
+    pages = {page: generate for study in find_pages().values() for page, generate in study.docs.items()}
+    return {page: partial(generate, DOCS) for page, generate in pages.items()}
+
+
 GENERATORS: dict[str, Callable[[], Generated]] = {
     "compare": make_comparison,
     "capture": lambda: fill_page(DOCS / "capture.md", {"families": make_family_table()}),
@@ -138,7 +144,7 @@ GENERATORS: dict[str, Callable[[], Generated]] = {
     "patterns": lambda: make_page(patterns_page, patterns_page.pictures()),
     "performance": lambda: make_page(performance_page, {}),
     "studies": make_index,
-    **{page: partial(generate, DOCS) for study in find_pages().values() for page, generate in study.docs.items()},
+    **list_study_generators(),
 }
 """What generates each page with its figures. Every file has one generator."""
 

@@ -15,27 +15,31 @@ from tests.models import text, tiny
 from tests.study_data import place
 
 PAGE = (Path(__file__).parents[1] / "CONTRIBUTING.md").read_text(encoding="utf-8")
-EXAMPLES = re.findall(r"`src/headscope/(\w+)/(\w+)\.py`.*?```python\n(.*?)```", PAGE, re.DOTALL)
+EXAMPLES = re.findall(
+    r"`(?:src|studies)/(headscope/\w+|headscope_studies)/(\w+)(?:/__init__)?\.py`.*?```python\n(.*?)```",
+    PAGE,
+    re.DOTALL,
+)
 
 
 @pytest.fixture
 def files(tmp_path, monkeypatch):
     """Put the examples where their catalogs look."""
     for folder, name, code in EXAMPLES:
-        (tmp_path / folder).mkdir()
+        (tmp_path / folder).mkdir(parents=True)
         (tmp_path / folder / f"{name}.py").write_text(code, encoding="utf-8")
-        package = import_module(f"headscope.{folder}")
+        package = import_module(folder.replace("/", "."))
         monkeypatch.setattr(package, "__path__", [*package.__path__, str(tmp_path / folder)])
     yield
     for folder, name, _ in EXAMPLES:
-        sys.modules.pop(f"headscope.{folder}.{name}", None)
+        sys.modules.pop(f"{folder.replace('/', '.')}.{name}", None)
 
 
 def test_there_is_one_example_for_a_lens_a_statistic_and_a_study():
     assert [(folder, name) for folder, name, _ in EXAMPLES] == [
-        ("lenses", "sharpened"),
-        ("statistics", "first_token"),
-        ("studies", "entropy_rises"),
+        ("headscope/lenses", "sharpened"),
+        ("headscope/statistics", "first_token"),
+        ("headscope_studies", "entropy_rises"),
     ]
 
 

@@ -111,7 +111,7 @@ def check_pip_line(words):
             assert (ROOT / next(words)).is_file()
         elif word != "--no-deps":
             name, _, options = word.rstrip("]").partition("[")
-            assert name in (".", "headscope", *pinned), word
+            assert name in (".", "./studies", "headscope", *pinned), word
             assert set(filter(None, options.split(","))) <= set(extras), word
 
 

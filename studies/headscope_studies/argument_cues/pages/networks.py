@@ -148,7 +148,7 @@ def describe_heads(facts: CueFacts) -> str:
             row = data.sel(lens=lens, query="cls")
             signed = means.sel(lens=lens, layer=int(row["best_layer"]), head=int(row["best_head"]))
             rows.append(f"{lens} L{int(row['best_layer'])}H{int(row['best_head'])}, {'more' if signed > 0 else 'less'} "
-                        f"({format_interval(row, 'head_difference_change', '.3f', 1)}; {int(row['significant'])} of "
+                        f"({format_interval(row, 'head_difference_change', '.3f', 1.0)}; {int(row['significant'])} of "
                         f"{sizes['layer'] * sizes['head']} heads significant in most seeds, some head in "
                         f"{int(row['significant_seeds'])} of {count_noun(sizes['seed'], 'seed')})")  # fmt: skip
         parts.append(
