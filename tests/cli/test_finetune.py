@@ -8,7 +8,7 @@ from headscope.results.store import open_result
 from headscope.training.finetuning.trainer import Callbacks
 from tests.cli.test_cli import headscope  # noqa: F401  (a fixture)
 from tests.measuring.data import saved_model
-from tests.training.data import labelled
+from tests.training.data import labeled
 
 
 @pytest.fixture(scope="module")
@@ -16,7 +16,7 @@ def folder(tmp_path_factory):
     """A folder with a tiny model, and reviews to learn from and to score."""
     path = tmp_path_factory.mktemp("data")
     saved_model(path / "model")
-    for name, examples in (("train", labelled(32)), ("dev", labelled(12, start=50))):
+    for name, examples in (("train", labeled(32)), ("dev", labeled(12, start=50))):
         lines = [json.dumps({"review": example.text, "animal": example.columns["label_name"]}) for example in examples]
         (path / f"{name}.jsonl").write_text("\n".join(lines) + "\n")
     return path
