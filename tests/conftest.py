@@ -10,10 +10,10 @@ from pathlib import Path
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["HEADSCOPE_CACHE"] = tempfile.mkdtemp(prefix="headscope-")  # not the cache of the user
 
-from jaxtyping import install_import_hook
+from tests.shapes import check_shapes
 
-if find_spec("beartype") and "HEADSCOPE_TEST_PLAIN" not in os.environ:  # a development dependency
-    install_import_hook(["headscope", "headscope_studies", "headscope_patterns"], "beartype.beartype")
+if "HEADSCOPE_TEST_PLAIN" not in os.environ:
+    check_shapes("headscope", "headscope_studies", "headscope_patterns")
 
 import pytest
 import torch
