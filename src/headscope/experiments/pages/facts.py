@@ -5,11 +5,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import xarray as xr
 
-from headscope.core.prose import count_noun, format_signed, join_words
+from headscope.core.prose import count_noun, join_words
 from headscope.experiments.claims import (
     CODE,
     HOLDS,
@@ -137,19 +137,6 @@ class StudyFacts:
         """Return for how many pairs a claim has one of these verdicts, such as 3 of 15; pairs it applies to."""
         verdicts = self.verdicts(claim)
         return f"{sum(verdict in kinds for verdict in verdicts)} of {len(verdicts)}"
-
-
-def format_range(values: Iterable[Any], form: str = ".0f", unit: str = " %") -> str:
-    """Return the least and the greatest number, such as −30 to −10 %.
-
-    >>> format_range([-0.4, -0.2], ".1f", ""), format_range([12.2, 11.9])
-    ('−0.4 to −0.2', '12 %')
-    """
-    numbers = [float(value) for value in values]
-    if not numbers:
-        return "no value"
-    low, high = (format_signed(value, form) for value in (min(numbers), max(numbers)))
-    return f"{low}{unit}" if low == high else f"{low} to {high}{unit}"
 
 
 def count_kinds(judged: Iterable[JudgedClaim]) -> Counter[str]:

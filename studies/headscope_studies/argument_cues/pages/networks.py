@@ -4,7 +4,7 @@ import numpy as np
 import xarray as xr
 
 from headscope.core.prose import count_noun, join_words
-from headscope.experiments.pages.facts import format_range
+from headscope.experiments.template import format_range
 from headscope.reporting.frames import ENDS
 from headscope_studies.argument_cues.answers import TUNED
 from headscope_studies.argument_cues.cue import MIN_COUNT
@@ -197,7 +197,7 @@ def _describe_cue(here: xr.Dataset, cue: str, judged: str) -> str:
     return (
         f"The strongest cue of the training data is “{cue}”, for class {int(here['cue_label'])}: it is in "
         f"{format_interval(here, 'cue_coverage')} % of {judged}, with a productivity of "
-        f"{format_interval(here, 'cue_productivity', '.2f', 1)}. With it the model answers that class in "
+        f"{format_interval(here, 'cue_productivity', '.2f', 1.0)}. With it the model answers that class in "
         f"{format_interval(row, 'follow')} %, {format_interval(row, 'follow_change')} points more often than without; "
         f"it is right in {format_interval(row.sel(case='right'), 'where')} % where the cue is right and "
         f"{format_interval(row.sel(case='wrong'), 'where')} % where it is wrong."

@@ -10,8 +10,9 @@ import xarray as xr
 from headscope.core.document import Document
 from headscope.core.prose import join_words
 from headscope.experiments.claims import MOOT, UNDECIDED, JudgedClaim, answer_seeds
-from headscope.experiments.pages.facts import StudyFacts, format_range
+from headscope.experiments.pages.facts import StudyFacts
 from headscope.experiments.summary import list_tasks
+from headscope.experiments.template import format_range
 from headscope.experiments.thresholds import count_scaled
 from headscope.results.store import open_result
 from headscope_studies.attention_flow import paper, report

@@ -12,10 +12,11 @@ from headscope.core.document import Document
 from headscope.core.prose import join_words
 from headscope.core.provenance import read_provenance
 from headscope.experiments.claims import JudgedClaim
-from headscope.experiments.pages.facts import StudyFacts, count_kinds, describe_holding, format_range
+from headscope.experiments.pages.facts import StudyFacts, count_kinds, describe_holding
 from headscope.experiments.relation_heads import find_best_head
 from headscope.experiments.rendering.sentences import conjugate
 from headscope.experiments.summary import list_tasks
+from headscope.experiments.template import format_range
 from headscope.experiments.thresholds import count_scaled
 from headscope.results.store import open_result
 from headscope_studies.dark_secrets import report

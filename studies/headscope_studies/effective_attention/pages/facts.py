@@ -13,11 +13,12 @@ from headscope.core.document import Document
 from headscope.core.prose import count_noun, format_signed, join_words
 from headscope.experiments.claims import MOOT, REFUTED, Claim, JudgedClaim, TaskVerdict
 from headscope.experiments.judging import count_tests, judge_all
-from headscope.experiments.pages.facts import StudyFacts, format_range, list_claims
+from headscope.experiments.pages.facts import StudyFacts, list_claims
 from headscope.experiments.rendering.report import describe_unlearned
 from headscope.experiments.rendering.sentences import compare_verdicts, conjugate, list_ranges
 from headscope.experiments.seeds import combine_seeds
 from headscope.experiments.summary import list_tasks, relative_changes
+from headscope.experiments.template import format_range
 from headscope.reporting.frames import ENDS
 from headscope.results.store import open_result
 from headscope_studies.effective_attention import paper, report

@@ -7,7 +7,7 @@ import xarray as xr
 
 from headscope.core.prose import format_signed, join_words
 from headscope.core.provenance import read_provenance
-from headscope.experiments.pages.facts import format_range
+from headscope.experiments.template import format_range
 from headscope.reporting.frames import ENDS
 from headscope.results.store import open_result
 

@@ -8,10 +8,10 @@ from matplotlib.figure import Figure
 
 from headscope.core.prose import join_words
 from headscope.experiments.pages import facts as study_facts
-from headscope.experiments.pages.facts import format_range
 from headscope.experiments.pages.generate import Generated, StudyPages, write_pictures
 from headscope.experiments.pages.tables import draw_scaled, draw_verdicts
 from headscope.experiments.summary import list_tasks
+from headscope.experiments.template import format_range
 from headscope.plotting.forest import forest
 from headscope.plotting.trends import trends
 from headscope.results.store import open_result

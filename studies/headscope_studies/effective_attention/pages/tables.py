@@ -8,7 +8,6 @@ import xarray as xr
 
 from headscope.experiments.claims import FEWEST
 from headscope.experiments.judging import count_tests, judge_all
-from headscope.experiments.pages.facts import format_range
 from headscope.experiments.pages.tables import (
     by_model,
     find_letters,
@@ -23,6 +22,7 @@ from headscope.experiments.pages.tables import (
 from headscope.experiments.rendering.report import describe_unlearned, score_table, time_table
 from headscope.experiments.rendering.sentences import list_ranges
 from headscope.experiments.summary import list_tasks
+from headscope.experiments.template import format_range
 from headscope.patterns import NAMES
 from headscope.reporting.frames import ENDS, Quantity, to_frame
 from headscope_studies.effective_attention import paper, report

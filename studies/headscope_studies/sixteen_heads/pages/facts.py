@@ -14,10 +14,11 @@ from headscope.core.document import Document
 from headscope.core.prose import count_noun, format_signed, join_words
 from headscope.experiments.claims import JudgedClaim
 from headscope.experiments.judging import judge_all, judge_together
-from headscope.experiments.pages.facts import StudyFacts, count_kinds, format_range
+from headscope.experiments.pages.facts import StudyFacts, count_kinds
 from headscope.experiments.rendering.sentences import conjugate
 from headscope.experiments.seeds import combine_seeds
 from headscope.experiments.summary import list_tasks
+from headscope.experiments.template import format_range
 from headscope.experiments.thresholds import count_scaled
 from headscope.results.store import open_result
 from headscope_studies.sixteen_heads import report

@@ -1,0 +1,86 @@
+"""Pages and reports of studies as templates: a person wrote the sentences, and numbers are looked up in results."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import xarray as xr
+
+from headscope.core.estimate import estimate
+from headscope.core.prose import count_noun, format_signed, join_words
+
+
+def fill_template(template: Path | str, **values: Any) -> str:
+    """Return a Jinja template, a file or its text, filled with values; a name that has no value is an error.
+
+    Templates look numbers up themselves: `interval(data, "entropy", ".2f", lens="raw")`. Filters are `signed` (a number
+    with a form), `words` (a list in words), `span` (from the least to the greatest), `count` (a number and its noun).
+
+    >>> data = xr.Dataset({"gain": 0.126, "gain_low": 0.1, "gain_high": 0.15})
+    >>> fill_template("It gains {{ interval(data, 'gain', '.2f') }}, {{ ['a', 'b'] | words }}.", data=data)
+    'It gains 0.13 [0.10, 0.15], a and b.'
+    """
+    text = template.read_text(encoding="utf-8") if isinstance(template, Path) else template
+    return _ENVIRONMENT.from_string(text).render(values)
+
+
+def look_up(data: xr.Dataset, name: str, **where: Any) -> float:
+    """Return one number of a result, at labels of its dimensions.
+
+    Parameters
+    ----------
+    data
+        The result.
+    name
+        The name of the variable.
+    **where
+        A label for each dimension of the variable.
+
+    >>> look_up(xr.Dataset({"gain": ("lens", [0.1, 0.2])}, {"lens": ["raw", "flow"]}), "gain", lens="flow")
+    0.2
+    """
+    return float(data[name].sel(where))
+
+
+def format_interval(data: xr.Dataset, name: str, form: str, scale: float = 1.0, **where: Any) -> str:
+    """Return a number with its interval, such as 0.13 [0.10, 0.15].
+
+    Parameters
+    ----------
+    data
+        The result, which holds the number and the ends of its interval.
+    name
+        The name of the variable.
+    form
+        How the numbers are formatted, such as ".2f".
+    scale
+        A factor, such as 100 for per cent.
+    **where
+        A label for each dimension of the variable.
+
+    >>> data = xr.Dataset({"gain": 0.126, "gain_low": 0.1, "gain_high": 0.15})
+    >>> format_interval(data, "gain", ".0f", 100.0)
+    '13 [10, 15]'
+    """
+    return estimate(data, name).sel(**where).scale(scale).format(form).replace("-", "−")
+
+
+def format_range(values: Iterable[Any], form: str = ".0f", unit: str = " %") -> str:
+    """Return the least and the greatest number, such as −30 to −10 %.
+
+    >>> format_range([-0.4, -0.2], ".1f", ""), format_range([12.2, 11.9])
+    ('−0.4 to −0.2', '12 %')
+    """
+    numbers = [float(value) for value in values]
+    if not numbers:
+        return "no value"
+    low, high = (format_signed(value, form) for value in (min(numbers), max(numbers)))
+    return f"{low}{unit}" if low == high else f"{low} to {high}{unit}"
+
+
+_ENVIRONMENT = jinja2.Environment(
+    undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
+)
+_ENVIRONMENT.globals |= {"look_up": look_up, "interval": format_interval}
+_ENVIRONMENT.filters |= {"signed": format_signed, "words": join_words, "span": format_range, "count": count_noun}
