@@ -66,7 +66,7 @@ def study_options(kind: Any) -> dict[str, Any]:
     """Return the annotation of an option for each parameter of a study, from its fields: type, default and help."""
     hints = get_type_hints(kind)
     return {
-        item.name: make_parameter(item, hints[item.name], default=None).annotation  # a spec may give it, too
+        item.name: make_parameter(item, hints[item.name], optional=True).annotation  # a spec may give it, too
         for item in fields(kind)
     }
 

@@ -54,23 +54,20 @@ def add_options(
 
 
 def make_parameter(
-    item: "Field[Any]", hint: Any, *, required: bool = False, default: Any = MISSING
+    item: "Field[Any]", hint: Any, *, required: bool = False, optional: bool = False
 ) -> inspect.Parameter:
-    """Return the parameter of a command for a field of a type; with a `default`, that of the field is only shown."""
+    """Return the parameter of a command for a field of a type; an optional one is None where it is not given."""
     kind, name = read_type(hint), ALIASES.get(item.name, item.name)
-    repeated, catalog = get_origin(kind) is list, item.metadata.get("catalog")
-    shown: bool | str = True
-    if default is not MISSING:
-        shown = item.default not in (None, (), MISSING) and str(item.default)
-    elif required or item.default is MISSING:
+    default: Any = item.default
+    if required or item.default is MISSING:
         default = inspect.Parameter.empty
-    else:
-        default = None if repeated else item.default  # the library has the default of a repeated option
+    elif optional or get_origin(kind) is list:
+        default = None  # so that the default of the library holds
+    catalog = item.metadata.get("catalog")
     about = typer.Option(
         *_list_flags(name, kind, item.metadata.get("flag")),
-        help=_describe(item, repeated=repeated),
+        help=_describe(item, repeated=get_origin(kind) is list, says_default=default is None),
         autocompletion=complete_from(catalog) if catalog else None,
-        show_default=shown,
     )
     annotation: Any = Annotated[kind | None if default is None else kind, about]
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
@@ -100,15 +97,16 @@ def _list_flags(name: str, kind: Any, flag: str | None) -> list[str]:
     return list(dict.fromkeys([first, second, *(["-o"] if name == "out" else [])]))
 
 
-def _describe(item: "Field[Any]", *, repeated: bool) -> str:
-    """Return the help text in the words of the shell."""
+def _describe(item: "Field[Any]", *, repeated: bool, says_default: bool) -> str:
+    """Return the help text in the words of the shell, which shows the defaults that it has itself."""
     text = item.metadata.get("help", "")
     text = re.sub(r"`(\w+)`", lambda name: f"--{ALIASES.get(name[1], name[1]).replace('_', '-')}", text)
     text = text.replace("`", "'")
     if repeated and "repeated" not in text:
         text += " May be repeated."
-        default = [item.default] if isinstance(item.default, str) else item.default
-        text += f" Default: {join_words(default)}." if default not in (None, (), MISSING) else ""
+    known = item.default is not False and item.default not in (None, ())
+    if says_default and known and "default" not in text.lower():
+        text += f" Default: {join_words(item.default if isinstance(item.default, tuple) else [item.default])}."
     return text
 
 
