@@ -15,7 +15,8 @@ def fill_template(template: Path | str, **values: Any) -> str:
     """Return a Jinja template, a file or its text, filled with values; a name that has no value is an error.
 
     Templates look numbers up themselves: `interval(data, "entropy", ".2f", lens="raw")`. Filters are `signed` (a number
-    with a form), `words` (a list in words), `span` (from the least to the greatest), `count` (a number and its noun).
+    with a form), `words` (a list in words), `span` (from the least to the greatest), `count` (a number and its noun),
+    `separator` (of a loop: what stands behind an item of a list in words).
 
     >>> data = xr.Dataset({"gain": 0.126, "gain_low": 0.1, "gain_high": 0.15})
     >>> fill_template("It gains {{ interval(data, 'gain', '.2f') }}, {{ ['a', 'b'] | words }}.", data=data)
@@ -79,8 +80,27 @@ def format_range(values: Iterable[Any], form: str = ".0f", unit: str = " %") -> 
     return f"{low}{unit}" if low == high else f"{low} to {high}{unit}"
 
 
+def separate_items(loop: Any, last: str = "and") -> str:
+    """Return what stands behind an item of a list in words: a comma, the last word, or nothing.
+
+    Parameters
+    ----------
+    loop
+        Jinja's own variable in a loop.
+    last
+        The word before the last item.
+
+    >>> fill_template("{% for name in names %}on {{ name }}{{ loop | separator }}{% endfor %}", names=["a", "b", "c"])
+    'on a, on b and on c'
+    """
+    if loop.last:
+        return ""
+    return f" {last} " if loop.revindex == 2 else ", "
+
+
 _ENVIRONMENT = jinja2.Environment(
     undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
 )
 _ENVIRONMENT.globals |= {"look_up": look_up, "interval": format_interval}
 _ENVIRONMENT.filters |= {"signed": format_signed, "words": join_words, "span": format_range, "count": count_noun}
+_ENVIRONMENT.filters |= {"separator": separate_items}
