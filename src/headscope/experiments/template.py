@@ -1,6 +1,7 @@
 """Pages and reports of studies as templates: a person wrote the sentences, and numbers are looked up in results."""
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import xarray as xr
 
 from headscope.core.estimate import estimate
 from headscope.core.prose import count_noun, format_signed, join_words
+from headscope.experiments.rendering.sentences import conjugate
 
 
 def fill_template(template: Path | str, **values: Any) -> str:
@@ -16,14 +18,17 @@ def fill_template(template: Path | str, **values: Any) -> str:
 
     Templates look numbers up themselves: `interval(data, "entropy", ".2f", lens="raw")`. Filters are `signed` (a number
     with a form), `words` (a list in words), `span` (from the least to the greatest), `count` (a number and its noun),
-    `separator` (of a loop: what stands behind an item of a list in words).
+    `separator` (of a loop: what stands behind an item of a list in words), `phrases` (every item in a phrase), `tally`
+    (counts of verdicts), `conjugate` (one verdict as a predicate). A file may import macros from files beside it.
 
     >>> data = xr.Dataset({"gain": 0.126, "gain_low": 0.1, "gain_high": 0.15})
     >>> fill_template("It gains {{ interval(data, 'gain', '.2f') }}, {{ ['a', 'b'] | words }}.", data=data)
     'It gains 0.13 [0.10, 0.15], a and b.'
     """
-    text = template.read_text(encoding="utf-8") if isinstance(template, Path) else template
-    return _ENVIRONMENT.from_string(text).render(values)
+    if isinstance(template, Path):
+        beside = _ENVIRONMENT.overlay(loader=jinja2.FileSystemLoader(template.parent))
+        return beside.get_template(template.name).render(values)
+    return _ENVIRONMENT.from_string(template).render(values)
 
 
 def look_up(data: xr.Dataset, name: str, **where: Any) -> float:
@@ -45,7 +50,7 @@ def look_up(data: xr.Dataset, name: str, **where: Any) -> float:
 
 
 def format_interval(data: xr.Dataset, name: str, form: str, scale: float = 1.0, **where: Any) -> str:
-    """Return a number with its interval, such as 0.13 [0.10, 0.15].
+    """Return a number with its interval, such as 0.13 [0.10, 0.15]; a dash where it is not known.
 
     Parameters
     ----------
@@ -64,7 +69,11 @@ def format_interval(data: xr.Dataset, name: str, form: str, scale: float = 1.0, 
     >>> format_interval(data, "gain", ".0f", 100.0)
     '13 [10, 15]'
     """
-    return estimate(data, name).sel(**where).scale(scale).format(form).replace("-", "−")
+    quantity = estimate(data, name).sel(**where).scale(scale)
+    if math.isnan(float(quantity.value)):
+        return "–"
+    ends = [format_signed(float(end), form) for end in (quantity.low, quantity.high) if end is not None]
+    return format_signed(float(quantity.value), form) + (f" [{', '.join(ends)}]" if ends else "")
 
 
 def format_range(values: Iterable[Any], form: str = ".0f", unit: str = " %") -> str:
@@ -98,9 +107,38 @@ def separate_items(loop: Any, last: str = "and") -> str:
     return f" {last} " if loop.revindex == 2 else ", "
 
 
+def format_phrases(items: Iterable[Any], form: str) -> list[str]:
+    """Return every item in a phrase: a value, or a tuple of values, in the places of `form`; lists among them in words.
+
+    >>> format_phrases([("RTE", 0.5), ("MRPC", 0.25)], "{} ({:.2f})")
+    ['RTE (0.50)', 'MRPC (0.25)']
+    >>> format_phrases([(32, ["a", "b"])], "{} in {}")
+    ['32 in a and b']
+    """
+    rows = [item if isinstance(item, tuple) else (item,) for item in items]
+    return [form.format(*(join_words(value) if isinstance(value, list) else value for value in row)) for row in rows]
+
+
+def tally_verdicts(counts: Mapping[str, int]) -> str:
+    """Return counts of verdicts in words.
+
+    >>> tally_verdicts({"holds": 4, "refuted by exactness": 1})
+    '4 hold and 1 is refuted by exactness'
+    """
+    return join_words(f"{count} {conjugate(verdict, count)}" for verdict, count in counts.items())
+
+
 _ENVIRONMENT = jinja2.Environment(
     undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
 )
 _ENVIRONMENT.globals |= {"look_up": look_up, "interval": format_interval}
-_ENVIRONMENT.filters |= {"signed": format_signed, "words": join_words, "span": format_range, "count": count_noun}
-_ENVIRONMENT.filters |= {"separator": separate_items}
+_ENVIRONMENT.filters |= {
+    "signed": format_signed,
+    "words": join_words,
+    "span": format_range,
+    "count": count_noun,
+    "separator": separate_items,
+    "phrases": format_phrases,
+    "tally": tally_verdicts,
+    "conjugate": conjugate,
+}

@@ -21,8 +21,8 @@ from headscope.experiments.claims import (
     list_kinds,
     name_without,
 )
-from headscope.experiments.rendering.sentences import conjugate
 from headscope.experiments.seeds import combine_seeds
+from headscope.experiments.template import format_phrases, tally_verdicts
 
 
 @dataclass(frozen=True)
@@ -95,6 +95,13 @@ class StudyFacts:
         )
 
     @property
+    def counts(self) -> dict[str, int]:
+        """The number of verdicts of each kind."""
+        counts = count_kinds(self.every)
+        counts[MOOT] += self.total - sum(counts.values())  # claims that apply to no task of a model may be left out
+        return {kind: counts[kind] for kind in self.kinds}
+
+    @property
     def seeds(self) -> dict[str, int]:
         """The number of seeds of each task, by model."""
         return {label: data.sizes.get("seed", 1) for label, data in self.measured.items()}
@@ -156,25 +163,30 @@ def count_changes(*versions: Mapping[str, Iterable[JudgedClaim]]) -> int:
 
 def describe_counts(facts: StudyFacts) -> str:
     """Return how many of all verdicts are of which kind."""
-    counts, total = count_kinds(facts.every), facts.total
-    counts[MOOT] += total - sum(counts.values())  # claims that apply to no task of a model may be left out
-    parts = join_words(f"{counts[kind]} {conjugate(kind, counts[kind])}" for kind in facts.kinds)
     others = "".join(f" and {len(claims)} on {label}" for label, claims in facts.others.items())
     return (
-        f"Of {total} verdicts, those on {len(facts.claims)} claims for {count_noun(facts.pairs, 'pair')} of a model "
-        f"and a task{others}, {parts}."
+        f"Of {facts.total} verdicts, those on {len(facts.claims)} claims for {count_noun(facts.pairs, 'pair')} of a "
+        f"model and a task{others}, {tally_verdicts(facts.counts)}."
     )
 
 
-def list_claims(facts: StudyFacts, *kinds: str, least: float = 0.0) -> list[str]:
-    """Return the claims that have one of these verdicts for more than a share of the pairs to which they apply."""
-    found = []
+def rank_claims(facts: StudyFacts, *kinds: str, least: float = 0.0) -> list[tuple[str, int, int]]:
+    """Return the claims that have one of these verdicts for more than a share of the pairs to which they apply.
+
+    Each is its text, for how many pairs it has such a verdict, and to how many it applies; most pairs first.
+    """
+    ranked = []
     for claim in facts.claims:
         verdicts = facts.verdicts(claim)
         count = sum(verdict in kinds for verdict in verdicts)
         if verdicts and count > least * len(verdicts):
-            found.append((count, f"“{claim.text.rstrip('.')}” ({count} of {len(verdicts)})"))
-    return [text for _, text in sorted(found, key=lambda pair: -pair[0])]
+            ranked.append((claim.text.rstrip("."), count, len(verdicts)))
+    return sorted(ranked, key=lambda row: -row[1])
+
+
+def list_claims(facts: StudyFacts, *kinds: str, least: float = 0.0) -> list[str]:
+    """Return the claims of `rank_claims` as phrases."""
+    return format_phrases(rank_claims(facts, *kinds, least=least), "“{}” ({} of {})")
 
 
 def describe_holding(facts: StudyFacts) -> str:

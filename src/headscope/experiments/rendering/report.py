@@ -33,6 +33,9 @@ THRESHOLDS = {
 }
 """Captions of what every study says about its thresholds."""
 
+SCORE = "{} ({:.3f}, 95 % {:.3f} to {:.3f}; most common label {:.3f})"
+"""How a row of `list_scores` is shown."""
+
 
 @dataclass(frozen=True)
 class Sample:
@@ -202,7 +205,7 @@ def describe_origin(numbers: xr.Dataset, task: str) -> str:
 
 def describe_unlearned(numbers: xr.Dataset) -> str:
     """Return on which tasks the tuned model is no better than the most common label, or nothing."""
-    parts = _describe_scores(numbers, learned=False)
+    parts = [SCORE.format(*row) for row in list_scores(numbers, learned=False)]
     if not parts:
         return ""
     return (
@@ -213,20 +216,23 @@ def describe_unlearned(numbers: xr.Dataset) -> str:
 
 def describe_learned(numbers: xr.Dataset) -> str:
     """Return on which tasks the tuned model is better than the most common label, or nothing."""
-    parts = _describe_scores(numbers, learned=True)
+    parts = [SCORE.format(*row) for row in list_scores(numbers, learned=True)]
     return f"The tuned model has learned {join_words(parts)}." if parts else ""
 
 
-def _describe_scores(numbers: xr.Dataset, *, learned: bool) -> list[str]:
-    """Return the scores whose interval is above the share of the most common label, or the others; not regression."""
-    parts = []
+def list_scores(numbers: xr.Dataset, *, learned: bool) -> list[tuple[str, float, float, float, float]]:
+    """Return the scores whose interval is above the share of the most common label, or the others; not regression.
+
+    Each is the task, the score, both ends of its interval, and the share of the most common label.
+    """
+    scores = []
     for task in list_tasks(numbers):
         row = numbers.sel(task=task)
         row = row.sel(lens="raw") if "lens" in row["score"].dims else row
         score, low, high, most = (float(row[name]) for name in ("score", "score_low", "score_high", "majority"))
         if most == most and (low > most) == learned:
-            parts.append(f"{task} ({score:.3f}, 95 % {low:.3f} to {high:.3f}; most common label {most:.3f})")
-    return parts
+            scores.append((task, score, low, high, most))
+    return scores
 
 
 def select_interval(data: xr.Dataset, name: str, scale: int | float = 1) -> xr.Dataset:
