@@ -1,8 +1,11 @@
 """What the tests of every study's pages in the docs share."""
 
 import re
-import subprocess
+import runpy
 import sys
+from importlib.util import find_spec
+
+import pytest
 
 from headscope.core.provenance import read_provenance
 from headscope.results.store import open_result
@@ -10,9 +13,9 @@ from headscope.results.store import open_result
 
 def join_runs(module, folder):
     """Join the runs in the folder `found` with the script of a study, as its committed results are."""
-    script = [sys.executable, "-m", module, "join", folder / "found", "--out", folder]
-    done = subprocess.run(script, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", [module, "join", str(folder / "found"), "--out", str(folder)])
+        runpy.run_path(find_spec(module).origin, run_name="__main__")
 
 
 def check_stamps(folder, names):

@@ -3,9 +3,12 @@
 import json
 import runpy
 import sys
+from pathlib import Path
 
 import pytest
 import torch
+
+BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore"
@@ -18,7 +21,7 @@ def run_quickly(monkeypatch, capsys):
 
     def run(name, *options):
         monkeypatch.setattr(sys, "argv", [name, "--quick", *map(str, options)])
-        runpy.run_module(f"benchmarks.{name}", run_name="__main__")
+        runpy.run_path(str(BENCHMARKS / f"{name}.py"), run_name="__main__")
         printed = capsys.readouterr().out
         assert all(len(line) <= 80 for line in printed.splitlines())
         return printed

@@ -10,8 +10,13 @@ from tests.models import KINDS
 
 COLLECTED = pytest.StashKey[list[pytest.Item]]()
 QUICK_FOLDERS = ("tests/core", "tests/laws", "tests/maps", "tests/uncertainty")
+NOT_QUICK = ("tests/laws/test_studies.py",)  # which run every study
 QUICK_MODELS = ("bert", "llama")  # an encoder with padding, and a decoder whose heads share keys
 GUARDS = {
+    "studies/headscope_studies/effective_attention/tests/test_recomputed.py::"
+    "test_the_numbers_of_a_glue_task_are_those_of_plain_loops":
+        "studies/headscope_studies/effective_attention/tests/test_recomputed.py::"
+        "test_the_numbers_of_gap_are_those_of_plain_loops",
     "tests/engine/recording/test_zoo.py::test_no_type_is_captured_wrongly_without_a_word":
         "tests/engine/recording/test_zoo.py::test_a_sample_of_types_is_captured_right_or_said_why_not",
     "tests/experiments/test_kill.py::test_a_study_with_a_fine_tuned_model_killed_at_any_write_ends_with_the_same_numbers":
@@ -25,8 +30,8 @@ GUARDS = {
 
 
 def is_quick(item: pytest.Item) -> bool:
-    """Whether `make quick` runs a test: in one of its folders, and of no tiny model but its two."""
-    if item.get_closest_marker("soak") or folder_of(item) not in QUICK_FOLDERS:
+    """Whether `make quick` runs a test: one of its folders, and of no tiny model but its two."""
+    if folder_of(item) not in QUICK_FOLDERS or item.nodeid.startswith(NOT_QUICK) or item.get_closest_marker("soak"):
         return False
     kind = item.callspec.params.get("kind") if hasattr(item, "callspec") else None
     return kind not in KINDS or kind in QUICK_MODELS

@@ -15,7 +15,7 @@ from headscope.core.errors import DataWarning
 from headscope.measuring.checkpoint import read_checkpoint
 from tests.measuring.data import LENSES, STATISTICS, examples, saved_model
 
-KILLS = int(os.environ.get("HEADSCOPE_KILLS", "3"))  # `make soak` asks for twenty
+KILLS = int(os.environ.get("HEADSCOPE_KILLS", "1"))  # `make soak` asks for twenty
 
 
 def measured(model, **options):

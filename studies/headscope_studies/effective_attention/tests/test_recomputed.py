@@ -63,6 +63,7 @@ def test_the_numbers_of_gap_are_those_of_plain_loops(minilm, tmp_path):
 
 
 @real
+@pytest.mark.soak
 @pytest.mark.parametrize("task", GLUE)
 def test_the_numbers_of_a_glue_task_are_those_of_plain_loops(task, minilm, tmp_path):
     lines = (DATA / "glue" / task / "dev.tsv").read_text(encoding="utf-8-sig").split("\n")
