@@ -49,7 +49,7 @@ def look_up(data: xr.Dataset, name: str, **where: Any) -> float:
     return float(data[name].sel(where))
 
 
-def format_interval(data: xr.Dataset, name: str, form: str, scale: float = 1.0, **where: Any) -> str:
+def format_interval(data: xr.Dataset, name: str, form: str, scale: float = 1.0, unit: str = "", **where: Any) -> str:
     """Return a number with its interval, such as 0.13 [0.10, 0.15]; a dash where it is not known.
 
     Parameters
@@ -62,18 +62,22 @@ def format_interval(data: xr.Dataset, name: str, form: str, scale: float = 1.0, 
         How the numbers are formatted, such as ".2f".
     scale
         A factor, such as 100 for per cent.
+    unit
+        What stands behind the number, such as " %".
     **where
         A label for each dimension of the variable.
 
     >>> data = xr.Dataset({"gain": 0.126, "gain_low": 0.1, "gain_high": 0.15})
     >>> format_interval(data, "gain", ".0f", 100.0)
     '13 [10, 15]'
+    >>> format_interval(data, "gain", ".0f", 100.0, " %")
+    '13 % [10, 15]'
     """
     quantity = estimate(data, name).sel(**where).scale(scale)
     if math.isnan(float(quantity.value)):
         return "–"
     ends = [format_signed(float(end), form) for end in (quantity.low, quantity.high) if end is not None]
-    return format_signed(float(quantity.value), form) + (f" [{', '.join(ends)}]" if ends else "")
+    return format_signed(float(quantity.value), form) + unit + (f" [{', '.join(ends)}]" if ends else "")
 
 
 def format_range(values: Iterable[Any], form: str = ".0f", unit: str = " %") -> str:
