@@ -1,6 +1,6 @@
 """The report: verdicts first, then every table and figure of the paper, then the sites of a translation model."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pandas as pd
@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from headscope.core.document import Document, Paragraph, Part, Section
 from headscope.core.provenance import read_provenance
 from headscope.core.study import Results
-from headscope.experiments.claims import JudgedClaim
+from headscope.experiments.claims import Claim, JudgedClaim
 from headscope.experiments.judging import judge_together
 from headscope.experiments.rendering import report
 from headscope.experiments.rendering.head_figures import choose_parts, draw_effects, draw_parts
@@ -18,6 +18,7 @@ from headscope.experiments.rendering.report import Sample, paragraphs, sample_in
 from headscope.experiments.rendering.sentences import describe_tests, verdict_numbers, verdict_table, verdicts_by_task
 from headscope.experiments.seeds import combine_seeds, describe_seeds
 from headscope.experiments.summary import list_tasks
+from headscope.experiments.template import fill_template
 from headscope.plotting.draw import draw
 from headscope.plotting.facets import interval_facets
 from headscope.reporting.frames import Quantity, to_frame
@@ -27,22 +28,27 @@ from headscope_studies.sixteen_heads.translation import SITES
 
 TEXTS, CAPTIONS = report.read_prose(__package__)
 ROWS = {"task": "task"}
-GROUPS = {"tasks": claims.CLAIMS, "translation": claims.TRANSLATION_CLAIMS}
 
 
 def judge_results(results: Results) -> dict[str, list[JudgedClaim]]:
     """Judge the claims on the tasks, and those on the sites of a translation model, corrected for all verdicts."""
-    named = {"tasks": results["numbers"], **{name: results[name] for name in ("translation",) if name in results}}
-    return judge_together({name: (GROUPS[name], numbers) for name, numbers in named.items()})
+    groups: dict[str, tuple[Sequence[Claim], xr.Dataset]] = {"tasks": (claims.CLAIMS, results["numbers"])}
+    if "translation" in results:
+        groups["translation"] = (claims.TRANSLATION_CLAIMS, results["translation"])
+    return judge_together(groups)
 
 
 def document(results: Results) -> Document:
     """Return the report on the results of the study."""
     numbers, judged = combine_seeds(results["numbers"]), judge_results(results)
     inputs = sample_inputs(CAPTIONS, numbers)
-    said = (describe_seeds(results["numbers"]), report.describe_learned(numbers), report.describe_unlearned(numbers))
+    notes = (describe_seeds(results["numbers"]), report.describe_learned(numbers), report.describe_unlearned(numbers))
+    method: list[Part] = [
+        inputs.table("verdict_numbers", verdict_numbers(judged["tasks"])),
+        *paragraphs(*TEXTS["method"].split("\n\n")),
+    ]
     sections = [
-        report.report_verdicts(inputs, judged["tasks"], said, TEXTS["judged"]),
+        report.report_verdicts(inputs, judged["tasks"], notes, TEXTS["judged"]),
         report.report_thresholds(inputs, [claim for group in judged.values() for claim in group]),
         report.report_tasks(numbers, None),
         Section("One head removed, and all but one", report_removal(numbers, inputs)),
@@ -51,11 +57,9 @@ def document(results: Results) -> Document:
         Section("Another dataset of the task", report_parts(numbers, inputs)),
         Section("During training", report_training(numbers, inputs)),
         Section("Translation", report_translation(results.get("translation"), judged.get("translation", []))),
-        Section("How it was measured, and what differs from the paper",
-                [inputs.table("verdict_numbers", verdict_numbers(judged["tasks"])),
-                 *paragraphs(*TEXTS["method"].split("\n\n"))]),
-    ]  # fmt: skip
-    lead = TEXTS["lead"].format(**report.study_values(numbers, judged["tasks"]))
+        Section("How it was measured, and what differs from the paper", method),
+    ]
+    lead = fill_template(TEXTS["lead"], **report.study_values(numbers, judged["tasks"]))
     title = "Are sixteen heads better than one? What can be removed from fine-tuned models"
     return Document(title, lead, sections, SixteenHeads.cites, [{"name": "the study", **read_provenance(numbers)}])
 
@@ -63,18 +67,21 @@ def document(results: Results) -> Document:
 def report_removal(numbers: xr.Dataset, inputs: Sample) -> list[Part]:
     """Return the effect of removing each head, and of keeping only the best of a layer."""
     columns = [
-        Quantity("metric", "metric"), Quantity("score", "score"),
+        Quantity("metric", "metric"),
+        Quantity("score", "score"),
         Quantity("heads with a significant effect (%)", "significant_share", scale=100),
         Quantity("of these worse without (%)", "worse_share", scale=100, interval=False),
         Quantity("heads below 1 % (%)", "small_share", scale=100),
         Quantity("layers where one head is enough (%)", "enough_share", scale=100),
-    ]  # fmt: skip
+    ]
     names = ("one head removed", "all heads of a layer but one removed")
     findings = pd.DataFrame({"the paper": [paper.FINDINGS[name] for name in names]}, index=pd.Index(names, name="done"))
-    layers = to_frame(numbers, {"task": "task", "layer": "layer"}, [
-        Quantity("best head", "best_head", whole=True, interval=False), Quantity("change with it alone", "best_change"),
+    best = [
+        Quantity("best head", "best_head", whole=True, interval=False),
+        Quantity("change with it alone", "best_change"),
         Quantity("p (Holm)", str(select_adjusted_p(numbers, "best").name)),
-    ])  # fmt: skip
+    ]
+    layers = to_frame(numbers, {"task": "task", "layer": "layer"}, best)
     table, figure = to_frame(numbers, ROWS, columns), inputs.picture("one_head", draw_effects(numbers))
     return [Paragraph(TEXTS["removal"]), inputs.table("shares", table, findings), figure, inputs.table("best", layers)]
 
@@ -82,8 +89,7 @@ def report_removal(numbers: xr.Dataset, inputs: Sample) -> list[Part]:
 def report_importance(numbers: xr.Dataset, inputs: Sample) -> list[Part]:
     """Return the rank correlation of importance with the effect of removing a head, by where absolutes are taken."""
     columns = [Quantity(str(name), "agreement", {"reduction": name}) for name in numbers["reduction"].values]
-    frame = to_frame(numbers, ROWS, columns)
-    table = _known(inputs, "agreement", frame)
+    table = _tabulate_known(inputs, "agreement", to_frame(numbers, ROWS, columns))
     return [Paragraph(TEXTS["importance"]), *table, inputs.picture("importance", draw_importance(numbers))]
 
 
@@ -97,13 +103,13 @@ def draw_importance(numbers: xr.Dataset) -> Figure:
 def report_pruning(numbers: xr.Dataset, inputs: Sample) -> list[Part]:
     """Return how much of the score is left when heads are pruned by importance and at random."""
     figure, table = inputs.picture("pruning", draw_pruning(numbers)), pruning_table(numbers)
-    return [Paragraph(TEXTS["pruning"]), figure, *_known(inputs, "pruning_table", table)]
+    return [Paragraph(TEXTS["pruning"]), figure, *_tabulate_known(inputs, "pruning_table", table)]
 
 
 def draw_pruning(numbers: xr.Dataset) -> Figure:
     """Draw the share of the score that is left by percent of heads pruned, a panel for each task."""
-    data = select_kept(numbers)
-    panels = {task: data.sel(task=task) for task in list_tasks(numbers)}
+    kept = select_kept(numbers)
+    panels = {task: kept.sel(task=task) for task in list_tasks(numbers)}
     return interval_facets({"score left (%)": panels}, x="pruned", label="heads pruned (%)", lines=True)
 
 
@@ -116,8 +122,8 @@ def select_kept(numbers: xr.Dataset) -> xr.Dataset:
 
 def pruning_table(numbers: xr.Dataset) -> pd.DataFrame:
     """Return the share of the score that is left at some percents of heads pruned."""
-    columns = [Quantity(f"{share} % pruned", "kept", {"pruned": share}, scale=100)
-               for share in (20, 40, 60, 80) if share in numbers["pruned"].values]  # fmt: skip
+    shares = [share for share in (20, 40, 60, 80) if share in numbers["pruned"].values]
+    columns = [Quantity(f"{share} % pruned", "kept", {"pruned": share}, scale=100) for share in shares]
     return to_frame(numbers, {"task": "task", "order": "order"}, columns)
 
 
@@ -127,21 +133,21 @@ def report_parts(numbers: xr.Dataset, inputs: Sample) -> list[Part]:
         Quantity("effects, Pearson", "effect_correlation"),
         Quantity("importance, Spearman", "importance_correlation"),
     ]
-    names = numbers.assign(parts_named=xr.apply_ufunc(_join, numbers["part_name"], input_core_dims=[["side"]],
-                                                      vectorize=True))  # fmt: skip
-    frame = to_frame(names, {"task": "task", "parts": "parts"}, [Quantity("of", "parts_named"), *columns])
+    names = xr.apply_ufunc(_join_names, numbers["part_name"], input_core_dims=[["side"]], vectorize=True)
+    rows = {"task": "task", "parts": "parts"}
+    frame = to_frame(numbers.assign(names=names), rows, [Quantity("of", "names"), *columns])
     frame = frame[frame["of"] != ""]
     task, parts = choose_parts(numbers)
     figure = inputs.picture("figure_2", draw_parts(numbers, task, parts), task=task)
     return [Paragraph(TEXTS["parts"]), inputs.table("parts", frame), figure]
 
 
-def _known(sample: Sample, name: str, frame: pd.DataFrame) -> list[Part]:
+def _tabulate_known(sample: Sample, name: str, frame: pd.DataFrame) -> list[Part]:
     """Return a table; nothing where no number of it is known, such as a part of a score of 0."""
     return [] if frame.empty else [sample.table(name, frame)]
 
 
-def _join(names: Iterable[Any]) -> str:
+def _join_names(names: Iterable[Any]) -> str:
     return " and ".join(filter(None, map(str, names)))
 
 
@@ -151,14 +157,14 @@ def report_training(numbers: xr.Dataset, inputs: Sample) -> list[Part]:
         return [Paragraph(TEXTS["no checkpoints"])]
     columns = [Quantity(f"{share} %", "determined", {"trained": share}) for share in numbers["trained"].values.tolist()]
     figure, frame = inputs.picture("training", draw_training(numbers)), to_frame(numbers, ROWS, columns)
-    return [Paragraph(TEXTS["training"]), figure, *_known(inputs, "training_table", frame)]
+    return [Paragraph(TEXTS["training"]), figure, *_tabulate_known(inputs, "training_table", frame)]
 
 
 def draw_training(numbers: xr.Dataset) -> Figure:
     """Draw the rank correlation of importance during training with that at the end, a line for each task."""
-    data = select_interval(numbers, "determined").rename(task="lens")
-    return interval_facets({"correlation with the end": {"": data}}, x="trained", label="part of training (%)",
-                           lines=True)  # fmt: skip
+    correlation = select_interval(numbers, "determined").rename(task="lens")
+    panels = {"correlation with the end": {"": correlation}}
+    return interval_facets(panels, x="trained", label="part of training (%)", lines=True)
 
 
 def report_translation(sites: xr.Dataset | None, judged: list[JudgedClaim]) -> list[Part]:
@@ -167,17 +173,21 @@ def report_translation(sites: xr.Dataset | None, judged: list[JudgedClaim]) -> l
         return [Paragraph(TEXTS["no translation"])]
     numbers = combine_seeds(sites)
     sample = Sample(CAPTIONS, f"{int(numbers['n'].values[0]):,} sentences")
-    shares = [Quantity("metric", "metric"), Quantity("score", "score"),
-              Quantity("heads with a significant effect (%)", "significant_share", scale=100),
-              Quantity("layers where one head is enough (%)", "enough_share", scale=100),
-              Quantity("importance and effect, Spearman", "agreement", {"reduction": "example"})]  # fmt: skip
+    shares = [
+        Quantity("metric", "metric"),
+        Quantity("score", "score"),
+        Quantity("heads with a significant effect (%)", "significant_share", scale=100),
+        Quantity("layers where one head is enough (%)", "enough_share", scale=100),
+        Quantity("importance and effect, Spearman", "agreement", {"reduction": "example"}),
+    ]
+    lead = fill_template(TEXTS["translation"], model=read_provenance(sites).get("model", ""))
     return [
-        *paragraphs(TEXTS["translation"].format(model=read_provenance(sites).get("model", "")), describe_tests(judged)),
+        *paragraphs(lead, describe_tests(judged)),
         sample.table("translation_verdicts", verdict_table(judged)),
         sample.table("translation_sites", verdicts_by_task(judged)),
         sample.table("translation_shares", to_frame(numbers, {"task": "site"}, shares)),
         sample.picture("translation_effects", draw_effects(numbers.sel(task=list(SITES)))),
         sample.picture("translation_pruning", draw_pruning(numbers)),
-        *_known(sample, "translation_table", pruning_table(numbers).rename_axis(["site", "order"])),
+        *_tabulate_known(sample, "translation_table", pruning_table(numbers).rename_axis(["site", "order"])),
         sample.table("translation_numbers", verdict_numbers(judged)),
     ]

@@ -1,5 +1,6 @@
 """The page docs/tables.md: every table behind docs/sixteen_heads.md."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -9,9 +10,11 @@ from headscope.core.document import Document, Paragraph, Part, Picture, Section
 from headscope.experiments.claims import MOOT, format_interval
 from headscope.experiments.pages.tables import find_letters, to_grid, verdict_values
 from headscope.experiments.rendering.sentences import describe_verdicts
+from headscope.experiments.template import fill_template
 from headscope.reporting.markdown import to_markdown
 from headscope_studies.sixteen_heads import report
 from headscope_studies.sixteen_heads.pages.facts import TRANSLATION, HeadFacts
+from headscope_studies.sixteen_heads.translation import ALL, SITES
 
 FOLDER = Path(__file__).parent
 
@@ -19,41 +22,49 @@ DRAWN = ("one_head", "importance", "figure_2")
 TRANSLATED = ("translation_effects",)
 """The figures of the study's report that are on this page."""
 
-SHOWN = ("The data", "One head removed, and all but one", "Importance", "Pruning", "Another dataset of the task",
-         "During training")  # fmt: skip
-SKIPPED = ("pruning", "training", "translation_pruning", "translation_verdicts", "translation_sites",
-           "translation_numbers")  # fmt: skip
+SHOWN = (
+    "The data",
+    "One head removed, and all but one",
+    "Importance",
+    "Pruning",
+    "Another dataset of the task",
+    "During training",
+)
+SKIPPED = (
+    "pruning",
+    "training",
+    "translation_pruning",
+    "translation_verdicts",
+    "translation_sites",
+    "translation_numbers",
+)
 """Parts of the report that are on the main page, or further above."""
 
 
 def page(facts: HeadFacts) -> bytes:
     """Return the page."""
     bodies = [to_markdown(_body(facts, label), _pictures(label), level=2) for label in facts.models]
-    bodies += [] if facts.sites is None else [to_markdown(_translation(facts), _pictures(TRANSLATION), level=2)]
-    text = (
-        (FOLDER / "tables.md")
-        .read_text(encoding="utf-8")
-        .format(
-            **verdict_values(facts),
-            translation=_translation_verdicts(facts),
-            bodies="\n".join(bodies),
-            judged=report.TEXTS["judged"],
-            method="\n\n".join(f"- {line}" for line in report.TEXTS["method"].split("\n\n")),
-        )
+    bodies.append(to_markdown(_translation(facts), _pictures(TRANSLATION), level=2))
+    text = fill_template(
+        FOLDER / "tables.md",
+        facts=facts,
+        **verdict_values(facts),
+        translation=to_grid(tabulate_translation(facts)),
+        bodies=bodies,
+        judged=report.TEXTS["judged"],
+        method=report.TEXTS["method"].split("\n\n"),
     )
     return text.encode()
 
 
 def draw_pictures(facts: HeadFacts) -> dict[str, Figure]:
     """Return the pictures of the page by file name."""
-    groups = {label: _read_parts(facts, label) for label in facts.models}
-    if facts.sites is not None:
-        groups[TRANSLATION] = _read_parts(facts, next(iter(facts.models)))
     figures = {}
-    for label, parts in groups.items():
+    for label, reported in {**{label: label for label in facts.models}, TRANSLATION: next(iter(facts.models))}.items():
         names = _pictures(label)
-        figures |= {Path(names[part.name]).name: part.figure for part in parts
-                    if isinstance(part, Picture) and part.name in names}  # fmt: skip
+        for part in _read_parts(facts, reported):
+            if isinstance(part, Picture) and part.name in names:
+                figures[Path(names[part.name]).name] = part.figure
     return figures
 
 
@@ -66,16 +77,16 @@ def _pictures(label: str) -> dict[str, str]:
     return {name: f"pictures/{HeadFacts.stem}{label}_{name}.svg" for name in names}
 
 
-def _translation_verdicts(facts: HeadFacts) -> str:
-    """Return the verdicts on translation, with the intervals that decide."""
-    if facts.sites is None:
-        return "No model that translates was studied."
+def tabulate_translation(facts: HeadFacts) -> pd.DataFrame:
+    """Return the verdicts on translation, with the intervals that decide; nothing where a claim does not apply."""
     letters, rows = find_letters(facts), {}
     for claim in facts.judged_all[TRANSLATION]:
-        rows[claim.text] = {task.task: "" if task.verdict == MOOT else
-                            f"{letters[task.verdict]} {format_interval(claim.claim, task.interval)}"
-                            for task in claim.tasks}  # fmt: skip
-    return to_grid(pd.DataFrame.from_dict(rows, "index").rename_axis("claim"))
+        rows[claim.text] = {
+            task.task: f"{letters[task.verdict]} {format_interval(claim.claim, task.interval)}"
+            for task in claim.tasks
+            if task.verdict != MOOT
+        }
+    return pd.DataFrame.from_dict(rows, "index", columns=[ALL, *SITES]).rename_axis("claim").fillna("")
 
 
 def _body(facts: HeadFacts, label: str) -> Document:
@@ -93,5 +104,5 @@ def _translation(facts: HeadFacts) -> Document:
     return Document("Translation", "", [Section("Sites", _select(known["Translation"].parts))])
 
 
-def _select(parts: list[Part]) -> list[Part]:
+def _select(parts: Sequence[Part]) -> list[Part]:
     return [part for part in parts if isinstance(part, Paragraph) or part.name not in SKIPPED]

@@ -8,6 +8,7 @@ from headscope.results.npz import write_npz
 from headscope.results.store import open_result
 from headscope_studies.sixteen_heads.claims import CLAIMS, TRANSLATION_CLAIMS
 from headscope_studies.sixteen_heads.pages import page
+from headscope_studies.sixteen_heads.pages.facts import HeadFacts, find_reduced, find_unlearned, read_facts
 from headscope_studies.sixteen_heads.translation import ALL, SITES
 from tests.study_data import found
 from tests.study_pages import check_page, check_stamps, check_tables, join_runs
@@ -43,8 +44,8 @@ def joined(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def facts(joined, maker):
-    return maker.said.read_facts(joined)
+def facts(joined):
+    return read_facts(joined)
 
 
 def test_runs_are_joined_into_stamped_files(joined):
@@ -71,10 +72,22 @@ def test_the_page_answers_in_words_and_numbers_with_four_figures(facts, maker):
     )
 
 
-def test_without_a_model_that_translates_the_page_says_so(facts, maker):
-    text = maker.page(type(facts)(facts.measured)).decode()
-    assert "No model that translates was studied." in text
-    assert "sixteen_heads_translation.svg" not in text
+def test_tasks_that_are_not_learned_are_those_whose_interval_reaches_the_most_common_label(facts):
+    unlearned = find_unlearned(facts)
+    for label, task, data in facts.by_task:
+        learned = float(data["score_low"]) > float(data["majority"])
+        assert (label in [name for name, _, _ in unlearned.get(task, [])]) is not learned
+    numbers = {label: data.assign(majority=data["majority"] * float("nan")) for label, data in facts.measured.items()}
+    assert find_unlearned(HeadFacts(numbers, facts.sites)) == {}  # a task of numbers has no most common label
+
+
+def test_only_tasks_with_fewer_inputs_than_there_are_are_reduced(facts):
+    assert find_reduced(HeadFacts(_with_whole(facts, 40), facts.sites)) == {}
+    assert find_reduced(HeadFacts(_with_whole(facts, 41), facts.sites)) == {"RTE": (40, 41), "STS-B": (40, 41)}
+
+
+def _with_whole(facts, count):
+    return {label: data.assign(whole_dev=0 * data["whole_dev"] + count) for label, data in facts.measured.items()}
 
 
 def test_all_tables_are_on_a_page_of_their_own(facts, maker):
