@@ -1,33 +1,30 @@
-"""What the results of the study dark-secrets come to: numbers and sentences of its page."""
+"""What the results of the study dark-secrets come to: the numbers of its page."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import xarray as xr
 
 from headscope.core.document import Document
-from headscope.core.prose import join_words
 from headscope.core.provenance import read_provenance
 from headscope.experiments.claims import JudgedClaim
-from headscope.experiments.pages.facts import StudyFacts, count_kinds, describe_holding
+from headscope.experiments.pages.facts import StudyFacts, count_kinds
 from headscope.experiments.relation_heads import find_best_head
-from headscope.experiments.rendering.sentences import conjugate
 from headscope.experiments.summary import list_tasks
-from headscope.experiments.template import format_range
 from headscope.experiments.thresholds import count_scaled
 from headscope.results.store import open_result
 from headscope_studies.dark_secrets import report
 from headscope_studies.dark_secrets.claims import CLAIMS, judge_models, name_relations
 from headscope_studies.dark_secrets.disabled import count_significant
-from headscope_studies.dark_secrets.paper import SST_FROM_RANDOM
 from headscope_studies.dark_secrets.starts import PRETRAINED, RANDOM, TUNED
 
 RESULTS = Path(__file__).parents[1] / "results"
 
-PARTS = ("relations", "shown_relation")
+EXTRA_RESULTS = ("relations", "shown_relation")
 REASONED = 800  # inputs, as the reason of the threshold says
 
 
@@ -52,26 +49,33 @@ class DarkFacts(StudyFacts):
     @property
     def relations(self) -> dict[str, xr.Dataset]:
         """The weights between related words of every model."""
-        return {label: parts["relations"] for label, parts in self.more.items() if "relations" in parts}
+        return {label: results["relations"] for label, results in self.more.items() if "relations" in results}
 
     @property
-    def each(self) -> list[tuple[str, str, xr.Dataset]]:
-        """The numbers of each pair of a model and a task, with their names."""
+    def by_task(self) -> list[tuple[str, str, xr.Dataset]]:
+        """The model, the task and the numbers of each pair of a model and a task."""
         return [(label, task, data.sel(task=task)) for label, data in self.models.items() for task in list_tasks(data)]
+
+    @property
+    def tasks(self) -> list[str]:
+        """The tasks of all models."""
+        return list(dict.fromkeys(task for _, task, _ in self.by_task))
 
 
 @cache
 def read_facts(folder: Path = RESULTS) -> DarkFacts:
     """Return the facts of all models in a folder of results."""
-    stem, ends = DarkFacts.stem, tuple(f"_{part}" for part in PARTS)
+    stem, ends = DarkFacts.stem, tuple(f"_{name}" for name in EXTRA_RESULTS)
     paths = sorted(folder.glob(f"{stem}*.nc"), key=lambda path: path.stem)
     labels = {path.stem.removeprefix(stem): path for path in paths if not path.stem.endswith(ends)}
-    files = {
-        label: {part: path.with_name(f"{path.stem}_{part}.nc") for part in PARTS} for label, path in labels.items()
-    }
-    more = {label: {part: open_result(file) for part, file in parts.items() if file.is_file()}
-            for label, parts in files.items()}  # fmt: skip
+    more = {label: _read_extra(path) for label, path in labels.items()}
     return DarkFacts({label: open_result(path) for label, path in labels.items()}, more)
+
+
+def _read_extra(path: Path) -> dict[str, xr.Dataset]:
+    """Return the other results beside the file of a model, by their names."""
+    files = {name: path.with_name(f"{path.stem}_{name}.nc") for name in EXTRA_RESULTS}
+    return {name: open_result(file) for name, file in files.items() if file.is_file()}
 
 
 def list_reports(folder: Path = RESULTS) -> list[tuple[str, Document]]:
@@ -80,171 +84,142 @@ def list_reports(folder: Path = RESULTS) -> list[tuple[str, Document]]:
     return [(f"{facts.stem}{label}", document) for label, document in facts.reports.items()]
 
 
-def describe_counts(facts: DarkFacts) -> str:
-    """Return how many verdicts on tasks, and how many on relations, are of which kind."""
-    parts = []
-    for judged, what in (
-        ([claim for claims in facts.judged.values() for claim in claims], "pairs of a model and a task"),
-        ([claim for claims in facts.others.values() for claim in claims], "relations of a model"),
-    ):
-        counts = count_kinds(judged)
-        listed = join_words(f"{counts[kind]} {conjugate(kind, counts[kind])}" for kind in facts.kinds if counts[kind])
-        claims = len({claim.text for claim in judged})
-        pairs = sum(counts.values()) // max(claims, 1)
-        parts += [f"{sum(counts.values())} verdicts on {claims} claims for {pairs} {what}: {listed}"] if judged else []
-    return f"{'; '.join(parts)}."
+@dataclass(frozen=True)
+class VerdictCounts:
+    """How many verdicts on some claims are of which kind, from those that hold to those that do not apply."""
+
+    claims: int
+    kinds: dict[str, int]
+
+    @property
+    def total(self) -> int:
+        """The number of all verdicts."""
+        return sum(self.kinds.values())
+
+    @property
+    def pairs(self) -> int:
+        """The number of verdicts on each claim."""
+        return self.total // max(self.claims, 1)
 
 
-def describe_claims(facts: DarkFacts) -> str:
-    """Return which claims hold for most pairs, and how many hold for none."""
-    counts = {claim.text: sum(verdict in facts.exact for verdict in facts.verdicts(claim)) for claim in CLAIMS}
-    nowhere = [text for text, count in counts.items() if not count]
-    also = f" {len(nowhere)} of {len(CLAIMS)} claims hold for no pair." if nowhere else ""
-    return describe_holding(facts) + also
-
-
-def describe_unlearned(facts: DarkFacts) -> str:
-    """Return which tuned models are not shown to be better than the most common label, or nothing."""
-    parts = []
-    for label, task, data in facts.each:
-        low, majority = float(data["score_low"].sel(lens="raw")), float(data["majority"])
-        if low <= majority:
-            score = float(data["score"].sel(lens="raw"))
-            parts.append(f"{label} on {task} ({score:.2f} against {majority:.2f})")
-    if not parts:
-        return ""
-    return (
-        f"Not shown to be better than the most common label, so that it may say little of heads: {join_words(parts)}."
+def count_verdicts(facts: DarkFacts, judged: Mapping[str, Iterable[JudgedClaim]]) -> VerdictCounts:
+    """Return the counts of all verdicts on models, or on their relations."""
+    claims = [claim for group in judged.values() for claim in group]
+    counts = count_kinds(claims)
+    return VerdictCounts(
+        len({claim.text for claim in claims}), {kind: counts[kind] for kind in facts.kinds if counts[kind]}
     )
 
 
-def describe_shares(facts: DarkFacts) -> str:
-    """Return the range of shares of heterogeneous and of vertical maps, model by model."""
-    parts = []
-    for label, data in facts.models.items():
-        share = 100 * data["share"].sel(lens="raw")
-        ranges = [format_range(share.sel(pattern=name).values.tolist()) for name in ("heterogeneous", "vertical")]
-        parts.append(f"with {label} {ranges[0]} are heterogeneous and {ranges[1]} vertical")
-    return join_words(parts)
+def count_never(facts: DarkFacts) -> int:
+    """Return how many claims hold for no pair of a model and a task."""
+    return sum(not any(verdict in facts.exact for verdict in facts.verdicts(claim)) for claim in CLAIMS)
 
 
-def describe_disabled(facts: DarkFacts) -> str:
-    """Return how many heads can be disabled without a lower score, the mean change, and the best gains."""
-    parts = []
+def find_unlearned(facts: DarkFacts) -> list[dict[str, Any]]:
+    """Return the tuned models that are not shown to be better than the most common label; regressions have none."""
+    rows = []
+    for label, task, data in facts.by_task:
+        raw, majority = data.sel(lens="raw"), float(data["majority"])
+        if float(raw["score_low"]) <= majority:
+            rows.append({"label": label, "task": task, "score": float(raw["score"]), "majority": majority})
+    return rows
+
+
+def summarize_disabled(facts: DarkFacts) -> list[dict[str, Any]]:
+    """Return by model the changes of the score without a head or layer, in points, each with a value by task."""
+    rows = []
     for label, data in facts.models.items():
-        change, measured = data["head_change"], facts.measured[label]
-        spared = [100 * float((change.sel(task=task) >= 0).mean()) for task in list_tasks(data)]
-        mean = format_range(100 * data["mean_head_change"].values, "+.2f", "")
+        measured, change = facts.measured[label], data["head_change"]
         sizes = abs(measured["head_change"]).transpose("task", ...).values
-        size = format_range(100 * sizes.reshape(len(sizes), -1).mean(-1), ".2f", "")
-        best = {kind: format_range(100 * data[f"best_{kind}_change"].values, "+.1f", "") for kind in ("head", "layer")}
         counts = [count_significant(measured.sel(task=task)) for task in list_tasks(data)]
-        losses, gains = (sum(count[at] for count in counts) for at in (0, 1))
-        parts.append(
-            f"With {label} the score is not lower without {format_range(spared)} of the heads, one at a time, and "
-            f"changes by {mean} points on average, signs included, and by {size} in size; of "
-            f"{change.size} changes {losses} losses and {gains} gains are "
-            f"significant{' with every seed' if 'seed' in measured.dims else ''}. The best head to disable changes the "
-            f"score by {best['head']} points, the best layer by {best['layer']}."
+        rows.append(
+            {
+                "label": label,
+                "not_lower": [100 * float((change.sel(task=task) >= 0).mean()) for task in list_tasks(data)],
+                "mean": 100 * data["mean_head_change"].values,
+                "mean_size": 100 * sizes.reshape(len(sizes), -1).mean(-1),
+                "changes": change.size,
+                "losses": sum(losses for losses, _ in counts),
+                "gains": sum(gains for _, gains in counts),
+                "best_head": 100 * data["best_head_change"].values,
+                "best_layer": 100 * data["best_layer_change"].values,
+            }
         )
-    return " ".join(parts)
+    return rows
 
 
-def describe_starts(facts: DarkFacts) -> str:
-    """Return what pretraining gains, and what the model learns from random weights."""
-    gains = {label: format_range(100 * data["pretraining_gain_change"].values, "+.0f", "")
-             for label, data in facts.models.items()}  # fmt: skip
-    text = f"Pretraining gains {join_words(f'{gain} points with {label}' for label, gain in gains.items())}. "
-    sentiment = [float(data["start_score"].sel(task="SST-2", start=RANDOM)) for data in facts.models.values()
-                 if "SST-2" in list_tasks(data)]  # fmt: skip
-    if sentiment:
-        text += (
-            f"From random weights SST-2 is learned to {format_range(sentiment, '.2f', '')}, where the paper says "
-            f"{SST_FROM_RANDOM:.2f}. "
-        )
-    scores = [data["start_score"] for data in facts.models.values()]
-    gains_by_tuning = np.concatenate([(each.sel(start=TUNED) - each.sel(start=PRETRAINED)).values for each in scores])
-    over = format_range(100 * gains_by_tuning, "+.0f", "")
-    return f"{text}Over the pretrained model with an untrained head, fine-tuning gains {over} points."
+def list_start_scores(facts: DarkFacts, task: str, start: str = RANDOM) -> list[float]:
+    """Return the score of every model that was studied on a task, from one of the starts."""
+    scores = [data["start_score"].sel(start=start) for data in facts.models.values()]
+    return [float(score.sel(task=task)) for score in scores if task in score["task"]]
 
 
-def describe_relations(facts: DarkFacts) -> str:
-    """Return how many relations have a head that encodes them, how many heads those are, and which lead."""
-    parts = []
+def list_tuning_gains(facts: DarkFacts) -> list[float]:
+    """Return what fine-tuning gains over the pretrained model with an untrained head, in points, pair by pair."""
+    scores = [data["start_score"] for _, _, data in facts.by_task]
+    return [100 * float(score.sel(start=TUNED) - score.sel(start=PRETRAINED)) for score in scores]
+
+
+def summarize_relations(facts: DarkFacts) -> list[dict[str, Any]]:
+    """Return by model how many relations have a head that encodes them, how many heads those are, and which lead."""
+    rows = []
     for label, data in facts.relations.items():
-        first, few = facts.judged_all[name_relations(label)]
-        holds = [task.task for task in first.tasks if task.verdict in facts.exact]
-        order = np.argsort(-data["best_gain_change"].values)[:3]
-        best = []
-        for name in data["task"].values[order]:
-            layer, head = find_best_head(data.sel(task=name))
-            gain = float(data["best_gain_change"].sel(task=name))
-            best.append(f"{name} (L{layer}H{head}, +{gain:.2f})")
-        share = format_range(100 * data["encoding"].values)
-        n = int(read_provenance(data)["n"])
-        parts.append(
-            f"With {label}, on {n:,} sentences, {len(holds)} of {len(first.tasks)} relations have a head that attends "
-            f"to them beyond their distance, most of all {join_words(best)}; {share} of all heads do so for one "
-            f"relation, few of them for {sum(task.verdict in facts.exact for task in few.tasks)} relations, of which "
-            f"{int((data['encoding'] == 0).sum())} have none."
+        has_head, few_heads = (
+            [task.verdict in facts.exact for task in claim.tasks] for claim in facts.judged_all[name_relations(label)]
         )
-    return " ".join(parts)
+        rows.append(
+            {
+                "label": label,
+                "sentences": int(read_provenance(data)["n"]),
+                "relations": len(has_head),
+                "has_head": sum(has_head),
+                "few_heads": sum(few_heads),
+                "no_head": int((data["encoding"] == 0).sum()),
+                "encoding": 100 * data["encoding"].values,
+                "best": list_best_relations(data),
+            }
+        )
+    return rows
 
 
-def describe_scaled(facts: DarkFacts) -> str:
-    """Return how many claims hold with thresholds as they are, halved and doubled."""
-    counts = {factor: count_scaled(facts.every, factor) for factor in (1.0, 0.5, 2.0)}
-    held = [sum(counts[factor][kind] for kind in facts.exact) for factor in counts]
-    return f"{held[1]} verdicts hold with all of them halved and {held[2]} with all doubled, instead of {held[0]}"
+def list_best_relations(relations: xr.Dataset, count: int = 3) -> list[dict[str, Any]]:
+    """Return the relations with the largest weight above that at the same distance, and the head of each."""
+    rows = []
+    for at in np.argsort(-relations["best_gain_change"].values)[:count]:
+        relation = relations.isel(task=int(at))
+        layer, head = find_best_head(relation)
+        gain = float(relation["best_gain_change"])
+        rows.append({"relation": str(relation["task"].item()), "layer": layer, "head": head, "gain": gain})
+    return rows
 
 
-def name_model(facts: DarkFacts, label: str) -> str:
-    """Return the name of the model that a label stands for."""
-    return str(read_provenance(facts.measured[label])["model"]) if label not in list_names(facts) else label
+def count_holding(facts: DarkFacts, factor: float) -> int:
+    """Return how many verdicts hold with all thresholds multiplied by a factor."""
+    counts = count_scaled(facts.every, factor)
+    return sum(counts[kind] for kind in facts.exact)
 
 
-def list_names(facts: DarkFacts) -> list[str]:
-    """Return the labels that are names of models; the others are models on tasks of which a seed was not run."""
-    return [label for label, data in facts.measured.items() if not read_provenance(data).get("not_run")]
+def list_reduced(facts: DarkFacts) -> list[dict[str, Any]]:
+    """Return the tasks of which not all inputs of the dev set were studied, with the number of both."""
+    sizes = {task: (int(data["n"]), int(data["whole_dev"])) for _, task, data in facts.by_task}
+    return [{"task": task, "n": n, "whole": whole} for task, (n, whole) in sizes.items() if n < whole]
 
 
-def describe_fewer(facts: DarkFacts) -> str:
-    """Return which labels stand for a model on tasks with fewer seeds; nothing where all have the same."""
-    parts = []
-    for label, data in facts.measured.items():
-        about = read_provenance(data)
-        if seeds := about.get("not_run"):
-            tasks = join_words(list_tasks(data))
-            parts.append(
-                f"{label} is {about['model']} on {tasks}, where seed {join_words(map(str, seeds))} was not run."
-            )
-    return " ".join(parts)
+def list_small_sizes(facts: DarkFacts) -> list[int]:
+    """Return the numbers of inputs that are smaller than the thresholds on gains were reasoned for."""
+    return sorted({int(data["n"]) for _, _, data in facts.by_task if int(data["n"]) < REASONED})
 
 
-def describe_reduced(facts: DarkFacts) -> str:
-    """Return which dev sets were not studied as a whole; nothing where all were."""
-    sizes = {task: (int(data["n"]), int(data["whole_dev"])) for _, task, data in facts.each}
-    parts = [f"{n:,} of {whole:,} inputs of {task}" for task, (n, whole) in sizes.items() if n < whole]
-    return f"**Reduced**: {join_words(parts)} were studied." if parts else ""
+def list_noise(sizes: Iterable[int]) -> list[float]:
+    """Return two standard errors of a difference of two accuracies near 0.7, in points, by the number of inputs."""
+    return [200 * (2 * 0.21 / n) ** 0.5 for n in sizes]
 
 
-def describe_noise(facts: DarkFacts) -> str:
-    """Return that the thresholds on gains were reasoned for more inputs than there are, where that is so."""
-    sizes = sorted({int(data["n"]) for _, _, data in facts.each if int(data["n"]) < REASONED})
-    if not sizes:
-        return ""
-    noise = format_range([200 * (2 * 0.21 / n) ** 0.5 for n in sizes], ".1f", "")
-    counts = f"{sizes[0]:,} to {sizes[-1]:,}" if len(sizes) > 1 else f"{sizes[0]:,}"
-    return (
-        f"Those on gains by pretraining were reasoned for {REASONED} inputs; with {counts} two standard errors of a "
-        f"difference are {noise} points, and of a correlation others."
-    )
-
-
-def describe_margins(facts: DarkFacts) -> str:
-    """Return how wide the interval of the change without one head is, task by task."""
+def list_margins(facts: DarkFacts) -> dict[str, list[float]]:
+    """Return by task half the width of the median interval of the change without one head, in points."""
     margins: dict[str, list[float]] = {}
-    for _, task, data in facts.each:
-        wide = (data["head_change_high"] - data["head_change_low"]) / 2
-        margins.setdefault(task, []).append(100 * float(wide.median()))
-    return join_words(f"±{format_range(values, '.1f', '')} points on {task}" for task, values in margins.items())
+    for _, task, data in facts.by_task:
+        half = (data["head_change_high"] - data["head_change_low"]) / 2
+        margins.setdefault(task, []).append(100 * float(half.median()))
+    return margins

@@ -1,14 +1,16 @@
 """The page docs/tables.md: every table behind docs/dark_secrets.md."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
 from matplotlib.figure import Figure
 
 from headscope.core.document import Document, Paragraph, Part, Picture, Section
-from headscope.experiments.claims import JudgedClaim, format_interval
+from headscope.experiments.claims import format_interval
 from headscope.experiments.pages.tables import find_letters, format_intervals, to_grid, verdict_values
 from headscope.experiments.rendering.sentences import describe_verdicts
+from headscope.experiments.template import fill_template
 from headscope.reporting.frames import Quantity, to_frame
 from headscope.reporting.markdown import to_markdown
 from headscope_studies.dark_secrets import report
@@ -21,21 +23,26 @@ FOLDER = Path(__file__).parent
 DRAWN = ("figure_2", "cosine", "heads", "relation")
 """The figures of the study's report that are on this page."""
 
+SECTIONS = (
+    "Patterns",
+    "What fine-tuning changes",
+    "Heads and layers disabled",
+    "Pretrained and random weights",
+    "Relations between words",
+)
+"""The sections of the study's report that are on this page."""
+
 
 def page(facts: DarkFacts) -> bytes:
     """Return the page."""
     bodies = [to_markdown(_body(facts, label), _pictures(label), level=2) for label in facts.models]
-    text = (
-        (FOLDER / "tables.md")
-        .read_text(encoding="utf-8")
-        .format(
-            **verdict_values(facts),
-            relations="\n\n".join(_relation_verdicts(facts, label) for label in facts.relations),
-            bodies="\n".join(bodies),
-            judged=report.JUDGED,
-        )
-    )
-    return text.encode()
+    return fill_template(
+        FOLDER / "tables.md",
+        **verdict_values(facts),
+        relations={label: to_grid(relation_verdicts(facts, label)) for label in facts.relations},
+        bodies="\n".join(bodies),
+        judged=report.JUDGED,
+    ).encode()
 
 
 def starts_grid(facts: DarkFacts) -> str:
@@ -54,15 +61,12 @@ def starts_grid(facts: DarkFacts) -> str:
 
 def draw_pictures(facts: DarkFacts) -> dict[str, Figure]:
     """Return the pictures of the page by file name."""
-    figures = {}
+    figures: dict[str, Figure] = {}
     for label in facts.models:
-        names = _pictures(label)
-        parts = (part for section in facts.reports[label].sections for part in section.parts)
-        figures |= {
-            Path(names[part.name]).name: part.figure
-            for part in parts
-            if isinstance(part, Picture) and part.name in names
-        }
+        paths = _pictures(label)
+        content = [item for section in facts.reports[label].sections for item in section.parts]
+        pictures = [item for item in content if isinstance(item, Picture) and item.name in paths]
+        figures |= {Path(paths[picture.name]).name: picture.figure for picture in pictures}
     return figures
 
 
@@ -70,34 +74,32 @@ def _pictures(label: str) -> dict[str, str]:
     return {name: f"pictures/{DarkFacts.stem}{label}_{name}.svg" for name in DRAWN}
 
 
-def _relation_verdicts(facts: DarkFacts, label: str) -> str:
+def relation_verdicts(facts: DarkFacts, label: str) -> pd.DataFrame:
     """Return the verdicts on the relations of one model, with the intervals that decide."""
     letters, rows = find_letters(facts), {}
     for claim in facts.judged_all[name_relations(label)]:
-        rows[claim.text] = {task.task: f"{letters[task.verdict]} {format_interval(claim.claim, task.interval)}"
-                            for task in claim.tasks}  # fmt: skip
-    frame = pd.DataFrame.from_dict(rows, "index").T.rename_axis("relation")
-    return f"**{label}**\n\n{to_grid(frame)}"
+        rows[claim.text] = {
+            task.task: f"{letters[task.verdict]} {format_interval(claim.claim, task.interval)}" for task in claim.tasks
+        }
+    return pd.DataFrame.from_dict(rows, "index").T.rename_axis("relation")
 
 
 def _body(facts: DarkFacts, label: str) -> Document:
-    """Return the part of the page on one model, from the parts of the study's own report."""
-    whole, judged = facts.reports[label], facts.judged[label]
-    known = {section.title: section for section in whole.sections}
+    """Return what the page has on one model, from the study's own report."""
+    judged = facts.judged[label]
+    sections = {section.title: section for section in facts.reports[label].sections}
     sentences = "\n".join(f"- {claim.text} {describe_verdicts(claim)}" for claim in judged)
-    shown = ("Patterns", "What fine-tuning changes", "Heads and layers disabled", "Pretrained and random weights",
-             "Relations between words")  # fmt: skip
-    sections = [Section("Verdicts in words", [Paragraph(sentences)])]
-    sections += [Section(title, _select(known[title].parts)) for title in shown if title in known]
-    return Document(label, _describe(judged), sections)
+    lead = fill_template(report.TEXTS["one model in the tables"], claims=len(judged), tasks=len(judged[0].tasks))
+    content = [Section(title, _select(sections[title].parts)) for title in SECTIONS if title in sections]
+    return Document(label, lead, [Section("Verdicts in words", [Paragraph(sentences)]), *content])
 
 
-def _select(parts: list[Part]) -> list[Part]:
+def _select(content: Sequence[Part]) -> list[Part]:
     """Return the paragraphs, tables and those figures that are on this page."""
     left_out = ("verdicts_by_relation",)  # with other corrections above
-    return [part for part in parts if isinstance(part, Paragraph)
-            or (part.name in DRAWN if isinstance(part, Picture) else part.name not in left_out)]  # fmt: skip
-
-
-def _describe(judged: list[JudgedClaim]) -> str:
-    return f"{len(judged)} claims on {len(judged[0].tasks)} tasks."
+    return [
+        item
+        for item in content
+        if isinstance(item, Paragraph)
+        or (item.name in DRAWN if isinstance(item, Picture) else item.name not in left_out)
+    ]

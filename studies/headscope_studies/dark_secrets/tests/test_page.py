@@ -8,6 +8,14 @@ from headscope.results.npz import write_npz
 from headscope.results.store import open_result
 from headscope_studies.dark_secrets.claims import CLAIMS, RELATION_CLAIMS
 from headscope_studies.dark_secrets.pages import page
+from headscope_studies.dark_secrets.pages.facts import (
+    count_never,
+    count_verdicts,
+    find_unlearned,
+    list_reduced,
+    read_facts,
+    summarize_disabled,
+)
 from tests.study_data import found
 from tests.study_pages import check_page, check_stamps, check_tables, join_runs
 
@@ -41,7 +49,7 @@ def joined(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def facts(joined, maker):
-    return maker.said.read_facts(joined)
+    return read_facts(joined)
 
 
 def test_runs_are_joined_into_stamped_files(joined):
@@ -50,8 +58,9 @@ def test_runs_are_joined_into_stamped_files(joined):
     )
     whole, one = open_result(joined / "dark_secrets_tiny.nc"), found("dark_secrets")["numbers"]
     assert (whole["task"].values.tolist(), whole["seed"].values.tolist()) == (["SST-2", "RTE"], [0, 1])
-    xr.testing.assert_allclose(whole["head_change"].isel(task=1, seed=1, drop=True),
-                               one["head_change"].isel(task=0, drop=True), rtol=1e-5)  # fmt: skip
+    xr.testing.assert_allclose(
+        whole["head_change"].isel(task=1, seed=1, drop=True), one["head_change"].isel(task=0, drop=True), rtol=1e-5
+    )
 
 
 def test_the_page_answers_in_words_and_numbers_with_four_figures(facts, maker):
@@ -94,22 +103,48 @@ def test_significant_changes_need_every_seed(facts, maker):
     data["head_change"] = data["head_change"] * 0 - 0.1
     data["head_change_p_adjusted"] = data["head_change_p_adjusted"] * 0 + 0.01
     heads = data.sizes["layer"] * data.sizes["head"]
-    made = type(facts)({"tiny": data}, facts.more)
+    worse = type(facts)({"tiny": data}, facts.more)
+    (row,) = summarize_disabled(worse)
+    assert (row["changes"], row["losses"], row["gains"]) == (2 * heads, 2 * heads, 0)
     assert f"of {2 * heads} changes {2 * heads} losses and 0 gains are significant with every seed" in (
-        maker.said.describe_disabled(made)
+        maker.page(worse).decode()
     )
     data["head_change_p_adjusted"] = data["head_change_p_adjusted"] + 0.9 * (data["seed"] == 1)
-    assert f"of {2 * heads} changes 0 losses and 0 gains" in maker.said.describe_disabled(made)
+    (row,) = summarize_disabled(worse)
+    assert (row["losses"], row["gains"]) == (0, 0)
 
 
-def test_a_task_with_fewer_seeds_stands_apart_and_says_so(joined, maker, tmp_path):
+def test_models_that_beat_the_most_common_label_have_learned(facts):
+    data = facts.measured["tiny"].copy(deep=True)
+    for end, value in {"": 0.7, "_low": 0.6, "_high": 0.8}.items():
+        data[f"score{end}"] = data[f"score{end}"] * 0 + value
+    data["majority"] = data["majority"] * 0 + xr.where(data["task"] == "RTE", 0.65, 0.55)
+    (row,) = find_unlearned(type(facts)({"tiny": data}, facts.more))
+    assert row == {"label": "tiny", "task": "RTE", "score": pytest.approx(0.7), "majority": pytest.approx(0.65)}
+    data["majority"] = data["majority"] * float("nan")  # a regression has no most common label
+    assert find_unlearned(type(facts)({"tiny": data}, facts.more)) == []
+
+
+def test_every_verdict_is_counted_once(facts):
+    counts = count_verdicts(facts, facts.judged)
+    assert (counts.claims, counts.pairs, counts.total) == (len(CLAIMS), 2, PAIRS)
+    assert set(counts.kinds) <= set(facts.kinds)
+    assert count_never(facts) == sum(not set(facts.verdicts(claim)) & set(facts.exact) for claim in CLAIMS)
+
+
+def test_a_reduced_dev_set_is_listed_with_both_sizes(facts):
+    (row, _) = list_reduced(type(facts)({"tiny": facts.measured["tiny"].assign(whole_dev=("task", [50, 41]))}, {}))
+    assert row == {"task": "SST-2", "n": 40, "whole": 50}
+    assert list_reduced(type(facts)({"tiny": facts.measured["tiny"].assign(whole_dev=("task", [40, 40]))}, {})) == []
+
+
+def test_a_task_with_fewer_seeds_stands_apart(joined, tmp_path):
     for path in (joined / "found").glob("*.npz"):
         if path.name != "tiny.sst2.1.dark_secrets.npz":
             (tmp_path / "found").mkdir(exist_ok=True)
             (tmp_path / "found" / path.name).write_bytes(path.read_bytes())
     join_runs("headscope_studies.dark_secrets.runs.dark_secrets", tmp_path)
-    facts = maker.said.read_facts(tmp_path)
+    facts = read_facts(tmp_path)
     assert {label: data.sizes["seed"] for label, data in facts.measured.items()} == {"tiny": 2, "tiny-1-seeds": 1}
-    said = maker.said.describe_fewer(facts)
-    assert said.startswith("tiny-1-seeds is ")
-    assert said.endswith(" on SST-2, where seed 1 was not run.")
+    assert list(facts.measured["tiny-1-seeds"]["task"].values) == ["SST-2"]
+    assert read_provenance(facts.measured["tiny-1-seeds"])["not_run"] == [1]
