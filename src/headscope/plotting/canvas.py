@@ -3,10 +3,13 @@
 import io
 import re
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure, SubFigure
@@ -20,7 +23,8 @@ SCREEN_DPI = 96
 EDGE = 0.04  # inches between a title and the edge of a figure, and between the numbers of an axis
 TOLERANCE = 0.01  # inches that a box of text may reach beyond a figure: it is larger than its letters
 STEP = 0.4  # inches by which a figure grows whose axes have no room at all
-MAX_ROUNDS = 6  # of a layout; most figures need two or three
+MAX_ROUNDS = 6  # of a layout
+SETTLED = 1e-3  # of the figure; a round that moves axes by less is the last
 
 
 class NotebookFigure(Figure):
@@ -29,28 +33,52 @@ class NotebookFigure(Figure):
     def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
         """Return a PNG of twice the resolution of the screen, and its size on the screen."""
         content = io.BytesIO()
-        with theme.apply():
+        with theme.apply(), keep_layout(self):
             self.savefig(content, format="png", dpi=2 * SCREEN_DPI)
         width, height = (round(side * SCREEN_DPI) for side in self.get_size_inches())
         return content.getvalue(), {"width": width, "height": height}
 
 
 class RepeatedLayout(ConstrainedLayoutEngine):
-    """A constrained layout that is repeated until it moves nothing, so that no label is cut.
+    """A constrained layout that is repeated for axes with square cells, and that knows when it is out of date.
 
-    matplotlib stops after two rounds. Where axes have square cells, a round that narrows them also changes what is
-    around them, and the second does not see all of it.
+    Where axes have square cells, a round that narrows them also changes what is around them, so that labels could be
+    cut after the first. Rounds end when they move nothing, or no less than the round before.
     """
+
+    size: tuple[float, float] | None = None  # inches of the figure that was laid out
 
     def execute(self, fig: Figure) -> None:
         """Lay out the figure."""
-        before: list[float] | None = None
-        for _ in range(MAX_ROUNDS):
+        square = any(ax.get_aspect() != "auto" for ax in fig.axes)
+        before, moved = None, np.inf
+        for _ in range(MAX_ROUNDS if square else 1):
             super().execute(fig)
-            positions = [side for ax in fig.axes for side in ax.get_position(original=True).bounds]
-            if before is not None and np.allclose(positions, before, rtol=0, atol=1e-3):  # of the figure
-                return
+            positions = np.array([ax.get_position(original=True).bounds for ax in fig.axes])
+            last, moved = moved, np.inf if before is None else float(np.abs(positions - before).max())
+            if moved <= SETTLED or moved >= last < np.inf:
+                break
             before = positions
+
+    def is_current(self, figure: Figure) -> bool:
+        """Whether nothing that was laid out has changed."""
+        return self.size == _size_of(figure) and not any(artist.stale for artist in _list_artists(figure))
+
+    def mark_current(self, figure: Figure) -> None:
+        """Take the positions of all artists as the layout of the figure."""
+        self.size = _size_of(figure)
+        for artist in _list_artists(figure):
+            artist.stale = False
+
+
+def _size_of(figure: Figure) -> tuple[float, float]:
+    width, height = figure.get_size_inches()
+    return float(width), float(height)
+
+
+def _list_artists(figure: Figure) -> list[Artist]:
+    """Return the axes, legends and titles of a figure; saving changes its background."""
+    return [artist for artist in figure.get_children() if artist is not figure.patch]
 
 
 def new_figure(size: tuple[float, float] | None = None) -> Figure:
@@ -58,33 +86,73 @@ def new_figure(size: tuple[float, float] | None = None) -> Figure:
     return NotebookFigure(figsize=size, layout=RepeatedLayout(h_pad=0.06, w_pad=0.04))
 
 
+def lay_out(figure: Figure) -> None:
+    """Lay out a figure from `new_figure`, in the resolution of a saved PNG: hinting makes letters wider or narrower."""
+    with _measure_like_png(figure):
+        _get_engine(figure).execute(figure)
+    _get_engine(figure).mark_current(figure)
+
+
+@contextmanager
+def keep_layout(figure: Figure) -> Iterator[None]:
+    """Save a figure from `new_figure` in the layout that it has; it is laid out first where it was changed.
+
+    It then looks the same in every kind of file, and is drawn once.
+    """
+    engine = figure.get_layout_engine()
+    if not isinstance(engine, RepeatedLayout):
+        yield
+        return
+    if not engine.is_current(figure):
+        lay_out(figure)
+    figure.set_layout_engine(None)
+    try:
+        yield
+    finally:
+        figure.set_layout_engine(engine)
+        engine.mark_current(figure)
+
+
 def grow_to_fit(figure: Figure, *, wider: bool) -> None:
-    """Enlarge a new figure until no text reaches beyond it; its width stays where the caller gave it.
+    """Lay out a new figure, and enlarge it until no text reaches beyond it; its width stays where the caller gave it.
 
     A layout makes room for labels beside axes, but not for titles and labels that are longer than the axes.
     """
+    with _measure_like_png(figure):
+        for _ in range(MAX_ROUNDS):
+            beside, around = _measure_excess(figure)
+            width, height = figure.get_size_inches()
+            beside = min(beside, theme.PAGE[0] - width) if wider else 0.0
+            if max(beside, around) <= TOLERANCE:
+                break
+            figure.set_size_inches(width + max(0.0, beside), height + max(0.0, around))
+        for ax in figure.axes:
+            _thin_ticks(ax)
+            _move_titles(ax, figure_width(figure))
+    _get_engine(figure).mark_current(figure)
+
+
+@contextmanager
+def _measure_like_png(figure: Figure) -> Iterator[None]:
     FigureCanvasAgg(figure)
-    dpi, figure.dpi = figure.dpi, theme.RC_PARAMS["savefig.dpi"]  # hinting makes letters wider or narrower
-    for _ in range(MAX_ROUNDS):
-        beside, around = _measure_excess(figure)
-        width, height = figure.get_size_inches()
-        beside = min(beside, theme.PAGE[0] - width) if wider else 0.0
-        if max(beside, around) <= TOLERANCE:
-            break
-        figure.set_size_inches(width + max(0.0, beside), height + max(0.0, around))
-    for ax in figure.axes:
-        _thin_ticks(ax)
-        _move_titles(ax, figure_width(figure))
-    figure.dpi = dpi
+    dpi, figure.dpi = figure.dpi, theme.RC_PARAMS["savefig.dpi"]
+    try:
+        yield
+    finally:
+        figure.dpi = dpi
+
+
+def _get_engine(figure: Figure) -> RepeatedLayout:
+    engine = figure.get_layout_engine()
+    assert isinstance(engine, RepeatedLayout)  # new_figure sets it
+    return engine
 
 
 def _measure_excess(figure: Figure) -> tuple[float, float]:
     """Lay out a figure and return the width and height in inches that it lacks for its texts."""
-    engine = figure.get_layout_engine()
-    assert engine is not None  # new_figure sets it
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        engine.execute(figure)
+        _get_engine(figure).execute(figure)
     box, (width, height) = figure.get_tightbbox(), figure.get_size_inches()
     least = STEP if any("not applied" in str(warning.message) for warning in caught) else 0.0  # axes had no room
     excess = max(-box.x0, box.x1 - width), max(-box.y0, box.y1 - height)

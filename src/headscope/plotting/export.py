@@ -4,14 +4,14 @@ import html
 import io
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import matplotlib
 from matplotlib.figure import Figure
 
 from headscope.core.errors import DataWarning
-from headscope.plotting import fonts, theme
+from headscope.plotting import canvas, fonts, theme
 
 FIXED_METADATA: dict[str, dict[str, None]] = {
     "pdf": {"CreationDate": None},
@@ -39,31 +39,16 @@ def write_page(figure: Figure, path: Path) -> None:
 def render(figure: Figure, kind: str, *, as_text: bool = False) -> bytes:
     """Return the bytes of a figure; `as_text` keeps texts as SVG text, in the layout of their code points."""
     content = io.BytesIO()
-    with theme.apply(), _restore_layout(figure):
-        if as_text:
-            figure.draw_without_rendering()
-            figure.set_layout_engine("none")
-            with matplotlib.rc_context({"svg.fonttype": "none"}), fonts.browser_fonts(), warnings.catch_warnings():
-                warnings.filterwarnings("ignore", r"Glyph .* missing")
-                figure.savefig(content, format=kind, metadata=FIXED_METADATA[kind])
-        else:
-            figure.savefig(content, format=kind, metadata=FIXED_METADATA[kind])
+    with theme.apply(), canvas.keep_layout(figure), _keep_text() if as_text else nullcontext():
+        figure.savefig(content, format=kind, metadata=FIXED_METADATA[kind])
     return content.getvalue()
 
 
 @contextmanager
-def _restore_layout(figure: Figure) -> Iterator[None]:
-    """Restore the positions of all axes on exit, since repeating a constrained layout moves them slightly."""
-    engine = figure.get_layout_engine()
-    positions = [(ax, ax.get_position(original=True), ax.get_in_layout()) for ax in figure.axes]
-    try:
+def _keep_text() -> Iterator[None]:
+    with matplotlib.rc_context({"svg.fonttype": "none"}), fonts.browser_fonts(), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", r"Glyph .* missing")
         yield
-    finally:
-        if engine is not None:
-            figure.set_layout_engine(engine)
-            for ax, position, in_layout in positions:
-                ax.set_position(position)
-                ax.set_in_layout(in_layout)
 
 
 _PAGE = """<!DOCTYPE html>
