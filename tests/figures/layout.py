@@ -158,5 +158,10 @@ def frame_of(ax):
     return np.array([[box.x0, box.y0], [box.x1, box.y0], [box.x1, box.y1], [box.x0, box.y1]]) * 72 / ax.figure.dpi
 
 
+def hollow_points(ax) -> list[float]:
+    """Return where points with a white face are along x."""
+    return [x for line in ax.lines if line.get_markerfacecolor() == "#ffffff" for x in line.get_xdata()]
+
+
 def name(text) -> str:
     return repr(text.get_text())

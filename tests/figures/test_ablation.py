@@ -10,6 +10,7 @@ from headscope.reporting.report import report
 from headscope.results.select import stack_sets
 from headscope.results.store import save
 from tests.figures.data import ablation, dataset
+from tests.figures.layout import hollow_points
 
 
 def test_single_heads_are_a_grid_and_other_sets_are_rows():
@@ -29,11 +30,10 @@ def test_rows_have_names_values_intervals_and_filled_marks_where_significant():
     data["change_significant"][:] = [1, 0, 0]
     ax = draw(data).axes[0]
     assert [label.get_text() for label in ax.get_yticklabels()] == ["L0H1+L1H2", "L0", "all-L2"]
-    bars, filled, empty = ax.collections
+    points, _, (bars,) = ax.containers[0]
     np.testing.assert_allclose([path.vertices[0, 0] for path in bars.get_paths()], data["change_low"])
-    np.testing.assert_allclose(filled.get_offsets()[:, 0], data["change"][:1])
-    np.testing.assert_allclose(empty.get_offsets()[:, 0], data["change"][1:])
-    assert empty.get_facecolor()[0].tolist() == [1, 1, 1, 1]
+    np.testing.assert_allclose(points.get_xdata(), data["change"])
+    np.testing.assert_allclose(hollow_points(ax), data["change"][1:])
 
 
 def test_sets_are_stacked_under_their_names_without_missing_heads():

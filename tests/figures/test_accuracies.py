@@ -9,6 +9,7 @@ from headscope.plotting.draw import draw
 from headscope.reporting.report import report
 from headscope.results.probe_table import make_probe_table
 from tests.figures.data import dataset, probed
+from tests.figures.layout import hollow_points
 
 
 def test_a_row_has_the_group_its_head_all_predictors_and_an_interval():
@@ -17,11 +18,11 @@ def test_a_row_has_the_group_its_head_all_predictors_and_an_interval():
     ax = draw(data).axes[0]
     assert [label.get_text() for label in ax.get_yticklabels()] == ["all  L0H0 ←", "nsubj  L1H1 →", "obj  L2H2 ←"]
     first = data.sel(task="dependency", predictor="head")
-    bars, filled, empty = ax.collections
+    points, _, (bars,) = ax.containers[0]
     np.testing.assert_allclose([path.vertices[0, 0] for path in bars.get_paths()], first["accuracy_low"])
-    np.testing.assert_allclose(filled.get_offsets()[:, 0], first["accuracy"][[0, 2]])
-    np.testing.assert_allclose(empty.get_offsets()[:, 0], first["accuracy"][[1]])
-    baselines = [line.get_xdata() for line in ax.lines]
+    np.testing.assert_allclose(points.get_xdata(), first["accuracy"])
+    np.testing.assert_allclose(hollow_points(ax), first["accuracy"][[1]])
+    baselines = [line.get_xdata() for line in ax.lines if line.get_markerfacecolor() == "none"]
     np.testing.assert_allclose(baselines, data["accuracy"].sel(task="dependency").values[:0:-1])
     assert ax.get_title(loc="left") == "dependency · raw"
     assert "n = 120 words in 6 documents" in ax.get_xlabel().replace("\n", " ")
@@ -39,9 +40,7 @@ def test_the_control_task_is_drawn_by_name():
 def test_a_loss_is_not_filled_however_small_its_p():
     data = probed()
     data["gain"] = -data["gain"]
-    _, filled, empty = draw(data).axes[0].collections
-    assert len(filled.get_offsets()) == 0
-    assert len(empty.get_offsets()) == 3
+    assert len(hollow_points(draw(data).axes[0])) == 3
 
 
 def test_the_table_has_counts_heads_offsets_accuracies_gains_and_p():

@@ -29,6 +29,15 @@ class Estimate:
     p_adjusted: xr.DataArray | None = None
     significant: xr.DataArray | None = None
 
+    @classmethod
+    def from_fields(cls, data: xr.Dataset) -> "Estimate":
+        """Return the estimate whose fields are the variables of a Dataset: `value`, `low`, `high` and so on.
+
+        >>> Estimate.from_fields(xr.Dataset({"value": 0.42, "low": 0.39, "high": 0.45})).format()
+        '0.42 [0.39, 0.45]'
+        """
+        return cls(**{field.name: data.get(field.name) for field in fields(cls)})
+
     @property
     def has_interval(self) -> bool:
         """Whether the interval is known."""

@@ -43,7 +43,7 @@ class Ablation(Figure):
         width = width if target.is_new else canvas.axes_size(ax)[0]
         ax.axvline(0, color=theme.quiet, linewidth=0.6, zorder=1)
         sure = rows["change_significant"].values.astype(bool)
-        series.draw_estimates(ax, estimate(rows, "change"), y, series.STYLES[0], filled=sure)
+        series.draw_estimates(ax, estimate(rows, "change"), y, series.STYLES[0], along="x", filled=sure)
         ax.set_yticks(y, labels=names)
         ax.set_ylim(len(names) - 0.4, -0.6)
         series.style_axes(ax, "x")

@@ -71,7 +71,7 @@ def _draw_rows(ax: Axes, chosen: xr.Dataset) -> None:
         if index:  # a baseline
             ax.plot(accuracy.value, y, style.mark, color=style.colour, markersize=3, markerfacecolor="none", zorder=1)
         else:
-            series.draw_estimates(ax, accuracy, y, style, filled=_is_significant(chosen, len(y)), size=15)
+            series.draw_estimates(ax, accuracy, y, style, along="x", filled=_is_significant(chosen, len(y)))
 
 
 def _is_significant(chosen: xr.Dataset, count: int) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:

@@ -7,6 +7,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 
 from headscope.core.errors import unknown_name
+from headscope.core.estimate import Estimate
 from headscope.core.figure import Figure, Target
 from headscope.plotting import series, theme
 from headscope.results.select import further_axes, require_shown_axes, select_variable
@@ -47,19 +48,13 @@ class Bars(Figure):
 
 
 def _draw_bars(ax: Axes, means: xr.Dataset) -> None:
-    """Draw the bars of all lenses, and a dash for each missing value."""
-    lenses = means["lens"].values
+    """Draw the bars of all lenses side by side."""
+    lenses, groups = means["lens"].values, np.arange(means["value"].shape[1])
     width = 0.8 / len(lenses)
+    shifts = series.spread_series(len(lenses), width)
     for index, style in enumerate(series.styles(lenses, "lenses")):
-        value = means["value"].values[index]
-        positions = np.arange(len(value)) + (index - (len(lenses) - 1) / 2) * width
-        with series.use_hatch_colour(style.area):
-            ax.bar(positions, value, width=0.92 * width, linewidth=0.7, zorder=2, **style.area)
-        if "low" in means:
-            margins = np.nan_to_num([value - means["low"].values[index], means["high"].values[index] - value])
-            ax.errorbar(positions, value, yerr=margins, fmt="none", ecolor=theme.ink, elinewidth=0.8, zorder=3)
-        for position in positions[np.isnan(value)]:
-            ax.text(position, 0, "–", ha="center", va="bottom", fontsize=theme.text_size("note"), color=theme.quiet)
+        bars = Estimate.from_fields(means).isel(lens=index)
+        series.draw_estimates(ax, bars, groups + shifts[index], style, kind="bars", width=width)
     ax.axhline(0, color=theme.quiet, linewidth=0.6, zorder=4)
     series.style_axes(ax)
 

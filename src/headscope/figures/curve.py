@@ -5,10 +5,11 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
+from headscope.core.estimate import Estimate
 from headscope.core.figure import Figure, Target
 from headscope.plotting import series, theme
 from headscope.results.select import require_shown_axes, select_variable
@@ -45,25 +46,18 @@ class Curve(Figure):
         series.label_series(ax, handles, width, title=title, x="layer", y=chosen.attrs["label"], note=note)
 
 
-def _draw_lines(ax: Axes, chosen: xr.Dataset, means: xr.Dataset, *, dots: bool) -> list[Line2D]:
+def _draw_lines(ax: Axes, chosen: xr.Dataset, means: xr.Dataset, *, dots: bool) -> list[Artist]:
     """Draw dots, then bands, then lines; the dots of each lens are shifted so that they do not overlap."""
-    layers = means["layer"].values.astype(float)
-    styles = series.styles(means["lens"].values, "lenses")
-    shift = (np.arange(len(styles)) - (len(styles) - 1) / 2) * min(0.22, 0.6 / len(styles))
+    layers, lenses = means["layer"].values.astype(float), means["lens"].values
+    shifts = series.spread_series(len(lenses), min(0.22, 0.6 / len(lenses)))
     handles = []
-    for index, (style, lens) in enumerate(zip(styles, means["lens"].values, strict=True)):
+    for index, style in enumerate(series.styles(lenses, "lenses")):
         if dots:
             small: dict[str, Any] = {"s": 5, "linewidths": 0, "alpha": 0.4, "zorder": 1}
-            x = np.repeat(layers[:, None] + shift[index], chosen.sizes["head"], axis=1)
+            x = np.repeat(layers[:, None] + shifts[index], chosen.sizes["head"], axis=1)
             ax.scatter(x, chosen["value"].values[index], color=style.colour, marker=style.mark, **small)
-        if "low" in means:
-            ends = means["low"].values[index], means["high"].values[index]
-            ax.fill_between(layers, *ends, color=style.colour, alpha=0.22, linewidth=0, zorder=2)
-            if len(layers) == 1:
-                ax.vlines(layers, *ends, color=style.colour, linewidth=3, alpha=0.4, zorder=2)
-        look: dict[str, Any] = {"color": style.colour, "linestyle": style.line, "marker": style.mark, "markersize": 3.2}
-        ax.plot(layers, means["value"].values[index], linewidth=1.3, zorder=3, **look)
-        handles.append(Line2D([], [], linewidth=1.3, label=str(lens), **look))
+        mean, name = Estimate.from_fields(means).isel(lens=index), str(lenses[index])
+        handles.append(series.draw_estimates(ax, mean, layers, style, kind="band", size=3.2, label=name))
     return handles
 
 

@@ -4,10 +4,11 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import xarray as xr
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.lines import Line2D
 
 from headscope.core.errors import InputError
+from headscope.core.estimate import Estimate, estimate
 from headscope.core.figure import Figure, Target
 from headscope.core.provenance import read_provenance
 from headscope.plotting import series, theme
@@ -53,20 +54,16 @@ class PruningCurve(Figure):
         series.label_series(ax, handles, width, title=title, x="pruned heads (%)", y=label, note=note)
 
 
-def _draw_curve(ax: Axes, curve: xr.Dataset, variable: str, style: series.SeriesStyle) -> tuple[Line2D, bool]:
+def _draw_curve(ax: Axes, curve: xr.Dataset, variable: str, style: series.SeriesStyle) -> tuple[Artist, bool]:
     """Draw one curve; return its legend entry, and whether it is a mean of several orders."""
-    part = curve.transpose("seed", "pruned").dropna("seed", how="all", subset=[variable])
-    shares, values = part["pruned"].values.astype(float), part[variable].values
-    random = len(values) > 1
+    orders = curve.transpose("seed", "pruned").dropna("seed", how="all", subset=[variable])
+    shares, random = orders["pruned"].values.astype(float), orders.sizes["seed"] > 1
     if random:
-        for row in values:
-            ax.plot(shares, row, color=style.colour, linewidth=0.5, alpha=0.5, zorder=2)
-    elif f"{variable}_low" in part:
-        ends = [part[f"{variable}_{end}"].values[0] for end in ("low", "high")]
-        ax.fill_between(shares, *ends, color=style.colour, alpha=0.2, linewidth=0, zorder=2)
-    look: dict[str, Any] = {"color": style.colour, "linestyle": style.line, "marker": style.mark, "markersize": 3.2}
-    ax.plot(shares, values.mean(0), linewidth=1.3, zorder=3, **look)
-    return Line2D([], [], linewidth=1.3, label=str(part["curve"].values), **look), random
+        for order in orders[variable].values:
+            ax.plot(shares, order, color=style.colour, linewidth=0.5, alpha=0.5, zorder=2)
+    scores = Estimate(orders[variable].mean("seed", skipna=False)) if random else estimate(orders, variable)
+    label = str(curve["curve"].values)
+    return series.draw_estimates(ax, scores, shares, style, kind="band", size=3.2, label=label), random
 
 
 def _describe(any_random: bool, all_random: bool, facts: dict[str, Any]) -> str:

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-import numpy as np
 import xarray as xr
 
 from headscope.core.errors import InputError
@@ -27,7 +26,7 @@ class Scores(Figure):
 
     def __call__(self, data: xr.Dataset, target: Target) -> None:
         """Draw a row for each metric; the share of the most common label is a dashed line."""
-        names = [name for name in list_scores(data) if f"{name}_low" in data]
+        names = [name for name in list_scores(data) if estimate(data, name).has_interval]
         if not names:
             raise InputError("There is no score with an interval in this data. Compute one: hs.score(model, data).")
         labels = [fonts.to_label(name.replace("_", " ")) for name in names]
@@ -36,7 +35,7 @@ class Scores(Figure):
         ax = target.open_axes(width, 1.4 + ROW * len(names))
         width = width - beside if target.is_new else canvas.axes_size(ax)[0]
         for row, name in enumerate(names):
-            series.draw_estimates(ax, estimate(data, name), np.array([row]), series.STYLES[0])
+            series.draw_estimates(ax, estimate(data, name), row, series.STYLES[0], along="x")
         ax.set_yticks(range(len(names)), labels=labels)
         ax.set_ylim(len(names) - 0.4, -0.6)
         note, facts = f"Bars: 95 % interval over examples (n = {int(data['n']):,}).", read_provenance(data)

@@ -17,6 +17,8 @@ from headscope.core.estimate import Estimate
 from headscope.core.figure import Target
 from headscope.plotting import canvas, fonts, theme
 
+EstimateKind = Literal["points", "line", "band", "bars"]
+
 COLUMN_WIDTH = 3.4
 """The width of one column of a paper, in inches."""
 
@@ -117,24 +119,78 @@ def draw_estimates(
     at: Any,
     style: SeriesStyle,
     *,
+    kind: EstimateKind = "points",
+    along: Literal["x", "y"] = "y",
     filled: Any = True,
-    size: int | float = 16,
-    along: Literal["x", "y"] = "x",
+    size: int | float = 4,
+    width: int | float = 0.8,
     label: str | None = None,
-) -> None:
-    """Draw points with their intervals; `at` are their places on the other axis.
+) -> Any:
+    """Draw values with their intervals, where these are known; return what a legend shows of them.
 
-    Points that are not `filled`, such as those that are not significant, are hollow.
+    Parameters
+    ----------
+    ax
+        The axes to draw into.
+    estimate
+        The values along one dimension, or a single value.
+    at
+        Their places on the other axis.
+    style
+        The colour, line, marker and hatch of the series.
+    kind
+        points, points joined by a line, a line with a band, or bars with a dash where a value is missing.
+    along
+        The axis of the values; lines and bars are along y.
+    filled
+        Whether each point is filled; those that are not, such as those that are not significant, are hollow.
+    size
+        The size of points.
+    width
+        The width of bars, with the space between them.
+    label
+        The name of the series in a legend.
     """
     value = np.ravel(estimate.value.values.astype(float))
-    at, filled = np.asarray(at, dtype=float), np.broadcast_to(filled, value.shape)
-    x, y = (value, at) if along == "x" else (at, value)
-    margins = estimate.margins.reshape(2, -1)
-    bars: Any = {f"{along}err": margins} if estimate.has_interval else {}
-    ax.errorbar(x, y, fmt="none", ecolor=style.colour, elinewidth=0.9, zorder=2, **bars)
-    look: Any = {"s": size, "marker": style.mark, "edgecolor": style.colour, "linewidth": 0.9, "zorder": 3}
-    for marked, face in ((filled, style.colour), (~filled, "white")):
-        ax.scatter(x[marked], y[marked], facecolor=face, label=label if face != "white" else None, **look)
+    at = np.broadcast_to(np.asarray(at, dtype=float), value.shape)
+    margins = estimate.margins.reshape(2, -1) if estimate.has_interval else None
+    if kind == "bars":
+        return _draw_bars(ax, value, margins, at, style, width)
+    look: dict[str, Any] = {"color": style.colour, "marker": style.mark, "markersize": size, "label": label}
+    look |= {"linestyle": "none" if kind == "points" else style.line, "linewidth": 1.3, "zorder": 3}
+    if kind == "band" or margins is None:
+        if estimate.low is not None and estimate.high is not None:
+            _draw_band(ax, at, [np.ravel(end.values) for end in (estimate.low, estimate.high)], style.colour)
+        (drawn,) = ax.plot(*((value, at) if along == "x" else (at, value)), **look)
+    else:
+        thin: Any = {"elinewidth": 0.9, f"{along}err": margins}
+        drawn = ax.errorbar(*((value, at) if along == "x" else (at, value)), **thin, **look)
+    hollow = ~np.broadcast_to(filled, value.shape)
+    if hollow.any():
+        points = (value[hollow], at[hollow])
+        ax.plot(*(points if along == "x" else points[::-1]), **look | {"markerfacecolor": "#ffffff", "label": None})
+    return drawn
+
+
+def _draw_bars(ax: Axes, value: Any, margins: Any, at: Any, style: SeriesStyle, width: float) -> Any:
+    with use_hatch_colour(style.area):
+        drawn = ax.bar(at, value, width=0.92 * width, linewidth=0.7, zorder=2, **style.area)
+    if margins is not None:
+        ax.errorbar(at, value, yerr=margins, fmt="none", ecolor=theme.ink, elinewidth=0.8, zorder=3)
+    for place in at[np.isnan(value)]:
+        ax.text(place, 0, "–", ha="center", va="bottom", fontsize=theme.text_size("note"), color=theme.quiet)
+    return drawn
+
+
+def _draw_band(ax: Axes, at: Any, ends: Any, colour: str) -> None:
+    ax.fill_between(at, *ends, color=colour, alpha=0.2, linewidth=0, zorder=2)
+    if len(at) == 1:
+        ax.vlines(at, *ends, color=colour, linewidth=3, alpha=0.4, zorder=2)
+
+
+def spread_series(count: int, apart: float) -> Any:
+    """Return how far each of `count` series is from the middle of a group, if neighbours are `apart`."""
+    return apart * (np.arange(count) - (count - 1) / 2)
 
 
 def style_axes(ax: Axes, axis: Literal["x", "y", "both"] = "y") -> None:
