@@ -4,13 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import xarray as xr
-from matplotlib import figure as mpl
-from matplotlib.axes import Axes
 
 from headscope.core.errors import InputError
 from headscope.core.figure import Figure, Target
 from headscope.core.prose import join_words
 from headscope.plotting import canvas, heatmap, scales, selection, theme
+from headscope.plotting.panels import PanelGrid, open_grid
 
 
 @dataclass(frozen=True)
@@ -59,13 +58,13 @@ class Compare(Figure):
         figure = target.open_panels(*layout.size)
         if not target.is_new:
             layout = _fit_panels(panels, canvas.figure_width(figure), title)
-        panel = _draw_panels(figure, panels, layout, scale)
+        places = _make_grid(len(panels), layout.size[0])
+        grid = open_grid(figure, places[0] * places[1], places[1])
+        _draw_panels(grid, panels, layout, scale)
         if equal:
             below = scales.bar_height(scale, "attention weight", layout.size[0] - 1.2) if layout.below else 0.0
-            canvas.add_note(panel, _why_equal(sides[1], names[0]), width=layout.size[0] - 1.2, below=below)
-        width = canvas.figure_width(figure) - 0.2
-        size = theme.text_size("title")
-        figure.suptitle(canvas.wrap_text(title, width, size), fontsize=size)
+            canvas.add_note(grid.panels[0], _why_equal(sides[1], names[0]), width=layout.size[0] - 1.2, below=below)
+        grid.write(title=title)
 
 
 def _make_panels(sides: list[xr.Dataset]) -> dict[str, xr.Dataset]:
@@ -102,36 +101,27 @@ def _make_grid(panels: int, width: float | None) -> tuple[int, int]:
 
 
 def _draw_panels(
-    figure: mpl.Figure | mpl.SubFigure,
-    panels: dict[str, xr.Dataset],
-    layout: heatmap.MapLayout,
-    scale: scales.ColourScale,
-) -> Axes:
-    """Draw maps by their titles on one scale, with a colour bar; return the last panel."""
-    grid = _make_grid(len(panels), layout.size[0])
-    axes: list[Axes] = list(figure.subplots(*grid, squeeze=False).ravel())
+    grid: PanelGrid, panels: dict[str, xr.Dataset], layout: heatmap.MapLayout, scale: scales.ColourScale
+) -> None:
+    """Draw maps by their titles on one scale, with a colour bar."""
     shared = len(panels) == 3
     rows, columns = (max(side.sizes[name] for side in panels.values()) for name in ("query", "key"))
     box = (layout.cell * columns, layout.cell * rows)
-    for index, (panel, (title, side)) in enumerate(zip(axes, panels.items(), strict=False)):
+    for index, (panel, side) in enumerate(zip(grid.panels, panels.values(), strict=False)):
         cell = min(box[0] / side.sizes["key"], box[1] / side.sizes["query"])
         panel.set_anchor("N")
         heatmap.draw_cells(panel, selection.visible_weights(side), scale)
-        first = index % grid[1] == 0
-        heatmap.label_axes(panel, side, cell, queries=first or not shared, keys=index < grid[1] or not shared)
-        if title:
-            size = theme.text_size("label")
-            panel.set_title(canvas.wrap_text(title, max(box[0], 0.9), size), fontsize=size)
-    last = axes[len(panels) - 1]
+        first, upper = index % grid.columns == 0, index < grid.columns
+        heatmap.label_axes(panel, side, cell, queries=first or not shared, keys=upper or not shared)
+    grid.name_panels(panels, width=max(box[0], 0.9))
     text = "weight" if len(panels) > 1 else "attention weight"
-    if grid == (2, 2):
-        axes[3].set_axis_off()
-        scales.draw_colour_bar(
-            axes[3].inset_axes((0.05, 0.62, 0.9, 0.09)), scale, text, (0.9 * box[0], box[0]), below=True
-        )
+    if len(grid.panels) > len(panels):  # the colour bar of three panels is in place of the fourth
+        host = grid.panels[-1]
+        host.set_axis_off()
+        bar_axes = host.inset_axes((0.05, 0.62, 0.9, 0.09))
+        scales.draw_colour_bar(bar_axes, scale, text, (0.9 * box[0], box[0]), below=True)
     else:
-        scales.add_colour_bar(last, scale, text, box, below=layout.below)
-    return last
+        scales.add_colour_bar(grid.panels[-1], scale, text, box, below=layout.below)
 
 
 def _why_equal(lens_map: xr.Dataset, baseline: str) -> str:

@@ -132,7 +132,7 @@ def _draw_classes(ax: Axes, chosen: xr.Dataset, colour: str, cell: float, *, bel
     ax.imshow(np.dstack([painted, classes >= 0]), aspect="equal", interpolation="nearest")
     for (row, column), index in np.ndenumerate(classes) if size >= theme.MIN_FONT_SIZE else ():
         ink = theme.text_colour(painted[row, column]) if index >= 0 else theme.quiet
-        ax.text(column, row, texts[row][column], ha="center", va="center", fontsize=size, color=ink)
+        heatmap.write_in_cell(ax, (row, column), texts[row][column], fontsize=size, color=ink)
     labels = [f"{letter}  {NAMES.get(name, name)}" for letter, name in zip(letters, names, strict=True)]
     handles = series.legend_patches(areas, labels)
     title = "paler: fewer examples\nare of this class"

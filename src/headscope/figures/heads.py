@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import xarray as xr
-from matplotlib import figure as mpl
 
 from headscope.core.figure import Figure, Target
 from headscope.core.provenance import read_provenance
-from headscope.plotting import canvas, fonts, head_cells, heatmap, scales, theme
+from headscope.plotting import canvas, head_cells, heatmap, scales, theme
+from headscope.plotting.panels import PanelGrid, open_grid
 from headscope.results.select import require_shown_axes, select_variable
 from headscope.results.summarize import format_count
 
@@ -42,12 +42,10 @@ class Heads(Figure):
         if not target.is_new:
             layout = _fit_panels(chosen, canvas.figure_width(figure))
         scale = head_cells.value_scale(chosen["value"].values.astype(float), signed="p" in chosen, cmap=self.cmap)
-        _draw_panels(figure, chosen, layout, scale)
-        width, size = layout.size[0] - 0.2, theme.text_size("note")
+        grid = open_grid(figure, chosen.sizes["lens"], layout.columns)
+        _draw_panels(grid, chosen, layout, scale)
         title = self.title if self.title is not None else _title(chosen)
-        figure.suptitle(canvas.wrap_text(title, width, theme.text_size("title")))
-        caption = canvas.wrap_text(_caption(data, chosen, layout.cell), width, size)
-        figure.supxlabel(caption, fontsize=size, color=theme.quiet)
+        grid.write(title=title, note=_caption(data, chosen, layout.cell))
 
 
 @dataclass(frozen=True)
@@ -60,46 +58,30 @@ class PanelLayout:
     below: bool  # the colour bar is below the panels
 
 
-def _draw_panels(
-    figure: mpl.Figure | mpl.SubFigure, chosen: xr.Dataset, layout: PanelLayout, scale: scales.ColourScale
-) -> None:
-    """Draw panels row by row, with the colour bar beside the first row or below the last."""
-    columns, cell = layout.columns, layout.cell
-    lenses, layers, heads = (chosen.sizes[dim] for dim in ("lens", "layer", "head"))
+def _draw_panels(grid: PanelGrid, chosen: xr.Dataset, layout: PanelLayout, scale: scales.ColourScale) -> None:
+    """Draw a panel for each lens, with the colour bar beside the first row or below the last."""
+    cell, layers, heads = layout.cell, chosen.sizes["layer"], chosen.sizes["head"]
     table = chosen["value"].values.astype(float)  # lens layer head
     texts = _format_table(chosen)
     size = head_cells.fit_font_size(texts, cell, bold="significant" in chosen)
-    panels = figure.subplots(-(-lenses // columns), columns, squeeze=False).ravel()
-    for index, panel in enumerate(panels):
-        if index >= lenses:
-            panel.remove()
-            continue
+    for index, panel in enumerate(grid.panels):
         marked = chosen["significant"].values[index].astype(np.int8) if "significant" in chosen else None
         rows = texts[index * layers : (index + 1) * layers]
         panel.set_anchor("N")
         head_cells.draw_head_cells(panel, table[index], scale, rows, size, marked)
-        head_cells.label_heads(panel, chosen, cell, layers=index % columns == 0)
+        head_cells.label_heads(panel, chosen, cell, layers=index % layout.columns == 0)
         panel.spines[:].set(visible=True, color=theme.hatch, linewidth=0.4)
-        if lens := str(chosen["lens"].values[index]):
-            panel.set_title(_break_lens(lens, cell * heads), fontsize=theme.text_size("label"))
-    label, box = chosen.attrs["label"], (cell * heads, cell * layers)
-    if layout.below and columns > 1:
-        scales.add_shared_bar(list(figure.axes), scale, label, layout.size[0] - 0.6)
+    grid.name_panels((str(lens) for lens in chosen["lens"].values), width=cell * heads)
+    if layout.below and layout.columns > 1:
+        grid.add_color_bar(scale, chosen.attrs["label"])
     else:
-        last = panels[lenses - 1] if layout.below else panels[min(columns, lenses) - 1]
-        scales.add_colour_bar(last, scale, label, box, below=layout.below)
+        last = grid.panels[-1] if layout.below else grid.rows[0][-1]
+        scales.add_colour_bar(last, scale, chosen.attrs["label"], (cell * heads, cell * layers), below=layout.below)
 
 
 def _format_table(chosen: xr.Dataset) -> list[list[str]]:
     """Format the numbers of all panels alike, one panel below the other."""
     return head_cells.format_numbers(chosen["value"].values.astype(float).reshape(-1, chosen.sizes["head"]))
-
-
-def _break_lens(lens: str, width: float) -> str:
-    """Break the name of a lens after commas and the colon where it is wider than a panel."""
-    if fonts.label_width([lens]) * theme.text_size("label") <= width:
-        return lens
-    return lens.replace(",", ",\n").replace(":", ":\n", 1)
 
 
 def _title(chosen: xr.Dataset) -> str:

@@ -59,7 +59,7 @@ def _print_weights(ax: Axes, weights: scales.Cells, scale: scales.ColourScale, s
             f"numbers=True cannot be read here: {weights.shape[0]} × {weights.shape[1]} weights need a wider figure. "
             "Give a larger size, or a shorter text."
         )
-    for (row, column), weight in np.ndenumerate(weights):
+    for cell, weight in np.ndenumerate(weights):
         if np.isfinite(weight):
             ink = theme.text_colour(scale.rgba(np.array(weight)))
-            ax.text(column, row, f"{weight:.2f}", ha="center", va="center", fontsize=size, color=ink)
+            heatmap.write_in_cell(ax, cell, f"{weight:.2f}", fontsize=size, color=ink)

@@ -15,6 +15,7 @@ from headscope.core.figure import Figure, Target
 from headscope.core.prose import join_words
 from headscope.patterns import NAMES
 from headscope.plotting import canvas, fonts, scales, series, theme
+from headscope.plotting.panels import PanelGrid, open_grid
 from headscope.results.select import (
     SUFFIXES,
     further_axes,
@@ -68,57 +69,48 @@ class StackedBars(Figure):
             width, 2.9 + 0.18 * (1 + series.fit_legend(labels, width)[1] if width < theme.NARROW else 0)
         )
         width = width if target.is_new else canvas.figure_width(figure)
-        panels = _open_panels(figure, means.sizes["lens"], handles, width, parts)
+        grid = _open_panels(figure, means.sizes["lens"], handles, width, parts)
         beside = fonts.label_width(labels) * theme.text_size("note") + 0.55 if width >= theme.NARROW else 0.0
-        _draw_panels(panels, means, areas, self.along, width, beside)
+        _draw_panels(grid, means, areas, self.along, (width - beside - 0.75) / means.sizes["lens"])
         overall = variable is not None and variable.endswith(SHARES)
         title = make_title(chosen.assign_attrs(variable="patterns") if overall else chosen, f"by {self.along}")
-        figure.suptitle(
-            canvas.wrap_text(self.title if self.title is not None else title, width - 0.2, theme.text_size("title"))
-        )
         note = describe_mean(chosen.drop_vars(["low", "high"], errors="ignore"), over, "")
         note += " Over all heads, the classifier's errors taken out." if overall else ""
         note += f" No value: {missing}." if missing else ""
-        size = theme.text_size("note")
-        figure.supxlabel(canvas.wrap_text(note.strip(), width - 0.2, size), fontsize=size, color=theme.quiet)
+        grid.write(title=self.title if self.title is not None else title, note=note.strip())
 
 
 def _open_panels(
     figure: mpl.Figure | mpl.SubFigure, count: int, handles: list[Patch], width: float, parts: str
-) -> list[Axes]:
+) -> PanelGrid:
     """Return panels side by side on one scale, with a legend beside the last, or above all in a narrow figure."""
     if width >= theme.NARROW:
-        panels = list(np.atleast_1d(figure.subplots(1, count, sharey=True)))
-        panels[-1].legend(handles=handles, loc="upper left", bbox_to_anchor=(1.0, 1.0), title=parts)
-        return panels
+        grid = open_grid(figure, count, count, share_y="all")
+        grid.panels[-1].legend(handles=handles, loc="upper left", bbox_to_anchor=(1.0, 1.0), title=parts)
+        return grid
     columns, lines = series.fit_legend([handle.get_label() for handle in handles], width)
-    grid = figure.add_gridspec(2, count, height_ratios=[0.18 * (max(1, lines) + 1), 2.0])
-    first = figure.add_subplot(grid[1, 0])
-    panels = [first, *(figure.add_subplot(grid[1, index], sharey=first) for index in range(1, count))]
-    host = figure.add_subplot(grid[0, :])
+    places = figure.add_gridspec(2, count, height_ratios=[0.18 * (max(1, lines) + 1), 2.0])
+    first = figure.add_subplot(places[1, 0])
+    panels = [first, *(figure.add_subplot(places[1, index], sharey=first) for index in range(1, count))]
+    host = figure.add_subplot(places[0, :])  # a legend of the figure would lie on its title
     host.set_axis_off()
     look: dict[str, Any] = {"loc": "center", "ncols": columns, "borderaxespad": 0, "columnspacing": 1.0}
     host.legend(handles=handles, title=parts, alignment="left", **look)
-    return panels
+    return PanelGrid(figure, (tuple(panels),))
 
 
-def _draw_panels(
-    panels: list[Axes], means: xr.Dataset, areas: list[dict[str, Any]], along: str, width: float, legend: float
-) -> None:
-    """Draw the bars of each lens in its panel; the figure and the legend beside the panels have widths in inches."""
-    note = theme.text_size("note")
-    across = (width - legend - 0.75) / len(panels)
-    for panel, lens in zip(panels, means["lens"].values, strict=True):
+def _draw_panels(grid: PanelGrid, means: xr.Dataset, areas: list[dict[str, Any]], along: str, across: float) -> None:
+    """Draw the bars of each lens in its panel, which is `across` inches wide."""
+    labels = series.axis_labels(along, means[along].values)
+    for panel, lens in zip(grid.panels, means["lens"].values, strict=True):
         _draw_stack(panel, means["value"].sel(lens=lens).values, areas)
         series.style_axes(panel)
-        labels = series.axis_labels(along, means[along].values)
         series.label_groups(panel, labels, across / len(labels))
-        panel.set_xlabel(along, fontsize=note, color=theme.quiet)
-        panel.tick_params(labelleft=panel is panels[0])
-        if len(panels) > 1:
-            size = theme.text_size("label")
-            panel.set_title(canvas.wrap_text(str(lens), across, size), fontsize=size)
-    panels[0].set_ylabel(canvas.wrap_text(str(means.attrs["label"]), 1.9, note), fontsize=note)
+        panel.set_xlabel(along, fontsize=theme.text_size("note"), color=theme.quiet)
+        panel.tick_params(labelleft=panel is grid.panels[0])
+    if len(grid.panels) > 1:
+        grid.name_panels((str(lens) for lens in means["lens"].values), width=across)
+    grid.name_rows([str(means.attrs["label"])])
 
 
 def _draw_stack(ax: Axes, values: Any, areas: list[dict[str, Any]]) -> None:

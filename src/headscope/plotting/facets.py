@@ -1,37 +1,24 @@
 """Grids of panels over two dimensions of a Dataset: heat maps, points with intervals, stacked shares, pairs of maps."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from headscope.core.estimate import Estimate
 from headscope.plotting import canvas, fonts, heatmap, scales, series, theme
 from headscope.plotting.draw import draw
 from headscope.plotting.head_cells import value_scale
+from headscope.plotting.panels import new_grid
 
 CELL = 0.24
 """The largest side of a cell, in inches."""
 
-SIDES = ("query", "key")
-
 MAX_MAP_WIDTH = 11.0
 """Inches of a figure of attention maps that is wider than a page, so that all tokens are named."""
-
-
-@dataclass(frozen=True)
-class Margins:
-    """Inches around panels and between them."""
-
-    left: float
-    right: float
-    top: float
-    across: float = 0.15
-    down: float = 0.3
-    bottom: float = 0.1
 
 
 @theme.apply()
@@ -54,30 +41,27 @@ def heat_facets(
     if table.sizes[columns] == 1 and scale == "figure":
         rows, columns = columns, rows  # a single column of panels would leave most of the width empty
     cells = table.transpose(rows, columns, y, "head").values.astype(float)
-    shape = cells.shape
+    down, across, layers, count = cells.shape
     texts = {dim: _name(table, dim, names or {}) for dim in (rows, columns, y)}
     heads = [f"H{int(head)}" for head in table["head"].values]
-    note = theme.text_size("note")
-    margins = Margins(left=0.25 + fonts.label_width(texts[y]) * note, right=0.8 if scale == "row" else 0.1, top=0.45)
-    if scale == "figure":
-        colours = value_scale(cells, signed=signed)
-        margins = replace(margins, bottom=scales.bar_height(colours, label, 0.8 * width) + 0.05)
-    cell = (width - margins.left - margins.right - (shape[1] - 1) * margins.across) / (shape[1] * shape[3])
-    box = (shape[3] * cell, shape[2] * min(cell, CELL))
-    figure, panels = make_panels(shape[:2], box, margins)
-    for row in range(shape[0]):
-        colours = colours if scale == "figure" else value_scale(cells[row], signed=signed)
-        for column in range(shape[1]):
-            heatmap.draw_image(panels[row][column], cells[row, column], colours, aspect="auto")
-            _label_cells(panels[row][column], texts[y], heads, (cell, min(cell, CELL)), named=column == 0)
-        panels[row][0].set_ylabel(texts[rows][row], fontsize=note)
+    around = 0.25 + fonts.label_width(texts[y]) * theme.text_size("note") + (0.8 if scale == "row" else 0.1)
+    cell = (width - around - 0.15 * (across - 1)) / (across * count)  # inches
+    high = min(cell, CELL)
+    grid = new_grid((width, 0.9 + down * (layers * high + 0.3)), down * across, across)
+    shared = value_scale(cells, signed=signed)
+    for row, panels in enumerate(grid.rows):
+        colours = shared if scale == "figure" else value_scale(cells[row], signed=signed)
+        for column, panel in enumerate(panels):
+            heatmap.draw_image(panel, cells[row, column], colours, aspect="auto")
+            _label_cells(panel, texts[y], heads, (cell, high), named=column == 0)
         if scale == "row":
-            scales.add_colour_bar(panels[row][-1], colours, label, box)
+            scales.add_shared_bar(panels, colours, label, layers * high, below=False)
+    grid.name_rows(texts[rows])
+    grid.name_panels(texts[columns])
     if scale == "figure":
-        _add_bar_below(figure, colours, label, margins.bottom)
-    for panel, text in zip(panels[0], texts[columns], strict=True):
-        panel.set_title(text, fontsize=theme.text_size("label"))
-    return figure
+        grid.add_color_bar(shared, label)
+    grid.fit_cells((layers, count), CELL)
+    return grid.figure.figure
 
 
 @theme.apply()
@@ -96,24 +80,21 @@ def interval_facets(
     no labels below it where those of the panel underneath are the same.
     """
     titles = list(next(iter(table.values())))
-    figure, note = canvas.new_figure((width, 1.0 + 1.6 * len(table))), theme.text_size("note")
-    panels = figure.subplots(len(table), len(titles), squeeze=False, sharey="row")
+    size = (width, 1.0 + 1.6 * len(table))
+    grid = new_grid(size, len(table) * len(titles), len(titles), share_y="row")
     rows_below: list[Mapping[str, xr.Dataset]] = [*list(table.values())[1:], {}]
-    for row, (name, columns) in enumerate(table.items()):
-        for column, (title, data) in enumerate(columns.items()):
-            panel, below = panels[row, column], rows_below[row].get(title)
+    for panels, columns, row_below in zip(grid.rows, table.values(), rows_below, strict=True):
+        for panel, (title, data) in zip(panels, columns.items(), strict=True):
             _draw_series(panel, data, x, lines=lines)
-            if row == 0:
-                size = theme.text_size("label") if lines else note
-                panel.set_title(canvas.wrap_text(title, (width - 0.6) / len(titles) - 0.1, size), fontsize=size)
+            below = row_below.get(title)
             if below is not None and np.array_equal(data[x].values, below[x].values):
                 panel.set_xticklabels([])
-        panels[row, 0].set_ylabel(canvas.wrap_text(name, 1.4, note), fontsize=note)
-    handles, names = panels[0, 0].get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside upper center", ncols=3, fontsize=note, columnspacing=1.0)
+    grid.name_panels(titles, role="label" if lines else "note")
+    grid.name_rows(table)
+    grid.add_legend()
     if label:
-        figure.supxlabel(label, fontsize=note, color=theme.quiet)
-    return figure
+        grid.figure.supxlabel(label, fontsize=theme.text_size("note"), color=theme.quiet)
+    return grid.figure.figure
 
 
 def stacked_shares(table: xr.DataArray, *, along: str, label: str) -> Figure:
@@ -134,28 +115,25 @@ def stacked_maps(maps: xr.Dataset, *, last_rows: int | None = None, same: str = 
     part = maps if last_rows is None else maps.isel(query=slice(-last_rows, None))
     cells = part["weights"].isel(layer=0, head=0).transpose("lens", "query", "key").values.astype(float)
     equal = bool(np.allclose(cells, cells[:1], atol=1e-6, equal_nan=True))  # float32 weights
-    shown = cells[:1] if equal else cells
+    shown, note = cells[:1] if equal else cells, theme.text_size("note")
     queries, keys = cells.shape[1:]
-    names = {side: fonts.label_width(map(fonts.to_label, map(str, part[f"{side}_token"].values))) for side in SIDES}
+    tokens = fonts.label_width(map(str, part["query_token"].values)) * 1.4 * theme.MIN_FONT_SIZE  # inches on the left
     smallest = theme.MIN_FONT_SIZE / heatmap.POINTS_PER_CELL  # the cell that has room for the smallest label
-    right, left = 0.1, 0.3 + 1.1 * names["query"] * theme.MIN_FONT_SIZE * 1.3
-    cell = min(CELL, max((theme.PAGE[0] - left - right) / keys, min(smallest, (MAX_MAP_WIDTH - left - right) / keys)))
-    size = heatmap.font_size(cell)
-    left, top = 0.3 + 1.1 * names["query"] * size, 0.6 + 1.1 * names["key"] * size
+    natural, readable = (0.5 + tokens + keys * cell for cell in (CELL, smallest))
+    width = max(0.5 * theme.PAGE[0], min(natural, theme.PAGE[0]), min(readable, MAX_MAP_WIDTH))
+    cell = min(CELL, (width - 0.4 - tokens) / keys)
     second = str(part["lens"].values[:2][-1])  # as in the figure 'compare'
     scale = scales.weight_scale(cells, signed=True, like=(second, cells[:2][-1]))
-    width = max(left + keys * cell + right, 0.5 * theme.PAGE[0])
-    bar = scales.bar_height(scale, "weight", 0.8 * width) + 0.05
-    margins = Margins(left, width - left - keys * cell, top, 0.0, top - 0.1, bottom=bar + (0.5 if equal else 0.0))
-    figure, panels = make_panels((len(shown), 1), (keys * cell, queries * cell), margins)
-    for (panel,), weights, name in zip(panels, shown, part["lens"].values, strict=False):
+    grid = new_grid((width, 1.5 + len(shown) * (1.0 + queries * cell)), len(shown), 1)
+    for panel, weights in zip(grid.panels, shown, strict=True):
         heatmap.draw_cells(panel, weights, scale)
         heatmap.label_axes(panel, part, cell)
-        panel.set_title(str(name), fontsize=theme.text_size("label"))
-    _add_bar_below(figure, scale, "weight", bar)
+    grid.name_panels(map(str, part["lens"].values))
+    grid.add_color_bar(scale, "weight")
     if equal:
-        canvas.add_note(panels[0][0], same, width=4)
-    return figure
+        grid.figure.supxlabel(canvas.wrap_text(same, width - 0.2, note), fontsize=note, color=theme.quiet)
+    grid.fit_cells((queries, keys), CELL)
+    return grid.figure.figure
 
 
 @theme.apply()
@@ -172,51 +150,27 @@ def row_facets(
     longest = max(map(len, tokens))
     beside = 0.8 + 0.15 * (len(lenses) - 1) + 0.12 * longest * len(lenses) <= width
     across = len(lenses) if beside else 1
-    cell = min(CELL, (width - 0.8 - 0.15 * (across - 1)) / (longest * across))
+    width = min(width, 0.8 + 0.15 * (across - 1) + across * longest * CELL)
     names = [[fonts.to_label(token) for token in row] for row in tokens]
-    above = 0.55 + max(fonts.label_width(row) for row in names) * theme.text_size("small")
-    shape = (len(titles) * (1 if beside else len(lenses)), across)
-    scale = scales.weight_scale(cells, signed=False)
-    bar = scales.bar_height(scale, label, 0.8 * (0.8 + across * longest * cell)) + 0.05
-    margins = Margins(left=0.7, right=0.1, top=above, down=above - 0.1, bottom=bar)
-    figure, panels = make_panels(shape, (longest * cell, len(layers) * cell), margins)
-    for version, (title, texts) in enumerate(zip(titles, names, strict=True)):
-        for index, lens in enumerate(lenses):
-            panel = panels[version][index] if beside else panels[version * len(lenses) + index][0]
-            heatmap.draw_image(panel, cells[version, index], scale)
-            panel.invert_yaxis()  # the input is below
-            panel.set_xticks(range(len(texts)), labels=texts, fontsize=theme.text_size("small"), rotation=90)
-            panel.set_yticks(
-                range(len(layers)), labels=layers if index == 0 or not beside else [], fontsize=theme.text_size("small")
-            )
-            panel.xaxis.tick_top()
-            panel.tick_params(length=0, pad=2)
-            panel.set_title(f"{lens}: {title}" if index == 0 or not beside else lens, fontsize=theme.text_size("note"))
-    _add_bar_below(figure, scale, label, bar)
-    return figure
-
-
-def make_panels(shape: tuple[int, ...], box: tuple[float, float], margins: Margins) -> tuple[Figure, list[list[Axes]]]:
-    """Return a figure with rows and columns of panels of `box` inches each, just as large as they need."""
-    rows, columns = shape
-    wide = margins.left + columns * box[0] + (columns - 1) * margins.across + margins.right
-    high = margins.top + rows * box[1] + (rows - 1) * margins.down + margins.bottom
-    figure = Figure(figsize=(wide, high))
-    panels = []
-    for row in range(rows):
-        bottom = high - margins.top - (row + 1) * box[1] - row * margins.down
-        lefts = [margins.left + column * (box[0] + margins.across) for column in range(columns)]
-        panels.append([figure.add_axes((x / wide, bottom / high, box[0] / wide, box[1] / high)) for x in lefts])
-    return figure, panels
-
-
-def _add_bar_below(figure: Figure, colours: scales.ColourScale, label: str, space: float) -> None:
-    """Add a colour bar in the middle of the lowest `space` inches."""
-    width, height = figure.get_size_inches()
-    length = min(3.0, 0.6 * width)
-    top = space - scales.GAP - scales.BAR
-    bar_axes = figure.add_axes(((width - length) / 2 / width, top / height, length / width, scales.BAR / height))
-    scales.draw_colour_bar(bar_axes, colours, label, (length, 0.8 * width), below=True)
+    down = len(titles) * len(lenses) // across
+    grid = new_grid((width, 1.0 + 1.8 * down), down * across, across)
+    scale, small = scales.weight_scale(cells, signed=False), theme.text_size("small")
+    pairs = [(version, index) for version in range(len(titles)) for index in range(len(lenses))]
+    for panel, (version, index) in zip(grid.panels, pairs, strict=True):
+        heatmap.draw_image(panel, cells[version, index], scale)
+        panel.invert_yaxis()  # the input is below
+        panel.set_xticks(range(len(names[version])), labels=names[version], fontsize=small, rotation=90)
+        first = index == 0 or not beside
+        panel.set_yticks(range(len(layers)), labels=layers if first else [], fontsize=small)
+        panel.xaxis.tick_top()
+        panel.tick_params(length=0, pad=2)
+    long = [
+        f"{lenses[index]}: {titles[version]}" if index == 0 or not beside else lenses[index] for version, index in pairs
+    ]
+    grid.name_panels(long, role="note")
+    grid.add_color_bar(scale, label)
+    grid.fit_cells((len(layers), longest), CELL)
+    return grid.figure.figure
 
 
 def _name(table: xr.DataArray, dim: str, names: Mapping[str, str]) -> list[str]:
@@ -243,15 +197,10 @@ def _label_cells(
 
 def _draw_series(panel: Axes, data: xr.Dataset, x: str, *, lines: bool) -> None:
     labels, names = ([str(label) for label in data[dim].values] for dim in (x, "lens"))
-    middle = (len(names) - 1) / 2
-    for at, (style, name) in enumerate(zip(series.styles(names, "attentions"), names, strict=True)):
-        part = data.sel(lens=name)
-        value = part["value"].values
-        ends = np.nan_to_num(np.stack([value - part["low"].values, part["high"].values - value]).clip(0))
-        places = np.arange(len(labels)) + (0 if lines else 0.22 * (at - middle))
-        look: dict[str, Any] = {"color": style.colour, "marker": style.mark, "markersize": 3.5 if lines else 3}
-        look |= {"linestyle": style.line, "linewidth": 1.1} if lines else {"linestyle": "none"}
-        panel.errorbar(places, value, yerr=ends, elinewidth=0.7 if lines else 0.9, label=name, **look)
+    shifts = series.spread_series(len(names), 0.0 if lines else 0.22)
+    for style, name, shift in zip(series.styles(names, "attentions"), names, shifts, strict=True):
+        values, places = Estimate.from_fields(data).sel(lens=name), np.arange(len(labels)) + shift
+        series.draw_estimates(panel, values, places, style, kind="line" if lines else "points", size=3, label=name)
     panel.set_xticks(range(len(labels)), labels=labels, fontsize=6.5, rotation=40, ha="right", rotation_mode="anchor")
     panel.set_xlim((-0.3, len(labels) - 0.7) if lines else (-0.6, len(labels) - 0.4))
     if lines:

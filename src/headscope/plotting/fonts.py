@@ -90,7 +90,11 @@ def to_label(token: str) -> str:
     >>> to_label("one\\ntwo"), to_label("extraordinarily long-winded")
     ('one⏎two', 'extraordinarily long-wi…')
     """
-    glyphs = None if _in_browser.get() else _glyphs()
+    return _to_label(token, None if _in_browser.get() else _glyphs())
+
+
+@lru_cache(maxsize=4096)
+def _to_label(token: str, glyphs: frozenset[int] | None) -> str:
     pieces = [_piece(letter, glyphs) for letter in token]
     while sum(map(len, pieces)) > MAX_LABEL_LENGTH:
         pieces = [*pieces[: -2 if pieces[-1] == "…" else -1], "…"]

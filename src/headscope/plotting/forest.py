@@ -1,14 +1,15 @@
 """Forest plots: changes with their intervals in rows, beside a line at no change."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from headscope.plotting import canvas, series, theme
+from headscope.core.estimate import Estimate
+from headscope.plotting import series, theme
+from headscope.plotting.panels import new_grid
 
 ROW = 0.14  # inches
 LONGEST = 160.0  # per cent; a change or an interval that goes further ends in an arrow at the edge
@@ -34,23 +35,19 @@ def forest(
     across = min(len(panels), 4 if width >= theme.NARROW else 2)
     down = -(-len(panels) // across)
     rows = len(models) * (len(tasks) + 1.2)
-    figure = canvas.new_figure((width, 0.75 + down * (ROW * rows + 0.45)))
-    axes = figure.subplots(down, across, sharex=True, sharey=True, squeeze=False).ravel()
+    size = (width, 0.75 + down * (ROW * rows + 0.45))
+    grid = new_grid(size, len(panels), across, share_x=True, share_y="all")
     values = np.concatenate([np.ravel(data[end].values) for data in panels.values() for end in ("low", "high")])
     finite = np.append(values[np.isfinite(values)], [-band, band])
     limits = (max(float(finite.min()), -LONGEST) * 1.06, min(float(finite.max()), LONGEST) * 1.06)
-    for panel, (title, data) in zip(axes, panels.items(), strict=False):
+    for panel, data in zip(grid.panels, panels.values(), strict=True):
         _draw_panel(panel, data, series_of, band, limits)
-        size = theme.text_size("note")
-        panel.set_title(canvas.wrap_text(title, (width - 0.7) / across - 0.15, size), fontsize=size)
-    for panel in axes[len(panels) :]:
-        panel.set_visible(False)
-    for panel in axes[::across]:
-        _label_rows(panel, models, tasks)
-    handles, names = axes[0].get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside upper center", ncols=len(names), fontsize=theme.text_size("note"))
-    figure.supxlabel(label, fontsize=theme.text_size("note"), color=theme.quiet)
-    return figure
+    for row in grid.rows:
+        _label_rows(row[0], models, tasks)
+    grid.name_panels(panels, role="note")
+    grid.add_legend()
+    grid.figure.supxlabel(label, fontsize=theme.text_size("note"), color=theme.quiet)
+    return grid.figure.figure
 
 
 def _place(model: int, task: int, tasks: int) -> float:
@@ -64,21 +61,12 @@ def _draw_panel(
     models, tasks = data.sizes["model"], data.sizes["task"]
     panel.axvspan(-band, band, color=theme.faint, alpha=0.6, linewidth=0)
     panel.axvline(0, color=theme.quiet, linewidth=0.6)
-    middle = (len(series_of) - 1) / 2
-    for at, (lens, number) in enumerate(series_of.items()):
-        style, part = series.STYLES[number], data.sel(lens=lens).transpose("model", "task")
-        value, low, high = (part[name].values.ravel() for name in ("value", "low", "high"))
-        y = np.array([_place(model, task, tasks) for model in range(models) for task in range(tasks)])
-        y = y + 0.3 * (at - middle)
-        ends = np.nan_to_num(np.stack([value - low, high - value]).clip(0))
-        look: dict[str, Any] = {
-            "color": style.colour,
-            "marker": style.mark,
-            "markersize": 3,
-            "linestyle": "none",
-            "elinewidth": 0.8,
-        }
-        panel.errorbar(value, y, xerr=ends, label=lens, **look)
+    rows = np.array([_place(model, task, tasks) for model in range(models) for task in range(tasks)])
+    for (lens, number), shift in zip(series_of.items(), series.spread_series(len(series_of), 0.3), strict=True):
+        style, changes = series.STYLES[number], data.sel(lens=lens).transpose("model", "task")
+        y = rows + shift
+        series.draw_estimates(panel, Estimate.from_fields(changes), y, style, along="x", size=3, label=lens)
+        value, low, high = (changes[name].values.ravel() for name in ("value", "low", "high"))
         for far, edge, mark in (
             (np.fmax(value, high) > limits[1], limits[1], ">"),
             (np.fmin(value, low) < limits[0], limits[0], "<"),

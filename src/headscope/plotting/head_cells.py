@@ -26,7 +26,8 @@ def draw_head_cells(
         if size >= theme.MIN_FONT_SIZE:
             weight = "bold" if bold else "normal"
             text = texts[row][column]
-            ax.text(column, row, text, ha="center", va="center", fontsize=size, color=ink, fontweight=weight)
+            look: dict[str, Any] = {"fontsize": size, "color": ink, "fontweight": weight}
+            heatmap.write_in_cell(ax, (row, column), text, **look)
         elif bold:
             ax.plot(column, row, marker="o", markersize=0.9 * size, color=ink, markeredgewidth=0)
 

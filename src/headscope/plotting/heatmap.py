@@ -36,6 +36,12 @@ def draw_image(ax: Axes, table: Cells, scale: ColourScale, **options: Any) -> No
     ax.imshow(table, norm=scale.norm, cmap=scale.colours, **look)
 
 
+def write_in_cell(ax: Axes, cell: tuple[int, ...], text: str, **look: Any) -> None:
+    """Write a text that fits into a cell, given by its row and column; layouts need not measure it."""
+    row, column = cell
+    ax.text(column, row, text, ha="center", va="center", in_layout=False, **look)
+
+
 def hatch_missing(ax: Axes, table: Cells) -> None:
     """Draw a hatched background where some cells are NaN, which are transparent."""
     if np.isnan(table).any():

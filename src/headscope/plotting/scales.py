@@ -207,10 +207,15 @@ def draw_colour_bar(
     bar.outline.set_linewidth(0.5)
 
 
-def add_shared_bar(panels: Sequence[Axes], scale: ColourScale, text: str, length: float) -> None:
-    """Add a colour bar of about `length` inches below several panels side by side."""
-    bar_axes, _ = make_axes(list(panels), location="bottom", shrink=0.8, aspect=0.8 * length / BAR, pad=0.02)
-    draw_colour_bar(bar_axes, scale, text, (0.8 * length, length), below=True)
+def add_shared_bar(panels: Sequence[Axes], scale: ColourScale, text: str, length: float, *, below: bool = True) -> None:
+    """Add a colour bar below or beside several panels that are about `length` inches wide or high together.
+
+    A layout engine makes place for it.
+    """
+    share = min(0.8, 3.0 / length) if below else 1.0
+    place: dict[str, Any] = {"location": "bottom" if below else "right", "shrink": share, "pad": 0.02}
+    bar_axes, _ = make_axes(list(panels), aspect=share * length / BAR, **place)
+    draw_colour_bar(bar_axes, scale, text, (share * length, length if below else max(length, 1.4)), below=below)
 
 
 def choose_ticks(norm: Normalize, length: float, size: float, *, across: bool) -> list[float]:

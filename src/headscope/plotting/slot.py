@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
@@ -23,6 +24,7 @@ def fit_axes(ax: Axes, draw: Callable[[Axes], None]) -> None:
     cell, original = _find_place(ax), ax.get_position(original=True)
     box = original
     for _ in range(ROUNDS):
+        before = box
         taken = _measure(ax.figure.figure, box, draw)
         box = Bbox.from_extents(
             min(max(original.x0, cell.x0 + box.x0 - taken.x0), cell.x1 - SMALLEST * cell.width),
@@ -30,6 +32,8 @@ def fit_axes(ax: Axes, draw: Callable[[Axes], None]) -> None:
             max(min(original.x1, cell.x1 + box.x1 - taken.x1), cell.x0 + SMALLEST * cell.width),
             max(min(original.y1, cell.y1 + box.y1 - taken.y1), cell.y0 + SMALLEST * cell.height),
         )
+        if np.allclose(box.extents, before.extents, rtol=0, atol=1e-3):  # of the figure
+            break
     in_layout = ax.get_in_layout()
     ax.set_position(box)
     ax.set_in_layout(in_layout)

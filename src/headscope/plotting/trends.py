@@ -8,7 +8,9 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from headscope.plotting import canvas, series, theme
+from headscope.core.estimate import estimate
+from headscope.plotting import series, theme
+from headscope.plotting.panels import new_grid
 
 
 @theme.apply()
@@ -27,43 +29,35 @@ def trends(
     `labels` are those of x and y; `series_of` are the lenses, each with the number of its style. `marks` are vertical
     lines with their texts. Below each panel the `shares` of its `kind`s are stacked along x.
     """
-    wide, rows = width >= theme.NARROW, 1 if shares is None else 2
-    across, down = (len(panels), rows) if wide else (1, rows * len(panels))
-    figure = canvas.new_figure((width, (0.8 if shares is None else 1.0) + 1.7 * down - (0.5 if shares else 0)))
-    axes = figure.subplots(down, across, squeeze=False, sharey="row" if wide else False)
-    note = theme.text_size("note")
-    for at, (title, data) in enumerate(panels.items()):
-        own = [axes[row, at] if wide else axes[at * rows + row, 0] for row in range(rows)]
-        _draw_lines(own[0], data, x, series_of)
-        own[0].set_title(title, fontsize=theme.text_size("label"))
+    wide, kinds = width >= theme.NARROW, 1 if shares is None else 2
+    across, down = (len(panels), kinds) if wide else (1, kinds * len(panels))
+    size = (width, (0.8 if shares is None else 0.5) + 1.7 * down)
+    grid = new_grid(size, across * down, across, share_y="row" if wide else "none")
+    upper, lower = grid.rows[0] if wide else grid.panels[::kinds], grid.panels[across:] if wide else grid.panels[1::2]
+    for panel, (title, data) in zip(upper, panels.items(), strict=True):
+        _draw_lines(panel, data, x, series_of)
+        panel.set_title(title, fontsize=theme.text_size("label"))
+        series.style_axes(panel)
         if marks and title in marks:
-            _mark(own[0], *marks[title])
-        if shares is not None:
-            _draw_shares(own[1], shares[title], x)
-        for panel, text in zip(own, (labels[1], "kind of token (%)"), strict=False):
-            series.style_axes(panel)
-            if at == 0 or not wide:
-                panel.set_ylabel(canvas.wrap_text(text, 1.4, note), fontsize=note)
-    for panel in axes[0] if wide else axes[::rows, 0]:  # after all lines: panels that share an axis fit them all
+            _mark(panel, *marks[title])
+    for panel, title in zip(lower if shares is not None else (), panels, strict=False):
+        _draw_shares(panel, (shares or {})[title], x)
+        series.style_axes(panel)
+    for panel in upper:  # after all lines: panels that share an axis fit them all
         panel.set_ylim(bottom=0)
-    figure.supxlabel(labels[0], fontsize=note, color=theme.quiet)
-    handles, names = axes[0, 0].get_legend_handles_labels()
-    if shares is not None:
-        more = axes[1, 0].get_legend_handles_labels()
-        handles, names = [*handles, *more[0]], [*names, *more[1]]
-    columns = series.fit_legend(names, width - 0.3)[0]
-    figure.legend(handles, names, loc="outside upper center", ncols=columns, fontsize=note, columnspacing=1.0)
-    return figure
+    grid.name_rows(down * (labels[1], "kind of token (%)")[:kinds])
+    grid.figure.supxlabel(labels[0], fontsize=theme.text_size("note"), color=theme.quiet)
+    grid.add_legend([upper[0], *([] if shares is None else [lower[0]])])
+    return grid.figure.figure
 
 
 def _draw_lines(panel: Axes, data: xr.Dataset, x: str, series_of: Mapping[str, int]) -> None:
     for lens, number in series_of.items():
-        style, part = series.STYLES[number], data.sel(lens=lens)
-        for task in part["task"].values:
-            thin = part["tasks"].sel(task=task).values
+        style, values = series.STYLES[number], data.sel(lens=lens)
+        for task in values["task"].values:
+            thin = values["tasks"].sel(task=task).values
             panel.plot(data[x].values, thin, color=style.colour, linewidth=0.5, alpha=0.45)
-        look: dict[str, Any] = {"color": style.colour, "marker": style.mark, "linestyle": style.line, "markersize": 3.5}
-        panel.plot(data[x].values, part["mean"].values, linewidth=1.3, label=lens, **look)
+        series.draw_estimates(panel, estimate(values, "mean"), data[x].values, style, kind="line", size=3.5, label=lens)
     whole = np.issubdtype(data[x].dtype, np.integer)
     if whole:
         panel.set_xticks(data[x].values[:: 1 + data.sizes[x] // 8])

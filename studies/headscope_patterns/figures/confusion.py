@@ -88,11 +88,11 @@ def _draw_cells(ax: Axes, table: scales.Cells, cell: float, scale: scales.Colour
         share = table / table.sum(-1, keepdims=True)
     heatmap.draw_image(ax, share, scale)
     size = min(theme.text_size("note"), cell * 72 * 0.22)
-    for (row, column), part in np.ndenumerate(share):
-        if np.isfinite(part) and table[row, column] and size >= theme.MIN_FONT_SIZE:
+    for place, part in np.ndenumerate(share):
+        if np.isfinite(part) and table[place] and size >= theme.MIN_FONT_SIZE:
             per_cent = f"{100 * part:.0f} %" if part >= 0.005 else "< 1 %"
-            text, ink = f"{table[row, column]:.0f}\n{per_cent}", theme.text_colour(scale.rgba(np.array(part)))
-            ax.text(column, row, text, ha="center", va="center", fontsize=size, color=ink, linespacing=1.1)
+            text, ink = f"{table[place]:.0f}\n{per_cent}", theme.text_colour(scale.rgba(np.array(part)))
+            heatmap.write_in_cell(ax, place, text, fontsize=size, color=ink, linespacing=1.1)
     ax.spines[:].set(visible=True, color=theme.hatch, linewidth=0.4)
     return bool(size >= theme.MIN_FONT_SIZE)
 

@@ -10,6 +10,7 @@ from headscope.core.errors import InputError
 from headscope.core.figure import Figure, Target
 from headscope.patterns import NAMES
 from headscope.plotting import canvas, fonts, heatmap, scales, selection, theme
+from headscope.plotting.panels import open_grid
 from headscope_patterns.labels.render import row_shares
 
 PANEL, ROW_PANEL = 1.35, 0.85  # inches: the sides of a map by default, and in a row
@@ -43,16 +44,14 @@ class TypicalMaps(Figure):
         count = max(map(len, indices.values()))
         layout = _fit_panels(classes, count, self.size)
         figure = target.open_panels(*layout.size)
-        panels = figure.subplots(*((len(classes), count) if layout.by_row else (count, len(classes))), squeeze=False)
-        panels = panels if layout.by_row else panels.T
+        grid = open_grid(figure, count * len(classes), count if layout.by_row else len(classes))
+        panels = grid.rows if layout.by_row else zip(*grid.rows, strict=True)
         for (name, maps), row in zip(indices.items(), panels, strict=True):
             for index, ax in enumerate(row):
                 self._draw_map(ax, data.isel(map=maps[index]) if index < len(maps) else None, layout.panel)
             _set_class(row[0], fonts.to_label(NAMES.get(name, name)), by_row=layout.by_row)
         title = self.title if self.title is not None else "Maps of each class, the most confident first"
-        width, size = layout.size[0] - 0.2, theme.text_size("note")
-        figure.suptitle(canvas.wrap_text(title, width, theme.text_size("title")))
-        figure.supxlabel(canvas.wrap_text(self._describe_scale(), width, size), fontsize=size, color=theme.quiet)
+        grid.write(title=title, note=self._describe_scale())
 
     def _draw_map(self, ax: Axes, example: xr.Dataset | None, panel: float) -> None:
         """Draw one map without its padding, with its source and confidence below."""
