@@ -48,8 +48,9 @@ def test_values_without_an_interval_are_drawn_alone(kind):
 
 
 def test_points_that_are_not_filled_are_hollow():
-    hollow = draw_estimates(filled=np.array([True, False])).lines[-1]
+    points, hollow = draw_estimates(filled=np.array([True, False])).lines
     assert (hollow.get_xdata(), hollow.get_markerfacecolor()) == ([1], "#ffffff")
+    assert hollow.get_zorder() > points.get_zorder()  # it is drawn over the filled one
 
 
 def test_a_bar_without_a_value_is_a_dash():

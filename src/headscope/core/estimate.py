@@ -36,7 +36,8 @@ class Estimate:
         >>> Estimate.from_fields(xr.Dataset({"value": 0.42, "low": 0.39, "high": 0.45})).format()
         '0.42 [0.39, 0.45]'
         """
-        return cls(**{field.name: data.get(field.name) for field in fields(cls)})
+        others = [field.name for field in fields(cls) if field.name != "value"]
+        return cls(data["value"], **{name: data.get(name) for name in others})
 
     @property
     def has_interval(self) -> bool:

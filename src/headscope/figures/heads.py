@@ -46,6 +46,8 @@ class Heads(Figure):
         _draw_panels(grid, chosen, layout, scale)
         title = self.title if self.title is not None else _title(chosen)
         grid.write(title=title, note=_caption(data, chosen, layout.cell))
+        if target.is_new and layout.below:
+            grid.fit_cells((chosen.sizes["layer"], chosen.sizes["head"]), 1.1 * layout.cell)
 
 
 @dataclass(frozen=True)

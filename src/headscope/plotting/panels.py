@@ -71,11 +71,14 @@ class PanelGrid:
         figure, aspects = self.figure.figure, [panel.get_aspect() for panel in self.panels]
         for panel in self.panels:
             panel.set_aspect("auto")  # so that panels fill their places, which are measured
-        canvas.lay_out(figure)
-        total, box = figure.get_size_inches(), self.rows[0][0].get_position(original=True)
-        cell = min(total[0] * box.width / shape[1], largest)
-        missing = shape[0] * cell - total[1] * box.height
-        figure.set_size_inches(total[0], total[1] + len(self.rows) * missing)
+        for _ in range(canvas.MAX_ROUNDS):
+            canvas.lay_out(figure)
+            total, box = figure.get_size_inches(), self.rows[0][0].get_position(original=True)
+            needed = shape[0] * min(total[0] * box.width / shape[1], largest)
+            missing = needed - total[1] * box.height
+            if abs(missing) <= 0.05 * needed:
+                break
+            figure.set_size_inches(total[0], total[1] + len(self.rows) * missing)
         for panel, aspect in zip(self.panels, aspects, strict=True):
             panel.set_aspect(aspect)
 

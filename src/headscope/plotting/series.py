@@ -156,19 +156,20 @@ def draw_estimates(
     margins = estimate.margins.reshape(2, -1) if estimate.has_interval else None
     if kind == "bars":
         return _draw_bars(ax, value, margins, at, style, width)
-    look: dict[str, Any] = {"color": style.colour, "marker": style.mark, "markersize": size, "label": label}
-    look |= {"linestyle": "none" if kind == "points" else style.line, "linewidth": 1.3, "zorder": 3}
+    x, y = (value, at) if along == "x" else (at, value)
+    look: dict[str, Any] = {"color": style.colour, "marker": style.mark, "markersize": size, "zorder": 3}
+    look |= {"linestyle": "none" if kind == "points" else style.line, "linewidth": 1.3}
+    drawn: Any
     if kind == "band" or margins is None:
         if estimate.low is not None and estimate.high is not None:
             _draw_band(ax, at, [np.ravel(end.values) for end in (estimate.low, estimate.high)], style.colour)
-        (drawn,) = ax.plot(*((value, at) if along == "x" else (at, value)), **look)
+        (drawn,) = ax.plot(x, y, label=label, **look)
     else:
-        thin: Any = {"elinewidth": 0.9, f"{along}err": margins}
-        drawn = ax.errorbar(*((value, at) if along == "x" else (at, value)), **thin, **look)
+        bars: dict[str, Any] = {f"{along}err": margins, "elinewidth": 0.9}
+        drawn = ax.errorbar(x, y, label=label, **bars, **look)
     hollow = ~np.broadcast_to(filled, value.shape)
     if hollow.any():
-        points = (value[hollow], at[hollow])
-        ax.plot(*(points if along == "x" else points[::-1]), **look | {"markerfacecolor": "#ffffff", "label": None})
+        ax.plot(x[hollow], y[hollow], markerfacecolor="#ffffff", **look | {"linestyle": "none", "zorder": 4})
     return drawn
 
 
