@@ -47,7 +47,9 @@ def heat_facets(
     around = 0.25 + fonts.label_width(texts[y]) * theme.text_size("note") + (0.8 if scale == "row" else 0.1)
     cell = (width - around - 0.15 * (across - 1)) / (across * count)  # inches
     high = min(cell, CELL)
-    grid = new_grid((width, 0.9 + down * (layers * high + 0.3)), down * across, across)
+    grid = new_grid(
+        (width, (0.65 if scale == "figure" else 0.25) + down * (layers * high + 0.2)), down * across, across
+    )
     shared = value_scale(cells, signed=signed)
     for row, panels in enumerate(grid.rows):
         colours = shared if scale == "figure" else value_scale(cells[row], signed=signed)

@@ -8,7 +8,6 @@ from functools import cache, lru_cache
 from typing import Any
 
 from matplotlib import rcParams
-from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties, findfont, fontManager, get_font
 from matplotlib.textpath import text_to_path
@@ -115,7 +114,8 @@ class TokenFormatter(Formatter):
 
 def missing_glyphs(figure: Figure) -> set[str]:
     """Return the characters of a figure's tokens that no installed font has."""
-    formatters = [axis.get_major_formatter() for axis in figure.findobj(Axis) if isinstance(axis, Axis)]
+    axes = [part for ax in figure.axes for part in (ax, *ax.child_axes)]
+    formatters = [axis.get_major_formatter() for part in axes for axis in (part.xaxis, part.yaxis)]
     tokens = [token for formatter in formatters if isinstance(formatter, TokenFormatter) for token in formatter.tokens]
     return {letter for token in tokens for letter in token if ord(letter) not in _glyphs() and not _unprintable(letter)}
 

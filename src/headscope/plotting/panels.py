@@ -76,7 +76,7 @@ class PanelGrid:
             total, box = figure.get_size_inches(), self.rows[0][0].get_position(original=True)
             needed = shape[0] * min(total[0] * box.width / shape[1], largest)
             missing = needed - total[1] * box.height
-            if abs(missing) <= 0.05 * needed:
+            if abs(missing) <= max(0.05 * needed, 0.03):
                 break
             figure.set_size_inches(total[0], total[1] + len(self.rows) * missing)
         for panel, aspect in zip(self.panels, aspects, strict=True):
