@@ -93,6 +93,20 @@ def lay_out(figure: Figure) -> None:
     _get_engine(figure).mark_current(figure)
 
 
+def _get_engine(figure: Figure) -> RepeatedLayout:
+    engine = figure.get_layout_engine()
+    assert isinstance(engine, RepeatedLayout)  # new_figure sets it
+    return engine
+
+
+def try_layout(figure: Figure) -> bool:
+    """Lay out a figure from `new_figure`; return False where labels leave no room for its axes."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        lay_out(figure)
+    return not any("not applied" in str(warning.message) for warning in caught)
+
+
 @contextmanager
 def keep_layout(figure: Figure) -> Iterator[None]:
     """Save a figure from `new_figure` in the layout that it has; it is laid out first where it was changed.
@@ -142,19 +156,10 @@ def _measure_like_png(figure: Figure) -> Iterator[None]:
         figure.dpi = dpi
 
 
-def _get_engine(figure: Figure) -> RepeatedLayout:
-    engine = figure.get_layout_engine()
-    assert isinstance(engine, RepeatedLayout)  # new_figure sets it
-    return engine
-
-
 def _measure_excess(figure: Figure) -> tuple[float, float]:
     """Lay out a figure and return the width and height in inches that it lacks for its texts."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        _get_engine(figure).execute(figure)
+    least = 0.0 if try_layout(figure) else STEP
     box, (width, height) = figure.get_tightbbox(), figure.get_size_inches()
-    least = STEP if any("not applied" in str(warning.message) for warning in caught) else 0.0  # axes had no room
     excess = max(-box.x0, box.x1 - width), max(-box.y0, box.y1 - height)
     return max(least, 2 * excess[0]), max(least, 2 * excess[1])  # axes stay in the middle
 

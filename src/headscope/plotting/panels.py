@@ -72,7 +72,8 @@ class PanelGrid:
         for panel in self.panels:
             panel.set_aspect("auto")  # so that panels fill their places, which are measured
         for _ in range(canvas.MAX_ROUNDS):
-            canvas.lay_out(figure)
+            if not canvas.try_layout(figure):
+                break
             total, box = figure.get_size_inches(), self.rows[0][0].get_position(original=True)
             needed = shape[0] * min(total[0] * box.width / shape[1], largest)
             missing = needed - total[1] * box.height
