@@ -91,6 +91,7 @@ def open_grid(
     *,
     share_x: bool = False,
     share_y: Literal["none", "row", "all"] = "none",
+    width_ratios: Sequence[float] | None = None,
 ) -> PanelGrid:
     """Add panels to a figure.
 
@@ -106,9 +107,12 @@ def open_grid(
         Whether all panels have one x axis, labelled below the lowest panel of each column.
     share_y
         Whether the panels of each row, or all of them, have one y axis, labelled on the left.
+    width_ratios
+        The widths of the columns beside one another; by default all are the same.
     """
     rows = -(-count // columns)
-    cells = figure.subplots(rows, columns, squeeze=False, sharex=share_x, sharey=share_y)
+    shared: dict[str, Any] = {"sharex": share_x, "sharey": share_y, "width_ratios": width_ratios}
+    cells = figure.subplots(rows, columns, squeeze=False, **shared)
     for empty in cells.ravel()[count:]:
         empty.remove()
     if share_x:

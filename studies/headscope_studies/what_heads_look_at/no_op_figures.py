@@ -1,16 +1,16 @@
 """Draw and tabulate what a token of a group counts beside an ordinary one, by every measure."""
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from headscope.core.estimate import ENDS, estimate
 from headscope.core.prose import join_words
 from headscope.experiments.summary import list_tasks
-from headscope.plotting import canvas, series, theme
+from headscope.plotting import series, theme
+from headscope.plotting.panels import new_grid
 from headscope.reporting.frames import Quantity, to_frame
 from headscope_studies.what_heads_look_at.no_op import GROUPS, begin_sentence, name_no_ops
 
@@ -25,40 +25,31 @@ def draw_no_ops(networks: xr.Dataset, width: float = theme.PAGE[0]) -> Figure:
     """
     names = list_tasks(networks)
     measures = [str(name) for name in networks["measure"].values]
-    values = np.concatenate([networks[f"ratio{end}"].values.ravel() for end in ("", "_low", "_high")])
+    values = np.concatenate([networks[f"ratio{end}"].values.ravel() for end in ENDS])
     finite = np.append(values[np.isfinite(values) & (values > 0)], 1.0)
     limits = (float(finite.min()) / 1.6, float(finite.max()) * 1.6)
     across = min(len(names), 3)
-    down = -(-len(names) // across)
-    figure = canvas.new_figure((width, 0.9 + down * (0.55 + 0.42 * len(measures))))
-    panels = figure.subplots(down, across, sharex=True, sharey=True, squeeze=False).ravel()
-    for panel, name in zip(panels, names, strict=False):
+    size = (width, 0.9 + -(-len(names) // across) * (0.55 + 0.42 * len(measures)))
+    grid = new_grid(size, len(names), across, share_x=True, share_y="all")
+    for panel, name in zip(grid.panels, names, strict=True):
         _draw_network(panel, networks.sel(task=name), measures, limits)
-        panel.set_title(canvas.wrap_text(name, (width - 1.2) / across - 0.1, theme.text_size("note")),
-                        fontsize=theme.text_size("note"))  # fmt: skip
-    for panel in panels[len(names) :]:
-        panel.set_visible(False)
-    for panel in panels[max(0, len(names) - across) : len(names)]:
-        panel.tick_params(axis="x", labelbottom=True)  # also above panels that are left out
-    for panel in panels[::across]:
-        panel.set_yticks(range(len(measures)), labels=measures, fontsize=theme.text_size("note"))
-    handles, labels = panels[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=len(labels), fontsize=theme.text_size("note"))
-    figure.supxlabel(f"weight on one token, {ORDINARY_TOKEN}", fontsize=theme.text_size("note"), color=theme.quiet)
-    return figure
+    for row in grid.rows:
+        row[0].set_yticks(range(len(measures)), labels=measures, fontsize=theme.text_size("note"))
+    grid.name_panels(names, width=(width - 1.2) / across - 0.1, role="note")
+    grid.add_legend()
+    label = f"weight on one token, {ORDINARY_TOKEN}"
+    grid.figure.supxlabel(label, fontsize=theme.text_size("note"), color=theme.quiet)
+    return grid.figure.figure
 
 
 def _draw_network(panel: Axes, network: xr.Dataset, measures: list[str], limits: tuple[float, float]) -> None:
     panel.set_xscale("log")
     panel.axvspan(limits[0], 1, color=theme.faint, alpha=0.5, linewidth=0)
     panel.axvline(1, color=theme.quiet, linewidth=0.8)
-    for at, (group, style) in enumerate(zip(GROUPS, series.styles(GROUPS, "groups"), strict=True)):
-        part = network.sel(group=group)
-        value, low, high = (part[f"ratio{end}"].sel(measure=measures).values for end in ("", "_low", "_high"))
-        ends = np.nan_to_num(np.stack([value - low, high - value]).clip(0))
-        look: dict[str, Any] = {"color": style.colour, "marker": style.mark, "markersize": 4, "linestyle": "none"}
-        heights = np.arange(len(measures)) + 0.16 * (at - (len(GROUPS) - 1) / 2)
-        panel.errorbar(value, heights, xerr=ends, label=GROUPS[group], elinewidth=0.9, **look)
+    rows, shifts = np.arange(len(measures)), series.spread_series(len(GROUPS), 0.16)
+    for (group, label), style, shift in zip(GROUPS.items(), series.styles(GROUPS, "groups"), shifts, strict=True):
+        ratios = estimate(network, "ratio").sel(group=group, measure=measures)
+        series.draw_estimates(panel, ratios, rows + shift, style, along="x", label=label)
     panel.set(xlim=limits, ylim=(len(measures) - 0.5, -0.5))
     panel.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
     series.style_axes(panel, "x")

@@ -1,5 +1,6 @@
 """Figures of heads: what removing them changes, and words in a relation that they attend to."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -8,12 +9,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
+from headscope.core.estimate import estimate
 from headscope.core.provenance import stamp
 from headscope.experiments.relation_heads import LARGER
 from headscope.experiments.summary import list_tasks
-from headscope.plotting import canvas, fonts, heatmap, scales, theme
+from headscope.plotting import canvas, fonts, heatmap, scales, series, theme
 from headscope.plotting.draw import draw
 from headscope.plotting.head_cells import value_scale
+from headscope.plotting.panels import new_grid
 from headscope.uncertainty.corrections import LEVEL
 
 MIDDLE = 2.2  # inches: the width of the panel with all heads
@@ -52,8 +55,8 @@ def draw_relation(relations: xr.Dataset, maps: xr.Dataset) -> Figure:
     Frames mark the head, and the two related words.
     """
     name, layer, head = str(maps.attrs["relation"]), int(maps["layer"]), int(maps["head"])
-    figure = canvas.new_figure((theme.PAGE[0], 3.3))
-    (left, middle, right), bars = figure.subplots(2, 3, width_ratios=(1, 1.25, 1), height_ratios=(1, 0.04))
+    grid = new_grid((theme.PAGE[0], 3.3), 3, 3, width_ratios=(1, 1.25, 1))
+    left, middle, right = grid.panels
     weights = scales.weight_scale(maps["weights"].values.astype(float), signed=False)
     for panel, example in ((left, 0), (right, 1)):
         if example < maps.sizes["example"]:
@@ -75,10 +78,9 @@ def draw_relation(relations: xr.Dataset, maps: xr.Dataset) -> Figure:
     middle.set_title(f"{name}: weight above that at the same distance", fontsize=theme.text_size("note"))
     column, row = list(gain["head"].values).index(head), list(gain["layer"].values).index(layer)
     middle.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, **MARK))
-    scales.draw_colour_bar(bars[0], weights, "weight", (1.7, 2.0), below=True)
-    scales.draw_colour_bar(bars[1], colours, "weight above", (MIDDLE, 2.5), below=True)
-    bars[2].set_axis_off()
-    return figure
+    scales.add_shared_bar([left], weights, "weight", 2.0)
+    scales.add_shared_bar([middle], colours, "weight above", MIDDLE)
+    return grid.figure.figure
 
 
 def _draw_words(panel: Axes, text: xr.Dataset, scale: scales.ColourScale) -> None:
@@ -98,16 +100,14 @@ def _draw_words(panel: Axes, text: xr.Dataset, scale: scales.ColourScale) -> Non
 @theme.apply()
 def draw_heterogeneous(numbers: xr.Dataset, bounds: tuple[float, float]) -> Figure:
     """Draw the share of heterogeneous maps of every task with its interval, over the range that the paper gives."""
-    part = numbers.sel(pattern="heterogeneous", lens="raw")
-    value, low, high = (100 * part[f"share{end}"].values.astype(float) for end in ("", "_low", "_high"))
-    figure = canvas.new_figure((theme.PAGE[0], 0.9 + 0.27 * len(value)))
-    panel, places = figure.subplots(), np.arange(len(value))
+    shares = estimate(numbers.sel(pattern="heterogeneous", lens="raw"), "share").scale(100)
+    tasks = [str(task) for task in shares.value["task"].values]
+    figure = canvas.new_figure((theme.PAGE[0], 0.9 + 0.27 * len(tasks)))
+    panel, places = figure.subplots(), np.arange(len(tasks))
     panel.axvspan(*(100 * bound for bound in bounds), color=theme.faint, linewidth=0, zorder=0)
-    panel.errorbar(
-        value, places, xerr=np.maximum([value - low, high - value], 0), fmt="o", color=theme.ink, markersize=4
-    )
-    panel.set_yticks(places, labels=[str(task) for task in part["task"].values], fontsize=theme.text_size("label"))
-    panel.set_ylim(len(value) - 0.5, -0.5)
+    series.draw_estimates(panel, shares, places, replace(series.STYLES[0], colour=theme.ink), along="x")
+    panel.set_yticks(places, labels=tasks, fontsize=theme.text_size("label"))
+    panel.set_ylim(len(tasks) - 0.5, -0.5)
     panel.set_xlim(0, 100)
     text = "heterogeneous maps (%); grey: the paper's range, {:.0f} to {:.0f} %"
     panel.set_xlabel(text.format(*(100 * bound for bound in bounds)), fontsize=theme.text_size("note"))
