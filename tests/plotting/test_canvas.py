@@ -5,7 +5,7 @@ from contextlib import contextmanager
 import pytest
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-from headscope.plotting import canvas
+from headscope.plotting import canvas, theme
 from headscope.plotting.draw import draw
 from headscope.plotting.export import render
 from tests.figures.data import data_for
@@ -73,3 +73,10 @@ def test_layouts_that_alternate_are_not_repeated_for_ever(monkeypatch):
     figure.subplots().set_aspect("equal")
     canvas.lay_out(figure)
     assert next(ends) == 0.2  # three rounds
+
+
+def test_a_title_that_is_longer_than_its_axes_is_moved_into_a_saved_figure():
+    with theme.apply():
+        figure = canvas.new_figure((4.0, 2.0))
+        figure.subplots(1, 4)[-1].set_title("all-MiniLM-L6-v2-again", fontsize=10)
+    assert find_faults(figure, "svg") == []

@@ -66,7 +66,7 @@ def test_a_figure_is_as_high_as_square_cells_need(shape, aspect):
     grid = draw_cells(shape, aspect)
     assert find_faults(grid.figure) == []
     width, height = grid.figure.get_size_inches()
-    box = grid.panels[0].get_position(original=True)
+    box = grid.panels[0].get_position()
     cell = min(0.24, width * box.width / shape[1])
     assert height * box.height == pytest.approx(shape[0] * cell, abs=0.06)  # inches
 

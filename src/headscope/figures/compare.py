@@ -109,7 +109,6 @@ def _draw_panels(
     box = (layout.cell * columns, layout.cell * rows)
     for index, (panel, side) in enumerate(zip(grid.panels, panels.values(), strict=False)):
         cell = min(box[0] / side.sizes["key"], box[1] / side.sizes["query"])
-        panel.set_anchor("N")
         heatmap.draw_cells(panel, selection.visible_weights(side), scale)
         first, upper = index % grid.columns == 0, index < grid.columns
         heatmap.label_axes(panel, side, cell, queries=first or not shared, keys=upper or not shared)

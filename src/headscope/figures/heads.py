@@ -69,7 +69,6 @@ def _draw_panels(grid: PanelGrid, chosen: xr.Dataset, layout: PanelLayout, scale
     for index, panel in enumerate(grid.panels):
         marked = chosen["significant"].values[index].astype(np.int8) if "significant" in chosen else None
         rows = texts[index * layers : (index + 1) * layers]
-        panel.set_anchor("N")
         head_cells.draw_head_cells(panel, table[index], scale, rows, size, marked)
         head_cells.label_heads(panel, chosen, cell, layers=index % layout.columns == 0)
         panel.spines[:].set(visible=True, color=theme.hatch, linewidth=0.4)

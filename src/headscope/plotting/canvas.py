@@ -90,6 +90,7 @@ def lay_out(figure: Figure) -> None:
     """Lay out a figure from `new_figure`, in the resolution of a saved PNG: hinting makes letters wider or narrower."""
     with _measure_like_png(figure):
         _get_engine(figure).execute(figure)
+        _fit_texts(figure)
     _get_engine(figure).mark_current(figure)
 
 
@@ -100,10 +101,10 @@ def _get_engine(figure: Figure) -> RepeatedLayout:
 
 
 def try_layout(figure: Figure) -> bool:
-    """Lay out a figure from `new_figure`; return False where labels leave no room for its axes."""
-    with warnings.catch_warnings(record=True) as caught:
+    """Lay out the axes of a figure from `new_figure`; return False where labels leave no room for them."""
+    with _measure_like_png(figure), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        lay_out(figure)
+        _get_engine(figure).execute(figure)
     return not any("not applied" in str(warning.message) for warning in caught)
 
 
@@ -140,9 +141,7 @@ def grow_to_fit(figure: Figure, *, wider: bool) -> None:
             if max(beside, around) <= TOLERANCE:
                 break
             figure.set_size_inches(width + max(0.0, beside), height + max(0.0, around))
-        for ax in figure.axes:
-            _thin_ticks(ax)
-            _move_titles(ax, figure_width(figure))
+        _fit_texts(figure)
     _get_engine(figure).mark_current(figure)
 
 
@@ -162,6 +161,13 @@ def _measure_excess(figure: Figure) -> tuple[float, float]:
     box, (width, height) = figure.get_tightbbox(), figure.get_size_inches()
     excess = max(-box.x0, box.x1 - width), max(-box.y0, box.y1 - height)
     return max(least, 2 * excess[0]), max(least, 2 * excess[1])  # axes stay in the middle
+
+
+def _fit_texts(figure: Figure) -> None:
+    """Mend what a layout leaves: numbers along an axis that overlap, and titles that reach beyond the figure."""
+    for ax in figure.axes:
+        _thin_ticks(ax)
+        _move_titles(ax, figure_width(figure))
 
 
 def _thin_ticks(ax: Axes) -> None:

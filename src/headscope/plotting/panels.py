@@ -119,6 +119,8 @@ def open_grid(
         for panel in cells.ravel()[max(0, count - columns) : count]:
             panel.tick_params(axis="x", labelbottom=True)
     places = cells.ravel()[:count].tolist()
+    for panel in places:
+        panel.set_anchor("N")  # so that a layout sees the whole height of the labels above square cells
     return PanelGrid(figure, tuple(tuple(places[start : start + columns]) for start in range(0, count, columns)))
 
 

@@ -213,7 +213,7 @@ def add_shared_bar(panels: Sequence[Axes], scale: ColourScale, text: str, length
     A layout engine makes place for it.
     """
     share = min(0.8, 3.0 / length) if below else 1.0
-    place: dict[str, Any] = {"location": "bottom" if below else "right", "shrink": share, "pad": 0.02}
+    place: dict[str, Any] = {"location": "bottom" if below else "right", "shrink": share, "pad": 0.02, "panchor": False}
     bar_axes, _ = make_axes(list(panels), aspect=share * length / BAR, **place)
     draw_colour_bar(bar_axes, scale, text, (share * length, length if below else max(length, 1.4)), below=below)
 
