@@ -9,6 +9,7 @@ from headscope.core.errors import InputError
 from headscope.plotting.forest import LONGEST, forest
 from headscope.plotting.trends import trends
 from headscope.plotting.verdict_grid import LOOKS, verdict_grid
+from tests.figures.layout import find_faults
 from tests.plotting.test_facets import check_filled
 
 MODELS, TASKS = ["all-MiniLM-L6-v2", "e5-small", "all-mpnet-base-v2"], ["RTE", "SST-2"]
@@ -69,6 +70,16 @@ def test_changes_are_points_with_intervals_in_the_rows_of_their_task(width):
     assert labels == [*MODELS, *TASKS * 3]
     rows = dict(zip(panel.get_yticks(), labels, strict=True))
     assert rows[round(y + 0.15)] == "RTE"  # the first of two series is a little above the middle of its row
+
+
+@WIDTHS
+def test_panels_below_each_other_are_labelled_once(width):
+    panels = {f"panel {number}": changes() for number in range(5)}
+    figure = forest(panels, band=10.0, label="change (%)", series_of=LENSES, width=width)
+    assert find_faults(figure, "svg") == []
+    rows = {round(panel.get_position().y0, 2) for panel in figure.axes}
+    assert len(rows) == (3 if width < 4 else 2)
+    assert sum(bool(panel.get_xticklabels()) for panel in figure.axes) == (2 if width < 4 else 4)
 
 
 def test_a_change_beyond_the_edge_is_an_arrow():

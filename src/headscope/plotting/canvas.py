@@ -180,8 +180,10 @@ def _thin_ticks(ax: Axes) -> None:
 
 def _labels_overlap(ax: Axes) -> bool:
     low, high = sorted(ax.get_xlim())
-    ticks = zip(ax.get_xticks(), ax.get_xticklabels(), strict=True)
-    boxes = [label.get_window_extent() for tick, label in ticks if label.get_text() and low <= tick <= high]
+    labels = ax.get_xticklabels()  # none above another panel with the same axis
+    boxes = [
+        label.get_window_extent() for label in labels if label.get_text() and low <= label.get_position()[0] <= high
+    ]
     gap = EDGE * ax.figure.dpi
     return any(right.x0 < left.x1 + gap for left, right in pairwise(sorted(boxes, key=lambda box: float(box.x0))))
 
