@@ -31,6 +31,28 @@ def fill_template(template: Path | str, **values: Any) -> str:
     return _ENVIRONMENT.from_string(template).render(values)
 
 
+def join_lines(text: str) -> str:
+    r"""Return Markdown with every paragraph in one line, so that a template may have a line for each sentence.
+
+    Headings, rows of tables and code stay as they are; an item of a list begins a line.
+
+    >>> join_lines("# Title\n\nOne sentence.\nAnother.\n\n- An item.\nMore of it.\n")
+    '# Title\n\nOne sentence. Another.\n\n- An item. More of it.\n'
+    """
+    lines: list[str] = []
+    code = open_paragraph = False
+    for line in text.splitlines():
+        fence = line.startswith("```")
+        code ^= fence
+        prose = bool(line) and not (fence or code or line.startswith(("|", "# ", "##")))
+        if prose and open_paragraph and not line.startswith("- "):
+            lines[-1] += f" {line}"
+        else:
+            lines.append(line)
+        open_paragraph = prose
+    return "\n".join(lines) + ("\n" if text.endswith("\n") else "")
+
+
 def look_up(data: xr.Dataset, name: str, **where: Any) -> float:
     """Return one number of a result, at labels of its dimensions.
 

@@ -1,27 +1,26 @@
-"""What the results of the study argument-cues come to: numbers and sentences of its page."""
+"""What the results of the study argument-cues come to: the numbers of its page."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
 
+import numpy as np
 import xarray as xr
 
 from headscope.core.document import Document
-from headscope.core.prose import count_noun, join_words
 from headscope.experiments.claims import Claim, JudgedClaim
 from headscope.experiments.pages.facts import StudyFacts
 from headscope.experiments.thresholds import count_scaled
 from headscope.results.store import open_result
-from headscope_studies.argument_cues import paper, report
+from headscope_studies.argument_cues import report
 from headscope_studies.argument_cues.answers import TUNED
 from headscope_studies.argument_cues.claims import CLAIMS, judge_models
 from headscope_studies.argument_cues.parts import ALL, BALANCED
-from headscope_studies.argument_cues.report import describe_not, name_network
 
 RESULTS = Path(__file__).parents[1] / "results"
 
-PARTS = ("answers", "heads", "cues")
+FILES = ("answers", "heads", "cues")
 AUDIT = "audit_"
 FEW = 5
 """Verdicts on fewer seeds say so: a bootstrap of so few is too narrow, and of one it is over points alone."""
@@ -47,29 +46,124 @@ class CueFacts(StudyFacts):
         return {label: report.document({"numbers": data, **self.more[label]}) for label, data in self.measured.items()}
 
     @property
-    def each(self) -> list[tuple[str, xr.Dataset]]:
+    def results(self) -> dict[str, xr.Dataset]:
         """The numbers of every model, without the dimension of the one dataset."""
-        return [(label, data.isel(task=0)) for label, data in self.measured.items()]
+        return {label: data.isel(task=0) for label, data in self.measured.items()}
+
+    @property
+    def first(self) -> xr.Dataset:
+        """The numbers of the first model; what is known of the data is the same in all of them."""
+        return next(iter(self.results.values()))
 
     @property
     def cues(self) -> xr.Dataset:
         """The cues of ARCT, which are the same whatever the model."""
         return next(iter(self.more.values()))["cues"]
 
+    @property
+    def parts(self) -> list[str]:
+        """The parts that networks were trained on, in quotes where they have a comma."""
+        return [_quote(part) for part in self.first["part"].values.tolist()]
+
+    @property
+    def trainings(self) -> list[tuple[str, str, str, int, int]]:
+        """Every model, network and part with the number of failed trainings, and of all."""
+        return [
+            (label, network, _quote(part), *(int(data[kind].sel(network=network, part=part)) for kind in COUNTS))
+            for label, data in self.results.items()
+            for network in data["network"].values.tolist()
+            for part in data["part"].values.tolist()
+        ]
+
+    @property
+    def failures(self) -> dict[tuple[str, str], list[tuple[int, int, str]]]:
+        """The number of failed trainings, of all, and the part, by model and network, where any failed."""
+        rows: dict[tuple[str, str], list[tuple[int, int, str]]] = {}
+        for label, network, part, failed, seeds in self.trainings:
+            if failed:
+                rows.setdefault((label, network), []).append((failed, seeds, part))
+        return rows
+
+    def few_seeds(self, claim: Claim) -> list[tuple[int, str]]:
+        """Return the models in which a claim rests on few seeds, with their number."""
+        counts = [(count_seeds_behind(claim, data), label) for label, data in self.results.items()]
+        return [(count, label) for count, label in counts if 0 < count < FEW]
+
+    def strongest(self, number: int) -> list[tuple[str, float, float]]:
+        """Return the strongest cues of the training data with their productivity in train and test."""
+        shares = self.cues["productivity"]
+        return [
+            (cue, float(shares.sel(cue=cue, split="train")), float(shares.sel(cue=cue, split="test")))
+            for cue in self.cues["cue"].values[:number].tolist()
+        ]
+
+    @property
+    def gains(self) -> list[tuple[str, float, float, float]]:
+        """What the whole input gains over warrants alone on test in points, with its interval, by model."""
+        rows = {label: data.sel(network=TUNED, part=ALL, set="test") for label, data in self.results.items()}
+        names = ("gain_change", "gain_change_low", "gain_change_high")
+        gain, low, high = ({label: 100 * float(row[name]) for label, row in rows.items()} for name in names)
+        return [(label, gain[label], low[label], high[label]) for label in rows]
+
+    @property
+    def baselines(self) -> dict[str, dict[str, list[float]]]:
+        """The accuracy on test of every baseline, by what it was trained on, with each model's embeddings."""
+        networks = [network for network in self.first["network"].values.tolist() if network != TUNED]
+        return {
+            network: {
+                part: [
+                    100 * float(data["accuracy_mean"].sel(network=network, part=part, set="test"))
+                    for data in self.results.values()
+                ]
+                for part in ("warrant", ALL)
+            }
+            for network in networks
+        }
+
+    @property
+    def learned_balanced(self) -> list[float]:
+        """The accuracy in % on their own examples of trainings on adversarial data that did not fail."""
+        shares: list[float] = []
+        for data in self.results.values():
+            runs = data.sel(network=TUNED, part=BALANCED)
+            worked = ~runs["run_failed"].values.astype(bool) & np.isfinite(runs["run_learned"].values)
+            shares += (100 * runs["run_learned"].values[worked]).tolist()
+        return shares
+
+    def best_heads(self, label: str) -> list[tuple[str, xr.Dataset, float]]:
+        """Return the head of the largest difference by kind of attention: its numbers, and its mean over seeds."""
+        data = self.results[label]
+        means = self.more[label]["heads"]["difference"].mean("seed").sel(query="cls")
+        rows = [(lens, data.sel(lens=lens, query="cls")) for lens in data["lens"].values.tolist()]
+        return [
+            (lens, row, float(means.sel(lens=lens, layer=int(row["best_layer"]), head=int(row["best_head"]))))
+            for lens, row in rows
+        ]
+
+    def count_holding(self, factor: float) -> int:
+        """Return how many claims hold with all thresholds multiplied by a factor."""
+        counts = count_scaled(self.every, factor)
+        return sum(counts[kind] for kind in self.exact)
+
+
+COUNTS = ("failed", "seeds")
+
 
 @cache
 def read_facts(folder: Path = RESULTS) -> CueFacts:
     """Return the facts of all models in a folder of results."""
-    stem, ends = CueFacts.stem, tuple(f"_{part}" for part in PARTS)
+    stem, ends = CueFacts.stem, tuple(f"_{name}" for name in FILES)
     paths = {path.stem.removeprefix(stem): path for path in sorted(folder.glob(f"{stem}*.nc"))}
     audits: dict[str, dict[str, xr.Dataset]] = {}
     for name, path in paths.items():
         if name.startswith(AUDIT):
-            data, _, part = name.removeprefix(AUDIT).rpartition("_")
-            audits.setdefault(data, {})[part] = open_result(path)
+            data, _, file = name.removeprefix(AUDIT).rpartition("_")
+            audits.setdefault(data, {})[file] = open_result(path)
     labels = [name for name in paths if not name.endswith(ends) and not name.startswith(AUDIT)]
-    more = {label: {part: open_result(paths[f"{label}_{part}"]) for part in PARTS if f"{label}_{part}" in paths}
-            for label in labels}  # fmt: skip
+    more = {
+        label: {name: open_result(paths[f"{label}_{name}"]) for name in FILES if f"{label}_{name}" in paths}
+        for label in labels
+    }
     return CueFacts({label: open_result(paths[label]) for label in labels}, more, audits)
 
 
@@ -77,101 +171,6 @@ def list_reports(folder: Path = RESULTS) -> list[tuple[str, Document]]:
     """Return the study's own report on every model, by the name of its folder."""
     facts = read_facts(folder)
     return [(f"{facts.stem}{label}", document) for label, document in facts.reports.items()]
-
-
-def describe_runs(facts: CueFacts) -> str:
-    """Return which parts every network was trained on, with how many seeds, and which trainings failed."""
-    seeds, failed = (_count_trainings(facts, kind) for kind in ("seeds", "failed"))
-    counts = [tuple(parts.items()) for parts in seeds.values()]
-    if len(set(counts)) == 1 and len({count for _, count in counts[0]}) == 1:
-        number = count_noun(counts[0][0][1], "seed")
-        said = f"Every network was trained on {join_words(_quote(part) for part, _ in counts[0])}, with {number}"
-    else:
-        listed = {name: join_words(f"{_quote(part)} ({count_noun(count, 'seed')})" for part, count in parts.items())
-                  for name, parts in seeds.items()}  # fmt: skip
-        parts_run = "; ".join(f"{name} on {parts}" for name, parts in listed.items())
-        said = f"**Reduced**: not every network was trained on every part with as many seeds: {parts_run}"
-    total, lost = (sum(sum(parts.values()) for parts in table.values()) for table in (seeds, failed))
-    if not lost:
-        return f"{said}; none of {total:,} trainings failed."
-    rows = {name: join_words(f"{count} of {seeds[name][part]} with {_quote(part)}" for part, count in parts.items())
-            for name, parts in failed.items() if parts}  # fmt: skip
-    listed_failed = "; ".join(f"{name}, {row}" for name, row in rows.items())
-    return f"{said}. {lost:,} of {total:,} trainings failed: {listed_failed}."
-
-
-def _count_trainings(facts: CueFacts, kind: str) -> dict[str, dict[str, int]]:
-    """Return the number of trainings, `seeds` or `failed`, by network and part, without those that are 0."""
-    tables = {}
-    for label, data in facts.each:
-        for network in data["network"].values.tolist():
-            name = label if network == TUNED else f"{name_network(network)} on the embeddings of {label}"
-            row = data[kind].sel(network=network)
-            counts = {part: int(row.sel(part=part)) for part in data["part"].values.tolist()}
-            tables[name] = {part: count for part, count in counts.items() if count}
-    return tables
-
-
-def _quote(part: str) -> str:
-    """Return the name of a part, in quotes where it has a comma."""
-    return f"“{part}”" if "," in part else part
-
-
-def describe_not_printed(facts: CueFacts) -> str:
-    """Return what comes out for "not", what the paper prints, and what comes nearest."""
-    printed = join_words(f"{split} {right:.2f}/{share:.2f}" for split, (right, share) in paper.PRINTED.items())
-    return (
-        f"For “not”, `exclusive`, productivity/coverage are {describe_not(facts.cues, paper.NOT, 'exclusive')}. The "
-        f"paper prints {printed}, which does not come out of the data; the nearest, by the mean difference of these "
-        f"figures ([cues](cues.md)), is “not” or “n't”, which is another cue: "
-        f"{describe_not(facts.cues, paper.NOT_OR, 'exclusive')}."
-    )
-
-
-def describe_strongest(facts: CueFacts) -> str:
-    """Return the strongest cues of the training data, and what they are worth in the test set."""
-    cues = facts.cues
-    names = cues["cue"].values[:4].tolist()
-    parts = []
-    for name in names:
-        right = [float(cues["productivity"].sel(cue=name, split=split)) for split in ("train", "test")]
-        parts.append(f"“{name}” ({right[0]:.2f} in train, {right[1]:.2f} in test)")
-    low, high = (float(cues[f"productivity_{end}"].sel(cue=names[0], split="test")) for end in ("low", "high"))
-    points = int(cues["applicability"].sel(cue=names[0], split="test"))
-    worth = "no more than chance" if low <= 0.5 <= high else "more than chance" if low > 0.5 else "less than chance"
-    return (
-        f"The cues with the largest gain in training are {join_words(parts)}, productivity in brackets. In test "
-        f"“{names[0]}” is worth {worth} ({points} points, [{low:.2f}, {high:.2f}])."
-    )
-
-
-def describe_scaled(facts: CueFacts) -> str:
-    """Return how many claims hold with thresholds as they are, halved and doubled."""
-    counts = {factor: count_scaled(facts.every, factor) for factor in (1.0, 0.5, 2.0)}
-    held = [sum(counts[factor][kind] for kind in facts.exact) for factor in counts]
-    return f"{held[1]} verdicts hold with all of them halved and {held[2]} with all doubled, instead of {held[0]}"
-
-
-def describe_claims(facts: CueFacts) -> str:
-    """Return for how many models each claim holds, which rest on few seeds, and how many could be judged on none."""
-    known = [claim for claim in CLAIMS if facts.verdicts(claim)]
-    notes = [_note_seeds(facts, claim) for claim in known]
-    same = len(set(notes)) == 1  # then it is said once
-    parts = [f"“{claim.text.rstrip('.')}” for {facts.count(claim, *facts.exact)}" + ("" if same else note)
-             for claim, note in zip(known, notes, strict=True)]  # fmt: skip
-    lacking = len(CLAIMS) - len(known)
-    also = (
-        f" {lacking} of {len(CLAIMS)} claims are on networks that were not trained, or that failed." if lacking else ""
-    )
-    every = notes[0] if same else ""
-    return f"Of the models to which they apply, these claims hold{every}: {join_words(parts)}.{also}"
-
-
-def _note_seeds(facts: CueFacts, claim: Claim) -> str:
-    """Return the models in which a claim rests on few seeds, in brackets."""
-    counts = {label: count_seeds_behind(claim, data) for label, data in facts.each}
-    few = [f"{count_noun(count, 'seed')} of {label}" for label, count in counts.items() if 0 < count < FEW]
-    return f" (on only {join_words(few)})" if few else ""
 
 
 def count_seeds_behind(claim: Claim, data: xr.Dataset) -> int:
@@ -187,3 +186,8 @@ def list_parts(data: xr.Dataset, network: str = TUNED) -> Sequence[str]:
     """Return the parts that a network was trained on, in their order."""
     seeds = data["seeds"].sel(network=network)
     return [part for part in data["part"].values.tolist() if part != BALANCED and int(seeds.sel(part=part))]
+
+
+def _quote(part: str) -> str:
+    """Return the name of a part, in quotes where it has a comma."""
+    return f"“{part}”" if "," in part else part

@@ -1,5 +1,6 @@
 """The page docs/tables.md: every table behind docs/argument_cues.md."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from matplotlib.figure import Figure
@@ -8,6 +9,7 @@ from headscope.core.document import Document, Paragraph, Part, Picture, Section
 from headscope.core.study import Results
 from headscope.experiments.pages.tables import verdict_values
 from headscope.experiments.rendering.sentences import describe_verdicts
+from headscope.experiments.template import fill_template
 from headscope.reporting.markdown import to_markdown
 from headscope_studies.argument_cues import report
 from headscope_studies.argument_cues.pages.facts import CueFacts
@@ -26,39 +28,32 @@ def page(facts: CueFacts) -> bytes:
     bodies = [to_markdown(_body(facts, label), _pictures(label), level=2) for label in facts.measured]
     bodies += [to_markdown(_audit(name, tables), {}, level=2) for name, tables in facts.audits.items()]
     label = next(iter(facts.measured))
-    lead, sets, listed, *printed = _tables(_sections(_results(facts, label))["Cues of the data"].parts)
+    lead, sets, listed, *printed = _tables(_sections(facts.reports[label])["Cues of the data"].parts)
     assert isinstance(lead, Paragraph)
     sections = [Section("The strongest cues", [sets, listed]), Section("What the paper prints", printed)]
-    text = (
-        (FOLDER / "tables.md")
-        .read_text(encoding="utf-8")
-        .format(
-            **verdict_values(facts),
-            cues=to_markdown(Document("Cues of ARCT", lead.text, sections), {}, level=2),
-            bodies="\n".join(bodies),
-            judged=report.TEXTS["judged"].format(judged="test"),
-        )
+    text = fill_template(
+        FOLDER / "tables.md",
+        **verdict_values(facts),
+        cues=to_markdown(Document("Cues of ARCT", lead.text, sections), {}, level=2),
+        bodies="\n".join(bodies),
+        judged=report.fill_text("judged", judged="test"),
     )
     return text.encode()
 
 
 def draw_pictures(facts: CueFacts) -> dict[str, Figure]:
     """Return the pictures of the page by file name."""
-    figures = {}
+    figures: dict[str, Figure] = {}
     for label in facts.measured:
         names = _pictures(label)
-        parts = (part for section in _sections(_results(facts, label)).values() for part in section.parts)
-        figures |= {Path(names[part.name]).name: part.figure for part in parts
-                    if isinstance(part, Picture) and part.name in names}  # fmt: skip
+        parts = (part for section in _sections(facts.reports[label]).values() for part in section.parts)
+        shown = [part for part in parts if isinstance(part, Picture) and part.name in names]
+        figures |= {Path(names[picture.name]).name: picture.figure for picture in shown}
     return figures
 
 
-def _results(facts: CueFacts, label: str) -> Results:
-    return {"numbers": facts.measured[label], **facts.more[label]}
-
-
-def _sections(results: Results) -> dict[str, Section]:
-    return {section.title: section for section in report.document(results).sections}
+def _sections(document: Document) -> dict[str, Section]:
+    return {section.title: section for section in document.sections}
 
 
 def _pictures(label: str) -> dict[str, str]:
@@ -67,7 +62,7 @@ def _pictures(label: str) -> dict[str, str]:
 
 def _body(facts: CueFacts, label: str) -> Document:
     """Return the part of the page on one model, from the parts of the study's own report."""
-    known = _sections(_results(facts, label))
+    known = _sections(facts.reports[label])
     sentences = "\n".join(f"- {claim.text} {describe_verdicts(claim)}" for claim in facts.judged[label])
     sections = [Section("Verdicts in words", [Paragraph(sentences)])]
     sections += [Section(title, _tables(known[title].parts)) for title in SHOWN]
@@ -76,9 +71,9 @@ def _body(facts: CueFacts, label: str) -> Document:
 
 def _audit(name: str, tables: Results) -> Document:
     """Return the part of the page on other data."""
-    known = _sections(tables)
+    known = _sections(report.document(tables))
     return Document(f"Audit of {name}", "", [Section(title, _tables(known[title].parts)) for title in AUDITED])
 
 
-def _tables(parts: list[Part]) -> list[Part]:
+def _tables(parts: Sequence[Part]) -> list[Part]:
     return [part for part in parts if not isinstance(part, Picture) or part.name in DRAWN]
