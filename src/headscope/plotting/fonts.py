@@ -111,6 +111,13 @@ class TokenFormatter(Formatter):
         position = round(x)
         return to_label(self.tokens[position]) if 0 <= position < len(self.tokens) else ""
 
+    def format_ticks(self, values: Sequence[float]) -> list[str]:
+        """Return the tokens at some positions; the fonts are looked up once for all of them."""
+        glyphs = None if _in_browser.get() else _glyphs()
+        positions = [round(value) for value in values]
+        labels = [_to_label(token, glyphs) for token in self.tokens]
+        return [labels[position] if 0 <= position < len(labels) else "" for position in positions]
+
 
 def missing_glyphs(figure: Figure) -> set[str]:
     """Return the characters of a figure's tokens that no installed font has."""
