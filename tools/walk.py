@@ -9,6 +9,7 @@ one sentence; and a measurement of entropy and distance over four sentences.
 import sys
 import tempfile
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -16,7 +17,7 @@ from typing import Any
 import headscope as hs
 
 PACKAGE = str(Path(hs.__file__).parent)
-TEXTS = ["The cat sat on the mat.", "She gave him the book.", "It rained all day.", "Nobody knows why they left so early."]
+TEXTS = ["The cat sat on the mat.", "She gave him the book.", "It rained all day.", "Nobody knows why they left."]
 
 
 def count_walk(call: Callable[[], Any]) -> str:
@@ -33,7 +34,7 @@ def count_walk(call: Callable[[], Any]) -> str:
         call()
     finally:
         sys.setprofile(None)
-    switches = sum(one != other for one, other in zip(files, files[1:], strict=False))
+    switches = sum(one != other for one, other in pairwise(files))
     return f"{len(set(files))} files, {switches:,} switches, {len(files):,} own frames"
 
 
@@ -48,7 +49,8 @@ def main() -> None:
             hs.save(figure, Path(folder) / "map.png")
 
     sys.stdout.write(f"capture, view, draw: {count_walk(look)}\n")
-    measured = count_walk(lambda: hs.measure(model, TEXTS, lens="effective", statistics=["entropy", "distance"], progress=False))
+    options = {"lens": "effective", "statistics": ["entropy", "distance"], "progress": False}
+    measured = count_walk(lambda: hs.measure(model, TEXTS, **options))
     sys.stdout.write(f"measure:             {measured}\n")
 
 
