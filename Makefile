@@ -35,7 +35,7 @@ static: .venv/ready
 	$(BIN)/lint-imports --no-cache
 
 doctests: .venv/ready
-	$(BIN)/python -m pytest -q -n 2 --doctest-modules src studies --ignore-glob='*/tests/*' --ignore-glob='*/pages/*' --ignore-glob='*/runs/*'
+	$(BIN)/python -m pytest -q --doctest-modules src studies --ignore-glob='*/tests/*' --ignore-glob='*/pages/*' --ignore-glob='*/runs/*'
 
 browser:                 ## Chromium for the tests of pages, where it may be installed; without it they are skipped
 	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \

@@ -60,3 +60,15 @@ def minilm():
     from headscope.engine.load import load
 
     return load()
+
+
+@pytest.fixture
+def blank_reports(monkeypatch):
+    """Leave the figures of reports blank: they take most of the time, and have tests of their own."""
+    from matplotlib.figure import Figure
+
+    def write_blank(figure, kind, path):
+        path.write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
+
+    monkeypatch.setattr("headscope.results.document_parts.draw", lambda *_, **__: Figure())
+    monkeypatch.setattr("headscope.reporting.write.write_figure", write_blank)

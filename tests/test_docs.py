@@ -60,13 +60,12 @@ def saved_models(tmp_path_factory):
 
 
 @pytest.fixture
-def folder(tmp_path, saved_models, monkeypatch):
+def folder(tmp_path, saved_models, monkeypatch, blank_reports):
     """A folder with the models and data that the pages name, as the current one."""
     prepare(tmp_path, saved_models)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("webbrowser.open", lambda address: True)
     monkeypatch.setattr("headscope.experiments.study.study", check_study)
-    monkeypatch.setattr("headscope.reporting.write.write_figure", write_nothing)
     return tmp_path
 
 
@@ -128,11 +127,6 @@ def test_the_readme_installs_the_default_model_as_its_error_says(monkeypatch):
         hs.load()
     command = re.search(r"pip install [^(]*[^( ]", str(caught.value))[0]
     assert f"\n{command} " in (ROOT / "README.md").read_text()
-
-
-def write_nothing(figure, kind, path):
-    """Stand in for the figures of reports, which take most of the time and have tests of their own."""
-    path.write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
 
 
 def check_study(name, model=None, *, out, device=None, progress=True, overwrite=False, **options):

@@ -44,7 +44,7 @@ VERBS = {
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_what_exists_is_replaced_only_with_force(headscope, paths, verb, monkeypatch):  # noqa: F811
+def test_what_exists_is_replaced_only_with_force(headscope, paths, verb, monkeypatch, blank_reports):  # noqa: F811
     monkeypatch.chdir(paths)
     words, out = VERBS[verb]
     command = (verb, *words, "-o", out)

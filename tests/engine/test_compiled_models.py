@@ -15,6 +15,7 @@ from headscope.engine.edited import edited
 from headscope.engine.load import load
 from headscope.engine.recording import interface
 from tests.models import batch, network, text, tokenizer
+from tests.tiers import spread
 
 pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")  # torch's own, on import
 
@@ -94,8 +95,7 @@ def forget_graphs():
     torch.compiler.reset()
 
 
-@pytest.mark.parametrize("implementation", ["eager", "sdpa"])
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(("way", "implementation"), spread(list(WAYS), ["sdpa", "eager"]))
 def test_a_compiled_model_that_ran_before_is_edited_and_runs_as_before_afterwards(way, implementation):
     call = WAYS[way](build(implementation))
     before = run(call)
