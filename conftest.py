@@ -1,5 +1,9 @@
-"""Doctests run in a folder of their own, with the variables of the example of the package: hs, model and trace."""
+"""What doctests and tests share: garbage is collected among new objects only.
 
+Doctests run in a folder of their own, with the variables of the example of the package: hs, model and trace.
+"""
+
+import gc
 import re
 from functools import cache
 from importlib.util import find_spec
@@ -21,6 +25,17 @@ def make_variables() -> dict[str, object]:
     for example in examples[:-1]:  # the last one shows its result
         exec(example.source, variables)
     return {name: variables[name] for name in ("hs", "model", "trace")}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _freeze_objects() -> None:
+    """Exempt what is loaded by now from garbage collection.
+
+    The libraries and thousands of tests are millions of objects, and some code collects garbage by itself: every
+    training with transformers looked at all of them, for a second.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)
