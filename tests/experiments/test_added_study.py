@@ -88,6 +88,13 @@ def test_an_added_study_is_held_to_the_laws():
     test_studies.test_a_study_runs_on_a_tiny_model_and_its_result_is_stamped("entropy_rises")
 
 
+def test_without_the_package_of_studies_a_sentence_says_what_to_install(monkeypatch):
+    monkeypatch.setattr("headscope.core.catalog.entry_points", lambda group: [])
+    for command in (["study", "effective-attention"], ["study", "effective-attention", "--help"], ["list", "studies"]):
+        shown = CliRunner().invoke(app, command)
+        assert "pip install headscope[studies]" in " ".join(shown.output.split()), command
+
+
 def test_every_committed_result_of_a_study_can_be_opened():
     paths = sorted((ROOT / "studies" / "headscope_studies").glob("*/results/*.nc"))
     assert len({path.parent for path in paths}) == len(studies.names())

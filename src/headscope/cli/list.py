@@ -4,9 +4,10 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
-from headscope.core.catalog import catalogs
+from headscope.core.catalog import NO_STUDIES, catalogs
 from headscope.core.catalog.listing import describe_class, list_parameters
 from headscope.core.errors import unknown_name
 from headscope.core.prose import join_words
@@ -36,4 +37,6 @@ def command(
             kind = catalogs[folder].find(name)
             table.add_row(name, list_parameters(kind), describe_class(kind))
         console.print(table)
+        if folder == "studies" and not table.row_count:
+            console.print(escape(NO_STUDIES))
         console.print()

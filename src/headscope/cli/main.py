@@ -71,7 +71,7 @@ def headscope(
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
-    """Analyse attention in transformers, and how much of it reaches the output."""
+    """Analyze attention in transformers, and how much of it reaches the output."""
 
 
 def run() -> None:

@@ -17,6 +17,9 @@ from weakref import WeakSet
 from headscope.core import spec
 from headscope.core.errors import InputError, UnknownName, suggest_name, unknown_name
 
+NO_STUDIES = "Published studies are a package of their own: pip install headscope[studies]."
+"""What to do where no study is installed."""
+
 
 @dataclass(frozen=True)
 class Catalog:
@@ -58,7 +61,7 @@ class Catalog:
         if "Did you mean" in str(error):
             raise error
         if self.folder == "studies" and not self.names():
-            raise UnknownName(f"{error} Published studies are a package of their own: pip install headscope[studies].")
+            raise UnknownName(f"{error} {NO_STUDIES}")
         raise UnknownName(
             f"{error} A {self.kind} of your own is known once its class is defined; the shell and Ray need it in an "
             f"installed package with the entry point 'headscope.{self.folder}'."
