@@ -13,7 +13,6 @@ from matplotlib.figure import Figure
 from headscope.core.errors import InputError
 from headscope.core.example import Example
 from headscope.core.lens import view
-from headscope.core.prose import join_words
 from headscope.core.provenance import stamp
 from headscope.core.tokens import ROLES, Tokens
 from headscope.core.trace import Trace
@@ -92,31 +91,27 @@ def measure_masked(
     )
 
 
-def describe_agreement(masked: xr.Dataset) -> str:
-    """Return in how many texts the name with more weight in the last layer goes with the more probable word."""
+def count_agreement(masked: xr.Dataset) -> dict[str, int]:
+    """Return by lens in how many texts the name with more weight in the last layer goes with the more probable word."""
     last = masked.isel(layer=-1)
     weight, chance = (
         np.diff(last[name].transpose(..., "candidate").values, axis=-1) for name in ("weight", "probability")
     )
     same = (np.sign(weight[..., 0]) == np.sign(chance)) & (chance != 0)  # example lens
-    counts = [f"{int(count)} by {lens}" for count, lens in zip(same.sum(0), last["lens"].values, strict=True)]
-    return (
-        f"In the last layer the name with more weight goes with the more probable pronoun in {join_words(counts)}, of "
-        f"{len(same)} sentences."
-    )
+    return {str(lens): int(count) for lens, count in zip(last["lens"].values, same.sum(0), strict=True)}
 
 
 def masked_table(masked: xr.Dataset) -> pd.DataFrame:
     """Return the words that fill the mask and their probabilities, and the last layer's weight on each candidate."""
     last, rows = masked.isel(layer=-1), []
     for text in last["example"].values:
-        part = last.sel(example=text)
-        names = [str(name) for name in part["name"].values]
-        row: dict[str, Any] = {"text": str(part["text"].values)}
-        for filler, chance in zip(part["filler"].values, part["probability"].values, strict=True):
+        sentence = last.sel(example=text)
+        names = [str(name) for name in sentence["name"].values]
+        row: dict[str, Any] = {"text": str(sentence["text"].values)}
+        for filler, chance in zip(sentence["filler"].values, sentence["probability"].values, strict=True):
             row[f"p({filler})"] = float(chance)
         for lens in last["lens"].values:
-            weights = part["weight"].sel(lens=lens).values
+            weights = sentence["weight"].sel(lens=lens).values
             row[str(lens)] = ", ".join(f"{name} {weight:.3f}" for name, weight in zip(names, weights, strict=True))
         rows.append(row)
     return pd.DataFrame(rows).set_index("text")
@@ -128,12 +123,12 @@ def draw_masked(masked: xr.Dataset) -> Figure:
     series = [f"goes with “{word}”" for word in masked["filler"].values[0]]
     for lens in masked["lens"].values:
         for letter, example in zip("abcdefgh", masked["example"].values, strict=False):
-            part = masked.sel(lens=lens, example=example)
-            values = (("layer", "lens"), part["weight"].transpose("layer", "candidate").values)
+            sentence = masked.sel(lens=lens, example=example)
+            values = (("layer", "lens"), sentence["weight"].transpose("layer", "candidate").values)
             lines = xr.Dataset(
-                dict.fromkeys(("value", "low", "high"), values), {"layer": part["layer"], "lens": series}
+                dict.fromkeys(("value", "low", "high"), values), {"layer": sentence["layer"], "lens": series}
             )
-            first, second = map(str, part["name"].values)
+            first, second = map(str, sentence["name"].values)
             table.setdefault(str(lens), {})[f"({letter}) {first}, {second}"] = lines.drop_vars(
                 "example", errors="ignore"
             )

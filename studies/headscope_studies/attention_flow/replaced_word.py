@@ -36,7 +36,7 @@ class ReplacedWord:
 def replace_words(example: Example, blank: str) -> list[ReplacedWord]:
     """Return the example with its subject in the other number, or else with each of its words left blank.
 
-    >>> [each.after.text for each in replace_words(Example("0", "a cat"), "[UNK]")]
+    >>> [replaced.after.text for replaced in replace_words(Example("0", "a cat"), "[UNK]")]
     ['[UNK] cat', 'a [UNK]']
     """
     words = example.words or tuple(example.text.split())
@@ -57,7 +57,7 @@ def choose_kinds(examples: Sequence[Example], scored: xr.Dataset) -> dict[str, l
     right = scored["prediction"].values == scored["label"].values
     ordered = sorted(range(len(examples)), key=lambda at: not examples[at].columns.get("attractors"))
     kinds = {"right": [at for at in ordered if right[at]], "wrong": [at for at in ordered if not right[at]]}
-    return {kind: [examples[at] for at in chosen[:CANDIDATES]] for kind, chosen in kinds.items() if chosen}
+    return {kind: [examples[at] for at in positions[:CANDIDATES]] for kind, positions in kinds.items() if positions}
 
 
 def show_replaced(
@@ -70,11 +70,11 @@ def show_replaced(
     without examples has an empty id.
     """
     blank = model.tokenizer.unk_token or model.tokenizer.mask_token
-    chosen = {kind: _choose(model, examples, blank, max_length) for kind, examples in kinds.items()}
-    parts = [_show(model, *replaced, lenses, max_length) for replaced in chosen.values()]
-    width = max(part.sizes["token"] for part in parts)
-    padded = [part.pad(token=(0, width - part.sizes["token"]), constant_values=np.nan) for part in parts]
-    whole = xr.concat(padded, "shown").assign_coords(shown=list(chosen), token=range(width))
+    replacements = {kind: _choose(model, examples, blank, max_length) for kind, examples in kinds.items()}
+    examples = [_show(model, *replaced, lenses, max_length) for replaced in replacements.values()]
+    width = max(example.sizes["token"] for example in examples)
+    padded = [example.pad(token=(0, width - example.sizes["token"]), constant_values=np.nan) for example in examples]
+    whole = xr.concat(padded, "shown").assign_coords(shown=list(replacements), token=range(width))
     texts = {str(name): "" for name, variable in whole.data_vars.items() if variable.dtype.kind in "UO"}
     return whole.reindex(shown=KINDS, fill_value={**texts, "weights": np.nan, "probability": np.nan})
 
@@ -90,28 +90,25 @@ def choose_shown(shown: xr.Dataset) -> dict[str, xr.Dataset]:
     return shown_by_task
 
 
-def describe_replaced(shown: xr.Dataset, template: str) -> str:
-    """Return an example in words; the template takes its text, the replaced word and both predictions."""
+def read_replaced(shown: xr.Dataset) -> dict[str, Any]:
+    """Return the text of an example, the replaced word, and the prediction with its probability before and after."""
     before, after = (shown.sel(version=version) for version in VERSIONS)
-    values = {name: str(shown[name].values) for name in ("task", "id", "label", "note")}
-    values["seed"] = f" (seed {int(shown['seed'])})" if "seed" in shown.coords else ""
-    flips = str(before["prediction"].values) != str(after["prediction"].values)
-    return template.format(
-        **values,
-        text=str(before["text"].values),
-        before=str(before["prediction"].values),
-        after=str(after["prediction"].values),
-        p=float(before["probability"]),
-        q=float(after["probability"]),
-        flips="flips" if flips else "does not flip",
-    )
+    return {
+        **{name: str(shown[name].values) for name in ("task", "id", "label", "note")},
+        "seed": int(shown["seed"]) if "seed" in shown.coords else None,
+        "text": str(before["text"].values),
+        "before": str(before["prediction"].values),
+        "after": str(after["prediction"].values),
+        "probability_before": float(before["probability"]),
+        "probability_after": float(after["probability"]),
+    }
 
 
 def draw_replaced(shown: xr.Dataset) -> Figure:
     """Draw the prediction token's row, divided by its sum, before and after the word is replaced."""
     tokens = [str(text).split("\t") for text in shown["tokens"].values]
-    part = shown["weights"].isel(token=slice(max(map(len, tokens))))
-    return row_facets(part / part.sum("token"), tokens, VERSIONS, label="share of the row")
+    weights = shown["weights"].isel(token=slice(max(map(len, tokens))))
+    return row_facets(weights / weights.sum("token"), tokens, VERSIONS, label="share of the row")
 
 
 def _choose(model: Model, examples: Sequence[Example], blank: str, max_length: int | None) -> tuple[Any, xr.Dataset]:
@@ -126,8 +123,8 @@ def _choose(model: Model, examples: Sequence[Example], blank: str, max_length: i
         flips = bool(scored["prediction"][1 + least] != scored["prediction"][0])
         rank = (flips, float(probability[0] - probability[1 + least]))
         if best is None or rank > best[:2]:
-            chosen = scored.isel(example=[0, 1 + least])
-            best = (*rank, versions[least], chosen.assign(probability=("example", probability[[0, 1 + least]])))
+            both = scored.isel(example=[0, 1 + least])
+            best = (*rank, versions[least], both.assign(probability=("example", probability[[0, 1 + least]])))
         if flips:
             break
     assert best is not None
@@ -142,8 +139,8 @@ def _show(
     rows = {name: select_rows(view(trace, lens)) for name, lens in lenses.items()}
     counts = trace.keys.counts.tolist()
     weights = np.full((len(both), len(lenses), len(trace.layers), max(counts)), np.nan)
-    for index, parts in enumerate(rows.values()):
-        for at, row in enumerate(parts):
+    for index, lens_rows in enumerate(rows.values()):
+        for at, row in enumerate(lens_rows):
             weights[at, index, :, : row.shape[-1]] = row
     classes = scored["class"].values
     names = {name: [str(classes[int(label)]) for label in scored[name].values] for name in ("prediction", "label")}

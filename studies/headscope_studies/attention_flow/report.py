@@ -6,7 +6,6 @@ import numpy as np
 import xarray as xr
 
 from headscope.core.document import Document, Paragraph, Part, Section
-from headscope.core.prose import join_words
 from headscope.core.provenance import read_provenance
 from headscope.core.study import Results
 from headscope.experiments.rendering import layers, report
@@ -14,123 +13,142 @@ from headscope.experiments.rendering.report import Sample, paragraphs, sample_in
 from headscope.experiments.rendering.sentences import verdict_numbers
 from headscope.experiments.seeds import combine_seeds, describe_seeds
 from headscope.experiments.summary import list_tasks
+from headscope.experiments.template import fill_template
 from headscope.plotting.draw import draw
 from headscope.plotting.facets import interval_facets
 from headscope.reporting.frames import Quantity, to_frame
 from headscope_studies.attention_flow import AttentionFlow, claims, paper
-from headscope_studies.attention_flow.masked_words import describe_agreement, draw_masked, masked_table
+from headscope_studies.attention_flow.masked_words import count_agreement, draw_masked, masked_table
 from headscope_studies.attention_flow.measure import GRAPHS, LENSES
-from headscope_studies.attention_flow.replaced_word import choose_shown, describe_replaced, draw_replaced
+from headscope_studies.attention_flow.replaced_word import choose_shown, draw_replaced, read_replaced
 
 SHOWN = list(paper.SHOWN)
 TEXTS, CAPTIONS = report.read_prose(__package__)
-JUDGED = TEXTS["judged"].format(
-    gain=claims.GAIN, sst=claims.SST_GAIN, over=claims.OVER, drop=claims.DROP, growth=claims.GROWTH, low=claims.LOW,
-    uniform=claims.UNIFORM, focus=claims.FOCUS, fade=claims.FADE, lift=claims.LIFT,
-)  # fmt: skip
+JUDGED = fill_template(TEXTS["judged"], claims=claims)
 SECOND, THIRD = paper.BLANK_OUT["flow"][0][1:3]
-CODE = TEXTS["code"].format(third=3 * THIRD - 2 * SECOND)  # layer 3, if means of layers included all below
+CODE = fill_template(TEXTS["code"], third=3 * THIRD - 2 * SECOND)  # layer 3, if means of layers included all below
 
 
 def document(results: Results) -> Document:
     """Return the report on the results of the study."""
-    numbers, seeds = combine_seeds(results["numbers"]), describe_seeds(results["numbers"])
-    judged, inputs = claims.judge_claims(results["numbers"]), sample_inputs(CAPTIONS, numbers)
-    said = (seeds, report.describe_learned(numbers), report.describe_unlearned(numbers), describe_saturation(numbers))
+    measured = results["numbers"]
+    data, judged = combine_seeds(measured), claims.judge_claims(measured)
+    inputs = sample_inputs(CAPTIONS, data)
+    introduction = (
+        describe_seeds(measured),
+        report.describe_learned(data),
+        report.describe_unlearned(data),
+        fill_saturated(data),
+    )
     sections = [
-        report.report_verdicts(inputs, judged, said, JUDGED),
+        report.report_verdicts(inputs, judged, introduction, JUDGED),
         report.report_thresholds(inputs, judged),
-        _report_data(numbers, inputs),
-        _report_correlations(numbers, inputs),
-        _report_variants(numbers, inputs),
+        _report_data(data, inputs),
+        _report_correlations(data, inputs),
+        _report_variants(data, inputs),
         *([Section("Examples", _report_examples(results["maps"], results["shown"]))] if "maps" in results else []),
         Section("A masked pronoun", report_pronouns(results.get("pronouns"))),
-        _report_focus(numbers, inputs),
-        _report_saturation(numbers, inputs),
-        Section("How it was measured, and what differs from the paper",
-                [inputs.table("verdict_numbers", verdict_numbers(judged)),
-                 *paragraphs(*TEXTS["method"].split("\n\n"), *CODE.split("\n\n"))]),
-    ]  # fmt: skip
-    lead = TEXTS["lead"].format(**report.study_values(numbers, judged))
+        _report_focus(data, inputs),
+        _report_saturation(data, inputs),
+        Section(
+            "How it was measured, and what differs from the paper",
+            [
+                inputs.table("verdict_numbers", verdict_numbers(judged)),
+                *paragraphs(*TEXTS["method"].split("\n\n"), *CODE.split("\n\n")),
+            ],
+        ),
+    ]
+    lead = fill_template(TEXTS["lead"], **report.study_values(data, judged))
     title = "Attention rollout and attention flow: what the published comparison shows"
-    return Document(title, lead, sections, AttentionFlow.cites, [{"name": "the study", **read_provenance(numbers)}])
+    return Document(title, lead, sections, AttentionFlow.cites, [{"name": "the study", **read_provenance(data)}])
 
 
-def _report_data(numbers: xr.Dataset, inputs: Sample) -> Section:
-    data, raw = report.report_tasks(numbers, None), numbers.sel(lens="raw")
+def _report_data(data: xr.Dataset, inputs: Sample) -> Section:
+    section, raw = report.report_tasks(data, None), data.sel(lens="raw")
     columns = [Quantity("accuracy", "score"), Quantity("most common label", "majority")]
-    theirs = ["" if task in paper.OTHERS else f"{paper.ACCURACY:.2f}" for task in list_tasks(numbers)]
-    parts = [*data.parts, inputs.table("accuracy", to_frame(raw, {"task": "task"}, columns).assign(paper=theirs))]
-    if "group_accuracy" in numbers:
+    theirs = ["" if task in paper.OTHERS else f"{paper.ACCURACY:.2f}" for task in list_tasks(data)]
+    frame = to_frame(raw, {"task": "task"}, columns).assign(paper=theirs)
+    content = [*section.parts, inputs.table("accuracy", frame)]
+    if "group_accuracy" in data:
         columns = [Quantity("accuracy", "group_accuracy"), Quantity("sentences", "group_count", whole=True)]
-        columns += [Quantity("most common label", "group_majority")] if "group_majority" in numbers else []
-        frame = to_frame(numbers, {"task": "task", "attractors": "attractors"}, columns)
-        parts.append(inputs.table("accuracy_by_attractors", frame))
-    return Section(data.title, parts)
+        columns += [Quantity("most common label", "group_majority")] if "group_majority" in data else []
+        frame = to_frame(data, {"task": "task", "attractors": "attractors"}, columns)
+        content.append(inputs.table("accuracy_by_attractors", frame))
+    return Section(section.title, content)
 
 
-def correlation_tables(numbers: xr.Dataset, inputs: Sample, subset: str = "all") -> list[Part]:
+def correlation_tables(data: xr.Dataset, inputs: Sample, subset: str = "all") -> list[Part]:
     """Return Tables 1 to 3 over all inputs, beside the paper's, or over those that are predicted correctly."""
-    tasks = {sst: [task for task in list_tasks(numbers) if (task == paper.SST) == sst] for sst in (True, False)}
-    tables = {1: ("blank-out", False, paper.BLANK_OUT, paper.LAYERS), 2: ("gradient", False, paper.GRADIENT,
-              paper.LAYERS), 3: ("gradient", True, paper.SST_GRADIENT, paper.SST_LAYERS)}  # fmt: skip
-    parts: list[Part] = []
+    tasks = {sst: [task for task in list_tasks(data) if (task == paper.SST) == sst] for sst in (True, False)}
+    tables = {
+        1: ("blank-out", False, paper.BLANK_OUT, paper.LAYERS),
+        2: ("gradient", False, paper.GRADIENT, paper.LAYERS),
+        3: ("gradient", True, paper.SST_GRADIENT, paper.SST_LAYERS),
+    }
+    content: list[Part] = []
     for number, (score, sst, theirs, numbered) in tables.items():
         if tasks[sst]:
-            part = numbers.sel(subset=subset, importance=score, task=tasks[sst], lens=SHOWN)
-            known = (part["count"] - part["missing"].isel(lens=0, layer=0)).round().astype(int)
+            rows = data.sel(subset=subset, importance=score, task=tasks[sst], lens=SHOWN)
+            known = (rows["count"] - rows["missing"].isel(lens=0, layer=0)).round().astype(int)
             counts = [f"{task} {int(known.sel(task=task)):,}" for task in tasks[sst]]
             sample = replace(inputs, n=f"{', '.join(counts)} inputs")
             name = f"table_{number}" if subset == "all" else f"table_{number}_{subset}"
             beside = paper.print_table(theirs, numbered) if subset == "all" else None
-            parts.append(sample.table(name, layers.deviation_table(part, "correlation"), beside))
-    return parts
+            content.append(sample.table(name, layers.deviation_table(rows, "correlation"), beside))
+    return content
 
 
-def _report_correlations(numbers: xr.Dataset, inputs: Sample) -> Section:
-    every = numbers.sel(subset="all", lens=SHOWN)
+def _report_correlations(data: xr.Dataset, inputs: Sample) -> Section:
+    every = data.sel(subset="all", lens=SHOWN)
     shown = {claims.OF[score]: every.sel(importance=score) for score in claims.SCORES}
     figure = layers.draw_by_layer(shown, dict.fromkeys(shown, "correlation"))
     missing = round(float(every["missing"].sel(importance="blank-out", lens="raw").isel(layer=0).sum()))
-    return Section("Correlation with importances", [
-        Paragraph(TEXTS["correlation"].format(missing=missing)), *correlation_tables(numbers, inputs),
-        inputs.picture("correlation_by_layer", figure), *correlation_tables(numbers, inputs, "correct"),
-    ])  # fmt: skip
+    content: list[Part] = [
+        Paragraph(fill_template(TEXTS["correlation"], missing=missing)),
+        *correlation_tables(data, inputs),
+        inputs.picture("correlation_by_layer", figure),
+        *correlation_tables(data, inputs, "correct"),
+    ]
+    return Section("Correlation with importances", content)
 
 
-def _report_variants(numbers: xr.Dataset, inputs: Sample) -> Section:
-    every, kinds = numbers.sel(subset="all"), ("itself", "rollout", "flow")
+def _report_variants(data: xr.Dataset, inputs: Sample) -> Section:
+    every, kinds = data.sel(subset="all"), ("itself", "rollout", "flow")
     tables = {score: layers.interval_table(every.sel(importance=score), "correlation") for score in claims.SCORES}
     last = every.isel(layer=-1)
-    columns = [Quantity(str(score), "correlation", {"importance": score}) for score in numbers["importance"].values]
+    columns = [Quantity(str(score), "correlation", {"importance": score}) for score in data["importance"].values]
     formulas = [
         Quantity(f"{claims.OF[score]}, {title}", name, {"importance": score}, interval=False)
         for score in claims.SCORES
         for title, name in (("Spearman", "correlation"), ("their formula", "code"))
     ]
-    graphs = {name: every.sel(importance="blank-out", lens=list(labels)).assign_coords(lens=list(kinds))
-              for name, labels in GRAPHS.items()}  # fmt: skip
-    return Section("Graphs of other weights", [
+    graphs = {
+        name: every.sel(importance="blank-out", lens=list(labels)).assign_coords(lens=list(kinds))
+        for name, labels in GRAPHS.items()
+    }
+    content: list[Part] = [
         Paragraph(TEXTS["variants"]),
         inputs.picture("inner", layers.draw_by_layer(graphs, dict.fromkeys(graphs, "correlation"))),
         *(inputs.table(f"correlation_{score.replace('-', '_')}", frame) for score, frame in tables.items()),
         inputs.table("scores", to_frame(last, layers.ROWS, columns)),
         inputs.table("formulas", to_frame(last.sel(lens=SHOWN), layers.ROWS, formulas)),
-    ])  # fmt: skip
+    ]
+    return Section("Graphs of other weights", content)
 
 
 def _report_examples(maps: xr.Dataset, shown: xr.Dataset) -> list[Part]:
     tokens = [str(token) for token in maps["query_token"].values]
     figure = draw(maps, "layered", **({"query": tokens.index("[CLS]")} if "[CLS]" in tokens else {}))
     sample, example = Sample(CAPTIONS, "1 input"), read_provenance(maps).get("example", "")
-    parts: list[Part] = [sample.picture("figure_1", figure, example=example)]
+    content: list[Part] = [sample.picture("figure_1", figure, example=example)]
     for number, kind in enumerate(("right", "wrong"), start=2):
         tasks = choose_shown(shown.sel(shown=kind))
-        parts += paragraphs(*(describe_replaced(data, TEXTS["shown"]) for data in tasks.values()))
+        content += paragraphs(*(fill_template(TEXTS["shown"], **read_replaced(data)) for data in tasks.values()))
         sample = Sample(CAPTIONS, "1 sentence in two versions")
-        parts += [sample.picture(f"figure_{number}", draw_replaced(tasks[task]), task=task) for task in list(tasks)[:1]]
-        parts += [] if tasks else paragraphs(TEXTS[f"none {kind}"])
-    return parts
+        for task in list(tasks)[:1]:
+            content.append(sample.picture(f"figure_{number}", draw_replaced(tasks[task]), task=task))
+        content += [] if tasks else paragraphs(TEXTS[f"none {kind}"])
+    return content
 
 
 def report_pronouns(masked: xr.Dataset | None) -> list[Part]:
@@ -138,22 +156,21 @@ def report_pronouns(masked: xr.Dataset | None) -> list[Part]:
     if masked is None:
         return [Paragraph(TEXTS["no masked model"])]
     sample, model = Sample(CAPTIONS, f"{len(masked['example'])} sentences"), read_provenance(masked)["masked_model"]
+    text = fill_template(TEXTS["agreement"], counts=count_agreement(masked), sentences=masked.sizes["example"])
     figure = sample.picture("figure_4", draw_masked(masked), model=model)
-    return [Paragraph(describe_agreement(masked)), figure, sample.table("pronouns", masked_table(masked))]
+    return [Paragraph(text), figure, sample.table("pronouns", masked_table(masked))]
 
 
-def _report_focus(numbers: xr.Dataset, inputs: Sample) -> Section:
-    every = numbers.sel(subset="all")
+def _report_focus(data: xr.Dataset, inputs: Sample) -> Section:
+    every = data.sel(subset="all")
     names = {"uniformity of the row of [CLS]": "spread", "weight on the diagonal": "diagonal"}
     shown = dict.fromkeys(names, every.sel(lens=SHOWN))
-    parts: list[Part] = [inputs.picture("focus", layers.draw_by_layer(shown, names))]
-    parts += [inputs.table(name, layers.interval_table(every, name)) for name in names.values()]
-    known = [
-        task for task in list_tasks(numbers) if "lift" in numbers and np.isfinite(numbers["lift"].sel(task=task)).any()
-    ]
+    content: list[Part] = [inputs.picture("focus", layers.draw_by_layer(shown, names))]
+    content += [inputs.table(name, layers.interval_table(every, name)) for name in names.values()]
+    known = [task for task in list_tasks(data) if "lift" in data and np.isfinite(data["lift"].sel(task=task)).any()]
     if not known:
-        return Section("Where the weight is", [*parts, Paragraph(TEXTS["no positions"])])
-    last = numbers.isel(layer=-1).sel(lens=SHOWN, task=known)
+        return Section("Where the weight is", [*content, Paragraph(TEXTS["no positions"])])
+    last = data.isel(layer=-1).sel(lens=SHOWN, task=known)
     table = {
         f"{word} (share)": {task: report.select_interval(last.sel(task=task, word=word), "lift") for task in known}
         for word in ("subject", "attractor")
@@ -161,22 +178,25 @@ def _report_focus(numbers: xr.Dataset, inputs: Sample) -> Section:
     columns = [Quantity(word, "lift", {"word": word}) for word in ("subject", "attractor")]
     frame = to_frame(last, {"task": "task", "attractors": "attractors", "lens": "attention"}, columns)
     figure = interval_facets(table, x="attractors", label="attractors")
-    return Section("Where the weight is", [*parts, inputs.picture("words", figure), inputs.table("lift", frame)])
+    return Section("Where the weight is", [*content, inputs.picture("words", figure), inputs.table("lift", frame)])
 
 
-def _report_saturation(numbers: xr.Dataset, inputs: Sample) -> Section:
-    flows = numbers.sel(subset="all", lens=[name for name in LENSES if name.endswith("flow")])
+def _report_saturation(data: xr.Dataset, inputs: Sample) -> Section:
+    flows = data.sel(subset="all", lens=[name for name in LENSES if name.endswith("flow")])
     names = {"pairs at the bound": "at_bound", "same from every source": "same_for_sources"}
-    return Section("Saturation of flow", [
+    content: list[Part] = [
         Paragraph(TEXTS["saturation"]),
         inputs.picture("saturation", layers.draw_by_layer(dict.fromkeys(names, flows), names)),
         *(inputs.table(name, layers.interval_table(flows, name)) for name in names.values()),
-    ])  # fmt: skip
+    ]
+    return Section("Saturation of flow", content)
 
 
-def describe_saturation(numbers: xr.Dataset) -> str:
-    """Return how much of flow's last layer is saturated, task by task."""
-    last = 100 * numbers[["at_bound", "same_for_sources"]].sel(subset="all", lens="flow").isel(layer=-1)
-    shares = {task: [float(last[name].sel(task=task)) for name in last] for task in list_tasks(numbers)}
-    parts = [TEXTS["saturated"].format(*share, task=task) for task, share in shares.items()]
-    return f"In flow's last layer {join_words(parts)}."
+def measure_saturation(data: xr.Dataset) -> xr.Dataset:
+    """Return how much of flow's last layer is saturated, in percent, task by task."""
+    return 100 * data[["at_bound", "same_for_sources"]].sel(subset="all", lens="flow").isel(layer=-1)
+
+
+def fill_saturated(data: xr.Dataset) -> str:
+    """Return the text on how much of flow's last layer is saturated."""
+    return fill_template(TEXTS["saturated"], share=measure_saturation(data))

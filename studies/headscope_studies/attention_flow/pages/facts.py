@@ -1,4 +1,4 @@
-"""What the results of the attention-flow study come to: numbers and sentences of its page."""
+"""What the results of the attention-flow study come to: the numbers of its page."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,23 +8,24 @@ from pathlib import Path
 import xarray as xr
 
 from headscope.core.document import Document
-from headscope.core.prose import join_words
 from headscope.experiments.claims import MOOT, UNDECIDED, JudgedClaim, answer_seeds
 from headscope.experiments.pages.facts import StudyFacts
 from headscope.experiments.summary import list_tasks
-from headscope.experiments.template import format_range
 from headscope.experiments.thresholds import count_scaled
 from headscope.results.store import open_result
 from headscope_studies.attention_flow import paper, report
-from headscope_studies.attention_flow.claims import CLAIMS, OF, judge_models
+from headscope_studies.attention_flow.claims import CLAIMS, judge_models
+from headscope_studies.attention_flow.report import measure_saturation
 
 RESULTS = Path(__file__).parents[1] / "results"
 
-PAPER, AGREEMENT = "paper", "agreement"
-PARTS = ("shown", "maps", "pronouns", "referents", "accuracy")
-OWN = "the paper's architecture"
+PAPER = "paper"
+EXTRA_RESULTS = ("shown", "maps", "pronouns", "referents", "accuracy")
 NAMES = {PAPER: "trained again"}
-"""How models are called that are not called by their files."""
+"""How models are called in figures that are not called by their files."""
+
+SATURATED = 99
+"""Percent of tokens that get the same flow from every position, above which a map is one ranking of tokens."""
 
 
 @dataclass(frozen=True)
@@ -48,23 +49,28 @@ class FlowFacts(StudyFacts):
     @property
     def every_pair(self) -> dict[str, xr.Dataset]:
         """The numbers of each pair of a model and a task over all inputs, by its name."""
-        return {f"{NAMES.get(label, label)}, {task}": data.sel(task=task, subset="all")
-                for label, data in self.models.items() for task in list_tasks(data)}  # fmt: skip
+        return {
+            f"{NAMES.get(label, label)}, {task}": data.sel(task=task, subset="all")
+            for label, data in self.models.items()
+            for task in list_tasks(data)
+        }
 
 
 @cache
 def read_facts(folder: Path = RESULTS) -> FlowFacts:
     """Return the facts of all models in a folder of results, the paper's own first."""
-    stem, ends = FlowFacts.stem, tuple(f"_{part}" for part in PARTS)
+    stem, ends = FlowFacts.stem, tuple(f"_{name}" for name in EXTRA_RESULTS)
     paths = [path for path in sorted(folder.glob(f"{stem}*.nc")) if not path.stem.endswith(ends)]
     paths.sort(key=lambda path: (path.stem != f"{stem}{PAPER}", path.stem))
     labels = {path.stem.removeprefix(stem): path for path in paths}
-    files = {
-        label: {part: path.with_name(f"{path.stem}_{part}.nc") for part in PARTS} for label, path in labels.items()
-    }
-    more = {label: {part: open_result(file) for part, file in parts.items() if file.is_file()}
-            for label, parts in files.items()}  # fmt: skip
+    more = {label: _read_extra(path) for label, path in labels.items()}
     return FlowFacts({label: open_result(path) for label, path in labels.items()}, more)
+
+
+def _read_extra(path: Path) -> dict[str, xr.Dataset]:
+    """Return the other results beside the file of a model, by their names."""
+    files = {name: path.with_name(f"{path.stem}_{name}.nc") for name in EXTRA_RESULTS}
+    return {name: open_result(file) for name, file in files.items() if file.is_file()}
 
 
 def list_reports(folder: Path = RESULTS) -> list[tuple[str, Document]]:
@@ -79,94 +85,49 @@ def count_true(facts: FlowFacts, text: str) -> str:
     return facts.count(claim, *facts.exact)
 
 
-def describe_learned(facts: FlowFacts) -> str:
-    """Return how well every model learned, that of the paper beside the paper's accuracy."""
-    parts = []
-    for label, data in facts.models.items():
-        own = label == PAPER
-        scores = {task: f"{_score(data, task)} (most common label {_score(data, task, 'majority')})"
-                  for task in list_tasks(data)}  # fmt: skip
-        theirs = f" where the paper says {_decimals(paper.ACCURACY)}," if own else ""
-        listed = join_words(f"{score} on {task}{theirs if task == AGREEMENT else ''}" for task, score in scores.items())
-        parts.append(f"{'It' if own else f'{label}, fine-tuned,'} reaches {listed}.{describe_attractors(facts, label)}")
-    own_score = facts.models[PAPER]["score_high"].sel(lens="raw") if PAPER in facts.models else None
-    if own_score is not None and AGREEMENT in own_score["task"] and own_score.sel(task=AGREEMENT) < paper.ACCURACY:
-        parts.append(f"So what fails for {OWN} may fail because it learned less.")
-    return " ".join(parts)
+def group_attractors(scores: xr.Dataset) -> dict[str, list[str]]:
+    """Return with how many attractors a model is better or worse than the most common label of these sentences.
 
-
-def describe_attractors(facts: FlowFacts, label: str) -> str:
-    """Return with how many attractors a model is better than the most common label of these sentences, or worse."""
-    scores = facts.more[label].get("accuracy")
-    if scores is None:
-        return ""
+    It is so if the intervals of all seeds are above or below that label; a group without attractors is left out.
+    """
     groups: dict[str, list[str]] = {"better": [], "not shown to differ": [], "worse": []}
     for name in [str(name) for name in scores["attractors"].values if name != "all"]:
-        part = scores.sel(attractors=name)
-        better, worse = (part["accuracy_low"] > part["majority"]), (part["accuracy_high"] < part["majority"])
+        group = scores.sel(attractors=name)
+        better, worse = (group["accuracy_low"] > group["majority"]), (group["accuracy_high"] < group["majority"])
         groups["better" if better.all() else "worse" if worse.all() else "not shown to differ"].append(name)
-    parts = join_words(f"{kind} with {join_words(names, 'or')}" for kind, names in groups.items() if names)
-    return f" Compared with that label it is {parts} attractors, nouns of the other number before the verb."
+    return {kind: names for kind, names in groups.items() if names}
 
 
-def describe_everywhere(facts: FlowFacts) -> str:
-    """Return which claims hold for every pair to which they apply."""
+def list_everywhere(facts: FlowFacts) -> list[str]:
+    """Return the claims that hold for every pair to which they apply."""
     verdicts = {claim.text.rstrip("."): facts.verdicts(claim) for claim in facts.claims}
-    found = [f"“{text}”" for text, each in verdicts.items() if each and all(kind in facts.exact for kind in each)]
-    if not found:
-        return "No claim holds for every pair to which it applies."
-    return f"Wherever {'it applies, this holds' if len(found) == 1 else 'they apply, these hold'}: {join_words(found)}."
+    return [text for text, kinds in verdicts.items() if kinds and set(kinds) <= set(facts.exact)]
 
 
-def describe_nowhere(facts: FlowFacts) -> str:
-    """Return how many claims hold for no pair to which they apply."""
-    verdicts = [found for claim in facts.claims if (found := facts.verdicts(claim))]
-    none = [found for found in verdicts if not any(verdict in facts.exact for verdict in found)]
-    unclear = sum(UNDECIDED in found for found in none)
-    return f"{len(none)} of {len(verdicts)} claims hold for no pair; {unclear} of these are undecided for some pair."
+def count_never(facts: FlowFacts) -> dict[str, int]:
+    """Return how many of the claims that apply hold for no pair, and how many of these are undecided for some pair."""
+    verdicts = [kinds for claim in facts.claims if (kinds := facts.verdicts(claim))]
+    never = [kinds for kinds in verdicts if not set(kinds) & set(facts.exact)]
+    return {"claims": len(verdicts), "never": len(never), "undecided": sum(UNDECIDED in kinds for kinds in never)}
 
 
-def describe_gains(facts: FlowFacts) -> str:
-    """Return what rollout and flow gain over raw attention in the last layer, model by model, not on SST-2."""
-    texts = []
-    for label, data in facts.measured.items():
-        tasks = [task for task in list_tasks(data) if task != paper.SST]
-        parts = []
-        for lens in paper.SHOWN[1:] if tasks else ():
-            ranges = []
-            for score in OF:
-                gains = data["difference"].sel(task=tasks, subset="all", formula="exact",
-                                               contrast=f"correlation, {lens} − raw, {score}")  # fmt: skip
-                ranges.append(format_range(gains.values.ravel(), "+.2f", ""))
-            parts.append(f"{lens} {' and '.join(ranges)}")
-        texts += [f"with {_name(label)} {join_words(parts)}"] if parts else []
-    return "; ".join(texts)
+def list_gains(data: xr.Dataset, lens: str, score: str) -> list[float]:
+    """Return what a lens gains over raw attention in the last layer, over tasks on the verb's number and seeds."""
+    tasks = [task for task in list_tasks(data) if task != paper.SST]
+    gains = data["difference"].sel(task=tasks, subset="all", formula="exact")
+    return [float(gain) for gain in gains.sel(contrast=f"correlation, {lens} − raw, {score}").values.ravel()]
 
 
-def _name(label: str) -> str:
-    return OWN if label == PAPER else label
+def list_growth(facts: FlowFacts, lens: str) -> list[float]:
+    """Return how much the correlation with blank-out changes from the first layer to the last, pair by pair."""
+    values = [data["correlation"].sel(lens=lens, importance="blank-out") for data in facts.every_pair.values()]
+    return [float(value.isel(layer=-1) - value.isel(layer=0)) for value in values]
 
 
-def describe_growth(facts: FlowFacts) -> str:
-    """Return how much the correlations of rollout and flow with blank-out change from the first layer to the last."""
-    changes = {}
-    for lens in paper.SHOWN[1:]:
-        values = [data["correlation"].sel(lens=lens, importance="blank-out") for data in facts.every_pair.values()]
-        changes[lens] = [float(value.isel(layer=-1) - value.isel(layer=0)) for value in values]
-    return join_words(f"that of {lens} by {format_range(each, '.2f', '')}" for lens, each in changes.items())
-
-
-def describe_saturation(facts: FlowFacts) -> str:
-    """Return how far flow is saturated in the last layer, model by model."""
-    parts, one = [], []
-    for label, data in facts.models.items():
-        last = 100 * data[["at_bound", "same_for_sources"]].sel(subset="all", lens="flow").isel(layer=-1)
-        bound, same = (format_range(last[name].values.tolist()) for name in last)
-        parts.append(f"{bound} of all pairs are at the bound and {same} of tokens get the same from everywhere with "
-                     f"{_name(label)}")  # fmt: skip
-        one += [_name(label)] if float(last["same_for_sources"].min()) > 99 else []
-    ranked = f" So with {join_words(one)} flow's last map is one ranking of input tokens, whose gain is the ranking's."
-    return f"In the last layer {'; '.join(parts)}.{ranked if one else ''}"
+def list_saturated(facts: FlowFacts) -> list[str]:
+    """Return the models whose last map of flow is one ranking of input tokens on every task."""
+    shares = {label: measure_saturation(data)["same_for_sources"] for label, data in facts.models.items()}
+    return [label for label, share in shares.items() if float(share.min()) > SATURATED]
 
 
 def count_formula(facts: FlowFacts) -> str:
@@ -180,25 +141,28 @@ def count_formula(facts: FlowFacts) -> str:
     return f"{changed} of {total}"
 
 
-def describe_correct(facts: FlowFacts) -> str:
-    """Return which verdicts change if only inputs count that are predicted correctly."""
-    correct = {(label, claim.text, task.task): task.verdict
-               for label, claims in facts.judge(facts.measured, "correct").items()
-               for claim in claims for task in claim.tasks}  # fmt: skip
-    pairs: dict[str, list[str]] = {}
+def list_changes_if_correct(facts: FlowFacts) -> dict[str, list[tuple[str, str, str]]]:
+    """Return the verdicts that change if only inputs count that are predicted correctly, by model and task.
+
+    Each is its claim, the verdict by all inputs, and that by those that are predicted correctly.
+    """
+    correct = {
+        (label, claim.text, task.task): task.verdict
+        for label, claims in facts.judge(facts.measured, "correct").items()
+        for claim in claims
+        for task in claim.tasks
+    }
+    changes: dict[str, list[tuple[str, str, str]]] = {}
     for claim in facts.claims:
-        for (label, task), verdict in facts.cells(claim).items():
+        for (label, task), judged in facts.cells(claim).items():
             other = correct.get((label, claim.text, task), MOOT)
-            if other != verdict.verdict:
-                text = f"“{claim.text.rstrip('.')}” {verdict.verdict} → {other}"
-                pairs.setdefault(f"{NAMES.get(label, label)}, {task}", []).append(text)
-    changed = sum(map(len, pairs.values()))
-    count = f"{changed} of {len(facts.claims) * facts.pairs} verdicts change"
-    listed = "; ".join(f"{', '.join(texts)} ({pair})" for pair, texts in pairs.items())
-    return f"{count}: {listed}" if pairs else count
+            if other != judged.verdict:
+                row = (claim.text.rstrip("."), judged.verdict, other)
+                changes.setdefault(f"{NAMES.get(label, label)}, {task}", []).append(row)
+    return changes
 
 
-def describe_sizes(facts: FlowFacts) -> str:
+def list_moves(facts: FlowFacts) -> dict[str, list[float]]:
     """Return how much the size of changes and the formula of the paper's code move the correlations, last layer."""
     moves: dict[str, list[float]] = {"size": [], "formula": []}
     for data in facts.every_pair.values():
@@ -206,27 +170,16 @@ def describe_sizes(facts: FlowFacts) -> str:
         size = last["correlation"].sel(importance="|blank-out|")
         moves["size"] += (size - last["correlation"].sel(importance="blank-out")).values.tolist()
         moves["formula"] += (last["code"].sel(importance="blank-out") - size).values.tolist()
-    size, formula = (format_range(values, "+.2f", "") for values in moves.values())
-    return f"the size moves correlations in the last layer by {size}, the formula by another {formula}"
+    return moves
 
 
-def describe_scaled(facts: FlowFacts) -> str:
-    """Return how many claims hold with thresholds as they are, halved and doubled."""
-    counts = {factor: count_scaled(facts.every, factor) for factor in (1.0, 0.5, 2.0)}
-    held = [sum(counts[factor][kind] for kind in facts.exact) for factor in counts]
-    return f"{held[1]} verdicts hold with all of them halved and {held[2]} with all doubled, instead of {held[0]}"
+def count_holding(facts: FlowFacts, factor: float) -> int:
+    """Return how many verdicts hold with all thresholds multiplied by a factor."""
+    counts = count_scaled(facts.every, factor)
+    return sum(counts[kind] for kind in facts.exact)
 
 
-def find_training(facts: FlowFacts) -> str:
-    """Return from how many sentences the models for the verb's number learned."""
-    counts = {int(data["train"].sel(task=task)) for data in facts.models.values() for task in list_tasks(data)
-              if task != paper.SST} - {0}  # fmt: skip
-    return format_range(counts, ",.0f", "") if counts else "an unknown number of"
-
-
-def _score(data: xr.Dataset, task: str, name: str = "score") -> str:
-    return _decimals(float(data[name].sel(task=task, lens="raw")))
-
-
-def _decimals(value: float) -> str:
-    return f"{value:.2f}".lstrip("0")
+def list_training_sizes(facts: FlowFacts) -> list[int]:
+    """Return from how many sentences the models for the verb's number learned; those tuned before do not say."""
+    trained = [data["train"].sel(task=task) for data in facts.models.values() for task in list_tasks(data)]
+    return [int(count) for count in trained if count["task"] != paper.SST and count > 0]

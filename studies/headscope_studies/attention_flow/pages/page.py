@@ -1,72 +1,86 @@
 """The pages docs/attention_flow.md and docs/tables.md with their pictures."""
 
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
-from headscope.core.prose import format_signed
-from headscope.experiments.pages import facts as study_facts
 from headscope.experiments.pages.generate import Generated, StudyPages, write_pictures
 from headscope.experiments.pages.tables import draw_scaled, draw_verdicts
 from headscope.experiments.rendering.report import select_interval
+from headscope.experiments.template import fill_template
 from headscope.plotting import theme
 from headscope.plotting.draw import draw
 from headscope.plotting.facets import interval_facets
 from headscope_studies.attention_flow import paper
 from headscope_studies.attention_flow.claims import OF
-from headscope_studies.attention_flow.pages import facts as said
 from headscope_studies.attention_flow.pages import tables
-from headscope_studies.attention_flow.pages.facts import NAMES, PAPER, FlowFacts, count_true
+from headscope_studies.attention_flow.pages.facts import (
+    NAMES,
+    FlowFacts,
+    count_formula,
+    count_holding,
+    count_never,
+    count_true,
+    group_attractors,
+    list_changes_if_correct,
+    list_everywhere,
+    list_gains,
+    list_growth,
+    list_moves,
+    list_reports,
+    list_saturated,
+    list_training_sizes,
+    read_facts,
+)
+from headscope_studies.attention_flow.report import measure_saturation
 
 FOLDER = Path(__file__).parent
-PRINTED = {("blank-out", False): (paper.BLANK_OUT, paper.LAYERS), ("gradient", False): (paper.GRADIENT, paper.LAYERS),
-           ("gradient", True): (paper.SST_GRADIENT, paper.SST_LAYERS)}  # fmt: skip
-"""The paper's tables by the kind of importance, and whether they are on SST-2."""
-
-COUNTED = {
-    "rollout": "Rollout correlates better with blank-out than raw",
-    "flow": "Flow correlates better with blank-out than raw",
-    "rollout_gradient": "Rollout correlates better with input gradients than raw",
-    "flow_gradient": "Flow correlates better with input gradients than raw",
-    "over": "Flow correlates better with blank-out than rollout",
-    "over_gradient": "Flow correlates better with input gradients than rollout",
+PRINTED = {
+    ("blank-out", False): (paper.BLANK_OUT, paper.LAYERS),
+    ("gradient", False): (paper.GRADIENT, paper.LAYERS),
+    ("gradient", True): (paper.SST_GRADIENT, paper.SST_LAYERS),
 }
+"""The paper's tables by the kind of importance, and whether they are on SST-2."""
 
 
 def page(facts: FlowFacts) -> bytes:
     """Return the page."""
-    seeds, _, spread = study_facts.describe_seeds(facts, "trained").partition("; ")
-    values = {
-        "train": said.find_training(facts),
-        "learned": said.describe_learned(facts),
-        "seeds": seeds.rstrip(".") + ".",
-        "counts": study_facts.describe_counts(facts),
-        "everywhere": said.describe_everywhere(facts),
-        "nowhere": said.describe_nowhere(facts),
-        "tests": facts.tests,
-        "over_seeds": ", the widest of all seeds" if facts.seed_counts else "",
-        "gains": said.describe_gains(facts),
-        "print_blank_out": _print(paper.BLANK_OUT),
-        "print_gradient": _print(paper.GRADIENT),
-        "first": _print(paper.BLANK_OUT, 0),
-        "saturation": said.describe_saturation(facts),
-        "growth": said.describe_growth(facts),
-        "formula": said.count_formula(facts),
-        "correct": said.describe_correct(facts),
-        "sizes": said.describe_sizes(facts),
-        "scaled": said.describe_scaled(facts),
-        "spread": spread.capitalize() or "One seed was trained.",
-        **{name: count_true(facts, text) for name, text in COUNTED.items()},
-        **{name: f"pictures/{facts.stem}{name}.svg" for name in PICTURES},
-    }
-    return (FOLDER / "page.md").read_text(encoding="utf-8").format(**values).encode()
+    return fill_template(
+        FOLDER / "page.md",
+        facts=facts,
+        published_accuracy=paper.ACCURACY,
+        printed={
+            "last": {score: list_printed(score, -1) for score in OF},
+            "first": {score: list_printed(score, 0) for score in OF},
+        },
+        trained_on=list_training_sizes(facts),
+        attractors={
+            label: group_attractors(results["accuracy"])
+            for label, results in facts.more.items()
+            if "accuracy" in results
+        },
+        everywhere=list_everywhere(facts),
+        never=count_never(facts),
+        list_gains=list_gains,
+        count_true=partial(count_true, facts),
+        measure_saturation=measure_saturation,
+        saturated=list_saturated(facts),
+        list_growth=partial(list_growth, facts),
+        changes_if_correct=list_changes_if_correct(facts),
+        moves=list_moves(facts),
+        formula=count_formula(facts),
+        scaled={factor: count_holding(facts, factor) for factor in (0.5, 1.0, 2.0)},
+    ).encode()
 
 
-def _print(rows: paper.Rows, layer: int = -1) -> str:
-    """Return the paper's numbers for raw attention, rollout and flow in one layer."""
-    return ", ".join(format_signed(rows[lens][0][layer], ".2f") for lens in paper.SHOWN)
+def list_printed(score: str, layer: int) -> list[float]:
+    """Return the paper's numbers on the verb for raw attention, rollout and flow in one layer."""
+    rows, _ = PRINTED[score, False]
+    return [rows[lens][0][layer] for lens in paper.SHOWN]
 
 
 def draw_grid(facts: FlowFacts, width: float = 6.9) -> Figure:
@@ -90,8 +104,14 @@ def draw_correlations(facts: FlowFacts) -> Figure:
     figure = interval_facets(rows, x="layer", label="layer", lines=True)
     empty = [at for at, data in enumerate(rows[OF["blank-out"]].values()) if bool(data["value"].isnull().all())]
     for at in empty:
-        figure.axes[at].text(0.5, 0.5, "not\nprinted", transform=figure.axes[at].transAxes, ha="center", va="center",
-                             fontsize=theme.text_size("note"), color=theme.quiet)  # fmt: skip
+        panel = figure.axes[at]
+        style: dict[str, Any] = {
+            "ha": "center",
+            "va": "center",
+            "fontsize": theme.text_size("note"),
+            "color": theme.quiet,
+        }
+        panel.text(0.5, 0.5, "not\nprinted", transform=panel.transAxes, **style)
     return figure
 
 
@@ -110,21 +130,15 @@ def draw_saturation(facts: FlowFacts) -> Figure:
     titles = {"pairs at the bound": "at_bound", "same from every position": "same_for_sources"}
     columns = {}
     for title, name in titles.items():
-        parts = [
-            select_interval(data.sel(lens="flow", drop=True), name).reset_coords(drop=True) for data in pairs.values()
-        ]
-        columns[title] = xr.concat(parts, "lens").assign_coords(lens=list(pairs))
+        flows = [data.sel(lens="flow", drop=True) for data in pairs.values()]
+        lines = [select_interval(flow, name).reset_coords(drop=True) for flow in flows]
+        columns[title] = xr.concat(lines, "lens").assign_coords(lens=list(pairs))
     return interval_facets({"share": columns}, x="layer", label="layer", lines=True)
 
 
 def draw_layers(facts: FlowFacts) -> Figure:
     """Draw the graph of layers behind a flow."""
-    label = (
-        PAPER
-        if "maps" in facts.more.get(PAPER, {})
-        else next(name for name in facts.more if "maps" in facts.more[name])
-    )
-    maps = facts.more[label]["maps"]
+    maps = next(results["maps"] for results in facts.more.values() if "maps" in results)  # the paper's model is first
     tokens = [str(token) for token in maps["query_token"].values]
     return draw(maps, "layered", **({"query": tokens.index("[CLS]")} if "[CLS]" in tokens else {}))
 
@@ -139,7 +153,7 @@ PICTURES = {
 
 def draw_pictures(facts: FlowFacts) -> dict[str, Figure]:
     """Return the pictures of the page by file name."""
-    return {f"{facts.stem}{name}.svg": make(facts) for name, make in PICTURES.items()}
+    return {f"{facts.stem}{name}.svg": draw_picture(facts) for name, draw_picture in PICTURES.items()}
 
 
 def draw_table_pictures(facts: FlowFacts) -> dict[str, Figure]:
@@ -149,16 +163,16 @@ def draw_table_pictures(facts: FlowFacts) -> dict[str, Figure]:
 
 def write_page(docs: Path) -> Generated:  # noqa: ARG001
     """Yield the page with its pictures."""
-    facts = said.read_facts()
+    facts = read_facts()
     yield from write_pictures(draw_pictures(facts))
     yield "attention_flow.md", page(facts)
 
 
 def write_tables() -> Generated:
     """Yield the page of all tables with its pictures."""
-    facts = said.read_facts()
+    facts = read_facts()
     yield from write_pictures(draw_table_pictures(facts))
     yield "attention_flow_tables.md", tables.page(facts)
 
 
-PAGES = StudyPages({"attention_flow": write_page}, {"attention_flow_tables": write_tables}, said.list_reports)
+PAGES = StudyPages({"attention_flow": write_page}, {"attention_flow_tables": write_tables}, list_reports)

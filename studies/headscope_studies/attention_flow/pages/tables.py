@@ -1,14 +1,17 @@
 """The page docs/tables.md: every table behind docs/attention_flow.md."""
 
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
-from headscope.core.document import Document, Paragraph, Part, Picture, Section, Table
+from headscope.core.document import Document, Paragraph, Part, Picture, Section
 from headscope.experiments.pages.tables import verdict_values
-from headscope.experiments.rendering.report import describe_learned, describe_unlearned
+from headscope.experiments.rendering.report import Sample, describe_learned, describe_unlearned
 from headscope.experiments.rendering.sentences import describe_verdicts
+from headscope.experiments.template import fill_template
 from headscope.reporting.frames import Quantity, to_frame
 from headscope.reporting.markdown import to_markdown
 from headscope_studies.attention_flow import report
@@ -20,39 +23,26 @@ FOLDER = Path(__file__).parent
 DRAWN = ("inner", "focus", "words", "figure_2", "figure_3", "figure_4")
 """The figures of the study's report that are on this page."""
 
-REFERENTS = "In {share:.0f} % of the texts of {name} the form of the pronoun that was masked is the more probable one."
-NEAREST = "The name that is nearest to the pronoun is its referent in {share:.0f} % of the texts of {name}."
-MASCULINE = (
-    "In Winogender the masculine form was masked; without it the text is the same for all genders. The model is a "
-    "masked language model tuned from the one named here, and of a name the first word is weighed."
-)
-CAPTION = "Share of texts in which the masked pronoun gives its referent more weight than the other name, last layer."
-
 
 def page(facts: FlowFacts) -> bytes:
     """Return the page."""
-    bodies = {label: _body(facts, label) for label in facts.models}
-    method = (report.JUDGED, report.TEXTS["saturation"], *report.TEXTS["method"].split("\n\n"))
-    text = (
-        (FOLDER / "tables.md")
-        .read_text(encoding="utf-8")
-        .format(
-            **verdict_values(facts),
-            bodies="\n".join(to_markdown(body, _pictures(label), level=2) for label, body in bodies.items()),
-            method="\n\n".join(f"- {line}" for line in method),
-            code=report.CODE,
-        )
-    )
-    return text.encode()
+    bodies = [to_markdown(_body(facts, label), _pictures(label), level=2) for label in facts.models]
+    return fill_template(
+        FOLDER / "tables.md",
+        **verdict_values(facts),
+        bodies="\n".join(bodies),
+        method=[report.JUDGED, report.TEXTS["saturation"], *report.TEXTS["method"].split("\n\n")],
+        code=report.CODE,
+    ).encode()
 
 
 def draw_pictures(facts: FlowFacts) -> dict[str, Figure]:
     """Return the pictures of the page by file name."""
-    figures = {}
+    figures: dict[str, Figure] = {}
     for label in facts.models:
-        names = _pictures(label)
-        figures |= {Path(names[part.name]).name: part.figure for part in _parts(facts.reports[label]).values()
-                    if isinstance(part, Picture) and part.name in names}  # fmt: skip
+        paths = _pictures(label)
+        pictures = [item for item in _by_name(facts.reports[label]).values() if isinstance(item, Picture)]
+        figures |= {Path(paths[picture.name]).name: picture.figure for picture in pictures if picture.name in paths}
     return figures
 
 
@@ -60,32 +50,35 @@ def _pictures(label: str) -> dict[str, str]:
     return {name: f"pictures/{FlowFacts.stem}{label}_{name}.svg" for name in DRAWN}
 
 
-def _parts(whole: Document) -> dict[str, Part]:
-    return {part.name: part for section in whole.sections for part in section.parts if not isinstance(part, Paragraph)}
+def _by_name(document: Document) -> dict[str, Part]:
+    """Return the tables and figures of a document by name."""
+    content = [item for section in document.sections for item in section.parts]
+    return {item.name: item for item in content if not isinstance(item, Paragraph)}
 
 
 def _body(facts: FlowFacts, label: str) -> Document:
-    """Return the part of the page on one model, from the parts of the study's own report."""
-    whole, data, judged = facts.reports[label], facts.more[label], facts.judged[label]
-    numbers, parts = facts.models[label], _parts(whole)
-    lead = " ".join(filter(None, (describe_learned(numbers), describe_unlearned(numbers))))
-    sentences = "\n".join(f"- {claim.text} {describe_verdicts(claim)}" for claim in judged)
-    tables = [parts[name] for name in ("table_1", "table_2", "table_3") if name in parts]
-    replaced = [part for section in whole.sections if section.title == "Examples"
-                for part in section.parts if isinstance(part, Paragraph) or part.name != "figure_1"]  # fmt: skip
+    """Return what the page has on one model, from the study's own report."""
+    whole, results, data = facts.reports[label], facts.more[label], facts.models[label]
+    known = _by_name(whole)
+    lead = " ".join(filter(None, (describe_learned(data), describe_unlearned(data))))
+    sentences = "\n".join(f"- {claim.text} {describe_verdicts(claim)}" for claim in facts.judged[label])
+    examples = [item for section in whole.sections if section.title == "Examples" for item in section.parts]
     sections: dict[str, list[Part]] = {
         "Verdicts in words": [Paragraph(sentences)],
         "Accuracy": [
-            *(parts[name] for name in ("accuracy", "accuracy_by_attractors") if name in parts),
-            *_report_accuracy(data.get("accuracy")),
+            *(known[name] for name in ("accuracy", "accuracy_by_attractors") if name in known),
+            *_report_accuracy(results.get("accuracy")),
         ],
-        "Correlation with importances": tables,
-        "Only inputs predicted correctly": [parts[name] for name in parts if name.endswith("_correct")],
-        "Graphs of other weights": [parts["inner"], parts["scores"], parts["formulas"]],
-        "Examples": replaced,
-        "A masked pronoun": [*report.report_pronouns(data.get("pronouns")), *_report_referents(data.get("referents"))],
-        "Where the weight is": [parts[name] for name in ("focus", "words", "lift") if name in parts],
-        "Saturation of flow": [Paragraph(report.describe_saturation(numbers)), parts["at_bound"]],
+        "Correlation with importances": [known[name] for name in ("table_1", "table_2", "table_3") if name in known],
+        "Only inputs predicted correctly": [known[name] for name in known if name.endswith("_correct")],
+        "Graphs of other weights": [known["inner"], known["scores"], known["formulas"]],
+        "Examples": [item for item in examples if isinstance(item, Paragraph) or item.name != "figure_1"],
+        "A masked pronoun": [
+            *report.report_pronouns(results.get("pronouns")),
+            *_report_referents(results.get("referents")),
+        ],
+        "Where the weight is": [known[name] for name in ("focus", "words", "lift") if name in known],
+        "Saturation of flow": [Paragraph(report.fill_saturated(data)), known["at_bound"]],
     }
     return Document(label, lead, [Section(*section) for section in sections.items() if section[1]])
 
@@ -100,9 +93,8 @@ def _report_accuracy(scores: xr.Dataset | None) -> list[Part]:
         Quantity("sentences", "n", whole=True),
     ]
     frame = to_frame(scores, {"seed": "seed", "attractors": "attractors"}, columns)
-    caption = "Accuracy on all test sentences of agreement, beside the most common label; the paper's is {:.2f}."
-    n = f"{int(scores['n'].sel(attractors='all')[0]):,} sentences"
-    return [Table("accuracy_all", caption.format(ACCURACY), frame, n)]
+    sample = Sample(report.CAPTIONS, f"{int(scores['n'].sel(attractors='all')[0]):,} sentences")
+    return [sample.table("accuracy_all", frame, accuracy=ACCURACY)]
 
 
 def _report_referents(counts: xr.Dataset | None) -> list[Part]:
@@ -111,11 +103,13 @@ def _report_referents(counts: xr.Dataset | None) -> list[Part]:
         return []
     last = counts.isel(layer=-1)
     frame = to_frame(last, {"set": "texts", "lens": "attention"}, [Quantity("share of texts", "referent")])
-    parts = [f"{name} {int(last['n'].sel(set=name)):,}" for name in map(str, last["set"].values)]
-    filled = [REFERENTS.format(name=name, share=100 * float(last["filled"].sel(set=name)))
-              for name in map(str, last["set"].values)]  # fmt: skip
-    if "nearest" in last:
-        known = last.sel(set=last["nearest"].notnull())
-        filled += [NEAREST.format(name=name, share=100 * float(known["nearest"].sel(set=name)))
-                   for name in map(str, known["set"].values)]  # fmt: skip
-    return [Table("referents", CAPTION, frame, f"{', '.join(parts)} texts"), Paragraph(" ".join([*filled, MASCULINE]))]
+    sizes = [f"{name} {int(last['n'].sel(set=name)):,}" for name in last["set"].values]
+    sample = Sample(report.CAPTIONS, f"{', '.join(sizes)} texts")
+    shares = {name: list_shares(last, name) for name in ("filled", "nearest")}
+    return [sample.table("referents", frame), Paragraph(fill_template(report.TEXTS["referents"], **shares))]
+
+
+def list_shares(counts: xr.Dataset, name: str) -> list[dict[str, Any]]:
+    """Return a share of the texts of each set, in percent, where it was counted."""
+    shares = {str(texts): 100 * float(counts[name].sel(set=texts)) for texts in counts["set"].values}
+    return [{"texts": texts, "share": share} for texts, share in shares.items() if not np.isnan(share)]

@@ -10,13 +10,14 @@ from headscope.core.example import Example
 from headscope.core.provenance import read_provenance
 from headscope.engine.load import load
 from headscope_studies.attention_flow.masked_words import (
-    describe_agreement,
+    count_agreement,
     draw_masked,
     has_masked_head,
     masked_table,
     measure_masked,
     measure_sentences,
 )
+from headscope_studies.attention_flow.report import report_pronouns
 from tests.models import KINDS, tiny, tokenizer
 
 SENTENCES = {
@@ -55,7 +56,7 @@ def test_probabilities_and_weights_are_those_of_the_model_at_the_mask(model, mas
     assert masked["name"].values.tolist() == [["cat", "man"], ["dog", "hill"]]
 
 
-def test_the_table_the_figure_and_the_sentence_say_both(masked):
+def test_the_table_the_figure_and_the_count_have_both(masked):
     table = masked_table(masked)
     assert list(table.columns) == ["p(old)", "p(sea)", "raw", "rollout"]
     assert table["raw"].iloc[0].startswith("cat 0.")
@@ -64,8 +65,25 @@ def test_the_table_the_figure_and_the_sentence_say_both(masked):
         np.diff(masked[name].isel(layer=-1, missing_dims="ignore").values) for name in ("weight", "probability")
     )
     raw = int((np.sign(weight[:, 0, 0]) == np.sign(chance[:, 0])).sum())
-    assert f"{raw} by raw and " in describe_agreement(masked)
+    assert count_agreement(masked)["raw"] == raw
+    assert list(count_agreement(masked)) == ["raw", "rollout"]
     assert read_provenance(masked)["n"] == 2
+
+
+def test_the_name_with_more_weight_agrees_only_with_the_more_probable_word(masked):
+    """In the last layer; words that are equally probable, or have no probability, agree with no name."""
+    weights = masked["weight"].copy(data=np.broadcast_to([0.2, 0.1], masked["weight"].shape))
+    for chances, count in (([0.6, 0.4], 2), ([0.4, 0.6], 0), ([0.5, 0.5], 0), ([np.nan, 0.5], 0)):
+        probability = masked["probability"].copy(data=[chances, chances])
+        data = masked.assign(weight=weights, probability=probability)
+        assert count_agreement(data) == {"raw": count, "rollout": count}
+
+
+def test_the_report_says_in_how_many_sentences_they_agree(masked):
+    text = report_pronouns(masked)[0].text
+    counts = count_agreement(masked)
+    assert text.startswith("In the last layer the name with more weight goes with the more probable pronoun in ")
+    assert text.endswith(f" {counts['raw']} by raw and {counts['rollout']} by rollout, of 2 sentences.")
 
 
 def test_a_word_of_several_tokens_has_no_probability(model):

@@ -1,5 +1,7 @@
 """The page of the docs on attention flow is generated from result files only."""
 
+import re
+
 import pytest
 import xarray as xr
 
@@ -11,6 +13,17 @@ from headscope.results.npz import write_npz
 from headscope.results.store import open_result
 from headscope_studies.attention_flow.claims import CLAIMS
 from headscope_studies.attention_flow.pages import page
+from headscope_studies.attention_flow.pages.facts import (
+    FlowFacts,
+    count_never,
+    count_true,
+    group_attractors,
+    list_changes_if_correct,
+    list_everywhere,
+    list_saturated,
+    read_facts,
+)
+from headscope_studies.attention_flow.paper import ACCURACY
 from tests.study_data import found
 from tests.study_pages import check_page, check_stamps, check_tables, join_runs
 
@@ -22,7 +35,7 @@ def maker():
 
 @pytest.fixture(scope="module")
 def facts(joined, maker):
-    return maker.said.read_facts(joined)
+    return read_facts(joined)
 
 
 @pytest.fixture(scope="module")
@@ -49,8 +62,9 @@ def test_runs_are_joined_into_stamped_files(joined):
     assert (whole["task"].values.tolist(), whole["seed"].values.tolist()) == (["templates", "SST-2"], [0, 1])
     shown = open_result(joined / "attention_flow_tiny_shown.nc")
     assert shown["task"].values.tolist() == ["templates"]  # no sentence of GLUE
-    xr.testing.assert_allclose(whole["correlation"].isel(task=1, seed=1, drop=True),
-                               one["correlation"].isel(task=0, drop=True), rtol=1e-5)  # fmt: skip
+    xr.testing.assert_allclose(
+        whole["correlation"].isel(task=1, seed=1, drop=True), one["correlation"].isel(task=0, drop=True), rtol=1e-5
+    )
 
 
 def test_the_page_answers_in_words_and_numbers_with_four_figures(facts, maker):
@@ -83,44 +97,68 @@ def test_all_tables_are_on_a_page_of_their_own(facts, maker):
     )
 
 
-def test_sentences_follow_from_the_numbers(facts, maker):
-    """The same results, but as if a model had learned nothing, and flow were saturated or better in every layer."""
-    said, study = maker.said, study_facts
-    numbers = facts.measured["tiny"].copy(deep=True)
-    for name in ("score", "score_low", "score_high"):
-        numbers[name] = numbers[name] * 0 + 0.5
-    for name in ("at_bound", "same_for_sources"):
-        numbers[name] = numbers[name] * 0 + 1
-    for end in ("", "_low", "_high"):
-        numbers[f"difference_change{end}"] = numbers[f"difference_change{end}"] * 0 + 0.9
-    attractors = {"attractors": ["all", "0", "1", "2"], "seed": [0, 1]}
+def change_results(data, **values):
+    """The same results with some variables, and their intervals, set to a value."""
+    names = [f"{name}{end}" for name in values for end in ("", "_low", "_high") if f"{name}{end}" in data]
+    return data.assign({name: data[name] * 0 + values[re.sub("_(low|high)$", "", name)] for name in names})
+
+
+def test_numbers_follow_from_the_results(facts, maker):
+    """The same results, but as if flow were saturated, and better in every layer."""
+    values = {"score": 0.5, "at_bound": 1, "same_for_sources": 1, "difference_change": 0.9}
+    data = change_results(facts.measured["tiny"], **values).assign_coords(task=["agreement", "SST-2"])
+    better = FlowFacts({"paper": data}, {"paper": {"accuracy": by_attractors(), **facts.more["tiny"]}})
+    assert count_true(better, "Flow correlates better with blank-out than raw") == "1 of 1"
+    assert count_true(better, "On SST-2, flow correlates slightly better") == "1 of 1"
+    assert list_saturated(better) == ["paper"]
+    text = maker.page(better).decode()
+    assert "It reaches .50 (most common label " in text
+    assert " on agreement where the paper says .96, and .50 " in text
+    assert "it is better with 0, not shown to differ with 1 and worse with 2 attractors" in text
+    assert "In the last layer 100 % of all pairs are at the bound and 100 % of tokens" in text
+    assert "everywhere with the paper's architecture. So with the paper's architecture flow's" in text
+    assert "0 of 50 verdicts differ between seeds." in text
+    assert list_saturated(FlowFacts({"paper": change_results(data, same_for_sources=0.99)}, {})) == []
+
+
+def by_attractors():
+    """Accuracy with intervals of ± 0.1 that are above the most common label, around it, and below it."""
     ends = {
         "accuracy": [0.7, 0.8, 0.7, 0.6],
         "accuracy_low": [0.6, 0.7, 0.6, 0.5],
         "accuracy_high": [0.8, 0.9, 0.8, 0.7],
         "majority": [0.5, 0.6, 0.7, 0.8],
     }
-    accuracy = xr.Dataset({name: (("seed", "attractors"), [row, row]) for name, row in ends.items()}, attractors)
-    named = numbers.assign_coords(task=["agreement", "SST-2"])
-    made = said.FlowFacts({"paper": named}, {"paper": {"accuracy": accuracy}})
-    assert said.count_true(made, "Flow correlates better with blank-out than raw") == "1 of 1"
-    assert said.count_true(made, "On SST-2, flow correlates slightly better") == "1 of 1"
-    learned = said.describe_learned(made)
-    assert "It reaches .50 (most common label " in learned
-    assert "where the paper says .96," in learned
-    assert "it is better with 0, not shown to differ with 1 and worse with 2 attractors" in learned
-    assert "So what fails for the paper's architecture may fail because it learned less." in learned
-    assert said.describe_saturation(made).startswith(
-        "In the last layer 100 % of all pairs are at the bound and 100 % of tokens"
-    )
-    for name in ("score", "score_low", "score_high"):
-        numbers[name] = numbers[name] * 0 + 0.99
-    good = said.FlowFacts({"paper": numbers.assign_coords(task=["agreement", "SST-2"])}, {"paper": {}})
-    assert "learned less" not in said.describe_learned(good)
-    assert study.describe_seeds(good).endswith("0 of 50 verdicts differ between seeds.")
+    coords = {"attractors": ["all", "0", "1", "2"], "seed": [0, 1]}
+    return xr.Dataset({name: (("seed", "attractors"), [row, row]) for name, row in ends.items()}, coords)
 
 
-def test_verdicts_that_change_are_counted(facts, maker):
+def test_every_seed_must_be_better_than_the_most_common_label():
+    assert group_attractors(by_attractors()) == {"better": ["0"], "not shown to differ": ["1"], "worse": ["2"]}
+    scores = by_attractors()
+    scores["accuracy_low"][1] = [0.4, 0.4, 0.4, 0.4]
+    assert group_attractors(scores) == {"not shown to differ": ["0", "1"], "worse": ["2"]}
+
+
+def test_claims_that_hold_everywhere_or_nowhere_are_told_apart(facts):
+    everywhere, never = list_everywhere(facts), count_never(facts)
+    verdicts = {claim.text.rstrip("."): facts.verdicts(claim) for claim in CLAIMS}
+    assert never["claims"] == sum(map(bool, verdicts.values()))
+    assert never["undecided"] <= never["never"] <= never["claims"] - len(everywhere)
+    assert all(verdict in facts.exact for text in everywhere for verdict in verdicts[text])
+
+
+def test_sentences_without_numbers_are_true_of_the_committed_results():
+    """The page says so of these results, without a look at others."""
+    facts = read_facts()
+    own = facts.models["paper"].sel(task="agreement", lens="raw")
+    assert float(own["score_high"]) < ACCURACY  # what fails may fail because it learned less
+    assert list_saturated(facts) == ["paper"]
+    assert len(list_everywhere(facts)) > 1  # these hold
+    assert list_changes_if_correct(facts)
+
+
+def test_verdicts_that_change_are_counted(facts):
     """A claim that applies in one version only has changed too."""
     study, judged = study_facts, facts.judged
     assert study.count_changes(judged, judged) == 0

@@ -8,14 +8,17 @@ import xarray as xr
 
 from headscope.core.example import Example
 from headscope.engine.load import load
+from headscope.experiments.template import fill_template
 from headscope.training.score import score
 from headscope_studies.attention_flow.replaced_word import (
     choose_kinds,
     choose_shown,
     draw_replaced,
+    read_replaced,
     replace_words,
     show_replaced,
 )
+from headscope_studies.attention_flow.report import TEXTS
 from tests.models import KINDS, tokenizer
 
 LENSES = {"raw": "raw", "rollout": "rollout"}
@@ -76,3 +79,26 @@ def test_of_several_seeds_the_first_with_an_example_is_shown():
     assert int(choose_shown(shown.sel(shown="wrong"))["A"]["seed"]) == 3
     alone = choose_shown(shown.sel(shown="wrong").isel(seed=1, drop=True))
     assert (list(alone), "seed" in alone["A"].coords) == (["A"], False)
+
+
+@pytest.mark.parametrize(
+    ("after", "flips"),
+    [("plural", "flips the prediction: plural"), ("singular", "does not flip the prediction: singular")],
+)
+def test_the_report_says_whether_the_prediction_flips(after, flips):
+    variables = {
+        "text": ("version", ["the cat", "the cats"]),
+        "prediction": ("version", ["singular", after]),
+        "probability": ("version", [0.75, 0.25]),
+        "id": "7",
+        "label": "singular",
+        "note": "cat → cats",
+    }
+    shown = xr.Dataset(variables, {"version": ["before", "after"], "task": "agreement"})
+    alone = fill_template(TEXTS["shown"], **read_replaced(shown))
+    assert alone == (
+        "**agreement**, input 7: “the cat”, labelled singular, is predicted to be singular (probability 0.750). "
+        f"Replacing cat → cats {flips} (0.250 for singular)."
+    )
+    seeded = fill_template(TEXTS["shown"], **read_replaced(shown.assign_coords(seed=0)))
+    assert seeded.startswith("**agreement** (seed 0), input 7: ")

@@ -13,8 +13,10 @@ from headscope_studies.dark_secrets.pages.facts import (
     count_verdicts,
     find_unlearned,
     list_reduced,
+    list_small_sizes,
     read_facts,
     summarize_disabled,
+    summarize_relations,
 )
 from tests.study_data import found
 from tests.study_pages import check_page, check_stamps, check_tables, join_runs
@@ -148,3 +150,14 @@ def test_a_task_with_fewer_seeds_stands_apart(joined, tmp_path):
     assert {label: data.sizes["seed"] for label, data in facts.measured.items()} == {"tiny": 2, "tiny-1-seeds": 1}
     assert list(facts.measured["tiny-1-seeds"]["task"].values) == ["SST-2"]
     assert read_provenance(facts.measured["tiny-1-seeds"])["not_run"] == [1]
+
+
+def test_sentences_without_numbers_are_true_of_the_committed_results():
+    """The page says so of these results, without a look at others."""
+    facts = read_facts()
+    assert {data.sizes["seed"] for data in facts.measured.values()} == {3}  # the widest of all seeds
+    assert all("not_run" not in read_provenance(data) for data in facts.measured.values())
+    assert list_reduced(facts)
+    assert find_unlearned(facts)
+    assert list_small_sizes(facts)  # fewer than the thresholds were reasoned for
+    assert len(summarize_relations(facts)) == len(facts.models)
