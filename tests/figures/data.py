@@ -192,6 +192,24 @@ def scored(metrics=("accuracy", "f1")) -> xr.Dataset:
     return xr.Dataset({**numbers, "majority": 0.5, "n": 200}, attrs={"headscope": json.dumps(facts)})
 
 
+OF_STUDIES = {"tasks"}
+"""Figures of what `hs.study` returns."""
+
+
+def studied(tasks=("RTE", "MRPC"), *, lenses=("raw", "effective"), seeds=1) -> xr.Dataset:
+    """Return the main result of a study: a score and a quantity by lens of every task, each with an interval."""
+    random = np.random.default_rng(0)
+    variables = {"n": (("task", "seed"), np.full((len(tasks), seeds), 100))}
+    for name, others in {"share": {"lens": lenses}, "score": {}}.items():
+        dims = ("task", "seed", *others)
+        value = random.uniform(0.3, 0.7, (len(tasks), seeds, *map(len, others.values())))
+        variables |= {name: (dims, value), f"{name}_low": (dims, value - 0.1), f"{name}_high": (dims, value + 0.05)}
+    coords = {"task": token_labels(list(tasks)), "seed": list(range(seeds)), "lens": list(lenses)}
+    facts = {"study": "sixteen_heads", "model": "tiny", "n": 100 * len(tasks)}
+    data = xr.Dataset(variables, coords, {"headscope": json.dumps(facts)})
+    return data if seeds > 1 else data.isel(seed=0, drop=True)
+
+
 def data_for(figure: str, tokens="the cat sat", *, causal=False) -> xr.Dataset:
     """Return data that a figure draws; token types are named like the tokens."""
     if figure in MEASURED:
@@ -212,6 +230,8 @@ def data_for(figure: str, tokens="the cat sat", *, causal=False) -> xr.Dataset:
         return probed(tokens.split(" "))
     if figure in OF_CUES:
         return cues(tokens.split(" "))
+    if figure in OF_STUDIES:
+        return studied(tokens.split(" "))
     if figure in OF_SCORES:
         return scored(tokens.split(" ")[:7])
     return intervals(tokens) if figure in ONE_ROW else dataset(tokens, causal=causal)

@@ -27,6 +27,7 @@ from tests.figures.data import (
     OF_PROBES,
     OF_PRUNING,
     OF_SCORES,
+    OF_STUDIES,
     ONE_ROW,
     ONE_TEXT,
     data_for,
@@ -186,7 +187,7 @@ def test_an_empty_axis_raises_an_error(name):
     sides = {**dict.fromkeys(ONE_ROW, "key"), **dict.fromkeys(MEASURED, "head"), **dict.fromkeys(ONE_TEXT, "token")}
     sides |= {**OF_PATTERNS, **dict.fromkeys(OF_PRUNING, "pruned"), **dict.fromkeys(OF_ABLATIONS, "layer")}
     sides |= {**dict.fromkeys(OF_CLUSTERS, "head"), **dict.fromkeys(OF_CUES, "cue")}
-    sides |= dict.fromkeys(OF_PROBES, "relation")
+    sides |= {**dict.fromkeys(OF_PROBES, "relation"), **dict.fromkeys(OF_STUDIES, "task")}
     side = sides.get(name, "query")
     with pytest.raises(InputError, match=f"There is nothing to draw: the data has no {side}"):
         draw(data_for(name).isel({side: []}), name)

@@ -22,6 +22,7 @@ from tests.figures.data import (
     OF_PROBES,
     OF_PRUNING,
     OF_SCORES,
+    OF_STUDIES,
     ablation,
     add_graph,
     clustered,
@@ -35,6 +36,7 @@ from tests.figures.data import (
     probed,
     pruning,
     scored,
+    studied,
     typical,
 )
 from tests.figures.layout import find_faults, frame_of, overlap, record_texts
@@ -83,6 +85,8 @@ def make_data(name: str, tokens: int):
         return cues([f"{WORDS[index % len(WORDS)]} {index}" for index in range(tokens)])
     if name in OF_SCORES:
         return scored(("accuracy", "f1", "matthews correlation", "log_likelihood"))
+    if name in OF_STUDIES:
+        return studied(("RTE", "MRPC", "QNLI", "SST-2", "STS-B"), lenses=("raw", "effective", "padded", "paper"))
     if name == "words":
         return importances(make_text(tokens))
     if name == "overlay":

@@ -1,6 +1,7 @@
 """Every kind of result has a sentence with its n, tables and a figure, and survives a file."""
 
 import re
+from pathlib import Path
 
 import pytest
 import xarray as xr
@@ -38,6 +39,7 @@ MAKE = {
     "probe": results.probed,
     "pruning": lambda: results.pruning(by="importance", seeds=1),
     "score": results.scored,
+    "study": lambda: results.studied(seeds=2),
     "typical_maps": results.typical,
 }
 
@@ -53,7 +55,8 @@ def data(kind):
 
 
 def test_a_result_without_a_stamp_is_of_the_kind_that_it_fits(kind, data):
-    foreign = data.assign_attrs(headscope="{}")
+    named = {"study": read_provenance(data)["study"]} if entry_name(type(kind)) == "study" else {}
+    foreign = stamp(data.drop_attrs(), **named)
     assert type(find_kind(foreign)) is type(kind)
 
 
@@ -96,6 +99,23 @@ def test_a_saved_and_reopened_result_shows_the_same(kind, data, tmp_path):
     assert kind.lead(again) == kind.lead(data)
     for name, table in kind.tables(data).items():
         assert kind.tables(again)[name].frame.equals(table.frame)
+
+
+COMMITTED = sorted(Path("studies/headscope_studies").glob("*/results/*.nc"))
+
+
+@pytest.mark.parametrize("path", [path for path in COMMITTED if "_all-" not in path.stem], ids=lambda path: path.stem)
+def test_every_committed_result_is_shown(path):
+    data = open_result(path)
+    kind = find_kind(data)
+    assert re.search(r"\d|\bone\b", kind.lead(data))
+    assert kind.tables(data) or entry_name(type(kind)) == "numbers"  # of which some are too many for a table
+
+
+def test_a_study_from_before_the_stamp_is_known_by_its_provenance():
+    main = [path for path in COMMITTED if path.stem == f"{path.parents[1].name}_e5-small"]
+    assert len(main) == 5
+    assert {entry_name(type(find_kind(open_result(path)))) for path in main} == {"study"}
 
 
 def test_producers_stamp_the_kind():

@@ -39,6 +39,9 @@ class Kind(ABC):
     model_subject: ClassVar[str] = "Attention of {}"
     """The title of a report about one model."""
 
+    grouped: ClassVar[bool] = True
+    """Whether a report has sections for each label along the axes that all variables share."""
+
     def fits(self, data: "xr.Dataset") -> bool:
         """Whether a Dataset holds what this kind needs."""
         return set(self.variables) <= {*data.variables, *data.dims}
@@ -73,12 +76,14 @@ class Kind(ABC):
 def find_kind(data: "xr.Dataset") -> Kind:
     """Return the kind that a result is stamped with; for a file from elsewhere, the first kind that it fits.
 
+    A result that names its study is one of a study, also without the stamp.
+
     >>> import xarray as xr
     >>> type(find_kind(xr.Dataset({"least_row": 0}))).__name__
     'Identifiability'
     """
-    by_name = _make_kinds()
-    stamped = by_name.get(str(read_provenance(data).get("kind")))
+    by_name, facts = _make_kinds(), read_provenance(data)
+    stamped = by_name.get(str(facts.get("kind", "study" if "study" in facts else "")))
     if stamped is not None and stamped.fits(data):
         return stamped
     return next(kind for kind in by_name.values() if kind.fits(data))

@@ -93,7 +93,8 @@ def study(
     callback = progress if callable(progress) else print_progress if progress else None
     with lock_output(folder):
         try:
-            results = chosen.run(model, folder, device=device, progress=callback, overwrite=overwrite)
+            results = dict(chosen.run(model, folder, device=device, progress=callback, overwrite=overwrite))
+            results["numbers"] = stamp(results["numbers"], kind="study", study=title)
             write_facts(folder, facts)  # first: results without facts are not resumed, nor replaced
             for part, data in results.items():
                 save(data, folder / (f"{title}.nc" if part == "numbers" else f"{title}_{part}.nc"), overwrite=True)

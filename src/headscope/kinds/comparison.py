@@ -13,6 +13,7 @@ from headscope.core.kind import Kind, Sections
 from headscope.core.prose import join_words
 from headscope.core.provenance import read_provenance
 from headscope.results.document_parts import (
+    describe_count,
     describe_means,
     describe_place,
     draw_part,
@@ -43,13 +44,17 @@ class Comparison(Kind):
 
     def fits(self, data: xr.Dataset) -> bool:
         """Whether a variable has tests beside it."""
-        return any(f"{name}_p_adjusted" in data for name in head_variables(data))
+        return bool(_tested_variables(data))
 
     def lead(self, data: xr.Dataset) -> str:
         """Return what is compared, and over how many examples."""
         names = join_words(spaced(name) for name in head_variables(data))
         counts = [data[f"{name}_n"] for name in head_variables(data) if f"{name}_n" in data]
-        over = f" over {format_range(xr.concat([n.max() for n in counts], 'x'))} examples" if counts else ""
+        over = (
+            f" over {format_range(xr.concat([n.max() for n in counts], 'x'))} examples"
+            if counts
+            else describe_count(data)
+        )
         return f"How two results differ, head by head, in {names}{over}."
 
     def figure(self, data: xr.Dataset, options: Collection[str] = ()) -> str:
@@ -65,11 +70,17 @@ class Comparison(Kind):
 
 
 def _sections(data: xr.Dataset, context: SectionContext) -> Sections:
-    names = [name for name in head_variables(data) if f"{name}_p_adjusted" in data]
+    names = _tested_variables(data)
     sections = [
         Section(context.title(f"difference in {spaced(name)}"), _variable_parts(data, name, context)) for name in names
     ]
     return sections, set(names)
+
+
+def _tested_variables(data: xr.Dataset) -> list[str]:
+    """Return the variables of heads that have p-values, corrected ones, and what is significant."""
+    tests = ("p", "p_adjusted", "significant")
+    return [name for name in head_variables(data) if all(f"{name}_{test}" in data for test in tests)]
 
 
 def _variable_parts(data: xr.Dataset, name: str, context: SectionContext) -> list[Part]:

@@ -22,6 +22,10 @@ class Cues(Kind):
     subject = "Cues to the label"
     model_subject = "Cues to the label"
 
+    def fits(self, data: xr.Dataset) -> bool:
+        """Whether there is one table of cues."""
+        return super().fits(data) and data["productivity"].dims == ("cue",)
+
     def lead(self, data: xr.Dataset) -> str:
         """Return what was counted, and in how many examples."""
         return f"How well single words and n-grams tell the label of {count_noun(int(data['n']), 'example')}."

@@ -16,7 +16,7 @@ MAX_ROWS = 15
 class HeadImportance(Kind):
     """How much each head matters for a task: the sensitivity of the loss to a gate on each head."""
 
-    variables = {"head_importance": "of each head"}
+    variables = {"head_importance": "of each head", "head_importance_n": "number of examples"}
     default_figure = "heads"
     model_subject = "Importance of the heads of {}"
 

@@ -22,7 +22,7 @@ MAX_TOKENS = 10
 class Importances(Kind):
     """How much each token of a text matters for a prediction: shaded words, and the most important tokens."""
 
-    variables = {"importance": "of each token"}
+    variables = {"importance": "of each token", "method": "by which it was computed"}
     default_figure = "words"
     subject = "Importances of tokens"
     model_subject = "What matters to {}"

@@ -30,8 +30,8 @@ class Maps(Kind):
     variables = {"weights": "from each query to each key", "query": "tokens", "key": "tokens"}
 
     def fits(self, data: xr.Dataset) -> bool:
-        """Whether there are maps, and not the typical ones of a class."""
-        return super().fits(data) and "map" not in data.dims
+        """Whether there are maps of layers and heads, and not the typical ones of a class."""
+        return super().fits(data) and {"layer", "head"} <= {*data.dims, *data.coords} and "map" not in data.dims
 
     def lead(self, data: xr.Dataset) -> str:
         """Return the number of texts, and the lenses."""

@@ -19,6 +19,10 @@ class Probe(Kind):
     subject = "Probes of attention"
     model_subject = "What the attention of {} knows"
 
+    def fits(self, data: xr.Dataset) -> bool:
+        """Whether there is one accuracy for each task, predictor and group of words."""
+        return super().fits(data) and data["accuracy"].ndim == 3
+
     def lead(self, data: xr.Dataset) -> str:
         """Return the probe, the lens, and the number of documents."""
         facts = read_provenance(data)

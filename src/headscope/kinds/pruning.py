@@ -14,8 +14,12 @@ from headscope.results.document_parts import describe_count, draw_part
 class Pruning(Kind):
     """The score of a model with fewer and fewer heads, by importance or in random orders."""
 
-    variables = {"pruned": "share of heads that are pruned, in percent"}
+    variables = {"score": "of the model that is left", "pruned": "share of heads that are pruned, in percent"}
     default_figure = "pruning_curve"
+
+    def fits(self, data: xr.Dataset) -> bool:
+        """Whether there is a score at each step."""
+        return super().fits(data) and "pruned" in data["score"].dims
 
     def lead(self, data: xr.Dataset) -> str:
         """Return the number of steps, and over how many examples."""

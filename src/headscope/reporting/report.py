@@ -136,7 +136,7 @@ def _sections_by_kind(data: xr.Dataset, context: SectionContext) -> list[Section
 def _shared_axes(data: xr.Dataset) -> list[str]:
     """Return the axes beyond lens, site, layer and head that all of several measured variables have."""
     names = head_variables(data)
-    if len(names) < 2 or "weights" in data:
+    if len(names) < 2 or "weights" in data or not find_kind(data).grouped:
         return []
     common = set.intersection(*({str(dim) for dim in data[name].dims} for name in names)) - {*AXES, "site"}
     return [str(dim) for dim in data[names[0]].dims if dim in common]
