@@ -1,5 +1,7 @@
 """Draw and tabulate what a token of a group counts beside an ordinary one, by every measure."""
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import xarray as xr
@@ -7,7 +9,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from headscope.core.estimate import ENDS, estimate
-from headscope.core.prose import join_words
 from headscope.experiments.summary import list_tasks
 from headscope.plotting import series, theme
 from headscope.plotting.panels import new_grid
@@ -77,24 +78,17 @@ def answer_table(networks: xr.Dataset) -> pd.DataFrame:
     return pd.DataFrame(rows).set_index(["model", "token"])
 
 
-def describe_no_ops(network: xr.Dataset) -> str:
-    """Return for each group of one network by which measures attention to it is a no-op, in sentences."""
-    sentences = []
+def list_no_ops(network: xr.Dataset) -> list[dict[str, Any]]:
+    """Return each group, its ratio by raw attention, and by the measures by which it is a no-op, or counts.
+
+    `attended` is whether it is attended to more than an ordinary token; without that it is no no-op by any measure.
+    """
+    rows = []
     for group in ("sep", "cls", "period_comma"):
-        title, answers = GROUPS[group], name_no_ops(network, group)
-        raw = float(network["ratio"].sel(group=group, measure="raw"))
-        if not answers:
-            verb = begin_sentence(group, "is not", "are not")
-            sentences.append(f"{verb} attended to more than an ordinary token ({raw:.2g} ×).")
-            continue
-        kinds = {kind: [name for name, answer in answers.items() if answer == kind] for kind in ("no-op", "counts")}
-        means = {name: f"{name} ({float(network['ratio'].sel(group=group, measure=name)):.2g} ×)" for name in answers}
-        parts = []
-        if kinds["no-op"]:
-            parts.append(f"a no-op by {join_words(means[name] for name in kinds['no-op'])}")
-        if kinds["counts"]:
-            never = "not by" if parts else "not a no-op by"
-            parts.append(f"{never} {join_words(means[name] for name in kinds['counts'])}")
-        text = ", but ".join(parts) or "open by every other measure"
-        sentences.append(f"Attention to {title} ({raw:.2g} × that to an ordinary token) is {text}.")
-    return " ".join(sentences)
+        answers, ratio = name_no_ops(network, group), network["ratio"].sel(group=group)
+        row: dict[str, Any] = {"name": GROUPS[group], "subject": begin_sentence(group, "is", "are")}
+        row |= {"raw": float(ratio.sel(measure="raw")), "attended": bool(answers)}
+        for name, answer in (("no_op", "no-op"), ("counts", "counts")):
+            row[name] = [(key, float(ratio.sel(measure=key))) for key, known in answers.items() if known == answer]
+        rows.append(row)
+    return rows

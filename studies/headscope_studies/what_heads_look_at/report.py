@@ -1,8 +1,11 @@
 """The report: verdicts first, then no-ops, surface, entropy, clusters, syntax and coreference."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 import xarray as xr
+from matplotlib.figure import Figure
 
 from headscope.core import catalog
 from headscope.core.document import Document, Paragraph, Part, Section
@@ -20,19 +23,18 @@ from headscope.experiments.rendering.sentences import (
 )
 from headscope.experiments.seeds import combine_seeds, describe_seeds
 from headscope.experiments.summary import list_tasks
+from headscope.experiments.template import fill_template
 from headscope.plotting.draw import draw
 from headscope.plotting.facets import interval_facets
 from headscope_studies.what_heads_look_at import WhatHeadsLookAt, claims, no_op, paper, probe_numbers, surface
 from headscope_studies.what_heads_look_at import networks as models
-from headscope_studies.what_heads_look_at.no_op_figures import answer_table, describe_no_ops, draw_no_ops, no_op_table
+from headscope_studies.what_heads_look_at.no_op_figures import answer_table, draw_no_ops, list_no_ops, no_op_table
 from headscope_studies.what_heads_look_at.probe_tables import coreference_table, relation_table, uas_table
-from headscope_studies.what_heads_look_at.surface_tables import TITLES, clark_table, compare_clark, list_table
+from headscope_studies.what_heads_look_at.surface_tables import TITLES, clark_table, list_table, measure_clark
 
 TEXTS, CAPTIONS = report.read_prose(__package__)
 TITLE = "What heads look at: surface, no-ops, syntax, coreference"
 MEASURED = ("Is it a no-op?", "Neighbours, special tokens, punctuation", "Clusters of heads")
-TUNED = 1
-"""The masked language model in the list of networks: its loss is the paper's."""
 
 
 def document(results: Results) -> Document:
@@ -40,16 +42,21 @@ def document(results: Results) -> Document:
     numbers = results["numbers"]
     judged = claims.judge_claims({"": collect_numbers(results)})[""]
     every = [claim for part in judged.values() for claim in part]
-    sample, facts = _make_sample(numbers), read_provenance(numbers)
+    sample, provenance = _make_sample(numbers), read_provenance(numbers)
     networks = combine_seeds(results["no_op"])
-    tuned = list_tasks(networks)[TUNED:]
     values = {
-        "model": str(facts["model"]).rstrip("/").rpartition("/")[2], "name": list_tasks(numbers)[0],
-        "inputs": count_noun(int(numbers["n"].item()), "input"), "layers": numbers.sizes["layer"],
-        "heads": numbers.sizes["head"], "claims": len(every),
-        "counts": count_verdicts(every), "answer": describe_no_ops(networks.isel(task=[0, TUNED][len(tuned) > 0])),
-        "length": facts["max_length"], "tuning": describe_quality(networks),
-    }  # fmt: skip
+        "model": str(provenance["model"]).rstrip("/").rpartition("/")[2],
+        "name": list_tasks(numbers)[0],
+        "inputs": count_noun(int(numbers["n"].item()), "input"),
+        "layers": numbers.sizes["layer"],
+        "heads": numbers.sizes["head"],
+        "claims": len(every),
+        "counts": count_verdicts(every),
+        "answer": answer_no_ops(networks.sel(task=models.MASKED)),
+        "length": provenance["max_length"],
+        "tuning": list_quality(networks),
+    }
+    method = fill_template(TEXTS["method"], **values).split("\n\n")
     sections = [
         report_verdicts(sample, judged, describe_seeds(results["no_op"])),
         Section(MEASURED[0], report_no_ops(networks)),
@@ -59,12 +66,13 @@ def document(results: Results) -> Document:
         *([Section("Syntax", report_syntax(results))] if "dependency" in results else []),
         *([Section("Coreference", report_coreference(results["coreference"]))] if "coreference" in results else []),
         report.report_thresholds(sample, every),
-        Section("How it was measured, and what differs from the paper",
-                [sample.table("verdict_numbers", verdict_numbers(every)),
-                 *paragraphs(*TEXTS["method"].format(**values).split("\n\n"))]),
-    ]  # fmt: skip
+        Section(
+            "How it was measured, and what differs from the paper",
+            [sample.table("verdict_numbers", verdict_numbers(every)), *paragraphs(*method)],
+        ),
+    ]
     stamps = [{"name": name, **read_provenance(data)} for name, data in results.items()]
-    return Document(TITLE, TEXTS["lead"].format(**values), sections, WhatHeadsLookAt.cites, stamps)
+    return Document(TITLE, fill_template(TEXTS["lead"], **values), sections, WhatHeadsLookAt.cites, stamps)
 
 
 def collect_numbers(results: Results) -> dict[str, xr.Dataset]:
@@ -92,10 +100,15 @@ def report_verdicts(sample: Sample, judged: dict[str, list[JudgedClaim]], seeds:
     return Section("What holds", [*paragraphs(seeds), table, *paragraphs(TEXTS["judged"], describe_tests(every))])
 
 
-def describe_quality(networks: xr.Dataset) -> str:
+def list_quality(networks: xr.Dataset) -> str:
     """Return how good the tuned models are."""
-    rows = {name: networks.sel(task=name) for name in list_tasks(networks)[TUNED:]}
+    rows = {name: networks.sel(task=name) for name in (models.MASKED, models.CLASSIFIER)}
     return "; ".join(f"{name}: {models.describe_quality(row)} on {row['data'].values}" for name, row in rows.items())
+
+
+def answer_no_ops(network: xr.Dataset) -> str:
+    """Return for each group of one network by which measures attention to it is a no-op, in sentences."""
+    return " ".join(fill_template(TEXTS["answer"], tokens=list_no_ops(network)).splitlines())
 
 
 def report_no_ops(networks: xr.Dataset) -> list[Part]:
@@ -103,18 +116,16 @@ def report_no_ops(networks: xr.Dataset) -> list[Part]:
     sizes = dict(zip(list_tasks(networks), networks["n"].values.astype(int).tolist(), strict=True))
     fewer = f"fewer than the paper's {paper.INPUTS:,} inputs" if min(sizes.values()) < paper.INPUTS else None
     sample = Sample(CAPTIONS, ", ".join(f"{name} {n:,}" for name, n in sizes.items()) + " inputs", fewer)
-    quality = describe_quality(networks)
-    text = TEXTS["no_op"].format(quality=f"The tuned models: {quality}." if quality else "")
     rows = {}
     for group in ("cls", "sep", "period_comma"):
-        part = networks.sel(group=group, drop=True).rename(measure="lens")
+        weights = networks.sel(group=group, drop=True).rename(measure="lens")
         rows[no_op.GROUPS[group]] = {
-            name: report.select_interval(part.sel(task=name, drop=True), "ratio_layer").map(np.log2)
+            name: report.select_interval(weights.sel(task=name, drop=True), "ratio_layer").map(np.log2)
             for name in list_tasks(networks)
         }
-    sentences = [f"**{name}**: {describe_no_ops(networks.sel(task=name))}" for name in list_tasks(networks)]
+    sentences = [f"**{name}**: {answer_no_ops(networks.sel(task=name))}" for name in list_tasks(networks)]
     return [
-        Paragraph(text),
+        Paragraph(fill_template(TEXTS["no_op"], tuning=list_quality(networks))),
         sample.picture("no_op", draw_no_ops(networks)),
         *paragraphs(*sentences),
         sample.table("answers", answer_table(networks)),
@@ -126,23 +137,23 @@ def report_no_ops(networks: xr.Dataset) -> list[Part]:
 def report_surface(numbers: xr.Dataset, sample: Sample) -> list[Part]:
     """Return shares by layer for every lens, lists of heads, and the published way to count."""
     data = numbers.isel(task=0)
-    lines = report.select_interval(data, "share_layer", 100)
-    rows = {}
-    for title, targets in (("neighbours (%)", surface.TARGETS[:3]), ("special, marks (%)", surface.TARGETS[3:6])):
-        part = lines.sel(target=list(targets))
-        part = part.assign_coords(target=[TITLES[target] for target in targets])
-        rows[title] = {str(lens): part.sel(lens=lens, drop=True).rename(target="lens")
-                       for lens in data["lens"].values}  # fmt: skip
-    figures = [sample.picture(f"depth{'' if at == 0 else '_special'}",
-                              interval_facets({title: row}, x="layer", label="layer", lines=True))
-               for at, (title, row) in enumerate(rows.items())]  # fmt: skip
     return [
         Paragraph(TEXTS["depth"]),
-        *figures,
-        Paragraph(TEXTS["lists"].format(clark=compare_clark(data))),
+        sample.picture("depth", _draw_depth(data, "neighbours (%)", surface.TARGETS[:3])),
+        sample.picture("depth_special", _draw_depth(data, "special, marks (%)", surface.TARGETS[3:6])),
+        Paragraph(fill_template(TEXTS["lists"], clark=measure_clark(data))),
         sample.table("lists", list_table(data), _theirs_of_lists()),
         sample.table("clark", clark_table(data)),
     ]
+
+
+def _draw_depth(data: xr.Dataset, title: str, targets: Sequence[str]) -> Figure:
+    """Draw the shares of targets by layer, a column for each lens."""
+    lines = report.select_interval(data, "share_layer", 100).sel(target=list(targets))
+    lines = lines.assign_coords(target=[TITLES[target] for target in targets])
+    lenses = map(str, data["lens"].values)
+    panels = {lens: lines.sel(lens=lens, drop=True).rename(target="lens") for lens in lenses}
+    return interval_facets({title: panels}, x="layer", label="layer", lines=True)
 
 
 def _theirs_of_lists() -> pd.DataFrame:
@@ -156,7 +167,7 @@ def report_entropy(numbers: xr.Dataset, sample: Sample) -> list[Part]:
     names = {"all tokens": "entropy_layer", "[CLS]": "cls_entropy_layer"}
     columns = {title: report.select_interval(data, name) for title, name in names.items()}
     tokens = float(np.exp(numbers["uniform_entropy"].values[0]))
-    text = TEXTS["entropy"].format(tokens=tokens, uniform=np.log(tokens), last=paper.CLS_LAST)
+    text = fill_template(TEXTS["entropy"], tokens=tokens, uniform=np.log(tokens), last=paper.CLS_LAST)
     figure = interval_facets({"entropy (nats)": columns}, x="layer", label="layer", lines=True)
     return [Paragraph(text), sample.picture("entropy", figure)]
 
@@ -165,7 +176,7 @@ def report_clusters(clusters: xr.Dataset, sample: Sample) -> list[Part]:
     """Return heads in two dimensions, coloured by layer and by behaviour."""
     values = {name: float(clusters[name].sel(lens="raw")) for name in ("within", "between", "p")}
     return [
-        Paragraph(TEXTS["clusters"].format(**values)),
+        Paragraph(fill_template(TEXTS["clusters"], **values)),
         sample.picture("clusters", draw(clusters, "clusters:colour=layer")),
         sample.picture("behaviour", draw(clusters, "clusters:colour=behaviour")),
     ]
@@ -177,8 +188,8 @@ def report_syntax(results: Results) -> list[Part]:
     sample = Sample(CAPTIONS, count_noun(int(facts["n"]), "sentence"))
     least = catalog.probes.make(facts["probe"]).min_count
     trained = {name: results[name] for name in ("attention", "attention_and_words") if name in results}
-    uas = f"The paper's trained probes have {' and '.join(map(str, paper.UAS.values()))} UAS, the second with words."
-    parts: list[Part] = [Paragraph(TEXTS["syntax"].format(least=least, uas=uas if trained else ""))]
+    text = fill_template(TEXTS["syntax"], least=least, trained=trained, paper_uas=paper.UAS.values())
+    parts: list[Part] = [Paragraph(text)]
     if relations.sizes["task"]:
         parts.append(sample.table("relations", relation_table(results["dependency"]), _theirs_of_relations()))
     return [*parts, *([sample.table("uas", uas_table(trained), _theirs_of_uas())] if trained else [])]

@@ -1,8 +1,10 @@
-"""The results of what heads look at, of all models: verdicts, and what they say in words."""
+"""The results of what heads look at, of all models: verdicts, and the numbers of the page."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -10,17 +12,14 @@ import pandas as pd
 import xarray as xr
 
 from headscope.core.document import Document
-from headscope.core.prose import count_noun, join_words
-from headscope.core.provenance import read_provenance
 from headscope.experiments.claims import HOLDS, MOOT, NOT_REPRODUCED, UNDECIDED, JudgedClaim, TaskVerdict
-from headscope.experiments.rendering.sentences import conjugate
 from headscope.experiments.seeds import combine_seeds
 from headscope.experiments.summary import list_tasks
 from headscope.results.store import open_result
 from headscope_studies.what_heads_look_at import probe_numbers, report, surface
 from headscope_studies.what_heads_look_at.claims import NO_OP, judge_claims
-from headscope_studies.what_heads_look_at.networks import PRETRAINED, describe_quality
-from headscope_studies.what_heads_look_at.no_op import GROUPS, begin_sentence
+from headscope_studies.what_heads_look_at.networks import PRETRAINED
+from headscope_studies.what_heads_look_at.no_op import GROUPS
 
 RESULTS = Path(__file__).parents[1] / "results"
 
@@ -29,13 +28,22 @@ TREEBANKS = ("EWT", "GUM")
 PROBES = ("dependency", "attention", "attention_and_words")
 SHOWN = ("cls", "sep", "period_comma")
 KINDS = (HOLDS, NOT_REPRODUCED, UNDECIDED, MOOT)
-PARTS = {"surface": "surface and clusters", "no-op": "no-ops", "syntax": "single relations",
-         "trees": "syntax as a whole", "coreference": "coreference"}  # fmt: skip
+BESIDE_RAW = ("effective", "norm", "gradient", "attention × gradient")
+"""Measures by which attention may be a no-op."""
+
+TOPICS = {
+    "surface": "surface and clusters",
+    "no-op": "no-ops",
+    "syntax": "single relations",
+    "trees": "syntax as a whole",
+    "coreference": "coreference",
+}
+"""Titles of what claims are on."""
 
 
 @dataclass(frozen=True)
 class HeadFacts:
-    """The parts of every model, and of every model and treebank; no model without results."""
+    """The results of every model, and of every model and treebank."""
 
     surface: Mapping[str, xr.Dataset]
     no_op: Mapping[str, xr.Dataset]
@@ -55,16 +63,16 @@ class HeadFacts:
 
     def trees(self, label: str, treebank: str, attention: str = "raw", seed: int = 0) -> dict[str, xr.Dataset]:
         """Return the results of the probes of syntax of one model on one treebank, with one kind of attention."""
-        parts = {}
+        runs = {}
         for name, data in self.probes.items():
             where = {"model": label, "treebank": treebank, "attention": attention, "seed": seed}
             where = {axis: value for axis, value in where.items() if axis in data.dims}
             if any(value not in data[axis].values for axis, value in where.items()):
                 continue
-            part = data.sel(where, drop=True).dropna("relation", how="all", subset=["accuracy"])
-            if part.sizes["relation"]:
-                parts[name] = part
-        return parts
+            run = data.sel(where, drop=True).dropna("relation", how="all", subset=["accuracy"])
+            if run.sizes["relation"]:
+                runs[name] = run
+        return runs
 
     @property
     def treebanks(self) -> list[tuple[str, str]]:
@@ -102,28 +110,29 @@ class HeadFacts:
 
 @cache
 def read_facts(folder: Path = RESULTS) -> HeadFacts:
-    """Read the result files of a folder; without them there are no models."""
+    """Return the results of all models in a folder."""
     paths = sorted(folder.glob(f"{STEM}*.nc"))
-    parts: dict[str, dict[str, xr.Dataset]] = {"": {}, "no_op": {}, "clusters": {}}
+    surfaces, no_ops, clusters = {}, {}, {}
     for path in paths:
         label = path.stem.removeprefix(STEM)
-        part = next((name for name in ("no_op", "clusters") if label.endswith(f"_{name}")), "")
-        parts[part][label.removesuffix(f"_{part}") if part else label] = open_result(path)
-    for label, clusters in parts["clusters"].items():
-        parts[""][label] = surface.add_layer_test(parts[""][label], clusters)
-    probes = {name: folder / f"probes_{name}.nc" for name in PROBES}
-    known = {name: open_result(path) for name, path in probes.items() if path.is_file()}
-    coreference = {path.stem.removeprefix("coreference_"): open_result(path)
-                   for path in sorted(folder.glob("coreference_*.nc"))}  # fmt: skip
-    return HeadFacts(parts[""], parts["no_op"], parts["clusters"], known if parts[""] else {}, coreference)
+        if label.endswith("_no_op"):
+            no_ops[label.removesuffix("_no_op")] = open_result(path)
+        elif label.endswith("_clusters"):
+            clusters[label.removesuffix("_clusters")] = open_result(path)
+        else:
+            surfaces[label] = open_result(path)
+    surfaces = {label: surface.add_layer_test(data, clusters[label]) for label, data in surfaces.items()}
+    probes = {name: open_result(folder / f"probes_{name}.nc") for name in PROBES}
+    paths = sorted(folder.glob("coreference_*.nc"))
+    coreference = {path.stem.removeprefix("coreference_"): open_result(path) for path in paths}
+    return HeadFacts(surfaces, no_ops, clusters, probes, coreference)
 
 
 def list_reports(folder: Path = RESULTS) -> list[tuple[str, Document]]:
     """Return the study's own report on every model, by the name of its folder."""
     facts = read_facts(folder)
     kinds = {"numbers": facts.surface, "no_op": facts.no_op, "clusters": facts.clusters}
-    results = {label: {name: by_model[label] for name, by_model in kinds.items() if label in by_model}
-               for label in facts.models}  # fmt: skip
+    results = {label: {name: by_model[label] for name, by_model in kinds.items()} for label in facts.models}
     return [(f"{STEM}{label}", report.document(data)) for label, data in results.items()]
 
 
@@ -148,162 +157,103 @@ def find_answer(facts: HeadFacts, label: str, network: str, group: str, measure:
 def answer_frame(facts: HeadFacts) -> pd.DataFrame:
     """Return the headline: ratios and answers by model, network, group and measure."""
     rows = []
-    for label, networks in facts.networks.items():
-        for network in list_tasks(networks):
-            for group in SHOWN:
-                row = {"model": f"{label}, {network}", "token": GROUPS[group]}
-                for measure in map(str, networks["measure"].values):
-                    answer, verdict = find_answer(facts, label, network, group, measure)
-                    value = float(networks["ratio"].sel(task=network, group=group, measure=measure))
-                    row[measure] = "–" if verdict.verdict == MOOT else f"{value:.2g} × {answer}"
-                rows.append(row)
+    for (label, network), group in product(list_networks(facts), SHOWN):
+        ratio = facts.networks[label]["ratio"].sel(task=network, group=group)
+        row = {"model": f"{label}, {network}", "token": GROUPS[group]}
+        for measure in ("raw", *BESIDE_RAW):
+            answer, verdict = find_answer(facts, label, network, group, measure)
+            row[measure] = "–" if verdict.verdict == MOOT else f"{float(ratio.sel(measure=measure)):.2g} × {answer}"
+        rows.append(row)
     return pd.DataFrame(rows).set_index(["model", "token"])
 
 
-def describe_answer(facts: HeadFacts) -> str:
-    """Return the answer in one paragraph: for each group by which measures attention to it is a no-op, and where not.
-
-    Counted over models and networks in which the group is attended to more than an ordinary token.
-    """
-    sentences = []
-    for group in SHOWN:
-        pairs = [(label, network) for label, data in facts.networks.items() for network in list_tasks(data)]
-        attended = [pair for pair in pairs if find_answer(facts, *pair, group, "raw")[0] == "attended to more"]
-        parts = []
-        for measure in ("effective", "norm", "gradient", "attention × gradient"):
-            answers = [find_answer(facts, *pair, group, measure)[0] for pair in attended]
-            known = [answer for answer in answers if answer != MOOT]
-            if known:
-                open_ones = known.count(UNDECIDED)
-                parts.append(f"{known.count('no-op')} of {len(known)} by {measure}"
-                             + (f" ({open_ones} undecided)" if open_ones else ""))  # fmt: skip
-        subject = begin_sentence(group, "is attended to", "are attended to")
-        text = f"{subject} more than an ordinary token in {len(attended)} of {len(pairs)} networks"
-        sentences.append(f"{text}, and a no-op in {join_words(parts)}." if parts else f"{text}.")
-    return " ".join(sentences)
+def list_networks(facts: HeadFacts) -> list[tuple[str, str]]:
+    """Return the names of every model and of each of its networks: itself, and those that were tuned from it."""
+    return [(label, network) for label, data in facts.networks.items() for network in list_tasks(data)]
 
 
-def is_no_op_by_all(facts: HeadFacts) -> str:
-    """Return the plain answer: by every measure, by some, or by none."""
-    by: dict[str, set[str]] = {}
-    for label, data in facts.networks.items():
-        for network in list_tasks(data):
-            for group in SHOWN:
-                for measure in ("effective", "norm", "gradient", "attention × gradient"):
-                    by.setdefault(measure, set()).add(find_answer(facts, label, network, group, measure)[0])
-    always = [name for name, answers in by.items() if "no-op" in answers and "counts" not in answers]
-    some = [name for name, answers in by.items() if {"no-op", "counts"} <= answers]
-    never = [name for name, answers in by.items() if "no-op" not in answers and "counts" in answers]
-    parts = [
-        f"by {join_words(always)} where it is decided" if always else "",
-        f"by {join_words(some)} for some tokens and networks, and not for others" if some else "",
-        f"never by {join_words(never)}, where it is decided" if never else "",
-    ]
-    return "; ".join(part for part in parts if part)
+def list_attending(facts: HeadFacts, group: str) -> list[tuple[str, str]]:
+    """Return the networks in which a group is attended to more than an ordinary token."""
+    return [pair for pair in list_networks(facts) if find_answer(facts, *pair, group, "raw")[0] == "attended to more"]
 
 
-def describe_equal(facts: HeadFacts) -> str:
-    """Return the layers in which [CLS] and [SEP] have the same raw weight to 1 %, in the models themselves."""
-    sentences = []
+def count_answers(facts: HeadFacts, group: str, measure: str) -> Counter[str]:
+    """Return how often attention to a group is a no-op, counts or is undecided by a measure, in attending networks."""
+    answers = Counter(find_answer(facts, *pair, group, measure)[0] for pair in list_attending(facts, group))
+    return Counter({answer: count for answer, count in answers.items() if answer != MOOT})
+
+
+def split_measures(facts: HeadFacts) -> tuple[list[str], list[str]]:
+    """Return the measures by which attention is a no-op wherever it is decided, and those by which it never is."""
+    counts = {
+        measure: sum((count_answers(facts, group, measure) for group in SHOWN), Counter[str]())
+        for measure in BESIDE_RAW
+    }
+    always = [measure for measure, count in counts.items() if count["no-op"] and not count["counts"]]
+    never = [measure for measure, count in counts.items() if count["counts"] and not count["no-op"]]
+    return always, never
+
+
+def find_equal_layers(facts: HeadFacts) -> dict[str, list[int]]:
+    """Return the layers in which [CLS] and [SEP] have the same raw weight to 1 %, by model, where there are any."""
+    layers = {}
     for label, data in facts.networks.items():
         raw = data["ratio_layer"].sel(task=PRETRAINED, measure="raw")
-        same = np.abs(raw.sel(group="cls") / raw.sel(group="sep") - 1).values < 0.01
-        layers = [str(layer) for layer, equal in zip(raw["layer"].values, same, strict=True) if equal]
-        if layers:
-            where = "layer" if len(layers) == 1 else "layers"
-            sentences.append(f"In {label}, one [CLS] and one [SEP] have the same weight, to 1 %, in the {where} "
-                             f"{join_words(layers)}, so that their answers are not independent.")  # fmt: skip
-    return " ".join(sentences)
+        same = np.abs(raw.sel(group="cls").values / raw.sel(group="sep").values - 1) < 0.01
+        layers[label] = [int(layer) for layer in raw["layer"].values[same]]
+    return {label: equal for label, equal in layers.items() if equal}
 
 
-def describe_layers(facts: HeadFacts) -> str:
-    """Return in how many single layers the answer is another one, by plain intervals; the headline is a mean of layers.
+def count_layers(facts: HeadFacts, measure: str) -> tuple[int, Counter[str]]:
+    """Return the number of layers that attend to [CLS] or [SEP] more than to an ordinary token, over all networks.
 
-    Counted are layers that attend to [CLS] or [SEP] more than to an ordinary token, in all networks.
+    And in how many of them the token counts less by a measure, by network; both by plain intervals.
     """
-    parts = []
-    for measure in ("effective", "norm", "attention × gradient"):
-        attended, less = 0, {}
-        for label, data in facts.networks.items():
-            for network in list_tasks(data):
-                ratio = data.sel(task=network, group=["cls", "sep"])
-                known = np.isfinite(ratio["ratio_layer"].sel(measure=measure))
-                more = (ratio["ratio_layer_low"].sel(measure="raw") > 1) & known
-                attended += int(more.sum())
-                counts = int((more & (ratio["ratio_layer_high"].sel(measure=measure) < 1)).sum())
-                less |= {f"{label}, {network}": counts} if counts else {}
-        most = f" ({max(less.values())} in {max(less, key=lambda name: less[name])})" if less else ""
-        parts.append(f"{sum(less.values())} of {attended} by {measure}{most}")
-    return ("In single layers that attend more to [CLS] or [SEP], the token counts less than an ordinary one in "
-            f"{join_words(parts)}, by plain 95 % intervals.")  # fmt: skip
+    attending, less = 0, Counter[str]()
+    for label, network in list_networks(facts):
+        ratio = facts.networks[label].sel(task=network, group=["cls", "sep"])
+        measured = np.isfinite(ratio["ratio_layer"].sel(measure=measure))
+        more = (ratio["ratio_layer_low"].sel(measure="raw") > 1) & measured
+        attending += int(more.sum())
+        less[f"{label}, {network}"] = int((more & (ratio["ratio_layer_high"].sel(measure=measure) < 1)).sum())
+    return attending, less
 
 
-def describe_claims(facts: HeadFacts) -> str:
-    """Return how many verdicts are of which kind."""
-    verdicts = [task.verdict for claim in facts.every for task in claim.tasks]
-    counts = join_words(
-        f"{verdicts.count(kind)} {conjugate(kind, verdicts.count(kind))}" for kind in KINDS if verdicts.count(kind)
-    )
-    return f"Of {len(verdicts)} verdicts: {counts}."
+def count_verdicts(facts: HeadFacts) -> dict[str, int]:
+    """Return the number of verdicts of each kind that occurs."""
+    verdicts = Counter(task.verdict for claim in facts.every for task in claim.tasks)
+    return {kind: verdicts[kind] for kind in KINDS if verdicts[kind]}
 
 
 def count_frame(facts: HeadFacts) -> pd.DataFrame:
-    """Return the number of each verdict by part, all models together."""
+    """Return the number of each verdict by topic, all models together."""
     rows = {}
-    for part, title in PARTS.items():
-        verdicts = [task.verdict for parts in facts.judged.values() for claim in parts.get(part, ())
-                    for task in claim.tasks]  # fmt: skip
-        if verdicts:
-            rows[title] = {kind: verdicts.count(kind) for kind in KINDS}
+    for topic, title in TOPICS.items():
+        claims = [claim for topics in facts.judged.values() for claim in topics.get(topic, ())]
+        verdicts = Counter(task.verdict for claim in claims for task in claim.tasks)
+        rows[title] = {kind: verdicts[kind] for kind in KINDS}
     return pd.DataFrame.from_dict(rows, "index").rename_axis("verdicts on")
 
 
-def verdict_frame(facts: HeadFacts, part: str) -> pd.DataFrame:
-    """Return the verdicts on the claims of one part, with their numbers, a column for each model and task.
+def verdict_frame(facts: HeadFacts, topic: str) -> pd.DataFrame:
+    """Return the verdicts on the claims on one topic, with their numbers, a column for each model and task.
 
     Each relation has a row in place of a column.
     """
     rows: dict[str, dict[str, str]] = {}
-    for label, parts in facts.judged.items():
-        for claim in parts.get(part, ()):
+    for label, topics in facts.judged.items():
+        for claim in topics.get(topic, ()):
             for task in claim.tasks:
-                column = label if part in ("surface", "syntax") else f"{label}, {task.task}"
-                row = task.task if part == "syntax" else claim.text.rstrip(".")
+                column = label if topic in ("surface", "syntax") else f"{label}, {task.task}"
+                row = task.task if topic == "syntax" else claim.text.rstrip(".")
                 rows.setdefault(row, {})[column] = f"{task.verdict}: {task.figures}"
-    title = "relation" if part == "syntax" else "claim"
+    title = "relation" if topic == "syntax" else "claim"
     return pd.DataFrame.from_dict(rows, "index").rename_axis(title).fillna("–")
 
 
-def describe_heads(facts: HeadFacts) -> str:
-    """Return how many heads look at their neighbours and how many are broad, for each model."""
-    sentences = []
-    for label, data in facts.surface.items():
-        share, peak = data["share"].isel(task=0).sel(lens="raw"), data["peak"].isel(task=0).sel(lens="raw")
-        count = share.sizes["layer"] * share.sizes["head"]
-        names = {target: surface.list_heads(share.sel(target=target), above=surface.HALF)
-                 for target in ("previous", "next", "cls", "sep")}  # fmt: skip
-        broad = surface.list_heads(peak, at_most=surface.BROAD)
-        sentences.append(
-            f"{label}: of {count} heads, more than half of the weight goes to the previous token in "
-            f"{surface.describe_heads(names['previous'], 4)}, to the next in "
-            f"{surface.describe_heads(names['next'], 4)}, "
-            f"to [CLS] in {len(names['cls'])}, to [SEP] in {len(names['sep'])}; {len(broad)} are broad."
-        )
-    return " ".join(sentences)
-
-
-def describe_tuned(facts: HeadFacts) -> str:
-    """Return on how many inputs tokens are compared, which models were tuned, how and with how many seeds."""
-    sentences = []
-    for label, data in facts.networks.items():
-        n = int(data["n"].sel(task=PRETRAINED))
-        names = list_tasks(data)[1:]
-        if not names:
-            sentences.append(f"{label} was not tuned: its tokens are compared on {n:,} inputs, without a loss.")
-            continue
-        tuning = read_provenance(facts.no_op[label])["tuning"]
-        seeds = count_noun(facts.no_op[label].sizes.get("seed", 1), "seed")
-        parts = [f"a {name} ({tuning[name]}; {describe_quality(row)} on {int(row['n']):,} inputs)"
-                 for name in names for row in [data.sel(task=name)]]  # fmt: skip
-        sentences.append(f"{label} was tuned with {seeds} to {join_words(parts)}; tokens are compared on {n:,} inputs.")
-    return " ".join(sentences)
+def list_looking(data: xr.Dataset) -> dict[str, list[str]]:
+    """Return the heads with more than half of their raw attention on each target, and those that are broad."""
+    raw = data.isel(task=0).sel(lens="raw")
+    targets = ("previous", "next", "cls", "sep")
+    looking = {name: surface.list_heads(raw["share"].sel(target=name), above=surface.HALF) for name in targets}
+    return {**looking, "broad": surface.list_heads(raw["peak"], at_most=surface.BROAD)}

@@ -1,24 +1,22 @@
-"""The page docs/tables.md: every table behind docs/what_heads_look_at.md; and those of probes."""
+"""The page of every table behind docs/what_heads_look_at.md; and those of probes."""
 
+from itertools import product
 from pathlib import Path
+from typing import Any
 
-import numpy as np
 import pandas as pd
-import xarray as xr
 from matplotlib.figure import Figure
 
-from headscope.core.document import Document, Picture
-from headscope.core.prose import join_words
+from headscope.core.document import Document, Picture, Section
 from headscope.core.provenance import read_provenance
-from headscope.experiments.claims import FEWEST, HOLDS, MOOT, judge
+from headscope.experiments.claims import HOLDS, MOOT, judge
 from headscope.experiments.pages.tables import to_grid
 from headscope.experiments.rendering.sentences import describe_tests
+from headscope.experiments.template import fill_template, format_interval
 from headscope.experiments.thresholds import threshold_table
 from headscope.reporting.markdown import to_markdown
 from headscope_studies.what_heads_look_at import paper, probe_numbers, report
-from headscope_studies.what_heads_look_at.networks import MASKED
-from headscope_studies.what_heads_look_at.pages import facts as said
-from headscope_studies.what_heads_look_at.pages.facts import STEM, HeadFacts
+from headscope_studies.what_heads_look_at.pages.facts import STEM, HeadFacts, verdict_frame
 
 FOLDER = Path(__file__).parent
 
@@ -28,35 +26,28 @@ DRAWN = ("layers", "behaviour")
 
 def page(facts: HeadFacts) -> bytes:
     """Return the page."""
-    bodies = [to_markdown(_body(facts, label), _pictures(label), level=2) for label in facts.models]
-    probes = [to_grid(said.verdict_frame(facts, part)) for part in ("trees", "coreference", "syntax")
-              if any(part in parts for parts in facts.judged.values())]  # fmt: skip
-    text = (
-        (FOLDER / "tables.md")
-        .read_text(encoding="utf-8")
-        .format(
-            judged=report.TEXTS["judged"],
-            tests=describe_tests(facts.every),
-            thresholds=to_grid(threshold_table(facts.every)),
-            no_op=to_grid(said.verdict_frame(facts, "no-op").T.rename_axis("model")),
-            probes="\n".join(["## Verdicts on probes\n", *(f"{grid}\n" for grid in probes)]) if probes else "",
-            bodies="\n".join(bodies),
-            runs="\n\n".join(_describe_run(label, data) for label, data in facts.surface.items()),
-        )
+    text = fill_template(
+        FOLDER / "tables.md",
+        judged=report.TEXTS["judged"],
+        tests=describe_tests(facts.every),
+        thresholds=to_grid(threshold_table(facts.every)),
+        no_op=to_grid(verdict_frame(facts, "no-op").T.rename_axis("model")),
+        probes=[to_grid(verdict_frame(facts, topic)) for topic in ("trees", "coreference", "syntax")],
+        bodies=[to_markdown(_body(facts, label), _pictures(label), level=2) for label in facts.models],
+        runs={label: read_provenance(data) for label, data in facts.surface.items()},
     )
     return text.encode()
 
 
 def _body(facts: HeadFacts, label: str) -> Document:
     """Return the tables of one model: what its tokens count, lists of heads, and the published way to count."""
-    parts = {"numbers": facts.surface, "no_op": facts.no_op, "clusters": facts.clusters}
-    whole = report.document({name: part[label] for name, part in parts.items() if label in part})
-    chosen = [section for section in whole.sections if section.title in report.MEASURED]
+    results = {"numbers": facts.surface, "no_op": facts.no_op, "clusters": facts.clusters}
+    whole = report.document({name: by_model[label] for name, by_model in results.items()})
     sections = [
-        type(section)(section.title, [part for part in section.parts
-                                      if not isinstance(part, Picture) or part.name in DRAWN])
-        for section in chosen
-    ]  # fmt: skip
+        Section(section.title, [part for part in section.parts if not isinstance(part, Picture) or part.name in DRAWN])
+        for section in whole.sections
+        if section.title in report.MEASURED
+    ]
     return Document(label, "", sections, ())
 
 
@@ -69,53 +60,34 @@ def draw_pictures(facts: HeadFacts) -> dict[str, Figure]:
     figures = {}
     for label in facts.models:
         names = _pictures(label)
-        for section in _body(facts, label).sections:
-            figures |= {Path(names[part.name]).name: part.figure for part in section.parts
-                        if isinstance(part, Picture) and part.name in names}  # fmt: skip
+        for part in [part for section in _body(facts, label).sections for part in section.parts]:
+            if isinstance(part, Picture) and part.name in names:
+                figures[Path(names[part.name]).name] = part.figure
     return figures
 
 
-def _describe_run(label: str, data: xr.Dataset) -> str:
-    facts = read_provenance(data)
-    made = f"`{facts['command']}`, headscope {facts['version']}, weights {facts['weights_hash'][:12]}"
-    return f"**{label}**: {made}, data {facts['data']}, n = {facts['n']:,}, {facts['dtype']} on {facts['device']}."
-
-
-def describe_clusters(facts: HeadFacts) -> str:
-    """Return how far heads of one layer and of different layers are apart, for each model."""
-    parts = []
-    for label, data in facts.clusters.items():
-        raw = data.sel(lens="raw")
-        parts.append(f"{label} {float(raw['within']):.3f} within and {float(raw['between']):.3f} nats between layers "
-                     f"(p = {float(raw['p']):.4f})")  # fmt: skip
-    return f"Mean divergence: {'; '.join(parts)}."
-
-
-def describe_perplexity(facts: HeadFacts) -> str:
-    """Return the perplexity of the masked language models; nothing without them."""
-    parts = [f"{float(data['quality'].sel(task=MASKED)):.0f} ({label})" for label, data in facts.networks.items()
-             if MASKED in data["task"].values]  # fmt: skip
-    return f"Their perplexity on the inputs is {join_words(parts)}." if parts else ""
-
-
-def report_syntax(facts: HeadFacts) -> str:
-    """Return the section on syntax, or nothing without results."""
-    if not facts.treebanks:
-        return ""
-    variants = variant_frame(facts)
-    return (
-        (FOLDER / "syntax.md")
-        .read_text(encoding="utf-8")
-        .format(
-            sentence=describe_syntax(facts, variants),
-            whole=to_grid(said.verdict_frame(facts, "trees")),
-            relations=to_grid(relation_frame(facts)),
-            variants=to_grid(variants),
-            uas=to_grid(uas_frame(facts)),
-            attention=paper.UAS["attention"],
-            words=paper.UAS["attention_and_words"],
-        )
-    )
+def collect_probes(facts: HeadFacts) -> dict[str, Any]:
+    """Return what the main page says of syntax and coreference."""
+    runs = [run for data in facts.probes.values() for run in read_provenance(data)["runs"]]
+    antecedents = list_antecedents(facts)
+    equal = [row["data"] for row in antecedents if row["rules"] == row["head_match"] == row["nearest"]]
+    above = [row["data"] for row in antecedents if max(row["heads"].values()) > row["rules"]]
+    return {
+        "best_heads": list_best_heads(facts),
+        "better_relations": count_better(facts),
+        "variants": variant_frame(facts),
+        "to_grid": to_grid,
+        "trees": to_grid(verdict_frame(facts, "trees")),
+        "relations": to_grid(relation_frame(facts)),
+        "uas": to_grid(uas_frame(facts)),
+        "paper_uas": paper.UAS,
+        "fewest": min(runs, key=lambda run: run["documents"]),
+        "antecedents": antecedents,
+        "equal_baselines": equal,  # no words to match
+        "unbeaten": [row["data"] for row in antecedents if row["data"] not in (*equal, *above)],
+        "coreference": to_grid(verdict_frame(facts, "coreference")),
+        "paper_coreference": paper.table_of_coreference()["all"].to_dict(),
+    }
 
 
 def relation_frame(facts: HeadFacts) -> pd.DataFrame:
@@ -126,11 +98,10 @@ def relation_frame(facts: HeadFacts) -> pd.DataFrame:
         holds = {task.task: task.verdict == HOLDS for task in judged.tasks}
         numbers = probe_numbers.number_relations(facts.trees(label, treebank)["dependency"])
         for name in map(str, numbers["task"].values):
-            part = numbers.sel(task=name)
-            value, low, high, offset = (100 * float(part[key]) for key in ("head", "head_low", "head_high", "offset"))
-            text = f"{value:.0f} [{low:.0f}, {high:.0f}] ({offset:.0f})"
+            row = numbers.sel(task=name)
+            text = f"{format_interval(row, 'head', '.0f', 100)} ({100 * float(row['offset']):.0f})"
             cell = f"**{text}**" if holds[name] else text
-            rows.setdefault(name, {})[f"{label}, {treebank}"] = f"{cell}, n = {int(part['n']):,}"
+            rows.setdefault(name, {})[f"{label}, {treebank}"] = f"{cell}, n = {int(row['n']):,}"
     frame = pd.DataFrame.from_dict(rows, "index").rename_axis("relation").fillna("–")
     frame["paper"] = [f"{paper.RELATIONS[name]:.0f}" if name in paper.RELATIONS else "–" for name in frame.index]
     return frame
@@ -140,40 +111,40 @@ def uas_frame(facts: HeadFacts) -> pd.DataFrame:
     """Return the UAS of the best head, the trained probes and their baselines, and of the control task."""
     rows: dict[str, dict[str, str]] = {}
     for label, treebank in facts.treebanks:
-        column = f"{label}, {treebank}"
         for name, data in facts.trees(label, treebank).items():
             whole = data.sel(relation=probe_numbers.ALL)
-            for task in map(str, whole["task"].values):
-                for predictor in map(str, whole["predictor"].values):
-                    part = whole.sel(task=task, predictor=predictor)
-                    value, low, high = (100 * float(part[f"accuracy{end}"]) for end in ("", "_low", "_high"))
-                    own = predictor in ("head", "probe", "random_weights")
-                    if not np.isfinite(value) or not (own or (name == "dependency" and task != "control")):
-                        continue
-                    own_name = "one head" if name == "dependency" else name
-                    title = {"head": own_name, "probe": name, "random_weights": f"{own_name}, random weights"}
-                    text = title.get(predictor, predictor).replace("_", " ") + (
-                        ", control" if task == "control" else ""
-                    )
-                    rows.setdefault(text, {})[column] = f"{value:.1f} [{low:.1f}, {high:.1f}]"
-    return pd.DataFrame.from_dict(rows, "index").rename_axis("probe").fillna("–")
+            for task, predictor in product(map(str, whole["task"].values), map(str, whole["predictor"].values)):
+                own = predictor in ("head", "probe", "random_weights")
+                if own or (name == "dependency" and task != "control"):
+                    uas = format_interval(whole, "accuracy", ".1f", 100, task=task, predictor=predictor)
+                    rows.setdefault(_title_uas(name, task, predictor), {})[f"{label}, {treebank}"] = uas
+    frame = pd.DataFrame.from_dict(rows, "index").rename_axis("probe").fillna("–")
+    return frame[(frame != "–").any(axis=1)]
 
 
-def describe_syntax(facts: HeadFacts, variants: pd.DataFrame) -> str:
-    """Return the honest sentence: for how many relations some head is better than the best offset, and overall."""
-    parts, best, always = [], [], variants["in all halves"]
+def _title_uas(name: str, task: str, predictor: str) -> str:
+    own = "one head" if name == "dependency" else name
+    titles = {"head": own, "probe": own, "random_weights": f"{own}, random weights"}
+    title = titles.get(predictor, predictor).replace("_", " ")
+    return f"{title}, control" if task == "control" else title
+
+
+def list_best_heads(facts: HeadFacts) -> list[float]:
+    """Return the accuracy of the best head for all relations in percent, of every model and treebank."""
+    wholes = [
+        facts.trees(*pair)["dependency"].sel(task="dependency", relation=probe_numbers.ALL) for pair in facts.treebanks
+    ]
+    return [100 * float(whole["accuracy"].sel(predictor="head")) for whole in wholes]
+
+
+def count_better(facts: HeadFacts) -> list[tuple[str, str, int, int]]:
+    """Return by model and treebank for how many relations some head is better than the best offset, and of how many."""
+    rows = []
     for label, treebank in facts.treebanks:
         (judged,) = facts.judged[f"{label}, {treebank}"]["syntax"]
         verdicts = [task.verdict for task in judged.tasks if task.verdict != MOOT]
-        parts.append(f"{verdicts.count(HOLDS)} of {len(verdicts)} ({label}, {treebank}; "
-                     f"{always[f'{label}, {treebank}']} with every division)")  # fmt: skip
-        whole = facts.trees(label, treebank)["dependency"].sel(task="dependency", relation=probe_numbers.ALL)
-        best.append(100 * float(whole["accuracy"].sel(predictor="head")))
-    return (
-        f"No head of these models knows syntax as a whole: the best one finds the syntactic head of {min(best):.0f} to "
-        f"{max(best):.0f} % of the words. Single relations have heads that find them better than the best fixed "
-        f"offset, by 5 points or more: {join_words(parts)} relations. For the others that is not shown."
-    )
+        rows.append((label, treebank, verdicts.count(HOLDS), len(verdicts)))
+    return rows
 
 
 def variant_frame(facts: HeadFacts) -> pd.DataFrame:
@@ -192,63 +163,24 @@ def variant_frame(facts: HeadFacts) -> pd.DataFrame:
             verdicts[attention, seed] = {task.task: task.verdict for task in again.tasks}
             title = f"raw, halves {seed}" if attention == "raw" else attention
             row[title] = f"{list(verdicts[attention, seed].values()).count(HOLDS)} of {len(again.tasks)}"
-        same = [verdicts[key] for key in divisions if key in verdicts]
-        row["in all halves"] = str(sum(all(one.get(name) == HOLDS for one in same) for name in same[0]))
-        row["in some, not all"] = str(sum(0 < [one.get(name) for one in same].count(HOLDS) < len(same)
-                                          for name in same[0]))  # fmt: skip
+        by_division = [verdicts[division] for division in divisions]
+        held = [[by_name.get(name) for by_name in by_division].count(HOLDS) for name in by_division[0]]
+        row["in all halves"] = str(sum(count == len(divisions) for count in held))
+        row["in some, not all"] = str(sum(0 < count < len(divisions) for count in held))
         rows[f"{label}, {treebank}"] = row
     return pd.DataFrame.from_dict(rows, "index").rename_axis("model, treebank").fillna("–")
 
 
-def count_documents(facts: HeadFacts) -> str:
-    """Return in a sentence on how few documents of a treebank some intervals rest; nothing without treebanks."""
-    runs = [run for data in facts.probes.values() for run in read_provenance(data).get("runs", ())]
-    least = min(runs, key=lambda run: run["documents"], default=None)
-    if least is None:
-        return ""
-    bank, few = least["treebank"], least["documents"]
-    rule = (f" The rule that fewer than {FEWEST} inputs decide nothing counts words and mentions; if it counted "
-            f"documents, every verdict on {bank} would be undecided.")  # fmt: skip
-    return (f"\n- Intervals of probes are from a bootstrap of documents, of which {bank} has as few as {few} to report "
-            f"on: so few give intervals that are rather too narrow.{rule if few < FEWEST else ''}")  # fmt: skip
-
-
-def describe_coreference(facts: HeadFacts) -> str:
-    """Return the honest sentence: how many antecedents one head and the baselines find in each set."""
-    parts, unbeaten, equal = [], [], []
-    first = next(iter(facts.coreference.values()))
-    for name in map(str, first["data"].values):
-        heads, scores = [], []
-        for label, data in facts.coreference.items():
-            part = data.sel(data=name, kind="all").isel(task=0)
-            part = part.sel(lens="raw") if "lens" in part.dims else part
-            score = {key: 100 * float(part["accuracy"].sel(predictor=key))
-                     for key in ("head", "rules", "head_match", "nearest")}  # fmt: skip
-            heads.append(f"{score['head']:.0f} % ({label})")
-            scores.append(score["head"])
-        simple = (f"rules find {score['rules']:.0f} %, a match of head words {score['head_match']:.0f} % and the "
-                  f"nearest mention {score['nearest']:.0f} %")  # fmt: skip
-        if score["rules"] == score["head_match"] == score["nearest"]:  # no words to match
-            simple = f"every baseline finds {score['nearest']:.0f} %"
-            equal.append(name)
-        elif max(scores) <= score["rules"]:
-            unbeaten.append(name)
-        parts.append(f"{join_words(heads)} on {name}, where {simple}")
-    rules = (
-        f" For all mentions together, no chosen head is above the rules on {join_words(unbeaten)}." if unbeaten else ""
-    )
-    rules += f" On {join_words(equal)} rules know no more than that: to be close to them says little." if equal else ""
-    return f"One head finds the antecedents of {'; '.join(parts)}.{rules}"
-
-
-def report_coreference(facts: HeadFacts) -> str:
-    """Return the section on coreference, or nothing without results."""
-    if not facts.coreference:
-        return ""
-    theirs = paper.table_of_coreference()["all"].to_dict()
-    verdicts = to_grid(said.verdict_frame(facts, "coreference"))
-    return (
-        (FOLDER / "coreference.md")
-        .read_text(encoding="utf-8")
-        .format(verdicts=verdicts, sentence=describe_coreference(facts), **theirs)
-    )
+def list_antecedents(facts: HeadFacts) -> list[dict[str, Any]]:
+    """Return how many antecedents the chosen head of each model and the baselines find in every set, in percent."""
+    rows = []
+    for name in map(str, next(iter(facts.coreference.values()))["data"].values):
+        raw = {
+            label: data["accuracy"].sel(data=name, kind="all", lens="raw").isel(task=0)
+            for label, data in facts.coreference.items()
+        }
+        heads = {label: 100 * float(accuracy.sel(predictor="head")) for label, accuracy in raw.items()}
+        last = list(raw.values())[-1]
+        baselines = {key: 100 * float(last.sel(predictor=key)) for key in ("rules", "head_match", "nearest")}
+        rows.append({"data": name, "heads": heads, **baselines})
+    return rows

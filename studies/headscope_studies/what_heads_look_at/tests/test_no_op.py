@@ -7,7 +7,8 @@ import pytest
 import xarray as xr
 
 from headscope_studies.what_heads_look_at.no_op import GROUPS, LATE, MEASURES, ORDINARY, compare_tokens, name_no_ops
-from headscope_studies.what_heads_look_at.no_op_figures import answer_table, describe_no_ops
+from headscope_studies.what_heads_look_at.no_op_figures import answer_table
+from headscope_studies.what_heads_look_at.report import answer_no_ops
 from headscope_studies.what_heads_look_at.surface import TYPES, choose_head, describe_heads, list_heads
 
 DIMS = ("example", "lens", "layer", "head", "type")
@@ -65,10 +66,30 @@ def test_a_no_op_is_attended_to_more_and_counts_less():
     assert name_no_ops(network(0.9, effective=0.5), "sep") == {}
 
 
-def test_the_answer_is_a_sentence():
-    text = describe_no_ops(network(5.0, effective=0.5, norm=2.0))
-    first = "Attention to [SEP] (5 × that to an ordinary token) is a no-op by effective (0.5 ×), but not by norm (2 ×)."
-    assert text.startswith(first)
+@pytest.mark.parametrize(
+    ("ratios", "sentence"),
+    [
+        ({"effective": 0.5, "norm": 2.0}, "is a no-op by effective (0.5 ×), but not by norm (2 ×). "),
+        ({"effective": 0.5, "norm": 0.25}, "is a no-op by effective (0.5 ×) and norm (0.25 ×). "),
+        ({"effective": 3.0, "norm": 2.0}, "is not a no-op by effective (3 ×) and norm (2 ×). "),
+        ({"effective": 1.0}, "is open by every other measure. "),
+    ],
+)
+def test_the_answer_is_a_sentence(ratios, sentence):
+    text = answer_no_ops(network(5.0, **ratios))
+    assert text.startswith(
+        f"Attention to [SEP] (5 × that to an ordinary token) {sentence}[CLS] is not attended to more"
+    )
+    assert " Periods and commas are not attended to more" in text
+
+
+def test_a_token_that_is_not_attended_to_more_is_no_no_op():
+    assert answer_no_ops(network(0.9, effective=0.5)).startswith(
+        "[SEP] is not attended to more than an ordinary token (0.9 ×). "
+    )
+
+
+def test_the_table_of_answers_has_every_group():
     table = answer_table(network(5.0, effective=0.5).expand_dims(task=["a model"]))
     assert table.loc[("a model", "[SEP]"), "effective"] == "no-op"
 

@@ -8,6 +8,14 @@ from headscope.results.npz import write_npz
 from headscope.results.store import open_result, save
 from headscope_studies.what_heads_look_at.networks import CLASSIFIER, MASKED
 from headscope_studies.what_heads_look_at.pages import page
+from headscope_studies.what_heads_look_at.pages.coreference import compare_baselines
+from headscope_studies.what_heads_look_at.pages.facts import (
+    BESIDE_RAW,
+    answer_frame,
+    count_layers,
+    read_facts,
+    split_measures,
+)
 from tests.study_data import found
 from tests.study_pages import check_page, check_stamps, check_tables, join_runs
 
@@ -43,7 +51,7 @@ def joined(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def facts(joined, maker):
+def facts(joined):
     """The joined results, with those of probes as their own script joins them."""
     folder = joined / "all"
     folder.mkdir()
@@ -53,13 +61,14 @@ def facts(joined, maker):
         data = found(NAME)[name]
         whole = xr.concat([data.expand_dims(model=["tiny"], treebank=[bank], attention=["raw"], seed=[0])
                            for bank in ("EWT", "GUM")], "treebank")  # fmt: skip
-        save(stamp(whole.drop_attrs(), **read_provenance(data)), folder / f"probes_{name}.nc")
+        runs = [{"treebank": "GUM", "documents": 15}]
+        save(stamp(whole.drop_attrs(), **read_provenance(data), runs=runs), folder / f"probes_{name}.nc")
     data = found(NAME)["coreference"]
     save(
         stamp(data.expand_dims(data=["Winogender"], lens=["raw"]), **read_provenance(data)),
         folder / "coreference_tiny.nc",
     )
-    return maker.said.read_facts(folder)
+    return read_facts(folder)
 
 
 def test_runs_are_joined_into_stamped_files(joined):
@@ -70,7 +79,7 @@ def test_runs_are_joined_into_stamped_files(joined):
 
 
 def test_the_page_answers_in_words_and_numbers_with_four_figures(facts, maker):
-    check_page(maker, facts, "Is it a no-op?", "tiny (2 layers × 4 heads)", "## Syntax", "## Coreference", words=2400)
+    check_page(maker, facts, "Is it a no-op?", "tiny (2 layers × 4 heads)", "## Syntax", "## Coreference", words=2500)
 
 
 def test_the_tables_have_every_verdict_and_only_drawn_figures(facts, maker):
@@ -78,8 +87,8 @@ def test_the_tables_have_every_verdict_and_only_drawn_figures(facts, maker):
     assert text.count("gain over the best fixed offset") == 1
 
 
-def test_answers_follow_from_both_verdicts(facts, maker):
-    frame = maker.said.answer_frame(facts)
+def test_answers_follow_from_both_verdicts(facts):
+    frame = answer_frame(facts)
     for (model, _), row in frame.iterrows():
         raw = row["raw"].partition(" × ")[2]
         assert raw in ("attended to more", "not attended to more", "undecided")
@@ -98,6 +107,21 @@ def test_single_layers_that_say_otherwise_are_counted(facts, maker):
                     attended = float(cell["ratio_layer_low"].sel(measure="raw")) > 1
                     more += attended
                     less += attended and float(cell["ratio_layer_high"].sel(measure="norm")) < 1
-    sentence = maker.said.describe_layers(facts)
-    assert f", {less} of {more} by norm" in sentence
-    assert maker.page(facts).decode().count(sentence) == 1
+    attending, counts = count_layers(facts, "norm")
+    assert (attending, counts.total()) == (more, less)
+    assert f", {less} of {more} by norm" in maker.page(facts).decode()
+
+
+def test_every_measure_is_on_one_side_of_the_headline():
+    always, never = split_measures(read_facts())  # the page has no words for a measure that is on both
+    assert sorted([*always, *never]) == sorted(BESIDE_RAW)
+
+
+@pytest.mark.parametrize(
+    ("gain", "p", "verdict"),
+    [(0.1, 0.04, "better than"), (-0.1, 0.04, "worse than"), (0.1, 0.06, "not significantly different from")],
+)
+def test_a_head_is_better_than_a_baseline_where_it_is_so_significantly(gain, p, verdict):
+    variables = {"gain_over": (("baseline", "kind"), [[gain]]), "gain_over_p": (("baseline", "kind"), [[p]])}
+    result = xr.Dataset(variables, {"baseline": ["rules"], "kind": ["all"]})
+    assert compare_baselines(result, "all", ["rules"]) == {verdict: ["rules"]}
