@@ -11,12 +11,20 @@ from matplotlib.figure import Figure
 from matplotlib.image import imread
 
 from headscope.core.document import Document, Paragraph, Picture, Section, Table
+from headscope.core.kind import find_kind
 from headscope.core.lens import view
 from headscope.core.study import StudyResult
 from headscope.display import cards
 from headscope.display.cards import tile_maps
 from headscope.engine.capture import capture
+from tests.figures.data import measured, studied
 from tests.models import batch, text, tiny
+
+SHARE = ["share", "share_low", "share_high"]
+
+
+def strip_tags(page):
+    return re.sub(r"<[^>]+>", "", page)
 
 
 def facts(thing):
@@ -85,6 +93,37 @@ def test_very_long_texts_show_some_layers_or_no_picture(monkeypatch):
     monkeypatch.setattr(cards, "MAX_WEIGHTS", 100)
     assert not pictures(maps)
     assert facts(maps)["tokens"] == "11"
+
+
+def test_a_result_shows_the_lead_the_table_and_the_figure_of_its_kind():
+    data = measured()
+    shown, kind = cards.make_card(data), find_kind(data)
+    assert "<strong>Attention of tiny</strong>" in shown
+    assert "entropy, distance and token types" in shown
+    assert "over 7 examples." in shown
+    overview = kind.tables(data)["overview"]
+    assert all(f">{name}</td>" in shown for name in overview.frame.index)
+    assert shown.count('src="data:image/svg+xml,') == 1
+    assert f"`hs.report(data)` writes the page with {len(kind.tables(data))} tables and all figures.".replace(
+        "`", ""
+    ) in strip_tags(shown)
+
+
+def test_a_table_of_a_card_has_intervals_in_brackets_and_few_rows():
+    shown = cards.make_card(studied([f"task {number}" for number in range(3)], lenses=[f"l{n}" for n in range(30)]))
+    assert "_low" not in shown
+    assert re.search(r"<td[^>]*>0\.\d+ \[0\.\d+, 0\.\d+\]</td>", shown)
+    assert "24 of 30 rows are shown." in cards.make_card(studied(lenses=[f"l{n}" for n in range(30)])[SHARE])
+
+
+def test_a_figure_that_cannot_be_drawn_is_explained():
+    shown = cards.make_card(studied(lenses=[f"l{n}" for n in range(30)])[SHARE])
+    assert "Not drawn: &#x27;share&#x27; has 30 values for each task" in shown
+
+
+def test_a_study_without_tables_is_shown_by_its_kind():
+    shown = StudyResult({"numbers": studied()}, Document("Title", "Lead.", []))._repr_html_()
+    assert "Results of the study <code>sixteen_heads</code> of tiny on 2 tasks (RTE and MRPC)" in shown
 
 
 def test_the_result_of_a_study_shows_its_first_table_and_figure():

@@ -24,6 +24,8 @@ figure = hs.draw(maps, "matrix")
 #
 hs.show(maps, "matrix", size=12)
 #
+hs.show(__import__("xarray").Dataset({"entropy": (("layer", "head"), [[0.5]])}, {"layer": [0], "head": [0]}))
+#
 import sys
 sys.modules["ipywidgets"] = None
 from headscope.engine.progress import show_progress
@@ -63,7 +65,13 @@ def test_show_embeds_an_image_that_fits_its_cell(outputs):
     assert "max-width: 100%; height: auto" in data["text/html"]
 
 
-def test_progress_needs_no_widgets_and_is_readable_when_saved(outputs):
+def test_show_says_what_a_result_is(outputs):
     (data,) = outputs[6]
+    assert "What was measured for every head: entropy." in data["text/html"]
+    assert data["text/html"].count("<img ") == 1
+
+
+def test_progress_needs_no_widgets_and_is_readable_when_saved(outputs):
+    (data,) = outputs[7]
     assert '<progress value="4" max="4">' in data["text/html"]
     assert data["text/plain"].startswith("4 of 4 steps in 0 s")

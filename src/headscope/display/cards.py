@@ -1,4 +1,4 @@
-"""What notebooks show of a Model, a Trace, Maps, Importances and the result of a study."""
+"""What notebooks show of a Model, a Trace, Maps, Importances, a result of any kind and a study."""
 
 import html
 import io
@@ -7,30 +7,38 @@ from textwrap import shorten
 from typing import Any
 
 import numpy as np
+import xarray as xr
 from matplotlib.image import imsave
 from torch import Tensor
 
-from headscope.core.document import Picture, Table
+from headscope.core.document import Picture, Table, list_parts
+from headscope.core.errors import InputError
 from headscope.core.example import Example
 from headscope.core.importance import Importances
+from headscope.core.kind import find_kind
 from headscope.core.lens import view
 from headscope.core.maps import Maps
 from headscope.core.prose import count_noun, join_words
 from headscope.core.study import StudyResult
 from headscope.core.trace import Trace
+from headscope.display.embed import embed_png, embed_svg
 from headscope.display.shaded_words import describe_marks, list_largest, shade_html
-from headscope.display.show import embed_png
 from headscope.engine.model import Model
 from headscope.engine.pruning.pruned_config import pruned_heads
 from headscope.figures.head_grid import max_pool
 from headscope.plotting import selection
+from headscope.plotting.draw import draw
 from headscope.plotting.export import render
 from headscope.plotting.scales import Cells, weight_scale
 from headscope.plotting.selection import describe_maps
 from headscope.reporting.markup import full_caption, to_html
+from headscope.reporting.report import name_results
+from headscope.reporting.table_text import format_table
 
 MAX_TEXTS, MAX_LETTERS, MAX_ROWS = 3, 120, 24
+MAX_WIDTH = 560  # pixels, of a figure
 LEFT = '<td style="text-align: left">'
+LEFT_HEAD = '<th style="text-align: left">'
 
 WIDTH, SIDE, GAP = 480, 32, 2  # pixels: of the picture at most, of a thumbnail at most, and between thumbnails
 COLOURS = 24
@@ -110,31 +118,60 @@ def _describe_importances(importances: Importances) -> str:
     return _card("Importances", facts, "".join(blocks))
 
 
+def _describe_result(data: xr.Dataset) -> str:
+    """Return a card of a result: what its kind says of it, the first table and the default figure."""
+    kind = find_kind(data)
+    tables = list(kind.tables(data).values())
+    blocks = [f"<p>{to_html(kind.lead(data))}</p>", *map(_show_table, tables[:1]), _show_figure(data)]
+    blocks.append(_point_to_report("data", f"{count_noun(len(tables), 'table')} and all figures"))
+    return _card(name_results([data]), {}, "".join(blocks))
+
+
 def _describe_study(result: StudyResult) -> str:
+    """Return a card of a study: the lead, the first table and the first figure of its report."""
     document = result.document
-    parts = [part for section in document.sections for part in section.parts]
-    tables = [part for part in parts if isinstance(part, Table)]
-    pictures = [part for part in parts if isinstance(part, Picture)]
-    blocks = [f"<p>{to_html(document.lead)}</p>"]
-    if tables:
-        frame = tables[0].frame
-        frame = frame.reset_index() if any(frame.index.names) else frame
-        options = {"index": False, "max_rows": MAX_ROWS, "na_rep": "–", "border": 0, "justify": "left"}
-        table = frame.to_html(float_format="{:.3g}".format, **options)
-        blocks.append(f"{table.replace('<td>', LEFT)}<div>{to_html(full_caption(tables[0]))}</div>")
-    if pictures:
-        width = min(560, round(96 * pictures[0].figure.get_figwidth()))
-        image = embed_png(render(pictures[0].figure, "png"), width, pictures[0].name)
-        blocks.append(f"{image}<div>{to_html(full_caption(pictures[0]))}</div>")
-    rest = f"{count_noun(len(tables), 'table')} and {count_noun(len(pictures), 'figure')}"
-    blocks.append(f"<p>{to_html(f'`hs.report(result.document)` writes the page with {rest}.')}</p>")
-    return _card(document.title, {}, "".join(blocks))
+    tables, pictures = list_parts(document.sections, Table), list_parts(document.sections, Picture)
+    blocks = [f"<p>{to_html(document.lead)}</p>", *map(_show_table, tables[:1]), *map(_show_picture, pictures[:1])]
+    if not tables and not pictures and "numbers" in result.results:
+        return _describe_result(result.data)
+    count = f"{count_noun(len(tables), 'table')} and {count_noun(len(pictures), 'figure')}"
+    return _card(document.title, {}, "".join([*blocks, _point_to_report("result.document", count)]))
+
+
+def _point_to_report(what: str, content: str) -> str:
+    return f"<p>{to_html(f'`hs.report({what})` writes the page with {content}.')}</p>"
+
+
+def _show_table(table: Table) -> str:
+    """Return the first rows of a table, with intervals in brackets, and its caption."""
+    columns = format_table(table)[0]
+    head = "".join(f"{LEFT_HEAD}{html.escape(column.name)}</th>" for column in columns)
+    rows = [[html.escape(column.line(row)) for column in columns] for row in range(min(MAX_ROWS, len(table.frame)))]
+    body = "".join(f"<tr>{''.join(f'{LEFT}{cell}</td>' for cell in row)}</tr>" for row in rows)
+    caption = full_caption(table)
+    if len(table.frame) > MAX_ROWS:
+        caption += f" {MAX_ROWS} of {len(table.frame):,} rows are shown."
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><div>{to_html(caption)}</div>"
+
+
+def _show_picture(picture: Picture) -> str:
+    width = min(MAX_WIDTH, round(96 * picture.figure.get_figwidth()))
+    image = embed_png(render(picture.figure, "png"), width, picture.name)
+    return f"{image}<div>{to_html(full_caption(picture))}</div>"
+
+
+def _show_figure(data: xr.Dataset) -> str:
+    """Return the default figure of a result, or why it cannot be drawn."""
+    try:
+        return embed_svg(draw(data))
+    except InputError as error:
+        return f"<p>{html.escape(f'Not drawn: {error}')}</p>"
 
 
 def _card(title: str, facts: Mapping[str, str], picture: str = "") -> str:
     """Return a card in the colours of the page."""
     rows = "".join(
-        f'<tr><th style="text-align: left">{html.escape(name)}</th>{LEFT}{html.escape(fact)}</td></tr>'
+        f"<tr>{LEFT_HEAD}{html.escape(name)}</th>{LEFT}{html.escape(fact)}</td></tr>"
         for name, fact in facts.items()
         if fact
     )
@@ -173,6 +210,7 @@ _CARDS: dict[type, Callable[[Any], str]] = {
     Trace: _describe_trace,
     Maps: _describe_maps,
     Importances: _describe_importances,
+    xr.Dataset: _describe_result,
     StudyResult: _describe_study,
 }
 

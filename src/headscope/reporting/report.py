@@ -1,6 +1,6 @@
 """`hs.report`: a page with tables, figures, provenance and references from any results."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -58,7 +58,7 @@ def build_document(results: Mapping[str, xr.Dataset], *, title: str | None = Non
         sections += _result_sections(data, context)
         runs.append({**({"name": name} if len(results) > 1 else {}), **read_provenance(data)})
     return Document(
-        title if title is not None else _title(results),
+        title if title is not None else name_results(list(results.values())),
         _lead(results),
         make_names_unique(sections),
         references=[*collect_citations(spec for data in results.values() for spec in _entry_specs(data)), "headscope"],
@@ -153,10 +153,10 @@ def _entry_specs(data: xr.Dataset) -> list[tuple[str, str]]:
     return specs
 
 
-def _title(results: Mapping[str, xr.Dataset]) -> str:
+def name_results(results: Sequence[xr.Dataset]) -> str:
     """Return a title that names the model, where there is one, and the kind of result, where all are of one."""
-    models = {_model_name(read_provenance(data).get("model")) for data in results.values()} - {None}
-    result_kinds = {type(find_kind(data)) for data in results.values()}
+    models = {_model_name(read_provenance(data).get("model")) for data in results} - {None}
+    result_kinds = {type(find_kind(data)) for data in results}
     kind = result_kinds.pop() if len(result_kinds) == 1 else Kind
     return kind.model_subject.format(models.pop()) if len(models) == 1 else kind.subject
 
