@@ -33,13 +33,13 @@ def disable(model: Model, examples: Sequence[Example], **options: Any) -> xr.Dat
     of them, `best_head_change` and `best_layer_change`, have the interval of the best of all (`find_best`).
     `mean_head_change` is the mean over heads.
     """
-    parts = []
+    changes = []
     for kind, sets in SETS.items():
         ablated = ablate(model, list(examples), edit=DISABLED, sets=sets, **options)
-        parts.append(summarise_changes(ablated, kind))
+        changes.append(summarise_changes(ablated, kind))
         if kind == "head":
-            parts.append(average_changes(ablated))
-    return xr.merge(parts)
+            changes.append(average_changes(ablated))
+    return xr.merge(changes)
 
 
 def summarise_changes(ablated: xr.Dataset, kind: str) -> xr.Dataset:
@@ -73,8 +73,8 @@ def average_changes(ablated: xr.Dataset) -> xr.Dataset:
     assert before.from_sums is not None
     assert before.statistics is not None
     runs = np.stack([metric.statistics for metric in after if metric.statistics is not None], axis=1)
-    drawn = bootstrap_change(before.statistics, runs, before.from_sums, draws=DRAWS, seed=SEED)
-    ends = percentile_interval(drawn.mean(-1), ignore_nan=True)
+    sampled = bootstrap_change(before.statistics, runs, before.from_sums, draws=DRAWS, seed=SEED)
+    ends = percentile_interval(sampled.mean(-1), ignore_nan=True)
     mean = np.mean([metric.value - before.value for metric in after])
     return xr.Dataset(with_interval("mean_head_change", (), (np.asarray(mean), *ends)))
 

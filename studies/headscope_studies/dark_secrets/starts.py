@@ -21,8 +21,11 @@ from headscope.training.score import score
 from headscope_studies.dark_secrets.disabled import METRICS
 
 MAJORITY, PRETRAINED, RANDOM, TUNED = STARTS = (
-    "most common label", "pretrained, not fine-tuned", "random, fine-tuned", "pretrained, fine-tuned",
-)  # fmt: skip
+    "most common label",
+    "pretrained, not fine-tuned",
+    "random, fine-tuned",
+    "pretrained, fine-tuned",
+)
 
 
 def score_starts(run: TaskRun, step: int) -> xr.Dataset:
