@@ -18,6 +18,7 @@ from tests.batches import one_lens
 from tests.oracles.statistics import oracle
 
 DOCS = Path(__file__).parents[2] / "docs"
+FLOW_RESULTS = Path(__file__).parents[2] / "studies" / "headscope_studies" / "attention_flow" / "results"
 TEXTS = ("a fine film", "cold , clumsy and far too long")
 
 
@@ -90,7 +91,7 @@ def test_the_page_recommends_no_deep_map_and_names_its_models(page):
     last = data["row_distance"].sel(model="e5-small", task="SST-2", layer=12).item()
     assert f"{last:.3f} at the top (e5-small, SST-2, layer 12)" in said
     assert "read both in shallow layers" in " ".join(said.split())
-    numbers = open_result(DOCS / "results" / "attention_flow_all-MiniLM-L6-v2.nc")["at_bound"]
+    numbers = open_result(FLOW_RESULTS / "attention_flow_all-MiniLM-L6-v2.nc")["at_bound"]
     tuned = [numbers.sel(task="SST-2", seed=seed, subset="all", lens="flow")[-1].item() for seed in range(3)]
     assert f"*tuned* on SST-2 it is {min(tuned):.0%} to {max(tuned):.0%}" in said
     assert "These are the models as pretrained." in said
