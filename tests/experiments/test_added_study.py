@@ -90,7 +90,7 @@ def test_an_added_study_is_held_to_the_laws():
 
 def test_without_the_package_of_studies_a_sentence_says_what_to_install(monkeypatch):
     monkeypatch.setattr("headscope.core.catalog.entry_points", lambda group: [])
-    for command in (["study", "effective-attention"], ["study", "effective-attention", "--help"], ["list", "studies"]):
+    for command in (["study", "some-paper"], ["study", "some-paper", "--help"], ["list", "studies"]):
         shown = CliRunner().invoke(app, command)
         assert "pip install headscope[studies]" in " ".join(shown.output.split()), command
 
