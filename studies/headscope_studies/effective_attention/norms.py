@@ -1,15 +1,15 @@
 """Attention beside the norm-based analysis of Kobayashi et al. (2020)."""
 
-from functools import partial
-
 import xarray as xr
 
 from headscope.core.document import Paragraph, Section
 from headscope.experiments.rendering.report import Sample
-from headscope.experiments.rendering.sentences import describe_pairs
 from headscope.reporting.frames import Quantity, to_frame
 
 KINDS = {"cls": "[CLS]", "sep": "[SEP]", "punctuation": "punctuation"}
+
+Pairs = list[tuple[float, float, str]]
+"""Values with one attention and with another, and the task."""
 
 
 def report_norms(sample: Sample, numbers: xr.Dataset, text: str) -> Section:
@@ -21,14 +21,19 @@ def report_norms(sample: Sample, numbers: xr.Dataset, text: str) -> Section:
         where = {"type": kind}
         columns.append(Quantity(f"portion of {name} (%)", "type_portion", where, scale=100, interval=False))
     frame = to_frame(data, {"task": "task", "beside_norm": "attention"}, columns)
-    said = Paragraph(describe_norms(numbers, text))
-    return Section("Beside the norm-based analysis", [said, sample.table("norms", frame)])
+    return Section("Beside the norm-based analysis", [Paragraph(text), sample.table("norms", frame)])
 
 
-def describe_norms(numbers: xr.Dataset, text: str) -> str:
-    """Fill in whether effective attention is nearer to norms than raw attention is, and the portion of [CLS]."""
-    compare = partial(describe_pairs, axis="beside_norm")
-    cosine, rank = (compare(numbers[name], labels=("raw", "effective"), form=".2f")
-                    for name in ("agreement", "agreement_rank"))  # fmt: skip
-    portion = compare(100 * numbers["type_portion"].sel(type="cls"), labels=("raw", "norm"), form=".0f")
-    return text.format(cosine=cosine, rank=rank, portion=portion)
+def compare_norms(numbers: xr.Dataset) -> dict[str, Pairs]:
+    """Return how near raw and effective attention are to norms, and the portion of [CLS] with raw and with norms."""
+    return {
+        "cosine": _compare(numbers["agreement"], "effective"),
+        "rank": _compare(numbers["agreement_rank"], "effective"),
+        "portion": _compare(100 * numbers["type_portion"].sel(type="cls"), "norm"),
+    }
+
+
+def _compare(table: xr.DataArray, other: str) -> Pairs:
+    """Return the values with raw and with another attention, task by task."""
+    raw, changed = (table.sel(beside_norm=name) for name in ("raw", other))
+    return [(float(raw.sel(task=task)), float(changed.sel(task=task)), task) for task in table["task"].values.tolist()]

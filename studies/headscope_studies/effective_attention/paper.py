@@ -44,6 +44,12 @@ def table_2(tasks: Sequence[str]) -> pd.DataFrame | None:
     return pd.DataFrame(rows).set_index(["task", "attention"]) if rows else None
 
 
+def list_raw_shares(pattern: str) -> list[float]:
+    """Return their shares of a pattern in per cent with raw attention, of all tasks."""
+    at = list(LETTERS).index(pattern)
+    return [raw[at] for raw, _ in SHARES.values()]
+
+
 def table_3() -> pd.DataFrame:
     """Return their evaluation times in seconds, and the ratio."""
     frame = pd.DataFrame.from_dict(SECONDS, "index", columns=["raw (s)", "effective (s)"]).rename_axis("task")

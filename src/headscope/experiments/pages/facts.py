@@ -14,7 +14,6 @@ from headscope.experiments.claims import (
     CODE,
     HOLDS,
     MOOT,
-    REFUTED,
     Claim,
     JudgedClaim,
     TaskVerdict,
@@ -195,14 +194,6 @@ def describe_holding(facts: StudyFacts) -> str:
     if not found:
         return "No claim holds for more than half of its pairs."
     return f"For more than half of their pairs these hold: {join_words(found)}."
-
-
-def describe_refuted(facts: StudyFacts) -> str:
-    """Return which claims are refuted by exactness, and how often."""
-    found = list_claims(facts, REFUTED)
-    if not found:
-        return "No claim is refuted by exactness for any pair."
-    return f"Refuted by exactness, for so many pairs: {join_words(found)}."
 
 
 def describe_seeds(facts: StudyFacts, trained: str = "fine-tuned") -> str:

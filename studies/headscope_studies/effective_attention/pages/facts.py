@@ -1,24 +1,24 @@
-"""What the results of the effective-attention study come to: numbers and sentences of its page, note and objections."""
+"""What the results of the effective-attention study come to: the numbers of its page, note and objections."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import xarray as xr
 
 from headscope.core.document import Document
-from headscope.core.prose import count_noun, format_signed, join_words
 from headscope.experiments.claims import MOOT, REFUTED, Claim, JudgedClaim, TaskVerdict
 from headscope.experiments.judging import count_tests, judge_all
-from headscope.experiments.pages.facts import StudyFacts, list_claims
-from headscope.experiments.rendering.report import describe_unlearned
-from headscope.experiments.rendering.sentences import compare_verdicts, conjugate, list_ranges
+from headscope.experiments.pages.facts import StudyFacts, rank_claims
+from headscope.experiments.rendering.report import list_scores
+from headscope.experiments.rendering.sentences import compare_verdicts, list_ranges
 from headscope.experiments.seeds import combine_seeds
 from headscope.experiments.summary import list_tasks, relative_changes
-from headscope.experiments.template import format_range
+from headscope.experiments.thresholds import count_scaled
 from headscope.reporting.frames import ENDS
 from headscope.results.store import open_result
 from headscope_studies.effective_attention import paper, report
@@ -26,8 +26,8 @@ from headscope_studies.effective_attention.claims import (
     CLAIMS,
     EARLIER,
     LOSES,
+    PATTERNS,
     SEVERAL,
-    SPREAD,
     find_twins,
     judge_models,
 )
@@ -39,6 +39,19 @@ SHAPE = "bert-base-shape_cpu"
 BIN = 8  # tokens of a range of `distance_by_tokens`
 OTHERS = ("_times", "_maps")
 DISPERSED = EARLIER[0]
+SINKS = {"cls": "[CLS]", "sep": "[SEP]", "special": "another special token", "word": "a word"}
+SIGNED = {"size": "signed", "several": "max"}
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+
+
+@dataclass(frozen=True)
+class PairCount:
+    """A number of pairs of a model and a task, of how many, and the model where all of them are of one."""
+
+    count: int
+    total: int
+    model: str | None
 
 
 @dataclass(frozen=True)
@@ -64,40 +77,132 @@ class Facts(StudyFacts):
         """The numbers of every tuned model over all inputs."""
         return {label: data.sel(role="tuned", length="all") for label, data in self.models.items()}
 
-    @cached_property
-    def versions(self) -> dict[str, Counter[str]]:
-        """How many verdicts on a claim change if of several tokens of a type not the largest weight counts."""
-        found = {}
-        for several in SEVERAL[1:]:
-            frames = [compare_verdicts({"max": self.judged[label], several: claims})
-                      for label, claims in judge_models(self.measured, self.times, several=several).items()
-                      if label in self.models]  # fmt: skip
-            found[several] = Counter(str(claim) for frame in frames for claim, _ in frame.index)
-        return found
+    @property
+    def first(self) -> xr.Dataset:
+        """The numbers of the first model; what is known of the data is the same in all of them."""
+        return next(iter(self.models.values()))
 
-    def count(self, claim: Claim, *kinds: str) -> str:
-        """Return for how many pairs a claim has one of these verdicts, such as 3 of 15 pairs; pairs it applies to."""
+    @property
+    def tasks(self) -> list[str]:
+        """The tasks of every model."""
+        return list_tasks(self.first)
+
+    @property
+    def inputs(self) -> list[int]:
+        """The number of inputs of every model."""
+        return [int(data["n"].sel(length="all").sum()) for data in self.models.values()]
+
+    @property
+    def value_sizes(self) -> dict[int, list[str]]:
+        """The models by their value dimensions."""
+        sizes: dict[int, list[str]] = {}
+        for label, data in self.models.items():
+            sizes.setdefault(int(data["value_size"].values[0]), []).append(label)
+        return sizes
+
+    @property
+    def reduced(self) -> list[tuple[int, int, str]]:
+        """The number of inputs studied, that of all, and the task, where not all of dev was studied."""
+        studied, whole = self.first["n"].sel(length="all"), self.first["whole_dev"]
+        counts = [(int(studied.sel(task=task)), int(whole.sel(task=task)), task) for task in self.tasks]
+        return [row for row in counts if row[0] < row[1]]
+
+    @property
+    def renamed(self) -> list[tuple[str, str, str]]:
+        """What [CLS] and [SEP] are called, and the model, where it has other names for them."""
+        return [(*ends, label) for label, ends in self.ends.items() if ends != ("[CLS]", "[SEP]")]
+
+    @property
+    def unlearned(self) -> dict[str, list[tuple[str, float, float, float, float]]]:
+        """The scores of tasks that a model is not shown to have learned, by model."""
+        scores = {label: list_scores(data, learned=False) for label, data in self.models.items()}
+        return {label: rows for label, rows in scores.items() if rows}
+
+    @cached_property
+    def versions(self) -> dict[str, dict[str, int]]:
+        """How many verdicts on a claim change if of several tokens of a type not the largest weight counts."""
+        changed = {}
+        for several in SEVERAL[1:]:
+            judged = judge_models(self.measured, self.times, several=several)
+            frames = [compare_verdicts({"max": self.judged[label], several: judged[label]}) for label in self.models]
+            counts = Counter(str(claim).rstrip(".") for frame in frames for claim, _ in frame.index)
+            changed[several] = dict(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])))
+        return changed
+
+    @property
+    def weight_verdicts(self) -> int:
+        """The number of verdicts on weights of types that may have several tokens."""
+        return self.pairs * sum("several" in claim.where for claim in CLAIMS)
+
+    @property
+    def pattern_verdicts(self) -> list[str]:
+        """All verdicts on patterns."""
+        return [task.verdict for claim in PATTERNS for task in self.cells(claim).values()]
+
+    @property
+    def time(self) -> JudgedClaim:
+        """The verdict on evaluation time."""
+        (claim,) = self.judged_all["time"]
+        return claim
+
+    @property
+    def holding(self) -> list[tuple[str, int, int]]:
+        """The claims that hold for most pairs, but the one that random values show too."""
+        ranked = rank_claims(self, *self.exact, least=0.5)
+        return [row for row in ranked if row[0] != DISPERSED.text.rstrip(".")]
+
+    def count_pairs(self, claim: Claim, *kinds: str) -> PairCount:
+        """Return for how many of the pairs that a claim applies to it has one of these verdicts."""
         return count_pairs(self.cells(claim), *kinds)
+
+    def count_losses(self, name: str) -> PairCount:
+        """Return for how many pairs a token loses weight exactly, corrected as the verdicts are."""
+        (cells,) = self.judge_length([LOSES[name]], "all", self.tests)
+        return count_pairs(cells, *self.exact)
+
+    @cached_property
+    def losses_by_size(self) -> tuple[dict[str, PairCount], dict[str, PairCount]]:
+        """For how many pairs a loss of weight is refuted on inputs of at most d tokens, and shown on longer ones."""
+        lengths, names = ("at most d", "more than d"), ("the sink", "[CLS]", "[SEP]")
+        claims = [LOSES[name] for name in names]
+        tests = sum(
+            count_tests(claims, data.sel(role="tuned", length=length))
+            for data in self.models.values()
+            for length in lengths
+        )
+        short, longer = (dict(zip(names, self.judge_length(claims, length, tests), strict=True)) for length in lengths)
+        return (
+            {name: count_pairs(cells, REFUTED) for name, cells in short.items()},
+            {name: count_pairs(cells, *self.exact) for name, cells in longer.items()},
+        )
 
     def judge_length(
         self, claims: Sequence[Claim], length: str, tests: int
     ) -> list[dict[tuple[str, str], TaskVerdict]]:
         """Return the verdicts on each claim for inputs of one length, by model and task."""
-        models = {label: judge_all(claims, data.sel(role="tuned", length=length), tests)
-                  for label, data in self.measured.items()}  # fmt: skip
+        models = {
+            label: judge_all(claims, data.sel(role="tuned", length=length), tests)
+            for label, data in self.measured.items()
+        }
         return [
             {(label, task.task): task for label, judged in models.items() for task in judged[at].tasks}
             for at in range(len(claims))
         ]
 
-    def change(self, name: str, lens: str, length: str = "all", **where: str) -> np.ndarray:
+    def count_scaled(self, factor: float) -> dict[str, int]:
+        """Return the number of each verdict if all thresholds are scaled, of those that occur."""
+        counts = count_scaled(self.every, factor)
+        return {kind: counts[kind] for kind in self.kinds if kind != MOOT and counts[kind]}
+
+    def change(self, name: str, lens: str, length: str = "all", **where: str) -> Array:
         """Return the changes of a weight in per cent of the raw one, of all pairs with such inputs."""
         changes = [
             self.relative(label, name, length, **where)["value"].sel(lens=lens).where(data["n"].sel(length=length) > 1)
             for label, data in self.models.items()
         ]
-        whole = np.concatenate([each.values.ravel() for each in changes])
-        return whole[np.isfinite(whole)]
+        whole: Array = np.concatenate([change.values.ravel() for change in changes])
+        known: Array = whole[np.isfinite(whole)]
+        return known
 
     def relative(self, label: str, name: str, length: str = "all", **where: str) -> xr.Dataset:
         """Return the change of a weight in per cent of the raw one: `value`, `low` and `high`, by task and lens.
@@ -105,10 +210,117 @@ class Facts(StudyFacts):
         Of several seeds each has its own ratio; the value is their mean, and the interval holds those of all.
         """
         data = self.measured[label]
-        part = data[[each for each in data if str(each).startswith(name)]].sel(role="tuned", length=length, **where)
-        relative = 100 * combine_seeds(relative_changes(part, name))
-        names = {f"{name}_relative{end}": each for end, each in zip(ENDS, ("value", "low", "high"), strict=True)}
+        variables = [variable for variable in data if str(variable).startswith(name)]
+        weights = data[variables].sel({"role": "tuned", "length": length, **where})
+        relative = 100 * combine_seeds(relative_changes(weights, name))
+        names = {
+            f"{name}_relative{end}": end_name for end, end_name in zip(ENDS, ("value", "low", "high"), strict=True)
+        }
         return relative.rename(names)
+
+    def published_change(self, token: str) -> list[float]:
+        """Return the changes of a weight in per cent from raw to paper, averaged as the published code does."""
+        changes: list[float] = []
+        for data in self.measured.values():
+            weights = data["published_weight"].sel(token=token, role="tuned", length="all")
+            ratio = weights.sel(lens="paper") / weights.sel(lens="raw")
+            changes += (100 * (ratio.mean(set(ratio.dims) - {"task"}) - 1)).values.tolist()
+        return changes
+
+    def count_same_direction(self) -> tuple[int, int]:
+        """Return how many weights on [SEP] and [CLS] change in the same direction by both averages, and of how many."""
+        same, total = 0, 0
+        for data in self.tuned.values():
+            tables = (data["weight"].sel(SIGNED), data["published_weight"])
+            changes = [
+                (weights.sel(lens="paper") - weights.sel(lens="raw")).sel(token=["sep", "cls"]) for weights in tables
+            ]
+            signs = [np.sign(change.transpose("task", "token").values) for change in changes]
+            same, total = same + int((signs[0] == signs[1]).sum()), total + signs[0].size
+        return same, total
+
+    @property
+    def share_short(self) -> float:
+        """The share of inputs of at most d tokens, in per cent."""
+        short, total = (
+            sum(int(data["n"].sel(length=length).sum()) for data in self.models.values())
+            for length in ("at most d", "all")
+        )
+        return 100 * short / total
+
+    def distances(self, lens: str, *, short: bool) -> list[float]:
+        """Return the relative changes of attention by ranges of 8 tokens, of at most d tokens or of more.
+
+        Only ranges of at least two inputs of a task count.
+        """
+        distances: list[float] = []
+        for data in self.models.values():
+            tuned = data.sel(role="tuned", lens=lens)
+            last = tuned["tokens"] + (BIN - 1) / 2  # the greatest number of tokens of each range
+            size = int(data["value_size"].values[0])
+            selected = tuned.sel(tokens=last <= size) if short else tuned.sel(tokens=last > size)
+            known = selected["distance_by_tokens"].where(selected["count_by_tokens"] > 1).values
+            distances += known[np.isfinite(known)].tolist()
+        return distances
+
+    def count_longer(self, size: int) -> list[tuple[int, int, str]]:
+        """Return how many inputs have more than `size` tokens, where a range ends, of how many, and the task."""
+        longer = [length for length in list_ranges(self.first) if int(length.partition("–")[0]) > size]
+        n = self.first["n"]
+        counts = n.sel(length=longer).sum("length")
+        return [(int(counts.sel(task=task)), int(n.sel(task=task, length="all")), task) for task in self.tasks]
+
+    @property
+    def sinks(self) -> dict[str, list[tuple[str, float]]]:
+        """Which tokens are sinks in at least a tenth of the layers and inputs, in per cent of them, by model."""
+        kinds = {}
+        for label, data in self.tuned.items():
+            shares = data["sink_kind"].mean(("task", "layer")).to_series().sort_values(ascending=False)
+            kinds[label] = [
+                (SINKS.get(str(kind), str(kind)), 100 * share) for kind, share in shares.items() if share >= 0.1
+            ]
+        return kinds
+
+    @property
+    def twins(self) -> dict[str, list[str]]:
+        """The tasks on which [CLS] and [SEP] cannot be told apart, by model."""
+        tasks = {
+            label: [task for task in list_tasks(data) if find_twins(data.sel(task=task))]
+            for label, data in self.tuned.items()
+        }
+        return {label: names for label, names in tasks.items() if names}
+
+    def raw_shares(self, pattern: str) -> list[float]:
+        """Return the shares of raw maps with a pattern in per cent, of all pairs."""
+        shares = [100 * data["share"].sel(lens="raw", pattern=pattern) for data in self.tuned.values()]
+        return [float(value) for tasks in shares for value in tasks]
+
+    @property
+    def pattern_gaps(self) -> list[float]:
+        """How far the shares of patterns of raw maps are from the paper's, before any projection."""
+        return [
+            abs(100 * float(data["share"].sel(lens="raw", task=task, pattern=pattern)) - paper.SHARES[task][0][at])
+            for data in self.tuned.values()
+            for task in list_tasks(data)
+            if task in paper.SHARES
+            for at, pattern in enumerate(paper.LETTERS)
+        ]
+
+    def most_changed(self, lens: str) -> int:
+        """Return the largest number of predictions of a task that change with an attention in place."""
+        return max(int(data["changed"].sel(lens=lens).max()) for data in self.measured.values())
+
+    @property
+    def largest_move(self) -> float:
+        """How far outputs move at most with effective attention in place."""
+        return max(float(data["output_change"].sel(lens="effective").max()) for data in self.measured.values())
+
+    @property
+    def score_moves(self) -> list[float]:
+        """How far scores move with the paper's attention in place, in points."""
+        scores = [data["score"] for data in self.measured.values()]
+        moves = [score.sel(lens="paper") - score.sel(lens="raw") for score in scores]
+        return [100 * value for move in moves for value in move.values.ravel()]
 
 
 @cache
@@ -134,266 +346,26 @@ def list_reports(folder: Path = RESULTS) -> list[tuple[str, Document]]:
     return reports
 
 
-def describe_holding(facts: Facts) -> str:
-    """Return which claims hold for most pairs, and which of these says nothing, as random values show it too."""
-    found = list_claims(facts, *facts.exact, least=0.5)
-    text = DISPERSED.text.rstrip(".")
-    chance = [each for each in found if text in each] if is_dispersed_by_chance() else []
-    others = [each for each in found if each not in chance]
-    said = f"For more than half of their pairs these hold: {join_words(others)}." if others else ""
-    also = f"{chance[0]} holds too, but is no finding: random values come within {SPREAD.text}." if chance else ""
-    return " ".join(filter(None, (said, also))) or "No claim holds for more than half of its pairs."
-
-
-def is_dispersed_by_chance() -> bool:
-    """Return whether the model's values disperse attention notably more than random values do, for no pair."""
-    beyond = open_result(RESULTS / "null_values.nc")
-    ends = [abs(beyond[f"dispersion_beyond{end}"].sel(length="all")) for end in ENDS]
-    return bool(all((end < SPREAD.value).all() for end in ends))
-
-
-def count_pairs(cells: Mapping[tuple[str, str], TaskVerdict], *kinds: str) -> str:
+def count_pairs(cells: Mapping[tuple[str, str], TaskVerdict], *kinds: str) -> PairCount:
     """Return how many of the pairs that a claim applies to have one of these verdicts, and of which model if of one.
 
     >>> cells = {("a", "RTE"): TaskVerdict("RTE", "holds", ""), ("b", "RTE"): TaskVerdict("RTE", "undecided", "")}
-    >>> count_pairs(cells, "holds"), count_pairs(cells, "holds", "undecided")
-    ('1 of 2 pairs, all of a', '2 of 2 pairs')
+    >>> count_pairs(cells, "holds"), count_pairs(cells, "holds", "undecided").model
+    (PairCount(count=1, total=2, model='a'), None)
     """
     known = {pair: task.verdict for pair, task in cells.items() if task.verdict != MOOT}
-    found = [label for (label, _), verdict in known.items() if verdict in kinds]
-    only = f", all of {found[0]}" if len(set(found)) == 1 and len({label for label, _ in known}) > 1 else ""
-    return f"{len(found)} of {len(known)} pairs{only}"
+    labels = [label for (label, _), verdict in known.items() if verdict in kinds]
+    only = labels[0] if len(set(labels)) == 1 and len({label for label, _ in known}) > 1 else None
+    return PairCount(len(labels), len(known), only)
 
 
-def count_losses(facts: Facts, name: str) -> str:
-    """Return for how many pairs a token loses weight exactly, corrected as the verdicts are."""
-    (cells,) = facts.judge_length([LOSES[name]], "all", facts.tests)
-    return count_pairs(cells, *facts.exact)
+def round_up(value: float) -> str:
+    """Return a bound on a number: its first digit, rounded up, such as 0.0002 for 0.00013.
 
-
-def describe_by_size(facts: Facts) -> str:
-    """Return what becomes of the losses of weight on inputs of at most d tokens, and of more, judged apart."""
-    lengths, names = ("at most d", "more than d"), ("the sink", "[CLS]", "[SEP]")
-    claims = [LOSES[name] for name in names]
-    tests = sum(count_tests(claims, data.sel(role="tuned", length=length))
-                for data in facts.models.values() for length in lengths)  # fmt: skip
-    short, long = (dict(zip(names, facts.judge_length(claims, length, tests), strict=True)) for length in lengths)
-    refuted = join_words(f"{name} ({count_pairs(cells, REFUTED)})" for name, cells in short.items())
-    holding = join_words(f"{name} ({count_pairs(cells, *facts.exact)})" for name, cells in long.items())
-    return (
-        "That is over inputs of all lengths, which hides what exactness does. Judged apart, exactness refutes on "
-        f"inputs of at most d tokens that weight is lost by {refuted}; on longer ones it is lost by {holding}."
-    )
-
-
-def describe_change(facts: Facts, name: str, lens: str, length: str = "all", **where: str) -> str:
-    """Return the range of a change in per cent of the raw weight over all pairs, where there are such inputs."""
-    return format_range(facts.change(name, lens, length, **where))
-
-
-def distances(facts: Facts, lens: str, *, short: bool) -> dict[str, list[float]]:
-    """Return the relative changes of attention by ranges of 8 tokens, of at most d tokens or of more, by model.
-
-    Only ranges of at least two inputs of a task count.
+    >>> round_up(0.00013), round_up(0.0)
+    ('0.0002', '0')
     """
-    found = {}
-    for label, data in facts.models.items():
-        part = data.sel(role="tuned", lens=lens)
-        size = int(data["value_size"].values[0])
-        ends = part["tokens"] + (BIN - 1) / 2  # the greatest number of tokens of each range
-        chosen = part.sel(tokens=ends <= size) if short else part.sel(tokens=ends > size)
-        known = chosen["distance_by_tokens"].where(chosen["count_by_tokens"] > 1).values
-        found[label] = known[np.isfinite(known)].tolist()
-    return found
-
-
-def describe_short(facts: Facts) -> str:
-    """Return what happens to inputs of at most d tokens, exactly and with the paper's code."""
-    exact, published = ([value for values in distances(facts, lens, short=True).values() for value in values]
-                        for lens in ("effective", "paper"))  # fmt: skip
-    count, total = (sum(int(data["n"].sel(length=length).sum()) for data in facts.models.values())
-                    for length in ("at most d", "all"))  # fmt: skip
-    if not exact:
-        return "No input has at most d tokens, so `effective` differs from `raw` in all of them."
-    return (
-        f"{format_signed(100 * count / total, '.0f')} % of the inputs have at most d tokens. For these `effective` "
-        f"differs from `raw` by at most {_round_up(max(exact))} of its norm, and `paper` by "
-        f"{format_range(published, '.2f', '')} (means over the inputs of a task of {BIN} neighbouring lengths)."
-    )
-
-
-def _round_up(value: float) -> str:
-    """Return a bound on a number: its first digit, rounded up, such as 0.0002 for 0.00013."""
     if value <= 0:
         return "0"
     unit = 10.0 ** np.floor(np.log10(value))
     return f"{np.ceil(value / unit) * unit:.1g}"
-
-
-def describe_long(facts: Facts) -> str:
-    """Return what happens to inputs of more than d tokens, exactly and with the paper's code."""
-    exact, published = ([value for values in distances(facts, lens, short=False).values() for value in values]
-                        for lens in ("effective", "paper"))  # fmt: skip
-    if not exact:
-        return "No input is longer."
-    ranges = [format_range(values, ".2f", "") for values in (exact, published)]
-    return f"For longer ones `effective` differs by {ranges[0]} and `paper` by {ranges[1]}."
-
-
-def describe_lengths(facts: Facts, size: int) -> str:
-    """Return how many inputs of each task have more than `size` tokens, where a range of lengths ends."""
-    data = next(iter(facts.models.values()))
-    longer = [length for length in list_ranges(data) if int(length.partition("–")[0]) > size]
-    counts = data["n"].sel(length=longer).sum("length")
-    parts = [f"{int(counts.sel(task=task)):,} of {int(data['n'].sel(task=task, length='all')):,} on {task}"
-             for task in list_tasks(data)]  # fmt: skip
-    return f"Of the inputs that we studied, so many have more than {size} tokens: {join_words(parts)}."
-
-
-def describe_sinks(facts: Facts) -> str:
-    """Return which tokens are sinks, as shares of the layers and inputs of each model."""
-    names = {"cls": "[CLS]", "sep": "[SEP]", "special": "another special token", "word": "a word"}
-    parts = []
-    for label, data in facts.tuned.items():
-        shares = data["sink_kind"].mean(("task", "layer")).to_series().sort_values(ascending=False)
-        largest = [f"{names.get(str(kind), kind)} in {100 * share:.0f} %"
-                   for kind, share in shares.items() if share >= 0.1]  # fmt: skip
-        parts.append(f"{join_words(largest)} with {label}")
-    return f"In per cent of layers and inputs, the sink is {'; '.join(parts)}."
-
-
-def describe_versions(facts: Facts, *, listed: bool = False) -> str:
-    """Return how many verdicts change if of several tokens of a type the mean or the sum counts; listed by claims."""
-    groups: dict[frozenset[tuple[str, int]], list[str]] = {}
-    for several, texts in facts.versions.items():
-        groups.setdefault(frozenset(texts.items()), []).append(several)
-    parts = []
-    for counts, names in groups.items():
-        ordered = sorted(counts, key=lambda pair: (-pair[1], pair[0]))
-        texts = join_words(f"“{text.rstrip('.')}” {count}" for text, count in ordered)
-        number = sum(count for _, count in counts)
-        alike = f"{number} each" if len(names) > 1 else str(number)
-        words = " and ".join(f"with the {name}" for name in names)
-        parts.append(f"{words} {alike} change" + (f" ({texts})" if listed and counts else ""))
-    weights = [claim for claim in CLAIMS if "several" in claim.where]
-    return f"of {len(weights) * facts.pairs} verdicts on weights, {' and '.join(parts)}."
-
-
-def describe_published(facts: Facts) -> str:
-    """Return how the paper's own averages differ from ours, for the weights on [SEP] and [CLS]."""
-    parts = []
-    for token, name in (("sep", "[SEP]"), ("cls", "[CLS]")):
-        ours = facts.change("weight", "paper", token=token, size="signed", several="max")
-        theirs = []
-        for data in facts.measured.values():
-            weights = data["published_weight"].sel(token=token, role="tuned", length="all")
-            ratio = weights.sel(lens="paper") / weights.sel(lens="raw")
-            theirs += (100 * (ratio.mean(set(ratio.dims) - {"task"}) - 1)).values.tolist()
-        parts.append(f"{name} changes by {format_range(theirs)} instead of {format_range(ours)}")
-    return f"Averaged as the published code does, from `raw` to `paper` {' and '.join(parts)}."
-
-
-def describe_patterns(facts: Facts) -> str:
-    """Return how far the shares of patterns of raw maps are from the paper's, before any projection."""
-    ours = {label: 100 * data["share"].sel(lens="raw", pattern="heterogeneous") for label, data in facts.tuned.items()}
-    gaps = [abs(100 * float(data["share"].sel(lens="raw", task=task, pattern=pattern)) - paper.SHARES[task][0][at])
-            for data in facts.tuned.values() for task in list_tasks(data) if task in paper.SHARES
-            for at, pattern in enumerate(paper.LETTERS)]  # fmt: skip
-    values = [float(value) for shares in ours.values() for value in shares]
-    theirs = [raw[list(paper.LETTERS).index("heterogeneous")] for raw, _ in paper.SHARES.values()]
-    largest = f", and the largest difference of any class is {max(gaps):.0f} points" if gaps else ""
-    return (
-        f"Before any projection, {format_range(values)} of our raw maps are heterogeneous and "
-        f"{format_range(theirs)} of the paper's{largest}."
-    )
-
-
-def describe_scores(facts: Facts) -> str:
-    """Return what happens to predictions with effective attention in place, and with the paper's."""
-    tables = [data.sel(lens=["raw", "effective", "paper"]) for data in facts.measured.values()]
-    changed = {
-        lens: max(int(data["changed"].sel(lens=lens).max()) for data in tables) for lens in ("effective", "paper")
-    }
-    moved = max(float(data["output_change"].sel(lens="effective").max()) for data in tables)
-    moves = [data["score"].sel(lens="paper") - data["score"].sel(lens="raw") for data in tables]
-    scores = [100 * value for move in moves for value in move.values.ravel()]
-    return (
-        f"With `effective` in place of A, no output moves by more than {moved:.0e}, and "
-        f"{_count_changed(changed['effective'])}; with `paper` in place {_count_changed(changed['paper'])}, and scores "
-        f"move by {format_range(scores, '.1f', ' points')}."
-    )
-
-
-def _count_changed(count: int) -> str:
-    return f"up to {count_noun(count, 'prediction')} of a task change" if count else "no prediction changes"
-
-
-def describe_twins(facts: Facts) -> str:
-    """Return for how many pairs [CLS] and [SEP] cannot be told apart, or nothing."""
-    found = {label: [task for task in list_tasks(data) if find_twins(data.sel(task=task))]
-             for label, data in facts.tuned.items()}  # fmt: skip
-    parts = [f"{label} ({'all tasks' if len(tasks) == facts.tuned[label].sizes['task'] else join_words(tasks)})"
-             for label, tasks in found.items() if tasks]  # fmt: skip
-    if not parts:
-        return "In no pair does [CLS] give itself and [SEP] the same weight in the last layer."
-    return f"In the last layer of {join_words(parts)} [CLS] gives itself and [SEP] the same weight."
-
-
-def describe_time(facts: Facts) -> str:
-    """Return the verdict on evaluation time."""
-    if "time" not in facts.judged_all:
-        return "Evaluation time was not measured."
-    (claim,) = facts.judged_all["time"]
-    (task,) = claim.tasks[:1]
-    text = f"“{claim.text.rstrip('.')}” {conjugate(task.verdict)}"
-    if not task.intervals:
-        return f"{text}: {task.figures}."
-    value, low, high = (f"{end:.2f}" for end in (task.interval.value, task.interval.low, task.interval.high))
-    reach = claim.claim.threshold.value
-    bounds = [bound + sign * reach for sign, bound in zip((-1, 1), claim.claim.bounds, strict=True)]
-    return (
-        f"{text}: {value}× [{low}, {high}], where the paper has {claim.claim.theirs[task.task]}. What counts as twice, "
-        f"{bounds[0]:g} to {bounds[1]:g}×, was set after these times had been seen."
-    )
-
-
-def describe_reduced(facts: Facts) -> str:
-    """Return which tasks were cut to fewer inputs than their dev set has, or nothing."""
-    data = next(iter(facts.models.values()))
-    whole, studied = data["whole_dev"], data["n"].sel(length="all")
-    cut = [task for task in list_tasks(data) if int(studied.sel(task=task)) < int(whole.sel(task=task))]
-    parts = [f"{int(studied.sel(task=task)):,} of {int(whole.sel(task=task)):,} inputs of {task}" for task in cut]
-    count = count_noun(len(cut), "task")
-    return f" Of {count} only a part of dev was studied, drawn at random: {join_words(parts)}." if cut else ""
-
-
-def describe_learning(facts: Facts) -> str:
-    """Return which models are not shown to have learned which tasks."""
-    texts = {label: describe_unlearned(data) for label, data in facts.models.items()}
-    parts = [text.replace("The tuned model", label, 1) for label, text in texts.items() if text]
-    return " ".join(parts) or "All models learned their tasks better than the most common label."
-
-
-def describe_missing(facts: Facts) -> str:
-    """Return that no model has as many value dimensions as BERT-base's heads, where none has."""
-    known = {int(data["value_size"].values[0]) for data in facts.models.values()}
-    size = paper.VALUE_SIZE
-    return "BERT-base was not at hand" + ("" if size in known else f", nor any model with its d of {size}")
-
-
-def name_sizes(facts: Facts) -> str:
-    """Return the value dimensions of every model."""
-    sizes: dict[int, list[str]] = {}
-    for label, data in facts.models.items():
-        sizes.setdefault(int(data["value_size"].values[0]), []).append(label)
-    if len(sizes) == 1:
-        every = {1: "", 2: " in both"}.get(len(facts.models), " in all")
-        return f"{next(iter(sizes))}{every}"
-    return join_words(f"{size} in {join_words(labels)}" for size, labels in sizes.items())
-
-
-def describe_specials(facts: Facts) -> str:
-    """Return what [CLS] and [SEP] are called in models that have other names for them, or nothing."""
-    others = {label: ends for label, ends in facts.ends.items() if ends != ("[CLS]", "[SEP]")}
-    parts = (f"`{first}` and `{last}` in {label}" for label, (first, last) in others.items())
-    return f" [CLS] and [SEP] stand for {join_words(parts)}." if others else ""

@@ -1,13 +1,14 @@
 """What a projection on values that are not the model's does, from results/null_values.nc."""
 
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from headscope.core.prose import format_signed, join_words
 from headscope.core.provenance import read_provenance
-from headscope.experiments.template import format_range
+from headscope.experiments.template import format_interval
 from headscope.reporting.frames import ENDS
 from headscope.results.store import open_result
 
@@ -19,85 +20,69 @@ TITLES = {
     "cls": "weight on [CLS]",
     "distance": "relative change of attention",
 }
-CHANGES = {"dispersion": "dispersion", "sink": "the weight on the sink", "sep": "that on [SEP]", "cls": "that on [CLS]"}
 INTERVALS = ENDS[1:]
 
 
-def describe_null_values(data: xr.Dataset | None = None) -> str:
-    """Return what a projection on random values changes, beside one on the model's."""
-    whole = _read(data).sel(length="all")
-    parts = [describe_quantity(whole, name) for name in CHANGES]
-    return (
-        "A projection changes attention whatever the values are. So much changes with the model's values, and with "
-        "random ones of the same n and d in their place, independent and normal "
-        f"({join_words(map(str, whole.model.values))}, pretrained, on {join_words(map(str, whole.task.values))}): "
-        f"{'; '.join(parts)}. In brackets: in how many pairs of a model and a task the model's values go further than "
-        "random ones in the direction of their change (95 % intervals, input by input)."
-    )
+@dataclass(frozen=True)
+class NullValues:
+    """Attention with the model's values, and with random ones in their place."""
+
+    results: xr.Dataset
+
+    @property
+    def whole(self) -> xr.Dataset:
+        """The results over inputs of all lengths."""
+        return self.results.sel(length="all")
+
+    @property
+    def models(self) -> list[str]:
+        """The models."""
+        return [str(model) for model in self.results["model"].values]
+
+    @property
+    def tasks(self) -> list[str]:
+        """The tasks."""
+        return [str(task) for task in self.results["task"].values]
+
+    @property
+    def provenance(self) -> dict[str, Any]:
+        """What was run."""
+        return read_provenance(self.results)
+
+    def changes(self, name: str, lens: str) -> list[float]:
+        """Return the changes from raw attention of all pairs; of weights in per cent of the raw one."""
+        change = self.whole[f"{name}_change"].sel(lens=lens)
+        if name != "dispersion":
+            change = 100 * change / abs(self.whole[name].sel(lens="raw"))
+        return [float(value) for value in np.ravel(change.values)]
+
+    def find_further(self, name: str) -> xr.DataArray:
+        """Return for which pairs the model's values change a quantity further than random ones, in the same direction.
+
+        Both the change and its difference from that with random values have intervals without 0, on the same side.
+        """
+        low, high = (self.whole[f"{name}_change{end}"].sel(lens="effective", drop=True) for end in INTERVALS)
+        least, most = (self.whole[f"{name}_beyond{end}"] for end in INTERVALS)
+        return ((low > 0) & (least > 0)) | ((high < 0) & (most < 0))
+
+    def count_inputs(self, task: str, length: str) -> list[int]:
+        """Return the number of inputs of a task and a length, of every model."""
+        counts: list[int] = self.results["n"].sel(task=task, length=length).values.ravel().tolist()
+        return counts
+
+    def table(self) -> str:
+        """Return every quantity with all kinds of values, with intervals."""
+        lenses = [str(lens) for lens in self.results["lens"].values]
+        lines = [f"| | model | task | {' | '.join(lenses)} | effective − random |", "|---" * (len(lenses) + 4) + "|"]
+        for name, title in TITLES.items():
+            for model, task in ((model, task) for model in self.models for task in self.tasks):
+                row = self.whole.sel(model=model, task=task)
+                cells = [format_interval(row, name, ".3f", lens=lens) for lens in lenses]
+                cells.append(format_interval(row, f"{name}_beyond", "+.3f"))
+                lines.append(f"| {title} | {model} | {task} | {' | '.join(cells)} |")
+        return "\n".join(lines)
 
 
-def describe_quantity(data: xr.Dataset, name: str) -> str:
-    """Return how one quantity changes with the model's values and with random ones, over all pairs."""
-    form, unit = ("+.2f", " nats") if name == "dispersion" else ("+.0f", " %")
-    own, random = (format_range(_changes(data, name, lens), form, unit) for lens in ("effective", "random"))
-    further = find_further(data, name)
-    return f"{CHANGES[name]} {own}, with random values {random} [{int(further.sum())} of {further.size}]"
-
-
-def find_further(data: xr.Dataset, name: str) -> xr.DataArray:
-    """Return for which pairs the model's values change a quantity further than random ones, in the same direction.
-
-    Both the change and its difference from that with random values have intervals without 0, on the same side of it.
-    """
-    low, high = (data[f"{name}_change{end}"].sel(lens="effective", drop=True) for end in INTERVALS)
-    least, most = (data[f"{name}_beyond{end}"] for end in INTERVALS)
-    return ((low > 0) & (least > 0)) | ((high < 0) & (most < 0))
-
-
-def null_values_table(data: xr.Dataset | None = None) -> str:
-    """Return every quantity with all kinds of values, with intervals, and below what made it."""
-    known = _read(data)
-    whole, kinds = known.sel(length="all"), [str(kind) for kind in known.lens.values]
-    lines = [f"| | model | task | {' | '.join(kinds)} | effective − random |", "|---" * (len(kinds) + 4) + "|"]
-    for name, title in TITLES.items():
-        for model, task in ((model, task) for model in known.model.values for task in known.task.values):
-            part = whole.sel(model=model, task=task)
-            cells = [_interval(part.sel(lens=kind), name) for kind in kinds]
-            cells.append(_interval(part, f"{name}_beyond", "+.3f"))
-            lines.append(f"| {title} | {model} | {task} | {' | '.join(cells)} |")
-    return "\n".join(lines) + f"\n\n{_describe_run(known)}\n"
-
-
-def _describe_run(data: xr.Dataset) -> str:
-    facts, counts = read_provenance(data), []
-    for task in data.task.values:
-        n = data["n"].sel(task=task)
-        every, longer = (n.sel(length=length).values.ravel().tolist() for length in ("all", "more than d"))
-        counts.append(
-            f"{format_range(every, ',.0f', '')} of {task} ({format_range(longer, ',.0f', '')} of more than d tokens)"
-        )
-    hashes = ", ".join(f"{name} {code[:12]}" for name, code in sorted(facts["weights_hash"].items()))
-    return (
-        "Means over inputs of those of all layers and heads, with 95 % intervals; pretrained weights. `random`: "
-        "independent normal values for every layer, head and input; `permuted`: the model's, the rows of every "
-        "head in a random order. Weights are signed, from all other tokens, on the larger of two [SEP]. "
-        f"Inputs: {join_words(counts)}, cut to {facts['max_length']} tokens. "
-        f"Made by {facts['command']}. Weights: {hashes}. Data fingerprint {facts['data']}."
-    )
-
-
-def _read(data: xr.Dataset | None) -> xr.Dataset:
-    return open_result(RESULT) if data is None else data
-
-
-def _changes(data: xr.Dataset, name: str, lens: str) -> list[float]:
-    """Return the changes from raw attention of all pairs; of weights in per cent of the raw one."""
-    change = data[f"{name}_change"].sel(lens=lens)
-    if name != "dispersion":
-        change = 100 * change / abs(data[name].sel(lens="raw"))
-    return [float(value) for value in np.ravel(change.values)]
-
-
-def _interval(part: xr.Dataset, name: str, form: str = ".3f") -> str:
-    value, low, high = (format_signed(float(part[f"{name}{end}"]), form) for end in ENDS)
-    return f"{value} [{low}, {high}]"
+def read_null_values() -> NullValues:
+    """Return the committed results."""
+    return NullValues(open_result(RESULT))

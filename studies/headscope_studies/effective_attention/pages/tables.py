@@ -1,8 +1,5 @@
 """The page docs/tables.md: every table behind docs/effective_attention.md."""
 
-from functools import partial
-from pathlib import Path
-
 import pandas as pd
 import xarray as xr
 
@@ -14,12 +11,10 @@ from headscope.experiments.pages.tables import (
     flatten_rows,
     format_cell,
     format_intervals,
-    paragraphs,
-    prefix,
     to_grid,
     verdict_values,
 )
-from headscope.experiments.rendering.report import describe_unlearned, score_table, time_table
+from headscope.experiments.rendering.report import score_table, time_table
 from headscope.experiments.rendering.sentences import list_ranges
 from headscope.experiments.summary import list_tasks
 from headscope.experiments.template import format_range
@@ -27,24 +22,26 @@ from headscope.patterns import NAMES
 from headscope.reporting.frames import ENDS, Quantity, to_frame
 from headscope_studies.effective_attention import paper, report
 from headscope_studies.effective_attention.claims import LOSES, SEVERAL
-from headscope_studies.effective_attention.norms import describe_norms
+from headscope_studies.effective_attention.norms import compare_norms
+from headscope_studies.effective_attention.pages import note
 from headscope_studies.effective_attention.pages.facts import Facts
-from headscope_studies.effective_attention.pages.null_values import null_values_table
-
-FOLDER = Path(__file__).parent
 
 WEIGHTS = {
     "[SEP] from all others": ("weight", {"token": "sep"}),
     "[CLS] from all others": ("weight", {"token": "cls"}),
-    **{f"[CLS] to {report.TOKENS.get(kind, kind)}": ("type_weight", {"type": kind})
-       for kind in ("cls", "sep", "punctuation", "noun", "pronoun", "verb")},
-}  # fmt: skip
+    **{
+        f"[CLS] to {report.TOKENS.get(kind, kind)}": ("type_weight", {"type": kind})
+        for kind in ("cls", "sep", "punctuation", "noun", "pronoun", "verb")
+    },
+}
 
 
 def page(facts: Facts) -> bytes:
     """Return the page."""
-    method = (report.TEXTS["lenses"], report.JUDGED, *report.TEXTS["method"].split("\n\n"))
-    text = (FOLDER / "tables.md").read_text(encoding="utf-8").format(
+    method = (report.fill_text("lenses"), report.JUDGED, *report.fill_text("method").split("\n\n"))
+    return note.fill_page(
+        "tables.md",
+        facts,
         **verdict_values(facts),
         distances=by_model(facts, lambda label: distance_table(facts.models[label])),
         several=by_model(facts, lambda label: several_table(facts, label)),
@@ -54,18 +51,17 @@ def page(facts: Facts) -> bytes:
         lengths=by_model(facts, lambda label: length_table(facts, label)),
         length_tests=format_range([count_length_tests(data) for data in facts.models.values()], ".0f", ""),
         fewest=FEWEST,
-        null_values=null_values_table(),
-        faults=report.TEXTS["faults"],
+        faults=report.fill_text("faults"),
         patterns=by_model(facts, lambda label: pattern_table(facts.tuned[label])),
-        learned=paragraphs(facts, describe_unlearned),
         scores=by_model(facts, lambda label: _scores(facts.models[label])),
-        times="Not measured." if facts.times is None else _describe_times(facts.times),
-        norms=paragraphs(facts, partial(describe_norms, text=report.TEXTS["beside norms"])),
-        method="\n\n".join(f"- {line}" for line in method),
-        differences="\n\n".join(prefix(label, report.describe_differences(data, facts.seeds[label]))
-                                for label, data in facts.models.items()),
-    )  # fmt: skip
-    return text.encode()
+        times=to_grid(_times(facts)),
+        norms={label: report.fill_text("beside norms", **compare_norms(data)) for label, data in facts.models.items()},
+        method="\n\n".join(f"- {paragraph}" for paragraph in method),
+        differences={
+            label: report.fill_text("differences", **report.find_differences(data, facts.seeds[label]))
+            for label, data in facts.models.items()
+        },
+    )
 
 
 def distance_table(numbers: xr.Dataset) -> pd.DataFrame:
@@ -84,10 +80,10 @@ def several_table(facts: Facts, label: str) -> pd.DataFrame:
     rows = {}
     for title, (name, where) in WEIGHTS.items():
         for several in SEVERAL:
-            part = facts.relative(label, name, size="signed", several=several, **where).sel(lens="effective")
+            change = facts.relative(label, name, size="signed", several=several, **where).sel(lens="effective")
             rows[f"{title}, {several}"] = {
-                task: format_cell(".0f", *(float(part[end].sel(task=task)) for end in ("value", "low", "high")))
-                for task in list_tasks(part)
+                task: format_cell(".0f", *(float(change[end].sel(task=task)) for end in ("value", "low", "high")))
+                for task in list_tasks(change)
             }
     return pd.DataFrame.from_dict(rows, "index").rename_axis("change (%)")
 
@@ -144,8 +140,8 @@ def length_table(facts: Facts, label: str) -> pd.DataFrame:
     rows: dict[tuple[str, str], dict[str, str]] = {(task, name): {} for task in list_tasks(numbers) for name in LOSES}
     tests = count_length_tests(numbers)
     for length in list_lengths(numbers):
-        part = facts.measured[label].sel(role="tuned", length=length)
-        for name, judged in zip(LOSES, judge_all(list(LOSES.values()), part, tests), strict=True):
+        measured = facts.measured[label].sel(role="tuned", length=length)
+        for name, judged in zip(LOSES, judge_all(list(LOSES.values()), measured, tests), strict=True):
             for task in judged.tasks:
                 n = int(numbers["n"].sel(task=task.task, length=length))
                 word = (letters[task.verdict] if n else "–") + (f" ({n:,})" if name == next(iter(LOSES)) else "")
@@ -161,9 +157,9 @@ def pattern_table(tuned: xr.Dataset) -> pd.DataFrame:
         for lens in report.SHOWN:
             cells = {}
             for name, letter in paper.LETTERS.items():
-                part = tuned.sel(task=task, lens=lens, pattern=name)
-                share = [100 * float(part[f"share{end}"]) for end in ENDS]
-                cell = f"{format_cell('.1f', *share)}, counted {100 * float(part['counted']):.1f}"
+                row = tuned.sel(task=task, lens=lens, pattern=name)
+                share = [100 * float(row[f"share{end}"]) for end in ENDS]
+                cell = f"{format_cell('.1f', *share)}, counted {100 * float(row['counted']):.1f}"
                 if theirs is not None and (task, lens) in theirs.index:
                     cell += f", paper {theirs.loc[(task, lens), letter]}"
                 cells[f"{letter} ({NAMES[name]})"] = cell
@@ -177,16 +173,11 @@ def _scores(numbers: xr.Dataset) -> pd.DataFrame:
     return flatten_rows(format_intervals(frame, ",.0f", ("predictions changed",)), "attention")
 
 
-def _describe_times(times: xr.Dataset) -> str:
-    frame = time_table(times, report.WAYS)
+def _times(facts: Facts) -> pd.DataFrame:
+    """Return evaluation times beside the paper's ratios."""
+    assert facts.times is not None
+    frame = time_table(facts.times, report.WAYS)
     table = format_intervals(format_intervals(frame, ".2f", list(report.WAYS.values())), ".4f", ("raw (s)",))
     theirs = paper.table_3()["ratio"]
     table["paper"] = [f"{theirs[task]:.2f}" if task in theirs else "" for task, _ in table.index]
-    device = times.attrs["device"]
-    where = "one thread of a CPU (seconds of CPU time)" if device == "cpu" else device
-    text = (
-        f"BERT-base's shape on {where}, random weights, one batch of each task padded to "
-        f"{int(times.attrs['tokens'])} tokens; ratios to `raw`, median of the turns, least and most in brackets. Only "
-        "the full decomposition is what the paper did; the others are ways of ours."
-    )
-    return f"{text}\n\n{to_grid(flatten_rows(table, 'task, inputs in a batch'))}"
+    return flatten_rows(table, "task, inputs in a batch")

@@ -16,7 +16,7 @@ from headscope_studies.effective_attention.claims import (
     judge_models,
 )
 from headscope_studies.effective_attention.paper import MAPS
-from headscope_studies.effective_attention.report import describe_losses, describe_twins
+from headscope_studies.effective_attention.report import fill_text, find_losses, find_twins
 
 LENSES = ["raw", "effective", "padded", "paper"]
 PATTERNS = ["vertical", "diagonal", "vertical_diagonal", "block", "heterogeneous"]
@@ -188,7 +188,7 @@ def test_the_summary_names_the_tasks_that_lose_weight(exact, said):
     judged, whole = judge_claims(made), made.assign(n=(("task", "length"), [[10]]))
     assert verdicts(made)[SEP].verdict == said
     word = "loses weight on RTE" if said == "holds" else "loses weight only with padding on RTE"
-    text = describe_losses(whole, judged)
+    text = fill_text("losses", **find_losses(whole, judged))
     assert f"[SEP], from all other tokens, {word} (0.300 → " in text
     assert f"The sink, from all other tokens, {word} (0.300 → " in text
     assert "attention itself, to 0.1 % of its norm, for 25 % of the inputs of RTE." in text
@@ -196,9 +196,13 @@ def test_the_summary_names_the_tasks_that_lose_weight(exact, said):
 
 def test_tokens_with_the_same_weight_are_reported():
     made = numbers()
-    assert describe_twins(made) == ""
+    assert fill_text("twins", **find_twins(made)) == ""
     made["type_weight"] = made["type_weight"].where(made["type"] != "sep", made["type_weight"].sel(type="cls"))
-    assert describe_twins(made).startswith("On RTE [CLS] gives itself and [SEP] the same weight in the last layer")
+    text = fill_text("twins", **find_twins(made))
+    assert text.startswith("On RTE [CLS] gives itself and [SEP] the same weight in the last layer, before tuning too, ")
+    base = made["role"] == "base"
+    made["type_weight"] = made["type_weight"].where(~base | (made["type"] != "sep"), 0.9)
+    assert ", before tuning on none, " in fill_text("twins", **find_twins(made))
 
 
 def test_a_head_is_unchanged_up_to_a_thousandth_of_its_norm():
@@ -251,8 +255,8 @@ def test_a_type_that_does_not_occur_is_not_judged():
     found = {each.text: each for each in judge_claims(made.assign(gone))}
     assert describe_verdicts(found["Punctuation loses weight too."]) == "Does not apply on RTE (no punctuation there)."
     whole = made.assign({**gone, "n": (("task", "length"), [[10]])})
-    said = describe_losses(whole, list(found.values()))
-    assert "Punctuation, from [CLS] in the last layer, does not occur on RTE." in said
+    text = fill_text("losses", **find_losses(whole, list(found.values())))
+    assert "Punctuation, from [CLS] in the last layer, does not occur on RTE." in text
 
 
 def test_ranks_do_not_apply_where_cls_and_sep_have_the_same_weight():

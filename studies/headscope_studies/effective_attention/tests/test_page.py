@@ -11,11 +11,14 @@ import xarray as xr
 from headscope.core.document import Picture
 from headscope.core.errors import InputError
 from headscope.core.provenance import stamp
-from headscope.experiments.claims import REFUTED
-from headscope.experiments.pages import facts as study_facts
+from headscope.experiments.claims import REFUTED, TaskVerdict
+from headscope.experiments.pages.facts import rank_claims
+from headscope.experiments.template import format_range
 from headscope.results.npz import write_npz
-from headscope_studies.effective_attention.claims import CLAIMS, SINK
+from headscope_studies.effective_attention.claims import CLAIMS, SINK, SPREAD
 from headscope_studies.effective_attention.pages import note, page
+from headscope_studies.effective_attention.pages.facts import DISPERSED, Facts, PairCount, count_pairs, read_facts
+from headscope_studies.effective_attention.pages.null_values import read_null_values
 from headscope_studies.effective_attention.runs import effective_attention
 from tests.study_data import found
 from tests.study_pages import check_page, check_stamps, check_tables, join_runs
@@ -45,13 +48,8 @@ def maker():
 
 
 @pytest.fixture(scope="module")
-def said():
-    return page.said
-
-
-@pytest.fixture(scope="module")
-def facts(joined, said):
-    return said.read_facts(joined)
+def facts(joined):
+    return read_facts(joined)
 
 
 def test_runs_are_joined_into_stamped_files(joined):
@@ -94,7 +92,7 @@ def test_the_page_answers_in_words_and_numbers_with_four_figures(facts, maker):
         maker,
         facts,
         f"Of {2 * claims + 1} verdicts, those on {claims} claims for 2 pairs of a model and a task and 1 on time, ",
-        "with tiny (d is 8) on RTE and SST-2, 24 inputs for each model",
+        "with tiny (d is 8 in tiny) on RTE and SST-2, 24 inputs for each model",
         "Every model was fine-tuned with 2 seeds for each task, and a verdict needs the same answer from all of them.",
         f"0 of {2 * claims + 1} verdicts differ between seeds",  # which are the same here
         "of the inputs have at most d tokens",
@@ -125,7 +123,7 @@ def test_the_note_and_the_objections_have_their_numbers(facts):
     assert not any("nan" in text.split() for text in pages.values())
 
 
-def test_sentences_follow_from_the_numbers(facts, said):
+def test_counts_of_pairs_and_changes_follow_from_the_numbers(facts):
     """The same results, but as if effective attention were attention, and so all that paper shows were padding."""
     numbers = facts.measured["tiny"].copy(deep=True)
     for name in ("sink_mean", "weight", "type_weight", "share", "dispersion"):
@@ -136,37 +134,63 @@ def test_sentences_follow_from_the_numbers(facts, said):
     for end in ("", "_low", "_high"):
         numbers[f"sink_mean{end}"] = numbers["sink_mean"]
         numbers[f"sink_mean_change{end}"] = -0.9 * lost.where(numbers["lens"] == "paper", 0)
-    same = said.Facts({"tiny": numbers})
-    assert same.count(SINK, REFUTED) == "2 of 2 pairs"
+    same = Facts({"tiny": numbers})
+    assert same.count_pairs(SINK, REFUTED) == PairCount(2, 2, None)  # there is one model only
     short = int((numbers["n"].sel(length="at most d").isel(seed=0) > 0).sum())
-    assert f"at most d tokens that weight is lost by the sink ({short} of " in said.describe_by_size(same)
-    assert f"“{SINK.text.rstrip('.')}” (2 of 2)" in study_facts.describe_refuted(same)
-    assert said.describe_change(same, "sink_mean", "effective") == "0 %"
-    assert said.describe_change(same, "sink_mean", "paper") == "−90 %"
-    assert said.describe_specials(said.Facts({}, None, {"mpnet": ("<s>", "</s>"), "tiny": ("[CLS]", "[SEP]")})) == (
-        " [CLS] and [SEP] stand for `<s>` and `</s>` in mpnet."
-    )
-    assert said.describe_time(same) == "Evaluation time was not measured."
+    refuted, holding = same.losses_by_size
+    assert (refuted["the sink"].count, holding["the sink"].count) == (short, 0)
+    assert (SINK.text.rstrip("."), 2, 2) in rank_claims(same, REFUTED)
+    assert format_range(same.change("sink_mean", "effective")) == "0 %"
+    assert format_range(same.change("sink_mean", "paper")) == "−90 %"
+    assert "time" not in same.judged_all
 
 
-def test_verdicts_that_depend_on_the_seed_are_counted(facts, said):
+def test_pairs_of_one_model_of_several_are_named():
+    cells = {(name, "RTE"): TaskVerdict("RTE", verdict, "") for name, verdict in {"a": REFUTED, "b": "holds"}.items()}
+    assert count_pairs(cells, REFUTED) == PairCount(1, 2, "a")
+    assert count_pairs(cells, REFUTED, "holds") == PairCount(2, 2, None)
+    assert count_pairs(cells, "undecided") == PairCount(0, 2, None)
+
+
+def test_models_with_other_names_for_special_tokens_are_listed():
+    ends = {"mpnet": ("<s>", "</s>"), "tiny": ("[CLS]", "[SEP]")}
+    assert Facts({}, None, ends).renamed == [("<s>", "</s>", "mpnet")]
+
+
+def test_sentences_of_the_pages_without_numbers_hold_for_the_committed_results():
+    facts, random = read_facts(), read_null_values().whole
+    assert set(facts.seeds.values()) == {3}  # in all models
+    assert not facts.counts[REFUTED]  # no claim is refuted by exactness for any pair
+    assert facts.reduced
+    assert facts.renamed
+    assert facts.unlearned
+    assert facts.twins == {"e5-small": facts.tasks}  # all tasks
+    assert facts.most_changed("effective") == 0 < facts.most_changed("paper")
+    assert facts.times.attrs["device"] == "cpu"
+    dispersed = facts.count_pairs(DISPERSED, *facts.exact)
+    assert dispersed.count > dispersed.total / 2
+    for end in ("", "_low", "_high"):  # random values disperse attention as much as the model's
+        assert (abs(random[f"dispersion_beyond{end}"]) < SPREAD.value).all()
+
+
+def test_verdicts_that_depend_on_the_seed_are_counted(facts):
     numbers = facts.measured["tiny"].copy(deep=True)
     numbers["n"] = 20 * numbers["n"]  # enough to be judged
     for end in ("", "_low", "_high"):
         numbers[f"sink_mean{end}"] = numbers["sink_mean"]
         change = numbers[f"sink_mean_change{end}"]
         numbers[f"sink_mean_change{end}"] = xr.where(numbers["seed"] == 1, -abs(numbers["sink_mean"]), 0 * change)
-    changed = said.Facts({"tiny": numbers})
+    changed = Facts({"tiny": numbers})
     assert changed.unstable == 2  # the sink on both tasks
 
 
-def test_changes_in_per_cent_are_those_of_each_seed_united(facts, said):
+def test_changes_in_per_cent_are_those_of_each_seed_united(facts):
     numbers = facts.measured["tiny"].copy(deep=True)
     for end in ("", "_low", "_high"):  # the second seed has five times the weight, and the same change
         scaled = xr.where(numbers["seed"] == 1, 5, 1)
         numbers[f"sink_mean{end}"] = numbers[f"sink_mean{end}"] * scaled
-    united = said.Facts({"tiny": numbers}).relative("tiny", "sink_mean")
-    each = [said.Facts({"tiny": numbers.isel(seed=[seed])}).relative("tiny", "sink_mean") for seed in (0, 1)]
+    united = Facts({"tiny": numbers}).relative("tiny", "sink_mean")
+    each = [Facts({"tiny": numbers.isel(seed=[seed])}).relative("tiny", "sink_mean") for seed in (0, 1)]
     xr.testing.assert_allclose(united["value"], (each[0]["value"] + each[1]["value"]) / 2)
     xr.testing.assert_allclose(each[0]["value"], 5 * each[1]["value"])
     known = united["low"].notnull()
@@ -177,10 +201,13 @@ def test_changes_in_per_cent_are_those_of_each_seed_united(facts, said):
 
 
 def test_every_model_has_a_report(joined):
-    ((name, document),) = page.said.list_reports(joined)
+    ((name, document),) = page.list_reports(joined)
     assert name == "effective_attention_tiny"
     assert {part.name for section in document.sections for part in section.parts if isinstance(part, Picture)} >= {
-        *(f"figure_{number}" for number in range(1, 8)), "sink_by_layer", "scaled_thresholds"}  # fmt: skip
+        *(f"figure_{number}" for number in range(1, 8)),
+        "sink_by_layer",
+        "scaled_thresholds",
+    }
 
 
 def test_numbers_are_printed_with_their_intervals(maker):
