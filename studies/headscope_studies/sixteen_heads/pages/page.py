@@ -13,7 +13,7 @@ from headscope.experiments.pages.tables import draw_scaled, draw_verdicts
 from headscope.experiments.rendering.report import select_interval
 from headscope.experiments.seeds import combine_seeds
 from headscope.experiments.summary import list_tasks
-from headscope.experiments.template import fill_template
+from headscope.experiments.template import fill_template, join_lines
 from headscope.experiments.thresholds import count_scaled
 from headscope.plotting.facets import interval_facets
 from headscope_studies.sixteen_heads import report
@@ -43,7 +43,9 @@ SITE_NAMES = {"encoder": "encoder", "decoder": "decoder", "cross": "encoder–de
 
 def page(facts: HeadFacts) -> bytes:
     """Return the page."""
-    return fill_template(FOLDER / "page.md", facts=facts, **count_verdicts(facts), **collect_numbers(facts)).encode()
+    return join_lines(
+        fill_template(FOLDER / "page.md", facts=facts, **count_verdicts(facts), **collect_numbers(facts))
+    ).encode()
 
 
 def count_verdicts(facts: HeadFacts) -> dict[str, Any]:

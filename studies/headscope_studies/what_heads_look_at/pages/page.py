@@ -12,7 +12,7 @@ from headscope.experiments.pages.generate import Generated, StudyPages, write_pi
 from headscope.experiments.pages.tables import to_grid
 from headscope.experiments.rendering.report import select_interval
 from headscope.experiments.summary import list_tasks
-from headscope.experiments.template import fill_template
+from headscope.experiments.template import fill_template, join_lines
 from headscope.experiments.thresholds import draw_thresholds
 from headscope.plotting.draw import draw
 from headscope.plotting.facets import interval_facets
@@ -47,7 +47,7 @@ DEPTH = ("previous", "next", "cls", "sep", "period_comma")
 def page(facts: HeadFacts) -> bytes:
     """Return the page."""
     values = {**collect_numbers(facts), **collect_no_ops(facts), **tables.collect_probes(facts)}
-    return fill_template(FOLDER / "page.md", facts=facts, **values).encode()
+    return join_lines(fill_template(FOLDER / "page.md", facts=facts, **values)).encode()
 
 
 def collect_numbers(facts: HeadFacts) -> dict[str, Any]:

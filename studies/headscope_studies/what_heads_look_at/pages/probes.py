@@ -162,7 +162,7 @@ def tabulate_variants() -> pd.DataFrame:
     rows = []
     for model, treebank in list_cells():
         row = {"model": model, "treebank": treebank}
-        for attention in map(str, read_probe("dependency")["attention"].values):
+        for attention in ("raw", *_list_lenses("dependency")):
             whole = make_probe_table(select_run("dependency", model, treebank, attention)).iloc[0]
             better = count_gains("dependency", model, treebank, "dependency", attention)[1]
             row[attention] = f"{whole['head']:.3f} ({better})"
@@ -195,13 +195,14 @@ def tabulate_parsers() -> pd.DataFrame:
         row |= {f"UAS{end}": whole[f"probe{end}"] for end in ("", "_low", "_high")}
         row["halves"] = format_halves(name, model, treebank)
         row |= {other: whole[other] for other in ("fixed offset", "right branching", "random weights")}
-        row |= {attention: _score_lens(name, model, treebank, attention) for attention in _list_lenses()}
+        row |= {attention: _score_lens(name, model, treebank, attention) for attention in _list_lenses("attention")}
         rows.append(row | {"control": control["probe"], "control, fixed offset": control["fixed offset"]})
     return pd.DataFrame(rows)
 
 
-def _list_lenses() -> list[str]:
-    return [name for name in map(str, read_probe("attention")["attention"].values) if name != "raw"]
+def _list_lenses(name: str) -> list[str]:
+    """Return the kinds of attention that a probe was fitted to beside raw attention."""
+    return [attention for attention in map(str, read_probe(name)["attention"].values) if attention != "raw"]
 
 
 def _score_lens(name: str, model: str, treebank: str, attention: str) -> float:
