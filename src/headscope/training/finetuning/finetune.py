@@ -58,7 +58,8 @@ def finetune(options: FinetuneOptions) -> Model:
         kept_steps = choose_steps(options.checkpoints, count_steps(job) * settings.epochs)
         facts = {**job.facts, "keep_checkpoints": options.keep_checkpoints}
         facts |= {"checkpoints": options.checkpoints} if kept_steps else {}
-        if not folder.begin(facts, **mode):
+        folder.begin(facts, **mode)
+        if not folder.is_finished():
             _train(job, folder, facts, device=device, kept_steps=kept_steps, quiet=not options.progress)
         tuned = load(folder.path, device=device)
         _check_weights(folder, tuned)

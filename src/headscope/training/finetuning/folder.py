@@ -72,8 +72,8 @@ class TrainingFolder:
             "in the shell --force), or give another folder."
         )
 
-    def begin(self, facts: Mapping[str, Any], *, resume: bool, overwrite: bool = False) -> bool:
-        """Write the facts of a new run, or check those of the run to resume; return whether that is finished.
+    def begin(self, facts: Mapping[str, Any], *, resume: bool, overwrite: bool = False) -> None:
+        """Write the facts of a new run, or raise an error unless they are those of the run to resume.
 
         With `overwrite` and without `resume`, an earlier fine-tuning is deleted first.
         """
@@ -88,10 +88,14 @@ class TrainingFolder:
                     "folder."
                 )
             self.write_stamp({"command": "hs.finetune", "finished": False, "facts": to_plain(facts)})
-            return False
+            return
         remedy = "Tune as before, start over (overwrite=True, in the shell --force), or give another folder."
         check_resumable(self.path, stamp["facts"], facts, ignore=UNCOMPARED, remedy=remedy)
-        return bool(stamp["finished"])
+
+    def is_finished(self) -> bool:
+        """Return whether the folder holds a finished fine-tuning."""
+        stamp = read_stamp(self.path)
+        return stamp is not None and bool(stamp["finished"])
 
     def write_stamp(self, stamp: Mapping[str, Any]) -> None:
         """Write the stamp atomically."""
