@@ -18,7 +18,7 @@ from headscope.experiments.claims import (
     decide,
     format_interval,
     judge,
-    list_kinds,
+    list_verdict_names,
     scale_thresholds,
 )
 from headscope.experiments.judging import judge_all, judge_together, replace_where
@@ -93,7 +93,7 @@ def test_a_verdict_tells_refuted_from_not_reproduced():
         ("no", "yes"): "refuted by exactness", ("no", "no"): "not reproduced", ("no", "unclear"): "undecided",
         ("unclear", "yes"): "undecided", ("unclear", "no"): "undecided", ("unclear", "unclear"): "undecided",
     }  # fmt: skip
-    assert set(verdicts.values()) | {"does not apply"} == set(list_kinds("padding"))
+    assert set(verdicts.values()) | {"does not apply"} == set(list_verdict_names("padding"))
 
 
 def test_a_claim_without_a_published_variant_is_not_reproduced_where_it_is_not_true():

@@ -202,7 +202,7 @@ def name_refuted(contrast: str) -> str:
     return f"shown only by {contrast}" if contrast == CODE else REFUTED
 
 
-def list_kinds(contrast: str) -> tuple[str, ...]:
+def list_verdict_names(contrast: str) -> tuple[str, ...]:
     """Return all verdicts, from the claim that holds to the one that does not apply."""
     return HOLDS, name_refuted(contrast), name_without(contrast), NOT_REPRODUCED, UNDECIDED, MOOT
 

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from headscope.experiments.claims import MOOT, JudgedClaim, list_kinds, scale_thresholds
+from headscope.experiments.claims import MOOT, JudgedClaim, list_verdict_names, scale_thresholds
 from headscope.plotting import canvas, series, theme
 
 SCALES = tuple(float(factor) for factor in 2.0 ** np.linspace(-2, 2, 33))
@@ -36,7 +36,9 @@ def draw_thresholds(judged: Sequence[JudgedClaim]) -> Figure:
     """Draw the number of each verdict over a factor of all thresholds; claims that do not apply are left out."""
     counts = [count_scaled(judged, factor) for factor in SCALES]
     contrasts = dict.fromkeys(claim.claim.contrast for claim in judged if claim.claim.published)
-    every = dict.fromkeys(kind for contrast in contrasts or {"": None} for kind in list_kinds(contrast) if kind != MOOT)
+    every = dict.fromkeys(
+        kind for contrast in contrasts or {"": None} for kind in list_verdict_names(contrast) if kind != MOOT
+    )
     kinds = [kind for kind in every if any(count[kind] for count in counts)]
     looks = dict(zip(every, series.styles(every, "verdicts"), strict=True))
     figure = canvas.new_figure((theme.PAGE[0], 3.2))

@@ -17,7 +17,7 @@ from headscope.experiments.claims import (
     Claim,
     JudgedClaim,
     TaskVerdict,
-    list_kinds,
+    list_verdict_names,
     name_without,
 )
 from headscope.experiments.seeds import combine_seeds
@@ -68,7 +68,7 @@ class StudyFacts:
     @property
     def kinds(self) -> tuple[str, ...]:
         """All kinds of verdicts, from the claim that holds to the one that does not apply."""
-        kinds = list_kinds(self.contrast)
+        kinds = list_verdict_names(self.contrast)
         return kinds if any(claim.published for claim in self.claims) else (kinds[0], *kinds[3:])
 
     @property
