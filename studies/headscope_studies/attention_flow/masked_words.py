@@ -28,7 +28,7 @@ MASK = "{mask}"
 """What stands for the masked word in the words of an example."""
 
 
-def has_masked_head(model: Model) -> bool:
+def predicts_masked_words(model: Model) -> bool:
     """Return whether a model predicts masked words."""
     try:
         find_task_of_head("mlm", model.network, [])
@@ -45,7 +45,7 @@ def measure_sentences(
     Each sentence has two of its words, with the word that each of them calls for in place of the mask.
     """
     loaded = model if isinstance(model, Model) else load(model, device=device, dtype="float32")
-    if not has_masked_head(loaded):
+    if not predicts_masked_words(loaded):
         return None
     examples = []
     for number, (text, fillers) in enumerate(sentences.items()):

@@ -129,7 +129,7 @@ def pronouns(chosen: argparse.Namespace) -> None:
         "masked_model": label,
     }
     write_npz(stamp(masked, **facts), chosen.out / f"{label}.pronouns.npz")
-    sets = {"GAP": read_gap(chosen.gap), "Winogender": read_winogender(chosen.winogender)}
+    sets = {"GAP": read_masked_gap(chosen.gap), "Winogender": read_masked_winogender(chosen.winogender)}
     counts = [count_pronouns(model, name, examples) for name, examples in sets.items()]
     facts |= {"weights_hash": model.weights_hash, "n": sum(map(len, sets.values()))}
     facts["data"] = {name: fingerprint_examples(examples) for name, examples in sets.items()}
@@ -203,7 +203,7 @@ class MaskFlow(Lens):
         return replace(maps, parts=parts, lens="flow from the mask", merged=True, heads=(0,))
 
 
-def read_gap(path: Path) -> list[hs.Example]:
+def read_masked_gap(path: Path) -> list[hs.Example]:
     """Return the texts of GAP whose pronoun refers to one of the two names, with the pronoun masked."""
     examples = []
     with path.open(encoding="utf-8", newline="") as file:
@@ -217,7 +217,7 @@ def read_gap(path: Path) -> list[hs.Example]:
     return examples
 
 
-def read_winogender(path: Path) -> list[hs.Example]:
+def read_masked_winogender(path: Path) -> list[hs.Example]:
     """Return the sentences of Winogender with its masculine pronoun masked: without it, all genders are the same."""
     examples = []
     with path.open(encoding="utf-8", newline="") as file:

@@ -12,10 +12,10 @@ from headscope.engine.load import load
 from headscope_studies.attention_flow.masked_words import (
     count_agreement,
     draw_masked,
-    has_masked_head,
     masked_table,
     measure_masked,
     measure_sentences,
+    predicts_masked_words,
 )
 from headscope_studies.attention_flow.report import report_pronouns
 from tests.models import KINDS, tiny, tokenizer
@@ -96,7 +96,7 @@ def test_a_word_of_several_tokens_has_no_probability(model):
 
 
 def test_a_model_without_a_head_for_masked_words_gives_nothing():
-    assert not has_masked_head(tiny("bert"))
+    assert not predicts_masked_words(tiny("bert"))
     assert measure_sentences(tiny("bert"), SENTENCES, LENSES) is None
 
 

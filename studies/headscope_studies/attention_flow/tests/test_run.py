@@ -13,20 +13,20 @@ def script():
     return attention_flow
 
 
-def read_gap(script, folder, text, pronoun, first, second, *, answer=0):
+def read_masked_gap(script, folder, text, pronoun, first, second, *, answer=0):
     """The one example of a file of GAP; the pronoun is marked by < >."""
     plain, at = text.replace("<", "").replace(">", ""), text.index("<")
     true = ["TRUE" if number == answer else "FALSE" for number in (0, 1)]
     row = ["test-1", plain, pronoun, at, first, plain.index(first), true[0], second, plain.index(second), true[1]]
     (folder / "gap.tsv").write_text(GAP + "\t".join(map(str, row)) + "\n", encoding="utf-8")
-    (example,) = script.read_gap(folder / "gap.tsv")
+    (example,) = script.read_masked_gap(folder / "gap.tsv")
     return example
 
 
-def read_winogender(script, folder, *rows):
+def read_masked_winogender(script, folder, *rows):
     lines = ["sentid\tsentence", *("\t".join(row) for row in rows)]
     (folder / "all.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return script.read_winogender(folder / "all.tsv")
+    return script.read_masked_winogender(folder / "all.tsv")
 
 
 def name_words(example):
@@ -44,7 +44,7 @@ def name_words(example):
     ],
 )  # fmt: skip
 def test_a_name_is_found_whatever_stands_before_it(script, tmp_path, text, pronoun, first, second, words):
-    example = read_gap(script, tmp_path, text, pronoun, first, second)
+    example = read_masked_gap(script, tmp_path, text, pronoun, first, second)
     assert name_words(example) == words
     assert example.words.count("{mask}") == 1
     assert f"{pronoun} " not in example.text
@@ -56,7 +56,7 @@ def test_a_name_at_the_beginning_of_a_sentence_is_found(script, tmp_path):
         ("plumber.someone.0.female.txt", "Someone called the plumber to get an estimate for her services."),
         ("technician.customer.1.male.txt", "The technician told the customer, that he could pay with cash."),
     ]
-    examples = read_winogender(script, tmp_path, *rows)
+    examples = read_masked_winogender(script, tmp_path, *rows)
     assert [example.id for example in examples] == [rows[0][0], rows[2][0]]  # the genders are one text
     assert [name_words(example) for example in examples] == [["plumber", "Someone"], ["technician", "customer,"]]
     assert [example.columns["answer"] for example in examples] == [0, 1]
@@ -64,7 +64,9 @@ def test_a_name_at_the_beginning_of_a_sentence_is_found(script, tmp_path):
 
 def test_a_sentence_whose_names_are_not_found_is_an_error(script, tmp_path):
     with pytest.raises(ValueError, match=r"plumber\.owner\.0\.male\.txt has no 'owner'"):
-        read_winogender(script, tmp_path, ("plumber.owner.0.male.txt", "The plumber met the owners of his house."))
+        read_masked_winogender(
+            script, tmp_path, ("plumber.owner.0.male.txt", "The plumber met the owners of his house.")
+        )
 
 
 def test_the_nearest_name_is_counted_in_words_from_the_pronoun(script, tmp_path):
@@ -75,7 +77,8 @@ def test_the_nearest_name_is_counted_in_words_from_the_pronoun(script, tmp_path)
         ("Ann said <she> and Bea left.", "Ann", "Bea", 0),  # as near as the other: neither is the nearest
     ]
     examples = [
-        read_gap(script, tmp_path, text, "she", first, second, answer=answer) for text, first, second, answer in texts
+        read_masked_gap(script, tmp_path, text, "she", first, second, answer=answer)
+        for text, first, second, answer in texts
     ]
     counted = script.count_nearest(examples)
     assert counted["nearest"][1] == 0.5
