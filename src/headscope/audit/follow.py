@@ -58,7 +58,7 @@ def find_cue_spans(text: str, cue: str) -> list[tuple[int, int]]:
     [(3, 8), (17, 22)]
     """
     spans, words = locate_words(text), list_words(text)
-    for wanted in _spell(cue):
+    for wanted in _split_cue(cue):
         size = len(wanted)
         starts = [index for index in range(len(words) - size + 1) if words[index : index + size] == wanted]
         if starts:
@@ -66,7 +66,7 @@ def find_cue_spans(text: str, cue: str) -> list[tuple[int, int]]:
     return []
 
 
-def _spell(cue: str) -> list[list[str]]:
+def _split_cue(cue: str) -> list[list[str]]:
     """Return the words of a cue, between spaces as `hs.cues` names it, and as the words of a text."""
     named = normalize_text(cue).split()
     if not named:
@@ -79,7 +79,7 @@ def _find_texts(texts: Sequence[Text], cue: str, *, pattern: bool) -> Integers:
     groups = np.arange(len(texts))
     if pattern:
         return find_occurrences(texts, groups, (), check_patterns([cue])).texts
-    for words in _spell(cue):
+    for words in _split_cue(cue):
         occurrences = find_occurrences(texts, groups, (len(words),), {})
         if (name := " ".join(words)) in occurrences.names:
             return np.asarray(occurrences.texts[occurrences.cues == occurrences.names.index(name)])

@@ -49,13 +49,13 @@ MAX_WEIGHTS = 30_000_000
 
 def make_card(what: Any) -> str:
     """Return an HTML card of an object: its name, a few facts and a small picture."""
-    for card_type, describe in _CARDS.items():
+    for card_type, make in _CARDS.items():
         if isinstance(what, card_type):
-            return describe(what)
+            return make(what)
     raise TypeError(f"No card is made of a {type(what).__name__}.")
 
 
-def _describe_model(model: Model) -> str:
+def _make_model_card(model: Model) -> str:
     config = model.network.config
     text = config.get_text_config() if hasattr(config, "get_text_config") else config
     layers, heads = (getattr(text, name, None) for name in ("num_hidden_layers", "num_attention_heads"))
@@ -74,7 +74,7 @@ def _describe_model(model: Model) -> str:
     )
 
 
-def _describe_trace(trace: Trace) -> str:
+def _make_trace_card(trace: Trace) -> str:
     others = [site for site in trace.sites if site != trace.site]
     facts = {
         "site": f"{trace.site}{f'; the model also has {join_words(others)}' if others else ''}",
@@ -88,7 +88,7 @@ def _describe_trace(trace: Trace) -> str:
     return _card("Trace", {**_list_texts(trace.examples), **facts}, picture_heads(view(trace, "raw").mean("head")))
 
 
-def _describe_maps(maps: Maps) -> str:
+def _make_maps_card(maps: Maps) -> str:
     heads = "heads merged" if maps.merged else count_noun(len(maps.heads), "head")
     layers = maps.averaged.get("layer", count_noun(len(maps.layers), "layer"))
     facts = {
@@ -105,7 +105,7 @@ def _describe_maps(maps: Maps) -> str:
     return _card("Maps", {**_list_texts(maps.examples), **facts}, picture_heads(maps))
 
 
-def _describe_importances(importances: Importances) -> str:
+def _make_importances_card(importances: Importances) -> str:
     facts = {"method": importances.method, "target": importances.target, "shades": describe_marks(importances)}
     blocks = []
     for row, example in enumerate(importances.examples[:MAX_TEXTS]):
@@ -118,7 +118,7 @@ def _describe_importances(importances: Importances) -> str:
     return _card("Importances", facts, "".join(blocks))
 
 
-def _describe_result(data: xr.Dataset) -> str:
+def _make_result_card(data: xr.Dataset) -> str:
     """Return a card of a result: what its kind says of it, the first table and the default figure."""
     kind = find_kind(data)
     tables = list(kind.tables(data).values())
@@ -127,13 +127,13 @@ def _describe_result(data: xr.Dataset) -> str:
     return _card(name_results([data]), {}, "".join(blocks))
 
 
-def _describe_study(result: StudyResult) -> str:
+def _make_study_card(result: StudyResult) -> str:
     """Return a card of a study: the lead, the first table and the first figure of its report."""
     document = result.document
     tables, pictures = list_parts(document.sections, Table), list_parts(document.sections, Picture)
     blocks = [f"<p>{to_html(document.lead)}</p>", *map(_show_table, tables[:1]), *map(_show_picture, pictures[:1])]
     if not tables and not pictures and "numbers" in result.results:
-        return _describe_result(result.data)
+        return _make_result_card(result.data)
     count = f"{count_noun(len(tables), 'table')} and {count_noun(len(pictures), 'figure')}"
     return _card(document.title, {}, "".join([*blocks, _point_to_report("result.document", count)]))
 
@@ -206,12 +206,12 @@ def _count_tokens(counts: list[int]) -> str:
 
 
 _CARDS: dict[type, Callable[[Any], str]] = {
-    Model: _describe_model,
-    Trace: _describe_trace,
-    Maps: _describe_maps,
-    Importances: _describe_importances,
-    xr.Dataset: _describe_result,
-    StudyResult: _describe_study,
+    Model: _make_model_card,
+    Trace: _make_trace_card,
+    Maps: _make_maps_card,
+    Importances: _make_importances_card,
+    xr.Dataset: _make_result_card,
+    StudyResult: _make_study_card,
 }
 
 

@@ -24,7 +24,7 @@ def replace_values(trace: Trace, values: Values) -> Trace:
     if values == "model":
         return trace
     assert trace.values is not None, "hs.view checks what the trace holds"
-    draw = _draw_rows if values == "random" else _permute_rows
+    draw = _draw_normal_rows if values == "random" else _permute_rows
     layers = []
     for label, original in zip(trace.layers, trace.values, strict=True):
         layer = at_least_float32(original).clone()
@@ -41,8 +41,8 @@ def _describe_inputs(trace: Trace) -> Iterator[tuple[Tensor, int]]:
         yield real, zlib.crc32("\x00".join(text).encode(errors="surrogatepass"))
 
 
-def _draw_rows(values: Tensor, real: Tensor, random: np.random.Generator) -> Tensor:
-    """Draw all rows, those of real keys first: padding does not change them."""
+def _draw_normal_rows(values: Tensor, real: Tensor, random: np.random.Generator) -> Tensor:
+    """Return standard normal rows; those of real keys are drawn first, so that padding does not change them."""
     order = torch.cat([real.nonzero()[:, 0], (~real).nonzero()[:, 0]])
     draws = torch.empty(values.shape, dtype=values.dtype)
     draws[order] = torch.from_numpy(random.standard_normal(values.shape)).to(values.dtype)

@@ -193,7 +193,7 @@ def summarise_distance_by_tokens(rows: xr.Dataset, tokens: Any, longest: int) ->
     return summarise_by("tokens", groups, rows, summary).rename(n="count_by_tokens")
 
 
-def summarise_published(rows: xr.Dataset) -> xr.Dataset:
+def summarise_published_weights(rows: xr.Dataset) -> xr.Dataset:
     """Return the mean weight on [CLS] and [SEP] as the published code averages it; NaN for other lenses."""
     return summarise("published_weight", rows["published_rows"])
 

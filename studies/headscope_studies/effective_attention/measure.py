@@ -107,7 +107,7 @@ def summarise_role(rows: xr.Dataset, run: TaskRun, classifier: str) -> xr.Datase
         summary.summarise_sink,
         summary.summarise_dispersion,
         summary.summarise_distance,
-        summary.summarise_published,
+        summary.summarise_published_weights,
         summary.summarise_share,
     )
     largest = {name: rows[f"{name}_rows"].sel(several="max", drop=True) for name in ("special_tokens", "token_types")}

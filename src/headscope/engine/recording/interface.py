@@ -316,12 +316,12 @@ def _register() -> str:
     from transformers.masking_utils import eager_mask
 
     name = "headscope"
-    AttentionInterface.register(name, _attend_by_name)
+    AttentionInterface.register(name, _attend_eagerly)
     AttentionMaskInterface.register(name, eager_mask)
     return name
 
 
-def _attend_by_name(module: Any, *args: Any, **options: Any) -> tuple[Tensor, Tensor | None]:
+def _attend_eagerly(module: Any, *args: Any, **options: Any) -> tuple[Tensor, Tensor | None]:
     return _attend(_eager_function(module), module, *args, **options)
 
 
