@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import xarray as xr
 
-from headscope.core.prose import count_noun, join_words
+from headscope.core.prose import join_words
 from headscope.experiments.claims import (
     CODE,
     HOLDS,
@@ -21,7 +21,7 @@ from headscope.experiments.claims import (
     name_without,
 )
 from headscope.experiments.seeds import combine_seeds
-from headscope.experiments.template import format_phrases, tally_verdicts
+from headscope.experiments.template import format_phrases
 
 
 @dataclass(frozen=True)
@@ -160,15 +160,6 @@ def count_changes(*versions: Mapping[str, Iterable[JudgedClaim]]) -> int:
     return sum(len({table.get(key, MOOT) for table in tables}) > 1 for key in set().union(*tables))
 
 
-def describe_counts(facts: StudyFacts) -> str:
-    """Return how many of all verdicts are of which kind."""
-    others = "".join(f" and {len(claims)} on {label}" for label, claims in facts.others.items())
-    return (
-        f"Of {facts.total} verdicts, those on {len(facts.claims)} claims for {count_noun(facts.pairs, 'pair')} of a "
-        f"model and a task{others}, {tally_verdicts(facts.counts)}."
-    )
-
-
 def rank_claims(facts: StudyFacts, *kinds: str, least: float = 0.0) -> list[tuple[str, int, int]]:
     """Return the claims that have one of these verdicts for more than a share of the pairs to which they apply.
 
@@ -186,21 +177,3 @@ def rank_claims(facts: StudyFacts, *kinds: str, least: float = 0.0) -> list[tupl
 def list_claims(facts: StudyFacts, *kinds: str, least: float = 0.0) -> list[str]:
     """Return the claims of `rank_claims` as phrases."""
     return format_phrases(rank_claims(facts, *kinds, least=least), "“{}” ({} of {})")
-
-
-def describe_holding(facts: StudyFacts) -> str:
-    """Return which claims hold for most pairs."""
-    found = list_claims(facts, *facts.exact, least=0.5)
-    if not found:
-        return "No claim holds for more than half of its pairs."
-    return f"For more than half of their pairs these hold: {join_words(found)}."
-
-
-def describe_seeds(facts: StudyFacts, trained: str = "fine-tuned") -> str:
-    """Return how seeds are combined, and how many verdicts depend on the seed."""
-    if not facts.seed_counts:
-        return f"Every model was {trained} once for each task."
-    return (
-        f"Every model was {trained} with {facts.seed_counts} for each task, and a verdict needs the same answer from "
-        f"all of them; judged with each seed alone, {facts.unstable} of {facts.total} verdicts differ between seeds."
-    )

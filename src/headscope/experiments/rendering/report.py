@@ -23,6 +23,7 @@ from headscope.experiments.rendering.sentences import (
     verdicts_by_task,
 )
 from headscope.experiments.summary import count_inputs, list_tasks, time_ratios
+from headscope.experiments.template import fill_template
 from headscope.experiments.thresholds import draw_thresholds, threshold_table
 from headscope.plotting.facets import interval_facets
 from headscope.reporting.frames import Quantity, to_frame
@@ -50,11 +51,13 @@ class Sample:
 
     def table(self, name: str, frame: pd.DataFrame, theirs: pd.DataFrame | None = None, **values: Any) -> Table:
         """Return a table over this sample, its caption filled with values."""
-        return Table(name, self.captions[name].format(**values), frame, self.n, theirs, self.reduced, _number(name))
+        caption = fill_template(self.captions[name], **values)
+        return Table(name, caption, frame, self.n, theirs, self.reduced, _number(name))
 
     def picture(self, name: str, figure: Figure, **values: Any) -> Picture:
         """Return a figure over this sample, its caption filled with values."""
-        return Picture(name, self.captions[name].format(**values), figure, self.n, self.reduced, _number(name))
+        caption = fill_template(self.captions[name], **values)
+        return Picture(name, caption, figure, self.n, self.reduced, _number(name))
 
 
 def sample_inputs(captions: Mapping[str, str], numbers: xr.Dataset, length: str = "all") -> Sample:
@@ -241,7 +244,7 @@ def select_interval(data: xr.Dataset, name: str, scale: int | float = 1) -> xr.D
 
 
 def read_prose(package: str | None) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the texts of a study's prose.md by their headings, and captions by name; they may have {placeholders}."""
+    """Return the texts of a study's prose.md by their headings, and captions by name, all of them Jinja templates."""
     text = (files(package or "") / "prose.md").read_text(encoding="utf-8")
     sections = (section.partition("\n") for section in text.split("\n## ")[1:])
     texts = {title.strip(): body.strip() for title, _, body in sections}
