@@ -14,6 +14,7 @@ from headscope.ablation.resume import ResumeError
 from headscope.ablation.resumed_answers import answer_edits
 from headscope.core.edit import HeadEdit
 from headscope.core.errors import InputError
+from headscope.core.estimate import name_ends, with_interval
 from headscope.core.example import example_coordinates, tabulate_examples
 from headscope.core.options import takes_options
 from headscope.core.provenance import stamp
@@ -116,9 +117,9 @@ def _make_dataset(
     variables["change_n"] = (sets.dims, sets.arrange([len(job.examples)] * len(answers)))
     variables["change"] = (*variables["change"], {"long_name": name, "title": title})
     variables["ablated"] = (*variables["ablated"], {"long_name": f"{name} under the edit"})
-    low, high = before.interval()
-    variables |= {"score": ((), before.value, {"long_name": name, "interval": f"95 %, {before.method}"})}
-    variables |= {"score_low": ((), low), "score_high": ((), high), "n": ((), len(job.examples))}
+    score = (before.value, *before.interval())
+    variables |= with_interval("score", (), score, long_name=name, interval=f"95 %, {before.method}")
+    variables["n"] = ((), len(job.examples))
     coords: dict[str, Any] = dict(sets.coords)
     if len(answers) * len(job.examples) <= MAX_ANSWERS:
         variables[answer] = ((*sets.dims, "example"), sets.arrange([run[answer] for run in answers]))
@@ -133,14 +134,12 @@ def _compare(before: Metric, after: Sequence[Metric]) -> dict[str, Any]:
     """Return the change of the score under each edit, its interval and tests, and the scores."""
     compared = compare_scores(before, after)
     adjusted = correct_p_values(compared["change_p"])
-    ends = np.array([metric.interval() for metric in after])
+    scores = np.array([(metric.value, *metric.interval()) for metric in after])
     return {
         **compared,
         "change_p_adjusted": adjusted,
         "change_significant": (adjusted < LEVEL).astype(np.int8),
-        "ablated": np.array([metric.value for metric in after]),
-        "ablated_low": ends[:, 0],
-        "ablated_high": ends[:, 1],
+        **name_ends("ablated", scores.T),
     }
 
 

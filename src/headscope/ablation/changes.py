@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from headscope.core.estimate import name_ends
 from headscope.training.metrics import DRAWS, SEED, Metric
 from headscope.uncertainty.bootstrap import percentile_interval
 from headscope.uncertainty.intervals import Array
@@ -30,4 +31,4 @@ def compare_scores(before: Metric, after: Sequence[Metric]) -> dict[str, Array]:
         low, high = np.minimum(low, change - margin), np.maximum(high, change + margin)
     else:
         p = permutation_test(before.statistics, runs, before.from_sums, seed=SEED)
-    return {"change": change, "change_low": low, "change_high": high, "change_p": p}
+    return {**name_ends("change", (change, low, high)), "change_p": p}

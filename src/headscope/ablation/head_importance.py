@@ -13,6 +13,7 @@ from torch import Tensor
 from headscope.ablation.options import HeadImportanceOptions
 from headscope.core.edit import Edit, LayerHeads
 from headscope.core.errors import InputError, unknown_name
+from headscope.core.estimate import with_interval
 from headscope.core.heads import HeadSelection
 from headscope.core.options import takes_options
 from headscope.core.prose import join_words
@@ -209,14 +210,14 @@ def _make_dataset(batches: Sequence[HeadGradients], reduction: str, normalize: s
     else:
         low, high = np.full_like(value, np.nan), np.full_like(value, np.nan)
     over = "batches" if reduction == "batch" else "examples"
-    dims, names = ("layer", "head"), {"long_name": "head importance"}
+    dims, name = ("layer", "head"), "head_importance"
     units = "" if normalize else UNITS[reduction]
     interval = f"95 %, bootstrap of {over}" if len(sizes) > 1 else f"unknown: one of the {over} only"
     return xr.Dataset(
         {
-            "head_importance": (dims, value, {**names, "units": units, "interval": interval}),
-            "head_importance_low": (dims, low),
-            "head_importance_high": (dims, high),
+            **with_interval(
+                name, dims, (value, low, high), long_name="head importance", units=units, interval=interval
+            ),
             "head_importance_n": (dims, np.where(np.isnan(value), 0, sum(len(batch.indices) for batch in batches))),
         },
         {"layer": np.arange(value.shape[0]), "head": np.arange(value.shape[1])},

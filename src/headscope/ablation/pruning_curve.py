@@ -15,6 +15,7 @@ from headscope.ablation.head_importance import find_site, head_importance
 from headscope.ablation.head_sets import count_heads
 from headscope.ablation.options import PruningCurveOptions
 from headscope.core.errors import InputError, unknown_name
+from headscope.core.estimate import name_ends
 from headscope.core.example import Example
 from headscope.core.options import takes_options
 from headscope.core.provenance import stamp
@@ -213,9 +214,7 @@ def _make_dataset(
     """Return scores and changes along `pruned`, and along `seed` for random orders."""
     flat = [metric for row in metrics for metric in row]
     columns = {key: values for key, values in compare_scores(metrics[0][0], flat).items() if key != "change_p"}
-    columns["score"] = np.array([metric.value for metric in flat])
-    ends = np.array([metric.interval() for metric in flat])
-    columns |= {"score_low": ends[:, 0], "score_high": ends[:, 1]}
+    columns |= name_ends("score", np.array([(metric.value, *metric.interval()) for metric in flat]).T)
     names = ["+".join(head.name for head in step) for plan in plans.values() for step in plan]
     shape, dims = (len(plans), len(counts)), ("seed", "pruned")
     tables = {key: xr.DataArray(values.reshape(shape), dims=dims) for key, values in columns.items()}

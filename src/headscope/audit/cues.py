@@ -13,6 +13,7 @@ from headscope.audit.options import CuesOptions
 from headscope.audit.points import CuePoints, Floats, Variant, check_variant, find_points
 from headscope.audit.words import Integers
 from headscope.core.errors import DataWarning, InputError
+from headscope.core.estimate import name_ends
 from headscope.core.options import takes_options
 from headscope.core.prose import join_words
 from headscope.core.provenance import stamp
@@ -136,17 +137,14 @@ def count_cues(
 def _summarize(applicability: Integers, productive: Integers, chance: Floats, n: int, *, add: int) -> dict[str, Any]:
     """Return rates with their intervals and tests; `add` is added to all counts."""
     productivity, coverage = (productive + add) / (applicability + add), (applicability + add) / (n + add)
-    low, high = wilson_intervals(productive + add, applicability + add)
-    least, most = wilson_intervals(applicability + add, n + add)
+    rates = (productivity, *wilson_intervals(productive + add, applicability + add))
+    shares = (coverage, *wilson_intervals(applicability + add, n + add))
+    interval = "95 % interval, Wilson"
     texts = {
         "applicability": (applicability, "examples to which the cue applies"),
         "productive": (productive, "examples in which the cue is right"),
-        "productivity": (productivity, "productivity"),
-        "productivity_low": (low, "95 % interval, Wilson"),
-        "productivity_high": (high, "95 % interval, Wilson"),
-        "coverage": (coverage, "coverage"),
-        "coverage_low": (least, "95 % interval, Wilson"),
-        "coverage_high": (most, "95 % interval, Wilson"),
+        **name_ends("productivity", zip(rates, ("productivity", interval, interval), strict=True)),
+        **name_ends("coverage", zip(shares, ("coverage", interval, interval), strict=True)),
         "chance": (chance, "productivity by chance"),
         "gain": (coverage * (productivity - chance), "coverage · (productivity − chance)"),
     }

@@ -1,6 +1,6 @@
 """An estimate: a quantity of a result with its interval, its count and its p-values, read by name."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -8,10 +8,47 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from headscope.core.errors import unknown_name
+from headscope.core.errors import InputError, unknown_name
 
 ENDS = ("", "_low", "_high")
 """Endings of the names of a quantity, and of the ends of its interval."""
+
+
+def interval_names(name: Hashable) -> list[str]:
+    """Return the names of a quantity and of the ends of its interval.
+
+    >>> interval_names("gain")
+    ['gain', 'gain_low', 'gain_high']
+    """
+    return [f"{name}{end}" for end in ENDS]
+
+
+def name_ends(name: Hashable, ends: Iterable[Any]) -> dict[str, Any]:
+    """Return a value and the ends of its interval by their names.
+
+    >>> name_ends("gain", (0.2, 0.1, 0.3))
+    {'gain': 0.2, 'gain_low': 0.1, 'gain_high': 0.3}
+    """
+    return dict(zip(interval_names(name), ends, strict=True))
+
+
+def with_interval(name: str, dims: Sequence[str], ends: Iterable[Any], **attrs: Any) -> dict[str, Any]:
+    """Return the variables x, x_low and x_high of a Dataset; `attrs` are those of x.
+
+    >>> with_interval("gain", (), (0.2, 0.1, 0.3), units="%")
+    {'gain': ((), 0.2, {'units': '%'}), 'gain_low': ((), 0.1), 'gain_high': ((), 0.3)}
+    """
+    variables: dict[str, Any] = name_ends(name, ((dims, values) for values in ends))
+    return {**variables, name: (*variables[name], attrs)} if attrs else variables
+
+
+def take_interval(data: xr.Dataset, name: str, new_name: str) -> xr.Dataset:
+    """Return a quantity and its interval under another name.
+
+    >>> list(take_interval(xr.Dataset(name_ends("gain", (0.2, 0.1, 0.3)) | {"n": 7}), "gain", "change"))
+    ['change', 'change_low', 'change_high']
+    """
+    return data[interval_names(name)].rename(name_ends(name, interval_names(new_name)))
 
 
 @dataclass(frozen=True)
@@ -43,6 +80,13 @@ class Estimate:
     def has_interval(self) -> bool:
         """Whether the interval is known."""
         return self.low is not None and self.high is not None
+
+    @property
+    def ends(self) -> tuple[xr.DataArray, xr.DataArray, xr.DataArray]:
+        """The value and both ends of its interval."""
+        if self.low is None or self.high is None:
+            raise InputError(f"'{self.value.name}' has no interval here. Measure it with one.")
+        return self.value, self.low, self.high
 
     @property
     def margins(self) -> np.ndarray[Any, np.dtype[np.float64]]:

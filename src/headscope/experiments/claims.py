@@ -8,11 +8,11 @@ from typing import Literal
 import numpy as np
 import xarray as xr
 
+from headscope.core.estimate import estimate
 from headscope.core.prose import format_signed
 from headscope.experiments.answers import Answer, Interval, above, agree, below, combine, falls, rises, unite, within
 from headscope.experiments.seeds import combine_seeds
 from headscope.experiments.summary import list_tasks, relative_changes
-from headscope.reporting.frames import ENDS
 from headscope.uncertainty.corrections import simultaneous_factor
 
 Direction = Literal["falls", "rises", "same", "within", "above", "below"]
@@ -238,7 +238,7 @@ def read_intervals(
     if claim.relative:
         part, name = relative_changes(part, claim.quantity), f"{claim.quantity}_relative"
     selected = part if lens is None else part.sel(lens=lens)
-    ends = [np.atleast_1d(selected[f"{name}{end}"].values).astype(float) for end in ENDS]
+    ends = [np.atleast_1d(end.values).astype(float) for end in estimate(selected, name).ends]
     widened = [Interval(*map(float, seed)).widen(factor) for seed in zip(*ends, strict=True)]
     if claim.direction in CHANGES:
         return tuple(widened)

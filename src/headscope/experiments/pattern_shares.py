@@ -5,9 +5,9 @@ from collections.abc import Mapping
 import numpy as np
 import xarray as xr
 
+from headscope.core.estimate import name_ends
 from headscope.experiments.summary import average
 from headscope.patterns.shares import Errors, append_unsure, correct_shares, read_errors
-from headscope.reporting.frames import ENDS
 from headscope.uncertainty.bootstrap import percentile_interval
 from headscope.uncertainty.intervals import Array
 
@@ -78,4 +78,4 @@ def _correct(heads: Array, covariance: Array, lenses: list[str], classifier: str
         "share": tuple(append_unsure(shares, classifier) for shares in (corrected.share, *corrected.interval())),
         "share_change": tuple(append_unsure(shares, classifier) for shares in corrected.change(first)),
     }
-    return {f"{name}{end}": table for name, tables in parts.items() for end, table in zip(ENDS, tables, strict=True)}
+    return {end: table for name, tables in parts.items() for end, table in name_ends(name, tables).items()}

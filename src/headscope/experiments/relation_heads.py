@@ -10,6 +10,7 @@ import numpy as np
 import xarray as xr
 
 from headscope.core.errors import InputError
+from headscope.core.estimate import estimate, take_interval, with_interval
 from headscope.core.example import Example, sample_examples
 from headscope.core.lens import view
 from headscope.core.provenance import stamp
@@ -18,11 +19,9 @@ from headscope.data.reading.read import read
 from headscope.engine.capture import capture
 from headscope.engine.model import Model
 from headscope.experiments.claims import FEWEST
-from headscope.experiments.summary import with_interval
 from headscope.maps.word_pairs import has_name, list_word_pairs
 from headscope.maps.words import to_words
 from headscope.measuring.measure import measure
-from headscope.reporting.frames import ENDS
 from headscope.results.hashes import fingerprint_examples
 from headscope.statistics.relations import Relations
 from headscope.uncertainty.corrections import correct_p_values, simultaneous_factor
@@ -74,7 +73,7 @@ def measure_relations(
     options: dict[str, Any] = {"max_length": max_length, "progress": progress}
     data = measure(model, list(examples), lens="raw", statistics=[chosen], **options).isel(site=0, lens=0, drop=True)
     data = data.rename(relation="task").transpose("task", "direction", "layer", "head")
-    table = xr.Dataset({f"{name}{end}": data[f"{stem}{end}"] for stem, name in _QUANTITIES.items() for end in ENDS})
+    table = xr.merge([take_interval(data, stem, name) for stem, name in _QUANTITIES.items()])
     count = data["relations_gain_n"].sel(direction=LARGER).max(("layer", "head"))
     error = data["relations_gain_sd"] / np.sqrt(data["relations_gain_n"])
     p = t_test(data["relations_gain"].values, error.values, np.maximum(data["relations_gain_n"].values - 1, 1))
@@ -94,7 +93,7 @@ def summarise_best(table: xr.Dataset) -> xr.Dataset:
     rows: dict[str, list[list[float]]] = {"best_gain_change": [], "encoding": []}
     for name in table["task"].values:
         part = table.sel(task=name, direction=LARGER)
-        value, low, high = (part[f"gain{end}"].values.ravel() for end in ENDS)
+        value, low, high = (end.values.ravel() for end in estimate(part, "gain").ends)
         factor = simultaneous_factor(value.size, int(part["n"]))
         ends = value, value - factor * (value - low), value + factor * (high - value)
         rows["best_gain_change"].append([float(end.max()) for end in ends])

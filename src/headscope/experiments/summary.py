@@ -1,6 +1,6 @@
 """From one value per example and head to means over examples with their intervals."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from headscope.reporting.frames import ENDS
+from headscope.core.estimate import interval_names, name_ends, with_interval
 from headscope.uncertainty.bootstrap import bootstrap_means, percentile_interval
 from headscope.uncertainty.intervals import Array, mean_interval, relative_margin
 
@@ -40,11 +40,6 @@ def average(values: xr.DataArray, *dims: str) -> xr.DataArray:
     return table.isel(dict.fromkeys(dims, slice(0))).sum(dims, keep_attrs=True).copy(data=mean)  # of no layers, too
 
 
-def with_interval(name: str, dims: tuple[str, ...], ends: Iterable[Array]) -> dict[str, Any]:
-    """Return the variables x, x_low and x_high of a Dataset."""
-    return {f"{name}{end}": (dims, values) for end, values in zip(ENDS, ends, strict=True)}
-
-
 def summarise(name: str, values: xr.DataArray, *, baseline: str | None = None) -> xr.Dataset:
     """Return the mean of `example lens …` over examples with Student's interval.
 
@@ -66,15 +61,15 @@ def relative_changes(numbers: xr.Dataset, name: str, baseline: str = "raw") -> x
     the baseline holds 0. With several seeds, combine the result, not the numbers.
     """
     stems = (name, f"{name}_change")  # read as variables: to align their labels takes most of the time
-    value, change = ({end: numbers[f"{stem}{end}"].variable.astype(float) for end in ENDS} for stem in stems)
-    margins = [(ends["_high"] - ends["_low"]) / 2 for ends in (value, change)]
+    tables = [[numbers[end].variable.astype(float) for end in interval_names(stem)] for stem in stems]
+    (value, *_), (change, *_) = tables
+    margins = [(high - low) / 2 for _, low, high in tables]
     at = numbers.get_index("lens").get_loc(baseline)
-    base, margin = (table.isel(lens=at) for table in (value[""], margins[0]))
+    base, margin = (table.isel(lens=at) for table in (value, margins[0]))
     with np.errstate(invalid="ignore", divide="ignore"):
-        relative = change[""] / base.copy(data=np.where(base.values == 0, np.nan, abs(base.values)))
-        reach = xr.apply_ufunc(relative_margin, base, change[""], margin, *margins)
-    ends = (relative, relative - reach, relative + reach)
-    relatives = {f"{name}_relative{end}": table for end, table in zip(ENDS, ends, strict=True)}
+        relative = change / base.copy(data=np.where(base.values == 0, np.nan, abs(base.values)))
+        reach = xr.apply_ufunc(relative_margin, base, change, margin, *margins)
+    relatives = name_ends(f"{name}_relative", (relative, relative - reach, relative + reach))
     return xr.Dataset(relatives, numbers[f"{name}_change"].coords)
 
 
@@ -224,7 +219,7 @@ def compare_norms(rows: xr.Dataset) -> xr.Dataset:
 def time_ratios(times: xr.Dataset) -> xr.Dataset:
     """Return the time of every variant over raw attention's, turn by turn: the median, the least and the most."""
     turns = times["seconds"] / times["seconds"].sel(way="raw")
-    return xr.Dataset({"ratio": turns.median("turn"), "ratio_low": turns.min("turn"), "ratio_high": turns.max("turn")})
+    return xr.Dataset(name_ends("ratio", (turns.median("turn"), turns.min("turn"), turns.max("turn"))))
 
 
 def pool_ratios(times: xr.Dataset) -> xr.Dataset:

@@ -9,6 +9,7 @@ import pandas as pd
 import xarray as xr
 
 from headscope.core.document import Paragraph, Part, Section, SectionContext, Table
+from headscope.core.estimate import Estimate
 from headscope.core.kind import Kind, Sections
 from headscope.core.prose import join_words
 from headscope.core.provenance import read_provenance
@@ -120,9 +121,8 @@ def _largest_differences(selected: xr.Dataset) -> pd.DataFrame:
     largest = flat.isel(cell=order)
     heads = [f"L{layer}H{head}" for layer, head in zip(largest["layer"].values, largest["head"].values, strict=True)]
     axes = {str(dim): largest[dim].values for dim in dims if _is_shown(selected, str(dim))}
-    columns = {"difference": "value", "difference_low": "low", "difference_high": "high", "p": "p_adjusted"}
-    values = {column: largest[variable].values for column, variable in columns.items()}
-    return pd.DataFrame({**axes, **values}, index=pd.Index(heads, name="head"))
+    difference = Estimate.from_fields(largest).columns("difference")
+    return pd.DataFrame({**axes, **difference, "p": largest["p_adjusted"].values}, index=pd.Index(heads, name="head"))
 
 
 def _is_shown(selected: xr.Dataset, axis: str) -> bool:

@@ -79,7 +79,8 @@ def describe_harmful(data: xr.Dataset) -> str:
 
 def count_off_chance(data: xr.Dataset) -> int:
     """Return the number of cues whose interval of productivity does not hold chance."""
-    return int(((data["productivity_low"] > data["chance"]) | (data["productivity_high"] < data["chance"])).sum())
+    _, low, high = estimate(data, "productivity").ends
+    return int(((low > data["chance"]) | (high < data["chance"])).sum())
 
 
 def _describe(data: xr.Dataset) -> str:

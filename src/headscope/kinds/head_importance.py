@@ -5,6 +5,7 @@ import pandas as pd
 import xarray as xr
 
 from headscope.core.document import Section, SectionContext, Table
+from headscope.core.estimate import estimate, interval_names
 from headscope.core.kind import Kind, Sections
 from headscope.core.prose import count_noun
 from headscope.results.document_parts import draw_part, example_count
@@ -41,12 +42,12 @@ class HeadImportance(Kind):
 def _rank_heads(data: xr.Dataset) -> pd.DataFrame:
     """Return a row for each of the most important heads, with its share of the sum of all."""
     dims = ("layer", "head")
-    names = [f"head_importance{end}" for end in ("", "_low", "_high") if f"head_importance{end}" in data]
+    names = [name for name in interval_names("head_importance") if name in data]
     flat = data[names].squeeze([dim for dim in data[names].dims if dim not in dims], drop=True)
     flat = flat.stack(unit=dims, create_index=False).dropna("unit", subset=["head_importance"])
     values = flat["head_importance"].values
     rows = flat.isel(unit=np.argsort(-values, kind="stable")[:MAX_ROWS])
     labels = [f"L{layer}H{head}" for layer, head in zip(rows["layer"].values, rows["head"].values, strict=True)]
-    columns = {name.replace("head_importance", "importance"): rows[name].values for name in names}
+    columns = estimate(rows, "head_importance").columns("importance")
     shares = {"share (%)": 100 * rows["head_importance"].values / values.sum()} if values.sum() else {}
     return pd.DataFrame({**columns, **shares}, index=pd.Index(labels, name="head"))

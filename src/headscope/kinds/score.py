@@ -22,15 +22,13 @@ class Score(Kind):
 
     def fits(self, data: xr.Dataset) -> bool:
         """Whether there are metrics of the whole, and nothing of single heads."""
-        return (
-            super().fits(data) and not head_variables(data) and any(f"{name}_low" in data for name in list_scores(data))
-        )
+        return super().fits(data) and not head_variables(data) and bool(_list_estimates(data))
 
     def lead(self, data: xr.Dataset) -> str:
         """Return the main metric, and over how many examples."""
         task = read_provenance(data).get("task")
         on = f" on {task}" if isinstance(task, str) else ""
-        name = next(name for name in list_scores(data) if f"{name}_low" in data)
+        name = _list_estimates(data)[0]
         n = count_noun(int(data["n"]), "example")
         return f"The {name.replace('_', ' ')} of the model{on} is {estimate(data, name).format('.4g')} over {n}."
 
@@ -41,3 +39,8 @@ class Score(Kind):
         picture = draw_part(context, data, "scores", name, "Scores with 95 % intervals", n)
         first, *others = sections
         return [Section(first.title, [*picture, *first.parts]), *others], shown
+
+
+def _list_estimates(data: xr.Dataset) -> list[str]:
+    """Return the metrics that have an interval."""
+    return [name for name in list_scores(data) if estimate(data, name).has_interval]

@@ -103,7 +103,8 @@ def _quantity_frame(name: str, quantity: Estimate, axes: Sequence[str]) -> pd.Da
 
 def _input_table(data: xr.Dataset, context: SectionContext) -> tuple[list[Table], list[str]]:
     """Return a table of what else is known of each task, such as its number of inputs, and the variables in it."""
-    tables = {name: _drop_seeds(data[name]) for name in main_variables(data) if f"{name}_low" not in data}
+    others = set(main_variables(data)) - set(quantity_names(data))
+    tables = {name: _drop_seeds(data[name]) for name in main_variables(data) if name in others}
     columns = {name: table.values for name, table in tables.items() if table.dims == ("task",) and _is_short(table)}
     if not columns:
         return [], []

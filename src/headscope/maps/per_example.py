@@ -13,6 +13,7 @@ from torch import Tensor
 
 from headscope.core.batch import Batch
 from headscope.core.errors import InputError
+from headscope.core.estimate import interval_names
 from headscope.core.example import Example
 from headscope.core.spec import entry_name, to_spec
 from headscope.core.state import Array, Labels, Leaf, Moments, Rows, State, Total
@@ -222,4 +223,5 @@ def _summarize(name: str, leaf: Moments) -> dict[str, Array]:
         mean = np.where(n > 0, leaf.mean, np.nan)
         sd = np.where(n > 1, np.sqrt(leaf.square / (n - 1)), np.nan)
     margin = student_margin(sd, n)
-    return {name: mean, f"{name}_sd": sd, f"{name}_n": n, f"{name}_low": mean - margin, f"{name}_high": mean + margin}
+    _, low, high = interval_names(name)
+    return {name: mean, f"{name}_sd": sd, f"{name}_n": n, low: mean - margin, high: mean + margin}

@@ -11,6 +11,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from headscope.core.errors import InputError
+from headscope.core.estimate import ENDS
 from headscope.core.example import Example
 from headscope.core.maps import Maps
 from headscope.core.probe import Probe, WordStream
@@ -226,7 +227,7 @@ def compare_baselines(
         pair = ["head", baseline]
         pair_hits = hits[:, [PREDICTORS.index(name) for name in pair]]
         table = tabulate_accuracies(pair_hits, counts, predictors=pair, **names)
-        quantities = {f"gain{end}": f"gain_over{end}" for end in ("", "_low", "_high", "_p", "_p_adjusted")}
+        quantities = {f"gain{end}": f"gain_over{end}" for end in (*ENDS, "_p", "_p_adjusted")}
         gains.append(table[list(quantities)].rename(quantities).expand_dims(baseline=[baseline]))
     return xr.concat(gains, "baseline")
 

@@ -8,7 +8,8 @@ from typing import Any
 import pandas as pd
 import xarray as xr
 
-ENDS = ("", "_low", "_high")
+from headscope.core.estimate import ENDS as ENDS
+from headscope.core.estimate import estimate, interval_names
 
 
 @dataclass(frozen=True)
@@ -38,10 +39,10 @@ def to_frame(data: xr.Dataset, rows: Mapping[str, str], quantities: Sequence[Qua
     sizes = {dim: data.sizes[dim] for dim in rows}
     columns: dict[str, Any] = {}
     for quantity in quantities:
-        selected = data.sel(quantity.where)
-        interval = quantity.interval and f"{quantity.variable}_low" in data
-        for end in ENDS if interval else ENDS[:1]:
-            columns[f"{quantity.title}{end}"] = _read_column(selected[f"{quantity.variable}{end}"], sizes, quantity)
+        found = estimate(data.sel(quantity.where), quantity.variable)
+        ends = found.ends if quantity.interval and found.has_interval else (found.value,)
+        for title, end in zip(interval_names(quantity.title), ends, strict=False):
+            columns[title] = _read_column(end, sizes, quantity)
     frame = pd.DataFrame(columns, index=index).rename_axis(names)
     return frame.dropna(how="all").dropna(axis=1, how="all")
 

@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from headscope.core.document import Table
+from headscope.core.estimate import interval_names
 from headscope.core.prose import format_signed
 
 NEGLIGIBLE = 1e-4
@@ -110,7 +111,7 @@ def _format_columns(frame: pd.DataFrame) -> list[TableColumn]:
     unnamed = isinstance(frame.index, pd.RangeIndex) and frame.index.names == [None]
     levels = [] if unnamed else [frame.index.get_level_values(level) for level in range(frame.index.nlevels)]
     keys = [replace(_format_column(level.name or "", pd.Series(level), plain=True), header=True) for level in levels]
-    pairs = {name: (f"{name}_low", f"{name}_high") for name in frame.columns}
+    pairs = {name: tuple(interval_names(name)[1:]) for name in frame.columns}
     ends = {name: pair for name, pair in pairs.items() if set(pair) <= set(frame.columns)}
     names = [name for name in frame.columns if not any(name in pair for pair in ends.values())]
     return keys + [_format_column(name, frame[name], [frame[end] for end in ends.get(name, ())]) for name in names]

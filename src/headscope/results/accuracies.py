@@ -8,6 +8,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Num
 
+from headscope.core.estimate import with_interval
 from headscope.core.example import Example
 from headscope.uncertainty.bootstrap import bootstrap_sums, percentile_interval
 from headscope.uncertainty.corrections import correct_p_values
@@ -58,11 +59,11 @@ def tabulate_accuracies(
         divide(sums[:, :size].reshape(DRAWS, *stacked.shape[1:]), totals),
     )
     dims = ("task", "predictor", axis)
-    variables = _with_interval("accuracy", dims, accuracy, accuracy_draws, "accuracy")
+    variables = _bootstrap_interval("accuracy", dims, accuracy, accuracy_draws, "accuracy")
     variables["accuracy_n"] = (dims, np.broadcast_to(n, accuracy.shape).copy())
     if len(predictors) > 1:
         gain, gain_draws = accuracy[:, 0] - accuracy[:, 1], accuracy_draws[:, :, 0] - accuracy_draws[:, :, 1]
-        variables |= _with_interval("gain", dims[::2], gain, gain_draws, f"gain over {predictors[1]}")
+        variables |= _bootstrap_interval("gain", dims[::2], gain, gain_draws, f"gain over {predictors[1]}")
         p = [_test_gains(stacked[:, task], counts, seed) for task in range(len(tasks))]
         variables["gain_p"] = (dims[::2], np.array(p), {"long_name": "p, not corrected"})
         corrected = np.array([[row[0], *correct_p_values(row[1:])] for row in p])
@@ -82,16 +83,12 @@ def divide(numerator: Any, denominator: Any) -> Array:
         return np.asarray(np.asarray(numerator, float) / np.asarray(denominator, float))
 
 
-def _with_interval(name: str, dims: tuple[str, ...], value: Any, draws: Any, long_name: str) -> dict[str, Any]:
+def _bootstrap_interval(name: str, dims: tuple[str, ...], value: Any, draws: Any, long_name: str) -> dict[str, Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # of groups without a question, whose draws are all NaN
         low, high = percentile_interval(draws, ignore_nan=True)
-    valid = ~np.isnan(value)
-    return {
-        name: (dims, value, {"long_name": long_name, "units": "", "interval": INTERVAL}),
-        f"{name}_low": (dims, np.where(valid, low, np.nan)),
-        f"{name}_high": (dims, np.where(valid, high, np.nan)),
-    }
+    ends = (value, *(np.where(np.isnan(value), np.nan, end) for end in (low, high)))
+    return with_interval(name, dims, ends, long_name=long_name, units="", interval=INTERVAL)
 
 
 def _test_gains(

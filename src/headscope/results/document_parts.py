@@ -10,6 +10,7 @@ import xarray as xr
 
 from headscope.core.document import Paragraph, Part, Picture, SectionContext
 from headscope.core.errors import InputError
+from headscope.core.estimate import interval_names
 from headscope.core.prose import count_noun, join_words
 from headscope.core.provenance import read_provenance
 from headscope.plotting.draw import draw
@@ -87,9 +88,9 @@ def means_to_frame(
     table: dict[str, Any] = {}
     for index, label in enumerate(labels):
         column = means if columns is None else means.isel({columns: index})
-        for ending, suffix in (("", "value"), ("_low", "low"), ("_high", "high")):
+        for title, suffix in zip(interval_names(label or name), ("value", "low", "high"), strict=True):
             if suffix in means:
-                table[f"{label or name}{ending}"] = np.asarray(column[suffix].transpose(*rows).values, float).ravel()
+                table[title] = np.asarray(column[suffix].transpose(*rows).values, float).ravel()
         if counts:
             table[f"n ({label})" if len(labels) > 1 else "n"] = _count_cells(column, rows)
     return pd.DataFrame(table, index=_row_index(means, rows))

@@ -8,6 +8,7 @@ import pandas as pd
 import xarray as xr
 
 from headscope.core.document import Part, Section, SectionContext, Table, capitalize
+from headscope.core.estimate import estimate, name_ends
 from headscope.core.kind import Sections
 from headscope.core.prose import join_words
 from headscope.core.provenance import read_provenance
@@ -52,10 +53,10 @@ def number_sections(data: xr.Dataset, context: SectionContext, done: Collection[
 
 def _score_table(data: xr.Dataset, names: list[str], context: SectionContext) -> Table:
     """Return one row for each metric, with the method of its interval."""
+    scores = [estimate(data, name) for name in names]
+    ends = [[np.nan if end is None else float(end) for end in (score.value, score.low, score.high)] for score in scores]
     columns = {
-        "value": [float(data[name]) for name in names],
-        "value_low": [float(data.get(f"{name}_low", np.nan)) for name in names],
-        "value_high": [float(data.get(f"{name}_high", np.nan)) for name in names],
+        **name_ends("value", zip(*ends, strict=True)),
         "interval": [data[name].attrs.get("interval", data[name].attrs.get("long_name", "")) for name in names],
     }
     task = read_provenance(data).get("task")
@@ -112,8 +113,9 @@ def _axes_frame(data: xr.Dataset, names: list[str], dims: tuple[str, ...]) -> pd
     across = dims[-1] if len(names) == 1 and len(dims) > 1 else None
     frames = []
     for name in names:
-        ends = {end: data[f"{name}_{end}"] for end in ("low", "high") if f"{name}_{end}" in data}
-        means = xr.Dataset({"value": data[name], **ends}).isel({dim: 0 for dim in single if dim in data[name].dims})
+        found = estimate(data, name)
+        ends = {"low": found.low, "high": found.high} if found.has_interval else {}
+        means = xr.Dataset({"value": found.value, **ends}).isel({dim: 0 for dim in single if dim in data[name].dims})
         frames.append(means_to_frame(means, dims[:-1] if across else dims, across, name))
     return pd.concat(frames, axis=1)
 

@@ -6,6 +6,7 @@ import pandas as pd
 import xarray as xr
 
 from headscope.core.errors import InputError
+from headscope.core.estimate import estimate
 from headscope.results.accuracies import select_adjusted_p
 
 ARROWS = {"dependent to head": "→", "head to dependent": "←"}
@@ -52,12 +53,10 @@ def make_probe_table(data: xr.Dataset, task: str | None = None) -> pd.DataFrame:
     first, *baselines = [str(name) for name in data["predictor"].values]
     columns: dict[str, Any] = {"n": selected["accuracy_n"].sel(predictor=first).values.astype(int)}
     columns |= {"best head": names} if (names := name_best_heads(selected)) else {}
-    for end in ("", "_low", "_high"):
-        columns[f"{first}{end}"] = selected[f"accuracy{end}"].sel(predictor=first).values
+    columns |= estimate(selected, "accuracy").sel(predictor=first).columns(first.replace("_", " "))
     columns |= {"offset": selected["best_offset"].values} if "best_offset" in selected else {}
-    columns |= {name: selected["accuracy"].sel(predictor=name).values for name in baselines}
+    columns |= {name.replace("_", " "): selected["accuracy"].sel(predictor=name).values for name in baselines}
     if "gain" in selected:
-        columns |= {f"gain{end}": selected[f"gain{end}"].values for end in ("", "_low", "_high")}
+        columns |= estimate(selected, "gain").columns("gain")
         columns["p"] = select_adjusted_p(selected, "gain").values
-    table = pd.DataFrame(columns, index=pd.Index([str(label) for label in data[axis].values], name=axis))
-    return table.rename(columns=lambda name: name.replace("_", " ") if not name.endswith(("_low", "_high")) else name)
+    return pd.DataFrame(columns, index=pd.Index([str(label) for label in data[axis].values], name=axis))

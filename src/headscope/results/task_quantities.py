@@ -5,7 +5,7 @@ from typing import Any
 
 import xarray as xr
 
-from headscope.core.estimate import Estimate, estimate
+from headscope.core.estimate import Estimate, estimate, interval_names
 from headscope.results.seeds import combine_seeds
 from headscope.results.select import main_variables
 
@@ -33,11 +33,7 @@ def quantity_names(data: xr.Dataset) -> list[str]:
 
 
 def _select_whole(data: xr.Dataset, name: str) -> Estimate:
-    quantity = estimate(data, name)
-    ends = {end: table for end, table in (("_low", quantity.low), ("_high", quantity.high)) if table is not None}
-    combined = combine_seeds(
-        xr.Dataset({name: quantity.value, **{f"{name}{end}": table for end, table in ends.items()}})
-    )
+    combined = combine_seeds(data[interval_names(name)])
     others = [dim for dim in combined.dims if dim != "task"]
     whole = {dim: WHOLE for dim in others if dim in combined.coords and WHOLE in combined[dim].values.astype(str)}
     single = {dim: 0 for dim in others if dim not in whole and combined.sizes[dim] == 1}

@@ -11,6 +11,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from headscope.core.batch import Batch
+from headscope.core.estimate import name_ends
 from headscope.core.example import Example
 from headscope.core.state import Array, State
 from headscope.core.tokens import Tokens
@@ -110,11 +111,9 @@ def share_heads(
     errors, classes = shares.read_errors(classifier), mean.shape[-1]
     groups = [*zip(mean, variance, strict=True), (mean.reshape(-1, classes), variance.reshape(-1, classes))]
     corrected = [_correct(*group, lens, errors) for group in groups]
-    variables: dict[str, Array] = {}
-    for ending, values in zip(("", "_low", "_high"), zip(*corrected, strict=True), strict=True):
-        table = shares.append_unsure(np.stack(values), classifier)
-        variables |= {f"patterns_layer_share{ending}": table[:-1], f"patterns_share{ending}": table[-1]}
-    return variables
+    tables = [shares.append_unsure(np.stack(ends), classifier) for ends in zip(*corrected, strict=True)]
+    by_layer = name_ends("patterns_layer_share", (table[:-1] for table in tables))
+    return by_layer | name_ends("patterns_share", (table[-1] for table in tables))
 
 
 def _correct(

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from headscope.core.estimate import with_interval
 from headscope.core.example import Example, example_coordinates, tabulate_examples
 from headscope.core.options import takes_options
 from headscope.core.provenance import stamp
@@ -46,9 +47,8 @@ def _make_dataset(task: Task, examples: Sequence[Example], answers: Answers) -> 
     """Return metrics as single numbers, and answers along `example`, with ids and texts as coordinates."""
     variables: dict[str, Any] = {}
     for name, metric in task.compute_metrics(answers).items():
-        low, high = metric.interval()
-        variables[name] = ((), metric.value, {"interval": f"95 %, {metric.method}"})
-        variables |= {f"{name}_low": ((), low), f"{name}_high": ((), high)}
+        ends = (metric.value, *metric.interval())
+        variables |= with_interval(name, (), ends, interval=f"95 %, {metric.method}")
     if task.name in ("classification", "choice"):
         label, share = find_majority(answers["label"])
         variables["majority"] = ((), share, {"long_name": f"share of the most common label, {label}"})

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from headscope.core.estimate import estimate, with_interval
 from headscope.core.prose import count_noun
 from headscope.core.provenance import read_provenance
 from headscope.patterns import CLASSES, NAMES
@@ -88,9 +89,7 @@ def _by_subset(subsets: Mapping[str, Array], predictions: Predictions, resampled
     by_classifier, by_class = ("classifier", "subset"), ("classifier", "subset", "pattern")
     scores = dict(zip(("precision", "recall", "f1"), metrics.precision_recall_f1(confusion), strict=True))
     return {
-        "macro_f1": (by_classifier, metrics.macro_f1(confusion)),
-        "macro_f1_low": (by_classifier, interval[0]),
-        "macro_f1_high": (by_classifier, interval[1]),
+        **with_interval("macro_f1", by_classifier, (metrics.macro_f1(confusion), *interval)),
         **{name: (by_class, values) for name, values in scores.items()},
         "maps": (("subset", "pattern"), confusion[0].sum(-1).astype(int)),
         "confusion": ((*by_class, "predicted"), confusion.astype(int)),
@@ -119,8 +118,7 @@ def _gains(predictions: Predictions, resampled: Sequence[Array]) -> Variables:
 
     gains = [float(subtract(rival, np.ones(len(predictions.targets)))) for rival in RIVALS]
     intervals = [metrics.widest_interval(subtract(rival, counts) for counts in resampled) for rival in RIVALS]
-    low, high = zip(*intervals, strict=True)
-    return {"gain": ("rival", gains), "gain_low": ("rival", list(low)), "gain_high": ("rival", list(high))}
+    return with_interval("gain", ("rival",), (gains, *map(list, zip(*intervals, strict=True))))
 
 
 def _agreement(training: TrainingSet, predicted: Array, resampled: Sequence[Array]) -> xr.Dataset:
@@ -139,12 +137,12 @@ def _agreement(training: TrainingSet, predicted: Array, resampled: Sequence[Arra
     estimates = _score_agreement(np.array(ratings), np.ones((1, len(shared))))
     draws = [_score_agreement(np.array(ratings), counts[:, shared]) for counts in resampled]
     variables: dict[str, Any] = {"passes_maps": len(shared)}
-    for name, estimate in estimates.items():
+    for name, agreement in estimates.items():
         rows = zip(*(np.atleast_2d(draw[name]) for draw in draws), strict=True)
         low, high = np.array([metrics.widest_interval(row) for row in rows]).T
-        dims = ("labels",) if estimate.ndim > 1 else ()
-        for ending, value in (("", estimate[..., 0]), ("_low", low), ("_high", high)):
-            variables[f"{name}{ending}"] = (dims, value if dims else np.squeeze(value))
+        dims = ("labels",) if agreement.ndim > 1 else ()
+        ends = (agreement[..., 0], low, high)
+        variables |= with_interval(name, dims, ends if dims else map(np.squeeze, ends))
     return xr.Dataset(variables, coords={"labels": np.array(names, dtype=object)})
 
 
@@ -194,5 +192,5 @@ def format_evaluation(data: xr.Dataset) -> str:
 
 
 def _interval(data: xr.Dataset, name: str, **at: str) -> str:
-    value, low, high = (float(data[f"{name}{ending}"].sel(at)) for ending in ("", "_low", "_high"))
+    value, low, high = map(float, estimate(data, name).sel(**at).ends)
     return f"{value:.3f} ({low:.3f} to {high:.3f})"

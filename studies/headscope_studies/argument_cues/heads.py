@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from headscope.core.estimate import estimate, name_ends
 from headscope.core.example import Example
 from headscope.data.tokenizing.words import split_words
 from headscope.engine.model import Model
 from headscope.experiments.tuned import ignore_truncation
 from headscope.measuring.measure import measure
-from headscope.reporting.frames import ENDS
 from headscope.statistics.marked_words import MarkedWords
 from headscope.uncertainty.corrections import correct_p_values, simultaneous_factor
 from headscope.uncertainty.intervals import student_margin, t_test
@@ -86,7 +86,7 @@ def compare_groups(table: xr.DataArray, by_cue: np.ndarray[Any, np.dtype[np.bool
         adjusted = np.stack([[correct_p_values(source.ravel()).reshape(source.shape) for source in lens] for lens in p])
     else:
         means, difference, margin, p, adjusted = [empty, empty], empty, empty, empty, empty
-    ends = {"difference": difference, "difference_low": difference - margin, "difference_high": difference + margin}
+    ends = name_ends("difference", (difference, difference - margin, difference + margin))
     tests = {"difference_p": p, "difference_p_adjusted": adjusted}
     variables = {"weight_by_cue": means[0], "weight_others": means[1], **ends, **tests}
     coords = {name: table[name].values for name in dims}
@@ -107,17 +107,18 @@ def summarise_heads(heads: xr.Dataset) -> xr.Dataset:
     stacked = abs(mean).stack(one=("layer", "head"))
     known = bool(np.isfinite(stacked.values).any())
     best = stacked.fillna(-1.0).argmax("one")
-    picked = {name: heads[name].stack(one=("layer", "head")).isel(one=best, drop=True) for name in _ENDS}
-    mean = picked["difference"].mean("seed").reset_coords(drop=True)
+    differences = estimate(heads, "difference").ends
+    picked = [end.stack(one=("layer", "head")).isel(one=best, drop=True) for end in differences]
+    mean = picked[0].mean("seed").reset_coords(drop=True)
     sign = mean.copy(data=np.sign(mean.values))
-    value, low, high = (sign * picked[name].reset_coords(drop=True) for name in _ENDS)
+    value, low, high = (sign * end.reset_coords(drop=True) for end in picked)
     low, high = low.where(low < high, high), high.where(low < high, low)
     ends = (
         value.mean("seed"),
         (value - factor * (value - low)).min("seed"),
         (value + factor * (high - value)).max("seed"),
     )
-    variables: dict[str, Any] = {f"head_difference_change{end}": part for end, part in zip(ENDS, ends, strict=True)}
+    variables: dict[str, Any] = name_ends("head_difference_change", ends)
     significant = heads["difference_p_adjusted"] < 0.05
     positions = np.unravel_index(best.values, (heads.sizes["layer"], heads.sizes["head"]))
     variables |= {f"best_{name}": (best.dims, heads[name].values[at])
@@ -126,6 +127,3 @@ def summarise_heads(heads: xr.Dataset) -> xr.Dataset:
     variables["significant_seeds"] = significant.any(("layer", "head")).sum("seed")
     summary = xr.Dataset(variables).assign(by_cue=heads["by_cue"].mean("seed"), others=heads["others"].mean("seed"))
     return summary if known else summary.assign({name: np.nan * summary[name] for name in list(summary)[:3]})
-
-
-_ENDS = tuple(f"difference{end}" for end in ENDS)

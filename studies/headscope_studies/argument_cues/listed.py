@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import xarray as xr
 
 from headscope.audit.cues import cues
-from headscope.reporting.frames import ENDS
+from headscope.core.estimate import estimate, interval_names, name_ends
 from headscope_studies.argument_cues.cue import count_cues
 from headscope_studies.argument_cues.data import AuditData
 
@@ -27,7 +27,7 @@ def list_cues(data: AuditData, patterns: Mapping[str, str]) -> xr.Dataset:
     listed = xr.concat(
         tables, "split", join="outer", data_vars="all", coords="minimal", compat="override", combine_attrs="drop"
     )
-    kept = [f"{name}{end}" for name in ("productivity", "coverage") for end in ENDS]
+    kept = [*interval_names("productivity"), *interval_names("coverage")]
     kept += [f"productivity_{name}" for name in ("p", "p_adjusted", "significant")]
     listed = listed[[*kept, "applicability", "chance", "gain", "pmi", "n"]]
     return listed.merge(count_patterns(data, patterns)) if patterns else listed
@@ -43,9 +43,10 @@ def _follow_train(table: xr.Dataset, train: xr.Dataset) -> xr.Dataset:
     known = [str(label) for label in table["label"].values if isinstance(label, str)]
     same = table["label"].reset_coords(drop=True) == train["label"].reset_coords(drop=True)
     turn = 1.0 if len({*known, *train["label"].values.tolist()}) == 2 else float("nan")
-    names = {"productivity": "productivity", "productivity_low": "productivity_high",
-             "productivity_high": "productivity_low", "chance": "chance"}  # fmt: skip
-    turned = {name: table[name].where(same, turn - table[other]) for name, other in names.items()}
+    value, low, high = estimate(table, "productivity").ends
+    pairs = ((value, value), (low, high), (high, low))
+    turned = name_ends("productivity", (end.where(same, turn - other) for end, other in pairs))
+    turned["chance"] = table["chance"].where(same, turn - table["chance"])
     table = table.assign(turned)
     own = {"gain": table["coverage"] * (table["productivity"] - table["chance"]), "pmi": table["pmi"].where(same)}
     return table.assign(own).drop_vars("label")

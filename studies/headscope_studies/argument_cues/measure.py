@@ -10,6 +10,7 @@ import numpy as np
 import xarray as xr
 
 from headscope.core.errors import DataWarning
+from headscope.core.estimate import take_interval
 from headscope.core.example import Example, sample_examples
 from headscope.core.provenance import stamp
 from headscope.engine.fingerprint import fingerprint_model
@@ -18,7 +19,6 @@ from headscope.engine.model import Model
 from headscope.experiments.describe import describe_study
 from headscope.experiments.steps import Steps
 from headscope.experiments.tuned import describe_tuning
-from headscope.reporting.frames import ENDS
 from headscope.results.hashes import fingerprint_examples
 from headscope.training.finetuning.settings import TrainingOptions, make_training_settings
 from headscope.version import __version__
@@ -113,10 +113,9 @@ def join_runs(runs: Sequence[xr.Dataset], data: AuditData, cue: Cue | None) -> d
         numbers = numbers.merge(summarise_heads(results["heads"]))
     if data.fair:
         trained = {"as it is": ALL, **({"balanced": BALANCED} if BALANCED in numbers["part"].values else {})}
-        for end in ENDS:
-            part = numbers[f"above_chance_change{end}"].sel(network=TUNED, set=data.fair, part=list(trained.values()))
-            values = part.rename(part="trained").assign_coords(trained=list(trained)).reset_coords(drop=True)
-            numbers = numbers.assign({f"fair_change{end}": values})
+        part = take_interval(numbers, "above_chance_change", "fair_change")
+        part = part.sel(network=TUNED, set=data.fair, part=list(trained.values())).rename(part="trained")
+        numbers = numbers.merge(part.assign_coords(trained=list(trained)).reset_coords(drop=True))
     return {"numbers": numbers, **results}
 
 

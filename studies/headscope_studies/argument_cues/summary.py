@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from headscope.core.estimate import with_interval
 from headscope.core.prose import count_noun
-from headscope.reporting.frames import ENDS
 from headscope.uncertainty.bootstrap import percentile_interval
 from headscope.uncertainty.crossed import bootstrap_crossed
 from headscope.uncertainty.intervals import wilson_intervals
@@ -152,9 +152,9 @@ def _to_dataset(rows: Mapping[str, list[tuple[float, float, float]]], parts: lis
         table = np.array(values)
         if title.startswith("where "):
             continue
-        variables |= {f"{title}{end}": ("part", table[:, at]) for at, end in enumerate(ENDS)}
+        variables |= with_interval(title, ("part",), table.T)
     where = np.array([rows[f"where {case}"] for case in CASES])  # case part end
-    variables |= {f"where{end}": (("case", "part"), where[..., at]) for at, end in enumerate(ENDS)}
+    variables |= with_interval("where", ("case", "part"), np.moveaxis(where, -1, 0))
     return xr.Dataset(variables, {"part": parts, "case": list(CASES)})
 
 
@@ -188,5 +188,5 @@ def _summarise_cue(answers: xr.Dataset) -> xr.Dataset:
         low, high = wilson_intervals(part, whole)
         with np.errstate(invalid="ignore", divide="ignore"):
             value = part / whole
-        variables |= {f"{title}{end}": ("set", ends) for end, ends in zip(ENDS, (value, low, high), strict=True)}
+        variables |= with_interval(title, ("set",), (value, low, high))
     return xr.Dataset(variables, {"set": answers["set"].values})

@@ -6,11 +6,12 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from headscope.core.estimate import take_interval, with_interval
 from headscope.core.example import Example
 from headscope.core.lens import view
 from headscope.engine.capture import capture
 from headscope.experiments import summary
-from headscope.experiments.summary import summarise, with_interval
+from headscope.experiments.summary import summarise
 from headscope.experiments.tuned import TaskRun, find_example, ignore_truncation
 from headscope.results.hashes import fingerprint
 from headscope.training.labels import find_majority
@@ -62,8 +63,8 @@ def measure_numbers(run: TaskRun) -> xr.Dataset:
     rows = rows.assign(attractors=("example", attractors))
     subsets = {"all": np.ones(len(right), bool), "correct": right}
     whole = summary.summarise_by("subset", subsets, rows, summarise_rows, summarise_contrasts).rename(n="count")
-    learned = scored[["accuracy", "accuracy_low", "accuracy_high", "majority"]].expand_dims(lens=["raw"])
-    learned = learned.rename({f"accuracy{end}": f"score{end}" for end in ("", "_low", "_high")}).reset_coords(drop=True)
+    learned = take_interval(scored, "accuracy", "score").assign(majority=scored["majority"])
+    learned = learned.expand_dims(lens=["raw"]).reset_coords(drop=True)
     parts = [whole, summarise_groups(rows, right, scored["label"].values), learned, run.describe(metric="accuracy")]
     numbers = xr.merge(parts, compat="no_conflicts", join="outer").sel(lens=list(LENSES))
     numbers = numbers.assign(n=len(run.examples), count=numbers["count"].astype(float))
@@ -128,7 +129,7 @@ def summarise_contrasts(rows: xr.Dataset) -> xr.Dataset:
     table = xr.concat(values, "contrast", join="outer", coords="minimal", compat="override")
     named = table.assign_coords(contrast=list(CONTRASTS)).rename(formula="lens")
     result = summarise("difference", named).rename(lens="formula")
-    return result.assign({f"difference_change{end}": result[f"difference{end}"] for end in ("", "_low", "_high")})
+    return result.merge(take_interval(result, "difference", "difference_change"))
 
 
 def summarise_groups(rows: xr.Dataset, right: Any, labels: Any) -> xr.Dataset:

@@ -7,11 +7,10 @@ import numpy as np
 import xarray as xr
 
 from headscope.ablation.ablate import ablate
+from headscope.core.estimate import ENDS, estimate, with_interval
 from headscope.core.example import Example
 from headscope.core.provenance import read_provenance
 from headscope.engine.model import Model
-from headscope.experiments.summary import with_interval
-from headscope.reporting.frames import ENDS
 from headscope.training.metrics import DRAWS, SEED, make_accuracy, make_pearson
 from headscope.uncertainty.bootstrap import percentile_interval
 from headscope.uncertainty.corrections import LEVEL, simultaneous_factor
@@ -56,7 +55,7 @@ def find_best(changes: xr.Dataset, kind: str, n: int, metric: str) -> xr.Dataset
     It runs from the largest lower to the largest upper end of intervals that hold for all of them together. Those of
     changes of accuracy are at least as wide as that of no changed prediction (`least_margin`).
     """
-    value, low, high = (changes[f"{kind}_change{end}"].values.astype(float) for end in ENDS)
+    value, low, high = (end.values.astype(float) for end in estimate(changes, f"{kind}_change").ends)
     least = least_margin(n) if metric == "accuracy" else 0.0
     factor = simultaneous_factor(value.size, n)
     below, above = (factor * np.maximum(margin, least) for margin in (value - low, high - value))

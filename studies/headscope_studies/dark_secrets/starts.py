@@ -8,12 +8,11 @@ import numpy as np
 import xarray as xr
 
 from headscope.ablation.changes import compare_scores
+from headscope.core.estimate import estimate, interval_names, with_interval
 from headscope.core.provenance import read_provenance
 from headscope.engine.load import load, silence_transformers
 from headscope.engine.model import Model
-from headscope.experiments.summary import with_interval
 from headscope.experiments.tuned import TaskRun
-from headscope.reporting.frames import ENDS
 from headscope.training.finetuning.job import prepare_training
 from headscope.training.finetuning.settings import make_training_settings
 from headscope.training.labels import find_majority
@@ -41,7 +40,7 @@ def score_starts(run: TaskRun, step: int) -> xr.Dataset:
     options: dict[str, Any] = {"max_length": run.max_length, "progress": run.steps.bars}
     scored = {name: score(model, run.examples, **options) for name, model in models.items()}
     main = str(read_provenance(scored[TUNED])["main"])
-    scores = {name: tuple(float(data[f"{main}{end}"]) for end in ENDS) for name, data in scored.items()}
+    scores = {name: tuple(map(float, estimate(data, main).ends)) for name, data in scored.items()}
     majority = float(scored[TUNED]["majority"]) if "majority" in scored[TUNED] else np.nan
     scores[MAJORITY] = (majority, majority, majority)
     table = np.array([scores.get(name, (np.nan,) * 3) for name in STARTS])
@@ -50,7 +49,7 @@ def score_starts(run: TaskRun, step: int) -> xr.Dataset:
             **with_interval("start_score", ("start",), table.T),
             **_compare("pretraining_gain", scored, main, RANDOM, TUNED),
             **_compare("random_gain", scored, main, MAJORITY, RANDOM),
-            **{f"score{end}": ("lens", [value]) for end, value in zip(ENDS, scores[TUNED], strict=True)},
+            **with_interval("score", ("lens",), ([value] for value in scores[TUNED])),
             "majority": majority,
         },
         {"start": list(STARTS), "lens": ["raw"]},
@@ -81,5 +80,5 @@ def _compare(name: str, scored: Mapping[str, xr.Dataset], main: str, before: str
         constant = np.full_like(label, find_majority(label)[0]) if before == MAJORITY else None
         first = scored[before]["prediction"].values.astype(float) if constant is None else constant
         compared = compare_scores(METRICS[main](label, first), [METRICS[main](label, second)])
-        ends = [np.asarray(compared[f"change{end}"][0]) for end in ENDS]
+        ends = [np.asarray(compared[end][0]) for end in interval_names("change")]
     return with_interval(f"{name}_change", (), ends)

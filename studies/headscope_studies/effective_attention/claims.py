@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from headscope.core.estimate import estimate
 from headscope.experiments import judging
 from headscope.experiments.claims import Claim, JudgedClaim, Threshold
 from headscope.experiments.rendering.layers import name_least
@@ -64,7 +65,7 @@ def _format_ranks(task: xr.Dataset, lenses: tuple[str, ...] = ("raw",)) -> str:
 
 def _cannot_lose(task: xr.Dataset) -> str:
     """Where [SEP] is not shown to lead, it has no rank to lose."""
-    leads = float(task["sep_margin_low"].sel(lens="raw")) > 0
+    leads = float(estimate(task, "sep_margin").sel(lens="raw").ends[1]) > 0
     return find_twins(task) or ("" if leads else f"{_format_ranks(task)} with raw attention")
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import xarray as xr
 
 from headscope.ablation.changes import compare_scores
+from headscope.core.estimate import name_ends
 from headscope.core.example import Example
 from headscope.engine.edited import make_edits
 from headscope.engine.model import Model
@@ -34,8 +35,8 @@ def score_edits(
     job = prepare_scoring(model, list(examples), task="auto", **sizes)
     answers = [job.answer(make_edits(edit), quiet=not progress) for edit in edits.values()]
     scores = [job.task.compute_metrics(found)[job.task.main] for found in answers]
-    compared, ends = compare_scores(scores[0], scores), np.array([score.interval() for score in scores])
-    columns = {"score": [score.value for score in scores], "score_low": ends[:, 0], "score_high": ends[:, 1]}
+    compared = compare_scores(scores[0], scores)
+    columns = name_ends("score", np.array([(score.value, *score.interval()) for score in scores]).T)
     columns |= {f"score_{name}": values for name, values in compared.items() if name != "change_p"}
     outputs = [_compare_outputs(answers[0], found) for found in answers]
     columns |= {name: [output[name] for output in outputs] for name in outputs[0]}

@@ -6,6 +6,7 @@ from typing import Any
 
 import xarray as xr
 
+from headscope.core.estimate import estimate
 from headscope.experiments.claims import Claim, Threshold
 from headscope.results.accuracies import select_adjusted_p
 from headscope_studies.sixteen_heads.paper import COLLAPSE, CROSS, PRUNED, PRUNED_TRANSLATION
@@ -33,7 +34,7 @@ def _claim(
     text: str, quantity: str, direction: Any, threshold: str, where: dict[str, Any] | None = None, **more: Any
 ) -> Claim:
     def applies(task: xr.Dataset) -> str:
-        if "majority" in task and float(task["score_low"]) <= float(task["majority"]):  # NaN for numbers
+        if "majority" in task and float(estimate(task, "score").ends[1]) <= float(task["majority"]):  # NaN for numbers
             return "the model is not shown to have learned the task"
         chosen = more.get("sites")
         if chosen is not None and str(task["task"].values) not in chosen:

@@ -8,9 +8,9 @@ import xarray as xr
 from jaxtyping import Bool, Float
 
 from headscope.ablation.head_importance import head_importance
+from headscope.core.estimate import take_interval, with_interval
 from headscope.core.example import Example
 from headscope.engine.model import Model
-from headscope.experiments.summary import with_interval
 from headscope.uncertainty.bootstrap import bootstrap_metric, percentile_interval
 from headscope.uncertainty.corrections import correct_p_values
 from headscope.uncertainty.correlation import pearson, spearman
@@ -85,8 +85,7 @@ def judge_best(best: Mapping[int, int], judged: xr.Dataset) -> xr.Dataset:
 
     `judged` is the result of `hs.ablate` with the sets of `name_all_but`, on other examples than the heads were chosen.
     """
-    names = {f"change{end}": f"best_change{end}" for end in ("", "_low", "_high")}
-    table = judged[list(names)].drop_vars("heads").rename(names).rename(heads="layer")
+    table = take_interval(judged, "change", "best_change").drop_vars("heads").rename(heads="layer")
     p = judged["change_p"].values.astype(float)
     return table.assign(
         best_head=("layer", np.array(list(best.values()), float)),

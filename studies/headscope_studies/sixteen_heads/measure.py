@@ -11,11 +11,11 @@ import xarray as xr
 from headscope.ablation.ablate import ablate
 from headscope.ablation.head_importance import compute_reductions, head_importance
 from headscope.ablation.pruning_curve import pruning_curve
+from headscope.core.estimate import estimate, interval_names, name_ends, with_interval
 from headscope.core.example import Example
 from headscope.core.provenance import read_provenance
 from headscope.engine.load import load
 from headscope.engine.model import Model
-from headscope.experiments.summary import with_interval
 from headscope.experiments.tuned import ABLATION_BATCH, TaskRun, ignore_truncation
 from headscope.training.labels import find_majority
 from headscope.uncertainty.corrections import LEVEL
@@ -28,7 +28,7 @@ REDUCTIONS = ("example", "token", "batch")
 STEP = 10
 """Percent of the heads that are pruned at a time."""
 
-NUMBERS = [f"{name}{end}" for name in ("score", "change") for end in ("", "_low", "_high")]
+NUMBERS = [*interval_names("score"), *interval_names("change")]
 
 
 def measure_task(run: TaskRun, *, group: str, orders: int) -> dict[str, xr.Dataset]:
@@ -116,7 +116,7 @@ def measure_curves(model: Model, examples: Sequence[Example], orders: int, optio
                                          for name in ("score", "change")})  # fmt: skip
     curves = xr.concat([ordered, middle], xr.Variable("order", ["importance", "random"]), join="outer")
     whole = float(ordered["score"].sel(pruned=0))
-    shares = {f"kept{end}": 1 + curves[f"change{end}"] / abs(whole) for end in ("", "_low", "_high")}
+    shares = name_ends("kept", (1 + end / abs(whole) for end in estimate(curves, "change").ends))
     spread = random["change"].rename("random_change").rename(seed="drawn")
     names = {name: name.replace("score", "pruned_score").replace("change", "pruned_change") for name in NUMBERS}
     return curves.rename(names).assign(shares).merge(spread.to_dataset()).drop_attrs()
@@ -130,9 +130,10 @@ def _compare_orders(curves: xr.Dataset) -> Ends:
     at = curves.sel(pruned=COMPARED)
     ordered = at.sel(order="importance")
     random = at["random_change"].values
-    margin = float(ordered["pruned_change_high"] - ordered["pruned_change_low"]) / 2
+    change, low, high = estimate(ordered, "pruned_change").ends
+    margin = float(high - low) / 2
     spread = float(student_margin(np.std(random, ddof=1), float(len(random)))) if len(random) > 1 else np.nan
-    gain, reach = float(ordered["pruned_change"]) - float(np.mean(random)), float(np.hypot(margin, spread))
+    gain, reach = float(change) - float(np.mean(random)), float(np.hypot(margin, spread))
     return gain, gain - reach, gain + reach
 
 

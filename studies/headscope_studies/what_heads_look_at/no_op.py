@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from headscope.core.estimate import estimate, with_interval
 from headscope.experiments.summary import average
-from headscope.reporting.frames import ENDS
 from headscope.uncertainty.bootstrap import bootstrap_means, percentile_interval
 from headscope.uncertainty.intervals import Array, mean_interval
 
@@ -80,7 +80,7 @@ def compare_tokens(rows: xr.Dataset) -> xr.Dataset:
                          ("ratio_late", lambda table: geometric(table[..., late, :]))):  # fmt: skip
         dims = ("measure", "layer", "group") if name == "ratio_layer" else ("measure", "group")
         ends = (reduce(exact), *percentile_interval(reduce(drawn)))
-        variables |= {f"{name}{end}": (dims, values) for end, values in zip(ENDS, ends, strict=True)}
+        variables |= with_interval(name, dims, ends)
     coords = {"measure": weights["measure"].values, "layer": weights["layer"].values, "group": list(GROUPS)}
     return xr.Dataset(variables, coords).assign(n=weights.sizes["example"])
 
@@ -91,12 +91,12 @@ def name_no_ops(network: xr.Dataset, group: str) -> dict[str, str]:
     "no-op": the token counts less than an ordinary one; "counts": more; "open": the interval holds 1; nothing for all
     where raw attention itself is not above 1, and for a measure that was not taken.
     """
-    part = network.sel(group=group)
-    if not float(part["ratio_low"].sel(measure="raw")) > 1:
+    ratio = estimate(network, "ratio").sel(group=group)
+    if not float(ratio.sel(measure="raw").ends[1]) > 1:
         return {}
     answers = {}
     for measure in network["measure"].values[1:]:
-        low, high = (float(part[f"ratio{end}"].sel(measure=measure)) for end in ("_low", "_high"))
+        _, low, high = map(float, ratio.sel(measure=measure).ends)
         if np.isfinite(low):
             answers[str(measure)] = "no-op" if high < 1 else "counts" if low > 1 else "open"
     return answers

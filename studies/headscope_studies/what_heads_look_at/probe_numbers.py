@@ -4,12 +4,11 @@
 """
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from headscope.reporting.frames import ENDS
+from headscope.core.estimate import estimate, name_ends
 from headscope_studies.what_heads_look_at.surface import name_head
 
 ALL = "all"
@@ -20,9 +19,9 @@ def number_relations(dependency: xr.Dataset) -> xr.Dataset:
     names = [name for name in dependency["relation"].values if str(name) != ALL]
     part = dependency.sel(task="dependency", relation=names, drop=True).rename(relation="task")
     best = [describe_best(part.sel(task=name)) for name in names]
-    gains = {f"gain_change{end}": part[f"gain{end}"] for end in ENDS}
-    accuracy = {f"{name}{end}": part[f"accuracy{end}"].sel(predictor=predictor, drop=True)
-                for name, predictor in (("head", "head"), ("offset", "fixed_offset")) for end in ENDS}  # fmt: skip
+    gains = name_ends("gain_change", estimate(part, "gain").ends)
+    accuracy = name_ends("head", estimate(part.sel(predictor="head", drop=True), "accuracy").ends)
+    accuracy |= name_ends("offset", estimate(part.sel(predictor="fixed_offset", drop=True), "accuracy").ends)
     p = {name: part[name] for name in ("gain_p", "gain_p_adjusted") if name in part}
     numbers = xr.Dataset({**gains, **accuracy, **p, "best": ("task", np.array(best))})
     return numbers.assign(n=_count(part), documents=part["documents"]).drop_attrs()
@@ -43,11 +42,10 @@ def number_trees(
     attention alone, with both intervals added as those of independent numbers.
     """
     whole = dependency.sel(task="dependency", relation=ALL, drop=True)
-    numbers: dict[str, Any] = {f"head_accuracy{end}": whole[f"accuracy{end}"].sel(predictor="head") for end in ENDS}
+    numbers = name_ends("head_accuracy", estimate(whole, "accuracy").sel(predictor="head").ends)
     first, second = (None if part is None else part.sel(relation=ALL).isel(task=0) for part in (attention, words))
-    for end in ENDS:
-        numbers[f"attention_gain_change{end}"] = np.nan if first is None else float(first[f"gain{end}"])
-    numbers |= dict(zip((f"words_gain_change{end}" for end in ENDS), _subtract(first, second), strict=True))
+    numbers |= name_ends("attention_gain_change", [np.nan] * 3 if first is None else estimate(first, "gain").ends)
+    numbers |= name_ends("words_gain_change", _subtract(first, second))
     plain = {key: float(value) for key, value in numbers.items()}
     counts = {"n": int(_count(whole)), "documents": int(whole["documents"])}
     return xr.Dataset(plain).assign(counts).expand_dims(task=[name])
@@ -58,10 +56,11 @@ def number_coreference(results: Mapping[str, xr.Dataset]) -> xr.Dataset:
     parts = []
     for name, result in results.items():
         part = result.sel(task="coreference", kind=ALL, drop=True)
-        over = {baseline: part.sel(baseline=baseline) for baseline in ("nearest", "head_match", "rules")}
-        values = {f"nearest_gain_change{end}": float(over["nearest"][f"gain_over{end}"]) for end in ENDS}
-        values |= {f"match_gain_change{end}": float(over["head_match"][f"gain_over{end}"]) for end in ENDS}
-        values |= {f"rules_gain{end}": float(over["rules"][f"gain_over{end}"]) for end in ENDS}
+        gain = estimate(part, "gain_over")
+        values: dict[str, float] = {}
+        names = {"nearest_gain_change": "nearest", "match_gain_change": "head_match", "rules_gain": "rules"}
+        for quantity, baseline in names.items():
+            values |= name_ends(quantity, map(float, gain.sel(baseline=baseline).ends))
         counts = {"n": int(_count(part)), "documents": int(part["documents"])}
         parts.append(xr.Dataset(values).assign(counts).expand_dims(task=[name]))
     return xr.concat(parts, "task")
@@ -77,7 +76,7 @@ def _subtract(first: xr.Dataset | None, second: xr.Dataset | None) -> tuple[floa
     """Return the accuracy of the second probe minus that of the first, with an interval."""
     if first is None or second is None:
         return np.nan, np.nan, np.nan
-    ends = [[float(part[f"accuracy{end}"].sel(predictor="probe")) for end in ENDS] for part in (first, second)]
+    ends = [map(float, estimate(part, "accuracy").sel(predictor="probe").ends) for part in (first, second)]
     (before, low, high), (after, least, most) = ends
     below, above = np.hypot(after - least, high - before), np.hypot(most - after, before - low)
     return after - before, after - before - float(below), after - before + float(above)

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from headscope.experiments.summary import average, summarise, summarise_drawn, with_interval
+from headscope.core.estimate import name_ends, with_interval
+from headscope.experiments.summary import average, summarise, summarise_drawn
 from headscope.uncertainty.intervals import Array, mean_interval
 
 SMOOTHING = 0.0001
@@ -158,7 +159,7 @@ def _count_as_clark(clark: xr.Dataset) -> xr.Dataset:
 def add_layer_test(numbers: xr.Dataset, clusters: xr.Dataset) -> xr.Dataset:
     """Return the numbers with how much further heads of different layers are apart, and the p of that difference."""
     raw = clusters.sel(lens="raw")
-    p = {f"layer_p{end}": float(raw["p"]) for end in ("", "_low", "_high")}
+    p = name_ends("layer_p", [float(raw["p"])] * 3)
     return numbers.assign(p).assign(layer_difference=float(raw["difference"]))
 
 

@@ -33,6 +33,7 @@ import torch
 import xarray as xr
 
 import headscope as hs
+from headscope.core.estimate import with_interval
 from headscope.core.lens import Lens
 from headscope.core.maps import Maps
 from headscope.core.provenance import read_provenance, stamp
@@ -43,7 +44,6 @@ from headscope.experiments.runs import add_join, to_single
 from headscope.experiments.seeds import join_seeds
 from headscope.experiments.steps import print_progress
 from headscope.experiments.study import stamp_tasks
-from headscope.experiments.summary import with_interval
 from headscope.flow.graph import residual_graph
 from headscope.flow.solver import flow_map
 from headscope.results.hashes import fingerprint, fingerprint_examples

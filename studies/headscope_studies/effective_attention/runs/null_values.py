@@ -15,11 +15,12 @@ import numpy as np
 import xarray as xr
 
 import headscope as hs
+from headscope.core.estimate import with_interval
 from headscope.core.example import Example
 from headscope.core.provenance import stamp
 from headscope.experiments import summary
 from headscope.experiments.runs import join_models, run_or_join
-from headscope.experiments.summary import average, summarise_by, with_interval
+from headscope.experiments.summary import average, summarise_by
 from headscope.measuring.plan import count_tokens
 from headscope.results.hashes import fingerprint_examples
 from headscope.uncertainty.intervals import mean_interval
