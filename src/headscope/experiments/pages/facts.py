@@ -119,11 +119,11 @@ class StudyFacts:
     @cached_property
     def unstable(self) -> int:
         """How many verdicts differ between seeds, each judged alone."""
-        last = {label: count - 1 for label, count in self.seeds.items()}  # stands for the seeds that a model lacks
-        return count_changes(*(
-            self.judge({label: data.isel(seed=min(at, last[label])) for label, data in self.measured.items()})
-            for at in range(max(last.values()) + 1)
-        ))  # fmt: skip
+        by_seed = []
+        for seed in range(max(self.seeds.values())):
+            last = {label: min(seed, count - 1) for label, count in self.seeds.items()}  # for seeds that a model lacks
+            by_seed.append(self.judge({label: data.isel(seed=last[label]) for label, data in self.measured.items()}))
+        return count_changes(*by_seed)
 
     def cells(self, claim: Claim) -> dict[tuple[str, str], TaskVerdict]:
         """Return the verdicts on one claim by model and task."""
@@ -152,12 +152,14 @@ def count_kinds(judged: Iterable[JudgedClaim]) -> Counter[str]:
 
 def count_changes(*versions: Mapping[str, Iterable[JudgedClaim]]) -> int:
     """Return how many verdicts are not the same in all versions; a claim that is left out does not apply."""
-    tables = [
-        {(label, claim.text, task.task): task.verdict
-         for label, claims in judged.items() for claim in claims for task in claim.tasks}
-        for judged in versions
-    ]  # fmt: skip
+    tables = [_list_verdicts(judged) for judged in versions]
     return sum(len({table.get(key, MOOT) for table in tables}) > 1 for key in set().union(*tables))
+
+
+def _list_verdicts(judged: Mapping[str, Iterable[JudgedClaim]]) -> dict[tuple[str, str, str], str]:
+    """Return every verdict by model, claim and task."""
+    claims = [(label, claim) for label, claims in judged.items() for claim in claims]
+    return {(label, claim.text, task.task): task.verdict for label, claim in claims for task in claim.tasks}
 
 
 def rank_claims(facts: StudyFacts, *kinds: str, least: float = 0.0) -> list[tuple[str, int, int]]:

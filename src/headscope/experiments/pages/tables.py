@@ -67,9 +67,8 @@ def count_verdicts(facts: StudyFacts) -> pd.DataFrame:
         return {"claim": text} | {kind: str(counts[kind] or "") for kind in facts.kinds}
 
     judged = [claim for claims in facts.judged.values() for claim in claims]
-    rows = [
-        count(claim.text, [each for each in judged if each.text == claim.text], facts.pairs) for claim in facts.claims
-    ]
+    texts = [claim.text for claim in facts.claims]
+    rows = [count(text, [claim for claim in judged if claim.text == text], facts.pairs) for text in texts]
     others: dict[str, list[JudgedClaim]] = {}  # those on several models are counted together
     for claim in (claim for claims in facts.others.values() for claim in claims):
         others.setdefault(claim.text, []).append(claim)
@@ -80,12 +79,12 @@ def verdict_intervals(facts: StudyFacts, label: str) -> pd.DataFrame:
     """Return the verdict and its interval, claim by claim and task by task."""
     letters, rows = find_letters(facts), {}
     for claim in facts.judged[label]:
-        cells = {
-            task.task: letters[MOOT] if task.verdict == MOOT
-            else f"{letters[task.verdict]} {format_interval(claim.claim, task.interval)}"
+        rows[claim.text] = {
+            task.task: f"{letters[task.verdict]} {format_interval(claim.claim, task.interval)}"
+            if task.verdict != MOOT
+            else letters[MOOT]
             for task in claim.tasks
-        }  # fmt: skip
-        rows[claim.text] = cells
+        }
     return pd.DataFrame.from_dict(rows, "index").rename_axis("claim")
 
 
@@ -116,9 +115,9 @@ def format_intervals(frame: pd.DataFrame, form: str, columns: Sequence[str] | No
     ['0.40 [0.35, 0.45]']
     """
     titles = [title for title in frame.columns if not str(title).endswith(ENDS[1:])]
-    chosen = titles if columns is None else [title for title in columns if title in frame]
-    result = frame.drop(columns=[f"{title}{end}" for title in chosen for end in ENDS[1:]], errors="ignore").copy()
-    for title in chosen:
+    formatted = titles if columns is None else [title for title in columns if title in frame]
+    result = frame.drop(columns=[f"{title}{end}" for title in formatted for end in ENDS[1:]], errors="ignore").copy()
+    for title in formatted:
         ends = [frame[f"{title}{end}"] for end in ENDS if f"{title}{end}" in frame]
         result[title] = [format_cell(form, *values) for values in zip(*ends, strict=True)]
     return result
@@ -142,16 +141,6 @@ def to_grid(frame: pd.DataFrame) -> str:
     return table_to_markdown(Table("table", "", frame, ""))
 
 
-def by_model(facts: StudyFacts, make: Callable[[str], pd.DataFrame]) -> str:
+def by_model(facts: StudyFacts, tabulate: Callable[[str], pd.DataFrame]) -> str:
     """Return a table for each model below its name."""
-    return "\n\n".join(f"**{label}**\n\n{to_grid(make(label))}" for label in facts.models)
-
-
-def paragraphs(facts: StudyFacts, describe: Callable[[xr.Dataset], str]) -> str:
-    """Return a paragraph for each model that begins with its name, where there is something to say."""
-    return "\n\n".join(filter(None, (prefix(label, describe(data)) for label, data in facts.models.items())))
-
-
-def prefix(label: str, text: str) -> str:
-    """Return a paragraph that begins with the name of a model; nothing without a text."""
-    return f"**{label}.** {text}" if text else ""
+    return "\n\n".join(f"**{label}**\n\n{to_grid(tabulate(label))}" for label in facts.models)
