@@ -50,8 +50,19 @@ def test_results_are_stamped(path):
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_have_a_target(page):
-    for target in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
-        assert "://" in target or (page.parent / target).exists(), target
+    for target, section in re.findall(r"\]\(([^)#]*)(#[^)]*)?\)", page.read_text(encoding="utf-8")):
+        if "://" in target:
+            continue
+        path = page.parent / target if target else page
+        assert path.exists(), target
+        assert not section or section in list_anchors(path), f"{target}{section}"
+
+
+def list_anchors(page):
+    """The anchors of the headings of a page, as GitHub makes them: the second of the same name ends in -1."""
+    titles = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    names = [re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles]
+    return {f"#{name}-{count}" if count else f"#{name}" for name in names for count in range(names.count(name))}
 
 
 @pytest.fixture(scope="module")
