@@ -9,6 +9,7 @@ from typing import Any
 import xarray as xr
 from matplotlib.figure import Figure
 
+from headscope.core.kind import find_kind
 from headscope.core.prose import join_words
 from headscope.core.provenance import read_provenance
 from headscope.plotting.draw import draw
@@ -48,13 +49,13 @@ def describe_clusters() -> str:
     head = ("model", "lens", "heads", "within", "between", "p", "stress", "one layer apart", "most layers apart")
     lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
     for model, data in read_clusters().items():
-        for lens in map(str, data["lens"].values):
-            row = data.sel(lens=lens)
-            numbers = [float(row[name]) for name in ("within", "between")]
-            gaps = [f"{float(row['by_gap'].isel(gap=gap)):.1f}" for gap in (1, -1)]
-            heads = int(row["position"].notnull().all("coordinate").sum())
-            cells = [model, lens, f"{heads}", *(f"{number:.1f}" for number in numbers)]
-            cells += [f"{float(row['p']):.4f}", f"{float(row['stress']):.2f}", *gaps]
+        tables = find_kind(data).tables(data)
+        by_gap = tables["clusters_by_gap"].frame
+        for lens, row in tables["clusters_layers"].frame.iterrows():
+            heads = int(data["position"].sel(lens=lens).notnull().all("coordinate").sum())
+            cells = [model, str(lens), f"{heads}", f"{row['within']:.1f}", f"{row['between']:.1f}"]
+            cells += [f"{row['p']:.4f}", f"{row['stress']:.2f}"]
+            cells += [f"{by_gap[lens].iloc[gap]:.1f}" for gap in (1, -1)]
             lines.append(f"| {' | '.join(cells)} |")
     (n,) = {run["n"] for name, run in facts["runs"].items() if name.startswith("wikitext ")}
     (permutations,) = {read_provenance(data)["permutations"] for data in read_clusters().values()}

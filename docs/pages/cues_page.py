@@ -8,6 +8,7 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
+from headscope.core.estimate import estimate
 from headscope.core.prose import join_words
 from headscope.core.provenance import read_provenance
 from headscope.plotting.draw import draw
@@ -52,9 +53,8 @@ def known(data: xr.Dataset) -> str:
             cells = " | ".join(f"{first:.3f} / {second:.3f}" for first, second in found)
             lines.append(f"| *{word}* | `{variant}` | {cells} | {away[word, variant]:.3f} |")
     word, variant = min(away, key=away.__getitem__)
-    row = data.sel(word="not", variant="exclusive")
-    low, high = (row[f"known_productivity_{end}"].values for end in ("low", "high"))
-    ends = zip(splits, low, high, strict=True)
+    _, low, high = estimate(data, "known_productivity").sel(word="not", variant="exclusive").ends
+    ends = zip(splits, low.values, high.values, strict=True)
     text = (
         f"Productivity / coverage in the warrants of ARCT. {_reproduced(data)} Of those tried here, the nearest is "
         f"*{word}*, `{variant}`, by the mean absolute difference of the eight figures, but it is no reproduction "
@@ -97,7 +97,7 @@ def audit(data: xr.Dataset) -> str:
 
 
 def _audit_row(row: xr.Dataset, name: str) -> str:
-    rates = [_interval(row, f"best_{rate}") for rate in ("productivity", "coverage")]
+    rates = [estimate(row, f"best_{rate}").format(".3f") for rate in ("productivity", "coverage")]
     numbers = f"{float(row['best_chance']):.3f} | {float(row['best_pmi']):.2f}".replace("-", "−")
     p = float(row["best_productivity_p_adjusted"])
     label = str(row["best_label"].item()) or "right"
@@ -115,7 +115,9 @@ def balance(data: xr.Dataset) -> str:
     for name in map(str, data["set"].values):
         row = data.sel(set=name)
         counts = " | ".join(f"{int(row[f'left_{part}']):,}" for part in ("n", "cues", "off", "significant"))
-        lines.append(f"| {name} | {counts} | {float(row['left_gain']):.4f} | {_interval(row, 'left_accuracy')} |")
+        lines.append(
+            f"| {name} | {counts} | {float(row['left_gain']):.4f} | {estimate(row, 'left_accuracy').format('.3f')} |"
+        )
     adversarial = [name for name in map(str, data["set"].values) if "adversarial" in name or "negated" in name]
     deviation = float(data["left_largest_deviation"].sel(set=adversarial).max())
     off = int(data["left_off"].sel(set=adversarial).sum())
@@ -158,8 +160,3 @@ def speed() -> str:
         f"The counts of the first three differ by {run['apart']}."
     )
     return f"{text}\n\n" + "\n".join(lines) + "\n"
-
-
-def _interval(row: xr.Dataset, name: str) -> str:
-    value, low, high = (float(row[f"{name}{end}"]) for end in ("", "_low", "_high"))
-    return f"{value:.3f} [{low:.3f}, {high:.3f}]"

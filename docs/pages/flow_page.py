@@ -8,6 +8,7 @@ from typing import Any
 import xarray as xr
 from matplotlib.figure import Figure
 
+from headscope.core.estimate import estimate
 from headscope.core.prose import join_words
 from headscope.core.provenance import read_provenance
 from headscope.plotting import theme
@@ -55,7 +56,7 @@ def _draw_lines(panel: Any, data: xr.Dataset, styles: Mapping[str, tuple[str, st
     for name, (style, label) in styles.items():
         text = f"{data.task.item()}, {label}"
         panel.plot(part.layer, part[name], style, color=colour, label=text, markersize=3.5, linewidth=1.2)
-        panel.fill_between(part.layer, part[f"{name}_low"], part[f"{name}_high"], color=colour, alpha=0.15)
+        panel.fill_between(part.layer, *estimate(part, name).ends[1:], color=colour, alpha=0.15)
 
 
 def describe_saturation() -> str:
@@ -118,12 +119,13 @@ def _tell_rollout(parts: Sequence[tuple[str, xr.Dataset]]) -> str:
 
 
 def _interval(row: xr.Dataset, name: str) -> str:
-    low, high = (float(row[f"{name}_{end}"]) for end in ("low", "high"))
+    _, low, high = map(float, estimate(row, name).ends)
     return f"{float(row[name]):.1%} ({max(low, 0):.1%} to {min(high, 1):.1%})"
 
 
 def _distance(row: xr.Dataset, name: str) -> str:
-    return f"{float(row[name]):.4f} ({float(row[f'{name}_low']):.4f} to {float(row[f'{name}_high']):.4f})"
+    value, low, high = map(float, estimate(row, name).ends)
+    return f"{value:.4f} ({low:.4f} to {high:.4f})"
 
 
 def describe_speed() -> str:

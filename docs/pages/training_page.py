@@ -6,6 +6,7 @@ from typing import Any
 
 import xarray as xr
 
+from headscope.core.estimate import estimate
 from headscope.core.provenance import read_provenance
 from headscope.results.store import open_result
 
@@ -48,18 +49,14 @@ def translation() -> str:
 
 def _make_translation_row(run: dict[str, Any]) -> str:
     facts, scores = run["training"]["facts"], run["scores"]
-    cells = [
-        f"{scores[name]:{form}} [{scores[f'{name}_low']:{form}}, {scores[f'{name}_high']:{form}}]"
-        for name, form in (("bleu", ".1f"), ("chrf", ".1f"), ("log_likelihood", ".2f"))
-    ]
+    forms = {"bleu": ".1f", "chrf": ".1f", "log_likelihood": ".2f"}
+    cells = [estimate(xr.Dataset(scores), name).format(form) for name, form in forms.items()]
     return f"| {facts['seed']} | {facts['n']:,} | {' | '.join(cells)} | {int(scores['n']):,} |\n"
 
 
 def _make_row(run: xr.Dataset, task: str) -> str:
     metric = MAIN[task]
-    value, low, high = (float(run[f"{metric}{end}"]) for end in ("", "_low", "_high"))
-    form = ".1f" if metric == "perplexity" else ".3f"
-    score = f"{metric} {value:{form}} [{low:{form}}, {high:{form}}]"
+    score = f"{metric} {estimate(run, metric).format('.1f' if metric == 'perplexity' else '.3f')}"
     majority = "" if bool(run.majority.isnull()) else f"{float(run.majority):.3f}"
     return (
         f"| {TITLES[task]} | {run.model.item()} | `{run.settings.item()}` | {score} | {majority} | {int(run['n']):,} |"
