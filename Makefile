@@ -6,8 +6,9 @@ export PIP_BUILD_CONSTRAINT := $(PIP_CONSTRAINT)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export HF_HUB_DISABLE_TELEMETRY := 1
 
-# threads that wait for one another sleep: when they spin, two processes on the same cores slow each other down tenfold
+# tests run in two processes on two cores: one thread each, and threads that wait sleep instead of spinning
 quick test check static doctests soak: export OMP_WAIT_POLICY := PASSIVE
+quick test check static doctests soak: export OMP_NUM_THREADS := 1
 
 .PHONY: demo reports quick test check static doctests browser bench soak clean
 
